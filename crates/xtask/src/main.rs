@@ -1,0 +1,2 @@
+//! Placeholder tour.
+fn main() {}
