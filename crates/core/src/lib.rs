@@ -1,1 +1,5 @@
-//! Placeholder tour.
+//! Every decision of the server.
+
+pub mod command;
+pub mod model;
+pub mod ports;

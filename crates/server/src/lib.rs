@@ -1,1 +1,4 @@
-//! Placeholder tour.
+//! Sockets, TLS and shards.
+
+pub mod metrics;
+pub mod node;

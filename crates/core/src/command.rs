@@ -1,0 +1,140 @@
+//! Commands: what HTTP, queues and operators want done. XMPP meets them here: a pubsub request over XMPP becomes the same
+//! [`TopicOp`] that the HTTP API makes, so that there is one way to do a thing.
+
+use crate::model::*;
+use carillon_wire::jid::{BareJid, Jid};
+use carillon_wire::stanza::StanzaError;
+use std::sync::Arc;
+
+/// Something to be done, addressed to the home shard of what it is about.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Deliver a notification → [`Outcome::Notified`].
+    Notify(Notification),
+    /// Take a notification back → [`Outcome::Trace`] or [`Outcome::Missing`].
+    Cancel { id: NotificationId },
+    /// What became of a notification → [`Outcome::Trace`] or [`Outcome::Missing`].
+    Trace { id: NotificationId },
+    /// Do something with a topic → the [`TopicOutcome`] of the operation.
+    Topic { domain: DomainId, name: Box<str>, actor: Actor, op: TopicOp },
+    /// End sessions of an account, or one of them → [`Outcome::Count`] of sessions ended. `reason` is the stream error:
+    /// the account is gone, its credentials changed, or an operator said so.
+    Kick { jid: Jid, reason: KickReason },
+    /// The live sessions of this shard, at most `limit`, those of `account` or of `domain` or all → [`Outcome::Sessions`].
+    Sessions { domain: Option<DomainId>, account: Option<BareJid>, limit: usize },
+}
+
+/// Who wants something done with a topic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Actor {
+    /// A provider with scope `topics`: may do everything in its domain.
+    Provider,
+    /// An account, by its session.
+    Account(Jid),
+}
+
+/// An operation on a topic.
+#[derive(Clone, Debug)]
+pub enum TopicOp {
+    /// Create it; fails when it is there → [`TopicOutcome::Record`].
+    Create { config: TopicConfig },
+    /// Create it or change its configuration → [`TopicOutcome::Record`].
+    Put { config: TopicConfig },
+    /// Change its configuration → [`TopicOutcome::Record`].
+    Configure { config: TopicConfig },
+    /// Its record → [`TopicOutcome::Record`].
+    Describe,
+    /// Remove it with its items and subscriptions → [`TopicOutcome::Done`].
+    Delete,
+    /// Publish an item; without `id` the server makes one → [`TopicOutcome::Published`].
+    Publish { id: Option<Box<str>>, payload: Payload },
+    /// Remove an item; `notify` overrides the topic's `notify_retract` → [`TopicOutcome::Done`].
+    Retract { id: Box<str>, notify: Option<bool> },
+    /// Remove every item → [`TopicOutcome::Done`].
+    Purge,
+    /// Its kept items: those of `ids`, or the newest `max` → [`TopicOutcome::Items`].
+    Items { ids: Vec<Box<str>>, max: Option<u32> },
+    /// Make an account follow it → [`TopicOutcome::Subscribed`].
+    Subscribe { account: BareJid },
+    /// Make an account follow it no longer → [`TopicOutcome::Done`].
+    Unsubscribe { account: BareJid },
+    /// Who follows it, those after `after` → [`TopicOutcome::Jids`].
+    Subscribers { after: Option<BareJid>, max: u16 },
+    /// Change who stands how to it → [`TopicOutcome::Done`].
+    SetAffiliations { changes: Vec<(BareJid, Affiliation)> },
+}
+
+/// Why a session is ended from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KickReason {
+    /// An operator said so: `<policy-violation/>`.
+    Operator,
+    /// Its credentials were changed or revoked: `<not-authorized/>`.
+    Credentials,
+    /// Its account or domain is gone: `<not-authorized/>` or `<host-gone/>`.
+    Gone,
+}
+
+/// What became of a command.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// To [`Command::Notify`]: the trace so far.
+    Notified(Box<Trace>),
+    /// To [`Command::Trace`] and [`Command::Cancel`].
+    Trace(Box<Trace>),
+    /// To [`Command::Topic`].
+    Topic(Result<TopicOutcome, StanzaError>),
+    /// To [`Command::Kick`].
+    Count(u64),
+    /// To [`Command::Sessions`].
+    Sessions(Vec<SessionInfo>),
+    /// What the command is about is not there.
+    Missing,
+    /// The node could not do it now (store busy or broken, or shutting down); nothing was changed.
+    Unavailable,
+}
+
+/// What became of an operation on a topic.
+#[derive(Clone, Debug)]
+pub enum TopicOutcome {
+    /// Done.
+    Done,
+    /// The topic's record; whether it was created just now.
+    Record { record: Arc<TopicRecord>, created: bool },
+    /// The item as it was published.
+    Published(Arc<Item>),
+    /// Items, newest first.
+    Items(Vec<Arc<Item>>),
+    /// Whether the subscription is new.
+    Subscribed { new: bool },
+    /// Accounts.
+    Jids(Vec<BareJid>),
+}
+
+/// A live session as an operator sees it.
+#[derive(Clone, Debug)]
+pub struct SessionInfo {
+    /// Its full JID.
+    pub jid: Jid,
+    /// The client's address.
+    pub address: std::net::IpAddr,
+    /// `tcp`, `tls` or `websocket`.
+    pub transport: &'static str,
+    /// When it was bound.
+    pub since: UnixMs,
+    /// `unavailable`, `available`, `away`, `xa`, `dnd` or `chat`.
+    pub presence: &'static str,
+    /// Whether stream management is on.
+    pub stream_management: bool,
+    /// How many topics it follows.
+    pub topics: u32,
+    /// Notifications given to it and not yet acknowledged.
+    pub unacknowledged: u32,
+}
+
+/// Something that happened and that someone outside may want to know: receipts, and later the event log.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A notification reached a state.
+    Notification { domain: DomainId, trace: Box<Trace> },
+}

@@ -1,0 +1,80 @@
+//! Accounts and what a login needs of them.
+
+use super::{AccountId, Item, OfflineMessage, Pending, Revision, TopicId, UnixMs};
+use std::sync::Arc;
+
+/// What proves an account's password without holding it (RFC 5802 §3).
+#[derive(Clone, PartialEq, Eq)]
+pub struct ScramKeys {
+    /// The salt, 16 bytes when made here.
+    pub salt: Box<[u8]>,
+    /// PBKDF2 iterations, at least 4096 (RFC 7677 §4).
+    pub iterations: u32,
+    /// `H(ClientKey)`: 20 bytes for SHA-1, 32 for SHA-256.
+    pub stored_key: Box<[u8]>,
+    /// `HMAC(SaltedPassword, "Server Key")`.
+    pub server_key: Box<[u8]>,
+}
+
+/// An account's SCRAM keys. Either hash may be missing when the keys were imported.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Credentials {
+    /// For SCRAM-SHA-1(-PLUS).
+    pub sha1: Option<ScramKeys>,
+    /// For SCRAM-SHA-256(-PLUS).
+    pub sha256: Option<ScramKeys>,
+}
+
+// Keys never reach a log.
+impl std::fmt::Debug for ScramKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ScramKeys({} iterations)", self.iterations)
+    }
+}
+
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Credentials(sha1: {}, sha256: {})", self.sha1.is_some(), self.sha256.is_some())
+    }
+}
+
+/// A topic an account follows.
+#[derive(Clone, Debug)]
+pub struct Subscription {
+    /// The topic.
+    pub topic: TopicId,
+    /// Its last item when the topic sends it at login (`send_last_published_item`), shared between all who read it.
+    pub last: Option<Arc<Item>>,
+}
+
+/// Everything a login needs from the store, read in one round trip and at one [`Revision`].
+#[derive(Clone, Debug)]
+pub struct Login {
+    /// The account.
+    pub account: AccountId,
+    /// What proves it.
+    pub credentials: Credentials,
+    /// Whether it may log in.
+    pub state: AccountState,
+    /// The topics it follows, sorted by id.
+    pub subscriptions: Vec<Subscription>,
+    /// The first of its waiting notifications, in the order they are to be delivered: high priority first, then by age.
+    pub pending: Vec<Pending>,
+    /// Whether more are waiting than `pending` holds.
+    pub pending_more: bool,
+    /// The first of its offline messages, oldest first.
+    pub offline: Vec<OfflineMessage>,
+    /// Whether more are waiting than `offline` holds.
+    pub offline_more: bool,
+    /// The store's revision at which all this was read.
+    pub revision: Revision,
+}
+
+/// Whether an account may log in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountState {
+    /// It may.
+    Enabled,
+    /// It may not, since then (SASL `account-disabled`).
+    Disabled(UnixMs),
+}

@@ -1,0 +1,93 @@
+//! Domains: the tenants. All of them are known to every shard, as one immutable table swapped whole.
+
+use super::{DomainId, Map};
+use std::sync::Arc;
+
+/// One tenant: an XMPP host with its own accounts, topics and policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Domain {
+    /// Its number in the store.
+    pub id: DomainId,
+    /// The XMPP host name, prepared (RFC 7622 §3.2).
+    pub name: Arc<str>,
+    /// What its accounts may do.
+    pub policy: Policy,
+}
+
+/// What a domain allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Policy {
+    /// What happens when an account logs in a second time.
+    pub sessions: SessionPolicy,
+    /// In-band registration (XEP-0077).
+    pub registration: bool,
+    /// Who may create topics over XMPP.
+    pub pubsub_create: PubsubCreate,
+    /// Sessions one account may hold under [`SessionPolicy::Multi`], 1 to 1000.
+    pub sessions_max: u16,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy {
+            sessions: SessionPolicy::Multi,
+            registration: false,
+            pubsub_create: PubsubCreate::Any,
+            sessions_max: 20,
+        }
+    }
+}
+
+/// What happens when an account logs in a second time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionPolicy {
+    /// The new session replaces the old one, which is closed with `<conflict/>`: what a console wants.
+    Single,
+    /// Sessions live side by side; only one of the same resource (RFC 6120 §7.7.2.2: the new one replaces it).
+    Multi,
+}
+
+/// Who may create topics over XMPP. Over HTTP a key with scope `topics` always may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PubsubCreate {
+    /// Every account of the domain.
+    Any,
+    /// Nobody but keys.
+    Admin,
+}
+
+/// Every domain of the node.
+#[derive(Clone, Debug, Default)]
+pub struct Domains {
+    by_name: Map<Arc<str>, Arc<Domain>>,
+}
+
+impl Domains {
+    /// The table of `domains`.
+    pub fn new(domains: impl IntoIterator<Item = Domain>) -> Domains {
+        Domains { by_name: domains.into_iter().map(|d| (d.name.clone(), Arc::new(d))).collect() }
+    }
+
+    /// The domain of this prepared name.
+    pub fn named(&self, name: &str) -> Option<&Arc<Domain>> {
+        self.by_name.get(name)
+    }
+
+    /// The domain of this number.
+    pub fn numbered(&self, id: DomainId) -> Option<&Arc<Domain>> {
+        self.by_name.values().find(|d| d.id == id)
+    }
+
+    /// The domain whose pubsub service has this host name (`pubsub.DOMAIN`).
+    pub fn of_pubsub(&self, host: &str) -> Option<&Arc<Domain>> {
+        host.strip_prefix("pubsub.").and_then(|name| self.named(name))
+    }
+
+    /// All of them, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Domain>> {
+        self.by_name.values()
+    }
+}

@@ -1,0 +1,156 @@
+//! Identifiers. Each is a type of its own, so that none is taken for another.
+
+use super::UnixMs;
+use std::fmt;
+use std::str::FromStr;
+
+macro_rules! number_id {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub $inner);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+number_id!(
+    /// A domain's number in the store.
+    DomainId(u32)
+);
+number_id!(
+    /// An account's number in the store.
+    AccountId(u64)
+);
+number_id!(
+    /// A topic's number in the store. Four bytes, because every session keeps a list of them.
+    TopicId(u32)
+);
+number_id!(
+    /// An API key's number in the store.
+    KeyId(u32)
+);
+number_id!(
+    /// A point in the store's history: every commit that changes topics or accounts has a higher one.
+    Revision(u64)
+);
+number_id!(
+    /// One of the node's shards, counted from 0.
+    ShardId(u16)
+);
+number_id!(
+    /// Names a question that awaits its answer. Never used twice by the same asker.
+    Ticket(u64)
+);
+
+/// A connection of one shard. The generation tells a slot's present holder from earlier ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ConnId {
+    /// Index in the shard's slab.
+    pub slot: u32,
+    /// How many holders the slot had before.
+    pub generation: u32,
+}
+
+/// Names a notification for good: 48 bits of time (Unix ms), 16 bits of the account's [`bucket`], 64 random bits.
+/// The bucket lets any node tell which shard knows about it. Written as 26 characters of Crockford's base 32, which
+/// sort by time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NotificationId(pub u128);
+
+impl NotificationId {
+    /// An id for a notification accepted at `at` for an account of `bucket`.
+    pub fn new(at: UnixMs, bucket: u16, random: u64) -> NotificationId {
+        let time = u128::from(at.0 & 0xffff_ffff_ffff);
+        NotificationId(time << 80 | u128::from(bucket) << 64 | u128::from(random))
+    }
+
+    /// The account's bucket, as given to [`NotificationId::new`].
+    pub fn bucket(self) -> u16 {
+        (self.0 >> 64) as u16
+    }
+
+    /// When the notification was accepted.
+    pub fn time(self) -> UnixMs {
+        UnixMs((self.0 >> 80) as u64)
+    }
+}
+
+const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+impl fmt::Display for NotificationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = [0u8; 26];
+        for (i, c) in text.iter_mut().enumerate() {
+            *c = CROCKFORD[(self.0 >> (125 - 5 * i)) as usize & 31];
+        }
+        f.write_str(std::str::from_utf8(&text).expect("Crockford's alphabet is ASCII"))
+    }
+}
+
+impl fmt::Debug for NotificationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for NotificationId {
+    type Err = NotAnId;
+
+    fn from_str(text: &str) -> Result<NotificationId, NotAnId> {
+        if text.len() != 26 || text.as_bytes()[0] > b'7' {
+            return Err(NotAnId);
+        }
+        text.bytes()
+            .try_fold(0u128, |id, c| {
+                let digit = CROCKFORD.iter().position(|&k| k == c.to_ascii_uppercase())?;
+                Some(id << 5 | digit as u128)
+            })
+            .map(NotificationId)
+            .ok_or(NotAnId)
+    }
+}
+
+/// The text is not a notification id: 26 characters of Crockford's base 32, the first at most `7`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a notification id")]
+pub struct NotAnId;
+
+/// The bucket of a name (a bare JID, or `topic@pubsub.domain`): the same on every node and in every version, because it
+/// decides where a thing lives. FNV-1a, folded to 16 bits.
+pub fn bucket(name: &str) -> u16 {
+    let hash =
+        name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+    (hash ^ hash >> 16 ^ hash >> 32 ^ hash >> 48) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notification_ids_round_trip_and_sort() {
+        let id = NotificationId::new(UnixMs(1_795_167_000_125), 0xbeef, 42);
+        assert_eq!(id.to_string().parse(), Ok(id));
+        assert_eq!((id.bucket(), id.time()), (0xbeef, UnixMs(1_795_167_000_125)));
+        let later = NotificationId::new(UnixMs(1_795_167_000_126), 0, 0);
+        assert!(later.to_string() > id.to_string());
+        assert!("short".parse::<NotificationId>().is_err());
+        assert!("80000000000000000000000000".parse::<NotificationId>().is_err());
+        assert!("0000000000000000000000000U".parse::<NotificationId>().is_err());
+    }
+
+    #[test]
+    fn buckets_are_spread() {
+        let mut counts = [0u32; 8];
+        for i in 0..8000 {
+            counts[usize::from(bucket(&format!("u{i}@localhost"))) % 8] += 1;
+        }
+        assert!(counts.iter().all(|&n| (850..1150).contains(&n)), "{counts:?}");
+    }
+}

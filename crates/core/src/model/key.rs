@@ -1,0 +1,78 @@
+//! API keys: who may do what over HTTP.
+
+use super::{DomainId, KeyId, UnixMs};
+
+/// One thing an API key may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// Send notifications and follow what becomes of them.
+    Send,
+    /// Manage topics and publish to them.
+    Topics,
+    /// Enrol devices and manage what they follow.
+    Enrol,
+    /// Everything, of its domain or, without one, of the node.
+    Admin,
+}
+
+impl Scope {
+    /// Every scope, in the order they are listed to people.
+    pub const ALL: [Scope; 4] = [Scope::Send, Scope::Topics, Scope::Enrol, Scope::Admin];
+
+    /// Its name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Scope::Send => "send",
+            Scope::Topics => "topics",
+            Scope::Enrol => "enrol",
+            Scope::Admin => "admin",
+        }
+    }
+}
+
+/// A set of scopes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scopes(u8);
+
+impl Scopes {
+    /// The set of `scopes`.
+    pub fn of(scopes: &[Scope]) -> Scopes {
+        Scopes(scopes.iter().fold(0, |bits, s| bits | 1 << *s as u8))
+    }
+
+    /// Whether the set allows `scope`: it holds it, or [`Scope::Admin`].
+    pub fn allow(self, scope: Scope) -> bool {
+        self.0 & (1 << scope as u8 | 1 << Scope::Admin as u8) != 0
+    }
+
+    /// The scopes of the set.
+    pub fn iter(self) -> impl Iterator<Item = Scope> {
+        Scope::ALL.into_iter().filter(move |s| self.0 & 1 << *s as u8 != 0)
+    }
+
+    /// As a number, for the store.
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// From a number of [`Scopes::bits`]; unknown bits are dropped.
+    pub fn from_bits(bits: u8) -> Scopes {
+        Scopes(bits & 0b1111)
+    }
+}
+
+/// An API key as the store keeps it: never the key itself, only its SHA-256.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiKey {
+    /// Its number.
+    pub id: KeyId,
+    /// What people call it.
+    pub name: Box<str>,
+    /// The domain it is bound to; none for the whole node.
+    pub domain: Option<DomainId>,
+    /// What it may do.
+    pub scopes: Scopes,
+    /// When it was made.
+    pub created: UnixMs,
+}

@@ -1,0 +1,26 @@
+//! The nouns of the server: identifiers, domains, accounts, topics, notifications. Plain data, no behaviour
+//! beyond reading and printing itself.
+
+mod account;
+mod domain;
+mod id;
+mod key;
+mod map;
+mod notification;
+mod offline;
+mod time;
+mod topic;
+
+pub use account::{AccountState, Credentials, Login, ScramKeys, Subscription};
+pub use domain::{Domain, Domains, Policy, PubsubCreate, SessionPolicy};
+pub use id::{
+    AccountId, ConnId, DomainId, KeyId, NotificationId, Revision, ShardId, Ticket, TopicId, bucket,
+};
+pub use key::{ApiKey, Scope, Scopes};
+pub use map::{Map, Set};
+pub use notification::{
+    AcknowledgedBy, Audience, DropReason, Notification, NotificationState, Payload, Pending, Priority, Trace,
+};
+pub use offline::OfflineMessage;
+pub use time::{Mono, Now, UnixMs};
+pub use topic::{Access, Affiliation, Item, PublishModel, SendLast, TopicConfig, TopicRecord};

@@ -1,0 +1,172 @@
+//! Notifications: what a provider sends to one account, and the trace each leaves.
+
+use super::{DomainId, NotificationId, UnixMs};
+use bytes::Bytes;
+use carillon_wire::jid::BareJid;
+
+/// When a notification is worth delivering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Audience {
+    /// Only while someone is using the device: presence available without `away` or `xa`, and not inactive (XEP-0352).
+    Active,
+    /// While the device is connected, also when it sleeps.
+    Connected,
+    /// Also kept for when it returns.
+    Always,
+}
+
+/// Which of an account's waiting notifications goes first.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Priority {
+    /// After all others.
+    Low,
+    /// In between.
+    #[default]
+    Normal,
+    /// Before all others.
+    High,
+}
+
+/// What a notification carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// A JSON text, delivered in a XEP-0335 `<json/>` container.
+    Json(Box<str>),
+    /// One XML element in a namespace of its own, as UTF-8, already checked.
+    Xml(Bytes),
+}
+
+/// A notification on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notification {
+    /// Its name for good.
+    pub id: NotificationId,
+    /// The domain of its target.
+    pub domain: DomainId,
+    /// Its target.
+    pub to: BareJid,
+    /// When it is worth delivering.
+    pub audience: Audience,
+    /// Which goes first.
+    pub priority: Priority,
+    /// When it stops being worth delivering. At the latest 30 days after `accepted`.
+    pub expires: Option<UnixMs>,
+    /// A newer one with the same key replaces an undelivered older one. 1 to 64 bytes.
+    pub collapse_key: Option<Box<str>>,
+    /// What it carries.
+    pub payload: Payload,
+    /// When the server took it from its sender.
+    pub accepted: UnixMs,
+    /// When it is due, if the sender wants it later.
+    pub send_at: Option<UnixMs>,
+}
+
+/// A notification as the store hands it out for delivery.
+pub type Pending = Notification;
+
+/// How far a notification has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NotificationState {
+    /// Waits for its `send_at`.
+    Scheduled,
+    /// Taken, and being decided on.
+    Accepted,
+    /// Committed to the store, waits for the device.
+    Stored,
+    /// Given to a connection, not yet acknowledged.
+    Sent,
+    /// The device has it.
+    Acknowledged,
+    /// Its `ttl` ran out first.
+    Expired,
+    /// A newer one with its `collapse_key` took its place.
+    Replaced,
+    /// The sender took it back.
+    Cancelled,
+    /// Not delivered and not kept; the reason says why.
+    Dropped,
+}
+
+/// Who says that the device has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AcknowledgedBy {
+    /// The client's XEP-0198 count.
+    StreamManagement,
+    /// The client's XEP-0184 receipt.
+    Receipt,
+    /// The server's socket took it, from a client that does neither.
+    Socket,
+}
+
+/// Why a notification was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DropReason {
+    /// No such account in the domain.
+    UnknownDevice,
+    /// `active` or `connected`, and no session was there.
+    NotConnected,
+    /// `active`, and every session was asleep.
+    NotActive,
+    /// The connection ended before it was acknowledged, and the audience does not keep it.
+    ConnectionLost,
+    /// The account's waiting notifications reached their bound, and this was the oldest of the lowest priority.
+    QueueFull,
+    /// The account was deleted.
+    DeviceDeleted,
+}
+
+/// The trace of a notification: what became of it, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// The notification.
+    pub id: NotificationId,
+    /// Its target.
+    pub to: BareJid,
+    /// When it was worth delivering.
+    pub audience: Audience,
+    /// Which went first.
+    pub priority: Priority,
+    /// How far it has come.
+    pub state: NotificationState,
+    /// When it was taken from its sender.
+    pub accepted: UnixMs,
+    /// When it was, or is to be, due.
+    pub send_at: Option<UnixMs>,
+    /// When it was committed to the store.
+    pub stored: Option<UnixMs>,
+    /// When a connection last took it.
+    pub sent: Option<UnixMs>,
+    /// When it reached its last state.
+    pub ended: Option<UnixMs>,
+    /// Who acknowledged it.
+    pub acknowledged_by: Option<AcknowledgedBy>,
+    /// Why it was dropped.
+    pub reason: Option<DropReason>,
+}
+
+impl Trace {
+    /// The trace of a notification that was just accepted.
+    pub fn of(notification: &Notification) -> Trace {
+        Trace {
+            id: notification.id,
+            to: notification.to.clone(),
+            audience: notification.audience,
+            priority: notification.priority,
+            state: NotificationState::Accepted,
+            accepted: notification.accepted,
+            send_at: notification.send_at,
+            stored: None,
+            sent: None,
+            ended: None,
+            acknowledged_by: None,
+            reason: None,
+        }
+    }
+}

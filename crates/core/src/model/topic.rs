@@ -1,0 +1,139 @@
+//! Topics: named channels, seen over XMPP as the pubsub nodes (XEP-0060) of `pubsub.DOMAIN`.
+
+use super::{DomainId, Revision, TopicId, UnixMs};
+use bytes::Bytes;
+use carillon_wire::jid::BareJid;
+
+/// One published item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// The topic it belongs to.
+    pub topic: TopicId,
+    /// Its id (XEP-0060 `id`), unique in the topic. What a device names to say which version it has.
+    pub id: Box<str>,
+    /// The account that published it; none when it came by HTTP.
+    pub publisher: Option<BareJid>,
+    /// When it was accepted.
+    pub published: UnixMs,
+    /// The payload element as XML in its own namespace (a XEP-0335 container when the provider sent JSON). May be empty.
+    pub payload: Bytes,
+    /// The store's revision that made it; orders the items of a topic. For an item that is not kept, the revision
+    /// at which it was accepted.
+    pub revision: Revision,
+}
+
+/// A topic as the store keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicRecord {
+    /// Its number.
+    pub id: TopicId,
+    /// Its domain.
+    pub domain: DomainId,
+    /// Its name, the pubsub `node`: 1 to 1023 bytes of any text.
+    pub name: Box<str>,
+    /// How it behaves.
+    pub config: TopicConfig,
+    /// Who stands how to it, sorted by JID; accounts that are not listed have [`Affiliation::None`].
+    pub affiliations: Vec<(BareJid, Affiliation)>,
+    /// When it was created.
+    pub created: UnixMs,
+}
+
+impl TopicRecord {
+    /// How `jid` stands to the topic.
+    pub fn affiliation(&self, jid: &BareJid) -> Affiliation {
+        self.affiliations
+            .binary_search_by(|(j, _)| j.as_str().cmp(jid.as_str()))
+            .map_or(Affiliation::None, |i| self.affiliations[i].1)
+    }
+}
+
+/// How a topic behaves. The names are those of XEP-0060's `pubsub#` form fields.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TopicConfig {
+    /// A name for people, at most 256 bytes.
+    pub title: String,
+    /// Who may subscribe and read (`access_model`).
+    pub access_model: Access,
+    /// Who may publish over XMPP (`publish_model`).
+    pub publish_model: PublishModel,
+    /// How many items are kept when they are kept, 1 to 10,000 (`max_items`).
+    pub max_items: u32,
+    /// Whether items are kept (`persist_items`).
+    pub persist_items: bool,
+    /// When the last item is sent without being asked for (`send_last_published_item`).
+    pub send_last_published_item: SendLast,
+    /// Whether subscribers are told that an item was retracted (`notify_retract`).
+    pub notify_retract: bool,
+    /// Whether subscribers are told that the topic is gone (`notify_delete`).
+    pub notify_delete: bool,
+}
+
+impl Default for TopicConfig {
+    fn default() -> TopicConfig {
+        TopicConfig {
+            title: String::new(),
+            access_model: Access::Open,
+            publish_model: PublishModel::Publishers,
+            max_items: 1,
+            persist_items: true,
+            send_last_published_item: SendLast::OnSubAndPresence,
+            notify_retract: true,
+            notify_delete: true,
+        }
+    }
+}
+
+/// Who may subscribe to a topic and read its items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Access {
+    /// Every account of the domain.
+    Open,
+    /// Accounts with affiliation member, publisher or owner.
+    Whitelist,
+}
+
+/// Who may publish over XMPP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PublishModel {
+    /// Owners and publishers.
+    Publishers,
+    /// Also every subscriber.
+    Subscribers,
+    /// Every account of the domain.
+    Open,
+}
+
+/// When the last item is sent without being asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SendLast {
+    /// Never.
+    Never,
+    /// To a new subscriber.
+    OnSub,
+    /// To a new subscriber, and to each subscriber after each login's initial presence.
+    OnSubAndPresence,
+}
+
+/// How an account stands to a topic (XEP-0060 §4.1).
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Affiliation {
+    /// May do nothing, not even subscribe.
+    Outcast,
+    /// No standing.
+    #[default]
+    None,
+    /// May subscribe to a whitelist topic.
+    Member,
+    /// May also publish.
+    Publisher,
+    /// May do everything.
+    Owner,
+}

@@ -1,0 +1,11 @@
+//! What the core needs from the world, as small traits that state a guarantee and not a mechanism.
+//! No driver's type crosses them. The conformance suite in `carillon-backend` runs against every implementation.
+
+pub mod store;
+
+pub use store::{
+    Answer, Ask, Enrolment, Fault, ImportedAccount, NotificationChange, Reservation, Store, StoreStats,
+};
+
+/// Where an answer goes. Called exactly once, from whatever thread has the answer; it must not block.
+pub type Reply<T> = Box<dyn FnOnce(T) + Send>;
