@@ -1,5 +1,128 @@
-//! Every decision of the server.
+//! Every decision of the server, as a deterministic machine.
+//!
+//! A [`node::Shard`] owns its sessions and is told what happens, one [`Input`] at a time, with the time as an argument;
+//! what it wants done comes back as [`Effect`]s. It never touches a clock, socket, thread, file, environment or global
+//! randomness (`clippy.toml` forbids them), so that the same code runs in the server, in unit tests and in a seeded
+//! simulation of a whole cluster.
+//!
+//! Read on in this order: [`Input`] and [`Effect`], the two enums that explain the program; [`pipeline`], the order of the
+//! features on one page; [`session`], the states of a connection; [`route`], where a stanza goes; [`topic`], the home of
+//! topics; [`node`], the shard that holds it all together.
+//!
+//! Everything has a home: an account, with all its sessions, lives on the shard that [`node::home`] computes from its
+//! bare JID, and a topic on the one computed from its name. A connection is accepted on any shard and moves, socket and
+//! all, to its account's home once it has proved whose it is. So every decision about an account or a topic is taken by
+//! one thread that owns all there is to know, without a lock or a shared directory (docs/adr/0002).
 
 pub mod command;
+pub mod effect;
+pub mod error;
+pub mod features;
+pub mod hook;
 pub mod model;
+pub mod node;
+pub mod pipeline;
 pub mod ports;
+pub mod random;
+pub mod route;
+pub mod session;
+pub mod settings;
+pub mod topic;
+
+pub use effect::{Effect, Effects, ReplyTo};
+
+use model::{ConnId, Now, Ticket};
+use node::Letter;
+use ports::Answer;
+use session::Moving;
+use std::net::IpAddr;
+
+/// Something that happened to a shard.
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// A connection was accepted. Its first bytes may follow.
+    Opened(Opened),
+    /// The TLS handshake that [`Effect::Secure`] asked for is complete.
+    Secured {
+        /// Whose.
+        conn: ConnId,
+        /// What it yielded.
+        binding: Binding,
+    },
+    /// Bytes of the XMPP stream arrived: decrypted, and without WebSocket framing. On WebSocket, exactly one message.
+    /// Never given to a connection that is paused.
+    Bytes {
+        /// On which connection.
+        conn: ConnId,
+        /// What arrived.
+        bytes: &'a [u8],
+    },
+    /// The connection is gone, by the peer's doing or by [`Effect::Close`]. Its last input.
+    Closed {
+        /// Which.
+        conn: ConnId,
+    },
+    /// The socket took everything that was sent before [`Effect::WatchFlush`].
+    Flushed {
+        /// Whose.
+        conn: ConnId,
+    },
+    /// The client reads too slowly: its queue reached its bound. What was sent last was not taken.
+    Overflowed {
+        /// Whose.
+        conn: ConnId,
+    },
+    /// A connection moved here from another shard, with its session.
+    Arrived {
+        /// Its name here.
+        conn: ConnId,
+        /// Its session.
+        moving: Box<Moving>,
+    },
+    /// Something from another shard, or a command from outside.
+    Letter(Letter),
+    /// The store's answer.
+    Answer {
+        /// To which question.
+        ticket: Ticket,
+        /// What it says.
+        answer: Answer,
+    },
+    /// Time passed: [`node::Shard::next_wake`] was reached.
+    Tick,
+    /// The node drains: no new sessions, the present ones are told `<system-shutdown/>`.
+    Drain,
+}
+
+/// A connection that was accepted.
+#[derive(Debug)]
+pub struct Opened {
+    /// Its name.
+    pub conn: ConnId,
+    /// The client's address.
+    pub address: IpAddr,
+    /// How stanzas are framed on it.
+    pub framing: carillon_wire::Framing,
+    /// Whether TLS must, or did, come first.
+    pub security: Security,
+}
+
+/// Where a new connection stands with TLS.
+#[derive(Debug)]
+pub enum Security {
+    /// Plain, to be secured by STARTTLS before anything else.
+    StartTls,
+    /// TLS is complete: direct TLS, or WebSocket over TLS.
+    Secured(Binding),
+    /// Plain and allowed to stay so by configuration: WebSocket behind a proxy that ends TLS.
+    Trusted,
+}
+
+/// What a TLS handshake yields that SASL channel binding needs (RFC 5929, RFC 9266).
+#[derive(Clone, Debug, Default)]
+pub struct Binding {
+    /// `tls-exporter`: TLS 1.3 only.
+    pub exporter: Option<[u8; 32]>,
+    /// `tls-server-end-point`: the certificate's hash, shared by all connections.
+    pub end_point: Option<std::sync::Arc<[u8]>>,
+}

@@ -3,12 +3,17 @@
 use super::{DomainId, Revision, TopicId, UnixMs};
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
+use std::sync::Arc;
 
 /// One published item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// The topic it belongs to.
     pub topic: TopicId,
+    /// The topic's domain.
+    pub domain: DomainId,
+    /// The topic's name: an item describes itself, so that it can be delivered without looking its topic up.
+    pub name: Arc<str>,
     /// Its id (XEP-0060 `id`), unique in the topic. What a device names to say which version it has.
     pub id: Box<str>,
     /// The account that published it; none when it came by HTTP.

@@ -1,0 +1,64 @@
+//! What one home sends another: within the node through the shards' inboxes, and later between nodes over the bus.
+
+use crate::command::{Actor, Command, TopicOp};
+use crate::effect::ReplyTo;
+use crate::model::{Domains, TopicId};
+use crate::topic::{Asker, Notice};
+use carillon_wire::jid::BareJid;
+use carillon_wire::stanza::Stanza;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// A message between homes.
+#[derive(Debug)]
+pub enum Letter {
+    /// A stanza for the home of its `to`.
+    Stanza(Stanza),
+    /// A command from outside.
+    Command {
+        /// What is to be done.
+        command: Command,
+        /// Where its outcome goes.
+        reply: ReplyTo,
+    },
+    /// An operation for the home of a topic, asked over XMPP.
+    Topic {
+        /// The topic's domain.
+        domain: crate::model::DomainId,
+        /// The topic's name.
+        name: Box<str>,
+        /// Who wants it done.
+        actor: Actor,
+        /// What.
+        op: TopicOp,
+        /// Where the outcome goes.
+        asker: Asker,
+    },
+    /// Something happened on a topic: to every shard, which walks its own subscribers.
+    Publication(Arc<Notice>),
+    /// An account follows a topic from now on: to the account's home. `last` is sent to its available sessions.
+    Subscribed {
+        /// The account.
+        account: BareJid,
+        /// The topic.
+        topic: TopicId,
+        /// The topic's last item, when it is to be sent.
+        last: Option<Arc<Notice>>,
+    },
+    /// An account follows a topic no longer: to the account's home.
+    Unsubscribed {
+        /// The account.
+        account: BareJid,
+        /// The topic.
+        topic: TopicId,
+    },
+    /// A login failed: to every shard, which counts failures by address and account.
+    LoginFailed {
+        /// From where.
+        address: IpAddr,
+        /// To which account.
+        account: BareJid,
+    },
+    /// The domains of the node changed: to every shard.
+    Domains(Arc<Domains>),
+}

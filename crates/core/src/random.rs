@@ -1,0 +1,44 @@
+//! Randomness as an argument: a generator seeded from outside, one a shard. HMAC-SHA-256 over a counter, keyed by the seed:
+//! unpredictable to whoever does not know the seed, and the same each time for whoever does (simulation).
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+/// A seeded generator of unpredictable bytes.
+pub struct Random {
+    seed: [u8; 32],
+    counter: u64,
+}
+
+impl std::fmt::Debug for Random {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Random")
+    }
+}
+
+impl Random {
+    /// The generator of this seed. In production 32 bytes of the operating system's entropy.
+    pub fn new(seed: [u8; 32]) -> Random {
+        Random { seed, counter: 0 }
+    }
+
+    /// 32 bytes never given before.
+    pub fn bytes(&mut self) -> [u8; 32] {
+        self.counter += 1;
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.seed).expect("HMAC takes a key of any length");
+        mac.update(&self.counter.to_be_bytes());
+        mac.finalize().into_bytes().into()
+    }
+
+    /// A number never to be guessed.
+    pub fn number(&mut self) -> u64 {
+        let bytes = self.bytes();
+        u64::from_be_bytes(bytes[..8].try_into().expect("eight of 32 bytes"))
+    }
+
+    /// A short token for ids and nonces: 24 characters of base 64 (URL alphabet), 144 bits.
+    pub fn token(&mut self) -> String {
+        use base64::Engine;
+        base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(&self.bytes()[..18])
+    }
+}

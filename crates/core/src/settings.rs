@@ -1,0 +1,119 @@
+//! What an operator decides, as the core reads it. Plain values; the binary's configuration fills them.
+
+/// The settings of a shard.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Bounds on what a client may do.
+    pub limits: Limits,
+    /// How long things may take.
+    pub timeouts: Timeouts,
+    /// SASL mechanisms offered, strongest first.
+    pub mechanisms: Vec<crate::session::Mechanism>,
+    /// PBKDF2 iterations of keys made here, at least 4096.
+    pub scram_iterations: u32,
+    /// Features switched off, by name: none of their code runs.
+    pub features_disabled: Vec<String>,
+    /// Deliveries of a fan-out between two looks at other work.
+    pub fanout_slice: usize,
+    /// Largest `ttl` of a notification, milliseconds.
+    pub notification_ttl_max_ms: u64,
+    /// How long a notification given to a client without XEP-0198 waits for a XEP-0184 receipt before the socket's word
+    /// counts, milliseconds.
+    pub receipt_wait_ms: u64,
+}
+
+/// Bounds on what a client may do.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Bytes of one stanza.
+    pub stanza_bytes: usize,
+    /// Bytes of one element before authentication.
+    pub stanza_bytes_before_auth: usize,
+    /// Depth of elements in a stanza.
+    pub depth: u16,
+    /// SASL attempts on one connection.
+    pub auth_attempts: u8,
+    /// Failed logins of one address in `auth_window_ms`.
+    pub auth_failures_per_address: u32,
+    /// Failed logins to one account in `auth_window_ms`.
+    pub auth_failures_per_account: u32,
+    /// The window of the two above, milliseconds.
+    pub auth_window_ms: u64,
+    /// Stanzas a second from one session, averaged over ten; 0 for no bound.
+    pub stanzas_per_second: u32,
+    /// Chat messages kept for an absent account.
+    pub offline_messages: u32,
+    /// Notifications waiting for one account.
+    pub pending_notifications: u32,
+    /// Stanzas a client with XEP-0198 may leave unacknowledged.
+    pub unacknowledged: u32,
+    /// Operations waiting for one topic.
+    pub topic_queue: usize,
+    /// Affiliations of one topic.
+    pub topic_affiliations: usize,
+    /// Items kept by one topic.
+    pub topic_items: u32,
+    /// Accounts a session may have sent directed presence to.
+    pub directed_presence: usize,
+    /// Traces kept in memory a shard.
+    pub traces: usize,
+}
+
+/// How long things may take, milliseconds.
+#[derive(Clone, Debug)]
+pub struct Timeouts {
+    /// From acceptance to authentication, TLS included.
+    pub auth_ms: u64,
+    /// From authentication to a bound resource.
+    pub bind_ms: u64,
+    /// From our `</stream:stream>` to the peer's.
+    pub close_ms: u64,
+    /// Silence before the server asks whether the client is still there.
+    pub ping_idle_ms: u64,
+    /// How long it waits for the answer.
+    pub ping_wait_ms: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            limits: Limits::default(),
+            timeouts: Timeouts::default(),
+            mechanisms: crate::session::Mechanism::ALL.to_vec(),
+            scram_iterations: 4096,
+            features_disabled: Vec::new(),
+            fanout_slice: 64,
+            notification_ttl_max_ms: 30 * 86_400_000,
+            receipt_wait_ms: 2000,
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            stanza_bytes: 256 * 1024,
+            stanza_bytes_before_auth: 16 * 1024,
+            depth: 64,
+            auth_attempts: 3,
+            auth_failures_per_address: 50,
+            auth_failures_per_account: 10,
+            auth_window_ms: 300_000,
+            stanzas_per_second: 200,
+            offline_messages: 1000,
+            pending_notifications: 1000,
+            unacknowledged: 5000,
+            topic_queue: 1000,
+            topic_affiliations: 10_000,
+            topic_items: 10_000,
+            directed_presence: 500,
+            traces: 100_000,
+        }
+    }
+}
+
+impl Default for Timeouts {
+    fn default() -> Timeouts {
+        Timeouts { auth_ms: 30_000, bind_ms: 30_000, close_ms: 5_000, ping_idle_ms: 60_000, ping_wait_ms: 30_000 }
+    }
+}
