@@ -2,3 +2,4 @@
 
 pub mod metrics;
 pub mod node;
+pub mod tls;

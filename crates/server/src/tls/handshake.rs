@@ -1,0 +1,278 @@
+//! The handshake: rustls, fed one record at a time, until the connection can be taken over.
+
+use std::sync::Arc;
+
+use rustls::server::Acceptor;
+use rustls::{CipherSuite, ConnectionTrafficSecrets, HandshakeKind, ProtocolVersion, ServerConnection};
+use zeroize::Zeroizing;
+
+use super::capture::Captured;
+use super::fault::{Fault, Violation};
+use super::keys::{Half, Keys};
+use super::record::{self, Frame, HEADER_LEN};
+use super::settings::Settings;
+use super::suite::Suite;
+use super::{Link, buffered};
+
+/// A handshake going on. Two words; the kilobytes it points to are gone when it is done.
+pub struct Handshake(State);
+
+/// How far [`Handshake::feed`] has got.
+#[derive(Debug)]
+pub enum Progress {
+    /// More input is needed.
+    Pending {
+        /// The handshake, to be fed again.
+        handshake: Handshake,
+        /// Bytes of the input that are dealt with. The others are the beginning of a record: hand them in again, as
+        /// they are, when more has come.
+        consumed: usize,
+    },
+    /// The connection is secured.
+    Done {
+        /// The connection, to read and write with.
+        link: Link,
+        /// What was agreed.
+        secured: Box<Secured>,
+        /// Bytes of the input that belong to the handshake. Those that follow are for [`Link::open`].
+        consumed: usize,
+    },
+}
+
+/// What a handshake agreed on.
+#[derive(Debug)]
+pub struct Secured {
+    /// The protocol version.
+    pub version: Version,
+    /// The cipher suite, by its IANA name.
+    pub cipher: &'static str,
+    /// Key material for the channel binding `tls-exporter` (RFC 9266). Only with TLS 1.3: before, it is safe only with
+    /// an extension whose use rustls does not tell.
+    pub exporter: Option<Zeroizing<[u8; 32]>>,
+    /// The host the client asked for (SNI, RFC 6066 §3), in lower case.
+    pub server_name: Option<Box<str>>,
+    /// The application protocol chosen (ALPN, RFC 7301), if any was.
+    pub alpn: Option<Box<[u8]>>,
+    /// The session was resumed by a ticket.
+    pub resumed: bool,
+}
+
+/// The versions of TLS there are; older ones are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// TLS 1.2 (RFC 5246)
+    Tls12,
+    /// TLS 1.3 (RFC 8446)
+    Tls13,
+}
+
+impl Handshake {
+    /// Waits for a client's first message, to be answered as `settings` say.
+    pub fn new(settings: &Settings) -> Handshake {
+        Handshake(State::Greeting(Box::new(Greeting {
+            acceptor: Acceptor::default(),
+            settings: settings.clone(),
+            budget: Budget(HANDSHAKE_BYTES_MAX),
+        })))
+    }
+
+    /// Takes the whole records at the start of `input`, and appends what must be sent to `out`, the alert of a fault
+    /// included.
+    pub fn feed(self, input: &[u8], out: &mut Vec<u8>) -> Result<Progress, Fault> {
+        let mut state = self.0;
+        let mut consumed = 0;
+        loop {
+            let rest = &input[consumed..];
+            let record = match record::frame(rest) {
+                Frame::Partial => {
+                    return Ok(Progress::Pending { handshake: Handshake(state), consumed });
+                }
+                Frame::Whole(len) => &rest[..len],
+                Frame::Malformed => return Err(state.refuse(&rest[..HEADER_LEN], out)),
+            };
+            state = state.record(record, out)?;
+            consumed += record.len();
+            if let State::Answered(answered) = &state
+                && !answered.connection.is_handshaking()
+            {
+                break;
+            }
+        }
+        let State::Answered(answered) = state else {
+            return Err(Fault::Extraction("a handshake done before it began"));
+        };
+        let (link, secured) = answered.take_over()?;
+        Ok(Progress::Done { link, secured: Box::new(secured), consumed })
+    }
+}
+
+impl std::fmt::Debug for Handshake {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handshake").finish_non_exhaustive()
+    }
+}
+
+enum State {
+    /// The client's first message has not come, so that it is not yet known how to answer it.
+    Greeting(Box<Greeting>),
+    /// It has been answered.
+    Answered(Box<Answered>),
+}
+
+struct Greeting {
+    acceptor: Acceptor,
+    settings: Settings,
+    budget: Budget,
+}
+
+struct Answered {
+    connection: ServerConnection,
+    captured: Captured,
+    budget: Budget,
+}
+
+impl State {
+    /// Takes one record.
+    fn record(self, record: &[u8], out: &mut Vec<u8>) -> Result<State, Fault> {
+        match self {
+            State::Greeting(greeting) => greeting.record(record, out),
+            State::Answered(mut answered) => {
+                answered.record(record, out)?;
+                Ok(State::Answered(answered))
+            }
+        }
+    }
+
+    /// Refuses a header that is none. rustls does it, so that the alert is encrypted if it must be by now.
+    fn refuse(self, header: &[u8], out: &mut Vec<u8>) -> Fault {
+        match self.record(header, out) {
+            Err(fault) => fault,
+            Ok(_) => Violation::NotTls.into(),
+        }
+    }
+}
+
+impl Greeting {
+    /// Takes a record of the client's first message and, when that is whole, answers it.
+    fn record(mut self: Box<Self>, mut record: &[u8], out: &mut Vec<u8>) -> Result<State, Fault> {
+        self.budget.spend(record)?;
+        while !record.is_empty() {
+            if let Err(error) = self.acceptor.read_tls(&mut record) {
+                return Err(rustls::Error::General(error.to_string()).into());
+            }
+        }
+        let mut captured = Captured::default();
+        let answered = self.acceptor.accept().and_then(|accepted| {
+            let Some(accepted) = accepted else {
+                return Ok(None);
+            };
+            let config = Arc::clone(self.settings.config_for(&accepted.client_hello()));
+            captured.during(|| accepted.into_connection(config)).map(Some)
+        });
+        match answered {
+            Ok(None) => Ok(State::Greeting(self)),
+            Ok(Some(mut connection)) => {
+                buffered::drain(&mut connection, out);
+                Ok(State::Answered(Box::new(Answered { connection, captured, budget: self.budget })))
+            }
+            Err((error, mut alert)) => {
+                // Writing to a `Vec` does not fail.
+                let _ = alert.write_all(out);
+                Err(error.into())
+            }
+        }
+    }
+}
+
+impl Answered {
+    fn record(&mut self, record: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+        self.budget.spend(record)?;
+        let connection = &mut self.connection;
+        self.captured.during(|| buffered::process(connection, record, out))?;
+        Ok(())
+    }
+
+    /// Takes the finished connection over from rustls.
+    fn take_over(self) -> Result<(Link, Secured), Fault> {
+        let Answered { mut connection, captured, .. } = self;
+        let suite = connection.negotiated_cipher_suite().ok_or(Fault::Extraction("no cipher suite"))?.suite();
+        let secured = Secured::read(&connection, suite)?;
+        let link = match secured.version {
+            Version::Tls13 => Link::Extracted(Box::new(extract(connection, suite, &captured)?)),
+            Version::Tls12 => {
+                // `Link::seal` empties the buffer whenever it has filled it.
+                connection.set_buffer_limit(None);
+                Link::Buffered(Box::new(connection))
+            }
+        };
+        Ok((link, secured))
+    }
+}
+
+impl Secured {
+    fn read(connection: &ServerConnection, suite: CipherSuite) -> Result<Secured, Fault> {
+        let version = match connection.protocol_version() {
+            Some(ProtocolVersion::TLSv1_3) => Version::Tls13,
+            _ => Version::Tls12,
+        };
+        Ok(Secured {
+            version,
+            cipher: suite.as_str().unwrap_or("unknown"),
+            exporter: match version {
+                Version::Tls13 => Some(exporter(connection)?),
+                Version::Tls12 => None,
+            },
+            server_name: connection.server_name().map(Into::into),
+            alpn: connection.alpn_protocol().map(Into::into),
+            resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
+        })
+    }
+}
+
+/// Bytes the client may still send for its handshake.
+struct Budget(usize);
+
+impl Budget {
+    fn spend(&mut self, record: &[u8]) -> Result<(), Violation> {
+        self.0 = self.0.checked_sub(record.len()).ok_or(Violation::HandshakeOverflow)?;
+        Ok(())
+    }
+}
+
+/// `tls-exporter` (RFC 9266 §2). It has to be read while rustls still has the connection.
+fn exporter(connection: &ServerConnection) -> Result<Zeroizing<[u8; 32]>, Fault> {
+    let exported = connection.export_keying_material([0; 32], b"EXPORTER-Channel-Binding", Some(b""))?;
+    Ok(Zeroizing::new(exported))
+}
+
+/// Gets everything that carries on a TLS 1.3 connection out of rustls. Nothing is left in there: all it had to send
+/// (tickets count in its sequence number) is drained, and it was given no record beyond the client's last one.
+fn extract(connection: ServerConnection, suite: CipherSuite, captured: &Captured) -> Result<Keys, Fault> {
+    let suite = Suite::from_iana(suite).ok_or(Fault::Extraction("an unknown cipher suite"))?;
+    let (Some(client), Some(server)) = (&captured.client, &captured.server) else {
+        return Err(Fault::Extraction("no traffic secrets"));
+    };
+    let extracted = connection.dangerous_extract_secrets()?;
+    let half = |(seq, keyed): (u64, ConnectionTrafficSecrets), secret: &[u8]| {
+        let half = Half::from_secret(suite, secret, seq)?;
+        match is_same_key(&half, suite, &keyed) {
+            true => Ok(half),
+            false => Err(Fault::Extraction("the traffic secrets of another connection")),
+        }
+    };
+    Ok(Keys::new(suite, half(extracted.rx, client)?, half(extracted.tx, server)?))
+}
+
+fn is_same_key(half: &Half, suite: Suite, keyed: &ConnectionTrafficSecrets) -> bool {
+    match (suite, keyed) {
+        (Suite::Aes128Gcm, ConnectionTrafficSecrets::Aes128Gcm { key, iv })
+        | (Suite::Aes256Gcm, ConnectionTrafficSecrets::Aes256Gcm { key, iv })
+        | (Suite::Chacha20Poly1305, ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv }) => {
+            half.is_keyed_with(suite, key.as_ref(), iv.as_ref())
+        }
+        _ => false,
+    }
+}
+
+/// Bytes a client may send for its handshake. One with a post-quantum key share and a ticket sends 2 KiB.
+const HANDSHAKE_BYTES_MAX: usize = 32 * 1024;

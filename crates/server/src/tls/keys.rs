@@ -1,0 +1,208 @@
+//! An extracted connection: everything its record layer has to remember, as plain data of a fixed size.
+
+use aws_lc_rs::aead::{LessSafeKey, Nonce, UnboundKey};
+use zeroize::{Zeroize, Zeroizing};
+
+use super::fault::Fault;
+use super::schedule::expand_label;
+use super::suite::Suite;
+
+/// A TLS 1.3 connection after its handshake: keys, secrets and sequence numbers of both directions, and the few counters
+/// of the record layer. It cannot be cloned, since two holders would use a nonce twice; it is wiped when dropped.
+pub struct Keys {
+    pub(super) rx: Half,
+    pub(super) tx: Half,
+    pub(super) suite: Suite,
+    pub(super) reading: Flow,
+    pub(super) writing: Flow,
+    /// Bytes of a KeyUpdate message seen so far: it may come in fragments. There is no need to keep them, as all but
+    /// the last are always the same.
+    pub(super) update_seen: u8,
+    /// Records in a row that carried nothing.
+    pub(super) barren: u8,
+}
+
+/// One direction of a connection.
+pub(super) struct Half {
+    /// Sequence number of the next record.
+    pub(super) seq: u64,
+    secret: [u8; SECRET_MAX],
+    key: [u8; KEY_MAX],
+    iv: [u8; IV_LEN],
+}
+
+/// Whether a direction still carries records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Flow {
+    /// It does.
+    Open = 0,
+    /// Its sender said that there is no more: `close_notify`.
+    Ended = 1,
+    /// A fault ended the connection.
+    Broken = 2,
+}
+
+/// Bytes that [`Keys::from_bytes`] cannot have got from [`Keys::into_bytes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not the keys of a TLS connection")]
+pub struct Malformed;
+
+impl Keys {
+    /// Bytes of a serialised connection.
+    pub const BYTES: usize = 6 + 2 * Half::BYTES;
+
+    /// A connection that starts with these two halves.
+    pub(super) fn new(suite: Suite, rx: Half, tx: Half) -> Keys {
+        Keys { rx, tx, suite, reading: Flow::Open, writing: Flow::Open, update_seen: 0, barren: 0 }
+    }
+
+    /// Serialises the connection so that another process can carry it on; consumes it, as only one may.
+    pub fn into_bytes(self) -> Zeroizing<[u8; Keys::BYTES]> {
+        let mut bytes = Zeroizing::new([0; Keys::BYTES]);
+        let (head, halves) = bytes.split_at_mut(6);
+        head.copy_from_slice(&[
+            LAYOUT,
+            self.suite as u8,
+            self.reading as u8,
+            self.writing as u8,
+            self.update_seen,
+            self.barren,
+        ]);
+        let (rx, tx) = halves.split_at_mut(Half::BYTES);
+        self.rx.write_to(rx);
+        self.tx.write_to(tx);
+        bytes
+    }
+
+    /// Takes over a connection that [`Keys::into_bytes`] serialised. The bytes are secret: wipe them afterwards.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Keys, Malformed> {
+        let bytes: &[u8; Keys::BYTES] = bytes.try_into().map_err(|_| Malformed)?;
+        let (head, halves) = bytes.split_at(6);
+        let (rx, tx) = halves.split_at(Half::BYTES);
+        let &[layout, suite, reading, writing, update_seen, barren] = head else {
+            return Err(Malformed);
+        };
+        if layout != LAYOUT || usize::from(update_seen) >= super::open::KEY_UPDATE_LEN {
+            return Err(Malformed);
+        }
+        Ok(Keys {
+            rx: Half::read_from(rx)?,
+            tx: Half::read_from(tx)?,
+            suite: Suite::from_byte(suite).ok_or(Malformed)?,
+            reading: Flow::from_byte(reading).ok_or(Malformed)?,
+            writing: Flow::from_byte(writing).ok_or(Malformed)?,
+            update_seen,
+            barren,
+        })
+    }
+}
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keys")
+            .field("suite", &self.suite)
+            .field("rx_seq", &self.rx.seq)
+            .field("tx_seq", &self.tx.seq)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Half {
+    const BYTES: usize = 8 + SECRET_MAX + KEY_MAX + IV_LEN;
+
+    /// The direction whose traffic secret this is, about to send or receive record `seq`.
+    pub(super) fn from_secret(suite: Suite, secret: &[u8], seq: u64) -> Result<Half, Fault> {
+        let mut half = Half { seq, secret: [0; SECRET_MAX], key: [0; KEY_MAX], iv: [0; IV_LEN] };
+        half.secret
+            .get_mut(..suite.secret_len())
+            .filter(|own| own.len() == secret.len())
+            .ok_or(Fault::Extraction("a traffic secret of another length"))?
+            .copy_from_slice(secret);
+        half.derive(suite)?;
+        Ok(half)
+    }
+
+    /// Whether these are the direction's key and IV.
+    pub(super) fn is_keyed_with(&self, suite: Suite, key: &[u8], iv: &[u8]) -> bool {
+        self.key[..suite.key_len()] == *key && self.iv == *iv
+    }
+
+    /// The cipher of this direction, ready to work: made for a burst, dropped after it.
+    pub(super) fn cipher(&self, suite: Suite) -> Result<LessSafeKey, Fault> {
+        UnboundKey::new(suite.aead(), &self.key[..suite.key_len()])
+            .map(LessSafeKey::new)
+            .map_err(|_| Fault::Cipher)
+    }
+
+    /// The nonce of the next record: the IV, the sequence number XORed into its end (RFC 8446 §5.3).
+    pub(super) fn nonce(&self) -> Nonce {
+        let mut nonce = self.iv;
+        for (byte, seq) in nonce[IV_LEN - 8..].iter_mut().zip(self.seq.to_be_bytes()) {
+            *byte ^= seq;
+        }
+        Nonce::assume_unique_for_key(nonce)
+    }
+
+    /// Moves on to the next generation of keys (RFC 8446 §7.2); the sequence starts anew.
+    pub(super) fn update(&mut self, suite: Suite) -> Result<(), Fault> {
+        let mut next = Zeroizing::new([0; SECRET_MAX]);
+        let len = suite.secret_len();
+        expand_label(suite, &self.secret[..len], b"traffic upd", &mut next[..len])?;
+        self.secret = *next;
+        self.seq = 0;
+        self.derive(suite)
+    }
+
+    /// Derives key and IV from the secret (RFC 8446 §7.3).
+    fn derive(&mut self, suite: Suite) -> Result<(), Fault> {
+        let secret = &self.secret[..suite.secret_len()];
+        expand_label(suite, secret, b"key", &mut self.key[..suite.key_len()])?;
+        expand_label(suite, secret, b"iv", &mut self.iv)
+    }
+
+    fn write_to(&self, bytes: &mut [u8]) {
+        let (seq, rest) = bytes.split_at_mut(8);
+        let (secret, rest) = rest.split_at_mut(SECRET_MAX);
+        let (key, iv) = rest.split_at_mut(KEY_MAX);
+        seq.copy_from_slice(&self.seq.to_be_bytes());
+        secret.copy_from_slice(&self.secret);
+        key.copy_from_slice(&self.key);
+        iv.copy_from_slice(&self.iv);
+    }
+
+    fn read_from(bytes: &[u8]) -> Result<Half, Malformed> {
+        let (seq, rest) = bytes.split_first_chunk().ok_or(Malformed)?;
+        let (secret, rest) = rest.split_first_chunk().ok_or(Malformed)?;
+        let (key, iv) = rest.split_first_chunk().ok_or(Malformed)?;
+        Ok(Half {
+            seq: u64::from_be_bytes(*seq),
+            secret: *secret,
+            key: *key,
+            iv: iv.try_into().map_err(|_| Malformed)?,
+        })
+    }
+}
+
+impl Drop for Half {
+    fn drop(&mut self) {
+        self.secret.zeroize();
+        self.key.zeroize();
+        self.iv.zeroize();
+    }
+}
+
+impl Flow {
+    fn from_byte(byte: u8) -> Option<Flow> {
+        [Flow::Open, Flow::Ended, Flow::Broken].into_iter().find(|flow| *flow as u8 == byte)
+    }
+}
+
+/// Version of the serialised form.
+const LAYOUT: u8 = 1;
+/// Bytes of the longest traffic secret: SHA-384's output.
+const SECRET_MAX: usize = 48;
+/// Bytes of the longest traffic key.
+const KEY_MAX: usize = 32;
+/// Bytes of an IV, in every suite.
+const IV_LEN: usize = 12;

@@ -1,0 +1,50 @@
+//! A connection's TLS, bytes in and bytes out: no socket, no clock, no task.
+//!
+//! ```text
+//!  Settings ──► Handshake ──feed──► Progress::Pending(Handshake) … ──► Progress::Done { link, secured }
+//!  (one value,   (rustls, boxed,                                          │        └─ Secured: what was agreed
+//!   swapped       gone when done)                                         ▼
+//!   whole)                                      Link::Extracted(Keys)  or  Link::Buffered(rustls, TLS 1.2)
+//! ```
+//!
+//! The handshake is rustls'. When a TLS 1.3 handshake is complete the connection is *extracted*: its traffic keys,
+//! sequence numbers and traffic secrets become [`Keys`], 216 bytes of plain data, and rustls' kilobytes are dropped.
+//! From then on this folder's own record layer (RFC 8446 §5) seals and opens, keying the cipher for each burst.
+//! TLS 1.2 connections stay on rustls' record layer.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `settings`, `certificate`, `self_signed` | what a listener offers: certificate, suites, groups, ALPN, tickets |
+//! | `handshake`, `capture` | rustls, fed one record at a time, and the hook that tells the traffic secrets |
+//! | `link` | the two ways a connection can go on, behind one set of verbs |
+//! | `keys`, `suite`, `schedule` | an extracted connection's state, its algorithms, its key schedule |
+//! | `seal`, `open`, `record` | the record layer |
+//! | `buffered` | the same verbs on a rustls connection |
+//! | `fault` | what can go wrong, whose fault it is, which alert says so |
+//!
+//! Two rules for callers: what a call appended for the peer is sent before anything sealed later, and whatever
+//! input a call did not consume is handed in again, followed by more.
+
+mod buffered;
+mod capture;
+mod certificate;
+mod fault;
+mod handshake;
+mod keys;
+mod link;
+mod open;
+mod record;
+mod schedule;
+mod seal;
+mod self_signed;
+mod settings;
+mod suite;
+#[cfg(test)]
+mod tests;
+
+pub use fault::{Blame, Fault, Violation};
+pub use handshake::{Handshake, Progress, Secured, Version};
+pub use keys::{Keys, Malformed};
+pub use link::{Link, Opened};
+pub use seal::Sealer;
+pub use settings::{Settings, SettingsError};

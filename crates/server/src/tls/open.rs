@@ -1,0 +1,189 @@
+//! Opening: protected records to plaintext, and everything else a peer may send after the handshake.
+
+use aws_lc_rs::aead::{Aad, LessSafeKey};
+use rustls::AlertDescription;
+
+use super::fault::{Fault, Violation};
+use super::keys::{Flow, Keys};
+use super::link::Opened;
+use super::record::{self, CONTENT_MAX, HEADER_LEN, TAG_LEN, kind};
+use super::seal::{RECORDS_PER_KEY, Request};
+
+/// Records in a row that may carry nothing (empty ones, KeyUpdates, ignored alerts) while no data flows either way.
+/// Each costs us more than the peer: without a limit they would be a way to keep a core busy.
+pub(super) const BARREN_MAX: u8 = 32;
+
+/// Bytes of a KeyUpdate message.
+pub(super) const KEY_UPDATE_LEN: usize = KEY_UPDATE_HEADER.len() + 1;
+
+/// A KeyUpdate message (RFC 8446 §4.6.3).
+pub(super) fn key_update(request: Request) -> [u8; KEY_UPDATE_LEN] {
+    let [kind, a, b, c] = KEY_UPDATE_HEADER;
+    [kind, a, b, c, request as u8]
+}
+
+impl Keys {
+    /// Opens every whole record at the start of `input`, in place, and appends its data to `plain`. What the peer must be
+    /// told (a KeyUpdate it asked for, or the alert of a fault) is appended to `reply`, to be sent before anything
+    /// sealed later. On a fault, `plain` has the data of the records before it.
+    pub fn open(
+        &mut self,
+        input: &mut [u8],
+        plain: &mut Vec<u8>,
+        reply: &mut Vec<u8>,
+    ) -> Result<Opened, Fault> {
+        match self.reading {
+            Flow::Open => {}
+            // Whatever comes after a close_notify is ignored (RFC 8446 §6.1).
+            Flow::Ended => return Ok(Opened::ended(input)),
+            Flow::Broken => return Err(Fault::Closed),
+        }
+        let seq_before = self.rx.seq;
+        let mut burst = Burst { keys: self, cipher: None, owes_update: false };
+        let opened = burst.run(input, plain);
+        let owes_update = burst.owes_update;
+        // A peer that never updates its keys is asked to, once, as it crosses the limit.
+        let asks_update = (seq_before..self.rx.seq).contains(&RECORDS_PER_KEY);
+        let opened = opened.and_then(|opened| {
+            match (asks_update, owes_update) {
+                _ if self.writing != Flow::Open => {}
+                (true, _) => self.sealer()?.update(Request::Requested, reply)?,
+                (false, true) => self.sealer()?.update(Request::NotRequested, reply)?,
+                (false, false) => {}
+            }
+            Ok(opened)
+        });
+        if let Err(fault) = &opened {
+            if let Some(alert) = fault.alert() {
+                self.alert(alert, reply);
+            }
+            (self.reading, self.writing) = (Flow::Broken, Flow::Broken);
+        }
+        opened
+    }
+}
+
+/// The records of one call: the cipher is keyed when the first of them is whole.
+struct Burst<'a> {
+    keys: &'a mut Keys,
+    cipher: Option<LessSafeKey>,
+    /// The peer wants us to update our keys. One update answers any number of requests (RFC 8446 §4.6.3).
+    owes_update: bool,
+}
+
+impl Burst<'_> {
+    fn run(&mut self, input: &mut [u8], plain: &mut Vec<u8>) -> Result<Opened, Fault> {
+        let mut consumed = 0;
+        while let Some(len) = record::protected(&input[consumed..])? {
+            let (kind, content) = self.decrypt(&mut input[consumed..consumed + len])?;
+            consumed += len;
+            if kind != kind::HANDSHAKE && self.keys.update_seen > 0 {
+                return Err(Violation::Interleaved.into());
+            }
+            match kind {
+                kind::APPLICATION_DATA if content.is_empty() => self.barren()?,
+                kind::APPLICATION_DATA => {
+                    plain.extend_from_slice(content);
+                    self.keys.barren = 0;
+                }
+                kind::HANDSHAKE => self.handshake(content)?,
+                kind::ALERT if self.alert(content)? == Flow::Ended => {
+                    self.keys.reading = Flow::Ended;
+                    return Ok(Opened::ended(input));
+                }
+                kind::ALERT => self.barren()?,
+                _ => return Err(Violation::UnexpectedRecord.into()),
+            }
+        }
+        Ok(Opened { consumed, closed: false })
+    }
+
+    /// Decrypts a whole record and takes off its padding; gives its inner content type and its content.
+    fn decrypt<'b>(&mut self, record: &'b mut [u8]) -> Result<(u8, &'b [u8]), Fault> {
+        let half = &mut self.keys.rx;
+        let cipher = match &mut self.cipher {
+            Some(cipher) => cipher,
+            none => none.insert(half.cipher(self.keys.suite)?),
+        };
+        let next_seq = half.seq.checked_add(1).ok_or(Violation::SequenceExhausted)?;
+        let (header, body) = record.split_first_chunk_mut::<HEADER_LEN>().ok_or(Violation::BadRecordMac)?;
+        let split = body.len().checked_sub(TAG_LEN).ok_or(Violation::BadRecordMac)?;
+        let (ciphertext, tag) = body.split_at_mut(split);
+        let inner = cipher
+            .open_in_place_separate_tag(half.nonce(), Aad::from(*header), tag, ciphertext)
+            .map_err(|_| Violation::BadRecordMac)?;
+        half.seq = next_seq;
+        // The content type and the padding count, too (RFC 8446 §5.4).
+        if inner.len() > CONTENT_MAX + 1 {
+            return Err(Violation::RecordOverflow.into());
+        }
+        let end = inner.iter().rposition(|byte| *byte != 0).ok_or(Violation::NoContentType)?;
+        Ok((inner[end], &inner[..end]))
+    }
+
+    /// Takes the content of a handshake record: a KeyUpdate or a fragment of one.
+    fn handshake(&mut self, content: &[u8]) -> Result<(), Fault> {
+        if content.is_empty() {
+            return Err(Violation::EmptyRecord.into());
+        }
+        for (at, byte) in content.iter().enumerate() {
+            let seen = usize::from(self.keys.update_seen);
+            let Some(expected) = KEY_UPDATE_HEADER.get(seen) else {
+                let request = *byte;
+                // The sender's next record is under its next key, so nothing may follow in this one.
+                if at + 1 != content.len() {
+                    return Err(Violation::SpansKeyChange.into());
+                }
+                return self.key_update(request);
+            };
+            match byte == expected {
+                true => self.keys.update_seen += 1,
+                false if seen == 0 => return Err(Violation::UnexpectedHandshake.into()),
+                false => return Err(Violation::WrongLength.into()),
+            }
+        }
+        // A fragment carries nothing yet; a flood of them ends with the message, which has five bytes.
+        Ok(())
+    }
+
+    fn key_update(&mut self, request: u8) -> Result<(), Fault> {
+        self.owes_update |= match request {
+            0 => false,
+            1 => true,
+            _ => return Err(Violation::UnknownUpdateRequest.into()),
+        };
+        self.keys.update_seen = 0;
+        self.barren()?;
+        self.keys.rx.update(self.keys.suite)?;
+        self.cipher = None;
+        Ok(())
+    }
+
+    /// Takes an alert record: is the peer done, or is it to be ignored? All others end the connection, whatever their
+    /// level says (RFC 8446 §6.2).
+    fn alert(&self, content: &[u8]) -> Result<Flow, Fault> {
+        let [_level, description] = *content else {
+            return Err(match content.is_empty() {
+                true => Violation::EmptyRecord.into(),
+                false => Violation::WrongLength.into(),
+            });
+        };
+        match AlertDescription::from(description) {
+            AlertDescription::CloseNotify => Ok(Flow::Ended),
+            // Mozilla's NSS sends it before its close_notify; only that one says that the peer is done.
+            AlertDescription::UserCanceled => Ok(Flow::Open),
+            fatal => Err(Fault::Alerted(fatal)),
+        }
+    }
+
+    fn barren(&mut self) -> Result<(), Violation> {
+        if self.keys.barren >= BARREN_MAX {
+            return Err(Violation::Flood);
+        }
+        self.keys.barren += 1;
+        Ok(())
+    }
+}
+
+/// A KeyUpdate's handshake type and its length, which is always one.
+const KEY_UPDATE_HEADER: [u8; 4] = [24, 0, 0, 1];

@@ -1,0 +1,28 @@
+//! The part of the TLS 1.3 key schedule a running connection needs: `HKDF-Expand-Label` (RFC 8446 §7.1).
+
+use aws_lc_rs::hkdf;
+
+use super::fault::Fault;
+use super::suite::Suite;
+
+/// Fills `out` with `HKDF-Expand-Label(secret, label, "", out.len())`.
+pub(super) fn expand_label(suite: Suite, secret: &[u8], label: &[u8], out: &mut [u8]) -> Result<(), Fault> {
+    const PREFIX: &[u8] = b"tls13 ";
+    // Every label and length used here is a few bytes, so that neither cast can truncate.
+    let len = (out.len() as u16).to_be_bytes();
+    let label_len = [(PREFIX.len() + label.len()) as u8];
+    let no_context = [0];
+    let info = [&len[..], &label_len, PREFIX, label, &no_context];
+    hkdf::Prk::new_less_safe(suite.hkdf(), secret)
+        .expand(&info, Length(out.len()))
+        .and_then(|okm| okm.fill(out))
+        .map_err(|_| Fault::Cipher)
+}
+
+struct Length(usize);
+
+impl hkdf::KeyType for Length {
+    fn len(&self) -> usize {
+        self.0
+    }
+}

@@ -1,0 +1,193 @@
+//! What a listener offers its clients, as one immutable value: to reload is to swap it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::aws_lc_rs::{self, Ticketer, cipher_suite, kx_group};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ProducesTickets};
+use rustls::{NamedGroup, ServerConfig};
+
+use super::capture::SecretHook;
+use super::certificate::{self, Leaf};
+use super::self_signed;
+
+/// Certificate, cipher suites, key exchange, application protocols and tickets. Cloning it shares it.
+#[derive(Clone, Debug)]
+pub struct Settings(Arc<Inner>);
+
+/// Why [`Settings`] could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// A file could not be read or written.
+    #[error("{path}: {source}", path = .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// There is no usable certificate in the PEM.
+    #[error("no usable certificate in PEM: {0}")]
+    Certificate(rustls::pki_types::pem::Error),
+    /// There is no usable private key in the PEM.
+    #[error("no usable private key in PEM: {0}")]
+    Key(rustls::pki_types::pem::Error),
+    /// The certificate does not parse.
+    #[error("the certificate does not parse: {0}")]
+    X509(String),
+    /// Certificate and key do not go together, or cannot be used for TLS.
+    #[error("certificate and key cannot be used: {0}")]
+    Unusable(#[from] rustls::Error),
+    /// No certificate could be made for the names.
+    #[error("no certificate could be made: {0}")]
+    Generate(#[from] rcgen::Error),
+    /// A certificate was asked for that names nobody.
+    #[error("a certificate needs a name")]
+    NoNames,
+}
+
+#[derive(Debug)]
+struct Inner {
+    /// For clients that offer an elliptic curve.
+    classic: Arc<ServerConfig>,
+    /// For clients that offer a hybrid with ML-KEM only.
+    hybrid: Arc<ServerConfig>,
+    leaf: Leaf,
+}
+
+impl Settings {
+    /// Reads a certificate chain, the server's own certificate first, and its private key.
+    pub fn from_pem(cert_chain: &[u8], key: &[u8]) -> Result<Settings, SettingsError> {
+        let chain: Vec<_> = CertificateDer::pem_slice_iter(cert_chain)
+            .collect::<Result<_, _>>()
+            .map_err(SettingsError::Certificate)?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(SettingsError::Key)?;
+        let Some(leaf) = chain.first() else {
+            return Err(SettingsError::Certificate(rustls::pki_types::pem::Error::NoItemsFound));
+        };
+        let leaf = certificate::read(leaf)?;
+        let ticketer = Ticketer::new()?;
+        let config =
+            |groups: &[Group]| server_config(groups, chain.clone(), key.clone_key(), &ticketer).map(Arc::new);
+        Ok(Settings(Arc::new(Inner {
+            classic: config(CLASSIC_GROUPS)?,
+            hybrid: config(HYBRID_GROUPS)?,
+            leaf,
+        })))
+    }
+
+    /// Reads a certificate chain and its private key from two PEM files, which may be one and the same.
+    pub fn load(cert_chain: &Path, key: &Path) -> Result<Settings, SettingsError> {
+        Settings::from_pem(&read(cert_chain)?, &read(key)?)
+    }
+
+    /// Uses the self-signed certificate in `data_dir`: for a first start, for tests, and behind clients that pin it.
+    ///
+    /// The key (ECDSA P-256, readable by the owner only) is made once. The certificate is made anew when it does not
+    /// cover all `names`, or is about to expire. Names are host names (A-labels) or IP addresses.
+    pub fn self_signed_in(data_dir: &Path, names: &[String]) -> Result<Settings, SettingsError> {
+        let (cert, key) = self_signed::provide(data_dir, names, SystemTime::now())?;
+        Settings::from_pem(&cert, &key)
+    }
+
+    /// The same with these application protocols (ALPN, RFC 7301), the most preferred first. A client that offers others
+    /// only is refused; one that offers none is not. Tickets are shared with the original.
+    pub fn alpn(&self, protocols: &[&[u8]]) -> Settings {
+        self.with(|config| {
+            config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        })
+    }
+
+    /// The same, accepting the tickets of `previous` and issuing tickets that it accepts: a reload does not send
+    /// everyone through a full handshake.
+    pub fn sharing_tickets_of(&self, previous: &Settings) -> Settings {
+        let ticketer = &previous.0.classic.ticketer;
+        self.with(|config| config.ticketer = Arc::clone(ticketer))
+    }
+
+    /// Data for the channel binding `tls-server-end-point` (RFC 5929 §4.1): the certificate's hash. `None` if its
+    /// signature algorithm leaves the hash undefined, as Ed25519 does.
+    pub fn server_end_point(&self) -> Option<&[u8]> {
+        self.0.leaf.end_point.as_deref()
+    }
+
+    /// When the server's certificate expires.
+    pub fn not_after(&self) -> SystemTime {
+        self.0.leaf.not_after
+    }
+
+    /// Picks the configuration that answers this client. rustls follows the client's order of groups; clients put the
+    /// hybrid first, which costs twice the CPU, so it is offered to those only that have nothing else.
+    pub(super) fn config_for(&self, hello: &ClientHello<'_>) -> &Arc<ServerConfig> {
+        let offered = hello.named_groups().unwrap_or_default();
+        let has_classic =
+            offered.iter().any(|group| CLASSIC_GROUPS.iter().any(|classic| classic.name() == *group));
+        let has_hybrid = offered.contains(&NamedGroup::X25519MLKEM768);
+        match has_hybrid && !has_classic {
+            true => &self.0.hybrid,
+            false => &self.0.classic,
+        }
+    }
+
+    fn with(&self, change: impl Fn(&mut ServerConfig)) -> Settings {
+        let changed = |config: &Arc<ServerConfig>| {
+            let mut config = ServerConfig::clone(config);
+            change(&mut config);
+            Arc::new(config)
+        };
+        Settings(Arc::new(Inner {
+            classic: changed(&self.0.classic),
+            hybrid: changed(&self.0.hybrid),
+            leaf: self.0.leaf.clone(),
+        }))
+    }
+}
+
+fn server_config(
+    groups: &[Group],
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+    ticketer: &Arc<dyn ProducesTickets>,
+) -> Result<ServerConfig, SettingsError> {
+    let provider = CryptoProvider {
+        cipher_suites: CIPHER_SUITES.to_vec(),
+        kx_groups: groups.to_vec(),
+        ..aws_lc_rs::default_provider()
+    };
+    let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)?;
+    config.ignore_client_order = true;
+    config.ticketer = Arc::clone(ticketer);
+    config.enable_secret_extraction = true;
+    config.key_log = Arc::new(SecretHook);
+    Ok(config)
+}
+
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, SettingsError> {
+    std::fs::read(path).map_err(|source| SettingsError::File { path: path.to_owned(), source })
+}
+
+type Group = &'static dyn rustls::crypto::SupportedKxGroup;
+
+const CLASSIC_GROUPS: &[Group] = &[kx_group::X25519, kx_group::SECP256R1, kx_group::SECP384R1];
+const HYBRID_GROUPS: &[Group] = &[kx_group::X25519MLKEM768];
+
+/// The cheapest first; the order is ours, whatever the client's. Its own wish for ChaCha20, if it has no AES
+/// instructions, is not worth twice the cost on our side: a device opens a few records a minute.
+const CIPHER_SUITES: &[rustls::SupportedCipherSuite] = &[
+    cipher_suite::TLS13_AES_128_GCM_SHA256,
+    cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+    cipher_suite::TLS13_AES_256_GCM_SHA384,
+    cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+    cipher_suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+    cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+    cipher_suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+    cipher_suite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+    cipher_suite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+];

@@ -1,0 +1,4 @@
+//! The TLS module against other implementations as its peers: rustls, OpenSSL, Python.
+
+mod handshake;
+mod support;
