@@ -1,0 +1,375 @@
+//! Cuts the byte stream of a TCP connection into stream header, stanzas, white space and the stream's end.
+//!
+//! The framer looks at the caller's buffer and keeps none: between polls it remembers how far it has looked, so that
+//! bytes of an incomplete unit are not looked at twice (a character, reference or `<![CDATA[` cut in two is, at most
+//! 16 bytes). It refuses at the earliest what XMPP forbids; what it lets pass is judged in full when the unit is read.
+
+use quick_xml::parser::{ElementParser, Parser};
+
+use crate::xml::{
+    Error, Limits, REFERENCE_BYTES_MAX, Restriction, is_space, legal_utf8_prefix, resolve_reference,
+    split_declaration,
+};
+
+const CDATA_START: &[u8] = b"<![CDATA[";
+const CDATA_END: &[u8] = b"]]>";
+const DECLARATION_START: &[u8] = b"<?xml";
+
+/// What stands at the front of the buffer. The number is the unit's length in bytes: the caller consumes that many.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// The start of a unit, or nothing: poll again with more.
+    Incomplete,
+    /// White space between units: a keepalive.
+    Whitespace(usize),
+    /// A stream header, with the XML declaration before it: for [`Header::parse`](crate::stream::Header::parse).
+    Header(usize),
+    /// A whole top-level element: for [`stanza::read`](crate::stanza::read).
+    Element(usize),
+    /// The end tag of the stream.
+    Close(usize),
+}
+
+/// Finds units in a stream of bytes without allocating. 48 bytes: one sits in each connection.
+#[derive(Clone, Debug)]
+pub struct Framer {
+    limits: Limits,
+    /// Bytes of the current unit that have been searched for its end.
+    searched: u32,
+    /// Bytes of the current unit that are known to be legal characters.
+    checked: u32,
+    /// Tells the header's name, so that the stream's end tag can be compared.
+    header_name: u32,
+    /// Open elements of the current unit.
+    depth: u16,
+    phase: Phase,
+    place: Place,
+}
+
+/// Where in the stream the next unit stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Nothing but a header may come.
+    BeforeHeader,
+    /// Stanzas may come.
+    Open,
+    /// Nothing may come but white space.
+    Closed,
+}
+
+/// Where in a unit the byte at `searched` stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    /// Between units.
+    Between,
+    /// In an element's text.
+    Text,
+    /// At `<`.
+    Markup,
+    /// At `&`.
+    Reference,
+    /// In a start tag.
+    StartTag(ElementParser),
+    /// In an end tag.
+    EndTag,
+    /// In a CDATA section.
+    Cdata,
+    /// In an XML declaration.
+    Declaration,
+}
+
+impl Framer {
+    /// Expects a stream header.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            searched: 0,
+            checked: 0,
+            header_name: 0,
+            depth: 0,
+            phase: Phase::BeforeHeader,
+            place: Place::Between,
+        }
+    }
+
+    /// Changes the limits, also for the unit that is incomplete now.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
+    /// Expects a new stream header at the front of the next buffer: after TLS or SASL.
+    pub fn restart(&mut self) {
+        *self = Self::new(self.limits);
+    }
+
+    /// Whether nothing of an incomplete unit has been seen.
+    pub fn is_idle(&self) -> bool {
+        self.searched == 0 && self.place == Place::Between
+    }
+
+    /// Looks for the next unit. `buf[0]` is the first byte that has not been consumed; after
+    /// [`Step::Incomplete`] the same bytes come again, with more behind them.
+    ///
+    /// # Errors
+    /// Any of [`Error`]; the stream must be closed then and the framer not be polled again before a restart.
+    pub fn poll(&mut self, buf: &[u8]) -> Result<Step, Error> {
+        // More than the limit is never looked at, so offsets fit 32 bits.
+        let window = self.limits.stanza_bytes.min(u32::MAX as usize);
+        let visible = &buf[..buf.len().min(window)];
+        let found = self.search(visible);
+        let end = match found {
+            Ok(Step::Element(end) | Step::Header(end) | Step::Close(end)) => end,
+            Ok(_) => self.searched as usize,
+            // A character that is not legal may well be the cause.
+            Err(_) => visible.len().min(self.searched as usize + 1),
+        };
+        self.check_characters(&visible[..end])?;
+        match found? {
+            Step::Incomplete if visible.len() >= window => Err(Error::TooLarge),
+            Step::Incomplete => Ok(Step::Incomplete),
+            step => {
+                (self.searched, self.checked, self.place) = (0, 0, Place::Between);
+                Ok(step)
+            }
+        }
+    }
+
+    fn check_characters(&mut self, searched: &[u8]) -> Result<(), Error> {
+        let unchecked = searched.get(self.checked as usize..).unwrap_or_default();
+        self.checked += legal_utf8_prefix(unchecked)? as u32;
+        Ok(())
+    }
+
+    /// Goes from place to place until the unit or the buffer ends.
+    fn search(&mut self, buf: &[u8]) -> Result<Step, Error> {
+        loop {
+            let rest = buf.get(self.searched as usize..).unwrap_or_default();
+            let step = match self.place {
+                Place::Between => self.between(rest)?,
+                Place::Text => self.text(rest),
+                Place::Markup => self.markup(rest)?,
+                Place::Reference => self.reference(rest)?,
+                Place::StartTag(parser) => self.start_tag(parser, buf, rest)?,
+                Place::EndTag => self.end_tag(buf, rest)?,
+                Place::Cdata => self.until(rest, CDATA_END, Place::Text),
+                Place::Declaration => self.declaration(buf, rest)?,
+            };
+            if let Some(step) = step {
+                return Ok(step);
+            }
+        }
+    }
+
+    fn between(&mut self, rest: &[u8]) -> Result<Option<Step>, Error> {
+        match rest.first() {
+            None => Ok(Some(Step::Incomplete)),
+            Some(b'<') if self.phase == Phase::Closed => Err(Error::NotOneElement),
+            Some(b'<') => {
+                self.place = Place::Markup;
+                Ok(None)
+            }
+            Some(&b) if is_space(b) => {
+                let length = rest.iter().take_while(|b| is_space(**b)).count();
+                // Space between a declaration and its header belongs to the header.
+                if self.searched == 0 {
+                    return Ok(Some(Step::Whitespace(length)));
+                }
+                self.searched += length as u32;
+                Ok(None)
+            }
+            Some(_) => Err(Error::TextAtStreamLevel),
+        }
+    }
+
+    fn text(&mut self, rest: &[u8]) -> Option<Step> {
+        match memchr::memchr2(b'<', b'&', rest) {
+            None => {
+                self.searched += rest.len() as u32;
+                Some(Step::Incomplete)
+            }
+            Some(at) => {
+                self.searched += at as u32;
+                self.place = if rest[at] == b'<' { Place::Markup } else { Place::Reference };
+                None
+            }
+        }
+    }
+
+    /// `rest` begins with `<`.
+    fn markup(&mut self, rest: &[u8]) -> Result<Option<Step>, Error> {
+        let (place, length) = match rest.get(1) {
+            None => return Ok(Some(Step::Incomplete)),
+            Some(b'/') if self.phase == Phase::BeforeHeader => return Err(Error::MismatchedTag),
+            Some(b'/') => (Place::EndTag, 2),
+            Some(b'?') => return self.question_mark(rest),
+            Some(b'!') => return self.exclamation_mark(rest),
+            // Exact about ASCII, the rest is for the reader to judge.
+            Some(&b) if b.is_ascii_alphabetic() || b == b'_' || b >= 0x80 => {
+                (Place::StartTag(ElementParser::Outside), 1)
+            }
+            Some(_) => return Err(Error::Name),
+        };
+        if matches!(place, Place::StartTag(_)) && self.depth >= self.limits.depth_max() {
+            return Err(Error::TooDeep);
+        }
+        self.place = place;
+        self.searched += length;
+        Ok(None)
+    }
+
+    /// `rest` begins with `<?`: only an XML declaration at the very front of a header is allowed.
+    fn question_mark(&mut self, rest: &[u8]) -> Result<Option<Step>, Error> {
+        let error = Error::Restricted(Restriction::ProcessingInstruction);
+        if self.phase != Phase::BeforeHeader || self.searched != 0 {
+            return Err(error);
+        }
+        let length = DECLARATION_START.len();
+        let seen = &rest[..rest.len().min(length)];
+        match rest.get(length) {
+            _ if !DECLARATION_START.starts_with(seen) => Err(error),
+            None => Ok(Some(Step::Incomplete)),
+            Some(b) if !is_space(*b) && *b != b'?' => Err(error),
+            Some(_) => {
+                self.place = Place::Declaration;
+                self.searched += length as u32;
+                Ok(None)
+            }
+        }
+    }
+
+    /// `rest` begins with `<!`: only a CDATA section inside an element is allowed.
+    fn exclamation_mark(&mut self, rest: &[u8]) -> Result<Option<Step>, Error> {
+        let seen = &rest[..rest.len().min(CDATA_START.len())];
+        if !CDATA_START.starts_with(seen) {
+            let kind = if rest[2] == b'-' { Restriction::Comment } else { Restriction::DocumentType };
+            return Err(Error::Restricted(kind));
+        }
+        if seen.len() > 2 && self.depth == 0 {
+            return Err(Error::TextAtStreamLevel);
+        }
+        if seen.len() < CDATA_START.len() {
+            return Ok(Some(Step::Incomplete));
+        }
+        self.place = Place::Cdata;
+        self.searched += CDATA_START.len() as u32;
+        Ok(None)
+    }
+
+    /// `rest` begins with `&`.
+    fn reference(&mut self, rest: &[u8]) -> Result<Option<Step>, Error> {
+        let window = &rest[1..rest.len().min(REFERENCE_BYTES_MAX + 2)];
+        let Some(end) = memchr::memchr(b';', window) else {
+            return if window.len() > REFERENCE_BYTES_MAX || window.contains(&b'<') {
+                Err(Error::Reference)
+            } else {
+                Ok(Some(Step::Incomplete))
+            };
+        };
+        let name = std::str::from_utf8(&window[..end]).map_err(|_| Error::InvalidUtf8)?;
+        resolve_reference(name)?;
+        self.searched += end as u32 + 2;
+        self.place = Place::Text;
+        Ok(None)
+    }
+
+    fn start_tag(
+        &mut self,
+        mut parser: ElementParser,
+        buf: &[u8],
+        rest: &[u8],
+    ) -> Result<Option<Step>, Error> {
+        let end = parser.feed(rest);
+        let length = end.map_or(rest.len(), |at| at + 1);
+        if memchr::memchr(b'<', &rest[..length]).is_some() {
+            return Err(Error::Tag);
+        }
+        self.searched += length as u32;
+        if end.is_none() {
+            self.place = Place::StartTag(parser);
+            return Ok(Some(Step::Incomplete));
+        }
+        let unit = &buf[..self.searched as usize];
+        if self.phase == Phase::BeforeHeader {
+            self.phase = Phase::Open;
+            self.header_name = header_name(unit);
+            return Ok(Some(Step::Header(unit.len())));
+        }
+        self.place = Place::Text;
+        if !unit.ends_with(b"/>") {
+            self.depth += 1;
+        } else if self.depth == 0 {
+            return Ok(Some(Step::Element(unit.len())));
+        }
+        Ok(None)
+    }
+
+    fn end_tag(&mut self, buf: &[u8], rest: &[u8]) -> Result<Option<Step>, Error> {
+        let Some(end) = memchr::memchr(b'>', rest) else {
+            self.searched += rest.len() as u32;
+            return Ok(Some(Step::Incomplete));
+        };
+        self.searched += end as u32 + 1;
+        self.place = Place::Text;
+        let unit = &buf[..self.searched as usize];
+        match self.depth {
+            0 if name_hash(&unit[2..unit.len() - 1]) == self.header_name => {
+                self.phase = Phase::Closed;
+                Ok(Some(Step::Close(unit.len())))
+            }
+            0 => Err(Error::MismatchedTag),
+            1 => {
+                self.depth = 0;
+                Ok(Some(Step::Element(unit.len())))
+            }
+            _ => {
+                self.depth -= 1;
+                Ok(None)
+            }
+        }
+    }
+
+    fn declaration(&mut self, buf: &[u8], rest: &[u8]) -> Result<Option<Step>, Error> {
+        let step = self.until(rest, b"?>", Place::Between);
+        if step.is_none() {
+            split_declaration(&buf[..self.searched as usize])?;
+        }
+        Ok(step)
+    }
+
+    /// Looks for `end` and goes on behind it.
+    fn until(&mut self, rest: &[u8], end: &[u8], next: Place) -> Option<Step> {
+        match memchr::memmem::find(rest, end) {
+            Some(at) => {
+                self.searched += (at + end.len()) as u32;
+                self.place = next;
+                None
+            }
+            None => {
+                // The last bytes may be the beginning of `end`.
+                self.searched += rest.len().saturating_sub(end.len() - 1) as u32;
+                Some(Step::Incomplete)
+            }
+        }
+    }
+}
+
+/// The hash of the name of the tag that a header unit ends with.
+fn header_name(unit: &[u8]) -> u32 {
+    let start = match memchr::memmem::find(unit, b"?>") {
+        Some(at) if unit.starts_with(b"<?") => at + 2,
+        _ => 0,
+    };
+    let tag = unit[start..].iter().position(|b| *b == b'<').map_or(unit, |at| &unit[start + at + 1..]);
+    name_hash(tag)
+}
+
+/// A hash (FNV-1a) of what stands before the first space, `/` or `>`.
+fn name_hash(tag: &[u8]) -> u32 {
+    tag.iter()
+        .take_while(|b| !is_space(**b) && !matches!(**b, b'/' | b'>'))
+        .fold(0x811C_9DC5, |hash, b| (hash ^ u32::from(*b)).wrapping_mul(0x0100_0193))
+}
+
+#[cfg(test)]
+#[path = "tcp_tests.rs"]
+mod tests;

@@ -1,0 +1,256 @@
+//! Reading frames.
+
+use super::encode::apply_mask;
+use super::{CONTROL_BYTES_MAX, Error, Opcode};
+use crate::xml::Limits;
+
+/// The longest frame header: 2 bytes, 8 of length, 4 of mask.
+const HEADER_BYTES_MAX: usize = 14;
+
+/// Which side the decoder reads for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// Reads what clients send: masked frames.
+    Server,
+    /// Reads what a server sends: unmasked frames.
+    Client,
+}
+
+/// What came in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A whole text message, which is valid UTF-8.
+    Text(Vec<u8>),
+    /// To be answered with a pong of the same payload.
+    Ping(Vec<u8>),
+    /// The answer to a ping.
+    Pong(Vec<u8>),
+    /// The other side closes. To be answered with a close frame, if none was sent yet.
+    Close {
+        /// Why, as a number; `None` if the frame was empty.
+        code: Option<u16>,
+        /// Why, in words.
+        reason: String,
+    },
+}
+
+/// Reads frames piece by piece. Takes every byte it is given at once, so that the caller keeps no buffer; holds memory
+/// of its own only inside a message. At most 64 bytes when idle.
+#[derive(Debug)]
+pub struct Decoder {
+    role: Role,
+    /// Limit of a message, in bytes.
+    message_bytes_max: u32,
+    state: State,
+    /// A fragmented message is going on.
+    fragmented: bool,
+    /// Payload of the message so far and, behind it, of the control frame that came in between.
+    payload: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// In a frame's header, of which so many bytes are known.
+    Header { bytes: [u8; HEADER_BYTES_MAX], known: u8 },
+    /// In a frame's payload.
+    Payload(Frame),
+    /// After the close frame.
+    Closed,
+}
+
+/// A frame whose header has been read.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    opcode: Opcode,
+    fin: bool,
+    /// Where its payload begins in what the decoder holds.
+    start: u32,
+    /// Bytes of payload still to come.
+    remaining: u32,
+    /// Turned so that its first byte is for the next byte of payload.
+    mask: [u8; 4],
+}
+
+impl State {
+    const START: Self = Self::Header { bytes: [0; HEADER_BYTES_MAX], known: 0 };
+}
+
+impl Decoder {
+    /// Expects the first frame. Messages are limited to [`Limits::stanza_bytes`].
+    pub fn new(role: Role, limits: Limits) -> Self {
+        let mut decoder =
+            Self { role, message_bytes_max: 0, state: State::START, fragmented: false, payload: Vec::new() };
+        decoder.set_limits(limits);
+        decoder
+    }
+
+    /// Changes the limit, from the next frame on.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.message_bytes_max = u32::try_from(limits.stanza_bytes).unwrap_or(u32::MAX);
+    }
+
+    /// Whether nothing of an incomplete message or frame is held.
+    pub fn is_idle(&self) -> bool {
+        !self.fragmented && matches!(self.state, State::Header { known: 0, .. } | State::Closed)
+    }
+
+    /// Takes bytes off the front of `input` until an event is complete or all are taken (`None`).
+    ///
+    /// # Errors
+    /// The connection must be closed with the error's code and the decoder not be used again.
+    pub fn poll(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
+        loop {
+            match &mut self.state {
+                State::Closed if input.is_empty() => return Ok(None),
+                State::Closed => return Err(Error::AfterClose),
+                State::Header { bytes, known } => {
+                    let Some(length) = fill_header(bytes, known, input) else {
+                        return Ok(None);
+                    };
+                    let header = *bytes;
+                    self.state = State::Payload(self.begin_frame(&header[..length])?);
+                }
+                State::Payload(frame) => {
+                    take_payload(frame, &mut self.payload, input);
+                    if frame.remaining > 0 {
+                        return Ok(None);
+                    }
+                    let frame = *frame;
+                    self.state = State::START;
+                    if let Some(event) = self.end_frame(frame)? {
+                        return Ok(Some(event));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Checks a complete header.
+    fn begin_frame(&mut self, header: &[u8]) -> Result<Frame, Error> {
+        if header[0] & 0x70 != 0 {
+            return Err(Error::ReservedBits);
+        }
+        let fin = header[0] & 0x80 != 0;
+        let opcode = match header[0] & 0x0F {
+            0x0 if self.fragmented => Opcode::Continuation,
+            0x1 if !self.fragmented => Opcode::Text,
+            0x0 | 0x1 => return Err(Error::Fragmentation),
+            0x2 => return Err(Error::Binary),
+            0x8 => Opcode::Close,
+            0x9 => Opcode::Ping,
+            0xA => Opcode::Pong,
+            _ => return Err(Error::Opcode),
+        };
+        if (header[1] & 0x80 != 0) != (self.role == Role::Server) {
+            return Err(Error::Masking);
+        }
+        let length = payload_length(header)?;
+        if opcode.is_control() {
+            if !fin || length > CONTROL_BYTES_MAX as u64 {
+                return Err(Error::Control);
+            }
+        } else {
+            self.fragmented = true;
+            if self.payload.len() as u64 + length > u64::from(self.message_bytes_max) {
+                return Err(Error::TooLarge);
+            }
+        }
+        let mask = match self.role {
+            Role::Server => header.last_chunk().copied().unwrap_or_default(),
+            Role::Client => [0; 4],
+        };
+        // Both are at most the limit of a message plus that of a control frame.
+        let start = self.payload.len() as u32;
+        Ok(Frame { opcode, fin, start, remaining: length as u32, mask })
+    }
+
+    fn end_frame(&mut self, frame: Frame) -> Result<Option<Event>, Error> {
+        if !frame.opcode.is_control() {
+            if !frame.fin {
+                return Ok(None);
+            }
+            self.fragmented = false;
+            let message = std::mem::take(&mut self.payload);
+            // RFC 6455 §8.1
+            std::str::from_utf8(&message).map_err(|_| Error::InvalidUtf8)?;
+            return Ok(Some(Event::Text(message)));
+        }
+        let payload = match frame.start {
+            0 => std::mem::take(&mut self.payload),
+            start => self.payload.split_off(start as usize),
+        };
+        match frame.opcode {
+            Opcode::Ping => Ok(Some(Event::Ping(payload))),
+            Opcode::Pong => Ok(Some(Event::Pong(payload))),
+            _ => {
+                (self.state, self.fragmented, self.payload) = (State::Closed, false, Vec::new());
+                read_close(&payload).map(Some)
+            }
+        }
+    }
+}
+
+/// Takes header bytes off `input`; gives the header's length once it is complete.
+fn fill_header(bytes: &mut [u8; HEADER_BYTES_MAX], known: &mut u8, input: &mut &[u8]) -> Option<usize> {
+    loop {
+        let have = usize::from(*known);
+        let needed = if have < 2 { 2 } else { header_length(bytes[1]) };
+        if have == needed {
+            return Some(needed);
+        }
+        let (taken, rest) = input.split_at(input.len().min(needed - have));
+        if taken.is_empty() {
+            return None;
+        }
+        bytes[have..have + taken.len()].copy_from_slice(taken);
+        *known += taken.len() as u8;
+        *input = rest;
+    }
+}
+
+/// The length of a header with this second byte.
+fn header_length(second: u8) -> usize {
+    let length = match second & 0x7F {
+        126 => 2,
+        127 => 8,
+        _ => 0,
+    };
+    let mask = if second & 0x80 != 0 { 4 } else { 0 };
+    2 + length + mask
+}
+
+/// The payload's length from a complete header; it must be written in the shortest way (RFC 6455 §5.2).
+fn payload_length(header: &[u8]) -> Result<u64, Error> {
+    let extended = |bytes: &[u8]| bytes.iter().fold(0, |length: u64, b| length << 8 | u64::from(*b));
+    match header[1] & 0x7F {
+        126 => Some(extended(&header[2..4])).filter(|length| *length > 125),
+        127 => Some(extended(&header[2..10])).filter(|length| *length > 0xFFFF && length >> 63 == 0),
+        length => Some(u64::from(length)),
+    }
+    .ok_or(Error::Length)
+}
+
+/// Moves payload from `input` to `payload`, unmasked.
+fn take_payload(frame: &mut Frame, payload: &mut Vec<u8>, input: &mut &[u8]) {
+    let (taken, rest) = input.split_at(input.len().min(frame.remaining as usize));
+    let start = payload.len();
+    payload.extend_from_slice(taken);
+    apply_mask(&mut payload[start..], frame.mask);
+    frame.mask.rotate_left(taken.len() % 4);
+    frame.remaining -= taken.len() as u32;
+    *input = rest;
+}
+
+/// Reads the payload of a close frame (RFC 6455 §5.5.1, §7.4).
+fn read_close(payload: &[u8]) -> Result<Event, Error> {
+    let Some((code, reason)) = payload.split_first_chunk() else {
+        let event = Event::Close { code: None, reason: String::new() };
+        return if payload.is_empty() { Ok(event) } else { Err(Error::CloseCode) };
+    };
+    let code = u16::from_be_bytes(*code);
+    if !matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999) {
+        return Err(Error::CloseCode);
+    }
+    let reason = std::str::from_utf8(reason).map_err(|_| Error::InvalidUtf8)?.to_owned();
+    Ok(Event::Close { code: Some(code), reason })
+}

@@ -1,0 +1,186 @@
+//! Preparation of the three parts: Nodeprep, Nameprep and Resourceprep, with a short way for plain ASCII.
+//!
+//! RFC 7622 names PRECIS profiles; the stringprep profiles of RFC 6122 are what deployed clients and servers agree
+//! on, and for ASCII both give the same result.
+
+use std::borrow::Cow;
+use std::net::Ipv6Addr;
+use std::sync::Arc;
+
+use super::{JidError, Part};
+
+/// The longest part, in bytes (RFC 7622 §3).
+const PART_BYTES_MAX: usize = 1023;
+
+/// A text cut into parts that are not prepared yet.
+pub(super) struct Split<'a> {
+    pub(super) local: Option<&'a str>,
+    pub(super) domain: &'a str,
+    pub(super) resource: Option<&'a str>,
+}
+
+/// Cuts at the first `/`, then at the first `@` before it (RFC 7622 §3.1).
+pub(super) fn split(text: &str) -> Split<'_> {
+    let (bare, resource) = match text.split_once('/') {
+        Some((bare, resource)) => (bare, Some(resource)),
+        None => (text, None),
+    };
+    match bare.split_once('@') {
+        Some((local, domain)) => Split { local: Some(local), domain, resource },
+        None => Split { local: None, domain: bare, resource },
+    }
+}
+
+/// Prepares the parts and joins them; gives the text, the localpart's length and where the domain ends.
+pub(super) fn compose(
+    local: Option<&str>,
+    domain: &str,
+    resource: Option<&str>,
+) -> Result<(Arc<str>, u16, u16), JidError> {
+    let local = local.map(self::local).transpose()?;
+    let domain = self::domain(domain)?;
+    let resource = resource.map(self::resource).transpose()?;
+
+    let mut text = String::with_capacity(
+        local.as_ref().map_or(0, |part| part.len() + 1)
+            + domain.len()
+            + resource.as_ref().map_or(0, |part| part.len() + 1),
+    );
+    // Each part is at most 1023 bytes, so the sums fit.
+    let mut local_end = 0;
+    if let Some(local) = local {
+        text.push_str(&local);
+        local_end = text.len() as u16;
+        text.push('@');
+    }
+    text.push_str(&domain);
+    let domain_end = text.len() as u16;
+    if let Some(resource) = resource {
+        text.push('/');
+        text.push_str(&resource);
+    }
+    Ok((text.into(), local_end, domain_end))
+}
+
+/// Prepares a localpart (Nodeprep), for example a username that came by SASL.
+///
+/// # Errors
+/// If it is empty, longer than 1023 bytes or holds what Nodeprep or RFC 7622 §3.3.1 forbids.
+pub fn prepare_local(text: &str) -> Result<String, JidError> {
+    local(text).map(Cow::into_owned)
+}
+
+/// Prepares a domain (Nameprep): a trailing dot is removed, IP literals are allowed.
+///
+/// # Errors
+/// If it is empty, longer than 1023 bytes, has an empty label or holds what no host name has.
+pub fn prepare_domain(text: &str) -> Result<String, JidError> {
+    domain(text).map(Cow::into_owned)
+}
+
+/// Prepares a resource (Resourceprep).
+///
+/// # Errors
+/// If it is empty, longer than 1023 bytes or holds control characters or others that Resourceprep forbids.
+pub fn prepare_resource(text: &str) -> Result<String, JidError> {
+    resource(text).map(Cow::into_owned)
+}
+
+fn local(text: &str) -> Result<Cow<'_, str>, JidError> {
+    let prepared = if text.is_ascii() {
+        lowercase(text)
+    } else {
+        stable(text, Part::Local, |text| stringprep::nodeprep(text).ok().map(Cow::into_owned))?
+    };
+    check_length(&prepared, Part::Local)?;
+    match prepared.chars().find(|c| !allowed_in_local(*c)) {
+        Some(c) => Err(JidError::Forbidden(Part::Local, c)),
+        None => Ok(prepared),
+    }
+}
+
+fn domain(text: &str) -> Result<Cow<'_, str>, JidError> {
+    let prepared = if text.is_ascii() {
+        lowercase(text)
+    } else {
+        stable(text, Part::Domain, |text| {
+            // IDNA2003 §3.1: these separate labels, too.
+            let dotted = text.replace(['\u{3002}', '\u{FF0E}', '\u{FF61}'], ".");
+            stringprep::nameprep(&dotted).ok().map(Cow::into_owned)
+        })?
+    };
+    // RFC 7622 §3.2: the root's dot is no part of the address.
+    let prepared = match prepared.strip_suffix('.') {
+        Some(shorter) => Cow::Owned(shorter.to_owned()),
+        None => prepared,
+    };
+    check_length(&prepared, Part::Domain)?;
+    if let Some(rest) = prepared.strip_prefix('[') {
+        let literal = rest.strip_suffix(']').and_then(|ip| ip.parse::<Ipv6Addr>().ok());
+        return if literal.is_some() { Ok(prepared) } else { Err(JidError::IpLiteral) };
+    }
+    if let Some(c) = prepared.chars().find(|c| !allowed_in_domain(*c)) {
+        return Err(JidError::Forbidden(Part::Domain, c));
+    }
+    if prepared.split('.').any(str::is_empty) {
+        return Err(JidError::EmptyLabel);
+    }
+    Ok(prepared)
+}
+
+pub(super) fn resource(text: &str) -> Result<Cow<'_, str>, JidError> {
+    let prepared = if text.is_ascii() {
+        Cow::Borrowed(text)
+    } else {
+        stable(text, Part::Resource, |text| stringprep::resourceprep(text).ok().map(Cow::into_owned))?
+    };
+    check_length(&prepared, Part::Resource)?;
+    match prepared.chars().find(|c| c.is_control()) {
+        Some(c) => Err(JidError::Forbidden(Part::Resource, c)),
+        None => Ok(prepared),
+    }
+}
+
+/// RFC 7622 §3.3.1, and what Nodeprep forbids of ASCII.
+fn allowed_in_local(c: char) -> bool {
+    !c.is_control() && !matches!(c, ' ' | '"' | '&' | '\'' | '/' | ':' | '<' | '>' | '@')
+}
+
+/// Letters, digits, hyphen and dot; the underscore because real host names have it; beyond ASCII, what Nameprep left.
+fn allowed_in_domain(c: char) -> bool {
+    c.is_ascii_lowercase()
+        || c.is_ascii_digit()
+        || matches!(c, '-' | '.' | '_')
+        || (!c.is_ascii() && !c.is_control())
+}
+
+fn lowercase(text: &str) -> Cow<'_, str> {
+    if text.bytes().any(|b| b.is_ascii_uppercase()) {
+        Cow::Owned(text.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Prepares twice: an address that changes when it is read again would be two addresses.
+fn stable<'a>(
+    text: &str,
+    part: Part,
+    prepare: impl Fn(&str) -> Option<String>,
+) -> Result<Cow<'a, str>, JidError> {
+    // Preparation may make text up to 18 times longer; no need to learn that for text that is too long already.
+    if text.len() > PART_BYTES_MAX * 2 {
+        return Err(JidError::TooLong(part));
+    }
+    let once = prepare(text).ok_or(JidError::Unprepared(part))?;
+    let twice = prepare(&once).ok_or(JidError::Unprepared(part))?;
+    if once == twice { Ok(Cow::Owned(once)) } else { Err(JidError::Unprepared(part)) }
+}
+
+fn check_length(text: &str, part: Part) -> Result<(), JidError> {
+    match text.len() {
+        0 => Err(JidError::Empty(part)),
+        1..=PART_BYTES_MAX => Ok(()),
+        _ => Err(JidError::TooLong(part)),
+    }
+}

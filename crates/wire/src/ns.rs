@@ -1,0 +1,110 @@
+//! The namespaces this server speaks, each with the document that defines it.
+
+macro_rules! namespaces {
+    ($($(#[$meta:meta])* $name:ident = $uri:literal;)+) => {
+        $($(#[$meta])* pub const $name: &str = $uri;)+
+    };
+}
+
+namespaces! {
+    /// Content of client streams (RFC 6120 §4.8.2).
+    CLIENT = "jabber:client";
+    /// Content of server streams (RFC 6120 §4.8.2).
+    SERVER = "jabber:server";
+    /// Stream header, features and errors (RFC 6120 §4.8.1).
+    STREAMS = "http://etherx.jabber.org/streams";
+    /// Stream error conditions (RFC 6120 §4.9.2).
+    STREAM_ERRORS = "urn:ietf:params:xml:ns:xmpp-streams";
+    /// Stanza error conditions (RFC 6120 §8.3.2).
+    STANZA_ERRORS = "urn:ietf:params:xml:ns:xmpp-stanzas";
+    /// STARTTLS (RFC 6120 §5).
+    TLS = "urn:ietf:params:xml:ns:xmpp-tls";
+    /// SASL (RFC 6120 §6).
+    SASL = "urn:ietf:params:xml:ns:xmpp-sasl";
+    /// Extensible SASL profile (XEP-0388).
+    SASL2 = "urn:xmpp:sasl:2";
+    /// Resource binding (RFC 6120 §7).
+    BIND = "urn:ietf:params:xml:ns:xmpp-bind";
+    /// Bind 2 (XEP-0386).
+    BIND2 = "urn:xmpp:bind:0";
+    /// Session establishment, a no-op kept for old clients (RFC 3921 §3).
+    SESSION = "urn:ietf:params:xml:ns:xmpp-session";
+    /// `<open/>` and `<close/>` of XMPP over WebSocket (RFC 7395).
+    FRAMING = "urn:ietf:params:xml:ns:xmpp-framing";
+    /// Roster (RFC 6121 §2).
+    ROSTER = "jabber:iq:roster";
+    /// Service discovery, what an entity is (XEP-0030).
+    DISCO_INFO = "http://jabber.org/protocol/disco#info";
+    /// Service discovery, what an entity has (XEP-0030).
+    DISCO_ITEMS = "http://jabber.org/protocol/disco#items";
+    /// Ping (XEP-0199).
+    PING = "urn:xmpp:ping";
+    /// Message carbons (XEP-0280).
+    CARBONS = "urn:xmpp:carbons:2";
+    /// Stanza forwarding (XEP-0297).
+    FORWARD = "urn:xmpp:forward:0";
+    /// Client state indication (XEP-0352).
+    CSI = "urn:xmpp:csi:0";
+    /// Delivery receipts (XEP-0184).
+    RECEIPTS = "urn:xmpp:receipts";
+    /// Unique and stable stanza IDs (XEP-0359).
+    STANZA_ID = "urn:xmpp:sid:0";
+    /// JSON containers (XEP-0335).
+    JSON = "urn:xmpp:json:0";
+    /// Stream limits advertisement (XEP-0478).
+    STREAM_LIMITS = "urn:xmpp:stream-limits:0";
+    /// Stream management (XEP-0198).
+    SM = "urn:xmpp:sm:3";
+    /// Delayed delivery (XEP-0203).
+    DELAY = "urn:xmpp:delay";
+    /// Publish-subscribe (XEP-0060).
+    PUBSUB = "http://jabber.org/protocol/pubsub";
+    /// Publish-subscribe events (XEP-0060).
+    PUBSUB_EVENT = "http://jabber.org/protocol/pubsub#event";
+    /// Publish-subscribe owner use cases (XEP-0060).
+    PUBSUB_OWNER = "http://jabber.org/protocol/pubsub#owner";
+    /// Publish-subscribe error conditions (XEP-0060).
+    PUBSUB_ERRORS = "http://jabber.org/protocol/pubsub#errors";
+    /// Form type of a node's configuration (XEP-0060 §16.4.4).
+    PUBSUB_NODE_CONFIG = "http://jabber.org/protocol/pubsub#node_config";
+    /// Form type of a node's meta-data (XEP-0060 §16.4.3).
+    PUBSUB_META_DATA = "http://jabber.org/protocol/pubsub#meta-data";
+    /// Form type of publish options (XEP-0060 §16.4.5).
+    PUBSUB_PUBLISH_OPTIONS = "http://jabber.org/protocol/pubsub#publish-options";
+    /// Form type of subscription options (XEP-0060 §16.4.2).
+    PUBSUB_SUBSCRIBE_OPTIONS = "http://jabber.org/protocol/pubsub#subscribe_options";
+    /// Data forms (XEP-0004).
+    DATA_FORMS = "jabber:x:data";
+    /// In-band registration (XEP-0077).
+    REGISTER = "jabber:iq:register";
+    /// Stream feature of in-band registration (XEP-0077 §8).
+    REGISTER_FEATURE = "http://jabber.org/features/iq-register";
+    /// Message processing hints (XEP-0334).
+    HINTS = "urn:xmpp:hints";
+    /// Entity capabilities (XEP-0115).
+    CAPS = "http://jabber.org/protocol/caps";
+    /// SASL channel-binding type capability (XEP-0440).
+    SASL_CB = "urn:xmpp:sasl-cb:0";
+    /// Fast authentication streamlining tokens (XEP-0484).
+    FAST = "urn:xmpp:fast:0";
+    /// Entity time (XEP-0202).
+    TIME = "urn:xmpp:time";
+    /// Software version (XEP-0092).
+    VERSION = "jabber:iq:version";
+    /// Multi-user chat (XEP-0045).
+    MUC = "http://jabber.org/protocol/muc";
+    /// Message archive management (XEP-0313).
+    MAM = "urn:xmpp:mam:2";
+    /// Result set management (XEP-0059).
+    RSM = "http://jabber.org/protocol/rsm";
+    /// Blocking command (XEP-0191).
+    BLOCKING = "urn:xmpp:blocking";
+    /// What a provider sends to one device: our own.
+    NOTIFICATION = "urn:carillon:notification:0";
+    /// Topics: our own.
+    TOPICS = "urn:carillon:topics:0";
+    /// The `xml` prefix, always bound (XML Namespaces §3).
+    XML = "http://www.w3.org/XML/1998/namespace";
+    /// The `xmlns` prefix, never to be bound (XML Namespaces §3).
+    XMLNS = "http://www.w3.org/2000/xmlns/";
+}

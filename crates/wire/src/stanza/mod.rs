@@ -1,0 +1,144 @@
+//! Stanzas: a typed header and a payload that travels as the bytes it came in (RFC 6120 §8).
+
+mod error;
+mod kind;
+mod payload;
+mod read;
+
+pub use error::{Condition, ErrorType, StanzaError};
+pub use kind::{IqType, Kind, MessageType, PresenceType};
+pub use payload::{Child, Payload};
+pub use read::{Context, Unit, read};
+
+pub use crate::frame::Framing;
+
+use crate::jid::Jid;
+use crate::ns;
+use crate::xml::Element;
+use crate::xml::writer::Writer;
+
+/// The largest payload that an error carries back to its sender, in bytes.
+const ECHO_BYTES_MAX: usize = 1024;
+
+/// A message, presence or IQ.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stanza {
+    /// Which of the three, and its type.
+    pub kind: Kind,
+    /// Whom it is for.
+    pub to: Option<Jid>,
+    /// Who sends it.
+    pub from: Option<Jid>,
+    /// Chosen by the sender; every IQ that was read has one.
+    pub id: Option<Box<str>>,
+    /// The language of its texts, `xml:lang`.
+    pub lang: Option<Box<str>>,
+    /// What is in it.
+    pub payload: Payload,
+}
+
+impl Stanza {
+    /// An empty message.
+    pub fn message(kind: MessageType) -> Self {
+        Self::new(Kind::Message(kind))
+    }
+
+    /// An empty presence.
+    pub fn presence(kind: PresenceType) -> Self {
+        Self::new(Kind::Presence(kind))
+    }
+
+    /// An empty IQ. It needs an id.
+    pub fn iq(kind: IqType) -> Self {
+        Self::new(Kind::Iq(kind))
+    }
+
+    fn new(kind: Kind) -> Self {
+        Self { kind, to: None, from: None, id: None, lang: None, payload: Payload::empty() }
+    }
+
+    /// The stanza with a recipient.
+    #[must_use]
+    pub fn with_to(mut self, to: impl Into<Jid>) -> Self {
+        self.to = Some(to.into());
+        self
+    }
+
+    /// The stanza with a sender.
+    #[must_use]
+    pub fn with_from(mut self, from: impl Into<Jid>) -> Self {
+        self.from = Some(from.into());
+        self
+    }
+
+    /// The stanza with an id.
+    #[must_use]
+    pub fn with_id(mut self, id: impl Into<Box<str>>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// The stanza with another child in its payload.
+    #[must_use]
+    pub fn with_payload(mut self, child: Element) -> Self {
+        self.payload.push_element(&child);
+        drop(child);
+        self
+    }
+
+    /// `message`, `presence` or `iq`.
+    pub fn name(&self) -> &'static str {
+        self.kind.name()
+    }
+
+    /// Appends the stanza. On a WebSocket it declares `jabber:client` itself.
+    pub fn write(&self, out: &mut Vec<u8>, framing: Framing) {
+        let name = self.name();
+        let mut writer = Writer::new(out);
+        writer.start(name);
+        if framing == Framing::WebSocket {
+            writer.attr("xmlns", ns::CLIENT);
+        }
+        writer
+            .attr_opt("to", self.to.as_ref().map(Jid::as_str))
+            .attr_opt("from", self.from.as_ref().map(Jid::as_str))
+            .attr_opt("id", self.id.as_deref())
+            .attr_opt("type", self.kind.type_word())
+            .attr_opt("xml:lang", self.lang.as_deref());
+        if self.payload.bytes().is_empty() {
+            writer.close_empty();
+        } else {
+            writer.close_start().raw(self.payload.bytes()).end(name);
+        }
+    }
+
+    /// An empty result for this IQ: its sender and recipient change places.
+    pub fn result_reply(&self) -> Self {
+        self.reply(Kind::Iq(IqType::Result))
+    }
+
+    /// The error that answers this stanza, with the payload that caused it if that is at most 1 KiB (RFC 6120
+    /// §8.3.1). `None` for a stanza that must not be answered: an error, or the result of an IQ.
+    pub fn error_reply(&self, error: &StanzaError) -> Option<Self> {
+        let kind = match self.kind {
+            Kind::Message(MessageType::Error) | Kind::Presence(PresenceType::Error) => return None,
+            Kind::Iq(IqType::Error | IqType::Result) => return None,
+            Kind::Message(_) => Kind::Message(MessageType::Error),
+            Kind::Presence(_) => Kind::Presence(PresenceType::Error),
+            Kind::Iq(_) => Kind::Iq(IqType::Error),
+        };
+        let mut reply = self.reply(kind);
+        if self.payload.bytes().len() <= ECHO_BYTES_MAX {
+            reply.payload = self.payload.clone();
+        }
+        reply.payload.push_element(&error.to_element());
+        Some(reply)
+    }
+
+    fn reply(&self, kind: Kind) -> Self {
+        Self { to: self.from.clone(), from: self.to.clone(), id: self.id.clone(), ..Self::new(kind) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,292 @@
+//! A small owned tree, made only where a feature asks for one.
+
+use super::lexer::{Lexer, Token};
+use super::name::is_qualified;
+use super::reference::push_normalised;
+use super::scope::Outer;
+use super::writer::{escape_attr, escape_text};
+use super::{Error, Limits, chars};
+use crate::ns;
+
+/// An element with its namespace resolved, its attributes, and what is in it.
+///
+/// Prefixes of elements are not kept: each element is written unprefixed with the default namespace it needs. Prefixes
+/// of attributes are kept, and declared again where they are used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Element {
+    name: Box<str>,
+    ns: Box<str>,
+    attributes: Vec<Attribute>,
+    nodes: Vec<Node>,
+}
+
+/// What an element holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Node {
+    /// A child.
+    Element(Element),
+    /// Text, with references resolved; two texts never follow each other in a tree that was read.
+    Text(String),
+}
+
+/// An attribute.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Attribute {
+    name: Box<str>,
+    /// Set exactly if the name has a prefix.
+    ns: Option<Box<str>>,
+    value: String,
+}
+
+impl Attribute {
+    /// The name as written, with its prefix if it has one.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The namespace of a prefixed attribute.
+    pub fn ns(&self) -> Option<&str> {
+        self.ns.as_deref()
+    }
+
+    /// The value, with references resolved.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
+    fn prefix(&self) -> Option<&str> {
+        self.name.split_once(':').map(|(prefix, _)| prefix)
+    }
+}
+
+impl Element {
+    /// An empty element. `name` is a name without prefix, written as it is.
+    pub fn new(name: &str, ns: &str) -> Self {
+        debug_assert!(is_qualified(name) && !name.contains(':'), "not a name: {name:?}");
+        Self { name: name.into(), ns: ns.into(), attributes: Vec::new(), nodes: Vec::new() }
+    }
+
+    /// Reads one element that stands where `default_ns` is the default namespace and no prefix is declared. White
+    /// space around it is ignored.
+    ///
+    /// # Errors
+    /// If the bytes are not exactly one well-formed element under RFC 6120's restrictions, or nest deeper than
+    /// [`Limits::DEPTH_MAX`].
+    pub fn parse(bytes: &[u8], default_ns: &str) -> Result<Self, Error> {
+        let outer = Outer::default_ns(default_ns);
+        let mut lexer = Lexer::new(chars::trim(bytes), &Limits::trusted(), &outer)?;
+        lexer.token()?;
+        Self::build(&mut lexer)
+    }
+
+    /// Builds the tree whose root's start tag is the lexer's last token, and reads to the end of the input.
+    pub(crate) fn build(lexer: &mut Lexer<'_>) -> Result<Self, Error> {
+        let mut root = Self::of_tag(lexer);
+        // The open elements inside the root.
+        let mut open: Vec<Self> = Vec::new();
+        while let Some(token) = lexer.token()? {
+            let top = open.last_mut().unwrap_or(&mut root);
+            match token {
+                Token::Start => open.push(Self::of_tag(lexer)),
+                Token::Text(text) | Token::Cdata(text) => push_normalised(top.text_mut(), text),
+                Token::Reference(c) => top.text_mut().push(c),
+                Token::End => {
+                    if let Some(done) = open.pop() {
+                        open.last_mut().unwrap_or(&mut root).push(done);
+                    }
+                }
+            }
+        }
+        Ok(root)
+    }
+
+    fn of_tag(lexer: &Lexer<'_>) -> Self {
+        let tag = lexer.tag();
+        Self {
+            name: tag.local().into(),
+            ns: lexer.element_ns().into(),
+            attributes: tag
+                .attributes
+                .iter()
+                .map(|a| Attribute {
+                    name: a.name.into(),
+                    ns: lexer.attribute_ns(a).map(Into::into),
+                    value: a.value().into_owned(),
+                })
+                .collect(),
+            nodes: Vec::new(),
+        }
+    }
+
+    /// The name, without prefix.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The namespace; empty for none.
+    pub fn ns(&self) -> &str {
+        &self.ns
+    }
+
+    /// Whether the element has this name and namespace.
+    pub fn is(&self, name: &str, ns: &str) -> bool {
+        *self.name == *name && *self.ns == *ns
+    }
+
+    /// The value of the attribute with this name as written, such as `id` or `xml:lang`.
+    pub fn attr(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|a| *a.name == *name).map(Attribute::value)
+    }
+
+    /// All attributes.
+    pub fn attrs(&self) -> impl Iterator<Item = &Attribute> {
+        self.attributes.iter()
+    }
+
+    /// Sets an attribute. `name` has no prefix, or is one of the `xml:` kind, or is there already.
+    pub fn set_attr(&mut self, name: &str, value: impl Into<String>) {
+        debug_assert!(is_qualified(name), "not a name: {name:?}");
+        if let Some(found) = self.attributes.iter_mut().find(|a| *a.name == *name) {
+            found.value = value.into();
+            return;
+        }
+        let ns = match name.split_once(':') {
+            Some((prefix, _)) => {
+                debug_assert!(prefix == "xml", "nothing declares the prefix of {name:?}");
+                Some(ns::XML.into())
+            }
+            None => None,
+        };
+        self.attributes.push(Attribute { name: name.into(), ns, value: value.into() });
+    }
+
+    /// The element with an attribute: see [`Element::set_attr`].
+    #[must_use]
+    pub fn with_attr(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.set_attr(name, value);
+        self
+    }
+
+    /// The element with another child.
+    #[must_use]
+    pub fn with_child(mut self, child: Self) -> Self {
+        self.push(child);
+        self
+    }
+
+    /// The element with more text.
+    #[must_use]
+    pub fn with_text(mut self, text: impl Into<String>) -> Self {
+        self.push_text(text);
+        self
+    }
+
+    /// Adds a child.
+    pub fn push(&mut self, child: Self) {
+        self.nodes.push(Node::Element(child));
+    }
+
+    /// Adds text; characters that XML forbids are written as U+FFFD.
+    pub fn push_text(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        match self.nodes.last_mut() {
+            _ if text.is_empty() => {}
+            Some(Node::Text(before)) => before.push_str(&text),
+            _ => self.nodes.push(Node::Text(text)),
+        }
+    }
+
+    /// The text at the end of the nodes, added if there is none.
+    fn text_mut(&mut self) -> &mut String {
+        if !matches!(self.nodes.last(), Some(Node::Text(_))) {
+            self.nodes.push(Node::Text(String::new()));
+        }
+        match self.nodes.last_mut() {
+            Some(Node::Text(text)) => text,
+            _ => unreachable!("a text was pushed just above"),
+        }
+    }
+
+    /// The first child with this name and namespace.
+    pub fn child(&self, name: &str, ns: &str) -> Option<&Self> {
+        self.children().find(|child| child.is(name, ns))
+    }
+
+    /// The children, without the text between them.
+    pub fn children(&self) -> impl Iterator<Item = &Self> {
+        self.nodes.iter().filter_map(|node| match node {
+            Node::Element(child) => Some(child),
+            Node::Text(_) => None,
+        })
+    }
+
+    /// Children and text in order.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The element's own text, that of its children left out.
+    pub fn text(&self) -> String {
+        let mut all = String::new();
+        for node in &self.nodes {
+            if let Node::Text(text) = node {
+                all.push_str(text);
+            }
+        }
+        all
+    }
+
+    /// Appends the element as it stands where `parent_ns` is the default namespace and no prefix is declared.
+    pub fn write(&self, out: &mut Vec<u8>, parent_ns: &str) {
+        out.push(b'<');
+        out.extend_from_slice(self.name.as_bytes());
+        if *self.ns != *parent_ns {
+            write_attribute(out, "xmlns", &self.ns);
+        }
+        self.write_attributes(out);
+        if self.nodes.is_empty() {
+            out.extend_from_slice(b"/>");
+            return;
+        }
+        out.push(b'>');
+        for node in &self.nodes {
+            match node {
+                Node::Element(child) => child.write(out, &self.ns),
+                Node::Text(text) => escape_text(out, text),
+            }
+        }
+        out.extend_from_slice(b"</");
+        out.extend_from_slice(self.name.as_bytes());
+        out.push(b'>');
+    }
+
+    fn write_attributes(&self, out: &mut Vec<u8>) {
+        for (at, attribute) in self.attributes.iter().enumerate() {
+            if let (Some(prefix), Some(ns)) = (attribute.prefix(), attribute.ns()) {
+                let declared = self.attributes[..at].iter().any(|before| before.prefix() == Some(prefix));
+                if prefix != "xml" && !declared {
+                    write_attribute(out, &["xmlns:", prefix].concat(), ns);
+                }
+            }
+            write_attribute(out, &attribute.name, &attribute.value);
+        }
+    }
+
+    /// As [`Element::write`], as a string.
+    pub fn to_string_in(&self, parent_ns: &str) -> String {
+        let mut out = Vec::new();
+        self.write(&mut out, parent_ns);
+        String::from_utf8_lossy(&out).into_owned()
+    }
+}
+
+fn write_attribute(out: &mut Vec<u8>, name: &str, value: &str) {
+    out.push(b' ');
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"='");
+    escape_attr(out, value);
+    out.push(b'\'');
+}
+
+#[cfg(test)]
+mod tests;

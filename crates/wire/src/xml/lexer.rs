@@ -1,0 +1,265 @@
+//! One unit of XML as a sequence of tokens that have passed every check.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use quick_xml::parser::{ElementParser, Parser};
+use smallvec::SmallVec;
+
+use super::chars::{check_legal, is_space};
+use super::reference::resolve_reference;
+use super::scope::{Binding, Outer, Scope};
+use super::tag::{RawAttribute, Tag};
+use super::{Error, Limits, Restriction};
+use crate::ns;
+
+const CDATA_START: &str = "<![CDATA[";
+const CDATA_END: &str = "]]>";
+
+/// A token. An empty-element tag is a `Start` and an `End`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Token<'a> {
+    /// A start tag: see [`Lexer::tag`].
+    Start,
+    /// An end tag.
+    End,
+    /// Text without references; line ends are not normalised yet.
+    Text(&'a str),
+    /// A reference to a character.
+    Reference(char),
+    /// The inside of a CDATA section; line ends are not normalised yet.
+    Cdata(&'a str),
+}
+
+/// Reads one element and everything in it. Borrows from the input and, up to 16 levels, allocates nothing.
+#[derive(Debug)]
+pub(crate) struct Lexer<'a> {
+    input: &'a str,
+    limits: Limits,
+    /// Where the last token begins.
+    start: usize,
+    /// Where the next token begins.
+    position: usize,
+    /// The qualified names of the open elements.
+    open: SmallVec<[&'a str; 16]>,
+    scope: Scope<'a>,
+    tag: Tag<'a>,
+    /// The last start tag was an empty-element tag, its `End` is still to come.
+    end_is_due: bool,
+    depends_on_outside: bool,
+}
+
+impl<'a> Lexer<'a> {
+    /// Checks size and characters of the whole unit.
+    pub(crate) fn new(input: &'a [u8], limits: &Limits, outer: &Outer<'a>) -> Result<Self, Error> {
+        if input.len() > limits.stanza_bytes {
+            return Err(Error::TooLarge);
+        }
+        Ok(Self {
+            input: check_legal(input)?,
+            limits: *limits,
+            start: 0,
+            position: 0,
+            open: SmallVec::new(),
+            scope: Scope::new(outer),
+            tag: Tag::default(),
+            end_is_due: false,
+            depends_on_outside: false,
+        })
+    }
+
+    /// The next token; `None` after the root's end, which must be the input's end.
+    pub(crate) fn token(&mut self) -> Result<Option<Token<'a>>, Error> {
+        self.start = self.position;
+        if std::mem::take(&mut self.end_is_due) {
+            return Ok(Some(self.close()));
+        }
+        let rest = &self.input[self.position..];
+        if self.open.is_empty() && (self.position > 0 || !rest.starts_with('<')) {
+            let ended = self.position > 0 && rest.is_empty();
+            return if ended { Ok(None) } else { Err(Error::NotOneElement) };
+        }
+        match memchr::memchr2(b'<', b'&', rest.as_bytes()) {
+            None => Err(Error::Incomplete),
+            Some(0) if rest.starts_with('<') => self.markup(rest).map(Some),
+            Some(0) => self.reference(rest).map(Some),
+            Some(length) => self.text(&rest[..length]).map(Some),
+        }
+    }
+
+    /// Where the last token begins, in bytes.
+    pub(crate) fn start(&self) -> usize {
+        self.start
+    }
+
+    /// Where the last token ends, in bytes.
+    pub(crate) fn position(&self) -> usize {
+        self.position
+    }
+
+    /// How many elements are open: 1 after the root's `Start`.
+    pub(crate) fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The last start tag.
+    pub(crate) fn tag(&self) -> &Tag<'a> {
+        &self.tag
+    }
+
+    /// The namespace of the last start tag's element.
+    pub(crate) fn element_ns(&self) -> &str {
+        self.namespace(self.tag.prefix())
+    }
+
+    /// Where the input spells out [`Lexer::element_ns`], if it does so literally inside the root.
+    pub(crate) fn element_ns_range(&self) -> Option<Range<usize>> {
+        match self.scope.find(self.tag.prefix()) {
+            Ok(Binding { ns: Cow::Borrowed(ns), depth: 2.., .. }) => {
+                let start = (ns.as_ptr() as usize).checked_sub(self.input.as_ptr() as usize)?;
+                Some(start..start + ns.len())
+            }
+            _ => None,
+        }
+    }
+
+    /// The namespace of an attribute of the last start tag, if it has a prefix.
+    pub(crate) fn attribute_ns(&self, attribute: &RawAttribute<'a>) -> Option<&str> {
+        attribute.prefix().map(|prefix| self.namespace(prefix))
+    }
+
+    /// Prefixes (empty for the default) and namespaces that the root declares.
+    pub(crate) fn root_declarations(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.scope.declared_at(1)
+    }
+
+    /// Whether something inside the root so far takes its namespace from a declaration on the root or around it, other
+    /// than `jabber:client` as the default namespace.
+    pub(crate) fn depends_on_outside(&self) -> bool {
+        self.depends_on_outside
+    }
+
+    /// The namespace of a prefix of the last start tag, which has been checked.
+    fn namespace(&self, prefix: &str) -> &str {
+        if prefix == "xml" { ns::XML } else { self.scope.find(prefix).map_or("", |binding| &*binding.ns) }
+    }
+
+    /// `rest` begins with `<`.
+    fn markup(&mut self, rest: &'a str) -> Result<Token<'a>, Error> {
+        match rest.as_bytes().get(1) {
+            None => Err(Error::Incomplete),
+            Some(b'/') => self.end_tag(rest),
+            Some(b'?') => Err(Error::Restricted(Restriction::ProcessingInstruction)),
+            Some(b'!') if rest.starts_with(CDATA_START) => self.cdata(rest),
+            Some(b'!') if rest.starts_with("<!-") => Err(Error::Restricted(Restriction::Comment)),
+            Some(b'!') => Err(Error::Restricted(Restriction::DocumentType)),
+            Some(_) => self.start_tag(rest),
+        }
+    }
+
+    fn start_tag(&mut self, rest: &'a str) -> Result<Token<'a>, Error> {
+        let end = ElementParser::Outside.feed(rest.as_bytes()).ok_or(Error::Incomplete)?;
+        self.position += end + 1;
+        let content = &rest[1..end];
+        let (content, empty) = match content.strip_suffix('/') {
+            Some(content) => (content, true),
+            None => (content, false),
+        };
+        if self.open.len() >= usize::from(self.limits.depth_max()) {
+            return Err(Error::TooDeep);
+        }
+        self.tag.read(content, &self.limits)?;
+        self.open.push(self.tag.name);
+        self.end_is_due = empty;
+        self.enter_scope()?;
+        Ok(Token::Start)
+    }
+
+    /// Applies the declarations of the start tag and checks that its names are declared and its attributes differ.
+    fn enter_scope(&mut self) -> Result<(), Error> {
+        let depth = self.open.len() as u16;
+        for declaration in &self.tag.declarations {
+            let prefix = declaration.declares().unwrap_or_default();
+            self.scope.declare(prefix, declaration.value(), depth)?;
+        }
+        self.check_prefix(self.tag.prefix(), depth)?;
+
+        let Tag { attributes, .. } = &self.tag;
+        let mut outside = false;
+        for (at, attribute) in attributes.iter().enumerate() {
+            let Some(prefix) = attribute.prefix() else {
+                if attributes[..at].iter().any(|other| other.name == attribute.name) {
+                    return Err(Error::DuplicateAttribute);
+                }
+                continue;
+            };
+            if prefix != "xml" {
+                outside |= self.scope.find(prefix)?.depth <= 1;
+            }
+            let same = |other: &&RawAttribute<'a>| {
+                other.local() == attribute.local()
+                    && other.prefix().is_some_and(|p| self.namespace(p) == self.namespace(prefix))
+            };
+            if attributes[..at].iter().find(same).is_some() {
+                return Err(Error::DuplicateAttribute);
+            }
+        }
+        self.depends_on_outside |= outside && depth > 1;
+        Ok(())
+    }
+
+    fn check_prefix(&mut self, prefix: &str, depth: u16) -> Result<(), Error> {
+        if prefix == "xml" {
+            return Ok(());
+        }
+        let binding = self.scope.find(prefix)?;
+        let portable = binding.depth > 1 || (prefix.is_empty() && binding.ns == ns::CLIENT);
+        self.depends_on_outside |= depth > 1 && !portable;
+        Ok(())
+    }
+
+    fn end_tag(&mut self, rest: &'a str) -> Result<Token<'a>, Error> {
+        let end = memchr::memchr(b'>', rest.as_bytes()).ok_or(Error::Incomplete)?;
+        let name = rest[2..end].trim_end_matches(|c: char| c.is_ascii() && is_space(c as u8));
+        if self.open.last() != Some(&name) {
+            return Err(Error::MismatchedTag);
+        }
+        self.position += end + 1;
+        Ok(self.close())
+    }
+
+    fn close(&mut self) -> Token<'a> {
+        self.open.pop();
+        self.scope.leave(self.open.len() as u16);
+        Token::End
+    }
+
+    /// `rest` begins with `<![CDATA[`.
+    fn cdata(&mut self, rest: &'a str) -> Result<Token<'a>, Error> {
+        if self.open.is_empty() {
+            return Err(Error::NotOneElement);
+        }
+        let inner = &rest[CDATA_START.len()..];
+        let end = memchr::memmem::find(inner.as_bytes(), CDATA_END.as_bytes()).ok_or(Error::Incomplete)?;
+        self.position += CDATA_START.len() + end + CDATA_END.len();
+        Ok(Token::Cdata(&inner[..end]))
+    }
+
+    /// `rest` begins with `&`.
+    fn reference(&mut self, rest: &'a str) -> Result<Token<'a>, Error> {
+        let end = memchr::memchr(b';', rest.as_bytes()).ok_or(Error::Reference)?;
+        let c = resolve_reference(&rest[1..end])?;
+        self.position += end + 1;
+        Ok(Token::Reference(c))
+    }
+
+    fn text(&mut self, text: &'a str) -> Result<Token<'a>, Error> {
+        let bytes = text.as_bytes();
+        // `]]>` is forbidden, and `>` is the rarest of the three.
+        if memchr::memchr_iter(b'>', bytes).any(|at| bytes[..at].ends_with(b"]]")) {
+            return Err(Error::CdataEndInText);
+        }
+        self.position += text.len();
+        Ok(Token::Text(text))
+    }
+}

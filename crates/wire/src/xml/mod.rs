@@ -1,0 +1,27 @@
+//! Restricted XML (RFC 6120 §11): a strict reader, a small tree, an escaping writer, limits.
+//!
+//! The reader refuses what XMPP forbids (document types, processing instructions, comments, references to entities
+//! other than the five) and what XML and XML Namespaces forbid. It takes the ends of tags from quick-xml's parser and
+//! judges every byte between them itself, because quick-xml is lenient by design.
+
+mod chars;
+mod declaration;
+mod element;
+mod error;
+mod lexer;
+mod limits;
+mod name;
+mod reference;
+mod scope;
+mod tag;
+pub mod writer;
+
+pub use element::{Attribute, Element, Node};
+pub use error::{Error, Restriction};
+pub use limits::Limits;
+
+pub(crate) use chars::{is_space, legal_utf8_prefix, trim};
+pub(crate) use declaration::split_declaration;
+pub(crate) use lexer::{Lexer, Token};
+pub(crate) use reference::{REFERENCE_BYTES_MAX, resolve_reference};
+pub(crate) use scope::Outer;

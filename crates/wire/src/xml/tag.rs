@@ -1,0 +1,136 @@
+//! The inside of a start tag, taken apart strictly (XML 1.0 §3.1).
+
+use std::borrow::Cow;
+
+use smallvec::SmallVec;
+
+use super::chars::is_space;
+use super::name::check_qualified;
+use super::reference::{attribute_value, check_references};
+use super::{Error, Limits};
+
+/// One attribute as it stands in the tag.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawAttribute<'a> {
+    /// The qualified name.
+    pub(crate) name: &'a str,
+    prefix_len: Option<u16>,
+    /// Between the quotes; its references are known to be good.
+    raw: &'a str,
+}
+
+impl<'a> RawAttribute<'a> {
+    /// The prefix, if there is one.
+    pub(crate) fn prefix(&self) -> Option<&'a str> {
+        self.prefix_len.map(|len| &self.name[..usize::from(len)])
+    }
+
+    /// The name without its prefix.
+    pub(crate) fn local(&self) -> &'a str {
+        self.prefix_len.map_or(self.name, |len| &self.name[usize::from(len) + 1..])
+    }
+
+    /// The value, with references resolved.
+    pub(crate) fn value(&self) -> Cow<'a, str> {
+        attribute_value(self.raw)
+    }
+
+    /// The prefix that this attribute declares; empty for the default namespace.
+    pub(super) fn declares(&self) -> Option<&'a str> {
+        match self.prefix() {
+            None if self.name == "xmlns" => Some(""),
+            Some("xmlns") => Some(self.local()),
+            _ => None,
+        }
+    }
+}
+
+/// A start tag.
+#[derive(Default, Debug)]
+pub(crate) struct Tag<'a> {
+    /// The qualified name.
+    pub(crate) name: &'a str,
+    prefix_len: Option<u16>,
+    /// Attributes that declare no namespace.
+    pub(crate) attributes: SmallVec<[RawAttribute<'a>; 8]>,
+    /// Attributes that do.
+    pub(super) declarations: SmallVec<[RawAttribute<'a>; 4]>,
+}
+
+impl<'a> Tag<'a> {
+    /// Replaces this tag with the one whose content (between `<` and `>` or `/>`) is given.
+    pub(super) fn read(&mut self, content: &'a str, limits: &Limits) -> Result<(), Error> {
+        self.attributes.clear();
+        self.declarations.clear();
+        let (name, mut rest) = split_name(content);
+        self.name = name;
+        self.prefix_len = check_qualified(name)?;
+        while let Some((attribute, after)) = read_attribute(rest)? {
+            rest = after;
+            if attribute.declares().is_some() {
+                if self.declarations.len() >= usize::from(limits.namespaces) {
+                    return Err(Error::TooManyNamespaces);
+                }
+                self.declarations.push(attribute);
+            } else {
+                if self.attributes.len() >= usize::from(limits.attributes_max()) {
+                    return Err(Error::TooManyAttributes);
+                }
+                self.attributes.push(attribute);
+            }
+        }
+        Ok(())
+    }
+
+    /// The prefix; empty where there is none.
+    pub(crate) fn prefix(&self) -> &'a str {
+        self.prefix_len.map_or("", |len| &self.name[..usize::from(len)])
+    }
+
+    /// The name without its prefix.
+    pub(crate) fn local(&self) -> &'a str {
+        self.prefix_len.map_or(self.name, |len| &self.name[usize::from(len) + 1..])
+    }
+
+    /// The value of the attribute with this qualified name.
+    pub(crate) fn attribute(&self, name: &str) -> Option<Cow<'a, str>> {
+        self.attributes.iter().find(|a| a.name == name).map(RawAttribute::value)
+    }
+}
+
+/// Cuts a name off: what stands before white space or `=`.
+fn split_name(text: &str) -> (&str, &str) {
+    let end = text.bytes().position(|b| is_space(b) || b == b'=').unwrap_or(text.len());
+    text.split_at(end)
+}
+
+fn skip_space(text: &str) -> &str {
+    text.trim_start_matches([' ', '\t', '\n', '\r'])
+}
+
+/// Takes white space and one attribute off; `None` at the tag's end.
+fn read_attribute(text: &str) -> Result<Option<(RawAttribute<'_>, &str)>, Error> {
+    let inner = skip_space(text);
+    if inner.is_empty() {
+        return Ok(None);
+    }
+    if inner.len() == text.len() {
+        return Err(Error::Tag);
+    }
+    let (name, rest) = split_name(inner);
+    let prefix_len = check_qualified(name)?;
+    let rest = skip_space(rest).strip_prefix('=').ok_or(Error::Tag)?;
+    let rest = skip_space(rest);
+    let Some(&quote @ (b'\'' | b'"')) = rest.as_bytes().first() else {
+        return Err(Error::AttributeValue);
+    };
+    let rest = &rest[1..];
+    let end = memchr::memchr(quote, rest.as_bytes()).ok_or(Error::AttributeValue)?;
+    let raw = &rest[..end];
+    match memchr::memchr2(b'<', b'&', raw.as_bytes()) {
+        None => {}
+        Some(_) if raw.contains('<') => return Err(Error::AttributeValue),
+        Some(first) => check_references(&raw[first..])?,
+    }
+    Ok(Some((RawAttribute { name, prefix_len, raw }, &rest[end + 1..])))
+}

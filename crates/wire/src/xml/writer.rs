@@ -1,0 +1,146 @@
+//! Append-only writing of XML, with everything escaped that needs to be.
+//!
+//! Whatever text is given, what is written is well-formed: characters that XML forbids become U+FFFD.
+
+use super::chars::is_legal;
+
+/// Appends `text` as the value of an attribute, for either kind of quotes.
+pub fn escape_attr(out: &mut Vec<u8>, text: &str) {
+    escape(out, text, |b| matches!(b, b'&' | b'<' | b'>' | b'"' | b'\'' | b'\t' | b'\n' | b'\r'));
+}
+
+/// Appends `text` as character data.
+pub fn escape_text(out: &mut Vec<u8>, text: &str) {
+    // A bare CR would become LF on its way.
+    escape(out, text, |b| matches!(b, b'&' | b'<' | b'>' | b'\r'));
+}
+
+fn escape(out: &mut Vec<u8>, text: &str, special: impl Fn(u8) -> bool) {
+    // 0xEF may begin U+FFFE or U+FFFF.
+    let stop = |b: u8| special(b) || (b < b' ' && b != b'\t' && b != b'\n' && b != b'\r') || b == 0xEF;
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(stop) {
+        out.extend_from_slice(&rest.as_bytes()[..at]);
+        let Some(c) = rest[at..].chars().next() else { return };
+        let length = c.len_utf8();
+        match c {
+            '&' => out.extend_from_slice(b"&amp;"),
+            '<' => out.extend_from_slice(b"&lt;"),
+            '>' => out.extend_from_slice(b"&gt;"),
+            '"' => out.extend_from_slice(b"&quot;"),
+            '\'' => out.extend_from_slice(b"&apos;"),
+            '\t' => out.extend_from_slice(b"&#9;"),
+            '\n' => out.extend_from_slice(b"&#10;"),
+            '\r' => out.extend_from_slice(b"&#13;"),
+            c if is_legal(c) => out.extend_from_slice(&rest.as_bytes()[at..at + length]),
+            _ => out.extend_from_slice("\u{FFFD}".as_bytes()),
+        }
+        rest = &rest[at + length..];
+    }
+    out.extend_from_slice(rest.as_bytes());
+}
+
+/// Writes tags. Names come from code and are written as they are; values and text are escaped.
+///
+/// ```
+/// use carillon_wire::xml::writer::Writer;
+///
+/// let mut out = Vec::new();
+/// let mut writer = Writer::new(&mut out);
+/// writer.start("a").attr("b", "c&d").close_start().text("x<y").end("a");
+/// writer.start("e").close_empty();
+/// assert_eq!(out, b"<a b='c&amp;d'>x&lt;y</a><e/>");
+/// ```
+#[derive(Debug)]
+pub struct Writer<'a> {
+    out: &'a mut Vec<u8>,
+}
+
+impl<'a> Writer<'a> {
+    /// Appends to `out`.
+    pub fn new(out: &'a mut Vec<u8>) -> Self {
+        Self { out }
+    }
+
+    /// `<name`
+    pub fn start(&mut self, name: &str) -> &mut Self {
+        self.out.push(b'<');
+        self.raw(name.as_bytes())
+    }
+
+    /// ` name='value'`
+    pub fn attr(&mut self, name: &str, value: &str) -> &mut Self {
+        self.out.push(b' ');
+        self.raw(name.as_bytes()).raw(b"='");
+        escape_attr(self.out, value);
+        self.raw(b"'")
+    }
+
+    /// As [`Writer::attr`], nothing for `None`.
+    pub fn attr_opt(&mut self, name: &str, value: Option<&str>) -> &mut Self {
+        match value {
+            Some(value) => self.attr(name, value),
+            None => self,
+        }
+    }
+
+    /// `>` of a start tag.
+    pub fn close_start(&mut self) -> &mut Self {
+        self.raw(b">")
+    }
+
+    /// `/>`
+    pub fn close_empty(&mut self) -> &mut Self {
+        self.raw(b"/>")
+    }
+
+    /// Character data.
+    pub fn text(&mut self, text: &str) -> &mut Self {
+        escape_text(self.out, text);
+        self
+    }
+
+    /// Bytes that are known to be well-formed where they are put.
+    pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
+        self.out.extend_from_slice(bytes);
+        self
+    }
+
+    /// `</name>`
+    pub fn end(&mut self, name: &str) -> &mut Self {
+        self.raw(b"</").raw(name.as_bytes()).raw(b">")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attr(text: &str) -> String {
+        let mut out = Vec::new();
+        escape_attr(&mut out, text);
+        String::from_utf8(out).unwrap()
+    }
+
+    fn text(text: &str) -> String {
+        let mut out = Vec::new();
+        escape_text(&mut out, text);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn escapes_what_each_place_needs() {
+        assert_eq!(attr("a&b<c>d\"e'f\tg\nh\ri"), "a&amp;b&lt;c&gt;d&quot;e&apos;f&#9;g&#10;h&#13;i");
+        assert_eq!(text("a&b<c>d\"e'f\tg\nh\ri]]>"), "a&amp;b&lt;c&gt;d\"e'f\tg\nh&#13;i]]&gt;");
+        assert_eq!(text("é😀\u{FFFD}\u{FEFF}"), "é😀\u{FFFD}\u{FEFF}");
+    }
+
+    #[test]
+    fn replaces_what_xml_forbids() {
+        assert_eq!(
+            text("a\0b\u{1}c\u{FFFE}d\u{FFFF}e\u{1F}"),
+            "a\u{FFFD}b\u{FFFD}c\u{FFFD}d\u{FFFD}e\u{FFFD}"
+        );
+        assert_eq!(attr("\u{B}\u{7F}"), "\u{FFFD}\u{7F}");
+    }
+}
