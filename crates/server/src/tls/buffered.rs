@@ -1,49 +1,88 @@
-//! The verbs of a link on a rustls connection: for TLS 1.2, and for the handshake to feed records with.
+//! The verbs of a link on a rustls connection: for TLS 1.2, and for the handshake to process records with.
 
 use std::io::{Read, Write};
 
 use rustls::{IoState, ServerConnection};
 
 use super::fault::{Fault, Violation};
+use super::keys::Flow;
 use super::link::Opened;
 use super::record::{self, Frame, HEADER_LEN};
 
-pub(super) fn seal(connection: &mut ServerConnection, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
-    let written = connection.writer().write_all(plain);
-    drain(connection, out);
-    // Nothing else can stop it: there is no limit to the buffer, which has just been emptied.
-    written.map_err(|_| Fault::Closed)
+/// A TLS 1.2 connection after its handshake, on rustls' record layer.
+#[derive(Debug)]
+pub struct Buffered {
+    connection: ServerConnection,
+    writing: Flow,
 }
 
-pub(super) fn open(
-    connection: &mut ServerConnection,
-    input: &[u8],
-    plain: &mut Vec<u8>,
-    reply: &mut Vec<u8>,
-) -> Result<Opened, Fault> {
-    let mut consumed = 0;
-    loop {
-        let rest = &input[consumed..];
-        let record = match record::frame(rest) {
-            Frame::Partial => return Ok(Opened { consumed, closed: false }),
-            Frame::Whole(len) => &rest[..len],
-            Frame::Malformed => {
-                process(connection, &rest[..HEADER_LEN], reply)?;
-                return Err(Violation::NotTls.into());
-            }
-        };
-        let state = process(connection, record, reply)?;
-        read(connection, &state, plain)?;
-        consumed += record.len();
-        if state.peer_has_closed() {
-            return Ok(Opened::ended(input));
+impl Buffered {
+    pub(super) fn new(mut connection: ServerConnection) -> Buffered {
+        // What is written to it is drained at once.
+        connection.set_buffer_limit(None);
+        Buffered { connection, writing: Flow::Open }
+    }
+
+    pub(super) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+        if self.writing != Flow::Open {
+            return Err(Fault::Closed);
+        }
+        let written = self.connection.writer().write_all(plain);
+        drain(&mut self.connection, out);
+        // Without a limit to its buffer, it refuses only after a fault.
+        written.map_err(|_| Fault::Closed)
+    }
+
+    pub(super) fn open(
+        &mut self,
+        input: &[u8],
+        plain: &mut Vec<u8>,
+        reply: &mut Vec<u8>,
+    ) -> Result<Opened, Fault> {
+        let opened = self.records(input, plain, reply);
+        if opened.is_err() {
+            self.writing = Flow::Broken;
+        }
+        opened
+    }
+
+    pub(super) fn close_notify(&mut self, out: &mut Vec<u8>) {
+        if self.writing == Flow::Open {
+            self.connection.send_close_notify();
+            drain(&mut self.connection, out);
+            self.writing = Flow::Ended;
         }
     }
-}
 
-pub(super) fn close_notify(connection: &mut ServerConnection, out: &mut Vec<u8>) {
-    connection.send_close_notify();
-    drain(connection, out);
+    fn records(&mut self, input: &[u8], plain: &mut Vec<u8>, reply: &mut Vec<u8>) -> Result<Opened, Fault> {
+        let mut consumed = 0;
+        loop {
+            let rest = &input[consumed..];
+            let record = match record::frame(rest) {
+                Frame::Partial => return Ok(Opened { consumed, closed: false }),
+                Frame::Whole(len) => &rest[..len],
+                Frame::Malformed => {
+                    process(&mut self.connection, &rest[..HEADER_LEN], reply)?;
+                    return Err(Violation::NotTls.into());
+                }
+            };
+            let state = process(&mut self.connection, record, reply)?;
+            self.take_plain(&state, plain)?;
+            consumed += record.len();
+            if state.peer_has_closed() {
+                return Ok(Opened::ended(input));
+            }
+        }
+    }
+
+    fn take_plain(&mut self, state: &IoState, plain: &mut Vec<u8>) -> Result<(), Fault> {
+        let start = plain.len();
+        plain.resize(start + state.plaintext_bytes_to_read(), 0);
+        self.connection
+            .reader()
+            .read_exact(&mut plain[start..])
+            .map_err(|error| rustls::Error::General(error.to_string()).into())
+    }
 }
 
 /// Has rustls process one record, and appends what it wants to send to `out`.
@@ -70,13 +109,4 @@ pub(super) fn process(
 pub(super) fn drain(connection: &mut ServerConnection, out: &mut Vec<u8>) {
     // Writing to a `Vec` does not fail.
     while connection.wants_write() && connection.write_tls(out).is_ok_and(|written| written > 0) {}
-}
-
-fn read(connection: &mut ServerConnection, state: &IoState, plain: &mut Vec<u8>) -> Result<(), Fault> {
-    let start = plain.len();
-    plain.resize(start + state.plaintext_bytes_to_read(), 0);
-    connection
-        .reader()
-        .read_exact(&mut plain[start..])
-        .map_err(|error| rustls::Error::General(error.to_string()).into())
 }

@@ -12,7 +12,7 @@ use super::keys::{Half, Keys};
 use super::record::{self, Frame, HEADER_LEN};
 use super::settings::Settings;
 use super::suite::Suite;
-use super::{Link, buffered};
+use super::{Buffered, Link, buffered};
 
 /// A handshake going on. Two words; the kilobytes it points to are gone when it is done.
 pub struct Handshake(State);
@@ -176,9 +176,15 @@ impl Greeting {
                 Ok(State::Answered(Box::new(Answered { connection, captured, budget: self.budget })))
             }
             Err((error, mut alert)) => {
+                let silent = out.len();
                 // Writing to a `Vec` does not fail.
                 let _ = alert.write_all(out);
-                Err(error.into())
+                let fault = Fault::from(error);
+                if out.len() == silent && !matches!(fault, Fault::Alerted(_)) {
+                    // What rustls says nothing to is no ClientHello.
+                    out.extend(UNEXPECTED_MESSAGE);
+                }
+                Err(fault)
             }
         }
     }
@@ -194,16 +200,12 @@ impl Answered {
 
     /// Takes the finished connection over from rustls.
     fn take_over(self) -> Result<(Link, Secured), Fault> {
-        let Answered { mut connection, captured, .. } = self;
+        let Answered { connection, captured, .. } = self;
         let suite = connection.negotiated_cipher_suite().ok_or(Fault::Extraction("no cipher suite"))?.suite();
         let secured = Secured::read(&connection, suite)?;
         let link = match secured.version {
             Version::Tls13 => Link::Extracted(Box::new(extract(connection, suite, &captured)?)),
-            Version::Tls12 => {
-                // `Link::seal` empties the buffer whenever it has filled it.
-                connection.set_buffer_limit(None);
-                Link::Buffered(Box::new(connection))
-            }
+            Version::Tls12 => Link::Buffered(Box::new(Buffered::new(connection))),
         };
         Ok((link, secured))
     }
@@ -276,3 +278,6 @@ fn is_same_key(half: &Half, suite: Suite, keyed: &ConnectionTrafficSecrets) -> b
 
 /// Bytes a client may send for its handshake. One with a post-quantum key share and a ticket sends 2 KiB.
 const HANDSHAKE_BYTES_MAX: usize = 32 * 1024;
+
+/// An alert in the clear: fatal, unexpected_message.
+const UNEXPECTED_MESSAGE: [u8; 7] = [21, 3, 3, 0, 2, 2, 10];

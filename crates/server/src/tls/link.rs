@@ -1,9 +1,7 @@
 //! A connection after its handshake, whichever record layer it is on.
 
-use rustls::ServerConnection;
-
 use super::fault::Fault;
-use super::{Keys, buffered};
+use super::{Buffered, Keys};
 
 /// A connection after its handshake. Two words; what it points to is all that is kept for it.
 #[derive(Debug)]
@@ -11,7 +9,7 @@ pub enum Link {
     /// TLS 1.3 on the own record layer.
     Extracted(Box<Keys>),
     /// TLS 1.2 on rustls' record layer.
-    Buffered(Box<ServerConnection>),
+    Buffered(Box<Buffered>),
 }
 
 /// What [`Link::open`] did with its input.
@@ -30,7 +28,7 @@ impl Link {
     pub fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         match self {
             Link::Extracted(keys) => keys.seal(plain, out),
-            Link::Buffered(connection) => buffered::seal(connection, plain, out),
+            Link::Buffered(connection) => connection.seal(plain, out),
         }
     }
 
@@ -46,7 +44,7 @@ impl Link {
     ) -> Result<Opened, Fault> {
         match self {
             Link::Extracted(keys) => keys.open(input, plain, reply),
-            Link::Buffered(connection) => buffered::open(connection, input, plain, reply),
+            Link::Buffered(connection) => connection.open(input, plain, reply),
         }
     }
 
@@ -54,7 +52,7 @@ impl Link {
     pub fn close_notify(&mut self, out: &mut Vec<u8>) {
         match self {
             Link::Extracted(keys) => keys.close_notify(out),
-            Link::Buffered(connection) => buffered::close_notify(connection, out),
+            Link::Buffered(connection) => connection.close_notify(out),
         }
     }
 }

@@ -42,6 +42,7 @@ mod suite;
 #[cfg(test)]
 mod tests;
 
+pub use buffered::Buffered;
 pub use fault::{Blame, Fault, Violation};
 pub use handshake::{Handshake, Progress, Secured, Version};
 pub use keys::{Keys, Malformed};

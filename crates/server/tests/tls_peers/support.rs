@@ -10,14 +10,16 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, SupportedCipherSuite, SupportedProtocolVersion};
 
 pub(crate) const HOST: &str = "chat.example";
+pub(crate) const TLS12: &[&SupportedProtocolVersion] = &[&rustls::version::TLS12];
 
-/// The server of all tests, and its certificate as PEM.
-pub(crate) fn server() -> &'static (Settings, Vec<u8>) {
-    static SERVER: OnceLock<(Settings, Vec<u8>)> = OnceLock::new();
+/// The server of all tests, its certificate and its key as PEM.
+pub(crate) fn server() -> &'static (Settings, Vec<u8>, Vec<u8>) {
+    static SERVER: OnceLock<(Settings, Vec<u8>, Vec<u8>)> = OnceLock::new();
     SERVER.get_or_init(|| {
         let dir = tempfile::tempdir().unwrap();
         let settings = Settings::self_signed_in(dir.path(), &[HOST.to_owned()]).unwrap();
-        (settings, std::fs::read(dir.path().join("self-signed.crt")).unwrap())
+        let read = |name: &str| std::fs::read(dir.path().join(name)).unwrap();
+        (settings, read("self-signed.crt"), read("self-signed.key"))
     })
 }
 
@@ -120,8 +122,7 @@ impl Pair {
     pub(crate) fn down(&mut self, data: &[u8]) -> Vec<u8> {
         let mut wire = Vec::new();
         self.link.seal(data, &mut wire).unwrap();
-        give(&mut self.client, &wire).unwrap();
-        read(&mut self.client)
+        give(&mut self.client, &wire).unwrap()
     }
 }
 
@@ -134,29 +135,20 @@ pub(crate) fn take(client: &mut ClientConnection) -> Vec<u8> {
     wire
 }
 
-/// Gives the client what the server sent.
-pub(crate) fn give(client: &mut ClientConnection, mut wire: &[u8]) -> Result<(), rustls::Error> {
-    while !wire.is_empty() {
-        // Its plaintext buffer is small: keep what it has out of the way.
-        if client.read_tls(&mut wire).is_err() {
-            unreachable!("the client's buffer is full");
-        }
-        client.process_new_packets()?;
-    }
-    Ok(())
-}
-
-/// The data the client has received.
-pub(crate) fn read(client: &mut ClientConnection) -> Vec<u8> {
+/// Gives the client what the server sent; returns the data that was in it.
+pub(crate) fn give(client: &mut ClientConnection, mut wire: &[u8]) -> Result<Vec<u8>, rustls::Error> {
     let mut data = Vec::new();
-    let mut buffer = [0; 4096];
-    while let Ok(len) = client.reader().read(&mut buffer) {
-        if len == 0 {
+    while !wire.is_empty() {
+        client.read_tls(&mut wire).unwrap();
+        let state = client.process_new_packets()?;
+        let start = data.len();
+        data.resize(start + state.plaintext_bytes_to_read(), 0);
+        client.reader().read_exact(&mut data[start..]).unwrap();
+        if state.peer_has_closed() {
             break;
         }
-        data.extend_from_slice(&buffer[..len]);
     }
-    data
+    Ok(data)
 }
 
 /// Bytes that differ from place to place.
