@@ -117,13 +117,9 @@ impl Framer {
         let window = self.limits.stanza_bytes.min(u32::MAX as usize);
         let visible = &buf[..buf.len().min(window)];
         let found = self.search(visible);
-        let end = match found {
-            Ok(Step::Element(end) | Step::Header(end) | Step::Close(end)) => end,
-            Ok(_) => self.searched as usize,
-            // A character that is not legal may well be the cause.
-            Err(_) => visible.len().min(self.searched as usize + 1),
-        };
-        self.check_characters(&visible[..end])?;
+        // A byte that is no legal character may be the cause of an error, so it is looked at, too.
+        let seen = self.searched as usize + usize::from(found.is_err());
+        self.check_characters(&visible[..seen.min(visible.len())])?;
         match found? {
             Step::Incomplete if visible.len() >= window => Err(Error::TooLarge),
             Step::Incomplete => Ok(Step::Incomplete),
@@ -257,7 +253,7 @@ impl Framer {
 
     /// `rest` begins with `&`.
     fn reference(&mut self, rest: &[u8]) -> Result<Option<Step>, Error> {
-        let window = &rest[1..rest.len().min(REFERENCE_BYTES_MAX + 2)];
+        let window = rest.get(1..rest.len().min(REFERENCE_BYTES_MAX + 2)).unwrap_or_default();
         let Some(end) = memchr::memchr(b';', window) else {
             return if window.len() > REFERENCE_BYTES_MAX || window.contains(&b'<') {
                 Err(Error::Reference)
