@@ -1,1 +1,13 @@
-//! Placeholder tour.
+//! XMPP clients: one, a few, or very many.
+//!
+//! - [`client`]: a client's side of a stream, without I/O.
+//! - [`blocking`]: one client driven by the calling thread, for tests and demonstrations.
+//! - [`swarm`]: many clients in one thread.
+//! - [`measure`]: latencies, and what the server's processes spent.
+//!
+//! The crate shares the wire format with the server, and nothing else: a mistake of the server's logic is not
+//! repeated by its tester.
+
+pub mod blocking;
+pub mod client;
+pub mod measure;

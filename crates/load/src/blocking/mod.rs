@@ -1,0 +1,297 @@
+//! One client driven by the calling thread over a socket with timeouts: for tests, demonstrations and publishers.
+//!
+//! Waiting for one thing never loses another: what arrives meanwhile is kept, in order, for later calls.
+
+mod raw;
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use carillon_wire::jid::Jid;
+use carillon_wire::stanza::Stanza;
+
+use crate::client::{self, End, Entropy, Event, Options, Outbox};
+pub use raw::Raw;
+
+/// How long [`Client::connect`] waits for the whole login.
+pub const LOGIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a write may block: a server that does not read is an error, not a hang.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The most that is read at once.
+const READ_BYTES: usize = 16 * 1024;
+
+/// A logged-in client.
+pub struct Client {
+    connection: Connection,
+    jid: Jid,
+}
+
+/// Why there is no logged-in client.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The address cannot be resolved or reached.
+    #[error("cannot connect: {0}")]
+    Connect(#[source] io::Error),
+    /// The login did not end in time.
+    #[error("no login within {:.1} s", .0.as_secs_f64())]
+    Timeout(Duration),
+    /// The socket failed.
+    #[error("connection: {0}")]
+    Io(#[source] io::Error),
+    /// The stream ended before the login was complete.
+    #[error("login: {0}")]
+    Ended(End),
+}
+
+/// Why nothing more can be received or sent.
+#[derive(Debug, thiserror::Error)]
+pub enum StreamLost {
+    /// The stream is over.
+    #[error("the stream is over: {0}")]
+    Ended(End),
+    /// The socket failed.
+    #[error("connection: {0}")]
+    Io(#[from] io::Error),
+    /// What was waited for did not come in time.
+    #[error("nothing of that kind within {:.1} s", .0.as_secs_f64())]
+    Timeout(Duration),
+}
+
+/// A stream with its socket, logged in or not.
+struct Connection {
+    socket: TcpStream,
+    machine: client::Client,
+    outbox: Outbox,
+    events: VecDeque<Event>,
+    end: Option<End>,
+    serial: u64,
+}
+
+impl Client {
+    /// Connects and logs in, within [`LOGIN_TIMEOUT`].
+    pub fn connect(address: impl ToSocketAddrs, options: Options) -> Result<Self, ConnectError> {
+        Self::connect_within(address, options, LOGIN_TIMEOUT)
+    }
+
+    /// Connects and logs in: returns when the resource is bound, and stream management on if it was asked for.
+    pub fn connect_within(
+        address: impl ToSocketAddrs,
+        options: Options,
+        timeout: Duration,
+    ) -> Result<Self, ConnectError> {
+        let deadline = Instant::now() + timeout;
+        let address = resolve(address)?;
+        let socket = TcpStream::connect_timeout(&address, timeout).map_err(ConnectError::Connect)?;
+        let mut connection = Connection::new(socket, options).map_err(ConnectError::Io)?;
+        loop {
+            if let Some(jid) = connection.machine.ready() {
+                let jid = jid.clone();
+                return Ok(Self { connection, jid });
+            }
+            if let Some(end) = connection.end {
+                return Err(ConnectError::Ended(end));
+            }
+            if !connection.pump(deadline).map_err(ConnectError::Io)? {
+                return Err(ConnectError::Timeout(timeout));
+            }
+        }
+    }
+
+    /// The address the server bound.
+    pub fn jid(&self) -> &Jid {
+        &self.jid
+    }
+
+    /// The next event, the login's own included; `None` if none comes in time. After [`Event::Closed`] an error.
+    pub fn recv(&mut self, timeout: Duration) -> Result<Option<Event>, StreamLost> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            if let Some(event) = self.connection.events.pop_front() {
+                return Ok(Some(event));
+            }
+            self.connection.check_open()?;
+            if !self.connection.pump(deadline)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The next stanza; `None` if none comes in time. Other events before it are passed over.
+    pub fn recv_stanza(&mut self, timeout: Duration) -> Result<Option<Stanza>, StreamLost> {
+        match self.wait_for(|_| true, timeout) {
+            Ok(stanza) => Ok(Some(stanza)),
+            Err(StreamLost::Timeout(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The first stanza, of those kept and those to come, that is wanted.
+    pub fn wait_for(
+        &mut self,
+        mut wanted: impl FnMut(&Stanza) -> bool,
+        timeout: Duration,
+    ) -> Result<Stanza, StreamLost> {
+        let wanted = |event: &Event| matches!(event, Event::Stanza(stanza) if wanted(stanza));
+        match self.wait_for_event(wanted, timeout)? {
+            Event::Stanza(stanza) => Ok(stanza),
+            other => unreachable!("only stanzas are wanted, not {other:?}"),
+        }
+    }
+
+    /// The first event, of those kept and those to come, that is wanted.
+    pub fn wait_for_event(
+        &mut self,
+        mut wanted: impl FnMut(&Event) -> bool,
+        timeout: Duration,
+    ) -> Result<Event, StreamLost> {
+        let deadline = Instant::now() + timeout;
+        let mut seen = 0;
+        loop {
+            let events = &mut self.connection.events;
+            let found = events.iter().skip(seen).position(&mut wanted);
+            if let Some(event) = found.and_then(|at| events.remove(seen + at)) {
+                return Ok(event);
+            }
+            seen = events.len();
+            self.connection.check_open()?;
+            if !self.connection.pump(deadline)? {
+                return Err(StreamLost::Timeout(timeout));
+            }
+        }
+    }
+
+    /// Sends a stanza.
+    pub fn send(&mut self, stanza: &Stanza) -> Result<(), StreamLost> {
+        self.connection.check_open()?;
+        self.connection.machine.send(stanza, &mut self.connection.outbox);
+        Ok(self.connection.flush()?)
+    }
+
+    /// Sends a stanza given as text.
+    pub fn send_xml(&mut self, stanza: &str) -> Result<(), StreamLost> {
+        self.connection.check_open()?;
+        self.connection.machine.send_xml(stanza, &mut self.connection.outbox);
+        Ok(self.connection.flush()?)
+    }
+
+    /// Sends bytes inside TLS and, on WebSocket, as one message.
+    pub fn send_raw(&mut self, bytes: &[u8]) -> Result<(), StreamLost> {
+        self.connection.check_open()?;
+        self.connection.machine.send_raw(bytes, &mut self.connection.outbox);
+        Ok(self.connection.flush()?)
+    }
+
+    /// Sends bytes beneath TLS and WebSocket: what a broken network or an attacker might do.
+    pub fn send_beneath(&mut self, bytes: &[u8]) -> Result<(), StreamLost> {
+        Ok(self.connection.socket.write_all(bytes)?)
+    }
+
+    /// Asks the server how many of our stanzas it has handled; [`Event::Acknowledged`] is the answer.
+    pub fn request_acknowledgement(&mut self) -> Result<(), StreamLost> {
+        self.send_raw(b"<r xmlns='urn:xmpp:sm:3'/>")
+    }
+
+    /// Sends an IQ request and waits for its result or error. An id is made up if there is none.
+    pub fn iq(&mut self, mut request: Stanza, timeout: Duration) -> Result<Stanza, StreamLost> {
+        let id = request.id.get_or_insert_with(|| self.connection.next_id()).clone();
+        self.send(&request)?;
+        self.wait_for(|stanza| client::stanzas::is_response(stanza, &id), timeout)
+    }
+
+    /// Closes the stream and waits for the server to do the same.
+    pub fn close(mut self, timeout: Duration) -> Result<(), StreamLost> {
+        self.connection.machine.close(&mut self.connection.outbox);
+        self.connection.flush()?;
+        let deadline = Instant::now() + timeout;
+        while self.connection.end.is_none() {
+            if !self.connection.pump(deadline)? {
+                return Err(StreamLost::Timeout(timeout));
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the connection without a word, as a device does that loses its network.
+    pub fn abort(self) {
+        // A reset, not an orderly end: what the kernel still holds is thrown away.
+        let socket = socket2::SockRef::from(&self.connection.socket);
+        let _ = socket.set_linger(Some(Duration::ZERO));
+    }
+}
+
+impl Connection {
+    fn new(socket: TcpStream, options: Options) -> io::Result<Self> {
+        socket.set_nodelay(true)?;
+        socket.set_write_timeout(Some(WRITE_TIMEOUT))?;
+        let mut connection = Self {
+            socket,
+            machine: client::Client::new(options, Entropy::from_system()?),
+            outbox: Outbox::default(),
+            events: VecDeque::new(),
+            end: None,
+            serial: 0,
+        };
+        connection.machine.start(&mut connection.outbox);
+        connection.flush()?;
+        Ok(connection)
+    }
+
+    /// Reads once and lets the client work; `false` if nothing came before the deadline.
+    fn pump(&mut self, deadline: Instant) -> io::Result<bool> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        // A timeout of zero would mean none at all.
+        self.socket.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+        let mut buffer = [0; READ_BYTES];
+        match self.socket.read(&mut buffer) {
+            Ok(0) => self.machine.receive_end(&mut self.outbox),
+            Ok(length) => self.machine.receive(&buffer[..length], &mut self.outbox),
+            Err(error) if is_timeout(&error) => return Ok(left > Duration::ZERO && Instant::now() < deadline),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                self.machine.receive_end(&mut self.outbox);
+            }
+            Err(error) => return Err(error),
+        }
+        self.flush()?;
+        Ok(true)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let written = self.socket.write_all(&self.outbox.bytes);
+        self.outbox.bytes.clear();
+        for event in self.outbox.events.drain(..) {
+            if let Event::Closed(end) = &event {
+                self.end = Some(end.clone());
+            }
+            self.events.push_back(event);
+        }
+        match written {
+            // The peer is gone: what it said last is what matters, and reading tells.
+            Err(error) if is_broken(&error) => Ok(()),
+            other => other,
+        }
+    }
+
+    fn check_open(&self) -> Result<(), StreamLost> {
+        self.end.as_ref().map_or(Ok(()), |end| Err(StreamLost::Ended(end.clone())))
+    }
+
+    fn next_id(&mut self) -> Box<str> {
+        self.serial += 1;
+        format!("iq-{}", self.serial).into()
+    }
+}
+
+fn resolve(address: impl ToSocketAddrs) -> Result<SocketAddr, ConnectError> {
+    let mut addresses = address.to_socket_addrs().map_err(ConnectError::Connect)?;
+    addresses.next().ok_or_else(|| ConnectError::Connect(io::ErrorKind::NotFound.into()))
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
+
+fn is_broken(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+}

@@ -1,0 +1,152 @@
+//! What a client tells its owner, and why its stream may end.
+
+use carillon_wire::frame::websocket;
+use carillon_wire::jid::Jid;
+use carillon_wire::stanza::{Stanza, StanzaError};
+use carillon_wire::stream::StreamError;
+use carillon_wire::xml;
+
+use super::sasl::{Mechanism, SaslError};
+use super::upgrade::UpgradeError;
+
+/// Something that happened on a client's stream.
+#[derive(Debug)]
+pub enum Event {
+    /// The server answered with a stream header: it speaks XMPP.
+    Connected,
+    /// The TLS handshake is complete.
+    Secured(Security),
+    /// The server accepted the password, and proved that it knows it where the mechanism can tell.
+    Authenticated {
+        /// The mechanism used.
+        mechanism: Mechanism,
+    },
+    /// The session has its address; what the profile says to send first has been sent.
+    Bound {
+        /// The full JID.
+        jid: Jid,
+    },
+    /// Stream management is on (XEP-0198).
+    Managed {
+        /// The id to resume the stream with, if the server lets it be resumed.
+        resumption: Option<String>,
+    },
+    /// The server does not want stream management; the session goes on without.
+    Unmanaged {
+        /// The stanza error condition it gave.
+        condition: String,
+    },
+    /// The server has handled this many of our stanzas, modulo 2^32 (XEP-0198 §4).
+    Acknowledged {
+        /// `h` of the server's `<a/>`.
+        handled: u32,
+    },
+    /// A stanza that the client did not answer by itself.
+    Stanza(Stanza),
+    /// The server ends the stream with an error; [`Event::Closed`] follows.
+    StreamError(StreamError),
+    /// The server refused the credentials; [`Event::Closed`] follows.
+    AuthFailed(AuthFailure),
+    /// The stream is over: always the last event.
+    Closed(End),
+}
+
+/// What a TLS handshake agreed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Security {
+    /// `TLSv1_3`, for example.
+    pub version: String,
+    /// The ALPN protocol, if one was agreed on.
+    pub alpn: Option<String>,
+    /// Whether an earlier session was resumed by ticket.
+    pub resumed: bool,
+}
+
+/// A SASL `<failure/>` (RFC 6120 §6.5).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("authentication failed: {condition}{}", parenthesised(text.as_deref()))]
+pub struct AuthFailure {
+    /// The defined condition, `not-authorized` for example; empty if the server gave none.
+    pub condition: String,
+    /// The server's explanation.
+    pub text: Option<String>,
+}
+
+/// Why a stream ended.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum End {
+    /// The server closed its stream in good order.
+    #[error("the server closed the stream")]
+    ByServer,
+    /// The client closed the stream, and the server agreed.
+    #[error("the client closed the stream")]
+    ByClient,
+    /// The connection was lost without a word.
+    #[error("the connection was lost")]
+    Cut,
+    /// Something went wrong.
+    #[error(transparent)]
+    Failure(#[from] Failure),
+}
+
+/// What went wrong on a stream.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Failure {
+    /// The server ended the stream with an error.
+    #[error("stream error {}{}", .0.condition, parenthesised(.0.text.as_deref()))]
+    Stream(StreamError),
+    /// The server refused the credentials.
+    #[error(transparent)]
+    Auth(#[from] AuthFailure),
+    /// The client does not believe the server.
+    #[error(transparent)]
+    Sasl(#[from] SaslError),
+    /// None of the server's mechanisms is acceptable.
+    #[error("no acceptable SASL mechanism; the server offers: {}", offered.join(", "))]
+    NoMechanism {
+        /// What the server offers.
+        offered: Vec<String>,
+    },
+    /// The profile wants STARTTLS and the server does not offer it.
+    #[error("the server does not offer STARTTLS")]
+    TlsNotOffered,
+    /// The server answered `<starttls/>` with a failure.
+    #[error("the server refused STARTTLS")]
+    TlsRefused,
+    /// TLS failed: a certificate nobody trusts, for example.
+    #[error("TLS: {0}")]
+    Tls(#[from] rustls::Error),
+    /// The domain is no name a certificate can be checked for.
+    #[error("{0:?} is no server name TLS can check")]
+    ServerName(String),
+    /// The server did not open a WebSocket.
+    #[error(transparent)]
+    Upgrade(#[from] UpgradeError),
+    /// The server refused to bind the resource.
+    #[error("resource binding failed: {}", .0.as_ref().map_or("no reason given".to_owned(), ToString::to_string))]
+    Bind(Option<StanzaError>),
+    /// The server sent a stanza that breaks the rules.
+    #[error("the server sent a stanza that cannot be understood: {0}")]
+    Stanza(StanzaError),
+    /// The server does not offer what is needed next.
+    #[error("the server does not offer {0}")]
+    NotOffered(&'static str),
+    /// What the server sent is not XMPP.
+    #[error("the server sent what is not XMPP: {0}")]
+    Xml(xml::Error),
+    /// What the server sent is no WebSocket frame a client expects.
+    #[error("the server's WebSocket frames are broken: {0}")]
+    WebSocket(websocket::Error),
+    /// The server sent something that has no place here.
+    #[error("unexpected <{element}/> while {state}")]
+    Unexpected {
+        /// The element's name.
+        element: String,
+        /// What the client waited for.
+        state: &'static str,
+    },
+}
+
+fn parenthesised(text: Option<&str>) -> String {
+    text.map(|text| format!(" ({text})")).unwrap_or_default()
+}

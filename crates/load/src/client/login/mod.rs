@@ -1,0 +1,226 @@
+//! From the first byte to a bound resource: [`Login`] is told each thing the server sends together with the [`Stage`]
+//! that awaits it, and gives the next. All of it is dropped when the session begins.
+//!
+//! ```text
+//! Upgrade ──┐ (WebSocket)
+//! TLS ──────┤ (direct TLS)          ┌────────────── TLS ◄── StartTls ◄┐
+//!           ▼                       ▼                                 │
+//!        Header ──► Features ──► Sasl ──► Header ──► Features ──► Bind ──► live
+//!                       └──────► Sasl2 ──────────► Features ──┴──────────► live
+//! ```
+
+mod bind;
+mod features;
+mod sasl;
+mod sasl2;
+
+use carillon_wire::ns;
+use carillon_wire::stanza::Unit;
+use carillon_wire::stream::Header;
+use carillon_wire::xml::Element;
+
+use super::channel::{Channel, Frame};
+use super::entropy::Entropy;
+use super::event::{Event, Failure};
+use super::live::Live;
+use super::outbox::Outbox;
+use super::profile::{Options, Transport};
+use super::sasl::{Exchange, Mechanism};
+use super::upgrade::Upgrade;
+use features::Features;
+
+/// What a login knows throughout.
+pub(crate) struct Login {
+    options: Options,
+    entropy: Entropy,
+    /// Keying material of the TLS connection, for channel binding.
+    exporter: Option<[u8; 32]>,
+    secured: bool,
+    connected: bool,
+}
+
+/// What is awaited from the server.
+pub(crate) enum Stage {
+    /// The answer to the WebSocket request.
+    Upgrade(Upgrade),
+    /// The rest of the TLS handshake.
+    Tls,
+    /// The server's stream header.
+    Header(Progress),
+    /// What the server offers on this stream.
+    Features(Progress),
+    /// Leave to begin the TLS handshake.
+    StartTls,
+    /// Challenge or outcome of classic SASL.
+    Sasl(Mechanism, Exchange),
+    /// Challenge or outcome of SASL2.
+    Sasl2(Mechanism, Exchange),
+    /// The result of resource binding, on a stream that offers this.
+    Bind(Features),
+}
+
+/// How far the login has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Nothing is proved.
+    Fresh,
+    /// The password is accepted.
+    Authenticated,
+}
+
+/// What a step leads to.
+pub(crate) enum Next {
+    /// The login goes on.
+    Stage(Stage),
+    /// The session begins.
+    Live(Live),
+}
+
+impl Login {
+    pub(crate) fn new(options: Options, entropy: Entropy) -> Self {
+        Self { options, entropy, exporter: None, secured: false, connected: false }
+    }
+
+    /// Begins to speak on a connection that was just made.
+    pub(crate) fn start(&mut self, channel: &mut Channel, out: &mut Outbox) -> Result<Stage, Failure> {
+        match self.options.profile.settings.transport {
+            Transport::StartTls | Transport::Plain => Ok(self.open(Progress::Fresh, channel, out)),
+            Transport::WebSocket { .. } => Ok(self.upgrade(channel, out)),
+            Transport::DirectTls | Transport::SecureWebSocket { .. } => self.handshake(channel, out),
+        }
+    }
+
+    /// Goes on if the TLS handshake is complete.
+    pub(crate) fn after_tls(&mut self, channel: &mut Channel, out: &mut Outbox) -> Stage {
+        let Some(tls) = channel.tls().filter(|tls| !tls.is_handshaking()) else { return Stage::Tls };
+        let Some(security) = tls.security() else { return Stage::Tls };
+        self.exporter = tls.exporter();
+        self.secured = true;
+        out.events.push(Event::Secured(security));
+        match self.options.profile.settings.transport {
+            Transport::SecureWebSocket { .. } => self.upgrade(channel, out),
+            _ => self.open(Progress::Fresh, channel, out),
+        }
+    }
+
+    /// Goes on when the server has opened the WebSocket.
+    pub(crate) fn upgraded(&mut self, channel: &mut Channel, out: &mut Outbox) -> Stage {
+        self.open(Progress::Fresh, channel, out)
+    }
+
+    /// Takes one thing off the stream.
+    pub(crate) fn receive(
+        &mut self,
+        stage: Stage,
+        frame: Frame,
+        channel: &mut Channel,
+        out: &mut Outbox,
+    ) -> Result<Next, Failure> {
+        match frame {
+            Frame::Header(header) => self.header(&stage, &header, out).map(Next::Stage),
+            Frame::Unit(Unit::Nonza(element)) => self.element(stage, &element, channel, out),
+            Frame::Unit(Unit::Stanza(stanza)) => match stage {
+                Stage::Bind(offered) => self.bound(&stanza, &offered, channel, out).map(Next::Live),
+                other => Err(other.unexpected(stanza.name())),
+            },
+            Frame::Unit(Unit::Refused { error, .. }) => Err(Failure::Stanza(error)),
+            Frame::Close => Err(stage.unexpected("close")),
+        }
+    }
+
+    fn header(&mut self, stage: &Stage, header: &Header, out: &mut Outbox) -> Result<Stage, Failure> {
+        let Stage::Header(progress) = *stage else { return Err(stage.unexpected("stream")) };
+        // RFC 6120 §4.7.5: without a version there are no features to wait for.
+        if header.version.is_none_or(|(major, _)| major < 1) {
+            return Err(Failure::NotOffered("XMPP 1.0"));
+        }
+        if !std::mem::replace(&mut self.connected, true) {
+            out.events.push(Event::Connected);
+        }
+        Ok(Stage::Features(progress))
+    }
+
+    fn element(
+        &mut self,
+        stage: Stage,
+        element: &Element,
+        channel: &mut Channel,
+        out: &mut Outbox,
+    ) -> Result<Next, Failure> {
+        match stage {
+            Stage::Features(progress) if element.is("features", ns::STREAMS) => {
+                self.features(progress, Features::parse(element), channel, out).map(Next::Stage)
+            }
+            Stage::StartTls if element.is("proceed", ns::TLS) => {
+                self.handshake(channel, out).map(Next::Stage)
+            }
+            Stage::StartTls if element.is("failure", ns::TLS) => Err(Failure::TlsRefused),
+            Stage::Sasl(mechanism, exchange) if element.ns() == ns::SASL => {
+                self.sasl(mechanism, exchange, element, channel, out).map(Next::Stage)
+            }
+            Stage::Sasl2(mechanism, exchange) if element.ns() == ns::SASL2 => {
+                self.sasl2(mechanism, exchange, element, channel, out)
+            }
+            other => Err(other.unexpected(element.name())),
+        }
+    }
+
+    fn features(
+        &mut self,
+        progress: Progress,
+        offered: Features,
+        channel: &mut Channel,
+        out: &mut Outbox,
+    ) -> Result<Stage, Failure> {
+        if progress == Progress::Authenticated {
+            return self.bind(offered, channel, out);
+        }
+        let settings = &self.options.profile.settings;
+        if settings.transport == Transport::StartTls && !self.secured {
+            if !offered.starttls {
+                return Err(Failure::TlsNotOffered);
+            }
+            channel.write(b"<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>", out);
+            return Ok(Stage::StartTls);
+        }
+        match (&offered.sasl2, offered.sasl) {
+            (Some(sasl2), _) if settings.sasl2 && sasl2.bind2 => self.authenticate2(sasl2, channel, out),
+            (_, Some(sasl)) => self.authenticate(&sasl, channel, out),
+            _ => Err(Failure::NotOffered("SASL")),
+        }
+    }
+
+    /// Opens a stream, or opens it anew (RFC 6120 §4.3.3).
+    fn open(&mut self, progress: Progress, channel: &mut Channel, out: &mut Outbox) -> Stage {
+        channel.open(self.options.jid.domain(), out);
+        Stage::Header(progress)
+    }
+
+    fn handshake(&mut self, channel: &mut Channel, out: &mut Outbox) -> Result<Stage, Failure> {
+        channel.secure(&self.options.profile.tls, self.options.jid.domain(), out)?;
+        Ok(Stage::Tls)
+    }
+
+    fn upgrade(&mut self, channel: &mut Channel, out: &mut Outbox) -> Stage {
+        let path = self.options.profile.settings.transport.path().unwrap_or("/");
+        let key = self.entropy.websocket_key();
+        let (upgrade, request) = Upgrade::request(self.options.jid.domain(), path, key);
+        channel.write_unframed(request.as_bytes(), out);
+        Stage::Upgrade(upgrade)
+    }
+}
+
+impl Stage {
+    fn unexpected(&self, element: &str) -> Failure {
+        let state = match self {
+            Self::Upgrade(_) => "waiting for the WebSocket",
+            Self::Tls => "waiting for TLS",
+            Self::Header(_) => "waiting for the stream header",
+            Self::Features(_) => "waiting for stream features",
+            Self::StartTls => "waiting for leave to start TLS",
+            Self::Sasl(..) | Self::Sasl2(..) => "authenticating",
+            Self::Bind { .. } => "binding the resource",
+        };
+        Failure::Unexpected { element: element.to_owned(), state }
+    }
+}

@@ -1,0 +1,105 @@
+//! SASL2 (XEP-0388) with Bind 2 (XEP-0386): password, resource, stream management and client state in one go.
+
+use carillon_wire::jid::Jid;
+use carillon_wire::ns;
+use carillon_wire::xml::Element;
+use carillon_wire::xml::writer::Writer;
+
+use super::features::Sasl2Offer;
+use super::sasl::{decode, encode, failure};
+use super::{Login, Next, Progress, Stage};
+use crate::client::channel::Channel;
+use crate::client::event::{Event, Failure};
+use crate::client::live::{Live, Management, write_enable};
+use crate::client::outbox::Outbox;
+use crate::client::sasl::{Exchange, Mechanism};
+
+impl Login {
+    /// Starts the best mechanism both sides can use, and asks for everything that may go along.
+    pub(super) fn authenticate2(
+        &mut self,
+        offered: &Sasl2Offer,
+        channel: &mut Channel,
+        out: &mut Outbox,
+    ) -> Result<Stage, Failure> {
+        let choice = self.choose(&offered.offer)?;
+        let mechanism = choice.mechanism;
+        let (exchange, initial) = self.exchange(choice);
+        let mut element = Vec::new();
+        let mut writer = Writer::new(&mut element);
+        writer
+            .start("authenticate")
+            .attr("xmlns", ns::SASL2)
+            .attr("mechanism", mechanism.name())
+            .close_start();
+        writer.start("initial-response").close_start().text(&encode(&initial)).end("initial-response");
+        self.write_bind2(offered, &mut writer);
+        writer.end("authenticate");
+        channel.write(&element, out);
+        Ok(Stage::Sasl2(mechanism, exchange))
+    }
+
+    /// Takes the server's word in an exchange.
+    pub(super) fn sasl2(
+        &mut self,
+        mechanism: Mechanism,
+        exchange: Exchange,
+        element: &Element,
+        channel: &mut Channel,
+        out: &mut Outbox,
+    ) -> Result<Next, Failure> {
+        match element.name() {
+            "challenge" => {
+                let (exchange, answer) = self.answer(exchange, element)?;
+                let mut response = Vec::new();
+                let mut writer = Writer::new(&mut response);
+                writer.start("response").attr("xmlns", ns::SASL2).close_start();
+                writer.text(&encode(&answer)).end("response");
+                channel.write(&response, out);
+                Ok(Next::Stage(Stage::Sasl2(mechanism, exchange)))
+            }
+            "success" => {
+                let proof = element.child("additional-data", ns::SASL2).map(decode).transpose()?;
+                exchange.succeed(&proof.unwrap_or_default())?;
+                out.events.push(Event::Authenticated { mechanism });
+                match element.child("bound", ns::BIND2) {
+                    Some(bound) => self.bound2(element, bound, channel, out).map(Next::Live),
+                    // The stream is not opened anew after SASL2, yet new features follow (XEP-0388 §2.6.1).
+                    None => Ok(Next::Stage(Stage::Features(Progress::Authenticated))),
+                }
+            }
+            "failure" => Err(failure(element, ns::SASL2)),
+            "continue" => Err(Failure::NotOffered("login without a further task")),
+            other => Err(Stage::Sasl2(mechanism, exchange).unexpected(other)),
+        }
+    }
+
+    fn write_bind2(&self, offered: &Sasl2Offer, writer: &mut Writer<'_>) {
+        let settings = &self.options.profile.settings;
+        writer.start("bind").attr("xmlns", ns::BIND2).close_start();
+        if let Some(tag) = &self.options.resource {
+            writer.start("tag").close_start().text(tag).end("tag");
+        }
+        if offered.inline_stream_management {
+            write_enable(settings.stream_management, writer);
+        }
+        writer.end("bind");
+    }
+
+    fn bound2(
+        &self,
+        success: &Element,
+        bound: &Element,
+        channel: &mut Channel,
+        out: &mut Outbox,
+    ) -> Result<Live, Failure> {
+        let identifier = success.child("authorization-identifier", ns::SASL2).map(Element::text);
+        let jid = identifier.as_deref().and_then(|text| Jid::new(text.trim()).ok());
+        let jid = jid.ok_or(Failure::NotOffered("an address after Bind 2"))?;
+        let management = bound
+            .children()
+            .find(|child| child.ns() == ns::SM)
+            .map_or(Management::Off, |answer| Management::answered(answer, out));
+        Ok(Live::begin(jid, management, &self.options, channel, out))
+    }
+}

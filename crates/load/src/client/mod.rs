@@ -1,0 +1,278 @@
+//! An XMPP client without I/O: [`Client`] is told what the network brings and says, in an [`Outbox`], what to send and
+//! what happened.
+//!
+//! ```text
+//! Profile ─► Options ─► Client::new ─► start ─► receive* ─► receive_end
+//!                                        │         │             │
+//!                                        └─────────┴── Outbox: bytes for the network, events for the owner
+//! ```
+//!
+//! Layers from the network inwards: [`tls`], the framing of TCP or WebSocket (`channel`), then one of the states of
+//! [`Client`]: a login (`login`, using [`sasl`]) or a session (`live`). An idle client holds no buffers.
+
+mod channel;
+mod entropy;
+mod event;
+mod live;
+mod login;
+mod outbox;
+mod profile;
+pub mod sasl;
+pub mod stanzas;
+pub mod tls;
+mod upgrade;
+
+#[cfg(test)]
+mod tests;
+
+pub use entropy::Entropy;
+pub use event::{AuthFailure, End, Event, Failure, Security};
+pub use outbox::Outbox;
+pub use profile::{ClientState, InitialPresence, Options, Profile, Settings, StreamManagement, Transport};
+pub use upgrade::UpgradeError;
+
+use carillon_wire::jid::Jid;
+use carillon_wire::ns;
+use carillon_wire::stanza::{Framing, Stanza, Unit};
+use carillon_wire::stream::StreamError;
+use carillon_wire::xml::Element;
+
+use channel::{Channel, Frame};
+use live::Live;
+use login::{Login, Next, Stage};
+use tls::PeerState;
+
+/// A client's side of one stream.
+pub struct Client {
+    channel: Channel,
+    phase: Phase,
+    /// The beginning of an element whose rest has not arrived.
+    rest: Vec<u8>,
+}
+
+enum Phase {
+    /// Nothing is said yet.
+    New(Box<Login>),
+    /// Logging in.
+    Login(Box<Login>, Box<Stage>),
+    /// In session.
+    Live(Live),
+    /// Our stream is closed, the server's is not.
+    Closing,
+    /// Nothing more comes or goes.
+    Over,
+}
+
+impl Client {
+    /// A client that has not said anything.
+    pub fn new(options: Options, mut entropy: Entropy) -> Self {
+        let settings = &options.profile.settings;
+        let channel = Channel::new(settings.transport.framing(), settings.limits, &mut entropy);
+        Self { channel, phase: Phase::New(Box::new(Login::new(options, entropy))), rest: Vec::new() }
+    }
+
+    /// Begins, once the connection is made. Does nothing the second time.
+    pub fn start(&mut self, out: &mut Outbox) {
+        match self.take_phase() {
+            Phase::New(mut login) => match login.start(&mut self.channel, out) {
+                Ok(stage) => self.phase = Phase::Login(login, Box::new(stage)),
+                Err(failure) => self.fail(failure, out),
+            },
+            other => self.phase = other,
+        }
+        self.channel.flush(out);
+    }
+
+    /// Takes bytes off the network.
+    pub fn receive(&mut self, bytes: &[u8], out: &mut Outbox) {
+        let mut inbound = std::mem::take(&mut out.inbound);
+        inbound.clear();
+        inbound.append(&mut self.rest);
+        self.rest = Vec::new();
+        if let Err(failure) = self.receive_text(bytes, &mut inbound, out) {
+            self.fail(failure, out);
+        }
+        out.inbound = inbound;
+        self.channel.flush(out);
+    }
+
+    /// Learns that nothing more will come: the connection is closed or lost.
+    pub fn receive_end(&mut self, out: &mut Outbox) {
+        match self.phase {
+            Phase::Over => {}
+            Phase::Closing => self.end(End::ByClient, out),
+            Phase::New(_) | Phase::Login(..) | Phase::Live(_) => self.end(End::Cut, out),
+        }
+    }
+
+    /// Sends a stanza. Nothing is sent while there is no session.
+    pub fn send(&mut self, stanza: &Stanza, out: &mut Outbox) {
+        if matches!(self.phase, Phase::Live(_)) {
+            self.channel.write_stanza(stanza, out);
+            self.channel.flush(out);
+        }
+    }
+
+    /// Sends the text of a stanza. On WebSocket it is given the namespace it needs.
+    pub fn send_xml(&mut self, stanza: &str, out: &mut Outbox) {
+        match (self.channel.framing(), Element::parse(stanza.as_bytes(), ns::CLIENT)) {
+            (Framing::WebSocket, Ok(element)) => {
+                let mut text = Vec::new();
+                element.write(&mut text, "");
+                self.send_raw(&text, out);
+            }
+            _ => self.send_raw(stanza.as_bytes(), out),
+        }
+    }
+
+    /// Sends any bytes at any time, inside TLS; on WebSocket as one message.
+    pub fn send_raw(&mut self, bytes: &[u8], out: &mut Outbox) {
+        self.channel.write(bytes, out);
+        self.channel.flush(out);
+    }
+
+    /// Closes the stream; [`Event::Closed`] comes when the server has closed it too.
+    pub fn close(&mut self, out: &mut Outbox) {
+        match self.take_phase() {
+            Phase::Live(_) => {
+                self.channel.close_stream(out);
+                self.channel.flush(out);
+                self.phase = Phase::Closing;
+            }
+            Phase::Closing => self.phase = Phase::Closing,
+            Phase::Over => {}
+            // There is no stream yet that would be worth an orderly end.
+            Phase::New(_) | Phase::Login(..) => self.end(End::ByClient, out),
+        }
+    }
+
+    /// The full JID, once everything the profile asks for is done: a resource bound, stream management on.
+    pub fn ready(&self) -> Option<&Jid> {
+        match &self.phase {
+            Phase::Live(live) if live.is_settled() => Some(live.jid()),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing more will come of this client.
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over)
+    }
+
+    fn receive_text(&mut self, bytes: &[u8], inbound: &mut Vec<u8>, out: &mut Outbox) -> Result<(), Failure> {
+        let state = self.channel.open_records(bytes, inbound, out)?;
+        self.after_tls(out);
+        let mut text = inbound.as_slice();
+        while let Some(frame) = self.next(&mut text, out)? {
+            self.frame(frame, out)?;
+            // RFC 6120 §5.4.3.3: whatever a stranger slipped in behind <proceed/> must not be taken for the server's.
+            if self.is_handshaking() && !text.is_empty() {
+                return Err(Failure::Unexpected { element: "bytes".to_owned(), state: "starting TLS" });
+            }
+        }
+        self.rest = text.to_vec();
+        if state == PeerState::Closed {
+            self.receive_end(out);
+        }
+        Ok(())
+    }
+
+    fn after_tls(&mut self, out: &mut Outbox) {
+        if let Phase::Login(login, stage) = &mut self.phase
+            && matches!(**stage, Stage::Tls)
+        {
+            **stage = login.after_tls(&mut self.channel, out);
+        }
+    }
+
+    fn is_handshaking(&self) -> bool {
+        matches!(&self.phase, Phase::Login(_, stage) if matches!(**stage, Stage::Tls))
+    }
+
+    /// The next thing on the stream, after the HTTP answer if that is awaited.
+    fn next(&mut self, text: &mut &[u8], out: &mut Outbox) -> Result<Option<Frame>, Failure> {
+        if let Phase::Login(login, stage) = &mut self.phase
+            && let Stage::Upgrade(upgrade) = &mut **stage
+        {
+            let Some(length) = upgrade.receive(text)? else {
+                *text = &[];
+                return Ok(None);
+            };
+            *text = &text[length..];
+            **stage = login.upgraded(&mut self.channel, out);
+        }
+        if matches!(self.phase, Phase::Over) || self.is_handshaking() {
+            *text = &[];
+            return Ok(None);
+        }
+        self.channel.next(text, out)
+    }
+
+    fn frame(&mut self, frame: Frame, out: &mut Outbox) -> Result<(), Failure> {
+        if let Frame::Unit(Unit::Nonza(element)) = &frame
+            && let Some(error) = StreamError::parse(element)
+        {
+            out.events.push(Event::StreamError(error.clone()));
+            return Err(Failure::Stream(error));
+        }
+        match (self.take_phase(), frame) {
+            (Phase::Closing, Frame::Close) => self.end(End::ByClient, out),
+            (Phase::Login(..) | Phase::Live(_), Frame::Close) => {
+                self.channel.close_stream(out);
+                self.end(End::ByServer, out);
+            }
+            (Phase::Login(mut login, stage), frame) => {
+                match login.receive(*stage, frame, &mut self.channel, out)? {
+                    Next::Stage(stage) => self.phase = Phase::Login(login, Box::new(stage)),
+                    Next::Live(live) => self.phase = Phase::Live(live),
+                }
+            }
+            (Phase::Live(mut live), Frame::Unit(unit)) => {
+                live.receive(unit, &mut self.channel, out)?;
+                self.phase = Phase::Live(live);
+            }
+            (Phase::Live(_), Frame::Header(_)) => {
+                return Err(Failure::Unexpected { element: "stream".to_owned(), state: "in session" });
+            }
+            // The server may go on talking until it has seen that we closed.
+            (other, _) => self.phase = other,
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, failure: Failure, out: &mut Outbox) {
+        if let Failure::Auth(auth) = &failure {
+            out.events.push(Event::AuthFailed(auth.clone()));
+        }
+        // RFC 6120 §4.4: the stream is closed before the connection, if there is one to speak of.
+        if !matches!(failure, Failure::Tls(_) | Failure::ServerName(_) | Failure::Upgrade(_)) {
+            self.channel.close_stream(out);
+        }
+        self.end(End::Failure(failure), out);
+    }
+
+    fn end(&mut self, end: End, out: &mut Outbox) {
+        self.phase = Phase::Over;
+        self.rest = Vec::new();
+        self.channel.close_connection(out);
+        out.events.push(Event::Closed(end));
+    }
+
+    /// The phase, to be consumed by a transition that sets the next.
+    fn take_phase(&mut self) -> Phase {
+        std::mem::replace(&mut self.phase, Phase::Over)
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let phase = match &self.phase {
+            Phase::New(_) => "New",
+            Phase::Login(..) => "Login",
+            Phase::Live(_) => "Live",
+            Phase::Closing => "Closing",
+            Phase::Over => "Over",
+        };
+        f.debug_struct("Client").field("phase", &phase).field("jid", &self.ready()).finish_non_exhaustive()
+    }
+}

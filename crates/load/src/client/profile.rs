@@ -1,0 +1,202 @@
+//! How clients connect and behave: a [`Profile`] all clients of a kind share, and the [`Options`] of one.
+
+use std::sync::Arc;
+
+use carillon_wire::jid::BareJid;
+use carillon_wire::stanza::Framing;
+use carillon_wire::xml::Limits;
+use rustls::ClientConfig;
+
+use super::sasl::{KeyCache, Mechanism};
+use super::tls::{self, TlsSetupError, Trust};
+
+/// What carries the stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// TCP, encrypted by STARTTLS (RFC 6120 §5); a server that does not offer it is left.
+    #[default]
+    StartTls,
+    /// TLS from the first byte, with the ALPN protocol `xmpp-client` (XEP-0368).
+    DirectTls,
+    /// TCP without encryption, even if the server offers it.
+    Plain,
+    /// WebSocket (RFC 7395) without encryption.
+    WebSocket {
+        /// Path of the endpoint, `/xmpp-websocket` as a rule.
+        path: String,
+    },
+    /// WebSocket (RFC 7395) in TLS.
+    SecureWebSocket {
+        /// Path of the endpoint, `/xmpp-websocket` as a rule.
+        path: String,
+    },
+}
+
+/// What is asked for of stream management (XEP-0198).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StreamManagement {
+    /// Nothing.
+    #[default]
+    Off,
+    /// Acknowledgements.
+    On,
+    /// Acknowledgements and a stream that can be resumed.
+    Resumable,
+}
+
+/// The presence sent as soon as the stream is bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InitialPresence {
+    /// None: the client gets no messages to its bare JID.
+    None,
+    /// Available.
+    #[default]
+    Available,
+    /// Available, with `<show>away</show>`: connected, and asleep.
+    Away,
+}
+
+/// What a client says it is to its user right after login (XEP-0352).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClientState {
+    /// Nothing is said.
+    #[default]
+    Unsaid,
+    /// In use.
+    Active,
+    /// In the background.
+    Inactive,
+}
+
+/// Everything that can be chosen for a [`Profile`]; every field has a sensible default.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What carries the stream.
+    pub transport: Transport,
+    /// Whom to believe to be the server.
+    pub trust: Trust,
+    /// Whether TLS sessions are resumed by ticket, shared by all clients of the profile.
+    pub tls_resumption: bool,
+    /// Acceptable SASL mechanisms, the preferred first.
+    pub mechanisms: Vec<Mechanism>,
+    /// Whether to log in by SASL2 with Bind 2 (XEP-0388, XEP-0386) if the server offers it.
+    pub sasl2: bool,
+    /// What to ask for of stream management.
+    pub stream_management: StreamManagement,
+    /// The presence to begin with.
+    pub presence: InitialPresence,
+    /// Whether to answer requests for delivery receipts (XEP-0184).
+    pub receipts: bool,
+    /// What to say about the client's use.
+    pub client_state: ClientState,
+    /// Where derived keys are remembered; share one between profiles of the same accounts.
+    pub keys: Arc<KeyCache>,
+    /// How much the server may send in one element.
+    pub limits: Limits,
+}
+
+/// How clients of a kind connect and behave, checked and ready; share it by `Arc`.
+#[derive(Debug)]
+pub struct Profile {
+    pub(crate) settings: Settings,
+    pub(crate) tls: Arc<ClientConfig>,
+}
+
+/// One client: whom it logs in as, and the profile it follows.
+#[derive(Clone)]
+pub struct Options {
+    /// The account.
+    pub jid: BareJid,
+    /// Its password.
+    pub password: String,
+    /// The resource to ask for; the server chooses when there is none. With Bind 2 it is the client's tag, which
+    /// the server completes.
+    pub resource: Option<String>,
+    /// How to connect and behave.
+    pub profile: Arc<Profile>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            transport: Transport::default(),
+            trust: Trust::default(),
+            tls_resumption: false,
+            mechanisms: Mechanism::ALL.to_vec(),
+            sasl2: false,
+            stream_management: StreamManagement::default(),
+            presence: InitialPresence::default(),
+            receipts: false,
+            client_state: ClientState::default(),
+            keys: Arc::default(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl Transport {
+    /// Whether the bytes on the network are encrypted before or after the stream began.
+    pub fn encrypts(&self) -> bool {
+        match self {
+            Self::StartTls | Self::DirectTls | Self::SecureWebSocket { .. } => true,
+            Self::Plain | Self::WebSocket { .. } => false,
+        }
+    }
+
+    pub(crate) fn framing(&self) -> Framing {
+        if self.path().is_some() { Framing::WebSocket } else { Framing::Tcp }
+    }
+
+    /// Path of the WebSocket endpoint.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::WebSocket { path } | Self::SecureWebSocket { path } => Some(path),
+            Self::StartTls | Self::DirectTls | Self::Plain => None,
+        }
+    }
+
+    fn alpn(&self) -> Option<&'static [u8]> {
+        match self {
+            Self::DirectTls => Some(b"xmpp-client"),
+            Self::SecureWebSocket { .. } => Some(b"http/1.1"),
+            Self::StartTls | Self::Plain | Self::WebSocket { .. } => None,
+        }
+    }
+}
+
+impl Profile {
+    /// Checks the settings and prepares TLS.
+    pub fn new(settings: Settings) -> Result<Arc<Self>, TlsSetupError> {
+        let tls = tls::config(&settings.trust, settings.transport.alpn(), settings.tls_resumption)?;
+        Ok(Arc::new(Self { settings, tls }))
+    }
+
+    /// The settings the profile was made from.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+}
+
+impl std::fmt::Debug for Options {
+    // Without the password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options")
+            .field("jid", &self.jid)
+            .field("resource", &self.resource)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Options {
+    /// A client of an account, with a resource the server chooses.
+    pub fn new(jid: BareJid, password: impl Into<String>, profile: &Arc<Profile>) -> Self {
+        Self { jid, password: password.into(), resource: None, profile: Arc::clone(profile) }
+    }
+
+    /// The same client with a resource of its own.
+    #[must_use]
+    pub fn with_resource(mut self, resource: impl Into<String>) -> Self {
+        self.resource = Some(resource.into());
+        self
+    }
+}

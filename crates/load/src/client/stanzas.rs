@@ -1,0 +1,104 @@
+//! Stanzas a client often sends, and questions about those it receives.
+
+use carillon_wire::jid::Jid;
+use carillon_wire::ns;
+use carillon_wire::stanza::{IqType, Kind, MessageType, Stanza, StanzaError};
+use carillon_wire::xml::Element;
+
+/// A chat message with a body.
+pub fn message(to: impl Into<Jid>, body: &str) -> Stanza {
+    let body = Element::new("body", ns::CLIENT).with_text(body);
+    Stanza::message(MessageType::Chat).with_to(to).with_payload(body)
+}
+
+/// The same message with a request for a delivery receipt (XEP-0184); it needs an id.
+pub fn with_receipt_request(message: Stanza) -> Stanza {
+    message.with_payload(Element::new("request", ns::RECEIPTS))
+}
+
+/// A ping (XEP-0199); to the server itself if `to` is none.
+pub fn ping(to: Option<Jid>) -> Stanza {
+    let mut iq = Stanza::iq(IqType::Get).with_payload(Element::new("ping", ns::PING));
+    iq.to = to;
+    iq
+}
+
+/// A request for what an entity is (XEP-0030 §3).
+pub fn disco_info(to: impl Into<Jid>) -> Stanza {
+    Stanza::iq(IqType::Get).with_to(to).with_payload(Element::new("query", ns::DISCO_INFO))
+}
+
+/// Subscribes `subscriber` to a node (XEP-0060 §6.1).
+pub fn subscribe(service: impl Into<Jid>, node: &str, subscriber: &Jid) -> Stanza {
+    let subscribe = Element::new("subscribe", ns::PUBSUB)
+        .with_attr("node", node)
+        .with_attr("jid", subscriber.bare().as_str());
+    pubsub(IqType::Set, service, subscribe)
+}
+
+/// Ends a subscription (XEP-0060 §6.2).
+pub fn unsubscribe(service: impl Into<Jid>, node: &str, subscriber: &Jid) -> Stanza {
+    let unsubscribe = Element::new("unsubscribe", ns::PUBSUB)
+        .with_attr("node", node)
+        .with_attr("jid", subscriber.bare().as_str());
+    pubsub(IqType::Set, service, unsubscribe)
+}
+
+/// Publishes an item (XEP-0060 §7.1); the service names it if `id` is none.
+pub fn publish(service: impl Into<Jid>, node: &str, id: Option<&str>, payload: Element) -> Stanza {
+    let mut item = Element::new("item", ns::PUBSUB);
+    if let Some(id) = id {
+        item.set_attr("id", id);
+    }
+    let publish =
+        Element::new("publish", ns::PUBSUB).with_attr("node", node).with_child(item.with_child(payload));
+    pubsub(IqType::Set, service, publish)
+}
+
+/// Asks for a node's last items (XEP-0060 §6.5); for all it has if `max` is none.
+pub fn items(service: impl Into<Jid>, node: &str, max: Option<u32>) -> Stanza {
+    let mut items = Element::new("items", ns::PUBSUB).with_attr("node", node);
+    if let Some(max) = max {
+        items.set_attr("max_items", max.to_string());
+    }
+    pubsub(IqType::Get, service, items)
+}
+
+/// Creates a node with the service's default configuration (XEP-0060 §8.1).
+pub fn create(service: impl Into<Jid>, node: &str) -> Stanza {
+    pubsub(IqType::Set, service, Element::new("create", ns::PUBSUB).with_attr("node", node))
+}
+
+/// A container of JSON text (XEP-0335).
+pub fn json(text: &str) -> Element {
+    Element::new("json", ns::JSON).with_text(text)
+}
+
+/// Whether a stanza is the result or error of the IQ request with this id.
+pub fn is_response(stanza: &Stanza, id: &str) -> bool {
+    matches!(stanza.kind, Kind::Iq(IqType::Result | IqType::Error)) && stanza.id.as_deref() == Some(id)
+}
+
+/// The error a stanza of type `error` carries.
+pub fn error(stanza: &Stanza) -> Option<StanzaError> {
+    let error = stanza.payload.find("error", ns::CLIENT).filter(|_| stanza.kind.is_error())?;
+    StanzaError::parse(&error.element())
+}
+
+/// The text of a message's `<body/>`.
+pub fn body(stanza: &Stanza) -> Option<String> {
+    Some(stanza.payload.find("body", ns::CLIENT)?.element().text())
+}
+
+/// The node and the items a pubsub event brings (XEP-0060 §7.1.2).
+pub fn event_items(stanza: &Stanza) -> Option<(String, Vec<Element>)> {
+    let event = stanza.payload.find("event", ns::PUBSUB_EVENT)?.element();
+    let items = event.child("items", ns::PUBSUB_EVENT)?;
+    let node = items.attr("node")?.to_owned();
+    let items = items.children().filter(|child| child.is("item", ns::PUBSUB_EVENT));
+    Some((node, items.cloned().collect()))
+}
+
+fn pubsub(kind: IqType, service: impl Into<Jid>, action: Element) -> Stanza {
+    Stanza::iq(kind).with_to(service).with_payload(Element::new("pubsub", ns::PUBSUB).with_child(action))
+}

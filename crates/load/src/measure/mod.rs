@@ -1,0 +1,7 @@
+//! What a run is judged by: latencies, and what the server's processes and the kernel spent.
+
+mod latency;
+mod process;
+
+pub use latency::{Latencies, Percentiles};
+pub use process::{KernelSockets, ProcessError, Processes, Usage};

@@ -1,0 +1,154 @@
+//! What processes cost, read from Linux' `/proc`.
+
+use std::fs;
+use std::io;
+use std::time::Duration;
+
+/// The unit of CPU times in `/proc/PID/stat`: `USER_HZ`, 100 on every Linux architecture Rust runs on.
+const TICK: Duration = Duration::from_millis(10);
+/// The unit of `mem` in `/proc/net/sockstat`.
+const PAGE_BYTES: u64 = 4096;
+
+/// The processes of a server; none when the server is out of sight.
+#[derive(Clone, Debug, Default)]
+pub struct Processes {
+    pids: Vec<u32>,
+}
+
+/// What processes used up to a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Proportional set size: memory in RAM, shared pages divided by their users.
+    pub pss_bytes: u64,
+    /// User and system time since the processes started, by steps of 10 ms.
+    pub cpu: Duration,
+}
+
+/// Memory the whole machine's TCP sockets hold in the kernel, both ends of loopback connections included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelSockets {
+    /// Sockets in use.
+    pub sockets: u64,
+    /// Bytes queued in them.
+    pub queued_bytes: u64,
+}
+
+/// A process cannot be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    /// The file is not there or not readable: no such process, or another user's.
+    #[error("cannot read {path}: {error}")]
+    Read {
+        /// The file under `/proc`.
+        path: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The file does not look as Linux writes it.
+    #[error("{path} is not in the expected format")]
+    Format {
+        /// The file under `/proc`.
+        path: String,
+    },
+}
+
+impl Processes {
+    /// The processes with these ids; fails when one cannot be looked at.
+    pub fn new(pids: Vec<u32>) -> Result<Self, ProcessError> {
+        let processes = Self { pids };
+        processes.usage()?;
+        Ok(processes)
+    }
+
+    /// What they used up to now, together; `None` when there are none to look at.
+    pub fn usage(&self) -> Result<Option<Usage>, ProcessError> {
+        let mut total = Usage::default();
+        for pid in &self.pids {
+            total.pss_bytes += read(format!("/proc/{pid}/smaps_rollup"), pss_bytes)?;
+            total.cpu += read(format!("/proc/{pid}/stat"), cpu)?;
+        }
+        Ok((!self.pids.is_empty()).then_some(total))
+    }
+
+    /// CPU time alone: unlike the memory, it costs the process nothing to be asked for.
+    pub fn cpu(&self) -> Result<Option<Duration>, ProcessError> {
+        let mut total = Duration::ZERO;
+        for pid in &self.pids {
+            total += read(format!("/proc/{pid}/stat"), cpu)?;
+        }
+        Ok((!self.pids.is_empty()).then_some(total))
+    }
+}
+
+impl Usage {
+    /// What this very process used.
+    pub fn of_self() -> Result<Self, ProcessError> {
+        Ok(Self {
+            pss_bytes: read("/proc/self/smaps_rollup".to_owned(), pss_bytes)?,
+            cpu: read("/proc/self/stat".to_owned(), cpu)?,
+        })
+    }
+}
+
+impl KernelSockets {
+    /// The machine's sockets now.
+    pub fn now() -> Result<Self, ProcessError> {
+        read("/proc/net/sockstat".to_owned(), sockets)
+    }
+}
+
+fn read<T>(path: String, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, ProcessError> {
+    match fs::read_to_string(&path) {
+        Ok(text) => parse(&text).ok_or(ProcessError::Format { path }),
+        Err(error) => Err(ProcessError::Read { path, error }),
+    }
+}
+
+fn pss_bytes(smaps_rollup: &str) -> Option<u64> {
+    let line = smaps_rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+fn cpu(stat: &str) -> Option<Duration> {
+    // proc_pid_stat(5): the second field is the command in parentheses and may hold anything, so count from its
+    // end; utime and stime are fields 14 and 15.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace().skip(11);
+    let user: u32 = fields.next()?.parse().ok()?;
+    let system: u32 = fields.next()?.parse().ok()?;
+    Some(TICK * (user + system))
+}
+
+fn sockets(sockstat: &str) -> Option<KernelSockets> {
+    let line = sockstat.lines().find_map(|line| line.strip_prefix("TCP:"))?;
+    let words: Vec<_> = line.split_ascii_whitespace().collect();
+    let value = |name: &str| {
+        let at = words.iter().position(|word| *word == name)?;
+        words.get(at + 1)?.parse::<u64>().ok()
+    };
+    Some(KernelSockets { sockets: value("inuse")?, queued_bytes: value("mem")? * PAGE_BYTES })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_proc_are_read() {
+        let stat = "7 (odd) name) S 1 7 7 0 -1 4194560 2 0 0 0 150 25 0 0 20 0 4 0 11 1 1 1";
+        assert_eq!(cpu(stat), Some(Duration::from_millis(1750)));
+        assert_eq!(cpu("7"), None);
+        let rollup = "55e0 [rollup]\nRss:     2048 kB\nPss:     1000 kB\nPss_Dirty: 4 kB\n";
+        assert_eq!(pss_bytes(rollup), Some(1_024_000));
+        let sockstat = "sockets: used 30\nTCP: inuse 5 orphan 0 tw 0 alloc 7 mem 2\nUDP: inuse 1 mem 0\n";
+        assert_eq!(sockets(sockstat), Some(KernelSockets { sockets: 5, queued_bytes: 8192 }));
+    }
+
+    #[test]
+    fn this_process_can_be_looked_at() {
+        let usage = Usage::of_self().expect("/proc is mounted");
+        assert!(usage.pss_bytes > 0);
+        assert_eq!(Processes::default().usage().expect("nothing to read"), None);
+        assert!(matches!(Processes::new(vec![u32::MAX]), Err(ProcessError::Read { .. })));
+    }
+}
