@@ -1,0 +1,142 @@
+//! Which question is a read and which a write, and who answers it.
+
+use super::last::LastItems;
+use super::login::{self, LastRevisions, LoginAsk};
+use super::write::Write;
+use super::{account, domain, ending, item, key, notification, offline, subscription, topic};
+use carillon_core::ports::{Answer, Ask};
+use rusqlite::{Connection, Result};
+
+/// Whether a question is answered from a snapshot, without the writer.
+pub(super) fn is_read(ask: &Ask) -> bool {
+    matches!(
+        ask,
+        Ask::Domains
+            | Ask::Login { .. }
+            | Ask::Account { .. }
+            | Ask::Accounts { .. }
+            | Ask::Topic { .. }
+            | Ask::Topics { .. }
+            | Ask::SubscriptionsOf { .. }
+            | Ask::IsSubscribed { .. }
+            | Ask::Subscribers { .. }
+            | Ask::AffiliationsOf { .. }
+            | Ask::Items { .. }
+            | Ask::Trace { .. }
+            | Ask::Pending { .. }
+            | Ask::Offline { .. }
+            | Ask::Key { .. }
+            | Ask::Keys { .. }
+    )
+}
+
+/// What a read works with: a snapshot and what is remembered of it.
+pub(super) struct Read<'a> {
+    pub(super) db: &'a Connection,
+    pub(super) last: &'a LastItems,
+    pub(super) revisions: &'a mut LastRevisions,
+}
+
+/// Answers a read.
+pub(super) fn read(read: &mut Read<'_>, ask: &Ask) -> Result<Answer> {
+    let db = read.db;
+    match ask {
+        Ask::Domains => domain::list(db),
+        Ask::Login { domain, local, now, pending_max, offline_max } => {
+            let (domain, now, pending_max, offline_max) = (*domain, *now, *pending_max, *offline_max);
+            let ask = LoginAsk { domain, local, now, pending_max, offline_max };
+            login::login(db, read.last, read.revisions, ask)
+        }
+        Ask::Account { domain, local } => account::describe(db, *domain, local),
+        Ask::Accounts { domain, after, limit } => account::list(db, *domain, after.as_deref(), *limit),
+        Ask::Topic { domain, name } => topic::describe(db, *domain, name),
+        Ask::Topics { domain, after, limit } => topic::list(db, *domain, after.as_deref(), *limit),
+        Ask::SubscriptionsOf { domain, local } => subscription::of_account(db, *domain, local),
+        Ask::IsSubscribed { topic, domain, local } => subscription::exists(db, *topic, *domain, local),
+        Ask::Subscribers { topic, after, limit } => {
+            subscription::of_topic(db, *topic, after.as_ref(), *limit)
+        }
+        Ask::AffiliationsOf { domain, jid } => topic::standing_of(db, *domain, jid),
+        Ask::Items { topic, ids, max } => item::list(db, read.last, *topic, ids, *max),
+        Ask::Trace { id } => ending::trace(db, *id),
+        Ask::Pending { domain, local, except, max, now } => {
+            notification::pending(db, *domain, local, except, *max, *now)
+        }
+        Ask::Offline { domain, local, after, max } => offline::list(db, *domain, local, *after, *max),
+        Ask::Key { hash } => key::find(db, hash),
+        Ask::Keys { domain } => key::list(db, *domain),
+        _ => Err(unknown(ask)),
+    }
+}
+
+/// Does a write.
+pub(super) fn write(write: &mut Write<'_>, ask: &Ask) -> Result<Answer> {
+    match ask {
+        Ask::PutDomain { name, policy } => domain::put(write, name, *policy),
+        Ask::DeleteDomain { domain } => domain::delete(write, *domain),
+        Ask::CreateAccount { domain, local, credentials, now } => {
+            account::create(write, *domain, local, credentials, *now)
+        }
+        Ask::ImportAccounts { domain, accounts, now } => account::import(write, *domain, accounts, *now),
+        Ask::SetCredentials { domain, local, credentials } => {
+            account::set_credentials(write, *domain, local, credentials)
+        }
+        Ask::SetAccountState { domain, local, state } => account::set_state(write, *domain, local, *state),
+        Ask::DeleteAccount { domain, local, now } => account::delete(write, *domain, local, *now),
+        Ask::CreateTopic { .. }
+        | Ask::ConfigureTopic { .. }
+        | Ask::SetAffiliations { .. }
+        | Ask::DeleteTopic { .. }
+        | Ask::Subscribe { .. }
+        | Ask::Unsubscribe { .. }
+        | Ask::Publish { .. }
+        | Ask::Retract { .. }
+        | Ask::Purge { .. } => write_topic(write, ask),
+        Ask::StoreNotification { notification, queue_max, now } => {
+            notification::store(write, notification, *queue_max, *now)
+        }
+        Ask::EndNotifications { changes } => ending::change(write, changes),
+        Ask::CancelNotification { id, now } => ending::cancel(write, *id, *now),
+        Ask::TakeDue { now, max } => notification::take_due(write, *now, *max),
+        Ask::Sweep { now, forget, max } => ending::sweep(write, *now, *forget, *max),
+        Ask::StoreOffline { domain, local, received, stanza, queue_max } => {
+            offline::store(write, *domain, local, *received, stanza, *queue_max)
+        }
+        Ask::DeleteOffline { domain, local, seqs } => offline::delete(write, *domain, local, seqs),
+        Ask::CreateKey { hash, name, domain, scopes, now } => {
+            key::create(write, hash, name, *domain, *scopes, *now)
+        }
+        Ask::DeleteKey { id } => key::delete(write, *id),
+        Ask::Reserve { key, idempotency_key, body_hash, now } => {
+            key::reserve(write, *key, idempotency_key, body_hash, *now)
+        }
+        Ask::Remember { key, idempotency_key, status, response } => {
+            key::remember(write, *key, idempotency_key, *status, response)
+        }
+        _ => Err(unknown(ask)),
+    }
+}
+
+fn write_topic(write: &mut Write<'_>, ask: &Ask) -> Result<Answer> {
+    match ask {
+        Ask::CreateTopic { domain, name, config, affiliations, now } => {
+            topic::create(write, *domain, name, config, affiliations, *now)
+        }
+        Ask::ConfigureTopic { topic, config } => topic::configure(write, *topic, config),
+        Ask::SetAffiliations { topic, changes } => topic::set_affiliations(write, *topic, changes),
+        Ask::DeleteTopic { topic } => topic::delete(write, *topic),
+        Ask::Subscribe { topic, domain, local, now } => {
+            subscription::subscribe(write, *topic, *domain, local, *now)
+        }
+        Ask::Unsubscribe { topic, domain, local } => subscription::unsubscribe(write, *topic, *domain, local),
+        Ask::Publish { item, keep } => item::publish(write, item, *keep),
+        Ask::Retract { topic, item } => item::retract(write, *topic, item),
+        Ask::Purge { topic } => item::purge(write, *topic),
+        _ => Err(unknown(ask)),
+    }
+}
+
+/// The port was given a question that this store was not taught.
+fn unknown(ask: &Ask) -> rusqlite::Error {
+    rusqlite::Error::InvalidParameterName(format!("no answer to {ask:?}"))
+}

@@ -1,0 +1,223 @@
+//! How notifications end: the row moves to `trace`, the payload goes.
+
+use super::column::{Code, code, id_blob, int, jid, ms, notification_id, opt_code, opt_int, opt_ms};
+use super::write::Write;
+use carillon_core::model::*;
+use carillon_core::ports::{Answer, NotificationChange};
+use rusqlite::{Connection, OptionalExtension, Params, Result, Row, params};
+
+/// How long an idempotency key is remembered.
+pub(super) const RESERVED_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// An end: what is the same for all notifications that come to it.
+#[derive(Clone, Copy)]
+struct End {
+    state: NotificationState,
+    reason: Option<DropReason>,
+    at: UnixMs,
+}
+
+/// The way of an acknowledgement, the busiest of all writes: two statements a notification.
+pub(super) fn change(write: &mut Write<'_>, changes: &[NotificationChange]) -> Result<Answer> {
+    for change in changes {
+        match change.state {
+            NotificationState::Sent => {
+                write.run(
+                    "UPDATE notification SET sent = ?2 WHERE id = ?1",
+                    params![id_blob(change.id), int(change.sent.unwrap_or(change.at).0)],
+                )?;
+            }
+            NotificationState::Acknowledged
+            | NotificationState::Expired
+            | NotificationState::Replaced
+            | NotificationState::Cancelled
+            | NotificationState::Dropped => {
+                let end = End { state: change.state, reason: change.reason, at: change.at };
+                finish(write, change.id, end, change.sent, change.acknowledged_by)?;
+            }
+            // Not ends, and not for others to set.
+            NotificationState::Scheduled | NotificationState::Accepted | NotificationState::Stored => {}
+        }
+    }
+    Ok(Answer::Done)
+}
+
+/// Ends one; false when it is not there or has ended.
+fn finish(
+    write: &Write<'_>,
+    id: NotificationId,
+    end: End,
+    sent: Option<UnixMs>,
+    by: Option<AcknowledgedBy>,
+) -> Result<bool> {
+    let id = id_blob(id);
+    let moved = write.run(
+        "INSERT INTO trace (id, domain, local, audience, rank, state, accepted, send_at, stored, sent, ended,
+             acknowledged_by, reason)
+         SELECT id, domain, local, audience, rank, ?2, accepted, send_at, stored, coalesce(?3, sent), ?4, ?5, ?6
+         FROM notification WHERE id = ?1",
+        params![
+            id,
+            end.state.code(),
+            opt_int(sent),
+            int(end.at.0),
+            by.map(Code::code),
+            end.reason.map(Code::code)
+        ],
+    )?;
+    if moved == 0 {
+        return Ok(false);
+    }
+    write.run("DELETE FROM notification WHERE id = ?1", [id])?;
+    Ok(true)
+}
+
+pub(super) fn cancel(write: &mut Write<'_>, id: NotificationId, now: UnixMs) -> Result<Answer> {
+    finish(write, id, End { state: NotificationState::Cancelled, reason: None, at: now }, None, None)?;
+    trace(write.db, id)
+}
+
+pub(super) fn trace(db: &Connection, id: NotificationId) -> Result<Answer> {
+    if let Some(trace) = ended_trace(db, id)? {
+        return Ok(Answer::Trace(Box::new(trace)));
+    }
+    let waiting = db
+        .prepare_cached(
+            "SELECT n.id, n.local, d.name, n.audience, n.rank,
+                 CASE WHEN n.due IS NOT NULL THEN ?2 WHEN n.sent IS NOT NULL THEN ?3 ELSE ?4 END,
+                 n.accepted, n.send_at, n.stored, n.sent, NULL, NULL, NULL
+             FROM notification n JOIN domain d ON d.id = n.domain WHERE n.id = ?1",
+        )?
+        .query_row(
+            params![
+                id_blob(id),
+                NotificationState::Scheduled.code(),
+                NotificationState::Sent.code(),
+                NotificationState::Stored.code()
+            ],
+            trace_of,
+        )
+        .optional()?;
+    Ok(waiting.map_or(Answer::Missing, |trace| Answer::Trace(Box::new(trace))))
+}
+
+fn ended_trace(db: &Connection, id: NotificationId) -> Result<Option<Trace>> {
+    db.prepare_cached(
+        "SELECT t.id, t.local, d.name, t.audience, t.rank, t.state, t.accepted, t.send_at, t.stored, t.sent, t.ended,
+             t.acknowledged_by, t.reason
+         FROM trace t JOIN domain d ON d.id = t.domain WHERE t.id = ?1",
+    )?
+    .query_row([id_blob(id)], trace_of)
+    .optional()
+}
+
+fn trace_of(row: &Row<'_>) -> Result<Trace> {
+    Ok(Trace {
+        id: notification_id(row, 0)?,
+        to: jid(row, 1, 2)?,
+        audience: code(row, 3)?,
+        priority: code(row, 4)?,
+        state: code(row, 5)?,
+        accepted: ms(row, 6)?,
+        send_at: opt_ms(row, 7)?,
+        stored: opt_ms(row, 8)?,
+        sent: opt_ms(row, 9)?,
+        ended: opt_ms(row, 10)?,
+        acknowledged_by: opt_code(row, 11)?,
+        reason: opt_code(row, 12)?,
+    })
+}
+
+/// A newer one takes the place of those with its key. One that was given to a connection is not replaced: the device
+/// may have it already.
+pub(super) fn replaced(
+    write: &Write<'_>,
+    account: AccountId,
+    collapse_key: &str,
+    now: UnixMs,
+) -> Result<Vec<Trace>> {
+    let ids = ids(
+        write.db,
+        "SELECT id FROM notification WHERE account = ?1 AND collapse_key = ?2 AND sent IS NULL",
+        params![int(account.0), collapse_key],
+    )?;
+    finish_all(write, &ids, End { state: NotificationState::Replaced, reason: None, at: now })
+}
+
+/// Drops what an account has over its bound, scheduled ones included: nothing bounds them later.
+pub(super) fn over_bound(
+    write: &Write<'_>,
+    account: AccountId,
+    queue_max: u32,
+    now: UnixMs,
+) -> Result<Vec<Trace>> {
+    let waiting: u64 = write
+        .db
+        .prepare_cached("SELECT count(*) FROM notification WHERE account = ?1")?
+        .query_row([int(account.0)], |row| super::column::uint(row, 0))?;
+    let excess = waiting.saturating_sub(u64::from(queue_max));
+    if excess == 0 {
+        return Ok(Vec::new());
+    }
+    let ids = ids(
+        write.db,
+        "SELECT id FROM notification WHERE account = ?1 ORDER BY rank DESC, accepted, seq LIMIT ?2",
+        params![int(account.0), int(excess)],
+    )?;
+    let reason = Some(DropReason::QueueFull);
+    finish_all(write, &ids, End { state: NotificationState::Dropped, reason, at: now })
+}
+
+/// Ends all that waits for an account that is being deleted.
+pub(super) fn device_deleted(write: &Write<'_>, account: AccountId, now: UnixMs) -> Result<()> {
+    let ids = ids(write.db, "SELECT id FROM notification WHERE account = ?1", [int(account.0)])?;
+    let end = End { state: NotificationState::Dropped, reason: Some(DropReason::DeviceDeleted), at: now };
+    for id in ids {
+        finish(write, id, end, None, None)?;
+    }
+    Ok(())
+}
+
+/// Ends what expired, and forgets what nobody asks for any more: old traces and idempotency keys.
+pub(super) fn sweep(write: &mut Write<'_>, now: UnixMs, forget: UnixMs, max: u32) -> Result<Answer> {
+    let expired = ids(
+        write.db,
+        "SELECT id FROM notification WHERE expires <= ?1 ORDER BY expires LIMIT ?2",
+        params![int(now.0), max],
+    )?;
+    let end = End { state: NotificationState::Expired, reason: None, at: now };
+    let traces = finish_all(write, &expired, end)?;
+    write.run(
+        "DELETE FROM trace WHERE id IN (SELECT id FROM trace WHERE ended < ?1 ORDER BY ended LIMIT ?2)",
+        params![int(forget.0), max],
+    )?;
+    let reserved = int(now.0.saturating_sub(RESERVED_MS));
+    write.run(
+        "DELETE FROM idempotency WHERE seq IN
+             (SELECT seq FROM idempotency WHERE since <= ?1 ORDER BY since LIMIT ?2)",
+        params![reserved, max],
+    )?;
+    let more = write
+        .db
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM notification WHERE expires <= ?1)
+                 OR EXISTS (SELECT 1 FROM trace WHERE ended < ?2)
+                 OR EXISTS (SELECT 1 FROM idempotency WHERE since <= ?3)",
+        )?
+        .query_row(params![int(now.0), int(forget.0), reserved], |row| row.get(0))?;
+    Ok(Answer::Expired { traces, more })
+}
+
+/// Ends several; their traces as they then are.
+fn finish_all(write: &Write<'_>, ids: &[NotificationId], end: End) -> Result<Vec<Trace>> {
+    let mut traces = Vec::with_capacity(ids.len());
+    for id in ids {
+        finish(write, *id, end, None, None)?;
+        traces.extend(ended_trace(write.db, *id)?);
+    }
+    Ok(traces)
+}
+
+fn ids(db: &Connection, sql: &str, params: impl Params) -> Result<Vec<NotificationId>> {
+    db.prepare_cached(sql)?.query_map(params, |row| notification_id(row, 0))?.collect()
+}

@@ -1,0 +1,97 @@
+//! The database file: locked against others, readable by nobody else, opened with the same settings every time.
+
+use super::{OpenError, Options};
+use rusqlite::{Connection, OpenFlags};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Makes the files where they are not there, and takes the lock. The database is in use until the file is closed,
+/// however the process ends.
+pub(super) fn claim(path: &Path) -> Result<File, OpenError> {
+    if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(folder).map_err(|e| file_error(folder, e))?;
+    }
+    let lock_path = beside(path, ".lock");
+    let lock = private(&lock_path)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(OpenError::InUse { path: path.to_owned(), lock: lock_path });
+        }
+        Err(TryLockError::Error(source)) => return Err(OpenError::File { path: lock_path, source }),
+    }
+    // SQLite gives `-wal` and `-shm` the mode of the database.
+    private(path)?;
+    Ok(lock)
+}
+
+/// Opens the file, empty where it was not there, with mode 0600 whatever it had.
+fn private(path: &Path) -> Result<File, OpenError> {
+    let open = || {
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        if file.metadata()?.permissions().mode() & 0o077 != 0 {
+            file.set_permissions(Permissions::from_mode(0o600))?;
+        }
+        Ok(file)
+    };
+    open().map_err(|e| file_error(path, e))
+}
+
+/// The one connection that writes.
+pub(super) fn connect_writer(options: &Options) -> rusqlite::Result<Connection> {
+    let db = connect(options, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let mode: String = db.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+    if mode != "wal" {
+        return Err(rusqlite::Error::SqliteFailure(
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN),
+            Some(format!("the file system does not allow write-ahead logging (journal mode {mode})")),
+        ));
+    }
+    db.pragma_update(None, "synchronous", "FULL")?;
+    db.pragma_update(None, "foreign_keys", true)?;
+    // Savepoints keep the pages they may have to restore in memory, not in a temporary file.
+    db.pragma_update(None, "temp_store", "MEMORY")?;
+    // Pages between checkpoints: 16 MiB. A checkpoint writes each changed page once, however often it changed.
+    db.pragma_update(None, "wal_autocheckpoint", 4096)?;
+    db.pragma_update(None, "journal_size_limit", 64 << 20)?;
+    Ok(db)
+}
+
+/// A connection that reads.
+pub(super) fn connect_reader(options: &Options) -> rusqlite::Result<Connection> {
+    // Not read-only by flag: a reader must be able to make the shared index of the write-ahead log.
+    let db = connect(options, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    db.pragma_update(None, "query_only", true)?;
+    Ok(db)
+}
+
+fn connect(options: &Options, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    // Each connection stays in one thread, so it needs no mutex of its own.
+    let db = Connection::open_with_flags(&options.path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    db.busy_timeout(Duration::from_secs(5))?;
+    db.pragma_update(None, "cache_size", -i64::from(options.cache_kib))?;
+    // More than there are statements: none is ever prepared twice.
+    db.set_prepared_statement_cache_capacity(256);
+    rusqlite::vtab::array::load_module(&db)?;
+    Ok(db)
+}
+
+/// Bytes of the database with its write-ahead log.
+pub(super) fn size_bytes(path: &Path) -> u64 {
+    let of = |path: &Path| std::fs::metadata(path).map_or(0, |m| m.len());
+    of(path) + of(&beside(path, "-wal"))
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn file_error(path: &Path, source: std::io::Error) -> OpenError {
+    OpenError::File { path: path.to_owned(), source }
+}

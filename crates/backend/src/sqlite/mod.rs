@@ -1,0 +1,146 @@
+//! The store in one SQLite file.
+//!
+//! ```text
+//!            ┌─ writes ─► one writer ──► a group a commit ──► answers after COMMIT
+//! ask ─► queue                              (write-ahead log)
+//!            └─ reads ──► a few readers ─► a batch a snapshot ──► answers
+//! ```
+//!
+//! - [`SqliteStore`] is the face: it sorts questions into two bounded queues.
+//! - `writer` takes what waits, gives each write a savepoint, and answers once the group's commit is on disk.
+//! - `reader` takes what waits and answers it from one snapshot; `last` lets logins share the last items of topics.
+//! - `dispatch` lists which question is answered where; the rest is one file a kind of thing.
+//! - `schema` and `migrations/` are the tables, `file` the settings of each connection, `column` what numbers mean.
+
+mod account;
+mod column;
+mod counters;
+mod dispatch;
+mod domain;
+mod ending;
+mod file;
+mod item;
+mod key;
+mod last;
+mod login;
+mod notification;
+mod offline;
+mod options;
+mod question;
+mod queue;
+mod reader;
+mod schema;
+mod subscription;
+mod topic;
+mod write;
+mod writer;
+
+pub use options::{OpenError, Options};
+
+use carillon_core::ports::{Answer, Ask, Reply, Store, StoreStats};
+use counters::Counters;
+use last::LastItems;
+use question::{Question, Respond};
+use queue::Queue;
+use reader::Reader;
+use std::fs::File;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use writer::Writer;
+
+/// The store in one SQLite file. Dropping it closes it.
+pub struct SqliteStore {
+    options: Options,
+    reads: Arc<Queue>,
+    writes: Arc<Queue>,
+    counters: Arc<Counters>,
+    open: Mutex<Open>,
+}
+
+/// What ends when the store is closed: its threads, then the claim on the file.
+#[derive(Default)]
+struct Open {
+    threads: Vec<JoinHandle<()>>,
+    lock: Option<File>,
+}
+
+impl SqliteStore {
+    /// Opens the database, makes or upgrades it where needed, and starts the threads. Reads nothing but the schema and
+    /// one row, so the time does not grow with what is stored.
+    ///
+    /// # Errors
+    /// When the file is in use, belongs to another program or a newer server, or cannot be used.
+    pub fn open(options: Options) -> Result<SqliteStore, OpenError> {
+        let lock = file::claim(&options.path)?;
+        let store = SqliteStore {
+            reads: Arc::new(Queue::new(options.queue_max)),
+            writes: Arc::new(Queue::new(options.queue_max)),
+            counters: Arc::default(),
+            open: Mutex::new(Open { threads: Vec::new(), lock: Some(lock) }),
+            options,
+        };
+        let options = &store.options;
+        let sqlite = |source| OpenError::Sqlite { path: options.path.clone(), source };
+        let mut db = file::connect_writer(options).map_err(sqlite)?;
+        schema::migrate(&mut db, &options.path)?;
+
+        let last = Arc::new(LastItems::new(options.items_bytes_max));
+        let writer =
+            Writer::new(db, store.writes.clone(), last.clone(), store.counters.clone()).map_err(sqlite)?;
+        store.start("store-writer", || writer.run())?;
+        let readers = options.readers.clamp(1, 64);
+        for _ in 0..readers {
+            let reader = Reader {
+                db: file::connect_reader(options).map_err(sqlite)?,
+                queue: store.reads.clone(),
+                last: last.clone(),
+                counters: store.counters.clone(),
+                readers,
+            };
+            store.start("store-reader", || reader.run())?;
+        }
+        Ok(store)
+    }
+
+    fn start(&self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), OpenError> {
+        let thread =
+            std::thread::Builder::new().name(name.to_owned()).spawn(run).map_err(OpenError::Thread)?;
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).threads.push(thread);
+        Ok(())
+    }
+}
+
+impl Store for SqliteStore {
+    fn ask(&self, ask: Ask, reply: Reply<Answer>) {
+        let queue = if dispatch::is_read(&ask) { &self.reads } else { &self.writes };
+        queue.push(Question { ask, respond: Respond::new(reply) });
+    }
+
+    fn stats(&self) -> StoreStats {
+        let (answered, commits, writes) = self.counters.read();
+        let waiting = (self.reads.len() + self.writes.len()) as u64;
+        StoreStats { waiting, answered, commits, writes, bytes: file::size_bytes(&self.options.path) }
+    }
+
+    fn close(&self) {
+        self.writes.close();
+        self.reads.close();
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let Open { threads, lock } = std::mem::take(&mut *open);
+        let here = std::thread::current().id();
+        for thread in threads {
+            // Closed from within an answer: that thread ends by itself once the answer is given.
+            if thread.thread().id() != here && thread.join().is_err() {
+                tracing::error!("a thread of the store had panicked");
+            }
+        }
+        // Last, so that whoever opens the file next finds it checkpointed and at rest.
+        drop(lock);
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

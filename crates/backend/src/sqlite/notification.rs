@@ -1,0 +1,169 @@
+//! Notifications that wait: stored, handed out, due.
+
+use super::column::{Code, code, id_blob, int, jid, ms, notification_id, opt_int, opt_ms, opt_text};
+use super::write::Write;
+use super::{account, ending};
+use bytes::Bytes;
+use carillon_core::model::*;
+use carillon_core::ports::Answer;
+use rusqlite::{Connection, Result, Row, params};
+
+pub(super) fn store(
+    write: &mut Write<'_>,
+    notification: &Notification,
+    queue_max: u32,
+    now: UnixMs,
+) -> Result<Answer> {
+    let Some(local) = notification.to.local() else { return Ok(Answer::Missing) };
+    let Some(account) = account::find(write.db, notification.domain, local)? else {
+        return Ok(Answer::Missing);
+    };
+    if is_known(write.db, notification.id)? {
+        return Ok(Answer::Stored { new: false, ended: Vec::new() });
+    }
+    let mut ended = match &notification.collapse_key {
+        Some(key) => ending::replaced(write, account, key, now)?,
+        None => Vec::new(),
+    };
+    insert(write, notification, account, local, now)?;
+    ended.extend(ending::over_bound(write, account, queue_max, now)?);
+    Ok(Answer::Stored { new: true, ended })
+}
+
+fn insert(
+    write: &Write<'_>,
+    notification: &Notification,
+    account: AccountId,
+    local: &str,
+    now: UnixMs,
+) -> Result<usize> {
+    let due = notification.send_at.filter(|at| *at > now);
+    // A scheduled one counts as stored from when it waits for the device.
+    let stored = if due.is_none() { Some(now) } else { None };
+    let (xml, payload) = match &notification.payload {
+        Payload::Json(text) => (false, text.as_bytes()),
+        Payload::Xml(bytes) => (true, &bytes[..]),
+    };
+    write.run(
+        "INSERT INTO notification (id, account, domain, local, audience, rank, accepted, expires, collapse_key,
+             send_at, due, stored, xml, payload)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+        params![
+            id_blob(notification.id),
+            int(account.0),
+            notification.domain.0,
+            local,
+            notification.audience.code(),
+            notification.priority.code(),
+            int(notification.accepted.0),
+            opt_int(notification.expires),
+            notification.collapse_key,
+            opt_int(notification.send_at),
+            opt_int(due),
+            opt_int(stored),
+            xml,
+            payload
+        ],
+    )
+}
+
+/// Whether there is, or was, a notification of this id.
+fn is_known(db: &Connection, id: NotificationId) -> Result<bool> {
+    let id = id_blob(id);
+    Ok(db.prepare_cached("SELECT 1 FROM notification WHERE id = ?1")?.exists([id])?
+        || db.prepare_cached("SELECT 1 FROM trace WHERE id = ?1")?.exists([id])?)
+}
+
+pub(super) fn pending(
+    db: &Connection,
+    domain: DomainId,
+    local: &str,
+    except: &[NotificationId],
+    max: u16,
+    now: UnixMs,
+) -> Result<Answer> {
+    let (notifications, more) = match account::find(db, domain, local)? {
+        Some(account) => waiting(db, account, except, max, now)?,
+        None => (Vec::new(), false),
+    };
+    Ok(Answer::Pending { notifications, more })
+}
+
+/// The first `max` notifications that wait for an account, and whether there are more.
+///
+/// Scheduled ones are left out even when they are due: [`take_due`] hands those out, and once is enough.
+pub(super) fn waiting(
+    db: &Connection,
+    account: AccountId,
+    except: &[NotificationId],
+    max: u16,
+    now: UnixMs,
+) -> Result<(Vec<Pending>, bool)> {
+    // CROSS JOIN: the order of the queue's index must be that of the loop.
+    let mut query = db.prepare_cached(
+        "SELECT n.id, n.domain, n.local, d.name, n.audience, n.rank, n.accepted, n.expires, n.collapse_key, n.send_at,
+             n.xml, n.payload
+         FROM notification n CROSS JOIN domain d ON d.id = n.domain
+         WHERE n.account = ?1 AND n.due IS NULL AND (n.expires IS NULL OR n.expires > ?2)
+         ORDER BY n.rank, n.accepted, n.seq",
+    )?;
+    let mut rows = query.query(params![int(account.0), int(now.0)])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        if !except.is_empty() && except.contains(&notification_id(row, 0)?) {
+            continue;
+        }
+        if found.len() == usize::from(max) {
+            return Ok((found, true));
+        }
+        found.push(notification(row)?);
+    }
+    Ok((found, false))
+}
+
+/// Takes what is due. What expired meanwhile is left to the sweep.
+pub(super) fn take_due(write: &mut Write<'_>, now: UnixMs, max: u16) -> Result<Answer> {
+    let mut query = write.db.prepare_cached(
+        "SELECT n.id, n.domain, n.local, d.name, n.audience, n.rank, n.accepted, n.expires, n.collapse_key, n.send_at,
+             n.xml, n.payload
+         FROM notification n CROSS JOIN domain d ON d.id = n.domain
+         WHERE n.due <= ?1 AND (n.expires IS NULL OR n.expires > ?1) ORDER BY n.due, n.seq LIMIT ?2",
+    )?;
+    let mut notifications = query
+        .query_map(params![int(now.0), u32::from(max) + 1], notification)?
+        .collect::<Result<Vec<Pending>>>()?;
+    let more = notifications.len() > usize::from(max);
+    notifications.truncate(usize::from(max));
+    for due in &notifications {
+        let id = id_blob(due.id);
+        match due.audience {
+            Audience::Always => write.run(
+                "UPDATE notification SET due = NULL, stored = ?2 WHERE id = ?1",
+                params![id, int(now.0)],
+            )?,
+            Audience::Active | Audience::Connected => {
+                write.run("DELETE FROM notification WHERE id = ?1", [id])?
+            }
+        };
+    }
+    Ok(Answer::Pending { notifications, more })
+}
+
+fn notification(row: &Row<'_>) -> Result<Notification> {
+    let payload = super::column::blob(row, 11)?;
+    Ok(Notification {
+        id: notification_id(row, 0)?,
+        domain: DomainId(row.get(1)?),
+        to: jid(row, 2, 3)?,
+        audience: code(row, 4)?,
+        priority: code(row, 5)?,
+        accepted: ms(row, 6)?,
+        expires: opt_ms(row, 7)?,
+        collapse_key: opt_text(row, 8)?,
+        send_at: opt_ms(row, 9)?,
+        payload: match row.get(10)? {
+            true => Payload::Xml(Bytes::copy_from_slice(payload)),
+            false => Payload::Json(std::str::from_utf8(payload)?.into()),
+        },
+    })
+}

@@ -1,0 +1,88 @@
+//! How a store is opened, and why it may not open.
+
+use std::io;
+use std::path::PathBuf;
+
+/// How a store is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The database file. Made, with its folder, when it is not there. Beside it lie the files SQLite adds (`-wal`,
+    /// `-shm`) and the lock (`.lock`).
+    pub path: PathBuf,
+    /// Threads that answer questions, 1 to 64.
+    pub readers: usize,
+    /// Questions that may wait: this many reads and as many writes. More are answered [`Busy`].
+    ///
+    /// [`Busy`]: carillon_core::ports::Fault::Busy
+    pub queue_max: usize,
+    /// Page cache of each connection (the readers' and the writer's). The file system's cache holds the rest; what
+    /// is here is given back after ten idle seconds.
+    pub cache_kib: u32,
+    /// Payload bytes of last items kept in memory to be shared between logins.
+    pub items_bytes_max: usize,
+}
+
+impl Options {
+    /// The defaults for a database at `path`: 2 readers, 65,536 questions, 8 MiB a connection, 16 MiB of items.
+    pub fn new(path: impl Into<PathBuf>) -> Options {
+        Options {
+            path: path.into(),
+            readers: 2,
+            queue_max: 65_536,
+            cache_kib: 8 * 1024,
+            items_bytes_max: 16 << 20,
+        }
+    }
+}
+
+/// Why a store did not open.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Another process, or another store of this one, has it open.
+    #[error("{} is in use by another process (its lock {} is taken)", path.display(), lock.display())]
+    InUse {
+        /// The database.
+        path: PathBuf,
+        /// The lock that is taken.
+        lock: PathBuf,
+    },
+    /// A later version of the server has changed its schema.
+    #[error(
+        "{} has schema version {found}, this version of the server knows up to {known}: run a newer one, or restore a backup",
+        path.display()
+    )]
+    Newer {
+        /// The database.
+        path: PathBuf,
+        /// The version of its schema.
+        found: u32,
+        /// The latest version known here.
+        known: u32,
+    },
+    /// It is a database of some other program.
+    #[error("{} is an SQLite database, but not one of this server", path.display())]
+    Foreign {
+        /// The database.
+        path: PathBuf,
+    },
+    /// A file could not be made, locked or protected.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// SQLite could not open, read or change it.
+    #[error("{}: {source}", path.display())]
+    Sqlite {
+        /// The database.
+        path: PathBuf,
+        /// What SQLite says.
+        source: rusqlite::Error,
+    },
+    /// A thread could not be started.
+    #[error("no thread for the store: {0}")]
+    Thread(io::Error),
+}

@@ -1,0 +1,74 @@
+//! What a write works with: the open transaction and the revision it makes.
+
+use super::last::LastItems;
+use carillon_core::model::{Item, Revision, TopicId};
+use carillon_core::ports::Answer;
+use rusqlite::{Connection, Params, Result};
+use std::sync::Arc;
+
+/// The open transaction of a group of writes.
+pub(super) struct Write<'a> {
+    pub(super) db: &'a Connection,
+    last: &'a LastItems,
+    committed: Revision,
+    revision: Revision,
+    published: Vec<Arc<Item>>,
+}
+
+impl<'a> Write<'a> {
+    /// A transaction on top of what was committed as `committed`.
+    pub(super) fn new(db: &'a Connection, last: &'a LastItems, committed: Revision) -> Write<'a> {
+        Write { db, last, committed, revision: committed, published: Vec::new() }
+    }
+
+    /// Moves on to the revision that this change makes. Every change of topics or accounts calls it.
+    pub(super) fn advance(&mut self) -> Revision {
+        self.revision.0 += 1;
+        self.revision
+    }
+
+    /// Runs a statement; how many rows it changed.
+    pub(super) fn run(&self, sql: &str, params: impl Params) -> Result<usize> {
+        self.db.prepare_cached(sql)?.execute(params)
+    }
+
+    /// [`Answer::Done`], as a new revision, when the statement changed something; else [`Answer::Missing`].
+    pub(super) fn change(&mut self, sql: &str, params: impl Params) -> Result<Answer> {
+        if self.run(sql, params)? == 0 {
+            return Ok(Answer::Missing);
+        }
+        self.advance();
+        Ok(Answer::Done)
+    }
+
+    /// A topic's last item, of which `revision` is known.
+    pub(super) fn last_item(&self, topic: TopicId, revision: Revision) -> Result<Arc<Item>> {
+        if let Some(item) = self.last.find(topic, revision) {
+            return Ok(item);
+        }
+        let item = super::item::read(self.db, revision)?;
+        // One of this transaction may never come to be.
+        Ok(if revision <= self.committed { self.last.keep(item) } else { item })
+    }
+
+    /// Notes an item to be kept in memory once it is committed.
+    pub(super) fn note_published(&mut self, item: Arc<Item>) {
+        self.published.push(item);
+    }
+
+    /// Stores the revision, where it moved. To be called before the commit.
+    pub(super) fn seal(&self) -> Result<()> {
+        if self.revision != self.committed {
+            self.run("UPDATE node SET revision = ?1", [super::column::int(self.revision.0)])?;
+        }
+        Ok(())
+    }
+
+    /// The transaction is on disk: what it published may be shared. Gives the revision it reached.
+    pub(super) fn committed(self) -> Revision {
+        for item in self.published {
+            self.last.keep(item);
+        }
+        self.revision
+    }
+}
