@@ -92,25 +92,21 @@ impl Sealer<'_> {
     pub(super) fn record(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         let header = record::protected_header(content.len() + 1 + TAG_LEN);
         let start = out.len();
-        out.resize(start + OVERHEAD + content.len(), 0);
-        let (out_header, body) = out[start..].split_at_mut(HEADER_LEN);
-        let (ciphertext, kind_and_tag) = body.split_at_mut(content.len());
-        out_header.copy_from_slice(&header);
+        out.extend_from_slice(&header);
+        out.extend_from_slice(content);
+        out.push(kind);
         let half = &mut self.keys.tx;
-        let sealed = self.cipher.seal_out_of_place_scatter(
-            half.nonce(),
-            Aad::from(header),
-            content,
-            ciphertext,
-            &[kind],
-            kind_and_tag,
-        );
+        let inner = &mut out[start + HEADER_LEN..];
+        let sealed = self.cipher.seal_in_place_separate_tag(half.nonce(), Aad::from(header), inner);
         // A nonce is never used twice, not even after a failure. It cannot overflow: `RECORDS_PER_KEY` comes first.
         half.seq += 1;
-        sealed.map_err(|_| {
+        let Ok(tag) = sealed else {
+            // Not a byte of plaintext is to get out.
             out.truncate(start);
-            Fault::Cipher
-        })
+            return Err(Fault::Cipher);
+        };
+        out.extend_from_slice(tag.as_ref());
+        Ok(())
     }
 
     /// Sends a KeyUpdate under the old key and moves on to the next.
