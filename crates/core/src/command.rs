@@ -1,6 +1,8 @@
 //! Commands: what HTTP, queues and operators want done. XMPP meets them here: a pubsub request over XMPP becomes the same
 //! [`TopicOp`] that the HTTP API makes, so that there is one way to do a thing.
 
+#![expect(missing_docs, reason = "the sentence of a variant says what its fields are")]
+
 use crate::model::*;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::StanzaError;

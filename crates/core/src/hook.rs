@@ -1,1 +1,250 @@
-//! Hooks.
+//! Hooks: the typed places where features join in. A hook is a plain function with an exact signature; a feature is a
+//! table of them ([`Feature`]); the order in which they run is [`crate::pipeline`]'s alone.
+//!
+//! ```text
+//!  client ─► receive ─► submit ─► (iq | routed) ─► deliver ─► emit ─► client
+//!                                      └► absent                 └► emitted
+//! ```
+//!
+//! A filter (`submit`, `deliver`, `emit`) that refuses stops the stanza. Observers (`receive`, `emitted`, `open`, `close`,
+//! `flushed`, `wake`) see and cannot stop.
+
+use crate::error::{StanzaError, StreamError};
+use crate::node::{Cx, Delivery, Wake};
+use crate::session::Live;
+use crate::topic::Notice;
+use carillon_wire::stanza::{IqType, Stanza};
+use carillon_wire::xml::Element;
+use smallvec::SmallVec;
+
+/// What a feature is: its declarations, from which disco#info and docs/coverage.md are made, and its hooks.
+pub struct Feature {
+    /// Its name in `features.disabled` and in the manual.
+    pub name: &'static str,
+    /// One sentence on what it does.
+    pub about: &'static str,
+    /// The specifications it follows.
+    pub specs: &'static [Spec],
+    /// Namespaces it adds to the disco#info of the server.
+    pub server_features: &'static [&'static str],
+    /// Namespaces it adds to the disco#info of an account.
+    pub account_features: &'static [&'static str],
+    /// Namespaces it takes inline in Bind 2 (XEP-0386).
+    pub inline_features: &'static [&'static str],
+    /// Its hooks.
+    pub hooks: Hooks,
+}
+
+/// A specification that a feature follows, and how far.
+pub struct Spec {
+    /// e.g. `XEP-0199` or `RFC 6121`.
+    pub id: &'static str,
+    /// Its title.
+    pub title: &'static str,
+    /// The version followed; empty for an RFC.
+    pub version: &'static str,
+    /// What is there and what is not.
+    pub coverage: &'static str,
+}
+
+/// A feature's hooks. Start from [`Hooks::NONE`].
+pub struct Hooks {
+    /// Adds stream features for an authenticated client (RFC 6120 §4.3.2).
+    pub offer: Option<OfferHook>,
+    /// A session was bound; its bind result is sent.
+    pub open: Option<OpenHook>,
+    /// A session ends.
+    pub close: Option<CloseHook>,
+    /// A stanza came from the client, whatever becomes of it.
+    pub receive: Option<ReceiveHook>,
+    /// A message from the client, before it is routed.
+    pub submit_message: Option<SubmitHook>,
+    /// A presence from the client, before it is routed.
+    pub submit_presence: Option<SubmitHook>,
+    /// An IQ from the client, before it is handled or routed.
+    pub submit_iq: Option<SubmitHook>,
+    /// IQ requests answered on behalf of the server or of the client's own account.
+    pub iq: &'static [IqHandler],
+    /// Top-level elements that are no stanzas, by namespace.
+    pub nonza: &'static [NonzaHandler],
+    /// A stanza to an account, about to be given to some of its sessions.
+    pub routed: Option<RoutedHook>,
+    /// A message to an account none of whose sessions takes it.
+    pub absent: Option<AbsentHook>,
+    /// A stanza about to be given to a session.
+    pub deliver: Option<DeliverHook>,
+    /// Something about to be written to the client.
+    pub emit: Option<EmitHook>,
+    /// Something was written to the client.
+    pub emitted: Option<EmittedHook>,
+    /// The socket took what was written.
+    pub flushed: Option<FlushedHook>,
+    /// A timer of the session fired.
+    pub wake: Option<WakeHook>,
+}
+
+impl Hooks {
+    /// No hooks.
+    pub const NONE: Hooks = Hooks {
+        offer: None,
+        open: None,
+        close: None,
+        receive: None,
+        submit_message: None,
+        submit_presence: None,
+        submit_iq: None,
+        iq: &[],
+        nonza: &[],
+        routed: None,
+        absent: None,
+        deliver: None,
+        emit: None,
+        emitted: None,
+        flushed: None,
+        wake: None,
+    };
+}
+
+/// Adds stream features to `features`.
+pub type OfferHook = fn(cx: &Cx<'_>, features: &mut Vec<Element>);
+/// A session was bound.
+pub type OpenHook = fn(live: &mut Live, cx: &mut Cx<'_>);
+/// A session ends.
+pub type CloseHook = fn(live: &mut Live, ending: Ending, cx: &mut Cx<'_>);
+/// A stanza came from the client.
+pub type ReceiveHook = fn(live: &mut Live, cx: &mut Cx<'_>);
+/// Decides on a stanza from the client; its `from` is stamped. May change it.
+pub type SubmitHook = fn(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError>;
+/// Decides on a stanza to an account: given the account's sessions and the deliveries planned, changes the plan.
+pub type RoutedHook = fn(stanza: &Stanza, sessions: &[&Live], plan: &mut SmallVec<[Delivery; 4]>);
+/// Takes a message that no session takes.
+pub type AbsentHook = fn(stanza: &Stanza, cx: &mut Cx<'_>) -> Absent;
+/// Decides whether a session gets a stanza. May change it.
+pub type DeliverHook = fn(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<(), Skip>;
+/// Decides whether something is written now.
+pub type EmitHook = fn(live: &mut Live, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit;
+/// Something was written.
+pub type EmittedHook = fn(live: &mut Live, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>);
+/// The socket took what was written before [`crate::Effect::WatchFlush`].
+pub type FlushedHook = fn(live: &mut Live, cx: &mut Cx<'_>);
+/// A timer fired. Every feature sees every timer of the session and minds its own.
+pub type WakeHook = fn(live: &mut Live, wake: Wake, cx: &mut Cx<'_>) -> Result<(), StreamError>;
+
+/// Answers an IQ request; none for an empty result.
+pub type IqHandle =
+    fn(live: &mut Live, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<Option<Element>, StanzaError>;
+/// Answers an element that is no stanza, or not.
+pub type NonzaHandle =
+    fn(live: &mut Live, element: &Element, cx: &mut Cx<'_>) -> Result<Option<Element>, StreamError>;
+
+/// Answers one kind of IQ request.
+pub struct IqHandler {
+    /// `get` or `set`.
+    pub kind: IqType,
+    /// The payload's name.
+    pub name: &'static str,
+    /// The payload's namespace.
+    pub ns: &'static str,
+    /// At which addresses.
+    pub at: At,
+    /// The answer's payload; none for an empty result.
+    pub handle: IqHandle,
+}
+
+/// An IQ request to the server or to the client's own account.
+pub struct Request<'a> {
+    /// The whole stanza.
+    pub stanza: &'a Stanza,
+    /// Its payload.
+    pub payload: &'a Element,
+    /// The address it was sent to.
+    pub at: At,
+}
+
+/// Which of the server's own addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// The domain.
+    Server,
+    /// The client's own account: no `to`, or its own bare JID.
+    Account,
+    /// Either.
+    Both,
+}
+
+/// Answers one top-level element that is no stanza, also when it comes inline in Bind 2.
+pub struct NonzaHandler {
+    /// The element's name.
+    pub name: &'static str,
+    /// Its namespace.
+    pub ns: &'static str,
+    /// The reply, if any: written to the stream, or put into `<bound/>`.
+    pub handle: NonzaHandle,
+}
+
+/// Whether a stanza from the client goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// It goes on to the next hook, then to routing.
+    Pass,
+    /// The feature has dealt with it.
+    Taken,
+}
+
+/// What became of a message to an absent account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// Not this feature's.
+    Pass,
+    /// The feature has taken it, and answers for it.
+    Taken,
+}
+
+/// Why a session does not get a stanza.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Skip {
+    /// The client wants to see it later, if still true then.
+    Deferred,
+    /// A privacy rule says so.
+    Private,
+}
+
+/// Whether something is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emit {
+    /// Now.
+    Write,
+    /// The feature keeps it and writes it later.
+    Held,
+}
+
+/// Something on its way to the client.
+#[derive(Debug)]
+pub enum Outgoing<'a> {
+    /// A stanza, and what is to be known when the client has it.
+    Stanza(&'a Stanza, Track),
+    /// An item of a topic, or another notice about one, serialised before.
+    Notice(&'a std::sync::Arc<Notice>),
+}
+
+/// What is to be known of something written to the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Track {
+    /// Nothing: it may be lost with the connection (presence, IQ, headlines).
+    Nothing,
+    /// A chat message: kept offline again when the connection ends before it was acknowledged.
+    Chat,
+    /// A chat message from the offline store, forgotten there once acknowledged.
+    Offline(u64),
+    /// A notification.
+    Notification(crate::model::NotificationId),
+}
+
+/// How a session ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The client closed its stream: it has everything that the socket took.
+    Closed,
+    /// The connection was lost, or the server ended it.
+    Lost,
+}

@@ -31,7 +31,7 @@ pub mod topic;
 
 pub use effect::{Effect, Effects, ReplyTo};
 
-use model::{ConnId, Now, Ticket};
+use model::{ConnId, Ticket};
 use node::Letter;
 use ports::Answer;
 use session::Moving;

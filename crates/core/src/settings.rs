@@ -11,6 +11,9 @@ pub struct Settings {
     pub mechanisms: Vec<crate::session::Mechanism>,
     /// PBKDF2 iterations of keys made here, at least 4096.
     pub scram_iterations: u32,
+    /// A secret of the node that outlives a restart: what an account that is not there answers with is made of it, so that
+    /// it answers the same each time.
+    pub secret: [u8; 32],
     /// Features switched off, by name: none of their code runs.
     pub features_disabled: Vec<String>,
     /// Deliveries of a fan-out between two looks at other work.
@@ -81,6 +84,7 @@ impl Default for Settings {
             timeouts: Timeouts::default(),
             mechanisms: crate::session::Mechanism::ALL.to_vec(),
             scram_iterations: 4096,
+            secret: [0; 32],
             features_disabled: Vec::new(),
             fanout_slice: 64,
             notification_ttl_max_ms: 30 * 86_400_000,
@@ -114,6 +118,12 @@ impl Default for Limits {
 
 impl Default for Timeouts {
     fn default() -> Timeouts {
-        Timeouts { auth_ms: 30_000, bind_ms: 30_000, close_ms: 5_000, ping_idle_ms: 60_000, ping_wait_ms: 30_000 }
+        Timeouts {
+            auth_ms: 30_000,
+            bind_ms: 30_000,
+            close_ms: 5_000,
+            ping_idle_ms: 60_000,
+            ping_wait_ms: 30_000,
+        }
     }
 }

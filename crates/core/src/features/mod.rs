@@ -1,1 +1,46 @@
-//! Features.
+//! The features: one folder each, all of the same shape. `mod.rs` declares and decides, `xml.rs` parses and prints,
+//! `*.chat` converses. Their order is in [`crate::pipeline`].
+
+pub mod carbons;
+pub mod csi;
+pub mod disco;
+pub mod json;
+pub mod notifications;
+pub mod offline;
+pub mod ping;
+pub mod presence;
+pub mod pubsub;
+pub mod receipts;
+pub mod registration;
+pub mod stanza_ids;
+pub mod stream_limits;
+pub mod stream_management;
+
+use crate::model::Login;
+
+/// What each feature knows of one session. Typed, and small when there is nothing to know: it is there for every session.
+#[derive(Debug, Default)]
+pub struct PerSession {
+    /// Availability, and who was told of it.
+    pub presence: presence::State,
+    /// Whether copies are wanted.
+    pub carbons: carbons::State,
+    /// Whether somebody looks.
+    pub csi: csi::State,
+    /// Counts and what is unacknowledged, when the client enabled it.
+    pub stream_management: Option<Box<stream_management::State>>,
+    /// Notifications on their way.
+    pub notifications: notifications::State,
+    /// Offline messages on their way.
+    pub offline: offline::State,
+    /// What was seen of topics.
+    pub pubsub: pubsub::State,
+}
+
+impl PerSession {
+    /// Keeps what a login brought until initial presence asks for it.
+    pub fn take_login(&mut self, login: Login) {
+        self.notifications.take_login(login.pending, login.pending_more);
+        self.offline.take_login(login.offline, login.offline_more);
+    }
+}

@@ -3,6 +3,8 @@
 //! Questions and answers are values, so that the same machine that asks them can be simulated, and so that a store can
 //! coalesce the questions of many sessions into one query and the writes of many into one commit.
 
+#![expect(missing_docs, reason = "the sentence of a variant says what its fields are")]
+
 use super::Reply;
 use crate::model::*;
 use bytes::Bytes;

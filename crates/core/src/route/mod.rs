@@ -1,1 +1,117 @@
-//! Routing.
+//! Where a stanza goes: the rules of RFC 6121 §8.5, at the home of the account it is for.
+
+use crate::hook::{Absent, Track};
+use crate::node::{Cx, Delivery, Sessions};
+use crate::session::Live;
+use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, PresenceType, Stanza, StanzaError};
+use smallvec::SmallVec;
+
+/// The sessions that get a stanza.
+type Plan = SmallVec<[Delivery; 4]>;
+
+/// Gives a stanza to the sessions of the account it is for, or says why not.
+pub fn stanza(stanza: Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let Some(to) = stanza.to.clone() else { return };
+    let lives = sessions.lives_of(to.bare_str());
+    let mut plan = match to.resource() {
+        Some(resource) => to_resource(&stanza, resource, &lives),
+        None => to_account(&stanza, &lives),
+    };
+    let nobody = plan.is_empty();
+    for i in 0..cx.hub.pipeline.routed.len() {
+        let hook = cx.hub.pipeline.routed[i];
+        hook(&stanza, &lives, &mut plan);
+    }
+    if nobody {
+        undelivered(&stanza, cx);
+    }
+    drop(lives);
+    for delivery in plan {
+        if let Some(live) = sessions.live_in(delivery.slot) {
+            let stanza = delivery.instead.unwrap_or_else(|| stanza.clone());
+            live.deliver(stanza, delivery.track, cx);
+        }
+    }
+}
+
+/// RFC 6121 §8.5.3: to a full JID. The resource gets it, available or not.
+fn to_resource(stanza: &Stanza, resource: &str, lives: &[&Live]) -> Plan {
+    let exact = lives.iter().find(|live| live.jid.resource() == Some(resource));
+    match (exact, stanza.kind) {
+        (Some(live), _) => SmallVec::from_iter([plain(live, stanza)]),
+        // §8.5.3.2.1: a chat message whose resource is gone is as good as one to the account.
+        (None, Kind::Message(MessageType::Chat)) => to_account(stanza, lives),
+        (None, _) => Plan::new(),
+    }
+}
+
+/// RFC 6121 §8.5.2: to a bare JID.
+fn to_account(stanza: &Stanza, lives: &[&Live]) -> Plan {
+    match stanza.kind {
+        Kind::Message(MessageType::Normal | MessageType::Chat | MessageType::Headline) => {
+            lives.iter().filter(|live| takes_messages(live)).map(|live| plain(live, stanza)).collect()
+        }
+        Kind::Presence(PresenceType::Available | PresenceType::Unavailable) => {
+            let others = lives
+                .iter()
+                .filter(|live| live.state.presence.is_available() && stanza.from.as_ref() != Some(&live.jid));
+            others.map(|live| plain(live, stanza)).collect()
+        }
+        Kind::Presence(PresenceType::Probe) => answer_probe(stanza, lives),
+        // §8.5.2.1: no error, no group chat; IQs are the server's to answer.
+        _ => Plan::new(),
+    }
+}
+
+/// A session that takes messages to its bare JID: available, of no negative priority, and done with older ones.
+fn takes_messages(live: &Live) -> bool {
+    live.state.presence.is_available()
+        && live.state.presence.priority() >= 0
+        && !live.state.offline.is_catching_up()
+}
+
+/// A new session asks its account's others for their presence; strangers get no answer (RFC 6121 §4.3.2).
+fn answer_probe(probe: &Stanza, lives: &[&Live]) -> Plan {
+    let Some(from) = &probe.from else { return Plan::new() };
+    let Some(asker) = lives.iter().find(|live| live.jid == *from) else { return Plan::new() };
+    let others = lives.iter().filter(|live| live.jid != *from);
+    let presences = others.filter_map(|live| live.state.presence.stanza(live));
+    presences
+        .map(|presence| Delivery {
+            slot: asker.io.conn.slot,
+            instead: Some(presence.with_to(from.clone())),
+            track: Track::Nothing,
+        })
+        .collect()
+}
+
+fn plain(live: &Live, stanza: &Stanza) -> Delivery {
+    let track = match stanza.kind {
+        Kind::Message(MessageType::Normal | MessageType::Chat) => Track::Chat,
+        _ => Track::Nothing,
+    };
+    Delivery { slot: live.io.conn.slot, instead: None, track }
+}
+
+/// Nobody took it: it is kept, answered with an error, or forgotten.
+fn undelivered(stanza: &Stanza, cx: &mut Cx<'_>) {
+    let has_resource = stanza.to.as_ref().is_some_and(|to| !to.is_bare());
+    let refuse = match stanza.kind {
+        Kind::Message(kind @ (MessageType::Normal | MessageType::Chat)) => {
+            // §8.5.3.2.1: a normal message to a resource that is gone is refused, a chat message kept.
+            (has_resource && kind == MessageType::Normal) || !is_kept(stanza, cx)
+        }
+        Kind::Message(MessageType::Groupchat) | Kind::Iq(IqType::Get | IqType::Set) => true,
+        Kind::Message(_) | Kind::Presence(_) | Kind::Iq(_) => false,
+    };
+    if refuse && let Some(reply) = stanza.error_reply(&StanzaError::new(Condition::ServiceUnavailable)) {
+        cx.reply(reply);
+    }
+}
+
+fn is_kept(stanza: &Stanza, cx: &mut Cx<'_>) -> bool {
+    (0..cx.hub.pipeline.absent.len()).any(|i| {
+        let hook = cx.hub.pipeline.absent[i];
+        hook(stanza, cx) == Absent::Taken
+    })
+}

@@ -1,31 +1,182 @@
-//! The states of a connection.
+//! The states of a connection. A state is a type; a transition consumes it and gives the next.
+//!
+//! ```text
+//! Opening ─header─► Offered ─starttls─► Securing ─TLS─► Opening(secured)
+//!    └─header (secured)─► Authenticating ─asks─► … ─proof─► Proven ─(moves home)─► Restarting ─► Binding
+//!                                                     └─ SASL2 + Bind 2 ────────────────► Bound ─► Live ─► Closing
+//! ```
+//!
+//! Only [`auth`] can make an [`auth::Authenticated`], and everything after it demands one.
+
+pub mod auth;
+mod bind;
+mod closing;
+mod io;
+mod live;
+mod open;
+mod reader;
+mod secure;
+
+pub use auth::Mechanism;
+pub use bind::{Binding, Bound, Restarting};
+pub use closing::Closing;
+pub use io::Io;
+pub use live::{Followed, Live, PingState};
+pub use open::{Opening, Protection};
+pub use reader::{Frame, Reader};
+pub use secure::{Offered, Securing};
+
+use crate::error::StreamError;
+use crate::node::{Cx, Wake};
+use auth::{Authenticating, Proven};
+use carillon_wire::stanza::Unit;
+use carillon_wire::stream::{Condition, Header};
+
+/// A connection in one of its states.
+#[derive(Debug)]
+pub enum Session {
+    /// Awaits a stream header, before authentication.
+    Opening(Box<Opening>),
+    /// STARTTLS was offered.
+    Offered(Box<Offered>),
+    /// The TLS handshake is under way.
+    Securing(Box<Securing>),
+    /// SASL mechanisms were offered.
+    Authenticating(Box<Authenticating>),
+    /// The client proved who it is, and is at its account's home or on the way there.
+    Proven(Box<Proven>),
+    /// Authenticated by classic SASL; awaits the header of the new stream.
+    Restarting(Box<Restarting>),
+    /// Resource binding was offered.
+    Binding(Box<Binding>),
+    /// A resource is chosen; the shard admits the session to its account.
+    Bound(Box<Bound>),
+    /// Bound: stanzas flow.
+    Live(Box<Live>),
+    /// Our end of the stream is closed.
+    Closing(Box<Closing>),
+}
 
 /// A session on its way to another shard, with what was read and not yet handled.
 #[derive(Debug)]
-pub struct Moving {}
-
-/// A SASL mechanism.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mechanism {
-    /// SCRAM-SHA-256-PLUS (RFC 7677).
-    ScramSha256Plus,
-    /// SCRAM-SHA-1-PLUS (RFC 5802).
-    ScramSha1Plus,
-    /// SCRAM-SHA-256.
-    ScramSha256,
-    /// SCRAM-SHA-1.
-    ScramSha1,
-    /// PLAIN (RFC 4616), only under TLS.
-    Plain,
+pub struct Moving {
+    pub(crate) proven: Box<Proven>,
 }
 
-impl Mechanism {
-    /// All of them, strongest first.
-    pub const ALL: [Mechanism; 5] = [
-        Mechanism::ScramSha256Plus,
-        Mechanism::ScramSha1Plus,
-        Mechanism::ScramSha256,
-        Mechanism::ScramSha1,
-        Mechanism::Plain,
-    ];
+impl Session {
+    /// What every state has.
+    pub fn io(&self) -> &Io {
+        match self {
+            Session::Opening(s) => &s.io,
+            Session::Offered(s) => &s.io,
+            Session::Securing(s) => &s.io,
+            Session::Authenticating(s) => &s.io,
+            Session::Proven(s) => &s.io,
+            Session::Restarting(s) => &s.io,
+            Session::Binding(s) => &s.io,
+            Session::Bound(s) => &s.live.io,
+            Session::Live(s) => &s.io,
+            Session::Closing(s) => &s.io,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn io_mut(&mut self) -> &mut Io {
+        match self {
+            Session::Opening(s) => &mut s.io,
+            Session::Offered(s) => &mut s.io,
+            Session::Securing(s) => &mut s.io,
+            Session::Authenticating(s) => &mut s.io,
+            Session::Proven(s) => &mut s.io,
+            Session::Restarting(s) => &mut s.io,
+            Session::Binding(s) => &mut s.io,
+            Session::Bound(s) => &mut s.live.io,
+            Session::Live(s) => &mut s.io,
+            Session::Closing(s) => &mut s.io,
+        }
+    }
+
+    fn into_io(self) -> Io {
+        match self {
+            Session::Opening(s) => s.io,
+            Session::Offered(s) => s.io,
+            Session::Securing(s) => s.io,
+            Session::Authenticating(s) => s.io,
+            Session::Proven(s) => s.io,
+            Session::Restarting(s) => s.io,
+            Session::Binding(s) => s.io,
+            Session::Bound(s) => s.live.io,
+            Session::Live(s) => s.io,
+            Session::Closing(s) => s.io,
+        }
+    }
+
+    /// Whether input must wait: for an answer of the store, for TLS, or for a shard.
+    pub fn is_waiting(&self) -> bool {
+        match self {
+            Session::Securing(_) | Session::Proven(_) => true,
+            Session::Authenticating(s) => s.is_asking(),
+            Session::Live(s) => s.is_throttled(),
+            _ => false,
+        }
+    }
+
+    /// A stream header came. Only for states before the session is bound, and [`Closing`].
+    pub fn header(self, header: &Header, cx: &mut Cx<'_>) -> Session {
+        match self {
+            Session::Opening(s) => s.header(header, cx),
+            Session::Restarting(s) => s.header(header, cx),
+            Session::Closing(s) => Session::Closing(s),
+            other => {
+                other.fail(StreamError::new(Condition::NotWellFormed, "a stream header inside a stream"), cx)
+            }
+        }
+    }
+
+    /// A top-level element came. Only for states before the session is bound, and [`Closing`].
+    pub fn unit(self, unit: Unit, cx: &mut Cx<'_>) -> Session {
+        match self {
+            Session::Offered(s) => s.unit(&unit, cx),
+            Session::Authenticating(s) => s.unit(unit, cx),
+            Session::Binding(s) => s.unit(unit, cx),
+            Session::Closing(s) => Session::Closing(s),
+            other => {
+                other.fail(StreamError::new(Condition::NotAuthorized, "not before the stream is open"), cx)
+            }
+        }
+    }
+
+    /// The client closed its stream. Only for states before the session is bound, and [`Closing`].
+    pub fn close(self, cx: &mut Cx<'_>) -> Session {
+        match self {
+            Session::Closing(s) => s.peer_closed(cx),
+            other => Closing::politely(other.into_io(), cx),
+        }
+    }
+
+    /// A timer fired. Only for states before the session is bound, and [`Closing`].
+    pub fn wake(self, wake: Wake, cx: &mut Cx<'_>) -> Session {
+        let late = match (&self, wake) {
+            (Session::Opening(_) | Session::Offered(_) | Session::Securing(_), Wake::Login)
+            | (Session::Authenticating(_), Wake::Login) => "no login in time",
+            (Session::Restarting(_) | Session::Binding(_), Wake::Bind) => "no resource bound in time",
+            (Session::Closing(_), Wake::Close) => {
+                let Session::Closing(s) = self else { unreachable!("matched above") };
+                return s.expired(cx);
+            }
+            _ => return self,
+        };
+        self.fail(StreamError::new(Condition::ConnectionTimeout, late), cx)
+    }
+
+    /// Ends a stream with an error. Only for states before the session is bound: a bound one is ended by the shard.
+    pub fn fail(self, error: StreamError, cx: &mut Cx<'_>) -> Session {
+        match self {
+            Session::Closing(s) => Session::Closing(s),
+            // There is no stream in which to say it: the handshake has not ended.
+            Session::Securing(s) => Closing::at_once(s.io, cx),
+            Session::Opening(s) => Closing::with_error_after_header(s.io, &error, cx),
+            other => Closing::with_error(other.into_io(), &error, cx),
+        }
+    }
 }

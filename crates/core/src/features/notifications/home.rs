@@ -1,0 +1,194 @@
+//! At the account's home: a notification is taken, kept where it is to be kept, and given to whoever it is for.
+
+use super::{FEATURE, Then, delivery};
+use crate::command::{Event, Outcome};
+use crate::model::*;
+use crate::node::{self, Cx, Sessions};
+use crate::ports::{Answer, Ask};
+use crate::{Effect, ReplyTo};
+use NotificationState::{Acknowledged, Cancelled, Dropped, Expired, Scheduled, Sent, Stored};
+
+/// Takes a notification.
+pub fn notify(notification: Notification, reply: Option<ReplyTo>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    if !cx.hub.pipeline.features().iter().any(|f| f.name == FEATURE.name) {
+        return answer(reply, Outcome::Unavailable, cx);
+    }
+    cx.hub.counters.notifications_accepted += 1;
+    let is_kept = notification.audience == Audience::Always || notification.send_at.is_some();
+    if is_kept {
+        // Durable before acknowledged: the sender hears of it when it is committed.
+        let queue_max = cx.hub.settings.limits.pending_notifications;
+        let ask = Ask::StoreNotification { notification: notification.clone(), queue_max, now: cx.now.unix };
+        return cx.ask(ask, node::Then::Notification(Then::Kept(Box::new(notification), reply)));
+    }
+    let mut trace = Trace::of(&notification);
+    match delivery::deliver(&notification, sessions, cx) {
+        Ok(()) => {
+            trace.state = Sent;
+            trace.sent = Some(cx.now.unix);
+            remember(trace, reply, cx);
+        }
+        Err(DropReason::NotConnected) => {
+            let (domain, local) = (notification.domain, notification.to.local().unwrap_or_default().into());
+            cx.ask(
+                Ask::Account { domain, local },
+                node::Then::Notification(Then::Known(Box::new(notification), reply)),
+            );
+        }
+        Err(reason) => drop_it(trace, reason, reply, cx),
+    }
+}
+
+/// Takes a notification back, if no connection has it yet.
+pub fn cancel(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
+    match cx.hub.traces.find(id) {
+        // It is on its way: too late, as its state tells the sender.
+        Some(trace) => {
+            let outcome = Outcome::Trace(Box::new(trace.clone()));
+            cx.out.push(Effect::Reply { to: reply, outcome });
+        }
+        None => {
+            let ask = Ask::CancelNotification { id, now: cx.now.unix };
+            cx.ask(ask, node::Then::Notification(Then::Trace(reply)));
+        }
+    }
+}
+
+/// What became of a notification: known here while it is on its way, and by the store before and after.
+pub fn trace(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
+    match cx.hub.traces.find(id) {
+        Some(trace) => {
+            let outcome = Outcome::Trace(Box::new(trace.clone()));
+            cx.out.push(Effect::Reply { to: reply, outcome });
+        }
+        None => cx.ask(Ask::Trace { id }, node::Then::Notification(Then::Trace(reply))),
+    }
+}
+
+/// The store answered.
+pub fn answered(then: Then, answer_: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    match (then, answer_) {
+        (Then::Kept(notification, reply), Answer::Stored { new: true, ended }) => {
+            ended.into_iter().for_each(|trace| tell_end(trace, cx));
+            kept(*notification, reply, sessions, cx);
+        }
+        (Then::Kept(notification, reply), Answer::Stored { new: false, .. }) => {
+            let ask = Ask::Trace { id: notification.id };
+            cx.ask(ask, node::Then::Notification(Then::Again(notification, reply)));
+        }
+        (Then::Kept(notification, reply), Answer::Missing)
+        | (Then::Known(notification, reply), Answer::Missing) => {
+            drop_it(Trace::of(&notification), DropReason::UnknownDevice, reply, cx);
+        }
+        (Then::Known(notification, reply), Answer::Enrolment(_)) => {
+            drop_it(Trace::of(&notification), DropReason::NotConnected, reply, cx);
+        }
+        (Then::Again(notification, reply), Answer::Trace(trace)) => {
+            again(&notification, *trace, reply, sessions, cx)
+        }
+        (Then::Kept(_, reply) | Then::Known(_, reply) | Then::Again(_, reply), _) => {
+            answer(reply, Outcome::Unavailable, cx);
+        }
+        (Then::Page(conn), answer) => delivery::page(conn, answer, sessions, cx),
+        (Then::Trace(reply), Answer::Trace(trace)) => {
+            if trace.state == Cancelled && trace.ended == Some(cx.now.unix) {
+                tell(&trace, cx);
+            }
+            cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Trace(trace) });
+        }
+        (Then::Trace(reply), Answer::Missing) => {
+            cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Missing })
+        }
+        (Then::Trace(reply), _) => cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Unavailable }),
+        (Then::Ended(id), Answer::Done) => {
+            // From now on the store tells.
+            cx.hub.traces.remove(id);
+        }
+        (Then::Ended(_), _) => {}
+    }
+}
+
+/// It is committed: the sender is told, and whoever is there gets it.
+fn kept(notification: Notification, reply: Option<ReplyTo>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let mut trace = Trace::of(&notification);
+    trace.stored = Some(cx.now.unix);
+    trace.state = if notification.send_at.is_some() { Scheduled } else { Stored };
+    tell(&trace, cx);
+    answer(reply, Outcome::Notified(Box::new(trace.clone())), cx);
+    if trace.state == Stored {
+        hand_out(&notification, trace, sessions, cx);
+    }
+}
+
+/// Gives a kept notification to whoever is there; it waits in the store otherwise.
+fn hand_out(notification: &Notification, mut trace: Trace, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    match delivery::deliver(notification, sessions, cx) {
+        Ok(()) => {
+            trace.state = Sent;
+            trace.sent = Some(cx.now.unix);
+            tell(&trace, cx);
+            keep(trace, cx);
+        }
+        Err(_) => cx.hub.recent.mark(notification.to.as_str()),
+    }
+}
+
+/// The same notification once more: sent again after a crash, or due now. It is handed out unless it is on its way or done.
+fn again(
+    notification: &Notification,
+    trace: Trace,
+    reply: Option<ReplyTo>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
+    let on_its_way = cx.hub.traces.find(trace.id).is_some();
+    answer(reply, Outcome::Notified(Box::new(trace.clone())), cx);
+    if trace.state == Stored && !on_its_way {
+        hand_out(notification, trace, sessions, cx);
+    }
+}
+
+fn drop_it(mut trace: Trace, reason: DropReason, reply: Option<ReplyTo>, cx: &mut Cx<'_>) {
+    trace.state = Dropped;
+    trace.reason = Some(reason);
+    trace.ended = Some(cx.now.unix);
+    tell_end(trace.clone(), cx);
+    keep(trace.clone(), cx);
+    answer(reply, Outcome::Notified(Box::new(trace)), cx);
+}
+
+fn remember(trace: Trace, reply: Option<ReplyTo>, cx: &mut Cx<'_>) {
+    tell(&trace, cx);
+    keep(trace.clone(), cx);
+    answer(reply, Outcome::Notified(Box::new(trace)), cx);
+}
+
+pub(super) fn keep(trace: Trace, cx: &mut Cx<'_>) {
+    let max = cx.hub.settings.limits.traces;
+    cx.hub.traces.put(trace, max);
+}
+
+/// Tells whoever watches.
+pub(super) fn tell(trace: &Trace, cx: &mut Cx<'_>) {
+    let Some(domain) = cx.hub.domains.named(trace.to.domain()) else { return };
+    let event = Event::Notification { domain: domain.id, trace: Box::new(trace.clone()) };
+    cx.out.push(Effect::Event(event));
+}
+
+/// The same, for one that came to its end.
+pub(super) fn tell_end(trace: Trace, cx: &mut Cx<'_>) {
+    match trace.state {
+        Acknowledged => cx.hub.counters.notifications_acknowledged += 1,
+        Expired | NotificationState::Replaced | Cancelled | Dropped => {
+            cx.hub.counters.notifications_ended += 1
+        }
+        Scheduled | NotificationState::Accepted | Stored | Sent => {}
+    }
+    tell(&trace, cx);
+}
+
+fn answer(reply: Option<ReplyTo>, outcome: Outcome, cx: &mut Cx<'_>) {
+    if let Some(to) = reply {
+        cx.out.push(Effect::Reply { to, outcome });
+    }
+}

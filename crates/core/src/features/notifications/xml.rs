@@ -1,0 +1,72 @@
+//! Notifications on the wire (docs/book/protocol.md).
+
+use crate::model::{Notification, Payload, Priority};
+use crate::session::Live;
+use bytes::Bytes;
+use carillon_wire::jid::Jid;
+use carillon_wire::ns;
+use carillon_wire::stanza::{MessageType, Payload as Xml, Stanza};
+use carillon_wire::xml::writer::{escape_attr, escape_text};
+
+/// The message for one session. `receipt`: whether a receipt is asked for, because nothing else acknowledges it.
+pub fn message(notification: &Notification, live: &Live, receipt: bool) -> Stanza {
+    let from = Jid::from_parts(None, &format!("push.{}", live.bare.domain()), None);
+    let mut stanza =
+        Stanza::message(MessageType::Headline).with_to(live.jid.clone()).with_id(notification.id.to_string());
+    stanza.from = from.ok();
+    stanza.payload = Xml::from_raw(payload(notification, receipt));
+    stanza
+}
+
+/// The id of a receipt (XEP-0184).
+pub fn receipt(stanza: &Stanza) -> Option<String> {
+    let received = stanza.payload.find("received", ns::RECEIPTS)?;
+    received.element().attr("id").map(str::to_owned)
+}
+
+fn payload(notification: &Notification, receipt: bool) -> Bytes {
+    let mut out = Vec::with_capacity(256);
+    out.extend_from_slice(b"<notification xmlns='urn:carillon:notification:0'");
+    attribute(&mut out, "priority", word(notification.priority));
+    attribute(&mut out, "sent", &notification.accepted.to_xmpp());
+    if let Some(expires) = notification.expires {
+        attribute(&mut out, "expires", &expires.to_xmpp());
+    }
+    if let Some(key) = &notification.collapse_key {
+        attribute(&mut out, "collapse-key", key);
+    }
+    out.extend_from_slice(b"/>");
+    container(&mut out, &notification.payload);
+    if receipt {
+        out.extend_from_slice(b"<request xmlns='urn:xmpp:receipts'/>");
+    }
+    out.into()
+}
+
+/// Appends what a provider sent: JSON in its container (XEP-0335), XML as it is.
+pub fn container(out: &mut Vec<u8>, payload: &Payload) {
+    match payload {
+        Payload::Json(json) => {
+            out.extend_from_slice(b"<json xmlns='urn:xmpp:json:0'>");
+            escape_text(out, json);
+            out.extend_from_slice(b"</json>");
+        }
+        Payload::Xml(xml) => out.extend_from_slice(xml),
+    }
+}
+
+fn attribute(out: &mut Vec<u8>, name: &str, value: &str) {
+    out.push(b' ');
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"='");
+    escape_attr(out, value);
+    out.push(b'\'');
+}
+
+fn word(priority: Priority) -> &'static str {
+    match priority {
+        Priority::High => "high",
+        Priority::Normal => "normal",
+        Priority::Low => "low",
+    }
+}

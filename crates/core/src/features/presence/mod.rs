@@ -1,0 +1,219 @@
+//! Presence (RFC 6121 §4): a session's own, told to the account's other sessions, and directed presence. Contacts come with
+//! the roster; until then it is always empty.
+
+mod xml;
+
+use crate::error::StanzaError;
+use crate::features::{notifications, offline, pubsub};
+use crate::hook::{At, Ending, Feature, Flow, Hooks, IqHandler, Request, Spec, Track};
+use crate::node::Cx;
+use crate::session::Live;
+use carillon_wire::jid::Jid;
+use carillon_wire::stanza::{Condition, IqType, Kind, Payload, PresenceType, Stanza};
+use carillon_wire::xml::Element;
+
+/// The feature.
+pub const FEATURE: Feature = Feature {
+    name: "presence",
+    about: "Own presence and directed presence; what waits for a session follows its initial presence.",
+    specs: &[Spec {
+        id: "RFC 6121",
+        title: "XMPP: Instant Messaging and Presence",
+        version: "",
+        coverage: "§4.2–4.5 own presence between an account's sessions, §4.6 directed presence, §4.7.2.3 priority, \
+                   §8.5 routing. The roster (§2) is always empty; subscriptions (§3) are refused.",
+    }],
+    server_features: &[],
+    account_features: &[],
+    inline_features: &[],
+    hooks: Hooks {
+        submit_presence: Some(submit),
+        close: Some(close),
+        iq: &[
+            IqHandler { kind: IqType::Get, name: "query", ns: xml::ROSTER, at: At::Account, handle: roster },
+            IqHandler {
+                kind: IqType::Set,
+                name: "query",
+                ns: xml::ROSTER,
+                at: At::Account,
+                handle: no_roster,
+            },
+        ],
+        ..Hooks::NONE
+    },
+};
+
+/// A session's presence.
+#[derive(Debug, Default)]
+pub struct State {
+    availability: Availability,
+    priority: i8,
+    /// What the last presence carried, when it carried anything.
+    payload: Option<Box<Payload>>,
+    /// Who was sent directed presence, and is to be told when it ends.
+    directed: Option<Box<Vec<Jid>>>,
+}
+
+/// How available a session is (RFC 6121 §4.7.2.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Availability {
+    /// Not at all: no presence was sent, or it was taken back.
+    #[default]
+    Unavailable,
+    /// Available.
+    Available,
+    /// Free for a chat.
+    Chat,
+    /// Away: connected, asleep.
+    Away,
+    /// Away for long: connected, asleep.
+    Xa,
+    /// Not to be disturbed.
+    Dnd,
+}
+
+impl State {
+    /// Whether initial presence was sent and not taken back.
+    pub fn is_available(&self) -> bool {
+        self.availability != Availability::Unavailable
+    }
+
+    /// Whether it is available and not away: someone may be using the device.
+    pub fn is_awake(&self) -> bool {
+        !matches!(self.availability, Availability::Unavailable | Availability::Away | Availability::Xa)
+    }
+
+    /// The priority of the last presence.
+    pub fn priority(&self) -> i8 {
+        self.priority
+    }
+
+    /// In a word.
+    pub fn word(&self) -> &'static str {
+        match self.availability {
+            Availability::Unavailable => "unavailable",
+            Availability::Available => "available",
+            Availability::Chat => "chat",
+            Availability::Away => "away",
+            Availability::Xa => "xa",
+            Availability::Dnd => "dnd",
+        }
+    }
+
+    /// The last presence of this session, when it is available.
+    pub fn stanza(&self, live: &Live) -> Option<Stanza> {
+        self.is_available().then(|| {
+            let mut stanza = Stanza::presence(PresenceType::Available).with_from(live.jid.clone());
+            if let Some(payload) = &self.payload {
+                stanza.payload = (**payload).clone();
+            }
+            stanza
+        })
+    }
+}
+
+fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
+    let Kind::Presence(kind) = stanza.kind else { return Ok(Flow::Pass) };
+    match (kind, &stanza.to) {
+        (PresenceType::Available, None) => available(live, stanza, cx).map(|()| Flow::Taken),
+        (PresenceType::Unavailable, None) => {
+            unavailable(live, stanza, cx);
+            Ok(Flow::Taken)
+        }
+        (PresenceType::Available, Some(to)) => {
+            let to = to.clone();
+            let directed = live.state.presence.directed.get_or_insert_default();
+            if !directed.contains(&to) {
+                if directed.len() >= cx.hub.settings.limits.directed_presence {
+                    return Err(StanzaError::new(Condition::ResourceConstraint)
+                        .with_text("too much directed presence"));
+                }
+                directed.push(to);
+            }
+            Ok(Flow::Pass)
+        }
+        (PresenceType::Unavailable, Some(to)) => {
+            if let Some(directed) = &mut live.state.presence.directed {
+                directed.retain(|jid| jid != to);
+            }
+            Ok(Flow::Pass)
+        }
+        (PresenceType::Error, _) => Ok(Flow::Pass),
+        // Only servers probe; a client's probe says nothing to anyone (RFC 6121 §4.3).
+        (PresenceType::Probe, _) => Ok(Flow::Taken),
+        _ => Err(StanzaError::new(Condition::FeatureNotImplemented).with_text("there is no roster here yet")),
+    }
+}
+
+fn available(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<(), StanzaError> {
+    let (availability, priority) = xml::parse(stanza)?;
+    let initial = !live.state.presence.is_available();
+    live.state.presence.availability = availability;
+    live.state.presence.priority = priority;
+    live.state.presence.payload = (!stanza.payload.is_empty()).then(|| Box::new(stanza.payload.clone()));
+    tell_account(live, stanza, cx);
+    if initial {
+        cx.hub.counters.available += 1;
+        let probe =
+            Stanza::presence(PresenceType::Probe).with_from(live.jid.clone()).with_to(live.bare.clone());
+        cx.route(probe);
+        offline::initial(live, cx);
+        notifications::initial(live, cx);
+        pubsub::initial(live, stanza, cx);
+    }
+    Ok(())
+}
+
+fn unavailable(live: &mut Live, stanza: &Stanza, cx: &mut Cx<'_>) {
+    if live.state.presence.is_available() {
+        live.state.presence.availability = Availability::Unavailable;
+        live.state.presence.payload = None;
+        cx.hub.counters.available -= 1;
+        tell_account(live, stanza, cx);
+    }
+    tell_directed(live, stanza, cx);
+}
+
+/// To every available session of the account, the one it comes from included (RFC 6121 §4.2.2, §4.5.2).
+fn tell_account(live: &mut Live, stanza: &Stanza, cx: &mut Cx<'_>) {
+    let mut told = stanza.clone();
+    told.to = Some(live.bare.to_jid());
+    cx.route(told.clone());
+    told.to = Some(live.jid.clone());
+    live.send(&told, Track::Nothing, cx);
+}
+
+fn tell_directed(live: &mut Live, stanza: &Stanza, cx: &mut Cx<'_>) {
+    for to in live.state.presence.directed.take().into_iter().flat_map(|jids| *jids) {
+        let mut told = stanza.clone();
+        told.to = Some(to);
+        cx.reply(told);
+    }
+}
+
+/// A session that ends takes its presence back (RFC 6121 §4.5.2).
+fn close(live: &mut Live, _ending: Ending, cx: &mut Cx<'_>) {
+    let gone = Stanza::presence(PresenceType::Unavailable).with_from(live.jid.clone());
+    if live.state.presence.is_available() {
+        live.state.presence.availability = Availability::Unavailable;
+        cx.hub.counters.available -= 1;
+        cx.route(gone.clone().with_to(live.bare.clone()));
+    }
+    tell_directed(live, &gone, cx);
+}
+
+fn roster(
+    _live: &mut Live,
+    _request: &Request<'_>,
+    _cx: &mut Cx<'_>,
+) -> Result<Option<Element>, StanzaError> {
+    Ok(Some(Element::new("query", xml::ROSTER)))
+}
+
+fn no_roster(
+    _live: &mut Live,
+    _request: &Request<'_>,
+    _cx: &mut Cx<'_>,
+) -> Result<Option<Element>, StanzaError> {
+    Err(StanzaError::new(Condition::FeatureNotImplemented).with_text("there is no roster here yet"))
+}

@@ -1,0 +1,29 @@
+//! What a presence stanza carries.
+
+use super::Availability;
+use crate::error::StanzaError;
+use carillon_wire::ns;
+use carillon_wire::stanza::{Condition, Stanza};
+
+/// The namespace of rosters (RFC 6121 §2).
+pub const ROSTER: &str = "jabber:iq:roster";
+
+/// `<show/>` and `<priority/>` (RFC 6121 §4.7.2).
+pub fn parse(stanza: &Stanza) -> Result<(Availability, i8), StanzaError> {
+    let text = |name| stanza.payload.find(name, ns::CLIENT).map(|child| child.element().text());
+    let availability = match text("show").as_deref().map(str::trim) {
+        None | Some("") => Availability::Available,
+        Some("chat") => Availability::Chat,
+        Some("away") => Availability::Away,
+        Some("xa") => Availability::Xa,
+        Some("dnd") => Availability::Dnd,
+        Some(_) => return Err(StanzaError::new(Condition::BadRequest).with_text("unknown <show/>")),
+    };
+    let priority = match text("priority") {
+        None => 0,
+        Some(text) => text.trim().parse().map_err(|_| {
+            StanzaError::new(Condition::BadRequest).with_text("<priority/> is from -128 to 127")
+        })?,
+    };
+    Ok((availability, priority))
+}

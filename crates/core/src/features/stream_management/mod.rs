@@ -1,0 +1,178 @@
+//! Stream management (XEP-0198): acknowledgement of stanzas in both directions. What was not acknowledged when the
+//! connection ends is not lost: chat messages go their way again, notifications stay in the store.
+
+use crate::error::StreamError;
+use crate::features::{notifications, offline};
+use crate::hook::{Ending, Feature, Hooks, NonzaHandler, Outgoing, Spec, Track};
+use crate::model::{AcknowledgedBy, NotificationId};
+use crate::node::Cx;
+use crate::session::Live;
+use carillon_wire::ns;
+use carillon_wire::stanza::{Condition as StanzaCondition, Stanza};
+use carillon_wire::stream::Condition;
+use carillon_wire::xml::Element;
+use std::collections::VecDeque;
+
+/// The feature.
+pub const FEATURE: Feature = Feature {
+    name: "stream_management",
+    about: "Acknowledges stanzas in both directions.",
+    specs: &[Spec {
+        id: "XEP-0198",
+        title: "Stream Management",
+        version: "1.6.3",
+        coverage: "Acknowledgement, also inline in Bind 2. Resumption is refused with feature-not-implemented.",
+    }],
+    server_features: &[],
+    account_features: &[],
+    inline_features: &[ns::SM],
+    hooks: Hooks {
+        offer: Some(|_, features| features.push(Element::new("sm", ns::SM))),
+        receive: Some(receive),
+        emitted: Some(emitted),
+        close: Some(close),
+        nonza: &[
+            NonzaHandler { name: "enable", ns: ns::SM, handle: enable },
+            NonzaHandler { name: "resume", ns: ns::SM, handle: resume },
+            NonzaHandler { name: "r", ns: ns::SM, handle: answer },
+            NonzaHandler { name: "a", ns: ns::SM, handle: acknowledge },
+        ],
+        ..Hooks::NONE
+    },
+};
+
+/// The counts of a session whose client enabled stream management, and what it has not acknowledged.
+#[derive(Debug, Default)]
+pub struct State {
+    /// Stanzas received since it was enabled, modulo 2^32.
+    received: u32,
+    /// Stanzas acknowledged by the client, modulo 2^32.
+    acknowledged: u32,
+    /// What was sent since, oldest first.
+    queue: VecDeque<Unacknowledged>,
+    /// Whether an `<r/>` is unanswered.
+    asked: bool,
+}
+
+/// Something sent and not yet acknowledged.
+#[derive(Debug)]
+enum Unacknowledged {
+    /// It may be lost.
+    Anything,
+    /// It goes its way again when the connection ends.
+    Chat(Box<Stanza>),
+    /// It is forgotten in the offline store when acknowledged.
+    Offline(u64),
+    /// It is ended in the store when acknowledged.
+    Notification(NotificationId),
+}
+
+/// Unacknowledged stanzas of no weight after which an acknowledgement is asked for all the same.
+const ASK_AFTER: usize = 16;
+
+fn enable(live: &mut Live, _element: &Element, _cx: &mut Cx<'_>) -> Result<Option<Element>, StreamError> {
+    if live.state.stream_management.is_some() {
+        return Ok(Some(failed(StanzaCondition::UnexpectedRequest)));
+    }
+    live.state.stream_management = Some(Box::default());
+    Ok(Some(Element::new("enabled", ns::SM)))
+}
+
+fn resume(_live: &mut Live, _element: &Element, _cx: &mut Cx<'_>) -> Result<Option<Element>, StreamError> {
+    Ok(Some(failed(StanzaCondition::FeatureNotImplemented)))
+}
+
+fn failed(condition: StanzaCondition) -> Element {
+    Element::new("failed", ns::SM).with_child(Element::new(condition.as_str(), ns::STANZA_ERRORS))
+}
+
+/// The client asks how much arrived.
+fn answer(live: &mut Live, _element: &Element, _cx: &mut Cx<'_>) -> Result<Option<Element>, StreamError> {
+    let state = live.state.stream_management.as_ref().ok_or_else(not_enabled)?;
+    Ok(Some(Element::new("a", ns::SM).with_attr("h", state.received.to_string())))
+}
+
+/// The client says how much arrived.
+fn acknowledge(live: &mut Live, element: &Element, cx: &mut Cx<'_>) -> Result<Option<Element>, StreamError> {
+    let state = live.state.stream_management.as_mut().ok_or_else(not_enabled)?;
+    let h: u32 = element
+        .attr("h")
+        .and_then(|h| h.parse().ok())
+        .ok_or_else(|| StreamError::new(Condition::BadFormat, "<a/> needs a number in 'h'"))?;
+    let count = h.wrapping_sub(state.acknowledged) as usize;
+    if count > state.queue.len() {
+        // XEP-0198 §4: it acknowledges what was never sent.
+        let sent = state.acknowledged.wrapping_add(state.queue.len() as u32);
+        let text = format!("h={h} acknowledges more than the {sent} stanzas sent");
+        return Err(StreamError::new(Condition::UndefinedCondition, text));
+    }
+    state.acknowledged = h;
+    state.asked = false;
+    let done: Vec<_> = state.queue.drain(..count).collect();
+    if state.queue.iter().any(Unacknowledged::matters) {
+        ask(live, cx);
+    }
+    for entry in done {
+        match entry {
+            Unacknowledged::Notification(id) => {
+                notifications::acknowledged(live, id, AcknowledgedBy::StreamManagement, cx);
+            }
+            Unacknowledged::Offline(seq) => offline::acknowledged(live, &[seq], cx),
+            Unacknowledged::Chat(_) | Unacknowledged::Anything => {}
+        }
+    }
+    Ok(None)
+}
+
+fn not_enabled() -> StreamError {
+    StreamError::new(Condition::UnsupportedStanzaType, "stream management is not enabled")
+}
+
+fn receive(live: &mut Live, _cx: &mut Cx<'_>) {
+    if let Some(state) = &mut live.state.stream_management {
+        state.received = state.received.wrapping_add(1);
+    }
+}
+
+fn emitted(live: &mut Live, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) {
+    let Some(state) = &mut live.state.stream_management else { return };
+    let entry = match outgoing {
+        Outgoing::Stanza(stanza, Track::Chat) => Unacknowledged::Chat(Box::new((*stanza).clone())),
+        Outgoing::Stanza(_, Track::Offline(seq)) => Unacknowledged::Offline(*seq),
+        Outgoing::Stanza(_, Track::Notification(id)) => Unacknowledged::Notification(*id),
+        Outgoing::Stanza(_, Track::Nothing) | Outgoing::Notice(_) => Unacknowledged::Anything,
+    };
+    let matters = entry.matters();
+    state.queue.push_back(entry);
+    if state.queue.len() > cx.hub.settings.limits.unacknowledged as usize {
+        let error = StreamError::new(Condition::PolicyViolation, "too many stanzas are unacknowledged");
+        cx.end(live.io.conn, error);
+    } else if !state.asked && (matters || state.queue.len() >= ASK_AFTER) {
+        ask(live, cx);
+    }
+}
+
+/// Asks how much arrived.
+fn ask(live: &mut Live, cx: &mut Cx<'_>) {
+    if let Some(state) = &mut live.state.stream_management {
+        state.asked = true;
+        cx.out.send(live.io.conn, |out| out.extend_from_slice(b"<r xmlns='urn:xmpp:sm:3'/>"));
+    }
+}
+
+/// XEP-0198 §6: chat messages that were not acknowledged go to the account's other sessions, or are kept for later.
+fn close(live: &mut Live, _ending: Ending, cx: &mut Cx<'_>) {
+    let Some(state) = live.state.stream_management.take() else { return };
+    for entry in state.queue {
+        if let Unacknowledged::Chat(mut stanza) = entry {
+            stanza.to = Some(live.bare.to_jid());
+            cx.route(*stanza);
+        }
+    }
+}
+
+impl Unacknowledged {
+    fn matters(&self) -> bool {
+        !matches!(self, Unacknowledged::Anything)
+    }
+}

@@ -1,0 +1,104 @@
+//! Commands from outside, carried out where what they are about lives.
+
+use super::{Cx, Shard};
+use crate::Effects;
+use crate::command::{Actor, Command, KickReason, Outcome, SessionInfo};
+use crate::effect::{Effect, ReplyTo};
+use crate::error::StreamError;
+use crate::features::notifications;
+use crate::model::{DomainId, Now};
+use crate::session::Live;
+use crate::topic::Asker;
+use carillon_wire::Framing;
+use carillon_wire::jid::{BareJid, Jid};
+use carillon_wire::stream::Condition;
+
+impl Shard {
+    pub(super) fn command(&mut self, command: Command, reply: ReplyTo, now: Now, effects: &mut Effects) {
+        let mut cx = Cx { now, hub: &mut self.hub, out: effects };
+        match command {
+            Command::Notify(notification) => {
+                notifications::notify(notification, Some(reply), &mut self.sessions, &mut cx)
+            }
+            Command::Cancel { id } => notifications::cancel(id, reply, &mut cx),
+            Command::Trace { id } => notifications::trace(id, reply, &mut cx),
+            Command::Topic { domain, name, actor, op } => {
+                debug_assert!(matches!(actor, Actor::Provider), "accounts ask by IQ");
+                self.topics.operate(domain, &name, actor, op, Asker::Command(reply), &mut cx);
+            }
+            Command::Kick { jid, reason } => {
+                let outcome = Outcome::Count(self.kick(&jid, reason));
+                effects.push(Effect::Reply { to: reply, outcome });
+            }
+            Command::Sessions { domain, account, limit } => {
+                let sessions = self.list(domain, account.as_ref(), limit);
+                effects.push(Effect::Reply { to: reply, outcome: Outcome::Sessions(sessions) });
+            }
+        }
+    }
+
+    fn kick(&mut self, jid: &Jid, reason: KickReason) -> u64 {
+        let conns: Vec<_> = match jid.local() {
+            Some(_) => self
+                .sessions
+                .lives_of(jid.bare_str())
+                .iter()
+                .filter(|live| jid.is_bare() || live.jid == *jid)
+                .map(|live| live.io.conn)
+                .collect(),
+            None => self
+                .sessions
+                .lives()
+                .filter(|live| live.bare.domain() == jid.domain())
+                .map(|l| l.io.conn)
+                .collect(),
+        };
+        for &conn in &conns {
+            self.later(conn, reason.error());
+        }
+        conns.len() as u64
+    }
+
+    fn list(&self, domain: Option<DomainId>, account: Option<&BareJid>, limit: usize) -> Vec<SessionInfo> {
+        let wanted = |live: &&Live| domain.is_none_or(|d| d == live.domain);
+        match account {
+            Some(account) => self
+                .sessions
+                .lives_of(account.as_str())
+                .into_iter()
+                .filter(wanted)
+                .take(limit)
+                .map(info)
+                .collect(),
+            None => self.sessions.lives().filter(wanted).take(limit).map(info).collect(),
+        }
+    }
+}
+
+impl KickReason {
+    fn error(self) -> StreamError {
+        match self {
+            KickReason::Operator => StreamError::new(Condition::PolicyViolation, "ended by an operator"),
+            KickReason::Credentials => {
+                StreamError::new(Condition::NotAuthorized, "your credentials were changed")
+            }
+            KickReason::Gone => StreamError::new(Condition::NotAuthorized, "this account is gone"),
+        }
+    }
+}
+
+fn info(live: &Live) -> SessionInfo {
+    SessionInfo {
+        jid: live.jid.clone(),
+        address: live.io.address,
+        transport: match live.io.framing {
+            Framing::Tcp => "tcp",
+            Framing::WebSocket => "websocket",
+        },
+        since: live.since,
+        presence: live.state.presence.word(),
+        stream_management: live.state.stream_management.is_some(),
+        topics: live.topics.len() as u32,
+        unacknowledged: live.state.notifications.unacknowledged() as u32,
+    }
+}

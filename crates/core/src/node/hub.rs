@@ -1,0 +1,174 @@
+//! What the sessions of a shard share, and the context in which everything runs.
+
+use super::{Counters, Letter, Recent, Subscribers, Then, Throttle, Traces, Wake, Wheel, home};
+use crate::error::StreamError;
+use crate::model::{ConnId, Domain, Domains, Map, Mono, Now, ShardId, Ticket};
+use crate::pipeline::Pipeline;
+use crate::ports::Ask;
+use crate::random::Random;
+use crate::settings::Settings;
+use crate::{Effect, Effects};
+use carillon_wire::jid::Jid;
+use carillon_wire::stanza::Stanza;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What the sessions of a shard share.
+pub struct Hub {
+    /// Which shard this is.
+    pub id: ShardId,
+    /// How many there are.
+    pub shards: u16,
+    /// What the operator decided.
+    pub settings: Arc<Settings>,
+    /// The node's domains.
+    pub domains: Arc<Domains>,
+    /// The hooks of the enabled features.
+    pub pipeline: Pipeline,
+    /// Randomness.
+    pub random: Random,
+    /// What is counted.
+    pub counters: Counters,
+    /// Who follows what.
+    pub subscribers: Subscribers,
+    /// The sessions' timers.
+    pub timers: Wheel,
+    /// Failed logins.
+    pub throttle: Throttle,
+    /// Accounts for which something was stored lately.
+    pub recent: Recent,
+    /// Notifications of the recent past that are not in the store.
+    pub traces: Traces,
+    /// Work for this shard, done before the input's handling ends.
+    pub(super) queue: VecDeque<Work>,
+    asks: Map<Ticket, Then>,
+    next_ticket: u64,
+    draining: bool,
+}
+
+/// Work a shard gives itself.
+#[derive(Debug)]
+pub(super) enum Work {
+    /// A letter that needs no post.
+    Letter(Letter),
+    /// End a session with a stream error.
+    End(ConnId, StreamError),
+    /// Go on with what a session read before it waited.
+    Read(ConnId),
+}
+
+impl Hub {
+    pub(super) fn new(
+        id: ShardId,
+        shards: u16,
+        settings: Arc<Settings>,
+        domains: Arc<Domains>,
+        seed: [u8; 32],
+        now: Mono,
+    ) -> Hub {
+        Hub {
+            id,
+            shards,
+            pipeline: Pipeline::new(&settings.features_disabled),
+            random: Random::new(seed),
+            counters: Counters::default(),
+            subscribers: Subscribers::default(),
+            timers: Wheel::new(now),
+            throttle: Throttle::default(),
+            recent: Recent::default(),
+            traces: Traces::default(),
+            queue: VecDeque::new(),
+            asks: Map::default(),
+            next_ticket: 0,
+            draining: false,
+            settings,
+            domains,
+        }
+    }
+
+    /// Takes the continuation of an answered question.
+    pub(super) fn answered(&mut self, ticket: Ticket) -> Option<Then> {
+        self.asks.remove(&ticket)
+    }
+
+    /// Whether the node drains: no new sessions.
+    pub fn is_draining(&self) -> bool {
+        self.draining
+    }
+
+    pub(super) fn drain(&mut self) {
+        self.draining = true;
+    }
+}
+
+/// The context in which everything runs: the time, the shard's shared parts, and where effects go.
+pub struct Cx<'a> {
+    /// The time.
+    pub now: Now,
+    /// The shard's shared parts.
+    pub hub: &'a mut Hub,
+    /// What is to be done outside.
+    pub out: &'a mut Effects,
+}
+
+impl Cx<'_> {
+    /// Sends a stanza to the home of its `to`, which must be an account of this node.
+    pub fn route(&mut self, stanza: Stanza) {
+        let Some(to) = &stanza.to else { return };
+        let at = home(to.bare_str(), self.hub.shards);
+        self.post(at, Letter::Stanza(stanza));
+    }
+
+    /// Sends a stanza to whoever has this address: to the home of a local account, otherwise answered with an error.
+    pub fn reply(&mut self, stanza: Stanza) {
+        if stanza.to.as_ref().is_some_and(|to| self.domain_of(to).is_some()) {
+            self.route(stanza);
+        }
+    }
+
+    /// Gives a letter to a shard, which may be this one.
+    pub fn post(&mut self, to: ShardId, letter: Letter) {
+        if to == self.hub.id {
+            self.hub.queue.push_back(Work::Letter(letter));
+        } else {
+            self.out.push(Effect::Post { to, letter });
+        }
+    }
+
+    /// Gives a letter to every shard, this one included.
+    pub fn post_all(&mut self, letter: impl Fn() -> Letter) {
+        for shard in 0..self.hub.shards {
+            self.post(ShardId(shard), letter());
+        }
+    }
+
+    /// Asks the store; `then` says who goes on with the answer.
+    pub fn ask(&mut self, ask: Ask, then: Then) {
+        self.hub.next_ticket += 1;
+        let ticket = Ticket(self.hub.next_ticket);
+        self.hub.asks.insert(ticket, then);
+        self.out.push(Effect::Ask { ticket, ask });
+    }
+
+    /// Sets a timer of a session, `ms` from now.
+    pub fn wake_in(&mut self, conn: ConnId, ms: u64, wake: Wake) {
+        self.hub.timers.set(self.now.mono.plus(ms), conn, wake);
+    }
+
+    /// Ends a session with a stream error, after what is being done now.
+    pub fn end(&mut self, conn: ConnId, error: StreamError) {
+        self.hub.queue.push_back(Work::End(conn, error));
+    }
+
+    /// Lets a session that waited go on with what it read before.
+    pub fn resume(&mut self, conn: ConnId) {
+        self.out.push(Effect::Resume { conn });
+        self.hub.queue.push_back(Work::Read(conn));
+    }
+
+    /// The domain of an account's address, if it is one of this node.
+    pub fn domain_of(&self, jid: &Jid) -> Option<Arc<Domain>> {
+        jid.local()?;
+        self.hub.domains.named(jid.domain()).cloned()
+    }
+}

@@ -1,0 +1,370 @@
+//! The shard's loop as a machine: one input in, effects out.
+
+use super::hub::Work;
+use super::{Counters, Cx, Hub, Letter, Sessions, Then};
+use crate::error::StreamError;
+use crate::features::{notifications, offline, pubsub, registration};
+use crate::hook::Ending;
+use crate::model::{ConnId, Domains, Mono, Now, ShardId, Ticket};
+use crate::ports::Answer;
+use crate::session::{Closing, Frame, Live, Opening, Session};
+use crate::settings::Settings;
+use crate::topic::Topics;
+use crate::{Effects, Input, route};
+use carillon_wire::stream::Condition;
+use std::sync::Arc;
+
+/// One shard of the node.
+pub struct Shard {
+    pub(super) hub: Hub,
+    pub(super) sessions: Sessions,
+    pub(super) topics: Topics,
+    tidy_at: Mono,
+}
+
+/// How often the shard tidies what it keeps for a while.
+const TIDY_MS: u64 = 10_000;
+
+impl Shard {
+    /// A shard without sessions: number `id` of `shards`. `seed` is 32 bytes of entropy.
+    pub fn new(
+        id: ShardId,
+        shards: u16,
+        settings: Arc<Settings>,
+        domains: Arc<Domains>,
+        seed: [u8; 32],
+    ) -> Shard {
+        Shard {
+            hub: Hub::new(id, shards, settings, domains, seed, Mono(0)),
+            sessions: Sessions::default(),
+            topics: Topics::default(),
+            tidy_at: Mono(0),
+        }
+    }
+
+    /// Handles one input; what is to be done is added to `effects`.
+    pub fn handle(&mut self, now: Now, input: Input<'_>, effects: &mut Effects) {
+        match input {
+            Input::Opened(opened) => {
+                self.hub.counters.connections += 1;
+                let conn = opened.conn;
+                let session = Opening::new(opened, &mut self.cx(now, effects));
+                self.sessions.put(conn, session);
+            }
+            Input::Secured { conn, binding } => {
+                if let Some(session) = self.sessions.take(conn) {
+                    let session = match session {
+                        Session::Securing(securing) => securing.secured(binding),
+                        other => other,
+                    };
+                    self.sessions.put(conn, session);
+                }
+            }
+            Input::Bytes { conn, bytes } => self.read(conn, bytes, now, effects),
+            Input::Closed { conn } => self.closed(conn, now, effects),
+            Input::Flushed { conn } => {
+                let mut cx = Cx { now, hub: &mut self.hub, out: effects };
+                if let Some(live) = self.sessions.live(conn) {
+                    live.flushed(&mut cx);
+                }
+            }
+            Input::Overflowed { conn } => {
+                let error =
+                    StreamError::new(Condition::PolicyViolation, "you read too slowly; your queue is full");
+                self.hub.queue.push_back(Work::End(conn, error));
+            }
+            Input::Arrived { conn, mut moving } => {
+                self.hub.counters.connections += 1;
+                moving.proven.rename(conn);
+                let session = moving.proven.arrived(&mut self.cx(now, effects));
+                self.settle(conn, session, now, effects);
+                self.hub.queue.push_back(Work::Read(conn));
+            }
+            Input::Letter(letter) => self.letter(letter, now, effects),
+            Input::Answer { ticket, answer } => self.answer(ticket, answer, now, effects),
+            Input::Tick => self.tick(now, effects),
+            Input::Drain => self.drain(),
+        }
+        self.work(now, effects);
+    }
+
+    /// Goes on with the fan-outs under way, for one slice of deliveries. Whether any is left: then the caller looks at
+    /// other work and comes back without sleeping.
+    pub fn walk(&mut self, now: Now, effects: &mut Effects) -> bool {
+        let max = self.hub.settings.fanout_slice;
+        if let Some((notice, slots, range)) = self.hub.subscribers.slice(max) {
+            let mut cx = Cx { now, hub: &mut self.hub, out: effects };
+            for &slot in &slots[range] {
+                if let Some(live) = self.sessions.live_in(slot) {
+                    pubsub::deliver(live, &notice, &mut cx);
+                }
+            }
+            self.work(now, effects);
+        }
+        self.hub.subscribers.is_walking()
+    }
+
+    /// When [`Input::Tick`] is due, if ever.
+    pub fn next_wake(&self) -> Option<Mono> {
+        let timer = self.hub.timers.next();
+        Some(timer.map_or(self.tidy_at, |timer| timer.min(self.tidy_at)))
+    }
+
+    /// What the shard counts.
+    pub fn counters(&self) -> &Counters {
+        &self.hub.counters
+    }
+
+    /// Takes the settings that may change while it runs: all but which features are on.
+    pub fn reload(&mut self, settings: Arc<Settings>) {
+        self.hub.settings = settings;
+    }
+
+    fn cx<'a>(&'a mut self, now: Now, out: &'a mut Effects) -> Cx<'a> {
+        Cx { now, hub: &mut self.hub, out }
+    }
+
+    /// What the input left to do in this shard.
+    fn work(&mut self, now: Now, effects: &mut Effects) {
+        while let Some(work) = self.hub.queue.pop_front() {
+            match work {
+                Work::Letter(letter) => self.letter(letter, now, effects),
+                Work::End(conn, error) => self.end(conn, &error, now, effects),
+                Work::Read(conn) => self.read(conn, b"", now, effects),
+            }
+        }
+    }
+
+    /// Reads what came behind what was kept, unit by unit, until more is needed or the session must wait.
+    fn read(&mut self, conn: ConnId, bytes: &[u8], now: Now, effects: &mut Effects) {
+        let Some(mut session) = self.sessions.take(conn) else { return };
+        let kept = session.io_mut().reader.take_rest().map(|mut kept| {
+            kept.extend_from_slice(bytes);
+            kept
+        });
+        let input = kept.as_deref().map_or(bytes, Vec::as_slice);
+        let mut at = 0;
+        loop {
+            if session.is_waiting() {
+                break;
+            }
+            let trusted = matches!(session, Session::Live(_) | Session::Binding(_) | Session::Restarting(_));
+            let frame = match session.io_mut().next_frame(&input[at..], &self.hub.settings.limits, trusted) {
+                Ok((Some(frame), n)) => {
+                    at += n;
+                    frame
+                }
+                Ok((None, n)) => {
+                    at += n;
+                    break;
+                }
+                Err(error) => {
+                    session = self.fail(session, &error, now, effects);
+                    self.sessions.put(conn, session);
+                    return;
+                }
+            };
+            // STARTTLS must know whether anything follows it in the clear (CVE-2011-0411).
+            if matches!(session, Session::Offered(_)) {
+                session.io_mut().reader.keep(&input[at..]);
+            }
+            let starttls = matches!(session, Session::Offered(_));
+            match self.frame(conn, session, frame, now, effects) {
+                Some(next) => session = next,
+                None => return,
+            }
+            if starttls {
+                session.io_mut().reader.take_rest();
+            }
+            if matches!(session, Session::Closing(_)) {
+                at = input.len();
+            }
+        }
+        session.io_mut().reader.keep(&input[at..]);
+        if let Some(session) = self.depart(session, now, effects) {
+            self.sessions.put(conn, session);
+        }
+    }
+
+    /// One frame; the session that follows. None when it is put away already.
+    fn frame(
+        &mut self,
+        conn: ConnId,
+        session: Session,
+        frame: Frame,
+        now: Now,
+        effects: &mut Effects,
+    ) -> Option<Session> {
+        let next = match (session, frame) {
+            (Session::Live(mut live), Frame::Unit(unit)) => {
+                let result = live.unit(*unit, &mut self.cx(now, effects));
+                let session = Session::Live(live);
+                match result {
+                    Ok(()) => session,
+                    Err(error) => self.fail(session, &error, now, effects),
+                }
+            }
+            (Session::Live(live), Frame::Close) => {
+                let io = self.part(live, Ending::Closed, now, effects);
+                Closing::politely(io, &mut self.cx(now, effects))
+            }
+            (session @ Session::Live(_), Frame::Header(_)) => {
+                let error = StreamError::new(Condition::NotWellFormed, "a stream header inside a stream");
+                self.fail(session, &error, now, effects)
+            }
+            (session, Frame::Unit(unit)) => session.unit(*unit, &mut self.cx(now, effects)),
+            (session, Frame::Header(header)) => session.header(&header, &mut self.cx(now, effects)),
+            (session, Frame::Close) => session.close(&mut self.cx(now, effects)),
+        };
+        match next {
+            Session::Bound(bound) => {
+                self.admit(*bound, now, effects);
+                self.sessions.take(conn)
+            }
+            next => Some(next),
+        }
+    }
+
+    /// Puts a session away, admitting it to its account when it was just bound.
+    fn settle(&mut self, conn: ConnId, session: Session, now: Now, effects: &mut Effects) {
+        match session {
+            Session::Bound(bound) => self.admit(*bound, now, effects),
+            session => {
+                if let Some(session) = self.depart(session, now, effects) {
+                    self.sessions.put(conn, session);
+                }
+            }
+        }
+    }
+
+    /// Sends a session off to its home, when that is elsewhere.
+    fn depart(&mut self, session: Session, now: Now, effects: &mut Effects) -> Option<Session> {
+        match session {
+            Session::Proven(proven) => {
+                self.hub.counters.connections -= 1;
+                proven.depart(&mut self.cx(now, effects));
+                None
+            }
+            session => Some(session),
+        }
+    }
+
+    /// Ends a stream with an error, in whatever state it is.
+    fn fail(&mut self, session: Session, error: &StreamError, now: Now, effects: &mut Effects) -> Session {
+        match session {
+            Session::Live(live) => {
+                let io = self.part(live, Ending::Lost, now, effects);
+                Closing::with_error(io, error, &mut self.cx(now, effects))
+            }
+            other => other.fail(error.clone(), &mut self.cx(now, effects)),
+        }
+    }
+
+    pub(super) fn end(&mut self, conn: ConnId, error: &StreamError, now: Now, effects: &mut Effects) {
+        if let Some(session) = self.sessions.take(conn) {
+            let session = self.fail(session, error, now, effects);
+            self.sessions.put(conn, session);
+        }
+    }
+
+    fn closed(&mut self, conn: ConnId, now: Now, effects: &mut Effects) {
+        if let Some(session) = self.sessions.take(conn) {
+            self.hub.counters.connections -= 1;
+            if let Session::Live(live) = session {
+                self.part(live, Ending::Lost, now, effects);
+            }
+        }
+    }
+
+    fn letter(&mut self, letter: Letter, now: Now, effects: &mut Effects) {
+        let mut cx = Cx { now, hub: &mut self.hub, out: effects };
+        match letter {
+            Letter::Stanza(stanza) => route::stanza(stanza, &mut self.sessions, &mut cx),
+            Letter::Command { command, reply } => self.command(command, reply, now, effects),
+            Letter::Topic { domain, name, actor, op, asker } => {
+                self.topics.operate(domain, &name, actor, op, asker, &mut cx);
+            }
+            Letter::Publication(notice) => cx.hub.subscribers.publish(&notice),
+            Letter::Subscribed { account, topic, last } => {
+                pubsub::subscribed(&account, topic, last, &mut self.sessions, &mut cx);
+            }
+            Letter::Unsubscribed { account, topic } => {
+                pubsub::unsubscribed(&account, topic, &mut self.sessions, &mut cx);
+            }
+            Letter::LoginFailed { address, account } => {
+                let (mono, limits) = (cx.now.mono, &cx.hub.settings.limits);
+                cx.hub.throttle.failed(address, &account, mono, limits);
+            }
+            Letter::Domains(domains) => self.domains(domains),
+        }
+    }
+
+    fn answer(&mut self, ticket: Ticket, answer: Answer, now: Now, effects: &mut Effects) {
+        let Some(then) = self.hub.answered(ticket) else { return };
+        if let Answer::Failed(_) = answer {
+            self.hub.counters.faults += 1;
+        }
+        let mut cx = Cx { now, hub: &mut self.hub, out: effects };
+        match then {
+            Then::Login(conn) => {
+                let Some(session) = self.sessions.take(conn) else { return };
+                let session = match session {
+                    Session::Authenticating(authenticating) => authenticating.answered(answer, &mut cx),
+                    other => other,
+                };
+                self.settle(conn, session, now, effects);
+            }
+            Then::Topic(then) => self.topics.answered(then, answer, &mut cx),
+            Then::Pubsub(then) => pubsub::answered(then, answer, &mut self.sessions, &mut cx),
+            Then::Notification(then) => notifications::answered(then, answer, &mut self.sessions, &mut cx),
+            Then::Offline(then) => offline::answered(then, answer, &mut self.sessions, &mut cx),
+            Then::Registration(then) => registration::answered(then, &answer, &mut self.sessions, &mut cx),
+            Then::Nothing => {}
+        }
+    }
+
+    fn tick(&mut self, now: Now, effects: &mut Effects) {
+        let mut due = Vec::new();
+        self.hub.timers.advance(now.mono, &mut due);
+        for (conn, wake) in due {
+            let Some(session) = self.sessions.take(conn) else { continue };
+            let session = match session {
+                Session::Live(mut live) => {
+                    let result = live.wake(wake, &mut self.cx(now, effects));
+                    let session = Session::Live(live);
+                    match result {
+                        Ok(()) => session,
+                        Err(error) => self.fail(session, &error, now, effects),
+                    }
+                }
+                other => other.wake(wake, &mut self.cx(now, effects)),
+            };
+            self.sessions.put(conn, session);
+        }
+        if now.mono >= self.tidy_at {
+            self.tidy_at = now.mono.plus(TIDY_MS);
+            self.hub.subscribers.tidy();
+            self.topics.tidy();
+            let longest = self.hub.settings.timeouts.auth_ms + self.hub.settings.timeouts.bind_ms;
+            self.hub.recent.tidy(now.mono, longest + TIDY_MS);
+        }
+    }
+
+    fn drain(&mut self) {
+        self.hub.drain();
+        for conn in self.sessions.conns() {
+            let error = StreamError::new(Condition::SystemShutdown, "the server is shutting down");
+            self.hub.queue.push_back(Work::End(conn, error));
+        }
+    }
+
+    /// The domains changed: sessions of those that are gone end.
+    fn domains(&mut self, domains: Arc<Domains>) {
+        self.hub.domains = domains;
+        let gone = self.sessions.lives().filter(|live| self.hub.domains.named(live.bare.domain()).is_none());
+        for conn in gone.map(|live: &Live| live.io.conn).collect::<Vec<_>>() {
+            let error = StreamError::new(Condition::HostGone, "this domain is no longer served");
+            self.hub.queue.push_back(Work::End(conn, error));
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Why a login failed (RFC 6120 §6.5).
+
+/// Why a login failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The client gave up.
+    Aborted,
+    /// The account may not log in.
+    AccountDisabled,
+    /// Not base 64.
+    IncorrectEncoding,
+    /// The client wants to act as somebody else.
+    InvalidAuthzid,
+    /// A mechanism that was not offered.
+    InvalidMechanism,
+    /// Not what the mechanism expects.
+    MalformedRequest,
+    /// The proof is wrong, or there is no such account: the client is not told which.
+    NotAuthorized,
+    /// Not now: too many failures, or the store cannot say.
+    TemporaryAuthFailure,
+}
+
+impl Failure {
+    /// The defined condition.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Failure::Aborted => "aborted",
+            Failure::AccountDisabled => "account-disabled",
+            Failure::IncorrectEncoding => "incorrect-encoding",
+            Failure::InvalidAuthzid => "invalid-authzid",
+            Failure::InvalidMechanism => "invalid-mechanism",
+            Failure::MalformedRequest => "malformed-request",
+            Failure::NotAuthorized => "not-authorized",
+            Failure::TemporaryAuthFailure => "temporary-auth-failure",
+        }
+    }
+
+    /// Words for whoever debugs the client, where the condition does not say it all.
+    pub fn text(self) -> Option<&'static str> {
+        match self {
+            Failure::TemporaryAuthFailure => {
+                Some("Too many failed logins, or the store cannot answer; try again later.")
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Authentication: SASL as RFC 6120 §6 wraps it, and SASL2 (XEP-0388), over the same exchange.
+//!
+//! Only this module can make an [`Authenticated`]: whoever holds one knows that the client proved it.
+
+mod exchange;
+mod failure;
+mod mechanism;
+pub mod offer;
+mod proven;
+mod registering;
+pub mod scram;
+mod wrap;
+
+pub use exchange::Authenticating;
+pub use failure::Failure;
+pub use mechanism::Mechanism;
+pub use proven::{Authenticated, Greeting, Proven, success2};
+pub use registering::RegisterRequest;
+pub use wrap::{Inline, Wrap};

@@ -1,0 +1,62 @@
+//! What is offered to a client that is not authenticated yet.
+
+use super::Mechanism;
+use crate::model::Domain;
+use crate::node::Cx;
+use crate::session::Protection;
+use carillon_wire::ns;
+use carillon_wire::xml::Element;
+
+/// The stream features before authentication.
+pub fn features(domain: &Domain, protection: &Protection, cx: &Cx<'_>) -> Vec<Element> {
+    let offered = mechanisms(protection, cx);
+    let list = |name, ns| {
+        let entry = |m: &Mechanism| Element::new("mechanism", ns).with_text(m.as_str());
+        offered.iter().fold(Element::new(name, ns), |list, m| list.with_child(entry(m)))
+    };
+    let mut features =
+        vec![list("mechanisms", ns::SASL), list("authentication", ns::SASL2).with_child(inline(cx))];
+    if let Protection::Tls(binding) = protection {
+        features.push(channel_bindings(binding));
+    }
+    if domain.policy.registration {
+        features.push(Element::new("register", ns::REGISTER_FEATURE));
+    }
+    if let Some(limits) = cx.hub.pipeline.limits_before_auth(cx) {
+        features.push(limits);
+    }
+    features
+}
+
+/// The mechanisms that fit what protects the stream.
+pub fn mechanisms(protection: &Protection, cx: &Cx<'_>) -> Vec<Mechanism> {
+    let tls = matches!(protection, Protection::Tls(_));
+    let fits = |m: &Mechanism| match m {
+        // A password in clear needs TLS that ends here.
+        Mechanism::Plain => tls,
+        m => !m.binds_channel() || tls,
+    };
+    cx.hub.settings.mechanisms.iter().copied().filter(fits).collect()
+}
+
+/// What may come inline with SASL2: Bind 2, and inside it what the features take.
+fn inline(cx: &Cx<'_>) -> Element {
+    let features = cx.hub.pipeline.inline_features();
+    let list = features.fold(Element::new("inline", ns::BIND2), |list, var| {
+        list.with_child(Element::new("feature", ns::BIND2).with_attr("var", var))
+    });
+    Element::new("inline", ns::SASL2).with_child(Element::new("bind", ns::BIND2).with_child(list))
+}
+
+/// XEP-0440: which types of channel binding there are.
+fn channel_bindings(binding: &crate::Binding) -> Element {
+    let entry = |name| Element::new("channel-binding", ns::SASL_CB).with_attr("type", name);
+    let mut list = Element::new("sasl-channel-binding", ns::SASL_CB);
+    if binding.exporter.is_some() {
+        list.push(entry("tls-exporter"));
+    }
+    if binding.end_point.is_some() {
+        list.push(entry("tls-server-end-point"));
+    }
+    list
+}

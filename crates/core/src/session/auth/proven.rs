@@ -1,0 +1,159 @@
+//! The client proved who it is: it goes home, is told so, and binds.
+
+use super::wrap::{self, Wrap};
+use crate::Effect;
+use crate::model::{DomainId, Login};
+use crate::node::{Cx, Wake, home};
+use crate::session::bind::choose;
+use crate::session::{Binding, Bound, Closing, Io, Moving, Restarting, Session};
+use carillon_wire::jid::BareJid;
+use carillon_wire::ns;
+use carillon_wire::stanza::StanzaError;
+use carillon_wire::xml::Element;
+
+/// Proof that the client is the account: only SASL makes one.
+#[derive(Debug)]
+pub struct Authenticated {
+    jid: BareJid,
+    domain: DomainId,
+    login: Box<Login>,
+}
+
+/// The client proved who it is, and is at its account's home or on the way there.
+#[derive(Debug)]
+pub struct Proven {
+    pub(in crate::session) io: Io,
+    authenticated: Authenticated,
+    greeting: Greeting,
+}
+
+/// What a client is told when what it asked for is done.
+#[derive(Debug)]
+pub enum Greeting {
+    /// The SASL success, with the mechanism's last words.
+    Success {
+        /// How the exchange is wrapped.
+        wrap: Wrap,
+        /// The mechanism's last words.
+        data: Option<String>,
+    },
+    /// The result of the bind IQ with this id.
+    Bind {
+        /// The IQ's id.
+        id: Box<str>,
+    },
+}
+
+impl Authenticated {
+    pub(super) fn proved(jid: BareJid, domain: DomainId, login: Box<Login>) -> Authenticated {
+        Authenticated { jid, domain, login }
+    }
+
+    /// The account.
+    pub fn jid(&self) -> &BareJid {
+        &self.jid
+    }
+
+    /// Its domain.
+    pub fn domain(&self) -> DomainId {
+        self.domain
+    }
+
+    /// What the login brought.
+    pub fn into_login(self) -> Box<Login> {
+        self.login
+    }
+}
+
+impl Proven {
+    pub(super) fn new(io: Io, authenticated: Authenticated, greeting: Greeting) -> Box<Proven> {
+        Box::new(Proven { io, authenticated, greeting })
+    }
+
+    /// Whose.
+    pub fn jid(&self) -> &BareJid {
+        &self.authenticated.jid
+    }
+
+    /// It has another name on the shard it came to.
+    pub fn rename(&mut self, conn: crate::model::ConnId) {
+        self.io.conn = conn;
+    }
+
+    /// Goes to the account's home, or goes on if this is it.
+    pub(super) fn go_home(self: Box<Self>, cx: &mut Cx<'_>) -> Session {
+        if home(self.jid().as_str(), cx.hub.shards) == cx.hub.id {
+            return self.arrived(cx);
+        }
+        // The shard sees the state and sends it off: what was read behind the proof goes along.
+        Session::Proven(self)
+    }
+
+    /// At home: the client is told of its success.
+    pub fn arrived(self: Box<Self>, cx: &mut Cx<'_>) -> Session {
+        let Proven { mut io, authenticated, greeting } = *self;
+        cx.hub.counters.logins += 1;
+        io.reader.trust(&cx.hub.settings.limits);
+        let Greeting::Success { wrap, data } = greeting else {
+            unreachable!("only SASL makes a Proven, and it greets with its success")
+        };
+        cx.wake_in(io.conn, cx.hub.settings.timeouts.bind_ms, Wake::Bind);
+        match wrap {
+            Wrap::Classic => {
+                let success = Element::new("success", ns::SASL);
+                let success = match data {
+                    Some(data) => success.with_text(wrap::encode(&data)),
+                    None => success,
+                };
+                io.send_element(&success, cx);
+                io.reader.restart();
+                Session::Restarting(Box::new(Restarting { io, authenticated }))
+            }
+            Wrap::Sasl2(inline) => match inline.bind.as_ref().map(|bind| tagged(&authenticated, bind, cx)) {
+                None => {
+                    io.send_element(&success2(data.as_deref(), authenticated.jid().as_str()), cx);
+                    Binding::offer(io, authenticated, cx)
+                }
+                Some(Ok(jid)) => {
+                    let greeting = Greeting::Success { wrap: Wrap::Sasl2(inline), data };
+                    Bound::new(io, authenticated, jid, greeting, cx)
+                }
+                Some(Err(_)) => {
+                    io.send_element(&Wrap::Sasl2(inline).failure(super::Failure::MalformedRequest), cx);
+                    Closing::politely(io, cx)
+                }
+            },
+        }
+    }
+
+    /// Leaves for another shard.
+    pub fn depart(self: Box<Self>, cx: &mut Cx<'_>) {
+        let conn = self.io.conn;
+        let to = home(self.jid().as_str(), cx.hub.shards);
+        cx.out.push(Effect::Move { conn, to, moving: Box::new(Moving { proven: self }) });
+    }
+}
+
+/// SASL2's success.
+pub fn success2(data: Option<&str>, identifier: &str) -> Element {
+    let mut success = Element::new("success", ns::SASL2);
+    if let Some(data) = data {
+        success.push(Element::new("additional-data", ns::SASL2).with_text(wrap::encode(data)));
+    }
+    success.with_child(Element::new("authorization-identifier", ns::SASL2).with_text(identifier))
+}
+
+/// Bind 2: the server makes the resource, of the client's tag and something of its own (XEP-0386 §3.2).
+fn tagged(
+    authenticated: &Authenticated,
+    bind: &Element,
+    cx: &mut Cx<'_>,
+) -> Result<carillon_wire::jid::Jid, StanzaError> {
+    let tag = bind.child("tag", ns::BIND2).map(Element::text).filter(|tag| !tag.is_empty());
+    let own = cx.hub.random.token();
+    let resource = match tag {
+        Some(tag) => format!("{tag}/{}", &own[..12]),
+        None => own,
+    };
+    choose(authenticated, Some(&resource), cx)
+}

@@ -1,0 +1,71 @@
+//! The two ways SASL is wrapped in XML: classic (RFC 6120 §6.4) and SASL2 (XEP-0388).
+
+use super::Failure;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use carillon_wire::ns;
+use carillon_wire::xml::Element;
+
+/// How the exchange is wrapped, with what came along.
+#[derive(Debug)]
+pub enum Wrap {
+    /// `<auth/>`, `<challenge/>`, `<response/>`, `<success/>`.
+    Classic,
+    /// `<authenticate/>` and what it asked for inline.
+    Sasl2(Inline),
+}
+
+/// What a SASL2 client asks to be done with its login (XEP-0386).
+#[derive(Debug, Default)]
+pub struct Inline {
+    /// `<bind/>`: bind a resource at once, and enable these.
+    pub bind: Option<Element>,
+}
+
+/// The namespace of the SASL condition elements, in both wraps.
+const CONDITIONS: &str = ns::SASL;
+
+impl Wrap {
+    /// Its namespace.
+    pub fn ns(&self) -> &'static str {
+        match self {
+            Wrap::Classic => ns::SASL,
+            Wrap::Sasl2(_) => ns::SASL2,
+        }
+    }
+
+    /// A challenge.
+    pub fn challenge(&self, data: &str) -> Element {
+        Element::new("challenge", self.ns()).with_text(encode(data))
+    }
+
+    /// A failure.
+    pub fn failure(&self, failure: Failure) -> Element {
+        let condition = Element::new(failure.as_str(), CONDITIONS);
+        let element = Element::new("failure", self.ns()).with_child(condition);
+        match failure.text() {
+            Some(text) => element
+                .with_child(Element::new("text", self.ns()).with_attr("xml:lang", "en").with_text(text)),
+            None => element,
+        }
+    }
+}
+
+/// What the client sent in an `<auth/>`, `<response/>` or `<initial-response/>`: none when nothing, as opposed to `=`,
+/// which is the empty string (RFC 6120 §6.4.2).
+pub fn decode(element: &Element) -> Result<Option<String>, Failure> {
+    let text = element.text();
+    match text.trim() {
+        "" => Ok(None),
+        "=" => Ok(Some(String::new())),
+        text => {
+            let bytes = BASE64.decode(text).map_err(|_| Failure::IncorrectEncoding)?;
+            String::from_utf8(bytes).map(Some).map_err(|_| Failure::MalformedRequest)
+        }
+    }
+}
+
+/// The other way.
+pub fn encode(data: &str) -> String {
+    if data.is_empty() { "=".to_owned() } else { BASE64.encode(data) }
+}

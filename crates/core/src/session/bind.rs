@@ -1,0 +1,149 @@
+//! After authentication: the new stream of classic SASL, and the choice of a resource (RFC 6120 §7).
+
+use super::auth::{Authenticated, Greeting};
+use super::open::check;
+use super::{Closing, Io, Live, Session};
+use crate::error::StreamError;
+use crate::node::Cx;
+use carillon_wire::jid::Jid;
+use carillon_wire::ns;
+use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError, Unit};
+use carillon_wire::stream::{self, Header};
+use carillon_wire::xml::Element;
+
+/// Authenticated by classic SASL; awaits the header of the new stream.
+#[derive(Debug)]
+pub struct Restarting {
+    pub(super) io: Io,
+    pub(super) authenticated: Authenticated,
+}
+
+/// Resource binding was offered.
+#[derive(Debug)]
+pub struct Binding {
+    pub(super) io: Io,
+    pub(super) authenticated: Authenticated,
+}
+
+/// A resource is chosen; the shard admits the session to its account.
+#[derive(Debug)]
+pub struct Bound {
+    /// The session to be.
+    pub live: Box<Live>,
+    /// What the client is told once it is.
+    pub greeting: Greeting,
+    /// What its login brought.
+    pub login: Box<crate::model::Login>,
+}
+
+impl Restarting {
+    pub(super) fn header(self: Box<Self>, header: &Header, cx: &mut Cx<'_>) -> Session {
+        let Restarting { mut io, authenticated } = *self;
+        let error = match check(header, cx) {
+            Ok(domain) if domain.id == authenticated.domain() => None,
+            Ok(_) => {
+                Some(StreamError::new(stream::Condition::HostUnknown, "another domain than you logged in to"))
+            }
+            Err(error) => Some(error),
+        };
+        if let Some(error) = error {
+            return Closing::with_error_after_header(io, &error, cx);
+        }
+        io.reader.declare(header);
+        let id = cx.hub.random.token();
+        io.send_header(authenticated.jid().domain(), &id, cx);
+        Binding::offer(io, authenticated, cx)
+    }
+}
+
+impl Binding {
+    /// Offers resource binding and what else an authenticated client may use.
+    pub(super) fn offer(io: Io, authenticated: Authenticated, cx: &mut Cx<'_>) -> Session {
+        let mut features = vec![
+            Element::new("bind", ns::BIND),
+            // RFC 3921's session establishment is a no-op; old clients look for it.
+            Element::new("session", ns::SESSION).with_child(Element::new("optional", ns::SESSION)),
+        ];
+        for i in 0..cx.hub.pipeline.offer.len() {
+            let offer = cx.hub.pipeline.offer[i];
+            offer(cx, &mut features);
+        }
+        io.send_features(&features, cx);
+        Session::Binding(Box::new(Binding { io, authenticated }))
+    }
+
+    pub(super) fn unit(self: Box<Self>, unit: Unit, cx: &mut Cx<'_>) -> Session {
+        let (stanza, error) = match unit {
+            Unit::Stanza(stanza) if stanza.kind == Kind::Iq(IqType::Set) => match stanza
+                .payload
+                .find("bind", ns::BIND)
+            {
+                Some(bind) => {
+                    let element = bind.element();
+                    return self.bind(&stanza, &element, cx);
+                }
+                None => (stanza, StanzaError::new(Condition::NotAllowed).with_text("bind a resource first")),
+            },
+            // RFC 6120 §7.1: nothing but binding before a resource is bound.
+            Unit::Stanza(stanza) => {
+                (stanza, StanzaError::new(Condition::NotAllowed).with_text("bind a resource first"))
+            }
+            Unit::Refused { reply, error } => (reply, error),
+            Unit::Nonza(_) => {
+                let error =
+                    StreamError::new(stream::Condition::UnsupportedStanzaType, "bind a resource first");
+                return Closing::with_error(self.io, &error, cx);
+            }
+        };
+        if let Some(reply) = stanza.error_reply(&error) {
+            self.io.send_stanza(&reply, cx);
+        }
+        Session::Binding(self)
+    }
+
+    fn bind(self: Box<Self>, request: &Stanza, bind: &Element, cx: &mut Cx<'_>) -> Session {
+        let wanted = bind.child("resource", ns::BIND).map(Element::text).filter(|text| !text.is_empty());
+        let jid = match choose(&self.authenticated, wanted.as_deref(), cx) {
+            Ok(jid) => jid,
+            Err(error) => {
+                if let Some(reply) = request.error_reply(&error) {
+                    self.io.send_stanza(&reply, cx);
+                }
+                return Session::Binding(self);
+            }
+        };
+        let Binding { io, authenticated } = *self;
+        let id = request.id.clone().unwrap_or_default();
+        Bound::new(io, authenticated, jid, Greeting::Bind { id }, cx)
+    }
+}
+
+impl Bound {
+    pub(super) fn new(
+        io: Io,
+        authenticated: Authenticated,
+        jid: Jid,
+        greeting: Greeting,
+        cx: &mut Cx<'_>,
+    ) -> Session {
+        let domain = authenticated.domain();
+        let login = authenticated.into_login();
+        let live = Box::new(Live::new(io, jid, domain, &login, cx));
+        Session::Bound(Box::new(Bound { live, greeting, login }))
+    }
+}
+
+/// The full JID for a client that wants this resource, or any.
+pub(super) fn choose(
+    authenticated: &Authenticated,
+    wanted: Option<&str>,
+    cx: &mut Cx<'_>,
+) -> Result<Jid, StanzaError> {
+    let resource = match wanted {
+        Some(resource) => resource.to_owned(),
+        None => cx.hub.random.token(),
+    };
+    authenticated.jid().with_resource(&resource).map_err(|_| {
+        StanzaError::new(Condition::BadRequest).with_text("the resource cannot be prepared (RFC 7622 §3.4)")
+    })
+}

@@ -1,0 +1,59 @@
+//! Our end of the stream is closed: a stream error or `</stream:stream>` was sent, and the peer's is awaited for a while.
+
+use super::{Io, Session};
+use crate::Effect;
+use crate::error::StreamError;
+use crate::node::{Cx, Wake};
+use carillon_wire::stream;
+
+/// Our end of the stream is closed. What still comes is passed over.
+#[derive(Debug)]
+pub struct Closing {
+    pub(super) io: Io,
+}
+
+impl Closing {
+    /// Answers the peer's `</stream:stream>` with ours and closes.
+    pub fn politely(io: Io, cx: &mut Cx<'_>) -> Session {
+        write_close(&io, cx);
+        Closing::at_once(io, cx)
+    }
+
+    /// Sends the error in a stream that is open, closes it, and waits for the peer's end (RFC 6120 §4.9.1.1).
+    pub fn with_error(io: Io, error: &StreamError, cx: &mut Cx<'_>) -> Session {
+        cx.hub.counters.stream_error(error.condition);
+        let text = (!error.text.is_empty()).then_some(&*error.text);
+        cx.out.send(io.conn, |out| stream::write_error(out, error.condition, text, io.framing));
+        write_close(&io, cx);
+        // A peer that broke the rules is not asked for good manners: close as soon as this has left.
+        Closing::at_once(io, cx)
+    }
+
+    /// The same for a stream whose header was not answered yet: ours goes first (RFC 6120 §4.9.1.2).
+    pub fn with_error_after_header(io: Io, error: &StreamError, cx: &mut Cx<'_>) -> Session {
+        let id = cx.hub.random.token();
+        let from = cx.hub.domains.iter().next().map(|d| d.name.clone());
+        io.send_header(from.as_deref().unwrap_or("localhost"), &id, cx);
+        Closing::with_error(io, error, cx)
+    }
+
+    /// Closes without a word.
+    pub fn at_once(io: Io, cx: &mut Cx<'_>) -> Session {
+        cx.out.push(Effect::Close { conn: io.conn });
+        cx.wake_in(io.conn, cx.hub.settings.timeouts.close_ms, Wake::Close);
+        Session::Closing(Box::new(Closing { io }))
+    }
+
+    pub(super) fn peer_closed(self: Box<Self>, cx: &mut Cx<'_>) -> Session {
+        cx.out.push(Effect::Close { conn: self.io.conn });
+        Session::Closing(self)
+    }
+
+    pub(super) fn expired(self: Box<Self>, cx: &mut Cx<'_>) -> Session {
+        self.peer_closed(cx)
+    }
+}
+
+fn write_close(io: &Io, cx: &mut Cx<'_>) {
+    cx.out.send(io.conn, |out| stream::write_close(out, io.framing));
+}

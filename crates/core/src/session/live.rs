@@ -1,0 +1,310 @@
+//! A bound session: stanzas flow.
+
+use super::Io;
+use crate::Effect;
+use crate::error::StreamError;
+use crate::features::PerSession;
+use crate::hook::{At, Emit, Flow, Outgoing, Request, Track};
+use crate::model::{AccountId, DomainId, Login, Mono, TopicId, UnixMs};
+use crate::node::{Cx, Wake};
+use crate::topic::Notice;
+use carillon_wire::jid::{BareJid, Jid};
+use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError, Unit};
+use carillon_wire::stream;
+use carillon_wire::xml::Element;
+use std::sync::Arc;
+
+/// A bound session. All there is to know of it is plain data, so that it can be parked, resumed or handed on whole.
+#[derive(Debug)]
+pub struct Live {
+    /// Its connection.
+    pub io: Io,
+    /// Its full JID.
+    pub jid: Jid,
+    /// Its account's name.
+    pub bare: BareJid,
+    /// Its account.
+    pub account: AccountId,
+    /// Its domain.
+    pub domain: DomainId,
+    /// When it was bound.
+    pub since: UnixMs,
+    /// When anything was last heard from the client.
+    pub heard: Mono,
+    /// Whether a ping is unanswered.
+    pub ping: PingState,
+    /// The topics it follows, sorted by topic.
+    pub topics: Vec<Followed>,
+    /// What the features know of it.
+    pub state: PerSession,
+    /// Stanzas that may still come in this window, and when it began.
+    allowance: Allowance,
+}
+
+/// A topic that a session follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Followed {
+    /// The topic.
+    pub topic: TopicId,
+    /// The session's position in the shard's list of the topic's followers.
+    pub position: u32,
+}
+
+/// Whether the client was asked for a sign of life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PingState {
+    /// It was not.
+    Quiet,
+    /// It was, and has not answered.
+    Asked,
+}
+
+/// Stanzas of the present window of ten seconds.
+#[derive(Debug)]
+struct Allowance {
+    window: Mono,
+    used: u32,
+    throttled: bool,
+}
+
+const WINDOW_MS: u64 = 10_000;
+
+impl Live {
+    pub(super) fn new(io: Io, jid: Jid, domain: DomainId, login: &Login, cx: &Cx<'_>) -> Live {
+        Live {
+            bare: jid.bare(),
+            account: login.account,
+            domain,
+            since: cx.now.unix,
+            heard: cx.now.mono,
+            ping: PingState::Quiet,
+            topics: Vec::new(),
+            state: PerSession::default(),
+            allowance: Allowance { window: cx.now.mono, used: 0, throttled: false },
+            io,
+            jid,
+        }
+    }
+
+    /// Whether input must wait because the client is too fast.
+    pub fn is_throttled(&self) -> bool {
+        self.allowance.throttled
+    }
+
+    /// Whether the session follows a topic.
+    pub fn follows(&self, topic: TopicId) -> bool {
+        self.topics.binary_search_by_key(&topic, |f| f.topic).is_ok()
+    }
+
+    /// A unit came from the client.
+    pub fn unit(&mut self, unit: Unit, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+        self.heard = cx.now.mono;
+        self.ping = PingState::Quiet;
+        match unit {
+            Unit::Nonza(element) => return self.nonza(&element, cx),
+            Unit::Stanza(mut stanza) => {
+                self.received(cx);
+                // RFC 6120 §8.1.2.1: whatever the client says of itself, this is who it is.
+                stanza.from = Some(self.jid.clone());
+                self.submit(stanza, cx);
+            }
+            Unit::Refused { mut reply, error } => {
+                self.received(cx);
+                reply.from = None;
+                if let Some(mut answer) = reply.error_reply(&error) {
+                    answer.to = Some(self.jid.clone());
+                    self.send(&answer, Track::Nothing, cx);
+                }
+            }
+        }
+        self.pace(cx);
+        Ok(())
+    }
+
+    fn received(&mut self, cx: &mut Cx<'_>) {
+        cx.hub.counters.stanzas_in += 1;
+        for i in 0..cx.hub.pipeline.receive.len() {
+            let hook = cx.hub.pipeline.receive[i];
+            hook(self, cx);
+        }
+    }
+
+    fn nonza(&mut self, element: &Element, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+        let Some(handle) = cx.hub.pipeline.nonza(element.name(), element.ns()) else {
+            // RFC 6120 §4.9.3.24
+            let condition = stream::Condition::UnsupportedStanzaType;
+            return Err(StreamError::new(condition, "this element is not understood here"));
+        };
+        if let Some(reply) = handle(self, element, cx)? {
+            self.io.send_element(&reply, cx);
+        }
+        Ok(())
+    }
+
+    /// The way in: hooks, then whoever it is for.
+    fn submit(&mut self, mut stanza: Stanza, cx: &mut Cx<'_>) {
+        let count = cx.hub.pipeline.submit(&stanza.kind).len();
+        for i in 0..count {
+            let hook = cx.hub.pipeline.submit(&stanza.kind)[i];
+            match hook(self, &mut stanza, cx) {
+                Ok(Flow::Pass) => {}
+                Ok(Flow::Taken) => return,
+                Err(error) => return self.refuse(&stanza, &error, cx),
+            }
+        }
+        if let Err(error) = self.dispatch(&mut stanza, cx) {
+            self.refuse(&stanza, &error, cx);
+        }
+    }
+
+    fn dispatch(&mut self, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<(), StanzaError> {
+        let at = match &stanza.to {
+            None => Some(At::Account),
+            Some(to) if to.is_bare() && to.as_str() == self.bare.as_str() => Some(At::Account),
+            Some(to) if to.as_str() == self.bare.domain() => Some(At::Server),
+            Some(_) => None,
+        };
+        match (at, stanza.kind) {
+            (Some(at), Kind::Iq(IqType::Get | IqType::Set)) => self.request(stanza, at, cx),
+            // A result or error for the server: to a ping, say. That it came was all that mattered.
+            (Some(_), Kind::Iq(_)) => Ok(()),
+            (Some(At::Server), Kind::Presence(_)) => Ok(()),
+            (Some(At::Server), Kind::Message(_)) => Err(StanzaError::new(Condition::ServiceUnavailable)),
+            (Some(_), _) => {
+                stanza.to.get_or_insert_with(|| self.bare.to_jid());
+                cx.route(stanza.clone());
+                Ok(())
+            }
+            (None, _) => {
+                let to = stanza.to.as_ref().expect("no address was matched above");
+                if cx.domain_of(to).is_none() {
+                    return Err(StanzaError::new(Condition::RemoteServerNotFound));
+                }
+                cx.route(stanza.clone());
+                Ok(())
+            }
+        }
+    }
+
+    fn request(&mut self, stanza: &Stanza, at: At, cx: &mut Cx<'_>) -> Result<(), StanzaError> {
+        let Kind::Iq(kind) = stanza.kind else { return Ok(()) };
+        let child = stanza.payload.children().next().ok_or(StanzaError::new(Condition::BadRequest))?;
+        let handler = cx.hub.pipeline.iq(kind, child.name(), child.ns(), at);
+        // RFC 6120 §8.3.3.19
+        let handle = handler.ok_or(StanzaError::new(Condition::ServiceUnavailable))?;
+        let payload = child.element();
+        let answer = handle(self, &Request { stanza, payload: &payload, at }, cx)?;
+        let mut reply = stanza.result_reply();
+        if let Some(answer) = answer {
+            reply.payload.push_element(&answer);
+        }
+        self.send(&reply, Track::Nothing, cx);
+        Ok(())
+    }
+
+    /// Answers a stanza of the client's with an error.
+    pub fn refuse(&mut self, stanza: &Stanza, error: &StanzaError, cx: &mut Cx<'_>) {
+        if let Some(reply) = stanza.error_reply(error) {
+            self.send(&reply, Track::Nothing, cx);
+        }
+    }
+
+    /// Gives the session a stanza that was routed to it.
+    pub fn deliver(&mut self, mut stanza: Stanza, track: Track, cx: &mut Cx<'_>) {
+        for i in 0..cx.hub.pipeline.deliver.len() {
+            let hook = cx.hub.pipeline.deliver[i];
+            if hook(self, &mut stanza, cx).is_err() {
+                return;
+            }
+        }
+        self.send(&stanza, track, cx);
+    }
+
+    /// Writes a stanza to the client.
+    pub fn send(&mut self, stanza: &Stanza, track: Track, cx: &mut Cx<'_>) {
+        let outgoing = Outgoing::Stanza(stanza, track);
+        if self.emit(&outgoing, cx) == Emit::Held {
+            return;
+        }
+        cx.out.send(self.io.conn, |out| stanza.write(out, self.io.framing));
+        self.emitted(&outgoing, cx);
+    }
+
+    /// Writes a notice of a topic to the client: only the client's own JID is added to what was serialised before.
+    pub fn notify(&mut self, notice: &Arc<Notice>, cx: &mut Cx<'_>) {
+        let outgoing = Outgoing::Notice(notice);
+        if self.emit(&outgoing, cx) == Emit::Held {
+            return;
+        }
+        cx.out.send(self.io.conn, |out| notice.write(out, self.jid.as_str(), self.io.framing));
+        self.emitted(&outgoing, cx);
+    }
+
+    fn emit(&mut self, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit {
+        for i in 0..cx.hub.pipeline.emit.len() {
+            let hook = cx.hub.pipeline.emit[i];
+            if hook(self, outgoing, cx) == Emit::Held {
+                return Emit::Held;
+            }
+        }
+        Emit::Write
+    }
+
+    fn emitted(&mut self, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) {
+        cx.hub.counters.stanzas_out += 1;
+        for i in 0..cx.hub.pipeline.emitted.len() {
+            let hook = cx.hub.pipeline.emitted[i];
+            hook(self, outgoing, cx);
+        }
+    }
+
+    /// A timer fired.
+    pub fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+        if wake == Wake::Unthrottle && self.allowance.throttled {
+            self.allowance.throttled = false;
+            cx.resume(self.io.conn);
+        }
+        for i in 0..cx.hub.pipeline.wake.len() {
+            let hook = cx.hub.pipeline.wake[i];
+            hook(self, wake, cx)?;
+        }
+        Ok(())
+    }
+
+    /// The socket took what was sent.
+    pub fn flushed(&mut self, cx: &mut Cx<'_>) {
+        for i in 0..cx.hub.pipeline.flushed.len() {
+            let hook = cx.hub.pipeline.flushed[i];
+            hook(self, cx);
+        }
+    }
+
+    /// A client that is too fast is read more slowly; nothing of what it sends is lost.
+    fn pace(&mut self, cx: &mut Cx<'_>) {
+        let per_second = cx.hub.settings.limits.stanzas_per_second;
+        if per_second == 0 {
+            return;
+        }
+        if cx.now.mono.since(self.allowance.window) >= WINDOW_MS {
+            self.allowance = Allowance { window: cx.now.mono, used: 0, throttled: false };
+        }
+        self.allowance.used += 1;
+        if u64::from(self.allowance.used) * 1000 >= u64::from(per_second) * WINDOW_MS
+            && !self.allowance.throttled
+        {
+            self.allowance.throttled = true;
+            let left = WINDOW_MS - cx.now.mono.since(self.allowance.window);
+            cx.wake_in(self.io.conn, left, Wake::Unthrottle);
+            cx.out.push(Effect::Pause { conn: self.io.conn });
+        }
+    }
+}
+
+impl Live {
+    /// Another session left a topic's list, and this one took its position there.
+    pub fn moved(&mut self, followed: Followed) {
+        if let Ok(i) = self.topics.binary_search_by_key(&followed.topic, |f| f.topic) {
+            self.topics[i].position = followed.position;
+        }
+    }
+}

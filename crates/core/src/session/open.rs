@@ -1,0 +1,90 @@
+//! The beginning of a stream, before authentication (RFC 6120 §4.2, §4.7).
+
+use super::auth::{Authenticating, offer};
+use super::{Closing, Io, Offered, Reader, Session};
+use crate::error::StreamError;
+use crate::model::Domain;
+use crate::node::{Cx, Wake};
+use crate::{Binding, Opened, Security};
+use carillon_wire::jid::prepare_domain;
+use carillon_wire::ns;
+use carillon_wire::stream::{Condition, Header};
+use std::sync::Arc;
+
+/// Awaits a stream header, before authentication.
+#[derive(Debug)]
+pub struct Opening {
+    pub(super) io: Io,
+    pub(super) protection: Protection,
+}
+
+/// What protects the stream.
+#[derive(Debug)]
+pub enum Protection {
+    /// Nothing yet: STARTTLS must come first.
+    None,
+    /// TLS, and what it offers for channel binding.
+    Tls(Binding),
+    /// Something in front of this server, by configuration.
+    Trusted,
+}
+
+impl Opening {
+    /// A connection was accepted.
+    pub fn new(opened: Opened, cx: &mut Cx<'_>) -> Session {
+        let protection = match opened.security {
+            Security::StartTls => Protection::None,
+            Security::Secured(binding) => Protection::Tls(binding),
+            Security::Trusted => Protection::Trusted,
+        };
+        let io = Io {
+            conn: opened.conn,
+            address: opened.address,
+            framing: opened.framing,
+            reader: Reader::new(&cx.hub.settings.limits),
+        };
+        cx.wake_in(io.conn, cx.hub.settings.timeouts.auth_ms, Wake::Login);
+        Session::Opening(Box::new(Opening { io, protection }))
+    }
+
+    pub(super) fn header(self: Box<Self>, header: &Header, cx: &mut Cx<'_>) -> Session {
+        let Opening { mut io, protection } = *self;
+        let domain = match check(header, cx) {
+            Ok(domain) => domain,
+            Err(error) => return Closing::with_error_after_header(io, &error, cx),
+        };
+        let id = cx.hub.random.token();
+        io.reader.declare(header);
+        io.send_header(&domain.name, &id, cx);
+        if let Protection::None = protection {
+            io.send_features(&[Offered::feature()], cx);
+            return Session::Offered(Box::new(Offered { io }));
+        }
+        io.send_features(&offer::features(&domain, &protection, cx), cx);
+        Session::Authenticating(Box::new(Authenticating::new(io, domain, protection)))
+    }
+}
+
+/// Checks a header; the domain it is for.
+pub(super) fn check(header: &Header, cx: &Cx<'_>) -> Result<Arc<Domain>, StreamError> {
+    if header.default_ns != ns::CLIENT {
+        return Err(StreamError::new(
+            Condition::InvalidNamespace,
+            "the default namespace is not jabber:client",
+        ));
+    }
+    // RFC 6120 §4.7.5: no version means 0.9, which has neither TLS nor SASL.
+    if header.version.is_none_or(|(major, _)| major < 1) {
+        return Err(StreamError::new(Condition::UnsupportedVersion, "only version 1.0"));
+    }
+    if cx.hub.is_draining() {
+        return Err(StreamError::new(Condition::SystemShutdown, "the server is shutting down"));
+    }
+    let Some(to) = &header.to else {
+        return Err(StreamError::new(Condition::HostUnknown, "no domain in the header's 'to'"));
+    };
+    let name = prepare_domain(to)
+        .map_err(|_| StreamError::new(Condition::ImproperAddressing, "'to' is not a domain"))?;
+    let domain = cx.hub.domains.named(&name);
+    domain.cloned().ok_or_else(|| StreamError::new(Condition::HostUnknown, "no such domain here"))
+}

@@ -1,0 +1,139 @@
+//! From bytes to units: what every state reads with.
+
+use super::io::Io;
+use crate::error::StreamError;
+use crate::settings::Limits;
+use carillon_wire::Framing;
+use carillon_wire::frame::tcp::{Framer, Step};
+use carillon_wire::stanza::{self, Context, Unit};
+use carillon_wire::stream::{Condition, Header};
+use carillon_wire::{ns, xml};
+
+/// Cuts a stream into units. Between stanzas it holds no bytes.
+#[derive(Debug)]
+pub struct Reader {
+    framer: Framer,
+    /// Bytes of an incomplete unit, or of units that must wait.
+    rest: Option<Box<Vec<u8>>>,
+    /// Prefixes the stream header declared beyond the usual; nearly always none.
+    prefixes: Option<Box<Prefixes>>,
+}
+
+/// Prefixes of a stream header, as [`Context`] wants them.
+type Prefixes = Box<[(Box<str>, Box<str>)]>;
+
+/// What stands at the front of a stream.
+#[derive(Debug)]
+pub enum Frame {
+    /// A stream header, or `<open/>`.
+    Header(Box<Header>),
+    /// A top-level element.
+    Unit(Box<Unit>),
+    /// The stream's end, or `<close/>`.
+    Close,
+}
+
+impl Reader {
+    /// Awaits a header, with the bounds of a stranger.
+    pub fn new(limits: &Limits) -> Reader {
+        Reader { framer: Framer::new(before_auth(limits)), rest: None, prefixes: None }
+    }
+
+    /// The client is known: its stanzas may be larger.
+    pub fn trust(&mut self, limits: &Limits) {
+        self.framer.set_limits(after_auth(limits));
+    }
+
+    /// Expects a new header: after TLS and after SASL.
+    pub fn restart(&mut self) {
+        self.framer.restart();
+        self.prefixes = None;
+    }
+
+    /// Remembers what a header declared.
+    pub fn declare(&mut self, header: &Header) {
+        self.prefixes = (!header.extra.is_empty()).then(|| Box::new(header.extra.clone().into()));
+    }
+
+    /// Whether anything was read that is not handled.
+    pub fn has_input(&self) -> bool {
+        self.rest.as_ref().is_some_and(|rest| !rest.is_empty())
+    }
+
+    /// Keeps `bytes` behind what is kept already.
+    pub fn keep(&mut self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.rest.get_or_insert_default().extend_from_slice(bytes);
+        }
+    }
+
+    /// What is kept, to be put in front of new bytes.
+    pub fn take_rest(&mut self) -> Option<Box<Vec<u8>>> {
+        self.rest.take()
+    }
+
+    fn context(&self, framing: Framing, limits: xml::Limits) -> Context {
+        Context { framing, extra_ns: self.prefixes.as_deref().cloned(), limits }
+    }
+}
+
+impl Io {
+    /// The next frame of `bytes`, if it is complete, and how many bytes are done with.
+    pub fn next_frame(
+        &mut self,
+        bytes: &[u8],
+        limits: &Limits,
+        trusted: bool,
+    ) -> Result<(Option<Frame>, usize), StreamError> {
+        let limits = if trusted { after_auth(limits) } else { before_auth(limits) };
+        match self.framing {
+            Framing::Tcp => self.next_tcp(bytes, limits),
+            Framing::WebSocket if bytes.is_empty() => Ok((None, 0)),
+            Framing::WebSocket => self.message(bytes, limits).map(|frame| (Some(frame), bytes.len())),
+        }
+    }
+
+    fn next_tcp(&mut self, bytes: &[u8], limits: xml::Limits) -> Result<(Option<Frame>, usize), StreamError> {
+        let mut at = 0;
+        loop {
+            match self.reader.framer.poll(&bytes[at..])? {
+                Step::Incomplete => return Ok((None, at)),
+                Step::Whitespace(n) => at += n,
+                Step::Header(n) => {
+                    let header = Header::parse(&bytes[at..at + n])?;
+                    return Ok((Some(Frame::Header(Box::new(header))), at + n));
+                }
+                Step::Element(n) => {
+                    let context = self.reader.context(Framing::Tcp, limits);
+                    let unit = stanza::read(&bytes[at..at + n], &context)?;
+                    return Ok((Some(Frame::Unit(Box::new(unit))), at + n));
+                }
+                Step::Close(n) => return Ok((Some(Frame::Close), at + n)),
+            }
+        }
+    }
+
+    /// One WebSocket message is one element (RFC 7395 §3.3).
+    fn message(&mut self, bytes: &[u8], limits: xml::Limits) -> Result<Frame, StreamError> {
+        if bytes.len() > limits.stanza_bytes {
+            return Err(StreamError::new(Condition::PolicyViolation, "the message is too large"));
+        }
+        let unit = stanza::read(bytes, &self.reader.context(Framing::WebSocket, limits))?;
+        match &unit {
+            Unit::Nonza(element) if element.is("open", ns::FRAMING) => {
+                Ok(Frame::Header(Box::new(Header::parse_open(element)?)))
+            }
+            Unit::Nonza(element) if element.is("close", ns::FRAMING) => Ok(Frame::Close),
+            _ => Ok(Frame::Unit(Box::new(unit))),
+        }
+    }
+}
+
+fn before_auth(limits: &Limits) -> xml::Limits {
+    let strict = xml::Limits::before_auth();
+    xml::Limits { stanza_bytes: limits.stanza_bytes_before_auth, ..strict }
+}
+
+fn after_auth(limits: &Limits) -> xml::Limits {
+    xml::Limits { stanza_bytes: limits.stanza_bytes, depth: limits.depth, ..xml::Limits::default() }
+}
