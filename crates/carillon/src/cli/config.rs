@@ -1,0 +1,89 @@
+//! `carillon config`: settings checked, explained and printed.
+
+use super::failure::Failure;
+use super::output::Output;
+use crate::config::{Config, Reload, SETTINGS, Setting, Source, nearest, print};
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// What `carillon config` is told.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Check a settings file
+    Check {
+        #[command(flatten)]
+        source: Source,
+    },
+    /// Show every setting with its value and where it comes from, or explain one
+    Explain {
+        /// The setting
+        key: Option<String>,
+        #[command(flatten)]
+        source: Source,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a settings file with every setting at its default
+    Sample,
+    /// Print the manual page of the settings
+    Manual,
+}
+
+/// Does what is said.
+pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
+    match args.command {
+        Command::Check { source } => {
+            load(&source)?;
+            Ok(writeln!(out, "the settings are valid")?)
+        }
+        Command::Explain { key, source, json } => {
+            explain(key.as_deref(), &source, &mut Output::new(out, json))
+        }
+        Command::Sample => Ok(out.write_all(print::sample().as_bytes())?),
+        Command::Manual => Ok(out.write_all(print::manual().as_bytes())?),
+    }
+}
+
+fn explain(key: Option<&str>, source: &Source, output: &mut Output<'_>) -> Result<(), Failure> {
+    let config = load(source)?;
+    let Some(key) = key else {
+        let rows: Vec<Value> =
+            SETTINGS.iter().map(|setting| row(&config, setting, output.is_json())).collect();
+        let columns =
+            [("SETTING", "key"), ("VALUE", "value"), ("FROM", "from"), ("APPLIED BY", "applied_by")];
+        return output.rows(&rows, &columns);
+    };
+    let setting = Setting::named(key).ok_or_else(|| {
+        let hint = nearest(key).map(|key| format!("; did you mean {key}?")).unwrap_or_default();
+        Failure::Usage(format!("there is no setting {key}{hint}"))
+    })?;
+    if output.is_json() {
+        return output.record(&row(&config, setting, true));
+    }
+    output.text(&print::explain(&config, setting))
+}
+
+/// A setting as a row; its value as JSON or as it is written in a file.
+fn row(config: &Config, setting: &Setting, json: bool) -> Value {
+    let value = setting.value(&config.settings);
+    json!({
+        "key": setting.key,
+        "value": if json { value.into() } else { Value::from(value.to_string()) },
+        "default": Value::from(setting.default()),
+        "from": print::origin(config, setting),
+        "takes": setting.kind.to_string(),
+        "about": setting.about(),
+        "applied_by": match setting.reload { Reload::Live => "sighup", Reload::Restart => "restart" },
+    })
+}
+
+fn load(source: &Source) -> Result<Config, Failure> {
+    Config::load(source).map_err(|problems| Failure::Usage(format!("the settings are not valid\n{problems}")))
+}

@@ -1,0 +1,140 @@
+//! `carillon domain`: the tenants of a node and their policies.
+
+use super::client::{Client, segment};
+use super::failure::Failure;
+use super::output::Column;
+use super::remote::Remote;
+use serde_json::{Map, Value};
+use std::io::Write;
+
+/// What `carillon domain` is told.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    remote: Remote,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List domains
+    List,
+    /// Make a domain
+    Add {
+        /// Its host name
+        domain: String,
+        #[command(flatten)]
+        policy: PolicyArgs,
+    },
+    /// Change the policy of a domain; what is not named stays
+    Set {
+        /// Its host name
+        domain: String,
+        #[command(flatten)]
+        policy: PolicyArgs,
+    },
+    /// Remove a domain with its accounts, topics, notifications and keys
+    Remove {
+        /// Its host name
+        domain: String,
+        /// Say that all of it is to go
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct PolicyArgs {
+    /// Whether a login ends the account's earlier session or lives beside it
+    #[arg(long, value_parser = ["single", "multi"])]
+    sessions: Option<String>,
+    /// Sessions of one account under `multi`, 1 to 1000
+    #[arg(long, value_name = "N")]
+    sessions_max: Option<u16>,
+    /// Whether anyone may make an account over XMPP
+    #[arg(long, value_name = "BOOL")]
+    registration: Option<bool>,
+    /// Who makes topics over XMPP: any account, or only API keys
+    #[arg(long, value_parser = ["any", "admin"])]
+    pubsub_create: Option<String>,
+}
+
+const COLUMNS: &[Column] = &[
+    ("DOMAIN", "domain"),
+    ("SESSIONS", "sessions"),
+    ("MAX", "sessions_max"),
+    ("REGISTRATION", "registration"),
+    ("TOPICS BY", "pubsub_create"),
+];
+
+/// Does what is said.
+pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
+    let (client, mut output) = (args.remote.client()?, args.remote.output(out));
+    match args.command {
+        Command::List => {
+            let mut domains = client.rows("/v1/admin/domains", "domains")?;
+            if !output.is_json() {
+                domains = domains.iter().map(flat).collect();
+            }
+            output.rows(&domains, COLUMNS)
+        }
+        Command::Add { domain, policy } => {
+            if exists(&client, &domain)? {
+                return Err(Failure::Refused(format!(
+                    "the domain {domain} exists: change it with `domain set`"
+                )));
+            }
+            let made = client.put(&path(&domain), &policy.over(Map::new()))?;
+            output.done(&format!("made {domain}"), &made)
+        }
+        Command::Set { domain, policy } => {
+            let now = client.get(&path(&domain))?;
+            let now = now.get("policy").and_then(Value::as_object).cloned().unwrap_or_default();
+            let changed = client.put(&path(&domain), &policy.over(now))?;
+            output.done(&format!("changed {domain}"), &changed)
+        }
+        Command::Remove { domain, yes: true } => {
+            let gone = client.delete(&path(&domain))?;
+            output.done(&format!("removed {domain}"), &gone)
+        }
+        Command::Remove { domain, yes: false } => Err(Failure::Usage(format!(
+            "this removes {domain} with its accounts, topics, notifications and keys: say --yes"
+        ))),
+    }
+}
+
+impl PolicyArgs {
+    /// `policy` with what was named on the command line.
+    fn over(self, mut policy: Map<String, Value>) -> Value {
+        let named = [
+            ("sessions", self.sessions.map(Value::from)),
+            ("sessions_max", self.sessions_max.map(Value::from)),
+            ("registration", self.registration.map(Value::from)),
+            ("pubsub_create", self.pubsub_create.map(Value::from)),
+        ];
+        policy.extend(named.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+        Value::Object(policy)
+    }
+}
+
+fn exists(client: &Client, domain: &str) -> Result<bool, Failure> {
+    match client.get(&path(domain)) {
+        Ok(_) => Ok(true),
+        Err(Failure::Missing(_)) => Ok(false),
+        Err(other) => Err(other),
+    }
+}
+
+fn path(domain: &str) -> String {
+    format!("/v1/admin/domains/{}", segment(domain))
+}
+
+/// A domain with its policy's members beside its name.
+fn flat(domain: &Value) -> Value {
+    let mut flat = domain.clone();
+    if let (Some(flat), Some(Value::Object(policy))) = (flat.as_object_mut(), domain.get("policy")) {
+        flat.extend(policy.clone());
+    }
+    flat
+}

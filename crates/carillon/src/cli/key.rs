@@ -1,0 +1,76 @@
+//! `carillon key`: who may speak to the node over HTTP.
+
+use super::client::segment;
+use super::failure::Failure;
+use super::output::Column;
+use super::remote::Remote;
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// What `carillon key` is told.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    remote: Remote,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List keys
+    List {
+        /// Only those of this domain
+        #[arg(long)]
+        domain: Option<String>,
+    },
+    /// Make a key and print it, once
+    Add {
+        /// What people call it
+        name: String,
+        /// What it may do
+        #[arg(long = "scope", value_delimiter = ',', required = true, value_parser = SCOPES)]
+        scopes: Vec<String>,
+        /// The domain it is for; without, the whole node
+        #[arg(long)]
+        domain: Option<String>,
+    },
+    /// Remove a key
+    Remove {
+        /// Its number, as `key list` shows it
+        id: u64,
+    },
+}
+
+const SCOPES: [&str; 4] = ["send", "topics", "enrol", "admin"];
+
+const COLUMNS: &[Column] =
+    &[("ID", "id"), ("NAME", "name"), ("DOMAIN", "domain"), ("SCOPES", "scopes"), ("CREATED", "created_at")];
+
+/// Does what is said.
+pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
+    let (client, mut output) = (args.remote.client()?, args.remote.output(out));
+    match args.command {
+        Command::List { domain } => {
+            let mut keys = client.rows("/v1/admin/keys", "keys")?;
+            keys.retain(|key| {
+                domain.is_none() || key.get("domain").and_then(Value::as_str) == domain.as_deref()
+            });
+            output.rows(&keys, COLUMNS)
+        }
+        Command::Add { name, scopes, domain } => {
+            let mut body = json!({ "name": name, "scopes": scopes });
+            if let Some(domain) = domain {
+                body["domain"] = domain.into();
+            }
+            let made = client.post("/v1/admin/keys", &body)?;
+            // The key alone, so that it can go into a variable: KEY=$(carillon key add …).
+            let key = made.get("key").and_then(Value::as_str).unwrap_or_default();
+            output.done(key, &made)
+        }
+        Command::Remove { id } => {
+            let gone = client.delete(&format!("/v1/admin/keys/{}", segment(&id.to_string())))?;
+            output.done(&format!("removed key {id}"), &gone)
+        }
+    }
+}

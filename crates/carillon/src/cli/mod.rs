@@ -1,0 +1,88 @@
+//! The command line: one file a command, and the client that speaks to a running node.
+//!
+//! Exit codes: 0 done, 1 the node said no, 2 the command line or the configuration is wrong, 3 no node answers.
+
+mod account;
+mod client;
+mod config;
+mod domain;
+mod failure;
+mod import;
+mod key;
+mod output;
+mod remote;
+mod send;
+mod session;
+mod status;
+#[cfg(test)]
+mod tests;
+mod topic;
+
+use crate::config::Source;
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// XMPP server that reaches millions of connected devices and people.
+#[derive(Debug, Parser)]
+#[command(name = "carillon", version, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a node
+    Serve(ServeArgs),
+    /// Run a node with a few clients, to look at
+    Demo,
+    /// Show the figures of a node
+    Status(status::Args),
+    /// Domains: the tenants of a node
+    Domain(domain::Args),
+    /// Accounts of people and devices
+    Account(account::Args),
+    /// API keys
+    Key(key::Args),
+    /// Topics: channels that many follow
+    Topic(topic::Args),
+    /// Send a notification
+    Send(send::Args),
+    /// Live sessions
+    Session(session::Args),
+    /// Settings: check, explain, print
+    Config(config::Args),
+}
+
+/// What `carillon serve` is told.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ServeArgs {
+    /// Where its settings come from.
+    #[command(flatten)]
+    pub source: Source,
+    /// File to write once the node takes sessions: JSON with its process id and ports.
+    #[arg(long, value_name = "PATH")]
+    pub ready_file: Option<PathBuf>,
+}
+
+/// Reads the command line of this process and does what it says.
+pub fn main() -> ExitCode {
+    let out = &mut std::io::stdout().lock();
+    let done = match Cli::parse().command {
+        Command::Serve(args) => return crate::serve::run(args),
+        Command::Demo => return crate::demo::run(),
+        Command::Status(args) => status::run(args, out),
+        Command::Domain(args) => domain::run(args, out),
+        Command::Account(args) => account::run(args, out),
+        Command::Key(args) => key::run(args, out),
+        Command::Topic(args) => topic::run(args, out),
+        Command::Send(args) => send::run(args, out),
+        Command::Session(args) => session::run(args, out),
+        Command::Config(args) => config::run(args, out),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,69 @@
+//! `carillon session`: who is connected, and ending it.
+
+use super::client::{Query, segment};
+use super::failure::Failure;
+use super::output::Column;
+use super::remote::Remote;
+use serde_json::Value;
+use std::io::Write;
+
+/// What `carillon session` is told.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    remote: Remote,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List live sessions
+    List {
+        /// Only those of this domain
+        #[arg(long)]
+        domain: Option<String>,
+        /// Only those of this account
+        #[arg(long, value_name = "JID")]
+        account: Option<String>,
+        /// How many at most
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
+        limit: u16,
+    },
+    /// End a session, or with a bare JID all of an account
+    Kick {
+        /// Full or bare JID
+        jid: String,
+    },
+}
+
+const COLUMNS: &[Column] = &[
+    ("SESSION", "jid"),
+    ("ADDRESS", "address"),
+    ("OVER", "transport"),
+    ("SINCE", "since"),
+    ("PRESENCE", "presence"),
+    ("TOPICS", "topics"),
+    ("UNACKED", "unacknowledged"),
+];
+
+/// Does what is said.
+pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
+    let (client, mut output) = (args.remote.client()?, args.remote.output(out));
+    match args.command {
+        Command::List { domain, account, limit } => {
+            let path = Query::of("/v1/admin/sessions")
+                .with_some("domain", domain.as_deref())
+                .with_some("account", account.as_deref());
+            output.rows(&client.list(&path.0, "sessions", limit.into())?, COLUMNS)
+        }
+        Command::Kick { jid } => {
+            let ended = client.delete(&format!("/v1/admin/sessions/{}", segment(&jid)))?;
+            let count = ended.get("sessions_ended").and_then(Value::as_u64);
+            output.done(
+                &count.map_or_else(|| "ended the sessions".to_owned(), |n| format!("ended {n} sessions")),
+                &ended,
+            )
+        }
+    }
+}

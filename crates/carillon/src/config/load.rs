@@ -1,0 +1,142 @@
+//! From the text of a settings file and the `--set` options to settings.
+
+use super::declare::{SETTINGS, Setting};
+use super::kind::{Misfit, Shape, Written};
+use super::problem::{Place, Problem, Problems};
+use super::{Config, Origin, Profile, Settings, Source, Value, check};
+use std::path::Path;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Something written for some key, somewhere.
+struct Entry {
+    key: String,
+    written: Written,
+    place: Place,
+}
+
+/// The settings of `source`, whose file has this `text`.
+pub(super) fn load(source: &Source, text: Option<&str>) -> Result<Config, Problems> {
+    let mut problems = Vec::new();
+    let mut entries = Vec::new();
+    if let (Some(file), Some(text)) = (&source.file, text) {
+        match DeTable::parse(text) {
+            Ok(table) => flatten(file, text, "", table.get_ref(), &mut entries),
+            Err(e) => {
+                let place = Place::in_file(file, text, e.span().map_or(0, |s| s.start));
+                problems.push(Problem::Syntax { place, reason: e.message().to_owned() });
+            }
+        }
+    }
+    for text in &source.overrides {
+        match text.split_once('=') {
+            Some((key, value)) => entries.push(Entry {
+                key: key.trim().to_owned(),
+                written: Written::typed(value.trim()),
+                place: Place::CommandLine,
+            }),
+            None => problems.push(Problem::NotAnAssignment { text: text.clone() }),
+        }
+    }
+
+    let mut config = Config {
+        settings: Settings::default(),
+        source: source.clone(),
+        origins: vec![Origin::Default; SETTINGS.len()],
+    };
+    problems.extend(entries.into_iter().filter_map(|entry| apply(&mut config, entry).err()));
+    apply_profile(&mut config);
+    problems.extend(check::check(&config));
+    if problems.is_empty() { Ok(config) } else { Err(Problems(problems)) }
+}
+
+/// Puts the leaves of `table` into `entries`, in the order they are written.
+fn flatten(file: &Path, text: &str, prefix: &str, table: &DeTable<'_>, entries: &mut Vec<Entry>) {
+    let mut leaves: Vec<_> = table.iter().collect();
+    leaves.sort_by_key(|(key, _)| key.span().start);
+    for (key, value) in leaves {
+        let path = format!("{prefix}{}", key.get_ref());
+        match value.get_ref() {
+            // An unknown table without settings in it is a mistake as well.
+            DeValue::Table(inner) if !inner.is_empty() || is_table(&path) => {
+                flatten(file, text, &format!("{path}."), inner, entries);
+            }
+            _ => entries.push(Entry {
+                key: path,
+                written: Written {
+                    text: text.get(value.span()).unwrap_or_default().to_owned(),
+                    shape: shape(value),
+                },
+                place: Place::in_file(file, text, key.span().start),
+            }),
+        }
+    }
+}
+
+/// Whether settings have keys in this table.
+fn is_table(path: &str) -> bool {
+    SETTINGS.iter().any(|s| s.key.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
+}
+
+fn shape(value: &Spanned<DeValue<'_>>) -> Shape {
+    match value.get_ref() {
+        DeValue::String(text) => Shape::Text(text.to_string()),
+        DeValue::Boolean(on) => Shape::Bool(*on),
+        DeValue::Integer(i) => {
+            i128::from_str_radix(i.as_str(), i.radix()).map_or(Shape::Other, Shape::Integer)
+        }
+        DeValue::Array(items) => Shape::List(items.iter().map(shape).collect()),
+        DeValue::Float(_) | DeValue::Datetime(_) | DeValue::Table(_) => Shape::Other,
+    }
+}
+
+/// Gives the setting of `entry` its value.
+fn apply(config: &mut Config, Entry { key, written, place }: Entry) -> Result<(), Problem> {
+    let Some(index) = SETTINGS.iter().position(|s| s.key == key) else {
+        let nearest = nearest(&key);
+        return Err(Problem::Unknown { place, key, nearest });
+    };
+    let setting = &SETTINGS[index];
+    match setting.kind.read(&written) {
+        Ok(value) => {
+            setting.put(&mut config.settings, value);
+            config.origins[index] = Origin::Set(place);
+            Ok(())
+        }
+        Err(misfit) => {
+            let (key, written, takes) = (setting.key, written.text, setting.kind.to_string());
+            Err(match misfit {
+                Misfit::Type => Problem::Type { place, key, written, takes },
+                Misfit::Bound => Problem::Bound { place, key, written, takes },
+            })
+        }
+    }
+}
+
+/// Gives the limits that nobody set the defaults of the profile.
+fn apply_profile(config: &mut Config) {
+    if config.settings.limits.profile != Profile::Benchmark {
+        return;
+    }
+    for (i, setting) in SETTINGS.iter().enumerate() {
+        if let (Origin::Default, Some(number)) = (&config.origins[i], setting.benchmark) {
+            setting.put(&mut config.settings, Value::Number(number));
+            config.origins[i] = Origin::Profile;
+        }
+    }
+}
+
+/// The setting that `key` may be a slip of: the right name in the wrong table, or a few letters off.
+pub fn nearest(key: &str) -> Option<&'static str> {
+    let last = |key: &'_ str| key.rsplit('.').next().unwrap_or_default().to_owned();
+    let mut namesakes = SETTINGS.iter().filter(|s| last(s.key) == last(key));
+    if let (Some(Setting { key, .. }), None) = (namesakes.next(), namesakes.next()) {
+        return Some(key);
+    }
+    SETTINGS
+        .iter()
+        .map(|s| (strsim::damerau_levenshtein(key, s.key), s.key))
+        .min()
+        .filter(|(distance, _)| *distance <= 2.max(key.len() / 4))
+        .map(|(_, key)| key)
+}

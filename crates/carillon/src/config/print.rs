@@ -1,0 +1,181 @@
+//! The settings for people: a sample file, a manual page, a table, and one setting explained.
+
+use super::declare::{Reload, SETTINGS, Setting};
+use super::{Config, Kind, Origin, Value, unit};
+use std::fmt::Write;
+
+/// Before the settings in the sample file.
+const SAMPLE_HEAD: &str = "\
+# Carillon: every setting, at its default. Keep what you change, delete the rest.
+# Times are milliseconds or text like \"30s\"; sizes are bytes or text like \"64KiB\".
+# SIGHUP applies what is marked so, a restart applies everything.
+";
+
+/// Before the settings in the manual.
+const MANUAL_HEAD: &str = "\
+# Configuration
+
+<!-- Printed by `carillon config manual`; change crates/carillon/src/config/settings.rs instead. -->
+
+Every setting has a default that suits a first run: `carillon serve` needs no file. To change some, write them to a
+TOML file and give it as `carillon serve --config FILE`, or give one as `--set KEY=VALUE`, as often as needed; what is
+set there counts over the file. An unknown key, a value of the wrong type and one outside its bounds stop the start,
+and the message says where it was set and what the setting takes.
+
+| to | run |
+|---|---|
+| get a file with every setting at its default | `carillon config sample` |
+| check a file | `carillon config check --config FILE` |
+| see every value and where it comes from | `carillon config explain --config FILE` |
+| have one setting explained | `carillon config explain KEY` |
+
+Dots in a key are tables in the file: `c2s.port = 5222`, or `port = 5222` under `[c2s]`. Keys that end in `_ms` are
+times: milliseconds, or text such as `\"250ms\"`, `\"30s\"`, `\"5m\"`, `\"12h\"`, `\"7d\"`. Keys that end in `_bytes` are sizes:
+bytes, or text such as `\"64KiB\"`, `\"1MiB\"`.
+
+On SIGHUP the node reads its file again. Settings marked *live* change at once, for connections that are open too;
+other settings that were changed are named in the log and wait for a restart. Certificate files are read again
+whether or not their names changed. When the file has a problem, nothing changes and the log says what it is.
+";
+
+/// A settings file with every setting at its default.
+pub fn sample() -> String {
+    let mut out = SAMPLE_HEAD.to_owned();
+    let mut table = "";
+    let mut group = "";
+    for setting in SETTINGS {
+        let (prefix, field) = setting.key.rsplit_once('.').unwrap_or(("", setting.key));
+        if setting.group != group {
+            group = setting.group;
+            let _ = write!(out, "\n{}", commented(&format!("---- {}", group.trim())));
+        }
+        if prefix != table {
+            table = prefix;
+            let _ = writeln!(out, "\n[{table}]");
+        } else if !out.ends_with("]\n") {
+            out.push('\n');
+        }
+        out.push_str(&commented(setting.about()));
+        let _ = writeln!(out, "# {}", hint(setting));
+        let _ = writeln!(out, "{field} = {}", setting.default());
+    }
+    out
+}
+
+/// The manual page.
+pub fn manual() -> String {
+    let mut out = MANUAL_HEAD.to_owned();
+    let mut group = "";
+    for setting in SETTINGS {
+        if setting.group != group {
+            group = setting.group;
+            out.push_str(&manual_group(group.trim()));
+        }
+        let live = match setting.reload {
+            Reload::Live => "live",
+            Reload::Restart => "restart",
+        };
+        let (default, takes) = (setting.default(), takes(&setting.kind));
+        let default = human(&setting.kind, &default).unwrap_or_else(|| default.to_string());
+        let _ = writeln!(out, "| `{}` | `{default}` | {takes} | {live} | {} |", setting.key, setting.about());
+    }
+    out.push_str(&manual_profile());
+    out
+}
+
+/// A group's heading, what else is said of it, and the head of its table. The first sentence is the heading.
+fn manual_group(about: &str) -> String {
+    let (heading, rest) = about.split_once(". ").unwrap_or((about.trim_end_matches('.'), ""));
+    let rest = if rest.is_empty() { String::new() } else { format!("{rest}\n\n") };
+    format!("\n## {heading}\n\n{rest}| setting | default | takes | applied | |\n|---|---|---|---|---|\n")
+}
+
+/// What `limits.profile` lifts, for the manual.
+fn manual_profile() -> String {
+    let mut out = String::from(
+        "\n## What `limits.profile = \"benchmark\"` lifts\n\nThese limits on rates and counts get another default; one that \
+         is set stays as it is set. All other limits guard\nthe memory of the node and stay.\n\n\
+         | setting | default | benchmark |\n|---|---|---|\n",
+    );
+    for setting in SETTINGS {
+        if let Some(lifted) = setting.benchmark {
+            let _ = writeln!(out, "| `{}` | `{}` | `{lifted}` |", setting.key, setting.default());
+        }
+    }
+    out
+}
+
+/// One setting with everything there is to know about it.
+pub fn explain(config: &Config, setting: &Setting) -> String {
+    let with_human = |value: Value| match human(&setting.kind, &value) {
+        Some(text) => format!("{value} ({text})"),
+        None => value.to_string(),
+    };
+    let mut out = format!("{}\n  {}\n\n", setting.key, setting.about());
+    let _ = writeln!(out, "  value    {}", with_human(setting.value(&config.settings)));
+    let _ = writeln!(out, "  from     {}", origin(config, setting));
+    let _ = writeln!(out, "  default  {}", with_human(setting.default()));
+    if let Some(lifted) = setting.benchmark {
+        let _ = writeln!(out, "           {lifted} under limits.profile = \"benchmark\"");
+    }
+    let _ = writeln!(out, "  takes    {}", setting.kind);
+    let _ = writeln!(out, "  applied  {}", applied(setting));
+    out
+}
+
+/// Who decided the value of `setting`, in words.
+pub fn origin(config: &Config, setting: &Setting) -> String {
+    match config.origin(setting) {
+        Origin::Default => "default".to_owned(),
+        Origin::Profile => "limits.profile".to_owned(),
+        Origin::Set(place) => place.to_string(),
+    }
+}
+
+fn applied(setting: &Setting) -> &'static str {
+    match setting.reload {
+        Reload::Live => "by SIGHUP",
+        Reload::Restart => "by a restart",
+    }
+}
+
+/// The line above a setting of the sample file.
+fn hint(setting: &Setting) -> String {
+    let live = if setting.reload == Reload::Live { "; by SIGHUP" } else { "" };
+    format!("{}{live}", takes(&setting.kind))
+}
+
+/// What a kind takes, in a table's cell.
+fn takes(kind: &Kind) -> String {
+    match kind {
+        Kind::Choices(_) => format!("list of {}", kind.bounds()),
+        Kind::Names | Kind::Addresses => format!("list: {}", kind.bounds()),
+        Kind::Text { .. } => format!("text, {}", kind.bounds()),
+        _ => kind.bounds(),
+    }
+}
+
+/// A number with a unit, as people say it; none where that is how it is written anyway.
+fn human(kind: &Kind, value: &Value) -> Option<String> {
+    match (kind, value) {
+        (Kind::Milliseconds { .. }, Value::Number(ms)) => Some(unit::show_ms(*ms)),
+        (Kind::Bytes { .. }, Value::Number(bytes)) => Some(unit::show_bytes(*bytes)),
+        _ => None,
+    }
+}
+
+/// `text` as comment lines of at most 100 columns.
+fn commented(text: &str) -> String {
+    let mut out = String::from("#");
+    let mut column = 1;
+    for word in text.split_whitespace() {
+        if column + 1 + word.len() > 100 {
+            out.push_str("\n#");
+            column = 1;
+        }
+        let _ = write!(out, " {word}");
+        column += 1 + word.len();
+    }
+    out.push('\n');
+    out
+}

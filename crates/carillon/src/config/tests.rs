@@ -1,0 +1,348 @@
+//! Messages are compared whole: they are what people read when nothing works.
+
+use super::*;
+use std::net::{IpAddr, Ipv6Addr};
+
+fn load(file: &str, overrides: &[&str]) -> Result<Config, Problems> {
+    let source = Source {
+        file: Some(PathBuf::from("carillon.toml")),
+        overrides: overrides.iter().map(|&o| o.to_owned()).collect(),
+    };
+    load::load(&source, Some(file))
+}
+
+#[track_caller]
+fn loaded(file: &str, overrides: &[&str]) -> Settings {
+    load(file, overrides).expect("valid").settings
+}
+
+#[track_caller]
+fn problems(file: &str, overrides: &[&str]) -> String {
+    load(file, overrides).expect_err("invalid").to_string()
+}
+
+#[test]
+fn no_file_and_no_options_are_the_defaults() {
+    let config = Config::load(&Source::default()).expect("valid");
+    assert_eq!(config.settings, Settings::default());
+    assert!(SETTINGS.iter().all(|s| *config.origin(s) == Origin::Default));
+}
+
+#[test]
+fn reads_tables_dotted_keys_and_units() {
+    let s = loaded(
+        "domain = 'example.org'\n\
+         c2s.port = 0x1466\n\
+         [listen]\naddress = ['127.0.0.1', '::1']\n\
+         [timeouts]\nauth_ms = '45s'\nclose_ms = 100\n\
+         [limits]\nstanza_bytes = '1MiB'\n\
+         [tls]\ncertificate = '/etc/tls/a.pem'\nkey = '/etc/tls/a.key'\n\
+         [sessions]\npolicy = 'single'\n\
+         [features]\ndisabled = 'carbons'\n",
+        &[],
+    );
+    assert_eq!((s.node.domain.as_str(), s.c2s.port), ("example.org", 5222));
+    assert_eq!(s.listen.address[1], IpAddr::V6(Ipv6Addr::LOCALHOST));
+    assert_eq!((s.timeouts.auth_ms, s.timeouts.close_ms, s.limits.stanza_bytes), (45_000, 100, 1 << 20));
+    assert_eq!(s.tls.certificate, Some(PathBuf::from("/etc/tls/a.pem")));
+    assert_eq!(s.policy.to_policy().sessions, carillon_core::model::SessionPolicy::Single);
+    assert_eq!(s.features.disabled, ["carbons"]);
+}
+
+#[test]
+fn options_count_over_the_file_and_the_last_one_over_the_first() {
+    let overrides = [
+        "c2s.port=6000",
+        "c2s.port=6222",
+        "listen.address=127.0.0.1,::1",
+        "auth.mechanisms=[\"PLAIN\"]",
+        "domain=42",
+        "log.format=\"json\"",
+        "timeouts.auth_ms=5s",
+        "limits.max_connections = 20_000",
+    ];
+    let config = load("[c2s]\nport = 7000\nenabled = true\n", &overrides).expect("valid");
+    let s = &config.settings;
+    assert_eq!((s.c2s.port, s.listen.address.len(), s.timeouts.auth_ms), (6222, 2, 5000));
+    assert_eq!((s.node.domain.as_str(), s.log.format), ("42", LogFormat::Json));
+    assert_eq!((s.auth.mechanisms.as_slice(), s.limits.max_connections), (&["PLAIN".to_owned()][..], 20_000));
+
+    let origin = |key| config.origin(Setting::named(key).expect("there is one")).clone();
+    assert_eq!(origin("c2s.port"), Origin::Set(Place::CommandLine));
+    assert_eq!(origin("c2s.enabled"), Origin::Set(Place::File(PathBuf::from("carillon.toml"), 3)));
+    assert_eq!(origin("http.port"), Origin::Default);
+}
+
+#[test]
+fn unknown_keys_say_where_and_what_may_be_meant() {
+    for (file, says) in [
+        ("[c2s]\nprot = 1", "carillon.toml:2: there is no setting c2s.prot; did you mean c2s.port?"),
+        ("doman = 'x'", "carillon.toml:1: there is no setting doman; did you mean domain?"),
+        (
+            "[limits]\nauth_ms = 1",
+            "carillon.toml:2: there is no setting limits.auth_ms; did you mean timeouts.auth_ms?",
+        ),
+        ("colour = 1", "carillon.toml:1: there is no setting colour"),
+        ("[nothing]", "carillon.toml:1: there is no setting nothing"),
+        ("c2s = 1", "carillon.toml:1: there is no setting c2s"),
+        ("[domain]\nname = 'x'", "carillon.toml:2: there is no setting domain.name"),
+    ] {
+        assert_eq!(problems(file, &[]), says);
+    }
+    assert_eq!(
+        problems("", &["log.levl=debug"]),
+        "--set: there is no setting log.levl; did you mean log.level?"
+    );
+}
+
+#[test]
+fn values_of_the_wrong_type_say_what_the_setting_takes() {
+    for (file, says) in [
+        (
+            "[c2s]\nport = 'xmpp'",
+            "carillon.toml:2: c2s.port = 'xmpp' has the wrong type: it takes a whole number from 0 to 65535",
+        ),
+        (
+            "c2s.port = \"5222\"",
+            "carillon.toml:1: c2s.port = \"5222\" has the wrong type: it takes a whole number from 0 to 65535",
+        ),
+        ("c2s.enabled = 1", "carillon.toml:1: c2s.enabled = 1 has the wrong type: it takes true or false"),
+        ("domain = 5", "carillon.toml:1: domain = 5 has the wrong type: it takes a text of 1 to 1023 bytes"),
+        (
+            "timeouts.tls_ms = '3 weeks'",
+            "carillon.toml:1: timeouts.tls_ms = '3 weeks' has the wrong type: it takes 100 to 3600000 milliseconds \
+             (100ms to 1h), as a number or as text such as \"30s\"",
+        ),
+        (
+            "listen.address = [1]",
+            "carillon.toml:1: listen.address = [1] has the wrong type: it takes a list of IP addresses",
+        ),
+        ("shards = 1.5", "carillon.toml:1: shards = 1.5 has the wrong type: it takes 0 to 1024 shards"),
+    ] {
+        assert_eq!(problems(file, &[]), says);
+    }
+}
+
+#[test]
+fn values_out_of_bounds_say_the_bounds() {
+    for (file, says) in [
+        (
+            "c2s.port = 70_000",
+            "carillon.toml:1: c2s.port = 70_000 is out of bounds: it takes a whole number from 0 to 65535",
+        ),
+        ("shards = -1", "carillon.toml:1: shards = -1 is out of bounds: it takes 0 to 1024 shards"),
+        ("domain = ''", "carillon.toml:1: domain = '' is out of bounds: it takes a text of 1 to 1023 bytes"),
+        (
+            "limits.stanza_bytes = '9KiB'",
+            "carillon.toml:1: limits.stanza_bytes = '9KiB' is out of bounds: it takes 10000 to 16777216 bytes \
+             (10000B to 16MiB), as a number or as text such as \"64KiB\"",
+        ),
+        (
+            "sessions.policy = 'many'",
+            "carillon.toml:1: sessions.policy = 'many' is out of bounds: it takes one of \"single\", \"multi\"",
+        ),
+        (
+            "listen.address = ['localhost']",
+            "carillon.toml:1: listen.address = ['localhost'] is out of bounds: it takes a list of IP addresses",
+        ),
+        (
+            "auth.mechanisms = ['PLAIN', 'DIGEST-MD5']",
+            "carillon.toml:1: auth.mechanisms = ['PLAIN', 'DIGEST-MD5'] is out of bounds: it takes a list of \
+             \"SCRAM-SHA-256-PLUS\", \"SCRAM-SHA-1-PLUS\", \"SCRAM-SHA-256\", \"SCRAM-SHA-1\", \"PLAIN\"",
+        ),
+    ] {
+        assert_eq!(problems(file, &[]), says);
+    }
+    assert_eq!(
+        problems("", &["store.readers=0"]),
+        "--set: store.readers = 0 is out of bounds: it takes 1 to 64 threads"
+    );
+}
+
+#[test]
+fn rules_between_settings_name_the_one_to_change() {
+    for (file, says) in [
+        ("http.port = 5222", "carillon.toml:1: http.port: port 5222 is that of c2s.port already"),
+        (
+            "c2s.enabled = false\nc2s_tls.enabled = false\nwebsocket.enabled = false",
+            "carillon.toml:1: c2s.enabled: one of c2s.enabled, c2s_tls.enabled and websocket.enabled has to be true",
+        ),
+        ("listen.address = []", "carillon.toml:1: listen.address: it needs at least one address"),
+        (
+            "limits.stanza_bytes = 12_000",
+            "default: limits.stanza_bytes_before_auth: 16384 is over limits.stanza_bytes, which is 12000",
+        ),
+        ("tls.key = 'k'", "default: tls.certificate: it has to be set, because tls.key is"),
+        ("tls.certificate = 'c'", "default: tls.key: it has to be set, because tls.certificate is"),
+        ("websocket.path = 'ws'", "carillon.toml:1: websocket.path: it has to begin with /"),
+        (
+            "auth.mechanisms = []",
+            "carillon.toml:1: auth.mechanisms: it needs at least one of SCRAM-SHA-256-PLUS, SCRAM-SHA-1-PLUS, \
+             SCRAM-SHA-256, SCRAM-SHA-1, PLAIN",
+        ),
+    ] {
+        assert_eq!(problems(file, &[]), says);
+    }
+    loaded("c2s.port = 0\nhttp.port = 0\nwebsocket.port = 8080\nwebsocket.enabled = true", &[]);
+    loaded("c2s.enabled = false\nhttp.port = 5222", &[]);
+}
+
+#[test]
+fn every_problem_is_reported() {
+    assert_eq!(
+        problems("colour = 1\n[c2s]\nport = 70000\nenabled = 'yes'", &["shards"]),
+        "--set shards: write KEY=VALUE\n\
+         carillon.toml:1: there is no setting colour\n\
+         carillon.toml:3: c2s.port = 70000 is out of bounds: it takes a whole number from 0 to 65535\n\
+         carillon.toml:4: c2s.enabled = 'yes' has the wrong type: it takes true or false"
+    );
+}
+
+#[test]
+fn what_is_not_toml_and_what_cannot_be_read() {
+    assert_eq!(
+        problems("[c2s]\nport = \n", &[]),
+        "carillon.toml:2: not TOML: string values must be quoted, expected literal string"
+    );
+    assert!(
+        problems("shards = 1\nshards = 2\n", &[]).starts_with("carillon.toml:2: not TOML: duplicate key")
+    );
+    let source = Source { file: Some(PathBuf::from("/no/such/file")), overrides: Vec::new() };
+    assert_eq!(
+        Config::load(&source).expect_err("not there").to_string(),
+        "/no/such/file: No such file or directory (os error 2)"
+    );
+}
+
+#[test]
+fn the_benchmark_profile_lifts_what_nobody_set() {
+    let config = load("limits.profile = 'benchmark'\nlimits.stanzas_per_second = 7", &[]).expect("valid");
+    let limits = &config.settings.limits;
+    assert_eq!((limits.connections_per_address, limits.max_connections), (0, 0));
+    assert_eq!((limits.stanzas_per_second, limits.pending_notifications), (7, 1_000_000));
+    assert_eq!((limits.depth, limits.auth_attempts), (64, 3));
+    let lifted = Setting::named("limits.max_connections").expect("there is one");
+    assert_eq!(*config.origin(lifted), Origin::Profile);
+}
+
+#[test]
+fn a_reload_changes_what_is_live_and_names_what_is_not() {
+    let before = load("log.level = 'info'\nc2s.port = 1000\nshards = 4", &[]).expect("valid");
+    let after =
+        load("log.level = 'debug'\nc2s.port = 2000\nlimits.depth = 32\nshards = 4", &[]).expect("valid");
+    let reloaded = before.adopt(after);
+    assert_eq!(reloaded.changed, ["limits.depth", "log.level"]);
+    assert_eq!(reloaded.needs_restart, ["c2s.port"]);
+    let s = &reloaded.config.settings;
+    assert_eq!((s.log.level, s.limits.depth, s.c2s.port), (LogLevel::Debug, 32, 1000));
+}
+
+#[test]
+fn a_reload_reads_the_same_source_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("carillon.toml");
+    std::fs::write(&file, "log.level = 'info'").expect("written");
+    let source = Source { file: Some(file.clone()), overrides: vec!["domain=example.org".to_owned()] };
+    let config = Config::load(&source).expect("valid");
+
+    std::fs::write(&file, "log.level = 'trace'").expect("written");
+    let reloaded = config.reload().expect("valid");
+    assert_eq!((reloaded.changed, reloaded.needs_restart), (vec!["log.level"], vec![]));
+    assert_eq!(reloaded.config.settings.node.domain, "example.org");
+
+    std::fs::write(&file, "log.level = 'loud'").expect("written");
+    assert_eq!(
+        config.reload().expect_err("invalid").to_string(),
+        format!(
+            "{}:1: log.level = 'loud' is out of bounds: it takes one of \"error\", \"warn\", \"info\", \"debug\", \
+             \"trace\"",
+            file.display()
+        )
+    );
+}
+
+#[test]
+fn the_sample_is_the_defaults() {
+    let sample = print::sample();
+    assert_eq!(loaded(&sample, &[]), Settings::default());
+    let config = load(&sample, &[]).expect("valid");
+    for setting in SETTINGS {
+        assert_ne!(*config.origin(setting), Origin::Default, "{} is in the sample", setting.key);
+    }
+}
+
+/// `cargo run -p carillon -- config manual > docs/book/configuration.md` makes it so.
+#[test]
+fn the_manual_is_up_to_date() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book/configuration.md");
+    let written = std::fs::read_to_string(file).unwrap_or_default();
+    assert!(written == print::manual(), "run: carillon config manual > docs/book/configuration.md");
+}
+
+#[test]
+fn one_setting_explained() {
+    let config = load("[limits]\nprofile = 'benchmark'\n[timeouts]\nauth_ms = '1m'", &[]).expect("valid");
+    let explain = |key| print::explain(&config, Setting::named(key).expect("there is one"));
+    assert_eq!(
+        explain("timeouts.auth_ms"),
+        "timeouts.auth_ms\n  \
+           From the acceptance of a connection to the end of authentication, TLS included.\n\n  \
+           value    60000 (1m)\n  \
+           from     carillon.toml:4\n  \
+           default  30000 (30s)\n  \
+           takes    100 to 3600000 milliseconds (100ms to 1h), as a number or as text such as \"30s\"\n  \
+           applied  by a restart\n"
+    );
+    assert_eq!(
+        explain("limits.max_connections"),
+        "limits.max_connections\n  \
+           Connections the node holds at once; 0 for as many as there are descriptors, which bound it anyway.\n\n  \
+           value    0\n  \
+           from     limits.profile\n  \
+           default  1000000\n           \
+                    0 under limits.profile = \"benchmark\"\n  \
+           takes    0 to 100000000 connections\n  \
+           applied  by SIGHUP\n"
+    );
+}
+
+/// Also proves that the kind of each setting fits its type: what does not fit would panic.
+#[test]
+fn every_setting_takes_its_default_and_its_bounds() {
+    let mut settings = Settings::default();
+    for setting in SETTINGS {
+        let default = setting.default();
+        let written = format!("{} = {default}", setting.key);
+        assert_eq!(loaded(&written, &[]), Settings::default(), "{written}");
+        let bounds = match setting.kind {
+            Kind::Count { min, max, .. } | Kind::Milliseconds { min, max } | Kind::Bytes { min, max } => {
+                vec![Value::Number(min), Value::Number(max)]
+            }
+            Kind::Choice(words) => words.iter().map(|&w| Value::Text(w.to_owned())).collect(),
+            _ => vec![default],
+        };
+        for value in bounds {
+            setting.put(&mut settings, value.clone());
+            assert_eq!(setting.value(&settings), value, "{}", setting.key);
+        }
+        if let (Some(lifted), Kind::Count { min, max, .. } | Kind::Bytes { min, max }) =
+            (setting.benchmark, setting.kind)
+        {
+            assert!((min..=max).contains(&lifted), "{}", setting.key);
+        }
+    }
+}
+
+#[test]
+fn keys_are_named_by_the_rules() {
+    let mut seen = std::collections::BTreeSet::new();
+    for setting in SETTINGS {
+        assert!(seen.insert(setting.key), "{} is declared twice", setting.key);
+        assert!(setting.about().ends_with('.'), "{} is about a sentence", setting.key);
+        let is_time = matches!(setting.kind, Kind::Milliseconds { .. });
+        assert_eq!(is_time, setting.key.ends_with("_ms"), "{}", setting.key);
+        if setting.benchmark.is_some() || setting.key.starts_with("limits.") {
+            assert_eq!(setting.reload, Reload::Live, "{}", setting.key);
+        }
+    }
+}

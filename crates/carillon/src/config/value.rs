@@ -1,0 +1,196 @@
+//! Values of settings: in general, and as the Rust types that hold them.
+
+use carillon_core::model::{PubsubCreate, SessionPolicy};
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// The value of any setting. Prints itself as TOML.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// True or false.
+    Switch(bool),
+    /// A count, a time in milliseconds or a size in bytes.
+    Number(u64),
+    /// A text, a path or a word.
+    Text(String),
+    /// Several texts.
+    List(Vec<String>),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quoted = |text: &String| toml::Value::String(text.clone()).to_string();
+        match self {
+            Value::Switch(on) => on.fmt(f),
+            Value::Number(number) => number.fmt(f),
+            Value::Text(text) => f.write_str(&quoted(text)),
+            Value::List(texts) => write!(f, "[{}]", texts.iter().map(quoted).collect::<Vec<_>>().join(", ")),
+        }
+    }
+}
+
+impl From<Value> for serde_json::Value {
+    fn from(value: Value) -> serde_json::Value {
+        match value {
+            Value::Switch(on) => on.into(),
+            Value::Number(number) => number.into(),
+            Value::Text(text) => text.into(),
+            Value::List(texts) => texts.into(),
+        }
+    }
+}
+
+/// A type that holds the value of a setting.
+pub(super) trait Field: Sized {
+    /// From a value of the setting's kind; none when type and kind do not belong together.
+    fn from_value(value: Value) -> Option<Self>;
+    /// As a value.
+    fn to_value(&self) -> Value;
+}
+
+impl Field for bool {
+    fn from_value(value: Value) -> Option<bool> {
+        if let Value::Switch(on) = value { Some(on) } else { None }
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Switch(*self)
+    }
+}
+
+macro_rules! number_field {
+    ($($type:ty),+) => {$(
+        impl Field for $type {
+            fn from_value(value: Value) -> Option<$type> {
+                if let Value::Number(number) = value { <$type>::try_from(number).ok() } else { None }
+            }
+
+            fn to_value(&self) -> Value {
+                // No setting's type is wider than 64 bits.
+                Value::Number(*self as u64)
+            }
+        }
+    )+};
+}
+number_field!(u8, u16, u32, u64, usize);
+
+impl Field for String {
+    fn from_value(value: Value) -> Option<String> {
+        if let Value::Text(text) = value { Some(text) } else { None }
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Text(self.clone())
+    }
+}
+
+impl Field for PathBuf {
+    fn from_value(value: Value) -> Option<PathBuf> {
+        String::from_value(value).map(PathBuf::from)
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Text(self.display().to_string())
+    }
+}
+
+/// An empty path is no path.
+impl Field for Option<PathBuf> {
+    fn from_value(value: Value) -> Option<Option<PathBuf>> {
+        String::from_value(value).map(|text| (!text.is_empty()).then(|| PathBuf::from(text)))
+    }
+
+    fn to_value(&self) -> Value {
+        self.clone().unwrap_or_default().to_value()
+    }
+}
+
+impl Field for Vec<String> {
+    fn from_value(value: Value) -> Option<Vec<String>> {
+        if let Value::List(texts) = value { Some(texts) } else { None }
+    }
+
+    fn to_value(&self) -> Value {
+        Value::List(self.clone())
+    }
+}
+
+impl Field for Vec<IpAddr> {
+    fn from_value(value: Value) -> Option<Vec<IpAddr>> {
+        Vec::<String>::from_value(value)?.iter().map(|text| text.parse().ok()).collect()
+    }
+
+    fn to_value(&self) -> Value {
+        Value::List(self.iter().map(IpAddr::to_string).collect())
+    }
+}
+
+/// A type whose values are words: its [`Field`] implementation and the list of the words.
+macro_rules! word_field {
+    ($type:ident { $($word:literal => $variant:ident),+ }) => {
+        impl Words for $type {
+            const WORDS: &'static [&'static str] = &[$($word),+];
+        }
+
+        impl Field for $type {
+            fn from_value(value: Value) -> Option<$type> {
+                match String::from_value(value)?.as_str() {
+                    $($word => Some($type::$variant),)+
+                    _ => None,
+                }
+            }
+
+            fn to_value(&self) -> Value {
+                Value::Text(match self { $($type::$variant => $word),+ }.to_owned())
+            }
+        }
+    };
+}
+
+/// The words of a type whose values are words.
+pub(super) trait Words {
+    /// All of them.
+    const WORDS: &'static [&'static str];
+}
+
+/// Which defaults the limits have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// Those for service.
+    Default,
+    /// Rates and counts lifted, so that what is measured is the server and not its limits.
+    Benchmark,
+}
+
+/// How much is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogLevel {
+    /// What needs somebody.
+    Error,
+    /// And what may come to need somebody.
+    Warn,
+    /// And what happened to the node.
+    Info,
+    /// And what happened to each session.
+    Debug,
+    /// And why.
+    Trace,
+}
+
+/// How a log line is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+word_field!(SessionPolicy { "single" => Single, "multi" => Multi });
+word_field!(PubsubCreate { "any" => Any, "admin" => Admin });
+word_field!(Profile { "default" => Default, "benchmark" => Benchmark });
+word_field!(LogFormat { "text" => Text, "json" => Json });
+word_field!(LogLevel {
+    "error" => Error, "warn" => Warn, "info" => Info, "debug" => Debug, "trace" => Trace
+});

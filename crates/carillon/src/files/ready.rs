@@ -1,0 +1,45 @@
+//! The ready file (`--ready-file PATH`): says which ports a node listens on, once it does. For tests and service managers:
+//! with ports set to 0 it is the only way to know them.
+
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::Path;
+
+/// What the ready file says. A listener that is not enabled has no port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ready {
+    /// The node's process.
+    pub pid: u32,
+    /// Port of XMPP over TCP.
+    pub c2s: Option<u16>,
+    /// Port of XMPP over TLS.
+    pub c2s_tls: Option<u16>,
+    /// Port of XMPP over WebSocket.
+    pub websocket: Option<u16>,
+    /// Port of the HTTP APIs.
+    pub http: Option<u16>,
+}
+
+impl Ready {
+    /// Writes the file. It appears whole, so whoever sees it can read it.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        super::write_whole(path, serde_json::to_string(self)?.as_bytes(), 0o644)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_the_ports_in_one_line_of_json() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("ready.json");
+        let ready =
+            Ready { pid: 7, c2s: Some(40_001), c2s_tls: Some(40_002), websocket: None, http: Some(40_003) };
+        ready.write(&path).expect("written");
+        let text = std::fs::read_to_string(&path).expect("readable");
+        assert_eq!(text, r#"{"pid":7,"c2s":40001,"c2s_tls":40002,"websocket":null,"http":40003}"#);
+        assert_eq!(serde_json::from_str::<Ready>(&text).expect("its own JSON"), ready);
+    }
+}

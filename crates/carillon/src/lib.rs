@@ -1,0 +1,19 @@
+//! The binary `carillon`: command line, configuration, telemetry and wiring. The only crate that knows every other.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`cli`] | the commands, and what they say to a running node over HTTP |
+//! | [`config`] | every setting, declared once, and how it is read |
+//! | [`serve`] | `carillon serve` |
+//! | [`demo`] | `carillon demo` |
+//! | [`files`] | the small files that tell others about a running node |
+//! | [`telemetry`] | the log |
+//! | [`signal`] | what SIGHUP, SIGTERM and SIGINT ask for |
+
+pub mod cli;
+pub mod config;
+pub mod demo;
+pub mod files;
+pub mod serve;
+pub mod signal;
+pub mod telemetry;

@@ -1,0 +1,75 @@
+//! Signals as values: SIGHUP asks to read the configuration again, SIGTERM and SIGINT to end.
+
+use std::io;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Read the configuration again (SIGHUP).
+    Reload,
+    /// Take no new sessions, let the present ones go, end (the first SIGTERM or SIGINT).
+    Drain,
+    /// End at once (the second).
+    Quit,
+}
+
+/// The signals sent to this process from now on.
+#[derive(Debug)]
+pub struct Signals {
+    hangup: Signal,
+    terminate: Signal,
+    interrupt: Signal,
+    order: Order,
+}
+
+impl Signals {
+    /// Takes over the handling of the three signals. To be called in a Tokio runtime.
+    pub fn listen() -> io::Result<Signals> {
+        Ok(Signals {
+            hangup: signal(SignalKind::hangup())?,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            order: Order::default(),
+        })
+    }
+
+    /// The next wish. May be dropped and called again without losing one.
+    pub async fn next(&mut self) -> Wish {
+        tokio::select! {
+            Some(()) = self.hangup.recv() => Wish::Reload,
+            Some(()) = self.terminate.recv() => self.order.end(),
+            Some(()) = self.interrupt.recv() => self.order.end(),
+            else => std::future::pending().await,
+        }
+    }
+}
+
+/// Whether an end was asked for before.
+#[derive(Clone, Copy, Debug, Default)]
+enum Order {
+    #[default]
+    Running,
+    Draining,
+}
+
+impl Order {
+    /// What one more request to end means.
+    fn end(&mut self) -> Wish {
+        match std::mem::replace(self, Order::Draining) {
+            Order::Running => Wish::Drain,
+            Order::Draining => Wish::Quit,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_request_to_end_is_for_now() {
+        let mut order = Order::default();
+        assert_eq!([order.end(), order.end(), order.end()], [Wish::Drain, Wish::Quit, Wish::Quit]);
+    }
+}
