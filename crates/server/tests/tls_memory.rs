@@ -59,8 +59,7 @@ fn configs() -> (Settings, Arc<ClientConfig>) {
 
 /// Connects, and counts the bytes the server's end keeps.
 fn connect(settings: &Settings, config: &Arc<ClientConfig>) -> (ClientConnection, Link, isize) {
-    let mut client =
-        ClientConnection::new(Arc::clone(config), ServerName::try_from(HOST).unwrap()).unwrap();
+    let mut client = ClientConnection::new(Arc::clone(config), ServerName::try_from(HOST).unwrap()).unwrap();
     let mut kept = -BYTES.get();
     let mut handshake = Handshake::new(settings);
     kept += BYTES.get();

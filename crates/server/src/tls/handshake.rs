@@ -40,7 +40,6 @@ pub enum Progress {
 }
 
 /// What a handshake agreed on.
-#[derive(Debug)]
 pub struct Secured {
     /// The protocol version.
     pub version: Version,
@@ -155,7 +154,7 @@ impl State {
 impl Greeting {
     /// Takes a record of the client's first message and, when that is whole, answers it.
     fn record(mut self: Box<Self>, mut record: &[u8], out: &mut Vec<u8>) -> Result<State, Fault> {
-        self.budget.spend(record)?;
+        self.budget.spend(record).inspect_err(|_| out.extend(UNEXPECTED_MESSAGE))?;
         while !record.is_empty() {
             if let Err(error) = self.acceptor.read_tls(&mut record) {
                 return Err(rustls::Error::General(error.to_string()).into());
@@ -228,6 +227,18 @@ impl Secured {
             alpn: connection.alpn_protocol().map(Into::into),
             resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
         })
+    }
+}
+
+impl std::fmt::Debug for Secured {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Not the exporter: who knows it can take over an authentication bound to it.
+        f.debug_struct("Secured")
+            .field("version", &self.version)
+            .field("cipher", &self.cipher)
+            .field("server_name", &self.server_name)
+            .field("resumed", &self.resumed)
+            .finish_non_exhaustive()
     }
 }
 

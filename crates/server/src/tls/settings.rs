@@ -8,7 +8,7 @@ use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::{self, Ticketer, cipher_suite, kx_group};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{ClientHello, ProducesTickets};
+use rustls::server::{ClientHello, NoServerSessionStorage, ProducesTickets};
 use rustls::{NamedGroup, ServerConfig};
 
 use super::capture::SecretHook;
@@ -164,6 +164,8 @@ fn server_config(
         .with_single_cert(chain, key)?;
     config.ignore_client_order = true;
     config.ticketer = Arc::clone(ticketer);
+    // Tickets do it without a store, which shards would have to lock.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
     config.enable_secret_extraction = true;
     config.key_log = Arc::new(SecretHook);
     Ok(config)

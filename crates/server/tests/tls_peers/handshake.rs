@@ -213,11 +213,13 @@ fn an_endless_one_is_refused() {
     record.resize(5 + 256, 0);
     let mut handshake = Handshake::new(settings());
     for _ in 0..1000 {
-        match handshake.feed(&record, &mut Vec::new()) {
+        let mut out = Vec::new();
+        match handshake.feed(&record, &mut out) {
             Ok(Progress::Pending { handshake: going, .. }) => handshake = going,
             Ok(done) => panic!("{done:?}"),
             Err(fault) => {
                 assert!(matches!(fault, Fault::Violation(Violation::HandshakeOverflow)), "{fault}");
+                assert_eq!(out, [21, 3, 3, 0, 2, 2, 10]);
                 return;
             }
         }
@@ -270,6 +272,32 @@ fn corrupted_hellos_harm_nobody() {
             let mut out = Vec::new();
             let cut = Handshake::new(settings()).feed(&hello[..at], &mut out);
             assert!(matches!(cut, Ok(Progress::Pending { consumed: 0, .. })) && out.is_empty());
+        }
+    }
+}
+
+#[test]
+fn random_records_harm_nobody() {
+    let config = client_config(Offer::default());
+    let mut state = 1_u64;
+    let mut dice = |sides: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % sides
+    };
+    for round in 0..4000 {
+        let mut handshake = match round % 10 {
+            0 => answer_hello(&mut client(&config)),
+            _ => Handshake::new(settings()),
+        };
+        for _ in 0..4 {
+            let len = dice(60);
+            let mut wire = vec![20 + dice(4) as u8, 3, dice(4) as u8, 0, len as u8];
+            wire.extend((0..len).map(|_| [0, 1, 2, 20, 22, dice(256) as u8][dice(6) as usize]));
+            match handshake.feed(&wire, &mut Vec::new()) {
+                Ok(Progress::Pending { handshake: going, .. }) => handshake = going,
+                Ok(Progress::Done { .. }) => panic!("done by random bytes"),
+                Err(_) => break,
+            }
         }
     }
 }
