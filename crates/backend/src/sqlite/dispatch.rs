@@ -4,7 +4,7 @@ use super::last::LastItems;
 use super::login::{self, LastRevisions, LoginAsk};
 use super::write::Write;
 use super::{account, domain, ending, item, key, notification, offline, subscription, topic};
-use carillon_core::ports::{Answer, Ask};
+use carillon_core::ports::{Answer, Ask, Fault};
 use rusqlite::{Connection, Result};
 
 /// Whether a question is answered from a snapshot, without the writer.
@@ -37,16 +37,47 @@ pub(super) struct Read<'a> {
     pub(super) revisions: &'a mut LastRevisions,
 }
 
-/// Answers a read.
-pub(super) fn read(read: &mut Read<'_>, ask: &Ask) -> Result<Answer> {
+/// Answers many reads, in their order: the logins among them together.
+pub(super) fn reads(read: &mut Read<'_>, asks: &[Ask]) -> Vec<Answer> {
+    let (places, logins): (Vec<usize>, Vec<LoginAsk<'_>>) =
+        asks.iter().enumerate().filter_map(|(i, ask)| login_ask(ask).map(|login| (i, login))).unzip();
+    let mut answers: Vec<Answer> = asks
+        .iter()
+        // Logins get theirs below.
+        .map(|ask| if matches!(ask, Ask::Login { .. }) { Answer::Missing } else { or_broken(one(read, ask)) })
+        .collect();
+    let found = login::logins(read, &logins).unwrap_or_else(|e| {
+        tracing::error!(error = %e, "a batch of logins failed; each is tried alone");
+        logins.chunks(1).flat_map(|login| alone(read, login)).collect()
+    });
+    for (place, answer) in places.into_iter().zip(found) {
+        answers[place] = answer;
+    }
+    answers
+}
+
+fn login_ask(ask: &Ask) -> Option<LoginAsk<'_>> {
+    let Ask::Login { domain, local, now, pending_max, offline_max } = ask else { return None };
+    let (domain, now, pending_max, offline_max) = (*domain, *now, *pending_max, *offline_max);
+    Some(LoginAsk { domain, local, now, pending_max, offline_max })
+}
+
+fn alone(read: &mut Read<'_>, ask: &[LoginAsk<'_>]) -> Vec<Answer> {
+    login::logins(read, ask).unwrap_or_else(|e| vec![or_broken(Err(e))])
+}
+
+fn or_broken(answer: Result<Answer>) -> Answer {
+    answer.unwrap_or_else(|e| {
+        tracing::error!(error = %e, "store read failed");
+        Answer::Failed(Fault::Broken)
+    })
+}
+
+/// Answers one read that is no login.
+fn one(read: &Read<'_>, ask: &Ask) -> Result<Answer> {
     let db = read.db;
     match ask {
         Ask::Domains => domain::list(db),
-        Ask::Login { domain, local, now, pending_max, offline_max } => {
-            let (domain, now, pending_max, offline_max) = (*domain, *now, *pending_max, *offline_max);
-            let ask = LoginAsk { domain, local, now, pending_max, offline_max };
-            login::login(db, read.last, read.revisions, ask)
-        }
         Ask::Account { domain, local } => account::describe(db, *domain, local),
         Ask::Accounts { domain, after, limit } => account::list(db, *domain, after.as_deref(), *limit),
         Ask::Topic { domain, name } => topic::describe(db, *domain, name),

@@ -1,12 +1,15 @@
 //! Logins: all that one needs, read in one snapshot.
 
 use super::column::{int, uint};
-use super::last::LastItems;
+use super::dispatch::Read;
 use super::{account, item, notification, offline};
 use carillon_core::model::*;
 use carillon_core::ports::Answer;
-use rusqlite::{Connection, OptionalExtension, Result, params};
+use rusqlite::types::Value;
+use rusqlite::vtab::array::Array;
+use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Topics whose last revision is remembered; a few bytes each.
 const TOPICS_MAX: usize = 1 << 17;
@@ -56,56 +59,99 @@ pub(super) struct LoginAsk<'a> {
     pub(super) offline_max: u16,
 }
 
-/// Answers one login.
-pub(super) fn login(
-    db: &Connection,
-    last: &LastItems,
-    revisions: &mut LastRevisions,
-    ask: LoginAsk<'_>,
-) -> Result<Answer> {
-    let found = db
-        .prepare_cached(
-            "SELECT id, disabled, sha1_salt, sha1_iterations, sha1_stored_key, sha1_server_key, sha256_salt,
-                 sha256_iterations, sha256_stored_key, sha256_server_key
-             FROM account WHERE domain = ?1 AND local = ?2",
-        )?
-        .query_row(params![ask.domain.0, ask.local], |row| {
-            let credentials = Credentials { sha1: account::keys(row, 2)?, sha256: account::keys(row, 6)? };
-            Ok((AccountId(uint(row, 0)?), account::state(row, 1)?, credentials))
-        })
-        .optional()?;
-    let Some((account, state, credentials)) = found else { return Ok(Answer::Missing) };
-    let (pending, pending_more) = notification::waiting(db, account, &[], ask.pending_max, ask.now)?;
-    let (offline, offline_more) = offline::waiting(db, account, 0, ask.offline_max)?;
-    Ok(Answer::Login(Box::new(Login {
-        account,
-        credentials,
-        state,
-        subscriptions: subscriptions(db, last, revisions, account)?,
-        pending,
-        pending_more,
-        offline,
-        offline_more,
-        revision: revisions.at,
-    })))
-}
-
-fn subscriptions(
-    db: &Connection,
-    items: &LastItems,
-    revisions: &mut LastRevisions,
-    account: AccountId,
-) -> Result<Vec<Subscription>> {
-    let mut query = db.prepare_cached("SELECT topic FROM subscription WHERE account = ?1 ORDER BY topic")?;
-    let mut rows = query.query([int(account.0)])?;
-    let mut subscriptions = Vec::new();
-    while let Some(row) = rows.next()? {
-        let topic = TopicId(row.get(0)?);
-        let last = match revisions.of(db, topic)? {
-            Some(revision) => Some(item::shared(db, items, topic, revision)?),
+/// Answers many logins by few queries, in their order.
+///
+/// Measured (`store_cost`, 20,000 accounts with 3 topics each): 4.5 µs of processor a login in batches of 64 and more,
+/// 5.5 µs in batches of 16, against 21.5 µs by four prepared point queries. What few have, waiting notifications and
+/// messages, is looked for by set and read by account.
+pub(super) fn logins(read: &mut Read<'_>, asks: &[LoginAsk<'_>]) -> Result<Vec<Answer>> {
+    if asks.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut found = accounts(read.db, asks, read.revisions.at)?;
+    let ids: Array = Rc::new(found.iter().map(|(_, login)| Value::from(int(login.account.0))).collect());
+    for (position, topic) in subscriptions(read.db, &ids)? {
+        let last = match read.revisions.of(read.db, topic)? {
+            Some(revision) => Some(item::shared(read.db, read.last, topic, revision)?),
             None => None,
         };
-        subscriptions.push(Subscription { topic, last });
+        found[position].1.subscriptions.push(Subscription { topic, last });
     }
-    Ok(subscriptions)
+    for position in holders(read.db, WITH_NOTIFICATIONS, &ids)? {
+        let (place, login) = &mut found[position];
+        let ask = asks[*place];
+        (login.pending, login.pending_more) =
+            notification::waiting(read.db, login.account, &[], ask.pending_max, ask.now)?;
+    }
+    for position in holders(read.db, WITH_OFFLINE, &ids)? {
+        let (place, login) = &mut found[position];
+        (login.offline, login.offline_more) =
+            offline::waiting(read.db, login.account, 0, asks[*place].offline_max)?;
+    }
+    let mut answers = vec![Answer::Missing; asks.len()];
+    for (place, login) in found {
+        answers[place] = Answer::Login(login);
+    }
+    Ok(answers)
+}
+
+/// The accounts that are there, each with its place in `asks`, and with nothing yet of what belongs to it.
+fn accounts(db: &Connection, asks: &[LoginAsk<'_>], revision: Revision) -> Result<Vec<(usize, Box<Login>)>> {
+    let mut found = Vec::with_capacity(asks.len());
+    let mut query = db.prepare_cached(
+        "SELECT r.rowid, id, disabled, sha1_salt, sha1_iterations, sha1_stored_key, sha1_server_key, sha256_salt,
+             sha256_iterations, sha256_stored_key, sha256_server_key
+         FROM rarray(?2) r CROSS JOIN account ON domain = ?1 AND local = r.value",
+    )?;
+    let mut rest: Vec<usize> = (0..asks.len()).collect();
+    while let Some(first) = rest.first() {
+        let domain = asks[*first].domain;
+        let (here, elsewhere): (Vec<usize>, Vec<usize>) =
+            rest.into_iter().partition(|place| asks[*place].domain == domain);
+        let names: Vec<Value> = here.iter().map(|place| Value::from(asks[*place].local.to_owned())).collect();
+        let mut rows = query.query(params![domain.0, Rc::new(names)])?;
+        while let Some(row) = rows.next()? {
+            found.push((here[position(row)?], Box::new(login(row, revision)?)));
+        }
+        rest = elsewhere;
+    }
+    Ok(found)
+}
+
+fn login(row: &Row<'_>, revision: Revision) -> Result<Login> {
+    Ok(Login {
+        account: AccountId(uint(row, 1)?),
+        credentials: Credentials { sha1: account::keys(row, 3)?, sha256: account::keys(row, 7)? },
+        state: account::state(row, 2)?,
+        subscriptions: Vec::new(),
+        pending: Vec::new(),
+        pending_more: false,
+        offline: Vec::new(),
+        offline_more: false,
+        revision,
+    })
+}
+
+/// Positions in `ids` with the topics each follows, by topic.
+fn subscriptions(db: &Connection, ids: &Array) -> Result<Vec<(usize, TopicId)>> {
+    db.prepare_cached(
+        "SELECT r.rowid, topic FROM rarray(?1) r CROSS JOIN subscription ON account = r.value ORDER BY r.rowid, topic",
+    )?
+    .query_map([ids], |row| Ok((position(row)?, TopicId(row.get(1)?))))?
+    .collect()
+}
+
+const WITH_NOTIFICATIONS: &str = "SELECT r.rowid FROM rarray(?1) r
+    WHERE EXISTS (SELECT 1 FROM notification WHERE account = r.value AND due IS NULL)";
+const WITH_OFFLINE: &str =
+    "SELECT r.rowid FROM rarray(?1) r WHERE EXISTS (SELECT 1 FROM offline WHERE account = r.value)";
+
+/// Positions in `ids` for which `sql` finds something.
+fn holders(db: &Connection, sql: &str, ids: &Array) -> Result<Vec<usize>> {
+    db.prepare_cached(sql)?.query_map([ids], position)?.collect()
+}
+
+/// Where in the array a row comes from: SQLite counts from 1.
+fn position(row: &Row<'_>) -> Result<usize> {
+    row.get::<_, u32>(0).map(|rowid| rowid as usize - 1)
 }

@@ -82,13 +82,6 @@ impl Reader {
         self.db.prepare_cached("BEGIN")?.execute([])?;
         revisions.move_to(domain::revision(&self.db)?);
         let mut read = Read { db: &self.db, last: &self.last, revisions };
-        Ok(asks.iter().map(|ask| one(&mut read, ask)).collect())
+        Ok(dispatch::reads(&mut read, asks))
     }
-}
-
-fn one(read: &mut Read<'_>, ask: &Ask) -> Answer {
-    dispatch::read(read, ask).unwrap_or_else(|e| {
-        tracing::error!(error = %e, "store read failed");
-        Answer::Failed(Fault::Broken)
-    })
 }
