@@ -21,7 +21,7 @@ pub enum Event {
         /// The mechanism used.
         mechanism: Mechanism,
     },
-    /// The session has its address; what the profile says to send first has been sent.
+    /// The session has its address.
     Bound {
         /// The full JID.
         jid: Jid,
@@ -36,6 +36,8 @@ pub enum Event {
         /// The stanza error condition it gave.
         condition: String,
     },
+    /// The login is complete: everything the profile asks for is done, the initial presence sent.
+    Ready,
     /// The server has handled this many of our stanzas, modulo 2^32 (XEP-0198 §4).
     Acknowledged {
         /// `h` of the server's `<a/>`.
@@ -84,6 +86,9 @@ pub enum End {
     /// The connection was lost without a word.
     #[error("the connection was lost")]
     Cut,
+    /// The connection could not be made, or failed.
+    #[error("network: {0}")]
+    Network(std::io::ErrorKind),
     /// Something went wrong.
     #[error(transparent)]
     Failure(#[from] Failure),

@@ -87,6 +87,9 @@ impl Live {
             }
         }
         out.events.push(Event::Bound { jid: jid.clone() });
+        if management != Management::Asked {
+            out.events.push(Event::Ready);
+        }
         Self { jid, management, receipts: settings.receipts }
     }
 
@@ -148,6 +151,7 @@ impl Live {
             }
             (ns::SM, "enabled" | "failed", Management::Asked) => {
                 self.management = Management::answered(element, out);
+                out.events.push(Event::Ready);
             }
             // XEP-0388 §2.6.1: features follow the success of SASL2; there is nothing left to ask for.
             (ns::STREAMS, "features", _) => {}

@@ -105,6 +105,14 @@ impl Client {
         }
     }
 
+    /// Learns that the connection could not be made, or failed.
+    pub fn connection_failed(&mut self, kind: std::io::ErrorKind, out: &mut Outbox) {
+        if !self.is_over() {
+            self.end(End::Network(kind), out);
+            out.bytes.clear();
+        }
+    }
+
     /// Sends a stanza. Nothing is sent while there is no session.
     pub fn send(&mut self, stanza: &Stanza, out: &mut Outbox) {
         if matches!(self.phase, Phase::Live(_)) {

@@ -4,4 +4,4 @@ mod latency;
 mod process;
 
 pub use latency::{Latencies, Percentiles};
-pub use process::{KernelSockets, ProcessError, Processes, Usage};
+pub use process::{KernelMemory, ProcessError, Processes, Usage};

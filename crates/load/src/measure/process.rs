@@ -24,13 +24,13 @@ pub struct Usage {
     pub cpu: Duration,
 }
 
-/// Memory the whole machine's TCP sockets hold in the kernel, both ends of loopback connections included.
+/// Memory of the whole machine's kernel that grows with connections, both ends of those over loopback included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KernelSockets {
-    /// Sockets in use.
-    pub sockets: u64,
-    /// Bytes queued in them.
-    pub queued_bytes: u64,
+pub struct KernelMemory {
+    /// Bytes queued in TCP sockets.
+    pub tcp_queued_bytes: u64,
+    /// Bytes of kernel objects: sockets, file descriptors, poll registrations, and much else.
+    pub slab_bytes: u64,
 }
 
 /// A process cannot be looked at.
@@ -90,10 +90,13 @@ impl Usage {
     }
 }
 
-impl KernelSockets {
-    /// The machine's sockets now.
+impl KernelMemory {
+    /// The kernel's memory now.
     pub fn now() -> Result<Self, ProcessError> {
-        read("/proc/net/sockstat".to_owned(), sockets)
+        Ok(Self {
+            tcp_queued_bytes: read("/proc/net/sockstat".to_owned(), tcp_queued_bytes)?,
+            slab_bytes: read("/proc/meminfo".to_owned(), |text| kilobytes(text, "Slab:"))?,
+        })
     }
 }
 
@@ -105,7 +108,12 @@ fn read<T>(path: String, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, Pro
 }
 
 fn pss_bytes(smaps_rollup: &str) -> Option<u64> {
-    let line = smaps_rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    kilobytes(smaps_rollup, "Pss:")
+}
+
+/// The value of a line like `Pss:  1000 kB`, in bytes.
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
@@ -119,14 +127,10 @@ fn cpu(stat: &str) -> Option<Duration> {
     Some(TICK * (user + system))
 }
 
-fn sockets(sockstat: &str) -> Option<KernelSockets> {
+fn tcp_queued_bytes(sockstat: &str) -> Option<u64> {
     let line = sockstat.lines().find_map(|line| line.strip_prefix("TCP:"))?;
-    let words: Vec<_> = line.split_ascii_whitespace().collect();
-    let value = |name: &str| {
-        let at = words.iter().position(|word| *word == name)?;
-        words.get(at + 1)?.parse::<u64>().ok()
-    };
-    Some(KernelSockets { sockets: value("inuse")?, queued_bytes: value("mem")? * PAGE_BYTES })
+    let mut words = line.split_ascii_whitespace().skip_while(|word| *word != "mem");
+    Some(words.nth(1)?.parse::<u64>().ok()? * PAGE_BYTES)
 }
 
 #[cfg(test)]
@@ -141,7 +145,7 @@ mod tests {
         let rollup = "55e0 [rollup]\nRss:     2048 kB\nPss:     1000 kB\nPss_Dirty: 4 kB\n";
         assert_eq!(pss_bytes(rollup), Some(1_024_000));
         let sockstat = "sockets: used 30\nTCP: inuse 5 orphan 0 tw 0 alloc 7 mem 2\nUDP: inuse 1 mem 0\n";
-        assert_eq!(sockets(sockstat), Some(KernelSockets { sockets: 5, queued_bytes: 8192 }));
+        assert_eq!(tcp_queued_bytes(sockstat), Some(8192));
     }
 
     #[test]

@@ -53,10 +53,6 @@ impl Pacer {
     pub(crate) fn started(&self) -> usize {
         self.started
     }
-
-    pub(crate) fn is_done(&self) -> bool {
-        self.started == self.total
-    }
 }
 
 #[cfg(test)]
@@ -71,7 +67,7 @@ mod tests {
         assert_eq!(pacer.take(4, now), 0);
         assert_eq!(pacer.take(1, now), 3);
         assert_eq!(pacer.take(0, now), 3);
-        assert!(pacer.is_done());
+        assert_eq!(pacer.started(), pacer.total);
         assert_eq!(pacer.take(0, now), 0);
         assert_eq!(pacer.next_due(), None);
     }
@@ -85,6 +81,6 @@ mod tests {
         assert_eq!(pacer.next_due(), Some(start + Duration::from_millis(10)));
         assert_eq!(pacer.take(1, start + Duration::from_millis(205)), 20);
         assert_eq!(pacer.take(0, start + Duration::from_secs(60)), 29);
-        assert!(pacer.is_done());
+        assert_eq!(pacer.started(), pacer.total);
     }
 }

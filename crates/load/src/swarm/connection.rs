@@ -1,0 +1,113 @@
+//! One client with its socket. What it holds while idle counts many thousand times: keep it small.
+
+use std::io::{self, Read, Write};
+
+use mio::net::TcpStream;
+
+use crate::client::{Client, Outbox};
+
+/// A client's connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    socket: TcpStream,
+    pub(super) client: Client,
+    /// Bytes the socket did not take yet.
+    unsent: Vec<u8>,
+    pub(super) stage: Stage,
+}
+
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The connection is being made.
+    Connecting,
+    /// The client is logging in.
+    LoggingIn,
+    /// The client is in session.
+    Ready,
+}
+
+impl Connection {
+    pub(super) fn new(socket: TcpStream, client: Client) -> Self {
+        Self { socket, client, unsent: Vec::new(), stage: Stage::Connecting }
+    }
+
+    pub(super) fn socket(&mut self) -> &mut TcpStream {
+        &mut self.socket
+    }
+
+    /// The socket can be written to: for the first time if the connection has just been made.
+    pub(super) fn writable(&mut self, out: &mut Outbox) {
+        if self.stage == Stage::Connecting {
+            match self.socket.take_error() {
+                Ok(None) => {}
+                Ok(Some(error)) | Err(error) => return self.client.connection_failed(error.kind(), out),
+            }
+            // Writable before it is connected: not yet.
+            if self.socket.peer_addr().is_err() {
+                return;
+            }
+            // Without this the next small write waits for the last one's acknowledgement.
+            let _ = self.socket.set_nodelay(true);
+            self.stage = Stage::LoggingIn;
+            self.client.start(out);
+        }
+        self.flush(out);
+    }
+
+    /// The socket can be read from. `drain` says that it must be read to its end whatever it gives.
+    pub(super) fn readable(&mut self, scratch: &mut [u8], drain: bool, out: &mut Outbox) {
+        while !self.client.is_over() {
+            match self.socket.read(scratch) {
+                Ok(0) => self.client.receive_end(out),
+                Ok(length) => {
+                    self.client.receive(&scratch[..length], out);
+                    self.flush(out);
+                    // Less than there was room for: the kernel had no more, and will tell when it has.
+                    if length < scratch.len() && !drain {
+                        return;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => self.client.connection_failed(error.kind(), out),
+            }
+        }
+    }
+
+    /// Sends what the client has to say, as far as the socket takes it.
+    pub(super) fn flush(&mut self, out: &mut Outbox) {
+        if self.unsent.is_empty() {
+            let sent = send(&mut self.socket, &out.bytes);
+            self.keep(sent, out);
+        } else {
+            self.unsent.append(&mut out.bytes);
+            let unsent = std::mem::take(&mut self.unsent);
+            out.bytes.extend_from_slice(&unsent);
+            let sent = send(&mut self.socket, &out.bytes);
+            self.keep(sent, out);
+        }
+    }
+
+    fn keep(&mut self, sent: io::Result<usize>, out: &mut Outbox) {
+        match sent {
+            Ok(length) => self.unsent = out.bytes[length..].to_vec(),
+            Err(error) => self.client.connection_failed(error.kind(), out),
+        }
+        out.bytes.clear();
+    }
+}
+
+/// Writes until all is written or the socket is full; says how much was.
+fn send(socket: &mut TcpStream, bytes: &[u8]) -> io::Result<usize> {
+    let mut sent = 0;
+    while sent < bytes.len() {
+        match socket.write(&bytes[sent..]) {
+            Ok(length) => sent += length,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(sent)
+}

@@ -1,0 +1,199 @@
+//! The sockets of a swarm, and the scenario's way to act on them.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use carillon_wire::jid::Jid;
+use carillon_wire::stanza::Stanza;
+use mio::{Events, Interest, Poll, Token};
+
+use super::connection::{Connection, Stage};
+use super::source;
+use crate::client::{Client, Entropy, Event, Options, Outbox};
+
+/// The most that is read from a socket at once.
+const READ_BYTES: usize = 64 * 1024;
+/// The token of the waker; no client has this index.
+const WAKER: Token = Token(usize::MAX);
+
+/// All connections of a swarm.
+#[derive(Debug)]
+pub struct Network {
+    poll: Poll,
+    waker: Arc<mio::Waker>,
+    target: SocketAddr,
+    first: usize,
+    connections: Vec<Option<Box<Connection>>>,
+    logging_in: usize,
+    ready: usize,
+    outbox: Outbox,
+    scratch: Box<[u8]>,
+    news: VecDeque<(usize, Event)>,
+}
+
+/// Wakes a swarm's thread.
+#[derive(Clone, Debug)]
+pub struct Waker(Arc<mio::Waker>);
+
+impl Waker {
+    /// Makes the swarm's scenario tick soon.
+    pub fn wake(&self) {
+        // It fails only if the poll is gone, and then there is nobody to wake.
+        let _ = self.0.wake();
+    }
+}
+
+impl Network {
+    pub(super) fn new(target: SocketAddr, clients: Range<usize>) -> io::Result<Self> {
+        let poll = Poll::new()?;
+        let waker = Arc::new(mio::Waker::new(poll.registry(), WAKER)?);
+        Ok(Self {
+            poll,
+            waker,
+            target,
+            first: clients.start,
+            connections: clients.map(|_| None).collect(),
+            logging_in: 0,
+            ready: 0,
+            outbox: Outbox::default(),
+            scratch: vec![0; READ_BYTES].into(),
+            news: VecDeque::new(),
+        })
+    }
+
+    /// Sends a stanza as a client in session; `false` if it is in none.
+    pub fn send(&mut self, index: usize, stanza: &Stanza) -> bool {
+        self.act(index, |client, out| client.send(stanza, out))
+    }
+
+    /// Sends text as a client in session, as it is: see [`Client::send_raw`]. `false` if it is in none.
+    pub fn send_raw(&mut self, index: usize, text: &[u8]) -> bool {
+        self.act(index, |client, out| client.send_raw(text, out))
+    }
+
+    /// Closes a client's stream in good order; `false` if it is in no session.
+    pub fn close(&mut self, index: usize) -> bool {
+        self.act(index, Client::close)
+    }
+
+    /// Drops a client's connection without a word. No event follows.
+    pub fn abort(&mut self, index: usize) {
+        let at = index - self.first;
+        if let Some(connection) = self.connections[at].take() {
+            self.forget(*connection);
+        }
+    }
+
+    /// Connects a client, or connects one again whose stream is over.
+    pub fn connect(&mut self, index: usize, options: Options) {
+        let at = index - self.first;
+        self.abort(index);
+        match self.open(index, options) {
+            Ok(connection) => {
+                self.connections[at] = Some(connection);
+                self.logging_in += 1;
+            }
+            Err(error) => {
+                let end = crate::client::End::Network(error.kind());
+                self.news.push_back((index, Event::Closed(end)));
+            }
+        }
+    }
+
+    /// The full JID of a client in session.
+    pub fn jid(&self, index: usize) -> Option<&Jid> {
+        self.connections[index - self.first].as_ref()?.client.ready()
+    }
+
+    /// Clients that are connecting or logging in.
+    pub fn logging_in(&self) -> usize {
+        self.logging_in
+    }
+
+    /// Clients in session.
+    pub fn in_session(&self) -> usize {
+        self.ready
+    }
+
+    pub(super) fn waker(&self) -> Waker {
+        Waker(Arc::clone(&self.waker))
+    }
+
+    pub(super) fn wait(&mut self, events: &mut Events, timeout: Duration) -> io::Result<()> {
+        match self.poll.poll(events, Some(timeout)) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                events.clear();
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    pub(super) fn next_news(&mut self) -> Option<(usize, Event)> {
+        self.news.pop_front()
+    }
+
+    /// Serves a socket that the kernel says is ready.
+    pub(super) fn ready(&mut self, event: &mio::event::Event) {
+        if event.token() == WAKER {
+            return;
+        }
+        let at = event.token().0;
+        let Some(mut connection) = self.connections[at].take() else { return };
+        if event.is_writable() || event.is_error() {
+            connection.writable(&mut self.outbox);
+        }
+        if event.is_readable() || event.is_read_closed() {
+            let drain = event.is_read_closed() || event.is_error();
+            connection.readable(&mut self.scratch, drain, &mut self.outbox);
+        }
+        self.settle(at, connection);
+    }
+
+    fn open(&mut self, index: usize, options: Options) -> io::Result<Box<Connection>> {
+        let mut socket = source::connect(self.target, index)?;
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        self.poll.registry().register(&mut socket, Token(index - self.first), interest)?;
+        Ok(Box::new(Connection::new(socket, Client::new(options, Entropy::from_system()?))))
+    }
+
+    fn act(&mut self, index: usize, action: impl FnOnce(&mut Client, &mut Outbox)) -> bool {
+        let at = index - self.first;
+        if self.connections[at].as_ref().is_none_or(|connection| connection.stage != Stage::Ready) {
+            return false;
+        }
+        let Some(mut connection) = self.connections[at].take() else { return false };
+        action(&mut connection.client, &mut self.outbox);
+        connection.flush(&mut self.outbox);
+        self.settle(at, connection);
+        true
+    }
+
+    /// Puts a connection back after it was served, or drops it if it is over, and takes note of what happened.
+    fn settle(&mut self, at: usize, mut connection: Box<Connection>) {
+        let index = at + self.first;
+        self.news.extend(self.outbox.events.drain(..).map(|event| (index, event)));
+        if connection.client.is_over() {
+            return self.forget(*connection);
+        }
+        if connection.stage == Stage::LoggingIn && connection.client.ready().is_some() {
+            connection.stage = Stage::Ready;
+            self.logging_in -= 1;
+            self.ready += 1;
+        }
+        self.connections[at] = Some(connection);
+    }
+
+    fn forget(&mut self, mut connection: Connection) {
+        match connection.stage {
+            Stage::Connecting | Stage::LoggingIn => self.logging_in -= 1,
+            Stage::Ready => self.ready -= 1,
+        }
+        // Closing the socket would do the same.
+        let _ = self.poll.registry().deregister(connection.socket());
+    }
+}
