@@ -57,7 +57,7 @@ fn explain(key: Option<&str>, source: &Source, output: &mut Output<'_>) -> Resul
         let rows: Vec<Value> =
             SETTINGS.iter().map(|setting| row(&config, setting, output.is_json())).collect();
         let columns =
-            [("SETTING", "key"), ("VALUE", "value"), ("FROM", "from"), ("APPLIED BY", "applied_by")];
+            [("SETTING", "key"), ("FROM", "from"), ("APPLIED BY", "applied_by"), ("VALUE", "value")];
         return output.rows(&rows, &columns);
     };
     let setting = Setting::named(key).ok_or_else(|| {
@@ -65,7 +65,7 @@ fn explain(key: Option<&str>, source: &Source, output: &mut Output<'_>) -> Resul
         Failure::Usage(format!("there is no setting {key}{hint}"))
     })?;
     if output.is_json() {
-        return output.record(&row(&config, setting, true));
+        return output.record(&row(&config, setting, true), &[]);
     }
     output.text(&print::explain(&config, setting))
 }

@@ -20,6 +20,8 @@ mod topic;
 
 use crate::config::Source;
 use clap::{Parser, Subcommand};
+use failure::Failure;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -68,10 +70,21 @@ pub struct ServeArgs {
 
 /// Reads the command line of this process and does what it says.
 pub fn main() -> ExitCode {
-    let out = &mut std::io::stdout().lock();
-    let done = match Cli::parse().command {
-        Command::Serve(args) => return crate::serve::run(args),
-        Command::Demo => return crate::demo::run(),
+    // Not locked: what a node prints comes from many threads.
+    match Cli::parse().command {
+        Command::Serve(args) => crate::serve::run(args),
+        Command::Demo => crate::demo::run(),
+        command => match dispatch(command, &mut std::io::stdout()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => failure.report(),
+        },
+    }
+}
+
+/// Does what a command says, printing to `out`.
+fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), Failure> {
+    match command {
+        Command::Serve(_) | Command::Demo => unreachable!("`main` runs those that do not end"),
         Command::Status(args) => status::run(args, out),
         Command::Domain(args) => domain::run(args, out),
         Command::Account(args) => account::run(args, out),
@@ -80,9 +93,5 @@ pub fn main() -> ExitCode {
         Command::Send(args) => send::run(args, out),
         Command::Session(args) => session::run(args, out),
         Command::Config(args) => config::run(args, out),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
     }
 }

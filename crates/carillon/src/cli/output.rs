@@ -36,13 +36,15 @@ impl<'a> Output<'a> {
         self.text(&align(&lines))
     }
 
-    /// One thing with its members, nested ones too.
-    pub(super) fn record(&mut self, record: &Value) -> Result<(), Failure> {
+    /// One thing with its members, nested ones too: first those that `order` names, then all others by name.
+    pub(super) fn record(&mut self, record: &Value, order: &[&str]) -> Result<(), Failure> {
         if self.json {
             return self.value(record);
         }
         let mut lines = Vec::new();
         members("", record, &mut lines);
+        let rank = |key: &str| order.iter().position(|first| key == *first).unwrap_or(order.len());
+        lines.sort_by_key(|line| rank(&line[0]));
         self.text(&align(&lines))
     }
 
@@ -173,11 +175,11 @@ mod tests {
             "who": "\u{1b}[2Jä",
         });
         assert_eq!(
-            printed(false, |o| o.record(&record)),
-            "delivery_p50_ms  0.25 ms\n\
-             resident_bytes   1.5 MiB\n\
-             store.waiting    3\n\
+            printed(false, |o| o.record(&record, &["store.waiting", "uptime_ms"])),
+            "store.waiting    3\n\
              uptime_ms        1h 1m\n\
+             delivery_p50_ms  0.25 ms\n\
+             resident_bytes   1.5 MiB\n\
              who              \\u{1b}[2Jä\n"
         );
     }

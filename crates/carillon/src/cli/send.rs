@@ -101,7 +101,7 @@ fn wait(client: &Client, output: &mut Output<'_>, id: &str, timeout: Duration) -
         let ended = trace.get("ended_at").is_some_and(|at| !at.is_null());
         let late = started.elapsed() >= timeout;
         if output.is_json() && (ended || late) {
-            output.record(&trace)?;
+            output.record(&trace, &[])?;
         }
         match text(&trace, "state") {
             "acknowledged" => return Ok(()),

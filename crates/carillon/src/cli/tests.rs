@@ -1,1 +1,326 @@
+//! Commands read from a command line and run against a node that says what it is told to.
 
+use super::*;
+use clap::CommandFactory;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+/// A request as the node saw it: method and path, and the body.
+type Seen = (String, String);
+
+/// A node that gives the answers it was made with, in their order, one connection each, and notes what it was asked.
+pub(super) struct FakeNode {
+    url: String,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    thread: JoinHandle<()>,
+}
+
+impl FakeNode {
+    pub(super) fn new(answers: Vec<(u16, String)>) -> FakeNode {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let noted = seen.clone();
+        let thread = std::thread::spawn(move || {
+            for (status, body) in answers {
+                let (stream, _) = listener.accept().expect("a connection");
+                let request = answer(stream, status, &body).expect("a request");
+                noted.lock().expect("nobody panics with it").push(request);
+            }
+        });
+        FakeNode { url, seen, thread }
+    }
+
+    /// Runs a command against it: what it prints and how it ended.
+    pub(super) fn run(&self, args: &[&str]) -> (String, Result<(), (u8, String)>) {
+        let remote = ["--url", self.url.as_str(), "--key", "crl_key"];
+        run(Cli::try_parse_from(["carillon"].iter().chain(args).chain(&remote)).expect("a command"))
+    }
+
+    /// What it was asked, once it gave all its answers.
+    pub(super) fn asked(self) -> Vec<Seen> {
+        self.thread.join().expect("all answers given");
+        let seen = self.seen.lock().expect("nobody panics with it");
+        seen.clone()
+    }
+}
+
+/// Reads one request, which has to bear the key, and answers it.
+fn answer(stream: TcpStream, status: u16, body: &str) -> std::io::Result<Seen> {
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        reader.read_line(&mut head)?;
+    }
+    let lower = head.to_ascii_lowercase();
+    assert!(lower.contains("authorization: bearer crl_key\r\n"), "{head}");
+    let length = lower.split("content-length: ").nth(1).and_then(|rest| rest.lines().next()?.parse().ok());
+    let mut sent = vec![0; length.unwrap_or(0)];
+    reader.read_exact(&mut sent)?;
+    let answer =
+        format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
+    reader.get_mut().write_all(answer.as_bytes())?;
+    let first = head.lines().next().unwrap_or_default().trim_end_matches(" HTTP/1.1").to_owned();
+    Ok((first, String::from_utf8(sent).expect("text")))
+}
+
+fn run(cli: Cli) -> (String, Result<(), (u8, String)>) {
+    let mut out = Vec::new();
+    let done = dispatch(cli.command, &mut out).map_err(|failure| (failure.code(), failure.to_string()));
+    (String::from_utf8(out).expect("text"), done)
+}
+
+fn ok(body: &Value) -> (u16, String) {
+    (200, body.to_string())
+}
+
+fn asked(method_and_path: &str, body: &str) -> Seen {
+    (method_and_path.to_owned(), body.to_owned())
+}
+
+#[test]
+fn the_command_line_is_well_formed() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn serve_takes_a_file_settings_and_a_ready_file() {
+    let args =
+        ["carillon", "serve", "--config", "a.toml", "--set", "a=1", "--set", "b=2", "--ready-file", "r"];
+    let Command::Serve(serve) = Cli::try_parse_from(args).expect("a command").command else {
+        panic!("serve")
+    };
+    assert_eq!(serve.source.file, Some("a.toml".into()));
+    assert_eq!(
+        (serve.source.overrides, serve.ready_file),
+        (vec!["a=1".into(), "b=2".into()], Some("r".into()))
+    );
+}
+
+#[test]
+fn what_is_no_command_ends_with_2() {
+    for args in [
+        &["carillon"][..],
+        &["carillon", "dance"],
+        &["carillon", "send", "a@x"],
+        &["carillon", "send", "a@x", "--payload", "1", "--audience", "some"],
+        &["carillon", "key", "add", "n"],
+        &["carillon", "key", "add", "n", "--scope", "all"],
+        &["carillon", "domain", "set", "d", "--registration", "maybe"],
+        &["carillon", "session", "list", "--limit", "1001"],
+    ] {
+        assert_eq!(Cli::try_parse_from(args).expect_err("not a command").exit_code(), 2, "{args:?}");
+    }
+}
+
+#[test]
+fn config_commands_need_no_node() {
+    let command =
+        |args: &[&str]| run(Cli::try_parse_from(["carillon", "config"].iter().chain(args)).expect("valid"));
+    assert_eq!(command(&["sample"]), (crate::config::print::sample(), Ok(())));
+    assert_eq!(command(&["manual"]), (crate::config::print::manual(), Ok(())));
+    assert_eq!(command(&["check", "--set", "shards=2"]), ("the settings are valid\n".to_owned(), Ok(())));
+    assert_eq!(
+        command(&["check", "--set", "shard=2"]),
+        (
+            String::new(),
+            Err((
+                2,
+                "the settings are not valid\n--set: there is no setting shard; did you mean shards?"
+                    .to_owned()
+            ))
+        )
+    );
+    assert_eq!(
+        command(&["explain", "shard"]).1,
+        Err((2, "there is no setting shard; did you mean shards?".to_owned()))
+    );
+}
+
+#[test]
+fn explain_shows_every_setting() {
+    let args = ["carillon", "config", "explain", "--set", "c2s.port=7"];
+    let (table, done) = run(Cli::try_parse_from(args).expect("valid"));
+    assert_eq!(done, Ok(()));
+    let shown: Vec<&str> = table.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+    let keys: Vec<&str> = crate::config::SETTINGS.iter().map(|setting| setting.key).collect();
+    assert_eq!(shown, keys);
+    let port = table.lines().find(|line| line.starts_with("c2s.port")).expect("shown");
+    assert_eq!(port.split_whitespace().collect::<Vec<_>>(), ["c2s.port", "--set", "restart", "7"]);
+
+    let args = ["carillon", "config", "explain", "shards", "--json"];
+    let one: Value = serde_json::from_str(&run(Cli::try_parse_from(args).expect("valid")).0).expect("JSON");
+    assert_eq!((&one["key"], &one["value"], &one["from"]), (&json!("shards"), &json!(0), &json!("default")));
+}
+
+#[test]
+fn domains_are_listed_made_and_changed() {
+    let policy =
+        json!({"sessions": "multi", "registration": false, "pubsub_create": "any", "sessions_max": 20});
+    let domain = json!({"domain": "a.example", "policy": policy});
+    let node = FakeNode::new(vec![
+        ok(&json!({"domains": [domain], "default_domain": "a.example"})),
+        (404, json!({"status": 404, "detail": "the node has no domain `b.example`"}).to_string()),
+        ok(&domain),
+        ok(&domain),
+        ok(&domain),
+    ]);
+    assert_eq!(
+        node.run(&["domain", "list"]).0,
+        "DOMAIN     SESSIONS  MAX  REGISTRATION  TOPICS BY\na.example  multi     20   no            any\n"
+    );
+    assert_eq!(node.run(&["domain", "add", "b.example", "--registration", "true"]).0, "made b.example\n");
+    assert_eq!(node.run(&["domain", "set", "a.example", "--sessions", "single"]).0, "changed a.example\n");
+    assert_eq!(
+        node.run(&["domain", "remove", "a.example"]).1,
+        Err((
+            2,
+            "this removes a.example with its accounts, topics, notifications and keys: say --yes".to_owned()
+        ))
+    );
+    assert_eq!(
+        node.asked(),
+        [
+            asked("GET /v1/admin/domains", ""),
+            asked("GET /v1/admin/domains/b.example", ""),
+            asked("PUT /v1/admin/domains/b.example", r#"{"registration":true}"#),
+            asked("GET /v1/admin/domains/a.example", ""),
+            asked(
+                "PUT /v1/admin/domains/a.example",
+                r#"{"pubsub_create":"any","registration":false,"sessions":"single","sessions_max":20}"#
+            ),
+        ]
+    );
+}
+
+#[test]
+fn lists_are_read_to_their_end() {
+    let node = FakeNode::new(vec![
+        ok(&json!({"topics": [{"name": "a/b"}], "next": "a/b"})),
+        ok(
+            &json!({"topics": [{"name": "c", "config": {"max_items": 3, "persist_items": false}}], "next": null}),
+        ),
+        ok(&json!({"subscribers": ["a@x", "b@x"], "next": null})),
+    ]);
+    let (table, _) = node.run(&["topic", "list", "--domain", "d"]);
+    assert_eq!(
+        table,
+        "TOPIC  ACCESS  PUBLISH  KEEPS  CREATED  TITLE\na/b    -       -        -      -        -\n\
+         c      -       -        0      -        -\n"
+    );
+    assert_eq!(node.run(&["topic", "subscribers", "a/b"]).0, "SUBSCRIBER\na@x\nb@x\n");
+    assert_eq!(
+        node.asked(),
+        [
+            asked("GET /v1/topics?domain=d&limit=1000", ""),
+            asked("GET /v1/topics?domain=d&limit=1000&after=a%2Fb", ""),
+            asked("GET /v1/topics/a%2Fb/subscribers?limit=1000", ""),
+        ]
+    );
+}
+
+#[test]
+fn keys_are_printed_alone_and_payloads_go_as_written() {
+    let node = FakeNode::new(vec![
+        (201, json!({"key": "crl_new", "id": 3}).to_string()),
+        (202, json!({"id": "i1", "published_at": "T"}).to_string()),
+        (204, String::new()),
+    ]);
+    assert_eq!(node.run(&["key", "add", "ci", "--scope", "send,topics"]).0, "crl_new\n");
+    let publish = ["topic", "publish", "news", "--payload", "{\"z\":1.0,\"a\":[]}", "--id", "x"];
+    assert_eq!(node.run(&publish).0, "published i1\n");
+    assert_eq!(node.run(&["account", "remove", "a@x"]).0, "removed a@x\n");
+    assert_eq!(
+        node.asked(),
+        [
+            asked("POST /v1/admin/keys", r#"{"name":"ci","scopes":["send","topics"]}"#),
+            asked("POST /v1/topics/news/items", r#"{"id":"x","payload":{"z":1.0,"a":[]}}"#),
+            asked("DELETE /v1/admin/accounts/a%40x", ""),
+        ]
+    );
+}
+
+#[test]
+fn a_notification_is_followed_to_its_end() {
+    let mut trace = json!({"id": "N", "state": "stored", "accepted_at": "T1", "stored_at": "T2"});
+    let stored = trace.clone();
+    trace["sent_at"] = "T3".into();
+    trace["state"] = "acknowledged".into();
+    trace["ended_at"] = "T4".into();
+    trace["acknowledged_by"] = "stream-management".into();
+    let node = FakeNode::new(vec![
+        (202, json!({"results": [], "to": "a@x", "id": "N", "state": "stored"}).to_string()),
+        ok(&stored),
+        ok(&stored),
+        ok(&trace),
+    ]);
+    let (printed, done) = node.run(&["send", "a@x", "--payload", "{}", "--ttl", "60", "--wait"]);
+    assert_eq!(
+        (printed.as_str(), done),
+        (
+            "accepted      T1\nstored        T2\nsent          T3\nacknowledged  T4  by stream-management\n",
+            Ok(())
+        )
+    );
+    let seen = node.asked();
+    assert_eq!(seen[0], asked("POST /v1/notifications", r#"{"to":"a@x","payload":{},"ttl":60}"#));
+    assert_eq!(seen[3], asked("GET /v1/notifications/N", ""));
+}
+
+#[test]
+fn a_notification_that_was_not_delivered_is_a_failure() {
+    let dropped =
+        json!({"id": "N", "state": "dropped", "accepted_at": "T", "ended_at": "T", "reason": "not-active"});
+    let node =
+        FakeNode::new(vec![ok(&json!({"id": "N"})), ok(&dropped), ok(&json!({"id": "N"})), ok(&dropped)]);
+    let failure = Err((1, "N was not delivered: dropped because not-active".to_owned()));
+    let (printed, done) = node.run(&["send", "a", "--payload", "1", "--wait"]);
+    assert_eq!(
+        (printed.as_str(), done),
+        ("accepted      T\ndropped       T  because not-active\n", failure.clone())
+    );
+    let (printed, done) = node.run(&["send", "a", "--payload", "1", "--wait", "--json"]);
+    assert_eq!((serde_json::from_str(&printed).ok(), done), (Some(dropped), failure));
+    node.asked();
+}
+
+#[test]
+fn what_the_node_says_is_told() {
+    let problem =
+        |status: u16, detail: &str| (status, json!({"status": status, "detail": detail}).to_string());
+    let node = FakeNode::new(vec![
+        problem(401, "the key is unknown"),
+        problem(409, "there is an account `a@x` already"),
+        (404, "<html>".to_owned()),
+        (200, "<html>".to_owned()),
+        ok(&json!({"colours": []})),
+    ]);
+    let url = node.url.clone();
+    let list = ["account", "list"];
+    assert_eq!(node.run(&list).1, Err((1, format!("{url} does not take the key: the key is unknown"))));
+    assert_eq!(
+        node.run(&["account", "add", "a@x", "--password", "p"]).1,
+        Err((1, "there is an account `a@x` already".to_owned()))
+    );
+    let stranger = format!("what answers at {url} is not a Carillon node, or of another version");
+    assert_eq!(node.run(&list).1, Err((3, stranger.clone())));
+    let not_json = "the node's answer is not JSON: expected value at line 1 column 1".to_owned();
+    assert_eq!(node.run(&list).1, Err((3, not_json)));
+    assert_eq!(node.run(&list).1, Err((3, stranger)));
+    node.asked();
+}
+
+#[test]
+fn where_nobody_listens_no_node_answers() {
+    let node = FakeNode::new(Vec::new());
+    let url = node.url.clone();
+    let gone = FakeNode { url, seen: Arc::default(), thread: std::thread::spawn(|| ()) };
+    node.asked();
+    let (printed, done) = gone.run(&["status"]);
+    let (code, why) = done.expect_err("nobody is there");
+    assert_eq!((printed.as_str(), code), ("", 3));
+    assert!(why.starts_with(&format!("no node answers at {}: ", gone.url)), "{why}");
+}

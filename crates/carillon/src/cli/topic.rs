@@ -118,7 +118,9 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             let made = client.put(&at(path(&topic)), &config.body())?;
             output.done(&format!("{topic} is there"), &made)
         }
-        Command::Show { topic } => output.record(&client.get(&at(path(&topic)))?),
+        Command::Show { topic } => {
+            output.record(&client.get(&at(path(&topic)))?, &["name", "domain", "created_at"])
+        }
         Command::Delete { topic } => {
             let gone = client.delete(&at(path(&topic)))?;
             output.done(&format!("removed {topic}"), &gone)

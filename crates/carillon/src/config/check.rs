@@ -1,6 +1,6 @@
 //! Rules that hold between settings, or that a bound cannot say.
 
-use super::{Config, Kind, Origin, Problem, Setting, Settings};
+use super::{Config, Origin, Place, Problem, Setting, Settings};
 use std::collections::BTreeMap;
 
 /// What breaks a rule.
@@ -18,24 +18,39 @@ pub(super) fn check(config: &Config) -> Vec<Problem> {
     broken
         .into_iter()
         .flatten()
-        .map(|(key, rule)| Problem::Rule { place: place(config, key), key, rule })
+        .map(|Broken { settings, rule }| Problem::Rule {
+            place: place(config, &settings),
+            key: settings[0],
+            rule,
+        })
         .collect()
 }
 
-/// A setting to change, and the rule it breaks.
-type Broken = Option<(&'static str, String)>;
+/// A rule that is broken.
+struct Broken {
+    /// The settings that break it together; the first is the one to change.
+    settings: Vec<&'static str>,
+    rule: String,
+}
 
-fn place(config: &Config, key: &str) -> String {
-    let setting = Setting::named(key).expect("rules name settings that exist: a test breaks each");
-    match config.origin(setting) {
-        Origin::Default => "default".to_owned(),
-        Origin::Profile => "limits.profile".to_owned(),
-        Origin::Set(place) => place.to_string(),
-    }
+fn broken(settings: &[&'static str], rule: impl Into<String>) -> Option<Broken> {
+    Some(Broken { settings: settings.to_vec(), rule: rule.into() })
+}
+
+/// Where the first of `keys` was set that was.
+fn place(config: &Config, keys: &[&str]) -> Place {
+    let origins = keys.iter().map(|key| {
+        config.origin(Setting::named(key).expect("rules name settings that exist: a test breaks each"))
+    });
+    let mut places = origins.filter_map(|origin| match origin {
+        Origin::Set(place) => Some(place.clone()),
+        Origin::Default | Origin::Profile => None,
+    });
+    places.next().expect("defaults alone break no rule: a test loads them")
 }
 
 /// Two listeners cannot share a port; 0 is never the same one.
-fn ports(s: &Settings) -> Broken {
+fn ports(s: &Settings) -> Option<Broken> {
     let listeners = [
         (s.c2s.enabled, s.c2s.port, "c2s.port"),
         (s.c2s_tls.enabled, s.c2s_tls.port, "c2s_tls.port"),
@@ -45,47 +60,59 @@ fn ports(s: &Settings) -> Broken {
     let mut taken = BTreeMap::new();
     for (_, port, key) in listeners.into_iter().filter(|(enabled, port, _)| *enabled && *port != 0) {
         if let Some(other) = taken.insert(port, key) {
-            return Some((key, format!("port {port} is that of {other} already")));
+            return broken(&[key, other], format!("port {port} is that of {other} already"));
         }
     }
     None
 }
 
-fn some_listener(s: &Settings) -> Broken {
-    let any = s.c2s.enabled || s.c2s_tls.enabled || s.websocket.enabled;
-    (!any).then(|| {
-        ("c2s.enabled", "one of c2s.enabled, c2s_tls.enabled and websocket.enabled has to be true".to_owned())
-    })
+fn some_listener(s: &Settings) -> Option<Broken> {
+    if s.c2s.enabled || s.c2s_tls.enabled || s.websocket.enabled {
+        return None;
+    }
+    broken(
+        &["c2s.enabled", "c2s_tls.enabled", "websocket.enabled"],
+        "one of c2s.enabled, c2s_tls.enabled and websocket.enabled has to be true",
+    )
 }
 
-fn listen_address(s: &Settings) -> Broken {
-    s.listen.address.is_empty().then(|| ("listen.address", "it needs at least one address".to_owned()))
+fn listen_address(s: &Settings) -> Option<Broken> {
+    if s.listen.address.is_empty() {
+        broken(&["listen.address"], "it needs at least one address")
+    } else {
+        None
+    }
 }
 
-fn stanza_bytes(s: &Settings) -> Broken {
+fn stanza_bytes(s: &Settings) -> Option<Broken> {
     let (before, after) = (s.limits.stanza_bytes_before_auth, s.limits.stanza_bytes);
-    (before > after).then(|| {
-        let rule = format!("{before} is over limits.stanza_bytes, which is {after}");
-        ("limits.stanza_bytes_before_auth", rule)
-    })
+    if before <= after {
+        return None;
+    }
+    broken(
+        &["limits.stanza_bytes_before_auth", "limits.stanza_bytes"],
+        format!("{before} is over limits.stanza_bytes, which is {after}"),
+    )
 }
 
-fn tls(s: &Settings) -> Broken {
+fn tls(s: &Settings) -> Option<Broken> {
     match (&s.tls.certificate, &s.tls.key) {
-        (Some(_), None) => Some(("tls.key", "it has to be set, because tls.certificate is".to_owned())),
-        (None, Some(_)) => Some(("tls.certificate", "it has to be set, because tls.key is".to_owned())),
+        (Some(_), None) => {
+            broken(&["tls.key", "tls.certificate"], "it has to be set, because tls.certificate is")
+        }
+        (None, Some(_)) => broken(&["tls.certificate", "tls.key"], "it has to be set, because tls.key is"),
         _ => None,
     }
 }
 
-fn websocket_path(s: &Settings) -> Broken {
-    (!s.websocket.path.starts_with('/')).then(|| ("websocket.path", "it has to begin with /".to_owned()))
+fn websocket_path(s: &Settings) -> Option<Broken> {
+    if s.websocket.path.starts_with('/') {
+        None
+    } else {
+        broken(&["websocket.path"], "it has to begin with /")
+    }
 }
 
-fn mechanisms(s: &Settings) -> Broken {
-    let kind = Setting::named("auth.mechanisms").map(|s| s.kind);
-    s.auth.mechanisms.is_empty().then(|| {
-        let words = kind.as_ref().map(Kind::bounds).unwrap_or_default();
-        ("auth.mechanisms", format!("it needs at least one of {words}"))
-    })
+fn mechanisms(s: &Settings) -> Option<Broken> {
+    if s.auth.mechanisms.is_empty() { broken(&["auth.mechanisms"], "it needs at least one") } else { None }
 }

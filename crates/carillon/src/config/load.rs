@@ -46,7 +46,10 @@ pub(super) fn load(source: &Source, text: Option<&str>) -> Result<Config, Proble
     };
     problems.extend(entries.into_iter().filter_map(|entry| apply(&mut config, entry).err()));
     apply_profile(&mut config);
-    problems.extend(check::check(&config));
+    // A value that could not be read would break rules that what was meant keeps.
+    if problems.is_empty() {
+        problems = check::check(&config);
+    }
     if problems.is_empty() { Ok(config) } else { Err(Problems(problems)) }
 }
 
@@ -113,14 +116,16 @@ fn apply(config: &mut Config, Entry { key, written, place }: Entry) -> Result<()
     }
 }
 
-/// Gives the limits that nobody set the defaults of the profile.
+/// Gives the limits that are at their default that of the profile. A limit may be written at its default, as in the
+/// sample file: that is no wish of its own.
 fn apply_profile(config: &mut Config) {
     if config.settings.limits.profile != Profile::Benchmark {
         return;
     }
     for (i, setting) in SETTINGS.iter().enumerate() {
-        if let (Origin::Default, Some(number)) = (&config.origins[i], setting.benchmark) {
-            setting.put(&mut config.settings, Value::Number(number));
+        let Some(lifted) = setting.benchmark else { continue };
+        if setting.value(&config.settings) == setting.default() {
+            setting.put(&mut config.settings, Value::Number(lifted));
             config.origins[i] = Origin::Profile;
         }
     }

@@ -30,8 +30,8 @@ and the message says where it was set and what the setting takes.
 | have one setting explained | `carillon config explain KEY` |
 
 Dots in a key are tables in the file: `c2s.port = 5222`, or `port = 5222` under `[c2s]`. Keys that end in `_ms` are
-times: milliseconds, or text such as `\"250ms\"`, `\"30s\"`, `\"5m\"`, `\"12h\"`, `\"7d\"`. Keys that end in `_bytes` are sizes:
-bytes, or text such as `\"64KiB\"`, `\"1MiB\"`.
+times: milliseconds, or text such as `\"250ms\"`, `\"30s\"`, `\"5m\"`, `\"12h\"`, `\"7d\"`. Keys that speak of bytes are
+sizes: bytes, or text such as `\"64KiB\"`, `\"1MiB\"`.
 
 On SIGHUP the node reads its file again. Settings marked *live* change at once, for connections that are open too;
 other settings that were changed are named in the log and wait for a restart. Certificate files are read again
@@ -49,11 +49,10 @@ pub fn sample() -> String {
             group = setting.group;
             let _ = write!(out, "\n{}", commented(&format!("---- {}", group.trim())));
         }
+        out.push('\n');
         if prefix != table {
             table = prefix;
-            let _ = writeln!(out, "\n[{table}]");
-        } else if !out.ends_with("]\n") {
-            out.push('\n');
+            let _ = writeln!(out, "[{table}]");
         }
         out.push_str(&commented(setting.about()));
         let _ = writeln!(out, "# {}", hint(setting));
@@ -94,7 +93,7 @@ fn manual_group(about: &str) -> String {
 fn manual_profile() -> String {
     let mut out = String::from(
         "\n## What `limits.profile = \"benchmark\"` lifts\n\nThese limits on rates and counts get another default; one that \
-         is set stays as it is set. All other limits guard\nthe memory of the node and stay.\n\n\
+         is set to something else stays so. All other\nlimits guard the memory of the node and stay.\n\n\
          | setting | default | benchmark |\n|---|---|---|\n",
     );
     for setting in SETTINGS {

@@ -91,8 +91,8 @@ pub enum Problem {
     /// Values that are right by themselves do not go together.
     #[error("{place}: {key}: {rule}")]
     Rule {
-        /// Where the setting got its value.
-        place: String,
+        /// Where one of the settings that break it was set.
+        place: Place,
         /// The setting to change.
         key: &'static str,
         /// What has to hold.

@@ -86,8 +86,8 @@ settings! {
 
     /// What one client, and all of them, may cost.
     limits: Limits {
-        /// Which defaults the limits have: `benchmark` lifts those on rates and counts. A limit that is set stays as it
-        /// is set.
+        /// Which defaults the limits have: `benchmark` lifts those on rates and counts, but for one that is set to
+        /// something else than its default.
         "limits.profile" profile: Profile = Profile::Default, Kind::Choice(Profile::WORDS), Live;
         /// Connections the node holds at once; 0 for as many as there are descriptors, which bound it anyway.
         "limits.max_connections" max_connections: u32 =

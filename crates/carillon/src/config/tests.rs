@@ -170,16 +170,12 @@ fn rules_between_settings_name_the_one_to_change() {
         ("listen.address = []", "carillon.toml:1: listen.address: it needs at least one address"),
         (
             "limits.stanza_bytes = 12_000",
-            "default: limits.stanza_bytes_before_auth: 16384 is over limits.stanza_bytes, which is 12000",
+            "carillon.toml:1: limits.stanza_bytes_before_auth: 16384 is over limits.stanza_bytes, which is 12000",
         ),
-        ("tls.key = 'k'", "default: tls.certificate: it has to be set, because tls.key is"),
-        ("tls.certificate = 'c'", "default: tls.key: it has to be set, because tls.certificate is"),
+        ("tls.key = 'k'", "carillon.toml:1: tls.certificate: it has to be set, because tls.key is"),
+        ("tls.certificate = 'c'", "carillon.toml:1: tls.key: it has to be set, because tls.certificate is"),
         ("websocket.path = 'ws'", "carillon.toml:1: websocket.path: it has to begin with /"),
-        (
-            "auth.mechanisms = []",
-            "carillon.toml:1: auth.mechanisms: it needs at least one of SCRAM-SHA-256-PLUS, SCRAM-SHA-1-PLUS, \
-             SCRAM-SHA-256, SCRAM-SHA-1, PLAIN",
-        ),
+        ("auth.mechanisms = []", "carillon.toml:1: auth.mechanisms: it needs at least one"),
     ] {
         assert_eq!(problems(file, &[]), says);
     }
@@ -215,8 +211,9 @@ fn what_is_not_toml_and_what_cannot_be_read() {
 }
 
 #[test]
-fn the_benchmark_profile_lifts_what_nobody_set() {
-    let config = load("limits.profile = 'benchmark'\nlimits.stanzas_per_second = 7", &[]).expect("valid");
+fn the_benchmark_profile_lifts_what_is_at_its_default() {
+    let file = "[limits]\nprofile = 'benchmark'\nstanzas_per_second = 7\nmax_connections = 1_000_000";
+    let config = load(file, &[]).expect("valid");
     let limits = &config.settings.limits;
     assert_eq!((limits.connections_per_address, limits.max_connections), (0, 0));
     assert_eq!((limits.stanzas_per_second, limits.pending_notifications), (7, 1_000_000));
