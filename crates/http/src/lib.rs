@@ -1,1 +1,48 @@
-//! Placeholder tour.
+//! The HTTP side of Carillon: what providers, consumers and operators speak to.
+//!
+//! - [`serve`] runs it on a listener; [`router`] gives it as a value. [`Options`] holds its bounds.
+//! - `provider/` is for those who send: notifications, their receipts as a stream, topics and items.
+//! - `consumer/` is for those who enrol devices: devices, their secrets, what they follow.
+//! - `admin/` is for operators: domains, accounts, keys, sessions, figures.
+//! - `auth/` makes a `Granted` of a request's key; a handler that asks for one is not run without it.
+//! - `extract/` reads bodies, paths and queries, strictly; [`problem`] has every error there is, in one table.
+//! - `openapi` lists the routes once; the router and `/openapi.json` both come of that list. `/docs` shows it, and
+//!   `console` serves the operator's console, both from files inside the binary.
+//!
+//! Nothing is decided here: each handler turns a request into a `Command` or an `Ask`, hands it to the node, and writes
+//! down what came back.
+
+mod accounts;
+mod admin;
+mod app;
+mod auth;
+mod console;
+mod consumer;
+mod extract;
+mod health;
+mod jids;
+mod metrics;
+mod openapi;
+mod options;
+mod payload;
+pub mod problem;
+mod provider;
+mod random;
+mod requests;
+mod routes;
+mod schema;
+mod scram;
+mod serve;
+mod time;
+mod well_known;
+
+pub use auth::key::generate as generate_key;
+pub use auth::key::hash as key_hash;
+pub use options::{Endpoints, Options};
+pub use serve::{router, serve};
+
+/// The OpenAPI document of the API, as JSON.
+pub fn openapi() -> String {
+    let document = openapi::routes().into_openapi();
+    serde_json::to_string_pretty(&document).expect("the document is plain data")
+}

@@ -1,0 +1,138 @@
+//! What the consumer and the admin API do to accounts in the same way.
+
+use crate::app::App;
+use crate::jids;
+use crate::problem::{Code, Problem};
+use crate::time::now;
+use carillon_core::command::{Command, KickReason, Outcome};
+use carillon_core::model::{AccountState, Credentials, Domain};
+use carillon_core::ports::{Answer, Ask, Enrolment};
+use carillon_wire::jid::{BareJid, Jid};
+
+/// An account by the domain it is in. `missing` is what a client is told when it is not there.
+#[derive(Clone, Copy)]
+pub(crate) struct Account<'a> {
+    /// The app.
+    pub(crate) app: &'a App,
+    /// Its domain.
+    pub(crate) domain: &'a Domain,
+    /// Its bare JID.
+    pub(crate) jid: &'a BareJid,
+    /// [`Code::UnknownDevice`] or [`Code::UnknownAccount`].
+    pub(crate) missing: Code,
+}
+
+impl Account<'_> {
+    /// Creates it.
+    pub(crate) async fn create(&self, credentials: Credentials) -> Result<(), Problem> {
+        let ask = Ask::CreateAccount { domain: self.domain.id, local: self.local(), credentials, now: now() };
+        match self.app.ask(ask).await? {
+            Answer::Account(_) => Ok(()),
+            Answer::Exists => {
+                Err(Problem::new(Code::AlreadyExists, format!("`{}` exists already", self.jid)))
+            }
+            Answer::Missing => Err(Problem::new(Code::UnknownDomain, "the domain has just been deleted")),
+            other => Err(Problem::unexpected(&other)),
+        }
+    }
+
+    /// Reads it.
+    pub(crate) async fn read(&self) -> Result<Enrolment, Problem> {
+        match self.app.ask(Ask::Account { domain: self.domain.id, local: self.local() }).await? {
+            Answer::Enrolment(enrolment) => Ok(*enrolment),
+            other => Err(self.not(other)),
+        }
+    }
+
+    /// Replaces its keys and, unless `keep_sessions`, ends its sessions.
+    pub(crate) async fn set_credentials(
+        &self,
+        credentials: Credentials,
+        keep_sessions: bool,
+    ) -> Result<u64, Problem> {
+        self.write(Ask::SetCredentials { domain: self.domain.id, local: self.local(), credentials }).await?;
+        if keep_sessions { Ok(0) } else { self.kick(KickReason::Credentials).await }
+    }
+
+    /// Lets it log in, or no longer: then its sessions end.
+    pub(crate) async fn set_enabled(&self, enabled: bool) -> Result<(), Problem> {
+        let state = if enabled { AccountState::Enabled } else { AccountState::Disabled(now()) };
+        self.write(Ask::SetAccountState { domain: self.domain.id, local: self.local(), state }).await?;
+        if !enabled {
+            self.kick(KickReason::Credentials).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes it with all that belongs to it, and ends its sessions.
+    pub(crate) async fn delete(&self) -> Result<(), Problem> {
+        self.write(Ask::DeleteAccount { domain: self.domain.id, local: self.local(), now: now() }).await?;
+        self.kick(KickReason::Gone).await.map(drop)
+    }
+
+    /// How many sessions it has now.
+    pub(crate) async fn sessions(&self) -> Result<usize, Problem> {
+        let command = Command::Sessions {
+            domain: Some(self.domain.id),
+            account: Some(self.jid.clone()),
+            limit: SESSIONS_MAX,
+        };
+        match self.app.command(command).await? {
+            Outcome::Sessions(sessions) => Ok(sessions.len()),
+            other => Err(Problem::unexpected(&other)),
+        }
+    }
+
+    async fn kick(&self, reason: KickReason) -> Result<u64, Problem> {
+        kick(self.app, self.jid.to_jid(), reason).await
+    }
+
+    async fn write(&self, ask: Ask) -> Result<(), Problem> {
+        match self.app.ask(ask).await? {
+            Answer::Done => Ok(()),
+            other => Err(self.not(other)),
+        }
+    }
+
+    fn not(&self, answer: Answer) -> Problem {
+        match answer {
+            Answer::Missing => {
+                Problem::new(self.missing, format!("{}: `{}`", self.missing.title(), self.jid))
+            }
+            other => Problem::unexpected(&other),
+        }
+    }
+
+    fn local(&self) -> Box<str> {
+        jids::local(self.jid)
+    }
+}
+
+/// Ends the sessions of an account, or one of them; how many ended.
+pub(crate) async fn kick(app: &App, jid: Jid, reason: KickReason) -> Result<u64, Problem> {
+    match app.command(Command::Kick { jid, reason }).await? {
+        Outcome::Count(count) => Ok(count),
+        Outcome::Missing => Ok(0),
+        other => Err(Problem::unexpected(&other)),
+    }
+}
+
+/// Accounts of a domain in the order of their local part, and what to give as `after` for the next page.
+pub(crate) async fn list(
+    app: &App,
+    domain: &Domain,
+    after: Option<String>,
+    limit: u16,
+) -> Result<(Vec<Enrolment>, Option<String>), Problem> {
+    let ask = Ask::Accounts { domain: domain.id, after: after.map(Into::into), limit: limit + 1 };
+    let mut enrolments = match app.ask(ask).await? {
+        Answer::Enrolments(enrolments) => enrolments,
+        other => return Err(Problem::unexpected(&other)),
+    };
+    let more = crate::provider::topics::cut(&mut enrolments, limit);
+    let next = enrolments.last().filter(|_| more).and_then(|last| last.jid.local().map(str::to_owned));
+    Ok((enrolments, next))
+}
+
+/// A policy allows at most so many.
+const SESSIONS_MAX: usize = 1000;

@@ -1,0 +1,135 @@
+//! Domains: made and removed while the node runs.
+
+use crate::app::App;
+use crate::auth::{Admin, Granted};
+use crate::extract::{JsonBody, Named};
+use crate::problem::{Code, Problem};
+use crate::schema;
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use carillon_core::model::{Domain, Policy};
+use carillon_core::ports::{Answer, Ask};
+use carillon_wire::jid::BareJid;
+
+/// A domain.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct DomainView {
+    /// Its XMPP host name.
+    domain: String,
+    /// What it allows.
+    #[schema(value_type = schema::Policy)]
+    policy: Policy,
+}
+
+/// The domains that the key reaches.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct DomainList {
+    /// In the order of their names.
+    domains: Vec<DomainView>,
+    /// The one that a key of the whole node acts in when the request names none.
+    default_domain: String,
+}
+
+/// List domains
+#[utoipa::path(
+    get, path = "/v1/admin/domains", tag = "admin",
+    responses((status = 200, description = "The domains that the key reaches", body = DomainList), schema::Problems)
+)]
+pub(crate) async fn list(key: Granted<Admin>, State(app): State<App>) -> Json<DomainList> {
+    let domains = app.node.domains();
+    let reached = domains.iter().filter(|d| key.key.domain.is_none_or(|own| own == d.id));
+    let mut domains: Vec<DomainView> = reached.map(|d| DomainView::of(d)).collect();
+    domains.sort_unstable_by(|a, b| a.domain.cmp(&b.domain));
+    Json(DomainList { domains, default_domain: app.options.default_domain.clone() })
+}
+
+/// Read a domain
+#[utoipa::path(
+    get, path = "/v1/admin/domains/{domain}", tag = "admin",
+    params(("domain" = String, Path, description = "The domain's name")),
+    responses((status = 200, description = "The domain", body = DomainView), schema::Problems)
+)]
+pub(crate) async fn get(
+    key: Granted<Admin>,
+    State(app): State<App>,
+    Named(name): Named<String>,
+) -> Result<Json<DomainView>, Problem> {
+    Ok(Json(DomainView::of(&*key.reach(&app, &prepare(&name)?)?)))
+}
+
+/// Create a domain or change its policy
+///
+/// Members that are left out have their defaults, also when the domain is there already. A key of a domain may change
+/// its own.
+#[utoipa::path(
+    put, path = "/v1/admin/domains/{domain}", tag = "admin",
+    params(("domain" = String, Path, description = "The domain's name")),
+    request_body = schema::Policy,
+    responses(
+        (status = 200, description = "It was changed", body = DomainView),
+        (status = 201, description = "It was created", body = DomainView),
+        schema::Problems
+    )
+)]
+pub(crate) async fn put(
+    key: Granted<Admin>,
+    State(app): State<App>,
+    Named(name): Named<String>,
+    JsonBody { value: policy, .. }: JsonBody<Policy>,
+) -> Result<(StatusCode, Json<DomainView>), Problem> {
+    let name = prepare(&name)?;
+    if key.key.domain.is_some() {
+        key.reach(&app, &name)?;
+    }
+    if !(1..=1000).contains(&policy.sessions_max) {
+        return Err(Problem::new(Code::InvalidValue, "`sessions_max` is from 1 to 1000").at("/sessions_max"));
+    }
+    match app.ask(Ask::PutDomain { name: name.into(), policy }).await? {
+        Answer::Domain { domain, created } => {
+            app.reload_domains().await?;
+            let status = if created { StatusCode::CREATED } else { StatusCode::OK };
+            Ok((status, Json(DomainView::of(&domain))))
+        }
+        other => Err(Problem::unexpected(&other)),
+    }
+}
+
+/// Remove a domain
+///
+/// With its accounts, topics, notifications and keys; its sessions end. Needs a key of the whole node.
+#[utoipa::path(
+    delete, path = "/v1/admin/domains/{domain}", tag = "admin",
+    params(("domain" = String, Path, description = "The domain's name")),
+    responses((status = 204, description = "It is gone"), schema::Problems)
+)]
+pub(crate) async fn delete(
+    key: Granted<Admin>,
+    State(app): State<App>,
+    Named(name): Named<String>,
+) -> Result<StatusCode, Problem> {
+    key.whole_node()?;
+    let domain = key.reach(&app, &prepare(&name)?)?;
+    match app.ask(Ask::DeleteDomain { domain: domain.id }).await? {
+        // Missing: another node, or a request at the same time, was first.
+        Answer::Done | Answer::Missing => {
+            app.reload_domains().await?;
+            app.feeds.forget(domain.id);
+            Ok(StatusCode::NO_CONTENT)
+        }
+        other => Err(Problem::unexpected(&other)),
+    }
+}
+
+/// The name as the store keeps it.
+fn prepare(name: &str) -> Result<String, Problem> {
+    let jid = BareJid::from_parts(None, name)
+        .map_err(|error| Problem::new(Code::InvalidJid, format!("no domain has this name: {error}")))?;
+    Ok(jid.as_str().to_owned())
+}
+
+impl DomainView {
+    fn of(domain: &Domain) -> DomainView {
+        DomainView { domain: domain.name.to_string(), policy: domain.policy }
+    }
+}

@@ -1,0 +1,197 @@
+//! Accounts by the thousand: a stream of records in, progress out.
+
+mod record;
+
+use self::record::{Record, Secret};
+use crate::app::App;
+use crate::auth::{Admin, Granted};
+use crate::extract::{DomainQuery, Format, Line, LineStream, Params, content_type};
+use crate::jids;
+use crate::problem::{Code, Problem};
+use crate::schema;
+use crate::time::now;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use carillon_core::model::{Credentials, DomainId};
+use carillon_core::ports::{Answer, Ask, ImportedAccount};
+use futures_util::stream::{self, StreamExt};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How far an import has come. The last line says `done`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct Progress {
+    /// Lines read so far.
+    lines: u64,
+    /// Accounts written so far.
+    imported: u64,
+    /// Lines that failed so far.
+    failed: u64,
+    /// What failed since the line before this.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<ImportError>,
+    /// Whether this is the last line.
+    done: bool,
+}
+
+/// A line that was not imported.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct ImportError {
+    /// Its number, counted from 1.
+    line: u64,
+    /// The problem's code.
+    code: &'static str,
+    /// What is wrong with it.
+    detail: String,
+}
+
+/// Import accounts
+///
+/// NDJSON, a record a line: `{"jid":…,"password":…}` or with ready SCRAM keys; or CSV with the columns `jid,password`,
+/// a first line of just these words being passed over. An account that is there already gets the new keys. For each
+/// chunk of lines a line of progress comes back. A line that fails harms none of the others.
+#[utoipa::path(
+    post, path = "/v1/admin/accounts/import", tag = "admin", params(DomainQuery),
+    request_body(content = Record, content_type = "application/x-ndjson"),
+    responses(
+        (status = 200, description = "Progress, a line a chunk", body = Progress, content_type = "application/x-ndjson"),
+        schema::Problems
+    )
+)]
+pub(crate) async fn import(
+    key: Granted<Admin>,
+    State(app): State<App>,
+    Params(query): Params<DomainQuery>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let format = content_type(&headers, &[Format::Ndjson, Format::Csv])?;
+    let domain = key.domain(&app, query.domain.as_deref())?.name.clone();
+    let timeout = Duration::from_millis(app.options.read_timeout_ms);
+    let lines = LineStream::new(body, app.options.batch_line_bytes_max, timeout);
+    let import = Import { app, key, domain, format, lines, progress: Progress::default() };
+    let progress = stream::unfold(import, |mut import| async move {
+        let line = import.step().await?;
+        Some((Ok::<Bytes, Infallible>(line), import))
+    });
+    Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(progress)).into_response())
+}
+
+/// An import that goes on.
+struct Import {
+    app: App,
+    key: Granted<Admin>,
+    domain: Arc<str>,
+    format: Format,
+    lines: LineStream,
+    progress: Progress,
+}
+
+/// A record that was read, with the number of its line.
+struct Entry {
+    line: u64,
+    domain: DomainId,
+    local: Box<str>,
+    secret: Secret,
+}
+
+impl Import {
+    /// Imports the next lines and says how far it has come; none after it said that it is done.
+    async fn step(&mut self) -> Option<Bytes> {
+        if self.progress.done {
+            return None;
+        }
+        self.progress.errors.clear();
+        let entries = self.read().await;
+        let accounts = self.derive(entries).await;
+        for (domain, accounts) in accounts {
+            self.write(domain, accounts).await;
+        }
+        let mut line = serde_json::to_vec(&self.progress).expect("progress is strings and numbers");
+        line.push(b'\n');
+        Some(line.into())
+    }
+
+    /// The next records. Notes when they were the last.
+    async fn read(&mut self) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        for _ in 0..CHUNK_LINES {
+            let Some(line) = self.lines.next().await else {
+                self.progress.done = true;
+                break;
+            };
+            if self.format == Format::Csv && line.number == 1 && record::is_heading(&line) {
+                continue;
+            }
+            self.progress.lines += 1;
+            let number = line.number;
+            match self.entry(line) {
+                Ok(entry) => entries.push(entry),
+                Err(problem) => self.fail(number, &problem),
+            }
+        }
+        entries
+    }
+
+    fn entry(&self, line: Line) -> Result<Entry, Problem> {
+        let number = line.number;
+        let record = Record::read(&line.text?, self.format)?;
+        let jid = jids::account(&record.jid, &self.domain)?;
+        let domain = self.key.reach(&self.app, jid.domain())?.id;
+        Ok(Entry { line: number, domain, local: jids::local(&jid), secret: record.secret()? })
+    }
+
+    /// The accounts of `entries` by domain, with the lines they came from.
+    async fn derive(&mut self, entries: Vec<Entry>) -> BTreeMap<DomainId, Vec<(u64, ImportedAccount)>> {
+        let app = &self.app;
+        let keys = |entry: Entry| async move {
+            let credentials = match entry.secret {
+                Secret::Keys(credentials) => Ok(credentials),
+                Secret::Password(password) => {
+                    app.derivations.derive(password, app.options.scram_iterations).await
+                }
+            };
+            (entry.line, entry.domain, entry.local, credentials)
+        };
+        let derived: Vec<(u64, DomainId, Box<str>, Result<Credentials, Problem>)> =
+            stream::iter(entries).map(keys).buffered(CHUNK_LINES).collect().await;
+        let mut accounts: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (line, domain, local, credentials) in derived {
+            match credentials {
+                Ok(credentials) => {
+                    accounts.entry(domain).or_default().push((line, ImportedAccount { local, credentials }));
+                }
+                Err(problem) => self.fail(line, &problem),
+            }
+        }
+        accounts
+    }
+
+    async fn write(&mut self, domain: DomainId, accounts: Vec<(u64, ImportedAccount)>) {
+        let (lines, accounts): (Vec<u64>, Vec<ImportedAccount>) = accounts.into_iter().unzip();
+        let result = match self.app.ask(Ask::ImportAccounts { domain, accounts, now: now() }).await {
+            Ok(Answer::Count(_)) => Ok(()),
+            Ok(Answer::Missing) => Err(Problem::new(Code::UnknownDomain, "the domain has just been deleted")),
+            Ok(other) => Err(Problem::unexpected(&other)),
+            Err(problem) => Err(problem),
+        };
+        match result {
+            Ok(()) => self.progress.imported += lines.len() as u64,
+            Err(problem) => lines.into_iter().for_each(|line| self.fail(line, &problem)),
+        }
+    }
+
+    fn fail(&mut self, line: u64, problem: &Problem) {
+        self.progress.failed += 1;
+        let error = ImportError { line, code: problem.code().as_str(), detail: problem.detail().to_owned() };
+        self.progress.errors.push(error);
+    }
+}
+
+/// Lines that share a commit and a line of progress: with passwords, about half a second's work.
+const CHUNK_LINES: usize = 256;

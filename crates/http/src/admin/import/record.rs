@@ -1,0 +1,158 @@
+//! One account of an import, as NDJSON or CSV.
+
+use crate::extract::{Format, Line, parse};
+use crate::problem::{Code, Problem};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use carillon_core::model::{Credentials, ScramKeys};
+
+/// An account to be imported: with its password, or with ready SCRAM keys of one hash or both.
+#[derive(serde::Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Record {
+    /// Its bare JID, or its local part.
+    pub(super) jid: String,
+    /// Its password.
+    #[serde(default)]
+    password: Option<String>,
+    /// Its keys for SCRAM-SHA-1.
+    #[serde(default)]
+    scram_sha1: Option<RecordKeys>,
+    /// Its keys for SCRAM-SHA-256.
+    #[serde(default)]
+    scram_sha256: Option<RecordKeys>,
+}
+
+/// SCRAM keys (RFC 5802 §3).
+#[derive(serde::Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RecordKeys {
+    /// The salt, in base64.
+    salt: String,
+    /// PBKDF2 iterations.
+    #[schema(minimum = 4096, maximum = 10_000_000)]
+    iterations: u32,
+    /// `H(ClientKey)`, in base64.
+    stored_key: String,
+    /// `HMAC(SaltedPassword, "Server Key")`, in base64.
+    server_key: String,
+}
+
+/// What proves an account.
+pub(super) enum Secret {
+    /// A password, to be hashed.
+    Password(String),
+    /// Keys as they are.
+    Keys(Credentials),
+}
+
+impl Record {
+    /// Reads a line.
+    pub(super) fn read(line: &[u8], format: Format) -> Result<Record, Problem> {
+        match format {
+            Format::Ndjson => parse(line),
+            Format::Csv => {
+                let [jid, password] = fields(line)?;
+                Ok(Record { jid, password: Some(password), scram_sha1: None, scram_sha256: None })
+            }
+        }
+    }
+
+    /// What proves the account.
+    pub(super) fn secret(self) -> Result<Secret, Problem> {
+        let keys = |keys: Option<RecordKeys>, bytes| keys.map(|keys| keys.read(bytes)).transpose();
+        match (self.password, self.scram_sha1, self.scram_sha256) {
+            (Some(password), None, None) => Ok(Secret::Password(password)),
+            (None, None, None) => {
+                Err(Problem::new(Code::MissingField, "give `password`, `scram_sha1` or `scram_sha256`"))
+            }
+            (None, sha1, sha256) => {
+                Ok(Secret::Keys(Credentials { sha1: keys(sha1, 20)?, sha256: keys(sha256, 32)? }))
+            }
+            (Some(_), ..) => Err(Problem::new(Code::InvalidValue, "give a password or keys, not both")),
+        }
+    }
+}
+
+impl RecordKeys {
+    /// Reads keys of a hash of `bytes` bytes.
+    fn read(&self, bytes: usize) -> Result<ScramKeys, Problem> {
+        let bad = |what: &str| Problem::new(Code::InvalidValue, format!("`{what}` is not what it should be"));
+        let decode = |text: &str, what| STANDARD.decode(text).map_err(|_| bad(what));
+        let key = |text: &str, what| {
+            decode(text, what).and_then(|k| if k.len() == bytes { Ok(k) } else { Err(bad(what)) })
+        };
+        let salt = decode(&self.salt, "salt")?;
+        if !(4096..=10_000_000).contains(&self.iterations) {
+            return Err(bad("iterations"));
+        }
+        if !(1..=256).contains(&salt.len()) {
+            return Err(bad("salt"));
+        }
+        Ok(ScramKeys {
+            salt: salt.into(),
+            iterations: self.iterations,
+            stored_key: key(&self.stored_key, "stored_key")?.into(),
+            server_key: key(&self.server_key, "server_key")?.into(),
+        })
+    }
+}
+
+/// Whether a CSV line is the heading `jid,password`.
+pub(super) fn is_heading(line: &Line) -> bool {
+    let fields = line.text.as_ref().ok().and_then(|text| fields(text).ok());
+    fields.is_some_and(|[jid, password]| jid == "jid" && password == "password")
+}
+
+/// The two fields of a CSV record (RFC 4180).
+fn fields(line: &[u8]) -> Result<[String; 2], Problem> {
+    let bad = || Problem::new(Code::InvalidValue, "a CSV line has two fields, `jid,password`, in UTF-8");
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(line);
+    let record = reader.records().next().and_then(Result::ok).ok_or_else(bad)?;
+    let mut fields = record.iter().map(str::to_owned);
+    match (fields.next(), fields.next(), fields.next()) {
+        (Some(jid), Some(password), None) => Ok([jid, password]),
+        _ => Err(bad()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret(line: &str, format: Format) -> Result<(String, Secret), Code> {
+        let record = Record::read(line.as_bytes(), format).map_err(|p| p.code())?;
+        let jid = record.jid.clone();
+        record.secret().map(|secret| (jid, secret)).map_err(|p| p.code())
+    }
+
+    #[test]
+    fn csv_has_a_jid_and_a_password() {
+        let password = |line: &str| match secret(line, Format::Csv) {
+            Ok((jid, Secret::Password(password))) => Ok((jid, password)),
+            Ok(_) => panic!("CSV has no keys"),
+            Err(code) => Err(code),
+        };
+        assert_eq!(password("alice@localhost,s3cret"), Ok(("alice@localhost".into(), "s3cret".into())));
+        assert_eq!(password("alice,\"a,b \"\"c\"\"\""), Ok(("alice".into(), "a,b \"c\"".into())));
+        assert_eq!(password("alice"), Err(Code::InvalidValue));
+        assert_eq!(password("alice,b,c"), Err(Code::InvalidValue));
+    }
+
+    #[test]
+    fn keys_have_the_length_of_their_hash() {
+        let line = |key: &str| {
+            format!(
+                r#"{{"jid":"a","scram_sha256":{{"salt":"c2FsdA==","iterations":4096,"stored_key":"{key}","server_key":"{key}"}}}}"#
+            )
+        };
+        let good = STANDARD.encode([7; 32]);
+        let Ok((_, Secret::Keys(keys))) = secret(&line(&good), Format::Ndjson) else { panic!("keys") };
+        assert_eq!(keys.sha256.unwrap().stored_key.len(), 32);
+        assert!(keys.sha1.is_none());
+        assert_eq!(secret(&line(&STANDARD.encode([7; 20])), Format::Ndjson).err(), Some(Code::InvalidValue));
+        assert_eq!(secret(&line("?"), Format::Ndjson).err(), Some(Code::InvalidValue));
+        assert_eq!(secret(r#"{"jid":"a"}"#, Format::Ndjson).err(), Some(Code::MissingField));
+        assert_eq!(secret(r#"{"jid":"a","pass":"b"}"#, Format::Ndjson).err(), Some(Code::UnknownField));
+    }
+}

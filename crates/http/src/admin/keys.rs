@@ -1,0 +1,175 @@
+//! API keys: made, listed, removed; and what the key in hand may do.
+
+use crate::app::App;
+use crate::auth::{Admin, AnyScope, Granted, key as text};
+use crate::extract::{JsonBody, Named};
+use crate::problem::{Code, Problem};
+use crate::schema;
+use crate::time::{Time, now};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use carillon_core::model::{ApiKey, KeyId, Scope, Scopes};
+use carillon_core::ports::{Answer, Ask};
+
+/// A key to be made.
+#[derive(Debug, serde::Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct KeyBody {
+    /// What people call it.
+    #[schema(min_length = 1, max_length = 256)]
+    name: String,
+    /// The domain it is bound to. Left out: the whole node, or the domain of the key that makes it.
+    #[serde(default)]
+    domain: Option<String>,
+    /// What it may do.
+    #[schema(value_type = Vec<schema::Scope>, min_items = 1)]
+    scopes: Vec<Scope>,
+}
+
+/// A key, without its text.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct KeyView {
+    /// Its number.
+    id: u32,
+    /// What people call it.
+    name: String,
+    /// The domain it is bound to; none for the whole node.
+    domain: Option<String>,
+    /// What it may do.
+    #[schema(value_type = Vec<schema::Scope>)]
+    scopes: Vec<Scope>,
+    /// When it was made.
+    created_at: Time,
+}
+
+/// A new key.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct KeyCreated {
+    /// The key's text: shown now and never again.
+    #[schema(example = "crl_0pX3…")]
+    key: String,
+    /// What it is.
+    #[serde(flatten)]
+    view: KeyView,
+}
+
+/// The keys of the node, or of the domain of the key that asks.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct KeyList {
+    /// The keys.
+    keys: Vec<KeyView>,
+}
+
+/// The key in hand, and where it acts.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct OwnKey {
+    /// What it is.
+    #[serde(flatten)]
+    view: KeyView,
+    /// The domain it acts in when a request names none.
+    default_domain: String,
+}
+
+/// Read the key in hand
+#[utoipa::path(
+    get, path = "/v1/key", tag = "keys",
+    responses((status = 200, description = "What the key may do, and where", body = OwnKey), schema::Problems)
+)]
+pub(crate) async fn own(key: Granted<AnyScope>, State(app): State<App>) -> Result<Json<OwnKey>, Problem> {
+    let default_domain = match key.key.domain {
+        Some(_) => key.domain(&app, None)?.name.to_string(),
+        None => app.options.default_domain.clone(),
+    };
+    Ok(Json(OwnKey { view: KeyView::of(&app, &key.key), default_domain }))
+}
+
+/// List keys
+#[utoipa::path(
+    get, path = "/v1/admin/keys", tag = "admin",
+    responses((status = 200, description = "The keys that the key reaches", body = KeyList), schema::Problems)
+)]
+pub(crate) async fn list(key: Granted<Admin>, State(app): State<App>) -> Result<Json<KeyList>, Problem> {
+    let keys = reached(&app, &key).await?;
+    Ok(Json(KeyList { keys: keys.iter().map(|key| KeyView::of(&app, key)).collect() }))
+}
+
+/// Make a key
+#[utoipa::path(
+    post, path = "/v1/admin/keys", tag = "admin", request_body = KeyBody,
+    responses((status = 201, description = "The new key", body = KeyCreated), schema::Problems)
+)]
+pub(crate) async fn create(
+    key: Granted<Admin>,
+    State(app): State<App>,
+    JsonBody { value: body, .. }: JsonBody<KeyBody>,
+) -> Result<(StatusCode, Json<KeyCreated>), Problem> {
+    if !(1..=256).contains(&body.name.len()) || body.name.chars().any(char::is_control) {
+        let detail = "`name` has 1 to 256 bytes, none of them a control character";
+        return Err(Problem::new(Code::InvalidValue, detail).at("/name"));
+    }
+    if body.scopes.is_empty() {
+        return Err(Problem::new(Code::InvalidValue, "a key has at least one scope").at("/scopes"));
+    }
+    let domain = match &body.domain {
+        Some(name) => Some(key.reach(&app, name).map_err(|problem| problem.at("/domain"))?.id),
+        None => key.key.domain,
+    };
+    let (text, hash) = text::generate();
+    let scopes = Scopes::of(&body.scopes);
+    let ask = Ask::CreateKey { hash, name: body.name.into(), domain, scopes, now: now() };
+    match app.ask(ask).await? {
+        Answer::Key(made) => {
+            let created = KeyCreated { key: text, view: KeyView::of(&app, &made) };
+            Ok((StatusCode::CREATED, Json(created)))
+        }
+        other => Err(Problem::unexpected(&other)),
+    }
+}
+
+/// Remove a key
+///
+/// At once on this node, within five seconds on others; its event streams end.
+#[utoipa::path(
+    delete, path = "/v1/admin/keys/{id}", tag = "admin",
+    params(("id" = u32, Path, description = "The key's number")),
+    responses((status = 204, description = "It is gone"), schema::Problems)
+)]
+pub(crate) async fn delete(
+    key: Granted<Admin>,
+    State(app): State<App>,
+    Named(id): Named<u32>,
+) -> Result<StatusCode, Problem> {
+    let id = KeyId(id);
+    let unknown = || Problem::new(Code::UnknownKeyId, format!("there is no key {id}"));
+    if !reached(&app, &key).await?.iter().any(|known| known.id == id) {
+        return Err(unknown());
+    }
+    match app.ask(Ask::DeleteKey { id }).await? {
+        Answer::Done => {
+            app.keys.forget(id);
+            Ok(StatusCode::NO_CONTENT)
+        }
+        Answer::Missing => Err(unknown()),
+        other => Err(Problem::unexpected(&other)),
+    }
+}
+
+async fn reached(app: &App, key: &Granted<Admin>) -> Result<Vec<ApiKey>, Problem> {
+    match app.ask(Ask::Keys { domain: key.key.domain }).await? {
+        Answer::Keys(keys) => Ok(keys),
+        other => Err(Problem::unexpected(&other)),
+    }
+}
+
+impl KeyView {
+    fn of(app: &App, key: &ApiKey) -> KeyView {
+        KeyView {
+            id: key.id.0,
+            name: key.name.to_string(),
+            domain: key.domain.map(|id| app.domain_name(id).to_string()),
+            scopes: key.scopes.iter().collect(),
+            created_at: Time(key.created),
+        }
+    }
+}

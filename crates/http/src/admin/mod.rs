@@ -1,0 +1,8 @@
+//! The admin API: domains, accounts, keys, sessions, figures.
+
+pub(crate) mod accounts;
+pub(crate) mod domains;
+pub(crate) mod import;
+pub(crate) mod keys;
+pub(crate) mod sessions;
+pub(crate) mod status;

@@ -1,0 +1,130 @@
+//! Sessions that are live now.
+
+use crate::accounts;
+use crate::app::App;
+use crate::auth::{Admin, Granted};
+use crate::extract::{DomainQuery, Named, Params, limit};
+use crate::jids;
+use crate::problem::Problem;
+use crate::schema;
+use crate::time::Time;
+use axum::Json;
+use axum::extract::State;
+use carillon_core::command::{Command, KickReason, Outcome, SessionInfo};
+
+/// A live session.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct SessionView {
+    /// Its full JID.
+    jid: String,
+    /// The client's address.
+    address: String,
+    /// `tcp`, `tls` or `websocket`.
+    transport: &'static str,
+    /// When it was bound.
+    since: Time,
+    /// `unavailable`, `available`, `away`, `xa`, `dnd` or `chat`.
+    presence: &'static str,
+    /// Whether stream management (XEP-0198) is on.
+    stream_management: bool,
+    /// How many topics it follows.
+    topics: u32,
+    /// Notifications given to it and not yet acknowledged.
+    unacknowledged: u32,
+}
+
+/// Live sessions.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct SessionList {
+    /// The sessions, in no order.
+    sessions: Vec<SessionView>,
+}
+
+/// How many sessions ended.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct Ended {
+    /// How many.
+    sessions_ended: u64,
+}
+
+/// Which sessions.
+#[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SessionsQuery {
+    /// For a key of the whole node: only this domain's. All domains' by default.
+    domain: Option<String>,
+    /// Only this account's: its bare JID or local part.
+    account: Option<String>,
+    /// How many at most.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u16>,
+}
+
+/// List live sessions
+#[utoipa::path(
+    get, path = "/v1/admin/sessions", tag = "admin", params(SessionsQuery),
+    responses((status = 200, description = "Live sessions", body = SessionList), schema::Problems)
+)]
+pub(crate) async fn list(
+    key: Granted<Admin>,
+    State(app): State<App>,
+    Params(query): Params<SessionsQuery>,
+) -> Result<Json<SessionList>, Problem> {
+    let limit = usize::from(limit(query.limit)?);
+    let mut domain = match (query.domain.as_deref(), key.key.domain) {
+        (None, own) => own,
+        (Some(name), _) => Some(key.reach(&app, name)?.id),
+    };
+    let account = match &query.account {
+        None => None,
+        Some(text) => {
+            let jid = jids::account(text, &key.domain(&app, query.domain.as_deref())?.name)?;
+            domain = Some(key.reach(&app, jid.domain())?.id);
+            Some(jid)
+        }
+    };
+    match app.command(Command::Sessions { domain, account, limit }).await? {
+        Outcome::Sessions(mut sessions) => {
+            // Each shard gives as many.
+            sessions.truncate(limit);
+            Ok(Json(SessionList { sessions: sessions.iter().map(SessionView::of).collect() }))
+        }
+        other => Err(Problem::unexpected(&other)),
+    }
+}
+
+/// End sessions
+///
+/// Those of an account, or one of them when the JID is full.
+#[utoipa::path(
+    delete, path = "/v1/admin/sessions/{jid}", tag = "admin",
+    params(DomainQuery, ("jid" = String, Path, description = "A bare or full JID, percent-encoded")),
+    responses((status = 200, description = "They are ended", body = Ended), schema::Problems)
+)]
+pub(crate) async fn end(
+    key: Granted<Admin>,
+    State(app): State<App>,
+    Params(query): Params<DomainQuery>,
+    Named(jid): Named<String>,
+) -> Result<Json<Ended>, Problem> {
+    let jid = jids::session(&jid, &key.domain(&app, query.domain.as_deref())?.name)?;
+    key.reach(&app, jid.domain())?;
+    let sessions_ended = accounts::kick(&app, jid, KickReason::Operator).await?;
+    Ok(Json(Ended { sessions_ended }))
+}
+
+impl SessionView {
+    fn of(info: &SessionInfo) -> SessionView {
+        SessionView {
+            jid: info.jid.as_str().to_owned(),
+            address: info.address.to_string(),
+            transport: info.transport,
+            since: Time(info.since),
+            presence: info.presence,
+            stream_management: info.stream_management,
+            topics: info.topics,
+            unacknowledged: info.unacknowledged,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The node's figures as JSON.
+
+use crate::app::App;
+use crate::auth::{Admin, Granted};
+use crate::problem::Problem;
+use crate::schema;
+use axum::Json;
+use axum::extract::State;
+use carillon_server::metrics::Status;
+use std::collections::BTreeMap;
+
+/// The node's figures. Counters count since the start.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct StatusView {
+    /// The version of this server.
+    version: &'static str,
+    /// Whether the node takes sessions.
+    ready: bool,
+    /// Milliseconds since the node was started.
+    uptime_ms: u64,
+    /// Shards of the node.
+    shards: u16,
+    /// Connections open now, logged in or not.
+    connections: u64,
+    /// Sessions bound now.
+    sessions: u64,
+    /// Sessions with available presence now.
+    available: u64,
+    /// Connections accepted.
+    accepted: u64,
+    /// Connections refused at a bound, before any handshake.
+    refused: u64,
+    /// TLS handshakes completed.
+    handshakes: u64,
+    /// Logins that succeeded.
+    logins: u64,
+    /// Logins that failed.
+    login_failures: u64,
+    /// Logins a second over the last ten seconds.
+    logins_per_second: f64,
+    /// Stanzas received from clients.
+    stanzas_in: u64,
+    /// Stanzas sent to clients.
+    stanzas_out: u64,
+    /// Bytes received, after decryption.
+    bytes_in: u64,
+    /// Bytes sent, before encryption.
+    bytes_out: u64,
+    /// Topic items and notifications given to connections.
+    deliveries: u64,
+    /// The same a second over the last ten seconds.
+    deliveries_per_second: f64,
+    /// Median of the time from acceptance to the connection over the last minute, in milliseconds.
+    delivery_p50_ms: f64,
+    /// 99th percentile of the same.
+    delivery_p99_ms: f64,
+    /// Notifications accepted.
+    notifications_accepted: u64,
+    /// Notifications acknowledged.
+    notifications_acknowledged: u64,
+    /// Notifications expired, replaced, cancelled or dropped.
+    notifications_ended: u64,
+    /// Items published.
+    published: u64,
+    /// Stream errors sent, by condition.
+    stream_errors: BTreeMap<&'static str, u64>,
+    /// Slow readers disconnected because their queue was full.
+    overflows: u64,
+    /// Resident memory of the process in bytes.
+    resident_bytes: u64,
+    /// The store's figures.
+    store: StoreView,
+}
+
+/// The store's figures.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct StoreView {
+    /// Questions waiting.
+    waiting: u64,
+    /// Questions answered.
+    answered: u64,
+    /// Commits.
+    commits: u64,
+    /// Writes that shared those commits.
+    writes: u64,
+    /// Size of the database in bytes.
+    bytes: u64,
+}
+
+/// Read the node's figures
+///
+/// Needs a key of the whole node.
+#[utoipa::path(
+    get, path = "/v1/admin/status", tag = "admin",
+    responses((status = 200, description = "The figures", body = StatusView), schema::Problems)
+)]
+pub(crate) async fn status(key: Granted<Admin>, State(app): State<App>) -> Result<Json<StatusView>, Problem> {
+    key.whole_node()?;
+    Ok(Json(StatusView::of(&app.node.status(), app.node.is_ready())))
+}
+
+impl StatusView {
+    fn of(status: &Status, ready: bool) -> StatusView {
+        let store = &status.store;
+        StatusView {
+            version: env!("CARGO_PKG_VERSION"),
+            ready,
+            uptime_ms: status.uptime_ms,
+            shards: status.shards,
+            connections: status.connections,
+            sessions: status.sessions,
+            available: status.available,
+            accepted: status.accepted,
+            refused: status.refused,
+            handshakes: status.handshakes,
+            logins: status.logins,
+            login_failures: status.login_failures,
+            logins_per_second: status.logins_per_second,
+            stanzas_in: status.stanzas_in,
+            stanzas_out: status.stanzas_out,
+            bytes_in: status.bytes_in,
+            bytes_out: status.bytes_out,
+            deliveries: status.deliveries,
+            deliveries_per_second: status.deliveries_per_second,
+            delivery_p50_ms: status.delivery_p50_ms,
+            delivery_p99_ms: status.delivery_p99_ms,
+            notifications_accepted: status.notifications_accepted,
+            notifications_acknowledged: status.notifications_acknowledged,
+            notifications_ended: status.notifications_ended,
+            published: status.published,
+            stream_errors: status.stream_errors.iter().copied().collect(),
+            overflows: status.overflows,
+            resident_bytes: status.resident_bytes,
+            store: StoreView {
+                waiting: store.waiting,
+                answered: store.answered,
+                commits: store.commits,
+                writes: store.writes,
+                bytes: store.bytes,
+            },
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What every handler has at hand.
+
+use crate::auth::Keys;
+use crate::options::Options;
+use crate::problem::{Code, Problem};
+use crate::provider::events::Feeds;
+use crate::requests::Requests;
+use crate::scram::Derivations;
+use carillon_core::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
+use carillon_core::model::{Domain, DomainId};
+use carillon_core::ports::{Answer, Ask};
+use carillon_server::node::Node;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{oneshot, watch};
+
+/// What every handler has at hand. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct App(Arc<Inner>);
+
+/// The parts of an [`App`].
+pub(crate) struct Inner {
+    /// The node that does everything.
+    pub(crate) node: Node,
+    /// Bounds and addresses.
+    pub(crate) options: Options,
+    /// API keys seen lately.
+    pub(crate) keys: Keys,
+    /// Receipts on their way to event streams.
+    pub(crate) feeds: Feeds,
+    /// Requests counted by route and status.
+    pub(crate) requests: Requests,
+    /// Who may hash passwords now.
+    pub(crate) derivations: Derivations,
+    /// True once the server is closing: streams end.
+    pub(crate) closing: watch::Sender<bool>,
+}
+
+impl std::ops::Deref for App {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl App {
+    /// The app of a node.
+    pub(crate) fn new(node: Node, options: Options) -> App {
+        let feeds = Feeds::new(options.stream_events_max, options.streams_max);
+        App(Arc::new(Inner {
+            node,
+            options,
+            keys: Keys::default(),
+            feeds,
+            requests: Requests::default(),
+            derivations: Derivations::default(),
+            closing: watch::Sender::new(false),
+        }))
+    }
+
+    /// Asks the store.
+    pub(crate) async fn ask(&self, ask: Ask) -> Result<Answer, Problem> {
+        let (reply, answer) = oneshot::channel();
+        self.node.ask(ask, Box::new(move |answer| drop(reply.send(answer))));
+        match self.await_reply(answer).await? {
+            Answer::Failed(fault) => Err(fault.into()),
+            answer => Ok(answer),
+        }
+    }
+
+    /// Has a command carried out.
+    pub(crate) async fn command(&self, command: Command) -> Result<Outcome, Problem> {
+        let (reply, outcome) = oneshot::channel();
+        self.node.command(command, Box::new(move |outcome| drop(reply.send(outcome))));
+        match self.await_reply(outcome).await? {
+            Outcome::Unavailable => Err(Problem::unavailable()),
+            outcome => Ok(outcome),
+        }
+    }
+
+    /// Has an operation on a topic carried out, for the provider. `missing` is what it means when what it is about is
+    /// not there.
+    pub(crate) async fn topic(
+        &self,
+        domain: &Domain,
+        name: &str,
+        op: TopicOp,
+        missing: Code,
+    ) -> Result<TopicOutcome, Problem> {
+        let command = Command::Topic { domain: domain.id, name: name.into(), actor: Actor::Provider, op };
+        match self.command(command).await? {
+            Outcome::Topic(Ok(outcome)) => Ok(outcome),
+            Outcome::Topic(Err(error)) => Err(Problem::refused(&error, missing)),
+            Outcome::Missing => Err(Problem::new(missing, format!("{}: `{name}`", missing.title()))),
+            other => Err(Problem::unexpected(&other)),
+        }
+    }
+
+    /// Has the node read its domains again.
+    pub(crate) async fn reload_domains(&self) -> Result<(), Problem> {
+        let (reply, done) = oneshot::channel();
+        self.node.reload_domains(Box::new(move |()| {
+            // Whoever asked may have gone away.
+            let _ = reply.send(());
+        }));
+        self.await_reply(done).await
+    }
+
+    /// The domain of this name.
+    pub(crate) fn domain(&self, name: &str) -> Option<Arc<Domain>> {
+        self.node.domains().named(name).cloned()
+    }
+
+    /// The name of a domain; empty when it is gone.
+    pub(crate) fn domain_name(&self, id: DomainId) -> Arc<str> {
+        self.node.domains().numbered(id).map_or_else(|| "".into(), |domain| domain.name.clone())
+    }
+
+    async fn await_reply<T>(&self, reply: oneshot::Receiver<T>) -> Result<T, Problem> {
+        let limit = Duration::from_millis(self.options.answer_timeout_ms);
+        match tokio::time::timeout(limit, reply).await {
+            Ok(Ok(value)) => Ok(value),
+            // The asked side is gone without an answer: it was shut down.
+            Ok(Err(_)) => Err(Problem::unavailable()),
+            Err(_) => Err(Problem::new(Code::TimedOut, "the node did not answer in time")),
+        }
+    }
+}

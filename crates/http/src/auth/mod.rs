@@ -1,0 +1,135 @@
+//! Who asks, and whether they may. A handler that names [`Granted`] among its arguments is not run without it.
+
+mod cache;
+pub(crate) mod key;
+
+pub(crate) use cache::Keys;
+
+use crate::app::App;
+use crate::problem::{Code, Problem};
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, header};
+use carillon_core::model::{ApiKey, Domain, Scope};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// Proof that the request came with a key that has scope `S`.
+pub(crate) struct Granted<S> {
+    /// The key.
+    pub(crate) key: ApiKey,
+    scope: PhantomData<S>,
+}
+
+/// A scope as a type.
+pub(crate) trait Needs {
+    /// The scope; none where any key will do.
+    const SCOPE: Option<Scope>;
+}
+
+/// Any key.
+pub(crate) struct AnyScope;
+/// Scope `send`.
+pub(crate) struct Send;
+/// Scope `topics`.
+pub(crate) struct Topics;
+/// Scope `enrol`.
+pub(crate) struct Enrol;
+/// Scope `admin`.
+pub(crate) struct Admin;
+
+impl Needs for AnyScope {
+    const SCOPE: Option<Scope> = None;
+}
+impl Needs for Send {
+    const SCOPE: Option<Scope> = Some(Scope::Send);
+}
+impl Needs for Topics {
+    const SCOPE: Option<Scope> = Some(Scope::Topics);
+}
+impl Needs for Enrol {
+    const SCOPE: Option<Scope> = Some(Scope::Enrol);
+}
+impl Needs for Admin {
+    const SCOPE: Option<Scope> = Some(Scope::Admin);
+}
+
+impl<S: Needs> FromRequestParts<App> for Granted<S> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Granted<S>, Problem> {
+        let hash = key::hash(bearer(parts)?).ok_or_else(unknown_key)?;
+        let key = app.keys.find(app, hash).await?.ok_or_else(unknown_key)?;
+        match S::SCOPE {
+            Some(scope) if !key.scopes.allow(scope) => Err(missing_scope(scope)),
+            _ => Ok(Granted { key, scope: PhantomData }),
+        }
+    }
+}
+
+impl<S> Granted<S> {
+    /// The domain to act in: the key's own, or the one the request names, or the node's first.
+    pub(crate) fn domain(&self, app: &App, named: Option<&str>) -> Result<Arc<Domain>, Problem> {
+        let own = self.own_domain(app)?;
+        let name = match (named, &own) {
+            (Some(name), _) => name,
+            (None, Some(own)) => return Ok(own.clone()),
+            (None, None) => &app.options.default_domain,
+        };
+        self.reach(app, name)
+    }
+
+    /// The domain of this name, if the key reaches it.
+    pub(crate) fn reach(&self, app: &App, name: &str) -> Result<Arc<Domain>, Problem> {
+        if let Some(own) = self.own_domain(app)? {
+            return if *own.name == *name { Ok(own) } else { Err(other_domain(&own.name)) };
+        }
+        app.domain(name)
+            .ok_or_else(|| Problem::new(Code::UnknownDomain, format!("the node has no domain `{name}`")))
+    }
+
+    /// Refuses a key that is bound to a domain.
+    pub(crate) fn whole_node(&self) -> Result<(), Problem> {
+        match self.key.domain {
+            None => Ok(()),
+            Some(_) => Err(Problem::new(Code::OtherDomain, "this route needs a key of the whole node")),
+        }
+    }
+
+    fn own_domain(&self, app: &App) -> Result<Option<Arc<Domain>>, Problem> {
+        let Some(id) = self.key.domain else { return Ok(None) };
+        // A key goes with its domain; one that is still cached is as good as deleted.
+        app.node.domains().numbered(id).cloned().map(Some).ok_or_else(unknown_key)
+    }
+}
+
+fn bearer(parts: &Parts) -> Result<&str, Problem> {
+    let missing = || {
+        let problem = Problem::new(Code::MissingKey, "send `Authorization: Bearer KEY`");
+        problem.with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"carillon\""))
+    };
+    let value = parts.headers.get(header::AUTHORIZATION).ok_or_else(missing)?;
+    let (scheme, key) = value.to_str().ok().and_then(|v| v.split_once(' ')).ok_or_else(missing)?;
+    if scheme.eq_ignore_ascii_case("bearer") { Ok(key.trim()) } else { Err(missing()) }
+}
+
+fn unknown_key() -> Problem {
+    // RFC 6750 §3.1
+    Problem::new(Code::UnknownKey, "the key is not one of this node, or was deleted").with_header(
+        header::WWW_AUTHENTICATE,
+        HeaderValue::from_static("Bearer realm=\"carillon\", error=\"invalid_token\""),
+    )
+}
+
+fn missing_scope(scope: Scope) -> Problem {
+    let name = scope.as_str();
+    let value = format!("Bearer realm=\"carillon\", error=\"insufficient_scope\", scope=\"{name}\"");
+    Problem::new(Code::MissingScope, format!("the key lacks scope `{name}`")).with_header(
+        header::WWW_AUTHENTICATE,
+        HeaderValue::from_str(&value).expect("the names of scopes are ASCII words"),
+    )
+}
+
+fn other_domain(own: &str) -> Problem {
+    Problem::new(Code::OtherDomain, format!("the key is bound to domain `{own}`"))
+}

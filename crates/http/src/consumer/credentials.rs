@@ -1,0 +1,108 @@
+//! A device's secret: changed, and whether it may be used.
+
+use super::devices::secret;
+use crate::accounts::Account;
+use crate::app::App;
+use crate::auth::{Enrol, Granted};
+use crate::extract::{DomainQuery, Named, Optional, Params};
+use crate::jids;
+use crate::problem::{Code, Problem};
+use crate::schema;
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+
+/// How to change a device's secret.
+#[derive(Debug, Default, serde::Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RotateBody {
+    /// The new secret. The server makes one where none is given.
+    #[serde(default)]
+    secret: Option<String>,
+    /// Whether its sessions may go on.
+    #[serde(default)]
+    keep_sessions: bool,
+}
+
+/// A device's new secret.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct Rotated {
+    /// The device's id.
+    id: String,
+    /// Its bare JID.
+    jid: String,
+    /// Its new secret: shown now and never again.
+    secret: String,
+    /// How many of its sessions ended.
+    sessions_ended: u64,
+}
+
+/// Change a device's secret
+///
+/// Its sessions end, unless `keep_sessions` says otherwise.
+#[utoipa::path(
+    post, path = "/v1/devices/{id}/rotate", tag = "devices",
+    params(DomainQuery, ("id" = String, Path, description = "The device's id")),
+    request_body(content = Option<RotateBody>),
+    responses((status = 200, description = "The new secret", body = Rotated), schema::Problems)
+)]
+pub(crate) async fn rotate(
+    key: Granted<Enrol>,
+    State(app): State<App>,
+    Params(query): Params<DomainQuery>,
+    Named(id): Named<String>,
+    Optional(body): Optional<RotateBody>,
+) -> Result<Json<Rotated>, Problem> {
+    let domain = key.domain(&app, query.domain.as_deref())?;
+    let jid = jids::device(&id, &domain)?;
+    let account = Account { app: &app, domain: &domain, jid: &jid, missing: Code::UnknownDevice };
+    let (secret, credentials) = secret(&app, body.secret).await?;
+    let sessions_ended = account.set_credentials(credentials, body.keep_sessions).await?;
+    Ok(Json(Rotated { id: jids::local(&jid).into(), jid: jid.as_str().to_owned(), secret, sessions_ended }))
+}
+
+/// Disable a device
+///
+/// It cannot log in until it is enabled again; its sessions end. What is sent to it waits.
+#[utoipa::path(
+    post, path = "/v1/devices/{id}/disable", tag = "devices",
+    params(DomainQuery, ("id" = String, Path, description = "The device's id")),
+    responses((status = 204, description = "It is disabled"), schema::Problems)
+)]
+pub(crate) async fn disable(
+    key: Granted<Enrol>,
+    State(app): State<App>,
+    Params(query): Params<DomainQuery>,
+    Named(id): Named<String>,
+) -> Result<StatusCode, Problem> {
+    set_enabled(&key, &app, &query, &id, false).await
+}
+
+/// Enable a device
+#[utoipa::path(
+    post, path = "/v1/devices/{id}/enable", tag = "devices",
+    params(DomainQuery, ("id" = String, Path, description = "The device's id")),
+    responses((status = 204, description = "It may log in"), schema::Problems)
+)]
+pub(crate) async fn enable(
+    key: Granted<Enrol>,
+    State(app): State<App>,
+    Params(query): Params<DomainQuery>,
+    Named(id): Named<String>,
+) -> Result<StatusCode, Problem> {
+    set_enabled(&key, &app, &query, &id, true).await
+}
+
+async fn set_enabled(
+    key: &Granted<Enrol>,
+    app: &App,
+    query: &DomainQuery,
+    id: &str,
+    enabled: bool,
+) -> Result<StatusCode, Problem> {
+    let domain = key.domain(app, query.domain.as_deref())?;
+    let jid = jids::device(id, &domain)?;
+    let account = Account { app, domain: &domain, jid: &jid, missing: Code::UnknownDevice };
+    account.set_enabled(enabled).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

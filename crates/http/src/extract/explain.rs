@@ -1,0 +1,106 @@
+//! What is wrong with a JSON text, for the one who sent it.
+
+use crate::problem::{Code, Problem};
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+use serde_path_to_error::{Path, Segment};
+
+/// Why `body` is not a `T`. Reads it a second time: the first, quick reading keeps no track of where it is.
+pub(super) fn explain<T: DeserializeOwned>(body: &[u8]) -> Problem {
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
+        Err(error) if error.inner().classify() == Category::Data => {
+            data_error(&pointer(error.path()), &error.into_inner().to_string())
+        }
+        Err(error) => Problem::new(Code::NotJson, error.into_inner().to_string()),
+        Ok(_) => Problem::new(Code::NotJson, "there is more after the JSON value"),
+    }
+}
+
+/// Tells serde's messages apart; they are the only place where it says which field it means.
+fn data_error(pointer: &str, message: &str) -> Problem {
+    let message = message.split(" at line ").next().unwrap_or(message);
+    let field = message.split('`').nth(1).unwrap_or_default();
+    let member = || child(pointer, field);
+    if message.starts_with("unknown field") {
+        Problem::new(Code::UnknownField, message).at(member())
+    } else if message.starts_with("missing field") {
+        Problem::new(Code::MissingField, message).at(member())
+    } else if message.starts_with("duplicate field") {
+        Problem::new(Code::DuplicateField, message).at(member())
+    } else {
+        Problem::new(Code::WrongType, message).at(pointer)
+    }
+}
+
+/// `pointer/field`, unless the path already ended at that field.
+fn child(pointer: &str, field: &str) -> String {
+    let step = format!("/{}", escape(field));
+    if pointer.ends_with(&step) { pointer.to_owned() } else { format!("{pointer}{step}") }
+}
+
+fn pointer(path: &Path) -> String {
+    path.iter().fold(String::new(), |mut pointer, segment| {
+        match segment {
+            Segment::Seq { index } => pointer.push_str(&format!("/{index}")),
+            Segment::Map { key } => pointer.push_str(&format!("/{}", escape(key))),
+            Segment::Enum { .. } | Segment::Unknown => {}
+        }
+        pointer
+    })
+}
+
+/// RFC 6901 §3.
+fn escape(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only its reading is tested")]
+    struct Outer {
+        name: String,
+        #[serde(default)]
+        inner: Vec<Inner>,
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only its reading is tested")]
+    struct Inner {
+        size: u8,
+    }
+
+    fn why(body: &str) -> (Code, Option<String>) {
+        let problem = explain::<Outer>(body.as_bytes());
+        (problem.code(), problem.pointer().map(str::to_owned))
+    }
+
+    #[test]
+    fn names_the_field() {
+        assert_eq!(why(r#"{"name":"a","too/much":1}"#), (Code::UnknownField, Some("/too~1much".into())));
+        assert_eq!(
+            why(r#"{"name":"a","inner":[{"size":1},{"size":1,"x":2}]}"#),
+            (Code::UnknownField, Some("/inner/1/x".into()))
+        );
+        assert_eq!(why("{}"), (Code::MissingField, Some("/name".into())));
+        assert_eq!(why(r#"{"name":"a","name":"b"}"#), (Code::DuplicateField, Some("/name".into())));
+        assert_eq!(
+            why(r#"{"name":"a","inner":[{"size":300}]}"#),
+            (Code::WrongType, Some("/inner/0/size".into()))
+        );
+    }
+
+    #[test]
+    fn what_is_not_json_is_not_json() {
+        for body in ["", "{", "nope", "{\"name\":\"a\"}x", "\u{1}"] {
+            assert_eq!(why(body).0, Code::NotJson, "{body}");
+        }
+        assert_eq!(why("[]").0, Code::MissingField);
+        assert_eq!(why("3").0, Code::WrongType);
+    }
+}

@@ -1,0 +1,12 @@
+//! What handlers take from a request, each read strictly and refused with a [`crate::problem::Problem`].
+
+mod explain;
+mod json;
+mod lines;
+mod path;
+mod query;
+
+pub(crate) use json::{JsonBody, Optional, parse};
+pub(crate) use lines::{Format, Line, LineStream, content_type};
+pub(crate) use path::Named;
+pub(crate) use query::{DomainQuery, Params, limit};

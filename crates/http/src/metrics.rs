@@ -1,0 +1,153 @@
+//! `/metrics`: the node's figures as Prometheus text (exposition format 0.0.4).
+
+use crate::app::App;
+use crate::auth::{Admin, Granted};
+use crate::problem::Problem;
+use crate::schema;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::header;
+use axum::response::IntoResponse;
+use carillon_server::metrics::Status;
+use std::fmt::{Display, Write};
+
+/// Read the node's figures for Prometheus
+///
+/// Without a key, unless the node is set to ask for one with scope `admin`.
+#[utoipa::path(
+    get, path = "/metrics", tag = "operation",
+    responses((status = 200, description = "Prometheus text", body = String, content_type = "text/plain"), schema::Problems)
+)]
+pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<impl IntoResponse, Problem> {
+    if app.options.metrics_key_required {
+        let (mut parts, _) = request.into_parts();
+        Granted::<Admin>::from_request_parts(&mut parts, &app).await?.whole_node()?;
+    }
+    let mut page = Page::default();
+    node(&mut page, &app.node.status(), app.node.is_ready());
+    requests(&mut page, &app);
+    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], page.0))
+}
+
+fn node(page: &mut Page, status: &Status, ready: bool) {
+    page.gauge("ready", "Whether the node takes sessions.", u8::from(ready));
+    page.gauge("uptime_seconds", "Time since the node was started.", status.uptime_ms as f64 / 1000.0);
+    page.gauge("shards", "Shards of the node.", status.shards);
+    page.gauge("connections", "Connections open now.", status.connections);
+    page.gauge("sessions", "Sessions bound now.", status.sessions);
+    page.gauge("sessions_available", "Sessions with available presence now.", status.available);
+    page.counter("connections_accepted_total", "Connections accepted.", status.accepted);
+    page.counter("connections_refused_total", "Connections refused at a bound.", status.refused);
+    page.counter("tls_handshakes_total", "TLS handshakes completed.", status.handshakes);
+    page.counter("logins_total", "Logins that succeeded.", status.logins);
+    page.counter("login_failures_total", "Logins that failed.", status.login_failures);
+    page.counter("stanzas_received_total", "Stanzas received from clients.", status.stanzas_in);
+    page.counter("stanzas_sent_total", "Stanzas sent to clients.", status.stanzas_out);
+    page.counter("received_bytes_total", "Bytes received, after decryption.", status.bytes_in);
+    page.counter("sent_bytes_total", "Bytes sent, before encryption.", status.bytes_out);
+    page.counter("deliveries_total", "Items and notifications given to connections.", status.deliveries);
+    let quantiles =
+        [("quantile=\"0.5\"", status.delivery_p50_ms), ("quantile=\"0.99\"", status.delivery_p99_ms)];
+    page.family(
+        "delivery_seconds",
+        "gauge",
+        "Time from acceptance to the connection over the last minute, at quantiles.",
+        quantiles.map(|(label, ms)| (label.to_owned(), ms / 1000.0)),
+    );
+    page.counter("notifications_accepted_total", "Notifications accepted.", status.notifications_accepted);
+    page.counter(
+        "notifications_acknowledged_total",
+        "Notifications acknowledged by their device.",
+        status.notifications_acknowledged,
+    );
+    page.counter(
+        "notifications_ended_total",
+        "Notifications expired, replaced, cancelled or dropped.",
+        status.notifications_ended,
+    );
+    page.counter("items_published_total", "Items published to topics.", status.published);
+    let errors = status.stream_errors.iter();
+    let errors = errors.map(|(condition, count)| (format!("condition=\"{}\"", escape(condition)), *count));
+    page.family("stream_errors_total", "counter", "Stream errors sent, by condition.", errors);
+    page.counter("overflows_total", "Slow readers disconnected.", status.overflows);
+    page.gauge("resident_bytes", "Resident memory of the process.", status.resident_bytes);
+    page.gauge("store_waiting", "Questions waiting for the store.", status.store.waiting);
+    page.counter("store_answered_total", "Questions answered by the store.", status.store.answered);
+    page.counter("store_commits_total", "Commits of the store.", status.store.commits);
+    page.counter("store_writes_total", "Writes that shared those commits.", status.store.writes);
+    page.gauge("store_size_bytes", "Size of the database.", status.store.bytes);
+}
+
+fn requests(page: &mut Page, app: &App) {
+    let counts = app.requests.counts().into_iter().map(|(kind, count)| {
+        let (route, method, status) = (escape(&kind.route), kind.method, kind.status);
+        (format!("route=\"{route}\",method=\"{method}\",status=\"{status}\""), count)
+    });
+    page.family("http_requests_total", "counter", "HTTP requests, by route, method and status.", counts);
+}
+
+/// A page of metrics, as it grows.
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
+        self.family(name, "gauge", help, [(String::new(), value)]);
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: u64) {
+        self.family(name, "counter", help, [(String::new(), value)]);
+    }
+
+    fn family<V: Display>(
+        &mut self,
+        name: &str,
+        kind: &str,
+        help: &str,
+        samples: impl IntoIterator<Item = (String, V)>,
+    ) {
+        let out = &mut self.0;
+        let written = write!(out, "# HELP carillon_{name} {help}\n# TYPE carillon_{name} {kind}\n");
+        written.expect("writing to a string does not fail");
+        for (labels, value) in samples {
+            let written = if labels.is_empty() {
+                writeln!(out, "carillon_{name} {value}")
+            } else {
+                writeln!(out, "carillon_{name}{{{labels}}} {value}")
+            };
+            written.expect("writing to a string does not fail");
+        }
+    }
+}
+
+fn escape(label: &str) -> String {
+    label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_help_type_or_a_sample() {
+        let mut page = Page::default();
+        let status = Status {
+            uptime_ms: 1500,
+            stream_errors: vec![("conflict", 2)],
+            delivery_p99_ms: 12.5,
+            ..Status::default()
+        };
+        node(&mut page, &status, true);
+        assert!(page.0.contains("\ncarillon_uptime_seconds 1.5\n"));
+        assert!(page.0.contains("\ncarillon_stream_errors_total{condition=\"conflict\"} 2\n"));
+        assert!(page.0.contains("\ncarillon_delivery_seconds{quantile=\"0.99\"} 0.0125\n"));
+        let mut family = String::new();
+        for line in page.0.lines() {
+            if let Some(name) = line.strip_prefix("# TYPE ").and_then(|l| l.split(' ').next()) {
+                family = name.to_owned();
+            } else if !line.starts_with("# HELP ") {
+                let (name, value) = line.rsplit_once(' ').unwrap();
+                assert!(name.starts_with(&family) && value.parse::<f64>().is_ok(), "{line}");
+            }
+        }
+    }
+}

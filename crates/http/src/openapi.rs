@@ -1,0 +1,114 @@
+//! The API's routes, and the OpenAPI document that comes out of the same list.
+
+use crate::admin::{accounts, domains, import, keys, sessions, status};
+use crate::app::App;
+use crate::consumer::{credentials, devices, subscriptions};
+use crate::provider::{events, items, notifications, topics};
+use crate::{health, metrics, schema, well_known};
+use utoipa::OpenApi;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Carillon",
+        description = "Push and chat to millions of connected devices. A provider sends notifications and publishes to \
+                       topics, a consumer service enrols devices, an operator manages the node.\n\n\
+                       Bodies are JSON and read strictly: a member that a route does not know is an error. Times are \
+                       RFC 3339 in UTC with milliseconds. Errors are RFC 9457 problem details, with a `code` that \
+                       keeps its meaning.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
+    ),
+    tags(
+        (name = "notifications", description = "Send to devices, and follow what becomes of it. Scope `send`."),
+        (name = "topics", description = "Publish to everyone who follows. Scope `topics`."),
+        (name = "devices", description = "Enrol devices and manage what they follow. Scope `enrol`."),
+        (name = "keys", description = "The key in hand. Any scope."),
+        (name = "admin", description = "Domains, accounts, keys, sessions and figures. Scope `admin`."),
+        (name = "operation", description = "For load balancers, monitoring and clients that look for a domain. No key.")
+    )
+)]
+struct Document;
+
+/// Every route of the API with its description.
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    let mut document = Document::openapi();
+    let scheme = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .bearer_format("crl_ and 43 characters")
+        .description(Some("An API key, as made by `POST /v1/admin/keys` or `carillon key create`."))
+        .build();
+    let components = document.components.get_or_insert_default();
+    components.add_security_scheme("key", SecurityScheme::Http(scheme));
+    components.schemas.insert("Problem".to_owned(), schema::problem());
+    let mut router = OpenApiRouter::with_openapi(document)
+        .merge(provider())
+        .merge(consumer())
+        .merge(admin())
+        .merge(operation());
+    secure(router.get_openapi_mut());
+    router
+}
+
+fn provider() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(notifications::send))
+        .routes(routes!(notifications::send_batch))
+        .routes(routes!(notifications::trace, notifications::cancel))
+        .routes(routes!(events::events))
+        .routes(routes!(topics::list))
+        .routes(routes!(topics::put, topics::get, topics::delete))
+        .routes(routes!(topics::subscribers))
+        .routes(routes!(items::publish, items::list))
+        .routes(routes!(items::retract))
+}
+
+fn consumer() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(devices::enrol, devices::list))
+        .routes(routes!(devices::get, devices::delete))
+        .routes(routes!(credentials::rotate))
+        .routes(routes!(credentials::disable))
+        .routes(routes!(credentials::enable))
+        .routes(routes!(subscriptions::list))
+        .routes(routes!(subscriptions::put, subscriptions::delete))
+}
+
+fn admin() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(keys::own))
+        .routes(routes!(domains::list))
+        .routes(routes!(domains::put, domains::get, domains::delete))
+        .routes(routes!(accounts::list, accounts::create))
+        .routes(routes!(accounts::delete))
+        .routes(routes!(accounts::set_password))
+        .routes(routes!(import::import))
+        .routes(routes!(keys::list, keys::create))
+        .routes(routes!(keys::delete))
+        .routes(routes!(sessions::list))
+        .routes(routes!(sessions::end))
+        .routes(routes!(status::status))
+}
+
+fn operation() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(metrics::metrics))
+        .routes(routes!(health::alive))
+        .routes(routes!(health::ready))
+        .routes(routes!(well_known::xrd))
+        .routes(routes!(well_known::json))
+}
+
+/// Marks what needs a key: all that is under `/v1`.
+fn secure(document: &mut utoipa::openapi::OpenApi) {
+    for (path, item) in &mut document.paths.paths {
+        if path.starts_with("/v1/") {
+            let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
+            for operation in operations.into_iter().flatten() {
+                operation.security = Some(vec![SecurityRequirement::new("key", Vec::<String>::new())]);
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What the API is told at start.
+
+/// Bounds and addresses of the HTTP API.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The domain a node-wide key acts in when the request names none.
+    pub default_domain: String,
+    /// Largest body of a request that is not a stream, in bytes.
+    pub body_bytes_max: usize,
+    /// Largest line of an NDJSON or CSV stream, in bytes.
+    pub batch_line_bytes_max: usize,
+    /// Largest payload of a notification or item, in bytes of compact JSON or XML.
+    pub payload_bytes_max: usize,
+    /// How long after its acceptance a notification may still wait, in milliseconds.
+    pub notification_ttl_max_ms: u64,
+    /// Targets one request may name.
+    pub targets_max: usize,
+    /// Notifications one request may have in flight at once.
+    pub pending_max: usize,
+    /// HTTP connections open at once; more wait in the backlog.
+    pub connections_max: usize,
+    /// Event streams open at once.
+    pub streams_max: usize,
+    /// Events a slow stream may be behind before it loses the oldest.
+    pub stream_events_max: usize,
+    /// How long a request may take to send its head, and its body if it is not a stream, in milliseconds.
+    pub read_timeout_ms: u64,
+    /// How long the node may take to answer a question, in milliseconds.
+    pub answer_timeout_ms: u64,
+    /// How long open requests are waited for at shutdown, in milliseconds.
+    pub drain_timeout_ms: u64,
+    /// PBKDF2 iterations of the SCRAM keys of passwords people chose (RFC 7677 §4: at least 4096).
+    pub scram_iterations: u32,
+    /// Whether `/metrics` needs a key with scope `admin`.
+    pub metrics_key_required: bool,
+    /// Where devices connect.
+    pub endpoints: Endpoints,
+}
+
+/// Where devices connect to, as shown to those that enrol.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+pub struct Endpoints {
+    /// Host name for TCP; the domain's own name where none is set.
+    pub host: Option<String>,
+    /// Port for XMPP over TCP with STARTTLS.
+    pub c2s_port: Option<u16>,
+    /// Port for XMPP over direct TLS (XEP-0368).
+    pub c2s_tls_port: Option<u16>,
+    /// URL for XMPP over WebSocket (RFC 7395).
+    pub websocket_url: Option<String>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            default_domain: "localhost".to_owned(),
+            body_bytes_max: 1024 * 1024,
+            batch_line_bytes_max: 64 * 1024,
+            payload_bytes_max: 32 * 1024,
+            notification_ttl_max_ms: 30 * 24 * 3600 * 1000,
+            targets_max: 1000,
+            pending_max: 1000,
+            connections_max: 4096,
+            streams_max: 64,
+            stream_events_max: 4096,
+            read_timeout_ms: 30_000,
+            answer_timeout_ms: 30_000,
+            drain_timeout_ms: 10_000,
+            scram_iterations: 10_000,
+            metrics_key_required: false,
+            endpoints: Endpoints::default(),
+        }
+    }
+}

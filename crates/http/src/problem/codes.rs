@@ -1,0 +1,150 @@
+//! Every error the API gives, in one table. A code, once published, keeps its meaning and its status for good.
+
+use axum::http::StatusCode;
+
+macro_rules! codes {
+    ($($(#[doc = $meaning:literal])+ $name:ident: $status:ident, $code:literal, $title:literal;)+) => {
+        /// What went wrong, as a stable word.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Code {
+            $($(#[doc = $meaning])+ $name,)+
+        }
+
+        impl Code {
+            /// Every code, in the order of the table.
+            pub const ALL: &'static [Code] = &[$(Code::$name,)+];
+
+            /// Its word: the member `code`, and the end of the member `type`.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Code::$name => $code,)+ }
+            }
+
+            /// The HTTP status it is answered with.
+            pub fn status(self) -> StatusCode {
+                match self { $(Code::$name => StatusCode::$status,)+ }
+            }
+
+            /// The member `title`: the same for every problem of this code.
+            pub fn title(self) -> &'static str {
+                match self { $(Code::$name => $title,)+ }
+            }
+
+            /// What it means and what to do about it, for the documentation.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Code::$name => concat!($($meaning),+).trim_ascii(),)+ }
+            }
+        }
+    };
+}
+
+codes! {
+    // ---- the request cannot be read
+    /// The body is not JSON text; `detail` says where it breaks.
+    NotJson: BAD_REQUEST, "not-json", "The body is not JSON";
+    /// A member of the body is not one this route knows; `pointer` names it.
+    UnknownField: BAD_REQUEST, "unknown-field", "Unknown field";
+    /// A member that this route needs is not there.
+    MissingField: BAD_REQUEST, "missing-field", "Missing field";
+    /// A member is there twice.
+    DuplicateField: BAD_REQUEST, "duplicate-field", "Duplicate field";
+    /// A member has another type than it should, or is not one of the words it may be.
+    WrongType: BAD_REQUEST, "wrong-type", "Wrong type";
+    /// A query parameter is not one this route knows.
+    UnknownParameter: BAD_REQUEST, "unknown-parameter", "Unknown query parameter";
+    /// A query parameter or a part of the path cannot be read.
+    InvalidParameter: BAD_REQUEST, "invalid-parameter", "Invalid parameter";
+    /// A request header cannot be read.
+    InvalidHeader: BAD_REQUEST, "invalid-header", "Invalid header";
+    /// The body did not arrive in time.
+    SlowBody: REQUEST_TIMEOUT, "slow-body", "The body took too long";
+    /// The body, or a line of it, is larger than this node takes.
+    TooLarge: PAYLOAD_TOO_LARGE, "too-large", "Too large";
+    /// The payload is larger than this node delivers.
+    PayloadTooLarge: PAYLOAD_TOO_LARGE, "payload-too-large", "Payload too large";
+    /// The body's content type is not one this route reads.
+    WrongContentType: UNSUPPORTED_MEDIA_TYPE, "wrong-content-type", "Wrong content type";
+
+    // ---- the request was read and asks for what cannot be
+    /// A member is out of its bounds; `detail` names them.
+    InvalidValue: UNPROCESSABLE_ENTITY, "invalid-value", "Invalid value";
+    /// A JID or a local part breaks RFC 7622.
+    InvalidJid: UNPROCESSABLE_ENTITY, "invalid-jid", "Invalid JID";
+    /// The XML payload is not one well-formed element in a namespace of its own.
+    InvalidXml: UNPROCESSABLE_ENTITY, "invalid-xml", "Invalid XML payload";
+    /// The secret or password is empty or has characters that SASLprep forbids.
+    InvalidSecret: UNPROCESSABLE_ENTITY, "invalid-secret", "Invalid secret";
+    /// One request names more targets than this node takes.
+    TooManyTargets: UNPROCESSABLE_ENTITY, "too-many-targets", "Too many targets";
+    /// The idempotency key was used before with another body.
+    IdempotencyMismatch: UNPROCESSABLE_ENTITY, "idempotency-mismatch", "Idempotency key used with another body";
+
+    // ---- who asks
+    /// The request has no `Authorization: Bearer KEY`.
+    MissingKey: UNAUTHORIZED, "missing-key", "No API key";
+    /// The key is not one of this node, or was deleted.
+    UnknownKey: UNAUTHORIZED, "unknown-key", "Unknown API key";
+    /// The key does not have the scope that this route needs; `detail` names it.
+    MissingScope: FORBIDDEN, "missing-scope", "The key lacks a scope";
+    /// The key is bound to another domain, or the route needs a key of the whole node.
+    OtherDomain: FORBIDDEN, "other-domain", "Not in the domain of the key";
+    /// The topic does not allow it.
+    Forbidden: FORBIDDEN, "forbidden", "Forbidden";
+
+    // ---- what it is about is not there
+    /// No route has this path.
+    UnknownRoute: NOT_FOUND, "unknown-route", "No such route";
+    /// The node has no such domain.
+    UnknownDomain: NOT_FOUND, "unknown-domain", "No such domain";
+    /// The domain has no such device.
+    UnknownDevice: NOT_FOUND, "unknown-device", "No such device";
+    /// The domain has no such account.
+    UnknownAccount: NOT_FOUND, "unknown-account", "No such account";
+    /// The domain has no such topic.
+    UnknownTopic: NOT_FOUND, "unknown-topic", "No such topic";
+    /// The topic has no such item.
+    UnknownItem: NOT_FOUND, "unknown-item", "No such item";
+    /// The account does not follow the topic.
+    NotSubscribed: NOT_FOUND, "not-subscribed", "Not subscribed";
+    /// No notification has this id, or it ended so long ago that its trace is gone.
+    UnknownNotification: NOT_FOUND, "unknown-notification", "No such notification";
+    /// No API key has this number.
+    UnknownKeyId: NOT_FOUND, "unknown-key-id", "No such API key";
+    /// The path exists, not with this method; the header `Allow` names those it has.
+    WrongMethod: METHOD_NOT_ALLOWED, "wrong-method", "Wrong method";
+
+    // ---- it collides with what is there
+    /// What was to be created is there already.
+    AlreadyExists: CONFLICT, "already-exists", "It exists already";
+    /// The notification has come too far to be cancelled; `state` says how far.
+    TooLate: CONFLICT, "too-late", "Too late to cancel";
+    /// Another request with this idempotency key is being worked on; `Retry-After` says when to ask again.
+    InProgress: CONFLICT, "in-progress", "A request with this idempotency key is in progress";
+
+    // ---- our fault
+    /// The node cannot do it now (busy, starting or draining); nothing was changed. Try again after `Retry-After`.
+    Unavailable: SERVICE_UNAVAILABLE, "unavailable", "Not available now";
+    /// As many event streams are open as this node serves.
+    TooManyStreams: SERVICE_UNAVAILABLE, "too-many-streams", "Too many event streams";
+    /// The node did not answer in time; whether it was done is not known. Retry with the same `Idempotency-Key`.
+    TimedOut: GATEWAY_TIMEOUT, "timed-out", "Timed out";
+    /// The node failed; its log says more.
+    Internal: INTERNAL_SERVER_ERROR, "internal", "Internal error";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Code;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_code_is_one_word_of_its_own_with_an_error_status() {
+        let mut seen = HashSet::new();
+        for &code in Code::ALL {
+            let word = code.as_str();
+            assert!(word.bytes().all(|c| c.is_ascii_lowercase() || c == b'-'), "{word}");
+            assert!(seen.insert(word), "{word} twice");
+            assert!(code.status().is_client_error() || code.status().is_server_error(), "{word}");
+            assert!(code.meaning().ends_with('.') && !code.title().is_empty(), "{word}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Items: published to a topic, read again, retracted.
+
+use super::topics::check_name;
+use crate::app::App;
+use crate::auth::{Granted, Topics};
+use crate::extract::{DomainQuery, JsonBody, Named, Params, limit};
+use crate::payload;
+use crate::problem::{Code, Problem};
+use crate::schema;
+use crate::time::Time;
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use carillon_core::command::{TopicOp, TopicOutcome};
+use carillon_core::model::Item;
+use serde_json::value::RawValue;
+
+/// An item to be published.
+#[derive(Debug, serde::Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ItemBody {
+    /// Its id, unique in the topic: an item of the same id is replaced. The server makes one where none is given.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 1023)]
+    id: Option<String>,
+    /// What it carries: any JSON value.
+    #[serde(default, deserialize_with = "payload::present")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    payload: Option<Box<RawValue>>,
+    /// What it carries instead: one XML element in a namespace of its own.
+    #[serde(default)]
+    payload_xml: Option<String>,
+}
+
+/// An item that was published.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct Published {
+    /// Its id.
+    id: String,
+    /// When the server took it.
+    published_at: Time,
+}
+
+/// A kept item.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct ItemView {
+    /// Its id.
+    id: String,
+    /// When the server took it.
+    published_at: Time,
+    /// The account that published it; none when it came by HTTP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    publisher: Option<String>,
+    /// What it carries, if that is JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    payload: Option<Box<RawValue>>,
+    /// What it carries, if that is XML.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload_xml: Option<String>,
+}
+
+/// A topic's newest items.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct ItemList {
+    /// Newest first.
+    items: Vec<ItemView>,
+}
+
+/// Which items.
+#[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ItemsQuery {
+    /// The domain to act in, for a key of the whole node; by default the node's first.
+    domain: Option<String>,
+    /// Only the item of this id.
+    id: Option<String>,
+    /// How many at most.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u16>,
+}
+
+/// Publish to a topic
+///
+/// To everyone who follows it. `202` says that it is on disk, where the topic keeps items, and on its way.
+#[utoipa::path(
+    post, path = "/v1/topics/{topic}/items", tag = "topics",
+    params(DomainQuery, ("topic" = String, Path, description = "The topic's name, percent-encoded")),
+    request_body = ItemBody,
+    responses((status = 202, description = "It is published", body = Published), schema::Problems)
+)]
+pub(crate) async fn publish(
+    key: Granted<Topics>,
+    State(app): State<App>,
+    Params(query): Params<DomainQuery>,
+    Named(topic): Named<String>,
+    JsonBody { value: body, .. }: JsonBody<ItemBody>,
+) -> Result<(StatusCode, Json<Published>), Problem> {
+    let domain = key.domain(&app, query.domain.as_deref())?;
+    check_name(&topic)?;
+    let max = app.options.payload_bytes_max;
+    let payload = payload::read(body.payload.as_deref(), body.payload_xml.as_deref(), max)?;
+    let id = body.id.map(|id| check_id(&id).map(|()| id.into())).transpose()?;
+    match app.topic(&domain, &topic, TopicOp::Publish { id, payload }, Code::UnknownTopic).await? {
+        TopicOutcome::Published(item) => {
+            let published = Published { id: item.id.to_string(), published_at: Time(item.published) };
+            Ok((StatusCode::ACCEPTED, Json(published)))
+        }
+        other => Err(Problem::unexpected(&other)),
+    }
+}
+
+/// Read a topic's kept items
+#[utoipa::path(
+    get, path = "/v1/topics/{topic}/items", tag = "topics",
+    params(ItemsQuery, ("topic" = String, Path, description = "The topic's name, percent-encoded")),
+    responses((status = 200, description = "The newest items", body = ItemList), schema::Problems)
+)]
+pub(crate) async fn list(
+    key: Granted<Topics>,
+    State(app): State<App>,
+    Params(query): Params<ItemsQuery>,
+    Named(topic): Named<String>,
+) -> Result<Json<ItemList>, Problem> {
+    let domain = key.domain(&app, query.domain.as_deref())?;
+    check_name(&topic)?;
+    let max = Some(u32::from(limit(query.limit)?));
+    let ids = query.id.into_iter().map(Into::into).collect();
+    match app.topic(&domain, &topic, TopicOp::Items { ids, max }, Code::UnknownTopic).await? {
+        TopicOutcome::Items(items) => {
+            Ok(Json(ItemList { items: items.iter().map(|item| ItemView::of(item)).collect() }))
+        }
+        other => Err(Problem::unexpected(&other)),
+    }
+}
+
+/// Retract an item
+#[utoipa::path(
+    delete, path = "/v1/topics/{topic}/items/{id}", tag = "topics",
+    params(
+        DomainQuery,
+        ("topic" = String, Path, description = "The topic's name, percent-encoded"),
+        ("id" = String, Path, description = "The item's id, percent-encoded"),
+    ),
+    responses((status = 204, description = "It is gone"), schema::Problems)
+)]
+pub(crate) async fn retract(
+    key: Granted<Topics>,
+    State(app): State<App>,
+    Params(query): Params<DomainQuery>,
+    Named((topic, id)): Named<(String, String)>,
+) -> Result<StatusCode, Problem> {
+    let domain = key.domain(&app, query.domain.as_deref())?;
+    check_name(&topic)?;
+    let op = TopicOp::Retract { id: id.into(), notify: None };
+    app.topic(&domain, &topic, op, Code::UnknownItem).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+impl ItemView {
+    fn of(item: &Item) -> ItemView {
+        let (payload, payload_xml) = payload::show(item);
+        ItemView {
+            id: item.id.to_string(),
+            published_at: Time(item.published),
+            publisher: item.publisher.as_ref().map(|jid| jid.as_str().to_owned()),
+            payload,
+            payload_xml,
+        }
+    }
+}
+
+fn check_id(id: &str) -> Result<(), Problem> {
+    if (1..=1023).contains(&id.len()) && !id.chars().any(char::is_control) {
+        return Ok(());
+    }
+    let detail = "an item's id has 1 to 1023 bytes, none of them a control character";
+    Err(Problem::new(Code::InvalidValue, detail).at("/id"))
+}

@@ -1,0 +1,6 @@
+//! The provider API: for those who send.
+
+pub(crate) mod events;
+pub(crate) mod items;
+pub(crate) mod notifications;
+pub(crate) mod topics;

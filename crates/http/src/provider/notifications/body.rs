@@ -1,0 +1,150 @@
+//! What a sender says: the body of a notification, read and checked.
+
+use super::targets::Targets;
+use crate::app::App;
+use crate::payload;
+use crate::problem::{Code, Problem};
+use crate::time::Time;
+use carillon_core::model::{Audience, DomainId, Notification, NotificationId, Payload, Priority, UnixMs};
+use carillon_wire::jid::BareJid;
+use serde_json::value::RawValue;
+
+/// A notification to be sent.
+#[derive(Debug, serde::Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NotificationBody {
+    /// Who is to have it: one device or a list of them, each as a bare JID or as a local part of the domain.
+    pub(crate) to: Targets,
+    /// When it is worth delivering: `active` while someone uses the device, `connected` also while it sleeps, `always`
+    /// also kept for when it returns.
+    #[serde(default = "always")]
+    #[schema(value_type = crate::schema::Audience, default = "always")]
+    audience: Audience,
+    /// How long it may wait, in seconds from its acceptance (or from `send_at`). By default as long as the node keeps
+    /// notifications, 30 days.
+    #[serde(default)]
+    #[schema(minimum = 1, maximum = 2_592_000)]
+    ttl: Option<u64>,
+    /// Which of a device's waiting notifications goes first.
+    #[serde(default)]
+    #[schema(value_type = crate::schema::Priority, default = "normal")]
+    priority: Priority,
+    /// A newer notification with the same key replaces an undelivered older one.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 64)]
+    collapse_key: Option<String>,
+    /// What it carries: any JSON value.
+    #[serde(default, deserialize_with = "payload::present")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    payload: Option<Box<RawValue>>,
+    /// What it carries instead: one XML element in a namespace of its own.
+    #[serde(default)]
+    payload_xml: Option<String>,
+    /// When it is to be sent, at most 30 days ahead. At once by default.
+    #[serde(default)]
+    send_at: Option<Time>,
+    /// Check everything, also that the devices are there, and send nothing.
+    #[serde(default)]
+    pub(crate) dry_run: bool,
+}
+
+/// A notification that lacks only its target and its id.
+#[derive(Clone, Debug)]
+pub(crate) struct Draft {
+    audience: Audience,
+    priority: Priority,
+    expires: Option<UnixMs>,
+    collapse_key: Option<Box<str>>,
+    payload: Payload,
+    accepted: UnixMs,
+    send_at: Option<UnixMs>,
+}
+
+fn always() -> Audience {
+    Audience::Always
+}
+
+impl NotificationBody {
+    /// The draft of a notification accepted at `accepted`.
+    pub(crate) fn draft(&self, app: &App, accepted: UnixMs) -> Result<Draft, Problem> {
+        let longest = accepted.plus(app.options.notification_ttl_max_ms);
+        let send_at = self.due(accepted, longest)?;
+        let collapse_key = self.collapse_key.as_deref().map(collapse_key).transpose()?;
+        let payload = payload::read(
+            self.payload.as_deref(),
+            self.payload_xml.as_deref(),
+            app.options.payload_bytes_max,
+        )?;
+        let expires = self.expiry(send_at.unwrap_or(accepted), longest)?;
+        Ok(Draft {
+            audience: self.audience,
+            priority: self.priority,
+            expires,
+            collapse_key,
+            payload,
+            accepted,
+            send_at,
+        })
+    }
+
+    fn due(&self, accepted: UnixMs, longest: UnixMs) -> Result<Option<UnixMs>, Problem> {
+        match self.send_at {
+            Some(Time(at)) if at >= longest => Err(Problem::new(
+                Code::InvalidValue,
+                format!("`send_at` must be before {}", longest.to_xmpp()),
+            )
+            .at("/send_at")),
+            // A time that has passed means now.
+            Some(Time(at)) => Ok((at > accepted).then_some(at)),
+            None => Ok(None),
+        }
+    }
+
+    fn expiry(&self, from: UnixMs, longest: UnixMs) -> Result<Option<UnixMs>, Problem> {
+        let Some(ttl) = self.ttl else {
+            // What is kept is kept for a bounded time; what is not kept needs no end.
+            return Ok((self.audience == Audience::Always || self.send_at.is_some()).then_some(longest));
+        };
+        let expires = from.plus(ttl.saturating_mul(1000));
+        if ttl == 0 || expires > longest {
+            let max = (longest.0 - from.0) / 1000;
+            return Err(
+                Problem::new(Code::InvalidValue, format!("`ttl` is from 1 to {max} seconds")).at("/ttl")
+            );
+        }
+        Ok(Some(expires))
+    }
+}
+
+impl Draft {
+    /// When it was accepted.
+    pub(crate) fn accepted(&self) -> UnixMs {
+        self.accepted
+    }
+
+    /// The notification for one target.
+    pub(crate) fn to(&self, to: BareJid, domain: DomainId, id: NotificationId) -> Notification {
+        Notification {
+            id,
+            domain,
+            to,
+            audience: self.audience,
+            priority: self.priority,
+            expires: self.expires,
+            collapse_key: self.collapse_key.clone(),
+            payload: self.payload.clone(),
+            accepted: self.accepted,
+            send_at: self.send_at,
+        }
+    }
+}
+
+fn collapse_key(key: &str) -> Result<Box<str>, Problem> {
+    let fits = (1..=64).contains(&key.len())
+        && !key.chars().any(|c| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}'));
+    if fits {
+        return Ok(key.into());
+    }
+    let detail = "`collapse_key` has 1 to 64 bytes, none of them a control character";
+    Err(Problem::new(Code::InvalidValue, detail).at("/collapse_key"))
+}

@@ -1,0 +1,13 @@
+//! Notifications: sent to one or many, followed to their end, taken back.
+
+mod batch;
+mod body;
+mod idempotency;
+mod send;
+mod submit;
+mod targets;
+mod trace;
+
+pub(crate) use batch::{__path_send_batch, send_batch};
+pub(crate) use send::{__path_send, send};
+pub(crate) use trace::{__path_cancel, __path_trace, NotificationView, cancel, state_word, trace};

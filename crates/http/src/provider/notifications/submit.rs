@@ -1,0 +1,125 @@
+//! One notification on its way into the node, and what became of it.
+
+use super::body::{Draft, NotificationBody};
+use super::idempotency::Ids;
+use super::trace::state_word;
+use crate::app::App;
+use crate::auth::{Granted, Send};
+use crate::jids;
+use crate::problem::{Code, Problem};
+use carillon_core::command::{Command, Outcome};
+use carillon_core::model::{DomainId, DropReason, NotificationId, NotificationState, Trace, bucket};
+use carillon_core::ports::{Answer, Ask};
+use carillon_wire::jid::BareJid;
+
+/// What became of a notification to one target.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct SendResult {
+    /// The target, as a bare JID.
+    pub(crate) to: String,
+    /// The notification's id; none where nothing was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "01KAG8X4RZ5T9V7Q2M3N6P8W0Y")]
+    pub(crate) id: Option<String>,
+    /// How far it has come; none where it was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<crate::schema::NotificationState>)]
+    pub(crate) state: Option<NotificationState>,
+    /// Why it was dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<crate::schema::DropReason>)]
+    pub(crate) reason: Option<DropReason>,
+    /// The code of the problem, where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) code: Option<&'static str>,
+    /// What the problem was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) detail: Option<String>,
+}
+
+/// A target that the key reaches.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    /// Its account.
+    pub(crate) jid: BareJid,
+    /// Its domain.
+    pub(crate) domain: DomainId,
+}
+
+/// Reads a target. `domain` completes a bare local part.
+pub(crate) fn target(app: &App, key: &Granted<Send>, text: &str, domain: &str) -> Result<Target, Problem> {
+    let jid = jids::account(text, domain)?;
+    let domain = key.reach(app, jid.domain())?.id;
+    Ok(Target { jid, domain })
+}
+
+/// Sends `draft` to one target, or with `dry_run` only checks that the target is there.
+pub(crate) async fn submit(
+    app: &App,
+    body: &NotificationBody,
+    draft: &Draft,
+    target: Target,
+    ids: &Ids,
+    index: u64,
+) -> Result<SendResult, Problem> {
+    if body.dry_run {
+        return rehearse(app, target).await;
+    }
+    let random = ids.random(index);
+    let id = NotificationId::new(draft.accepted(), bucket(target.jid.as_str()), random);
+    let notification = draft.to(target.jid.clone(), target.domain, id);
+    match app.command(Command::Notify(notification)).await? {
+        Outcome::Notified(trace) => sent(&trace),
+        Outcome::Missing => Err(unknown_device(&target.jid)),
+        other => Err(Problem::unexpected(&other)),
+    }
+}
+
+async fn rehearse(app: &App, target: Target) -> Result<SendResult, Problem> {
+    let local = jids::local(&target.jid);
+    match app.ask(Ask::Account { domain: target.domain, local }).await? {
+        Answer::Enrolment(_) => Ok(SendResult {
+            to: target.jid.as_str().to_owned(),
+            id: None,
+            state: Some(NotificationState::Accepted),
+            reason: None,
+            code: None,
+            detail: None,
+        }),
+        Answer::Missing => Err(unknown_device(&target.jid)),
+        other => Err(Problem::unexpected(&other)),
+    }
+}
+
+fn sent(trace: &Trace) -> Result<SendResult, Problem> {
+    if trace.reason == Some(DropReason::UnknownDevice) {
+        return Err(unknown_device(&trace.to));
+    }
+    Ok(SendResult {
+        to: trace.to.as_str().to_owned(),
+        id: Some(trace.id.to_string()),
+        state: Some(trace.state),
+        reason: trace.reason,
+        code: None,
+        detail: None,
+    })
+}
+
+fn unknown_device(jid: &BareJid) -> Problem {
+    Problem::new(Code::UnknownDevice, format!("there is no device `{jid}`"))
+        .with_state(state_word(NotificationState::Dropped))
+}
+
+impl SendResult {
+    /// The result of a target that was refused.
+    pub(crate) fn refused(to: &BareJid, problem: &Problem) -> SendResult {
+        SendResult {
+            to: to.as_str().to_owned(),
+            id: None,
+            state: None,
+            reason: None,
+            code: Some(problem.code().as_str()),
+            detail: Some(problem.detail().to_owned()),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What became of a notification, and taking it back.
+
+use crate::app::App;
+use crate::auth::{Granted, Send};
+use crate::extract::Named;
+use crate::problem::{Code, Problem};
+use crate::schema;
+use crate::time::Time;
+use axum::Json;
+use axum::extract::State;
+use carillon_core::command::{Command, Outcome};
+use carillon_core::model::{
+    AcknowledgedBy, Audience, DropReason, NotificationId, NotificationState, Priority, Trace,
+};
+
+/// What became of a notification.
+#[derive(Clone, Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct NotificationView {
+    /// Its id.
+    #[schema(example = "01KAG8X4RZ5T9V7Q2M3N6P8W0Y")]
+    id: String,
+    /// Its target, as a bare JID.
+    to: String,
+    /// When it was worth delivering.
+    #[schema(value_type = schema::Audience)]
+    audience: Audience,
+    /// Which went first.
+    #[schema(value_type = schema::Priority)]
+    priority: Priority,
+    /// How far it has come.
+    #[schema(value_type = schema::NotificationState)]
+    state: NotificationState,
+    /// When it was taken from its sender.
+    accepted_at: Time,
+    /// When it was, or is to be, due.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    send_at: Option<Time>,
+    /// When it was committed to the store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored_at: Option<Time>,
+    /// When a connection last took it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent_at: Option<Time>,
+    /// When the device had it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    acknowledged_at: Option<Time>,
+    /// When it reached its last state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_at: Option<Time>,
+    /// Who says that the device has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::AcknowledgedBy>)]
+    acknowledged_by: Option<AcknowledgedBy>,
+    /// Why it was dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::DropReason>)]
+    reason: Option<DropReason>,
+}
+
+impl From<&Trace> for NotificationView {
+    fn from(trace: &Trace) -> NotificationView {
+        let acknowledged = trace.state == NotificationState::Acknowledged;
+        NotificationView {
+            id: trace.id.to_string(),
+            to: trace.to.as_str().to_owned(),
+            audience: trace.audience,
+            priority: trace.priority,
+            state: trace.state,
+            accepted_at: Time(trace.accepted),
+            send_at: trace.send_at.map(Time),
+            stored_at: trace.stored.map(Time),
+            sent_at: trace.sent.map(Time),
+            acknowledged_at: trace.ended.filter(|_| acknowledged).map(Time),
+            ended_at: trace.ended.map(Time),
+            acknowledged_by: trace.acknowledged_by,
+            reason: trace.reason,
+        }
+    }
+}
+
+/// Follow a notification
+///
+/// How far it has come, and when it came there.
+#[utoipa::path(
+    get, path = "/v1/notifications/{id}", tag = "notifications",
+    params(("id" = String, Path, description = "The notification's id")),
+    responses((status = 200, description = "What became of it", body = NotificationView), schema::Problems)
+)]
+pub(crate) async fn trace(
+    key: Granted<Send>,
+    State(app): State<App>,
+    Named(id): Named<String>,
+) -> Result<Json<NotificationView>, Problem> {
+    let trace = find(&app, &key, read_id(&id)?).await?;
+    Ok(Json((&trace).into()))
+}
+
+/// Cancel a notification
+///
+/// Takes back what no connection was given yet. 409 `too-late` with its state when it has come further.
+#[utoipa::path(
+    delete, path = "/v1/notifications/{id}", tag = "notifications",
+    params(("id" = String, Path, description = "The notification's id")),
+    responses((status = 200, description = "It is cancelled", body = NotificationView), schema::Problems)
+)]
+pub(crate) async fn cancel(
+    key: Granted<Send>,
+    State(app): State<App>,
+    Named(id): Named<String>,
+) -> Result<Json<NotificationView>, Problem> {
+    let id = read_id(&id)?;
+    // Whose it is must be known before it is touched.
+    find(&app, &key, id).await?;
+    let trace = expect_trace(app.command(Command::Cancel { id }).await?, id)?;
+    if trace.state == NotificationState::Cancelled {
+        return Ok(Json((&trace).into()));
+    }
+    let word = state_word(trace.state);
+    Err(Problem::new(Code::TooLate, format!("the notification is {word} already")).with_state(word))
+}
+
+async fn find(app: &App, key: &Granted<Send>, id: NotificationId) -> Result<Trace, Problem> {
+    let trace = expect_trace(app.command(Command::Trace { id }).await?, id)?;
+    let reached = match key.key.domain {
+        Some(domain) => *app.domain_name(domain) == *trace.to.domain(),
+        None => true,
+    };
+    // That another domain has it is nobody's business.
+    if reached { Ok(trace) } else { Err(unknown(id)) }
+}
+
+fn expect_trace(outcome: Outcome, id: NotificationId) -> Result<Trace, Problem> {
+    match outcome {
+        Outcome::Trace(trace) => Ok(*trace),
+        Outcome::Missing => Err(unknown(id)),
+        other => Err(Problem::unexpected(&other)),
+    }
+}
+
+fn read_id(text: &str) -> Result<NotificationId, Problem> {
+    text.parse().map_err(|_| {
+        Problem::new(Code::InvalidParameter, "a notification id has 26 characters of Crockford's base 32")
+    })
+}
+
+fn unknown(id: NotificationId) -> Problem {
+    Problem::new(Code::UnknownNotification, format!("there is no notification {id}"))
+}
+
+/// A state as it stands in JSON.
+pub(crate) fn state_word(state: NotificationState) -> &'static str {
+    match state {
+        NotificationState::Scheduled => "scheduled",
+        NotificationState::Accepted => "accepted",
+        NotificationState::Stored => "stored",
+        NotificationState::Sent => "sent",
+        NotificationState::Acknowledged => "acknowledged",
+        NotificationState::Expired => "expired",
+        NotificationState::Replaced => "replaced",
+        NotificationState::Cancelled => "cancelled",
+        NotificationState::Dropped => "dropped",
+    }
+}

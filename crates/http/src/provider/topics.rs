@@ -1,0 +1,227 @@
+//! Topics: created, changed, listed, removed, and who follows them.
+
+use crate::app::App;
+use crate::auth::{Granted, Topics};
+use crate::extract::{DomainQuery, JsonBody, Named, Params, limit};
+use crate::jids;
+use crate::problem::{Code, Problem};
+use crate::schema;
+use crate::time::Time;
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use carillon_core::command::{TopicOp, TopicOutcome};
+use carillon_core::model::{Affiliation, TopicConfig, TopicRecord};
+use carillon_core::ports::{Answer, Ask};
+use std::collections::BTreeMap;
+
+/// A topic.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct TopicView {
+    /// Its name.
+    name: String,
+    /// Its domain.
+    domain: String,
+    /// When it was created.
+    created_at: Time,
+    /// How it behaves.
+    #[schema(value_type = schema::TopicConfig)]
+    config: TopicConfig,
+    /// How accounts stand to it (XEP-0060 §4.1), by bare JID.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = std::collections::HashMap<String, String>)]
+    affiliations: BTreeMap<String, Affiliation>,
+}
+
+/// A page of topics, in the order of their names.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct TopicPage {
+    /// The topics.
+    topics: Vec<TopicView>,
+    /// What to give as `after` for the next page; none on the last.
+    next: Option<String>,
+}
+
+/// A page of subscribers, in the order of their JIDs.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct SubscriberPage {
+    /// Bare JIDs.
+    subscribers: Vec<String>,
+    /// What to give as `after` for the next page; none on the last.
+    next: Option<String>,
+}
+
+/// Which page.
+#[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PageQuery {
+    /// The domain to act in, for a key of the whole node; by default the node's first.
+    pub(crate) domain: Option<String>,
+    /// Only what comes after this: `next` of the page before.
+    pub(crate) after: Option<String>,
+    /// How many at most.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    pub(crate) limit: Option<u16>,
+}
+
+/// List topics
+#[utoipa::path(
+    get, path = "/v1/topics", tag = "topics", params(PageQuery),
+    responses((status = 200, description = "A page of topics", body = TopicPage), schema::Problems)
+)]
+pub(crate) async fn list(
+    key: Granted<Topics>,
+    State(app): State<App>,
+    Params(query): Params<PageQuery>,
+) -> Result<Json<TopicPage>, Problem> {
+    let domain = key.domain(&app, query.domain.as_deref())?;
+    let limit = limit(query.limit)?;
+    let ask = Ask::Topics { domain: domain.id, after: query.after.map(Into::into), limit: limit + 1 };
+    let Answer::Topics(mut records) = app.ask(ask).await? else {
+        return Err(Problem::new(Code::Internal, "the store did not list topics"));
+    };
+    let more = cut(&mut records, limit);
+    let next = records.last().filter(|_| more).map(|last| last.name.to_string());
+    Ok(Json(TopicPage { topics: records.iter().map(|r| TopicView::of(r, &domain.name)).collect(), next }))
+}
+
+/// Create or change a topic
+///
+/// Members that are left out have their defaults, also when the topic is there already.
+#[utoipa::path(
+    put, path = "/v1/topics/{topic}", tag = "topics",
+    params(DomainQuery, ("topic" = String, Path, description = "The topic's name, percent-encoded: 1 to 1023 bytes")),
+    request_body = schema::TopicConfig,
+    responses(
+        (status = 200, description = "It was changed", body = TopicView),
+        (status = 201, description = "It was created", body = TopicView),
+        schema::Problems
+    )
+)]
+pub(crate) async fn put(
+    key: Granted<Topics>,
+    State(app): State<App>,
+    Params(query): Params<DomainQuery>,
+    Named(name): Named<String>,
+    JsonBody { value: config, .. }: JsonBody<TopicConfig>,
+) -> Result<(StatusCode, Json<TopicView>), Problem> {
+    let domain = key.domain(&app, query.domain.as_deref())?;
+    check_name(&name)?;
+    check(&config)?;
+    match app.topic(&domain, &name, TopicOp::Put { config }, Code::UnknownTopic).await? {
+        TopicOutcome::Record { record, created } => {
+            let status = if created { StatusCode::CREATED } else { StatusCode::OK };
+            Ok((status, Json(TopicView::of(&record, &domain.name))))
+        }
+        other => Err(Problem::unexpected(&other)),
+    }
+}
+
+/// Read a topic
+#[utoipa::path(
+    get, path = "/v1/topics/{topic}", tag = "topics",
+    params(DomainQuery, ("topic" = String, Path, description = "The topic's name, percent-encoded")),
+    responses((status = 200, description = "The topic", body = TopicView), schema::Problems)
+)]
+pub(crate) async fn get(
+    key: Granted<Topics>,
+    State(app): State<App>,
+    Params(query): Params<DomainQuery>,
+    Named(name): Named<String>,
+) -> Result<Json<TopicView>, Problem> {
+    let domain = key.domain(&app, query.domain.as_deref())?;
+    check_name(&name)?;
+    match app.topic(&domain, &name, TopicOp::Describe, Code::UnknownTopic).await? {
+        TopicOutcome::Record { record, .. } => Ok(Json(TopicView::of(&record, &domain.name))),
+        other => Err(Problem::unexpected(&other)),
+    }
+}
+
+/// Remove a topic
+///
+/// With its items and subscriptions.
+#[utoipa::path(
+    delete, path = "/v1/topics/{topic}", tag = "topics",
+    params(DomainQuery, ("topic" = String, Path, description = "The topic's name, percent-encoded")),
+    responses((status = 204, description = "It is gone"), schema::Problems)
+)]
+pub(crate) async fn delete(
+    key: Granted<Topics>,
+    State(app): State<App>,
+    Params(query): Params<DomainQuery>,
+    Named(name): Named<String>,
+) -> Result<StatusCode, Problem> {
+    let domain = key.domain(&app, query.domain.as_deref())?;
+    check_name(&name)?;
+    app.topic(&domain, &name, TopicOp::Delete, Code::UnknownTopic).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// List a topic's subscribers
+#[utoipa::path(
+    get, path = "/v1/topics/{topic}/subscribers", tag = "topics",
+    params(PageQuery, ("topic" = String, Path, description = "The topic's name, percent-encoded")),
+    responses((status = 200, description = "A page of subscribers", body = SubscriberPage), schema::Problems)
+)]
+pub(crate) async fn subscribers(
+    key: Granted<Topics>,
+    State(app): State<App>,
+    Params(query): Params<PageQuery>,
+    Named(name): Named<String>,
+) -> Result<Json<SubscriberPage>, Problem> {
+    let domain = key.domain(&app, query.domain.as_deref())?;
+    check_name(&name)?;
+    let limit = limit(query.limit)?;
+    let after = query.after.as_deref().map(|after| jids::account(after, &domain.name)).transpose()?;
+    let op = TopicOp::Subscribers { after, max: limit + 1 };
+    match app.topic(&domain, &name, op, Code::UnknownTopic).await? {
+        TopicOutcome::Jids(mut jids) => {
+            let more = cut(&mut jids, limit);
+            let subscribers: Vec<String> = jids.iter().map(|jid| jid.as_str().to_owned()).collect();
+            let next = subscribers.last().filter(|_| more).cloned();
+            Ok(Json(SubscriberPage { subscribers, next }))
+        }
+        other => Err(Problem::unexpected(&other)),
+    }
+}
+
+impl TopicView {
+    fn of(record: &TopicRecord, domain: &str) -> TopicView {
+        TopicView {
+            name: record.name.to_string(),
+            domain: domain.to_owned(),
+            created_at: Time(record.created),
+            config: record.config.clone(),
+            affiliations: record.affiliations.iter().map(|(jid, a)| (jid.as_str().to_owned(), *a)).collect(),
+        }
+    }
+}
+
+/// Cuts what is over the page; whether there was something.
+pub(crate) fn cut<T>(rows: &mut Vec<T>, limit: u16) -> bool {
+    let more = rows.len() > usize::from(limit);
+    rows.truncate(usize::from(limit));
+    more
+}
+
+/// Refuses a name that no topic can have.
+pub(crate) fn check_name(name: &str) -> Result<(), Problem> {
+    let fits = (1..=1023).contains(&name.len()) && !name.chars().any(|c| c.is_control());
+    if fits {
+        return Ok(());
+    }
+    let detail = "a topic's name has 1 to 1023 bytes, none of them a control character";
+    Err(Problem::new(Code::InvalidParameter, detail))
+}
+
+fn check(config: &TopicConfig) -> Result<(), Problem> {
+    if config.title.len() > 256 || config.title.chars().any(char::is_control) {
+        let detail = "`title` has at most 256 bytes, none of them a control character";
+        return Err(Problem::new(Code::InvalidValue, detail).at("/title"));
+    }
+    if !(1..=10_000).contains(&config.max_items) {
+        return Err(Problem::new(Code::InvalidValue, "`max_items` is from 1 to 10000").at("/max_items"));
+    }
+    Ok(())
+}

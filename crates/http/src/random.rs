@@ -1,0 +1,41 @@
+//! Randomness from the operating system.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+/// `N` random bytes.
+pub(crate) fn bytes<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the operating system gives randomness");
+    bytes
+}
+
+/// A random number.
+pub(crate) fn number() -> u64 {
+    u64::from_ne_bytes(bytes())
+}
+
+/// A secret no one can guess: 32 characters of base64url, 192 bits.
+pub(crate) fn secret() -> String {
+    URL_SAFE_NO_PAD.encode(bytes::<24>())
+}
+
+/// A local part no one else has: 26 lower-case characters of base 32, 128 bits. Lower case, because local parts are.
+pub(crate) fn local_part() -> String {
+    let random = u128::from_ne_bytes(bytes());
+    (0..26).map(|i| char::from(ALPHABET[(random >> (5 * i)) as usize & 31])).collect()
+}
+
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_and_names_are_long_and_differ() {
+        assert_eq!((secret().len(), local_part().len()), (32, 26));
+        assert_ne!(secret(), secret());
+        assert_ne!(local_part(), local_part());
+    }
+}

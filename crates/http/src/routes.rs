@@ -1,0 +1,53 @@
+//! The routes put together, with what surrounds each of them.
+
+use crate::app::App;
+use crate::problem::{Code, Problem};
+use crate::{console, openapi, requests};
+use axum::Router;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use bytes::Bytes;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::set_header::SetResponseHeaderLayer;
+
+/// Everything the API serves.
+pub(crate) fn build(app: App) -> Router {
+    let (api, document) = openapi::routes().split_for_parts();
+    let document: Bytes = serde_json::to_vec(&document).expect("the document is plain data").into();
+    let document = move || async move { ([(header::CONTENT_TYPE, "application/json")], document.clone()) };
+    api.route("/openapi.json", get(document))
+        .route("/", get(console::root))
+        .route("/console", get(console::index))
+        .route("/console/{file}", get(console::asset))
+        .route("/docs", get(console::docs))
+        .fallback(unknown_route)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(axum::middleware::from_fn_with_state(app.clone(), requests::count))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(default_header(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .layer(default_header(header::REFERRER_POLICY, "no-referrer"))
+        // Secrets and keys are in what the API answers.
+        .layer(default_header(header::CACHE_CONTROL, "no-store"))
+        .with_state(app)
+}
+
+async fn unknown_route() -> Problem {
+    Problem::new(Code::UnknownRoute, "no route has this path; see /docs")
+}
+
+async fn wrong_method() -> Problem {
+    Problem::new(Code::WrongMethod, "the path exists, not with this method; see /docs")
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "tower-http's signature")]
+fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response {
+    let message =
+        panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    tracing::error!(message, "a request panicked");
+    Problem::new(Code::Internal, "the node failed").into_response()
+}
+
+fn default_header(name: HeaderName, value: &'static str) -> SetResponseHeaderLayer<HeaderValue> {
+    SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value))
+}

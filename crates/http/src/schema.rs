@@ -1,0 +1,154 @@
+//! The core's words and records as the OpenAPI document shows them. They are read and written as the core's own types;
+//! what stands here is only their description, and a test holds the two together.
+
+use crate::problem::Code;
+use std::collections::BTreeMap;
+use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+macro_rules! words {
+    ($($(#[doc = $doc:literal])+ $name:ident: $($word:literal),+;)+) => {$(
+        $(#[doc = $doc])+
+        pub(crate) struct $name;
+
+        impl $name {
+            /// Its words.
+            pub(crate) const WORDS: &'static [&'static str] = &[$($word),+];
+        }
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                let doc = concat!($($doc),+).trim_ascii();
+                ObjectBuilder::new()
+                    .schema_type(Type::String)
+                    .description(Some(doc))
+                    .enum_values(Some($name::WORDS.iter().copied()))
+                    .into()
+            }
+        }
+
+        impl ToSchema for $name {}
+    )+};
+}
+
+words! {
+    /// When a notification is worth delivering: while someone uses the device, while it is connected, or always.
+    Audience: "active", "connected", "always";
+    /// Which of a device's waiting notifications goes first.
+    Priority: "low", "normal", "high";
+    /// How far a notification has come.
+    NotificationState: "scheduled", "accepted", "stored", "sent", "acknowledged", "expired", "replaced", "cancelled", "dropped";
+    /// Who says that the device has it: its XEP-0198 count, its XEP-0184 receipt, or the server's socket.
+    AcknowledgedBy: "stream-management", "receipt", "socket";
+    /// Why a notification was dropped.
+    DropReason: "unknown-device", "not-connected", "not-active", "connection-lost", "queue-full", "device-deleted";
+    /// One thing an API key may do.
+    Scope: "send", "topics", "enrol", "admin";
+    /// Who may subscribe to a topic and read its items.
+    Access: "open", "whitelist";
+    /// Who may publish over XMPP.
+    PublishModel: "publishers", "subscribers", "open";
+    /// When a topic's last item is sent without being asked for.
+    SendLast: "never", "on_sub", "on_sub_and_presence";
+    /// What happens when an account logs in a second time: the old session ends, or both live.
+    SessionPolicy: "single", "multi";
+    /// Who may create topics over XMPP.
+    PubsubCreate: "any", "admin";
+}
+
+/// How a topic behaves. A member that is left out has its default.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only its description is used")]
+pub(crate) struct TopicConfig {
+    /// A name for people.
+    #[schema(max_length = 256, default = "")]
+    title: Option<String>,
+    /// Who may subscribe and read.
+    #[schema(default = "open")]
+    access_model: Option<Access>,
+    /// Who may publish over XMPP; a key with scope `topics` always may.
+    #[schema(default = "publishers")]
+    publish_model: Option<PublishModel>,
+    /// How many items are kept.
+    #[schema(minimum = 1, maximum = 10_000, default = 1)]
+    max_items: Option<u32>,
+    /// Whether items are kept.
+    #[schema(default = true)]
+    persist_items: Option<bool>,
+    /// When the last item is sent without being asked for.
+    #[schema(default = "on_sub_and_presence")]
+    send_last_published_item: Option<SendLast>,
+    /// Whether subscribers are told that an item was retracted.
+    #[schema(default = true)]
+    notify_retract: Option<bool>,
+    /// Whether subscribers are told that the topic is gone.
+    #[schema(default = true)]
+    notify_delete: Option<bool>,
+}
+
+/// What a domain allows. A member that is left out has its default.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only its description is used")]
+pub(crate) struct Policy {
+    /// What happens when an account logs in a second time.
+    #[schema(default = "multi")]
+    sessions: Option<SessionPolicy>,
+    /// In-band registration (XEP-0077).
+    #[schema(default = false)]
+    registration: Option<bool>,
+    /// Who may create topics over XMPP.
+    #[schema(default = "any")]
+    pubsub_create: Option<PubsubCreate>,
+    /// Sessions one account may hold under `multi`.
+    #[schema(minimum = 1, maximum = 1000, default = 20)]
+    sessions_max: Option<u16>,
+}
+
+/// The answer to whatever went wrong, for the `responses` of every route.
+pub(crate) struct Problems;
+
+impl utoipa::IntoResponses for Problems {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+        let response = ResponseBuilder::new()
+            .description("What went wrong, as RFC 9457 problem details")
+            .content("application/problem+json", content)
+            .build();
+        BTreeMap::from([("default".to_owned(), response.into())])
+    }
+}
+
+/// The schema of a problem.
+pub(crate) fn problem() -> RefOr<Schema> {
+    let text = |doc: &str| ObjectBuilder::new().schema_type(Type::String).description(Some(doc));
+    let meanings: String = Code::ALL
+        .iter()
+        .map(|c| format!("- `{}` ({}): {}\n", c.as_str(), c.status().as_u16(), c.meaning()))
+        .collect();
+    ObjectBuilder::new()
+        .description(Some("What went wrong (RFC 9457)."))
+        .property(
+            "type",
+            text("`urn:carillon:problem:` and the code.").format(Some(SchemaFormat::Custom("uri".into()))),
+        )
+        .property(
+            "code",
+            text(&format!("What went wrong, as a word that keeps its meaning.\n\n{meanings}"))
+                .enum_values(Some(Code::ALL.iter().map(|c| c.as_str()))),
+        )
+        .property("title", text("The same for every problem of this code."))
+        .property(
+            "status",
+            ObjectBuilder::new().schema_type(Type::Integer).description(Some("The HTTP status.")),
+        )
+        .property("detail", text("What is wrong with this very request."))
+        .property("pointer", text("The member of the body it is about, as a JSON pointer (RFC 6901)."))
+        .property("state", text("How far the notification has come, where the problem is about one."))
+        .required("type")
+        .required("code")
+        .required("title")
+        .required("status")
+        .required("detail")
+        .into()
+}

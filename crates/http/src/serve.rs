@@ -1,0 +1,95 @@
+//! The HTTP server: connections accepted, bounded, and drained at shutdown.
+
+use crate::app::App;
+use crate::options::Options;
+use crate::routes;
+use axum::Router;
+use carillon_server::node::Node;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use hyper_util::service::TowerToHyperService;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Serves the API of `node` on `listener` until `shutdown`. Then event streams end, open requests are waited for as long
+/// as the options say, and this returns.
+///
+/// # Errors
+/// None at present: a connection that fails is logged, and accepting goes on.
+pub async fn serve(
+    listener: TcpListener,
+    node: Node,
+    options: Options,
+    shutdown: impl Future,
+) -> io::Result<()> {
+    let drain = Duration::from_millis(options.drain_timeout_ms);
+    let head_timeout = Duration::from_millis(options.read_timeout_ms);
+    let connections = Arc::new(Semaphore::new(options.connections_max));
+    let app = App::new(node, options);
+    let router = routes::build(app.clone());
+    let graceful = GracefulShutdown::new();
+    let mut shutdown = std::pin::pin!(shutdown);
+    loop {
+        let next = tokio::select! {
+            next = accept(&listener, &connections) => next,
+            _ = &mut shutdown => break,
+        };
+        let (socket, permit) = next;
+        tokio::spawn(connection(socket, permit, router.clone(), head_timeout, graceful.watcher()));
+    }
+    drop(listener);
+    // It fails only when no stream ever listened.
+    let _ = app.closing.send(true);
+    if tokio::time::timeout(drain, graceful.shutdown()).await.is_err() {
+        tracing::warn!("requests were still open when the drain timeout ran out");
+    }
+    Ok(())
+}
+
+/// The API of `node` as a router, for those who serve it themselves or test it.
+pub fn router(node: Node, options: Options) -> Router {
+    routes::build(App::new(node, options))
+}
+
+/// The next connection. Past the bound, new ones wait in the listener's backlog.
+async fn accept(listener: &TcpListener, connections: &Arc<Semaphore>) -> (TcpStream, OwnedSemaphorePermit) {
+    let permit = connections.clone().acquire_owned().await.expect("the semaphore is never closed");
+    loop {
+        match listener.accept().await {
+            Ok((socket, _)) => return (socket, permit),
+            Err(error) => {
+                // Most often out of file descriptors: accepting again at once would only spin.
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn connection(
+    socket: TcpStream,
+    permit: OwnedSemaphorePermit,
+    router: Router,
+    head_timeout: Duration,
+    watcher: Watcher,
+) {
+    // Small results of a stream must not wait for more of them.
+    let _ = socket.set_nodelay(true);
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(head_timeout)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .serve_connection(TokioIo::new(socket), TowerToHyperService::new(router));
+    if let Err(error) = watcher.watch(connection).await {
+        tracing::debug!(%error, "a connection ended early");
+    }
+    drop(permit);
+}
+
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Also the size of a connection's read buffer.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
