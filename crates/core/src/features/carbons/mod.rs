@@ -1,16 +1,52 @@
-//! Copies an account's messages to its other sessions.
+//! Message carbons (XEP-0280): what an account says and hears in one session, its other sessions see.
 
-use crate::hook::{Feature, Hooks};
+mod xml;
+
+use crate::error::StanzaError;
+use crate::hook::{At, Feature, Flow, Hooks, IqHandler, NonzaHandler, Request, Spec, Track};
+use crate::node::{Cx, Delivery};
+use crate::session::Live;
+use carillon_wire::ns;
+use carillon_wire::stanza::{IqType, Stanza};
+use carillon_wire::xml::Element;
+use smallvec::SmallVec;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
     name: "carbons",
     about: "Copies an account's messages to its other sessions.",
-    specs: &[],
-    server_features: &[],
-    account_features: &[],
-    inline_features: &[],
-    hooks: Hooks::NONE,
+    specs: &[Spec {
+        id: "XEP-0280",
+        title: "Message Carbons",
+        version: "1.0.1",
+        coverage: "Sent and received copies, private and no-copy, also inline in Bind 2.",
+    }],
+    server_features: &[ns::CARBONS],
+    account_features: &[ns::CARBONS],
+    inline_features: &[ns::CARBONS],
+    hooks: Hooks {
+        submit_message: Some(sent),
+        routed: Some(received),
+        iq: &[
+            IqHandler { kind: IqType::Set, name: "enable", ns: ns::CARBONS, at: At::Account, handle: enable },
+            IqHandler {
+                kind: IqType::Set,
+                name: "disable",
+                ns: ns::CARBONS,
+                at: At::Account,
+                handle: disable,
+            },
+        ],
+        nonza: &[NonzaHandler {
+            name: "enable",
+            ns: ns::CARBONS,
+            handle: |live, _, _| {
+                live.state.carbons = State::On;
+                Ok(None)
+            },
+        }],
+        ..Hooks::NONE
+    },
 };
 
 /// Whether a session wants copies.
@@ -21,4 +57,61 @@ pub enum State {
     Off,
     /// It does.
     On,
+}
+
+fn enable(live: &mut Live, _request: &Request<'_>, _cx: &mut Cx<'_>) -> Result<Option<Element>, StanzaError> {
+    live.state.carbons = State::On;
+    Ok(None)
+}
+
+fn disable(
+    live: &mut Live,
+    _request: &Request<'_>,
+    _cx: &mut Cx<'_>,
+) -> Result<Option<Element>, StanzaError> {
+    live.state.carbons = State::Off;
+    Ok(None)
+}
+
+/// A message from one session goes as a copy to the account, where the others that want it get it.
+fn sent(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
+    let is_copied = xml::is_copied(stanza);
+    // XEP-0280 §6: a private message loses the mark on its way.
+    stanza.payload.remove("private", ns::CARBONS);
+    if is_copied {
+        let mut inner = stanza.clone();
+        inner.to.get_or_insert_with(|| live.bare.to_jid());
+        cx.route(xml::wrap("sent", &inner, &live.bare, None, Some(&live.jid)));
+    }
+    Ok(Flow::Pass)
+}
+
+/// A message to one session goes as a copy to the others that want it; a copy of what was sent goes to those only.
+fn received(stanza: &Stanza, sessions: &[&Live], plan: &mut SmallVec<[Delivery; 4]>) {
+    let wants = |live: &&&Live| live.state.carbons == State::On;
+    if let Some(sender) = xml::sender_of_copy(stanza) {
+        plan.clear();
+        let others = sessions.iter().filter(wants).filter(|live| live.jid.as_str() != sender);
+        plan.extend(others.map(|live| {
+            let mut copy = stanza.clone();
+            xml::unmark(&mut copy);
+            delivery(live, copy.with_to(live.jid.clone()))
+        }));
+        return;
+    }
+    if plan.is_empty() || !xml::is_copied(stanza) {
+        return;
+    }
+    let misses = |live: &&&Live| !plan.iter().any(|delivery| delivery.slot == live.io.conn.slot);
+    let copies: SmallVec<[Delivery; 4]> = sessions
+        .iter()
+        .filter(wants)
+        .filter(misses)
+        .map(|live| delivery(live, xml::wrap("received", stanza, &live.bare, Some(&live.jid), None)))
+        .collect();
+    plan.extend(copies);
+}
+
+fn delivery(live: &Live, copy: Stanza) -> Delivery {
+    Delivery { slot: live.io.conn.slot, instead: Some(copy), track: Track::Nothing }
 }

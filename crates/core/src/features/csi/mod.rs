@@ -1,16 +1,51 @@
-//! Holds back what can wait while nobody looks.
+//! Client state indication (XEP-0352): while nobody looks at a device, presence of others waits, the newest of each, and comes
+//! with the next thing that matters or when somebody looks again.
 
-use crate::hook::{Feature, Hooks};
+use crate::hook::{Emit, Feature, Hooks, NonzaHandler, Outgoing, Spec, Track};
+use crate::node::Cx;
+use crate::session::Live;
+use carillon_wire::ns;
+use carillon_wire::stanza::{Kind, PresenceType, Stanza};
+use carillon_wire::xml::Element;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
     name: "csi",
     about: "Holds back what can wait while nobody looks.",
-    specs: &[],
+    specs: &[Spec {
+        id: "XEP-0352",
+        title: "Client State Indication",
+        version: "1.0.0",
+        coverage: "Presence is held back and merged; an inactive device is not `active` for notifications. Inline in Bind 2.",
+    }],
     server_features: &[],
     account_features: &[],
-    inline_features: &[],
-    hooks: Hooks::NONE,
+    inline_features: &[ns::CSI],
+    hooks: Hooks {
+        offer: Some(|_, features| features.push(Element::new("csi", ns::CSI))),
+        emit: Some(emit),
+        nonza: &[
+            NonzaHandler {
+                name: "active",
+                ns: ns::CSI,
+                handle: |live, _, cx| {
+                    release(live, cx);
+                    Ok(None)
+                },
+            },
+            NonzaHandler {
+                name: "inactive",
+                ns: ns::CSI,
+                handle: |live, _, _| {
+                    if !live.state.csi.is_inactive() {
+                        live.state.csi = State::Inactive(Box::default());
+                    }
+                    Ok(None)
+                },
+            },
+        ],
+        ..Hooks::NONE
+    },
 };
 
 /// Whether somebody looks at the client.
@@ -30,6 +65,48 @@ impl State {
     }
 }
 
-/// What is held back.
+/// The newest presence of each sender, oldest first.
 #[derive(Debug, Default)]
-pub struct Held {}
+pub struct Held(Vec<Stanza>);
+
+/// How many presences are held back: past that all go.
+const HELD_MAX: usize = 100;
+
+fn emit(live: &mut Live, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit {
+    let State::Inactive(held) = &mut live.state.csi else { return Emit::Write };
+    match outgoing {
+        Outgoing::Stanza(stanza, _) if can_wait(stanza) => {
+            held.0.retain(|other| other.from != stanza.from);
+            held.0.push((*stanza).clone());
+            if held.0.len() > HELD_MAX {
+                flush(live, cx);
+            }
+            Emit::Held
+        }
+        // The radio is awake anyway: what waited goes first, in its order.
+        _ => {
+            flush(live, cx);
+            Emit::Write
+        }
+    }
+}
+
+fn can_wait(stanza: &Stanza) -> bool {
+    matches!(stanza.kind, Kind::Presence(PresenceType::Available | PresenceType::Unavailable))
+}
+
+/// Somebody looks again.
+fn release(live: &mut Live, cx: &mut Cx<'_>) {
+    if let State::Inactive(held) = std::mem::take(&mut live.state.csi) {
+        held.0.iter().for_each(|stanza| live.send(stanza, Track::Nothing, cx));
+    }
+}
+
+/// Sends what waited; the client stays inactive.
+fn flush(live: &mut Live, cx: &mut Cx<'_>) {
+    let State::Inactive(held) = &live.state.csi else { return };
+    if !held.0.is_empty() {
+        release(live, cx);
+        live.state.csi = State::Inactive(Box::default());
+    }
+}

@@ -1,14 +1,68 @@
-//! Tells what the server, an account and a service can do.
+//! Service discovery (XEP-0030): what the server and an account can do, made of the enabled features' own declarations.
 
-use crate::hook::{Feature, Hooks};
+use crate::error::StanzaError;
+use crate::hook::{At, Feature, Hooks, IqHandler, Request, Spec};
+use crate::node::Cx;
+use crate::session::Live;
+use carillon_wire::ns;
+use carillon_wire::stanza::{Condition, IqType};
+use carillon_wire::xml::Element;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
     name: "disco",
-    about: "Tells what the server, an account and a service can do.",
-    specs: &[],
-    server_features: &[],
-    account_features: &[],
+    about: "Tells what the server, an account and the services can do.",
+    specs: &[Spec {
+        id: "XEP-0030",
+        title: "Service Discovery",
+        version: "2.5",
+        coverage: "Info and items of the server and of the own account; those of pubsub are the pubsub feature's.",
+    }],
+    server_features: &[ns::DISCO_INFO, ns::DISCO_ITEMS],
+    account_features: &[ns::DISCO_INFO, ns::DISCO_ITEMS],
     inline_features: &[],
-    hooks: Hooks::NONE,
+    hooks: Hooks {
+        iq: &[
+            IqHandler { kind: IqType::Get, name: "query", ns: ns::DISCO_INFO, at: At::Both, handle: info },
+            IqHandler { kind: IqType::Get, name: "query", ns: ns::DISCO_ITEMS, at: At::Both, handle: items },
+        ],
+        ..Hooks::NONE
+    },
 };
+
+fn info(_live: &mut Live, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<Option<Element>, StanzaError> {
+    no_nodes(request)?;
+    let (category, kind) = match request.at {
+        At::Account => ("account", "registered"),
+        At::Server | At::Both => ("server", "im"),
+    };
+    let identity =
+        Element::new("identity", ns::DISCO_INFO).with_attr("category", category).with_attr("type", kind);
+    let identity = if request.at == At::Account { identity } else { identity.with_attr("name", "Carillon") };
+    let mut query = Element::new("query", ns::DISCO_INFO).with_child(identity);
+    for feature in cx.hub.pipeline.features() {
+        let vars = if request.at == At::Account { feature.account_features } else { feature.server_features };
+        for var in vars {
+            query.push(Element::new("feature", ns::DISCO_INFO).with_attr("var", *var));
+        }
+    }
+    Ok(Some(query))
+}
+
+fn items(live: &mut Live, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<Option<Element>, StanzaError> {
+    no_nodes(request)?;
+    let mut query = Element::new("query", ns::DISCO_ITEMS);
+    let pubsub = cx.hub.pipeline.features().iter().any(|f| f.name == crate::features::pubsub::FEATURE.name);
+    if request.at != At::Account && pubsub {
+        let jid = format!("pubsub.{}", live.bare.domain());
+        query.push(Element::new("item", ns::DISCO_ITEMS).with_attr("jid", jid).with_attr("name", "Topics"));
+    }
+    Ok(Some(query))
+}
+
+fn no_nodes(request: &Request<'_>) -> Result<(), StanzaError> {
+    match request.payload.attr("node") {
+        None => Ok(()),
+        Some(_) => Err(StanzaError::new(Condition::ItemNotFound).with_text("there are no nodes here")),
+    }
+}

@@ -1,13 +1,19 @@
-//! JSON containers.
+//! JSON containers (XEP-0335): what providers send as JSON travels in one, and clients may send them to each other.
 
-use crate::hook::{Feature, Hooks};
+use crate::hook::{Feature, Hooks, Spec};
+use carillon_wire::ns;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
     name: "json",
-    about: "JSON containers.",
-    specs: &[],
-    server_features: &[],
+    about: "Carries the JSON that providers send.",
+    specs: &[Spec {
+        id: "XEP-0335",
+        title: "JSON Containers",
+        version: "0.1.1",
+        coverage: "Payload of notifications and topic items; passes between clients as any payload.",
+    }],
+    server_features: &[ns::JSON],
     account_features: &[],
     inline_features: &[],
     hooks: Hooks::NONE,

@@ -1,14 +1,45 @@
-//! Gives each message an id of the server's.
+//! Stanza ids (XEP-0359): each message between accounts gets an id of the recipient's server, which nobody else can set.
 
-use crate::hook::{Feature, Hooks};
+use crate::error::StanzaError;
+use crate::hook::{Feature, Flow, Hooks, Spec};
+use crate::node::Cx;
+use crate::session::Live;
+use carillon_wire::ns;
+use carillon_wire::stanza::{Kind, MessageType, Stanza};
+use carillon_wire::xml::Element;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
     name: "stanza_ids",
-    about: "Gives each message an id of the server's.",
-    specs: &[],
+    about: "Gives each message an id of the server's, and removes forged ones.",
+    specs: &[Spec {
+        id: "XEP-0359",
+        title: "Unique and Stable Stanza IDs",
+        version: "0.7.0",
+        coverage: "Chat, normal and group messages to accounts get a stanza-id by the recipient's bare JID.",
+    }],
     server_features: &[],
-    account_features: &[],
+    account_features: &[ns::STANZA_ID],
     inline_features: &[],
-    hooks: Hooks::NONE,
+    hooks: Hooks { submit_message: Some(stamp), ..Hooks::NONE },
 };
+
+fn stamp(_live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
+    // Whatever claims to be the server's word and is not, goes (XEP-0359 §5).
+    if stanza.payload.find("stanza-id", ns::STANZA_ID).is_some() {
+        stanza.payload.remove("stanza-id", ns::STANZA_ID);
+    }
+    let kept = matches!(
+        stanza.kind,
+        Kind::Message(MessageType::Chat | MessageType::Normal | MessageType::Groupchat)
+    );
+    let Some(to) = stanza.to.as_ref().filter(|to| kept && cx.domain_of(to).is_some()) else {
+        return Ok(Flow::Pass);
+    };
+    let by = to.bare_str().to_owned();
+    let id = cx.hub.random.token();
+    stanza
+        .payload
+        .push_element(&Element::new("stanza-id", ns::STANZA_ID).with_attr("id", id).with_attr("by", by));
+    Ok(Flow::Pass)
+}

@@ -1,19 +1,39 @@
-//! Tells clients the bounds of a stream.
+//! Stream limits (XEP-0478): a client is told how large its stanzas may be and how long it may be silent.
 
-use crate::hook::{Feature, Hooks};
+use crate::hook::{Feature, Hooks, Spec};
+use crate::node::Cx;
+use carillon_wire::ns;
+use carillon_wire::xml::Element;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
     name: "stream_limits",
-    about: "Tells clients the bounds of a stream.",
-    specs: &[],
+    about: "Tells clients how large stanzas may be and how long they may be silent.",
+    specs: &[Spec {
+        id: "XEP-0478",
+        title: "Stream Limits Advertisement",
+        version: "0.2.0",
+        coverage: "max-bytes before and after authentication; idle-seconds after.",
+    }],
     server_features: &[],
     account_features: &[],
     inline_features: &[],
-    hooks: Hooks::NONE,
+    hooks: Hooks { offer: Some(|cx, features| features.push(after_auth(cx))), ..Hooks::NONE },
 };
 
 /// The bounds before authentication.
-pub fn before_auth(_cx: &crate::node::Cx<'_>) -> carillon_wire::xml::Element {
-    carillon_wire::xml::Element::new("limits", carillon_wire::ns::STREAM_LIMITS)
+pub fn before_auth(cx: &Cx<'_>) -> Element {
+    limits(cx.hub.settings.limits.stanza_bytes_before_auth)
+}
+
+/// The bounds of a session. A client that is silent for longer is pinged, and must answer.
+fn after_auth(cx: &Cx<'_>) -> Element {
+    let seconds = cx.hub.settings.timeouts.ping_idle_ms / 1000;
+    let idle = Element::new("idle-seconds", ns::STREAM_LIMITS).with_text(seconds.to_string());
+    limits(cx.hub.settings.limits.stanza_bytes).with_child(idle)
+}
+
+fn limits(bytes: usize) -> Element {
+    let max = Element::new("max-bytes", ns::STREAM_LIMITS).with_text(bytes.to_string());
+    Element::new("limits", ns::STREAM_LIMITS).with_child(max)
 }

@@ -1,0 +1,68 @@
+//! Copies on the wire (XEP-0280 §7, XEP-0297).
+
+use bytes::Bytes;
+use carillon_wire::Framing;
+use carillon_wire::jid::{BareJid, Jid};
+use carillon_wire::ns;
+use carillon_wire::stanza::{Kind, MessageType, Payload, Stanza};
+
+/// Marks a copy of a sent message on its way to the account's sessions, so that it is told from a message and does not go
+/// back to its sender. It never leaves the server, and what a client sends of it is no such mark: only a copy made here
+/// comes from the account's bare JID.
+const MARK: &str = "urn:carillon:sent:0";
+
+/// Whether a message is one that is copied: a chat message or another with a body, and not marked otherwise.
+pub fn is_copied(stanza: &Stanza) -> bool {
+    let kind = match stanza.kind {
+        Kind::Message(MessageType::Chat) => true,
+        Kind::Message(MessageType::Normal) => stanza.payload.find("body", ns::CLIENT).is_some(),
+        _ => false,
+    };
+    let marked = stanza.payload.find("private", ns::CARBONS).is_some()
+        || stanza.payload.find("no-copy", ns::HINTS).is_some()
+        || stanza.payload.find("sent", ns::CARBONS).is_some()
+        || stanza.payload.find("received", ns::CARBONS).is_some();
+    kind && !marked
+}
+
+/// The copy of a message. `to`: the session it is for, or none for the account; `sender`: the session that sent it.
+pub fn wrap(
+    direction: &str,
+    inner: &Stanza,
+    account: &BareJid,
+    to: Option<&Jid>,
+    sender: Option<&Jid>,
+) -> Stanza {
+    let mut payload =
+        format!("<{direction} xmlns='urn:xmpp:carbons:2'><forwarded xmlns='urn:xmpp:forward:0'>")
+            .into_bytes();
+    // The default namespace is another in here: the message declares its own, as on WebSocket.
+    inner.write(&mut payload, Framing::WebSocket);
+    payload.extend_from_slice(format!("</forwarded></{direction}>").as_bytes());
+    if let Some(sender) = sender {
+        payload.extend_from_slice(format!("<from xmlns='{MARK}' jid='").as_bytes());
+        carillon_wire::xml::writer::escape_attr(&mut payload, sender.as_str());
+        payload.extend_from_slice(b"'/>");
+    }
+    let kind = match inner.kind {
+        Kind::Message(kind) => kind,
+        _ => MessageType::Chat,
+    };
+    let mut copy = Stanza::message(kind).with_from(account.clone());
+    copy.to = Some(to.cloned().unwrap_or_else(|| account.to_jid()));
+    copy.payload = Payload::from_raw(Bytes::from(payload));
+    copy
+}
+
+/// The session that sent what this is a copy of, if it is one on its way.
+pub fn sender_of_copy(stanza: &Stanza) -> Option<String> {
+    let from_account =
+        stanza.from.as_ref().is_some_and(|from| from.is_bare() && stanza.to.as_ref() == Some(from));
+    let mark = stanza.payload.find("from", MARK).filter(|_| from_account)?;
+    mark.element().attr("jid").map(str::to_owned)
+}
+
+/// Takes the mark off.
+pub fn unmark(stanza: &mut Stanza) {
+    stanza.payload.remove("from", MARK);
+}

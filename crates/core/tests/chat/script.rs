@@ -1,0 +1,405 @@
+//! The script of a conversation, line by line.
+
+use crate::world::World;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use carillon_core::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
+use carillon_core::model::*;
+use carillon_core::settings::Settings;
+use carillon_wire::Framing;
+use carillon_wire::jid::BareJid;
+use carillon_wire::xml::{Element, Node};
+use std::collections::BTreeMap;
+
+const DOMAIN: &str = "localhost";
+
+/// Plays a conversation; what went otherwise than written.
+pub fn play(text: &str) -> Result<(), String> {
+    let mut script = Script::new(text);
+    for (number, line) in lines(text) {
+        script.line(&line).map_err(|error| format!("line {number}: {error}\n  {line}"))?;
+    }
+    script.leftovers()
+}
+
+/// Lines with their numbers; an indented line goes on with the one before.
+fn lines(text: &str) -> Vec<(usize, String)> {
+    let mut lines: Vec<(usize, String)> = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        if line.trim().is_empty() || line.starts_with('#') {
+            continue;
+        }
+        match lines.last_mut() {
+            Some((_, last)) if line.starts_with(' ') => {
+                last.push_str(line.trim());
+            }
+            _ => lines.push((i + 1, line.trim_end().to_owned())),
+        }
+    }
+    lines
+}
+
+struct Script {
+    world: World,
+    conns: BTreeMap<String, u32>,
+    bound: BTreeMap<String, String>,
+    passwords: BTreeMap<String, String>,
+    notified: u64,
+}
+
+impl Script {
+    fn new(text: &str) -> Script {
+        let mut settings = Settings { secret: [7; 32], ..Settings::default() };
+        for line in text.lines().filter_map(|line| line.strip_prefix("setting ")) {
+            let (key, value) = line.split_once(' ').expect("setting KEY VALUE");
+            match key {
+                "features.disabled" => settings.features_disabled = value.split(',').map(Into::into).collect(),
+                "unacknowledged" => settings.limits.unacknowledged = value.parse().expect("a number"),
+                "offline_messages" => settings.limits.offline_messages = value.parse().expect("a number"),
+                "stanzas_per_second" => settings.limits.stanzas_per_second = value.parse().expect("a number"),
+                "topic_items" => settings.limits.topic_items = value.parse().expect("a number"),
+                _ => panic!("no setting {key}"),
+            }
+        }
+        let mut world = World::new(settings);
+        world.domain(DOMAIN, Policy::default());
+        Script { world, conns: BTreeMap::new(), bound: BTreeMap::new(), passwords: BTreeMap::new(), notified: 0 }
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        if let Some((name, xml)) = line.split_once(" >> ") {
+            let xml = self.fill(xml);
+            let conn = self.conn(name)?;
+            self.world.bytes(conn, unescape(&xml).as_bytes());
+            return Ok(());
+        }
+        if let Some((name, xml)) = line.split_once(" << ") {
+            return self.expect(name, xml);
+        }
+        let words: Vec<&str> = line.split(' ').collect();
+        match words.as_slice() {
+            ["setting", ..] => Ok(()),
+            ["domain", name, flags @ ..] => {
+                self.world.domain(name, policy(flags)?);
+                Ok(())
+            }
+            ["account", jid, password] => {
+                let (local, domain) = jid.split_once('@').unwrap_or((jid, DOMAIN));
+                self.world.account(domain, local, password);
+                self.passwords.insert(format!("{local}@{domain}"), (*password).to_owned());
+                Ok(())
+            }
+            [name, "connects", how @ ..] => self.connect(name, how),
+            [name, "drops"] => {
+                let conn = self.conn(name)?;
+                self.world.drop_connection(conn);
+                self.conns.remove(*name);
+                Ok(())
+            }
+            [name, "closed"] => {
+                let conn = self.conn(name)?;
+                if !self.world.is_closed(conn) {
+                    return Err("the connection is open".into());
+                }
+                self.conns.remove(*name);
+                Ok(())
+            }
+            ["after", time] => {
+                let ms = match time.strip_suffix("ms") {
+                    Some(ms) => ms.parse().map_err(|_| "after NUMBERms")?,
+                    None => time.trim_end_matches('s').parse::<u64>().map_err(|_| "after NUMBERs")? * 1000,
+                };
+                self.world.pass(ms);
+                Ok(())
+            }
+            ["notify", to, rest @ ..] => self.notify(to, rest),
+            ["trace", id, "is", state @ ..] => self.trace(id, &state.join(" ")),
+            ["cancel", id, "is", state @ ..] => self.cancel(id, &state.join(" ")),
+            ["topic", name, op, rest @ ..] => self.topic(name, op, rest),
+            _ => Err("not understood".into()),
+        }
+    }
+
+    fn conn(&self, name: &str) -> Result<u32, String> {
+        self.conns.get(name).copied().ok_or_else(|| format!("{name} is not connected"))
+    }
+
+    /// `NAME[/RESOURCE] connects [as JID] [quietly] [with sm] [raw] [raw-plain] [websocket]`
+    fn connect(&mut self, name: &str, how: &[&str]) -> Result<(), String> {
+        let framing = if how.contains(&"websocket") { Framing::WebSocket } else { Framing::Tcp };
+        let conn = self.world.open(framing, !how.contains(&"raw-plain"));
+        self.conns.insert(name.to_owned(), conn);
+        if how.contains(&"raw") || how.contains(&"raw-plain") {
+            return Ok(());
+        }
+        let (user, resource) = name.split_once('/').unwrap_or((name, "r"));
+        let jid = if user.contains('@') { user.to_owned() } else { format!("{user}@{DOMAIN}") };
+        let (local, domain) = jid.split_once('@').expect("joined above");
+        let password = self.passwords.get(&jid).cloned().ok_or_else(|| format!("no account {jid}"))?;
+        let plain = BASE64.encode(format!("\0{local}\0{password}"));
+        let open = match framing {
+            Framing::Tcp => format!("<stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' to='{domain}' version='1.0'>"),
+            Framing::WebSocket => format!("<open xmlns='urn:ietf:params:xml:ns:xmpp-framing' to='{domain}' version='1.0'/>"),
+        };
+        let bind = format!("<iq xmlns='jabber:client' type='set' id='bind'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><resource>{resource}</resource></bind></iq>");
+        let auth = format!("<auth xmlns='urn:ietf:params:xml:ns:xmpp-sasl' mechanism='PLAIN'>{plain}</auth>");
+        for (send, expect) in [(&open, 2), (&auth, 1), (&open, 2), (&bind, 1)] {
+            self.world.bytes(conn, send.as_bytes());
+            for _ in 0..expect {
+                let got = self.world.received(conn).ok_or("the login went silent")?;
+                let got = String::from_utf8_lossy(&got).into_owned();
+                if got.contains("<failure") || got.contains("stream:error") || got.contains("type='error'") {
+                    return Err(format!("the login failed: {got}"));
+                }
+            }
+        }
+        if how.contains(&"sm") {
+            self.world.bytes(conn, b"<enable xmlns='urn:xmpp:sm:3'/>");
+            self.expect(name, "<enabled xmlns='urn:xmpp:sm:3'/>")?;
+        }
+        if !how.contains(&"quietly") {
+            self.world.bytes(conn, b"<presence xmlns='jabber:client'/>");
+            self.expect(name, &format!("<presence from='{jid}/{resource}' to='{jid}/{resource}'/>"))?;
+        }
+        Ok(())
+    }
+
+    /// The next thing that `name` receives is exactly this.
+    fn expect(&mut self, name: &str, pattern: &str) -> Result<(), String> {
+        let conn = self.conn(name)?;
+        let got = self.world.received(conn);
+        let got = got.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        match (pattern, got) {
+            ("nothing", None) => Ok(()),
+            ("nothing", Some(got)) => Err(format!("got {got}")),
+            (_, None) => Err("got nothing".into()),
+            ("anything", Some(_)) => Ok(()),
+            (pattern, Some(got)) if !pattern.starts_with('<') || pattern.starts_with("</") || pattern.starts_with("<?xml") => {
+                self.same_text(pattern, &got).then_some(()).ok_or(format!("got {got}"))
+            }
+            (pattern, Some(got)) => {
+                let parse = |xml: &str| Element::parse(with_stream_prefix(xml).as_bytes(), "jabber:client");
+                let wanted = parse(pattern).map_err(|e| format!("the expectation is not XML: {e}"))?;
+                let found = parse(&got).map_err(|e| format!("what came is not XML: {e}: {got}"))?;
+                if self.same(&wanted, &found) { Ok(()) } else { Err(format!("got {got}")) }
+            }
+        }
+    }
+
+    fn same(&mut self, wanted: &Element, found: &Element) -> bool {
+        wanted.name() == found.name()
+            && wanted.ns() == found.ns()
+            && wanted.attrs().count() == found.attrs().count()
+            && wanted.attrs().all(|a| found.attr(a.name()).is_some_and(|value| self.same_text(a.value(), value)))
+            && wanted.nodes().len() == found.nodes().len()
+            && wanted.nodes().iter().zip(found.nodes()).all(|nodes| match nodes {
+                (Node::Element(a), Node::Element(b)) => self.same(a, b),
+                (Node::Text(a), Node::Text(b)) => self.same_text(a, b),
+                _ => false,
+            })
+    }
+
+    /// `{any}` matches anything; `{name}` what it matched before, or anything the first time.
+    fn same_text(&mut self, pattern: &str, text: &str) -> bool {
+        let Some(open) = pattern.find('{') else { return pattern == text };
+        let Some(close) = pattern[open..].find('}').map(|i| open + i) else { return pattern == text };
+        let (before, name, after) = (&pattern[..open], &pattern[open + 1..close], &pattern[close + 1..]);
+        let Some(rest) = text.strip_prefix(before) else { return false };
+        if let Some(value) = self.bound.get(name).cloned() {
+            return rest.strip_prefix(value.as_str()).is_some_and(|rest| self.same_text(after, rest));
+        }
+        let literal = &after[..after.find('{').unwrap_or(after.len())];
+        let end = if literal.is_empty() { Some(rest.len()) } else { rest.find(literal) };
+        let Some(end) = end else { return false };
+        if name != "any" {
+            self.bound.insert(name.to_owned(), rest[..end].to_owned());
+        }
+        self.same_text(after, &rest[end..])
+    }
+
+    /// Puts in what was bound.
+    fn fill(&self, text: &str) -> String {
+        self.bound.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+    }
+
+    /// `notify JID AUDIENCE JSON [key=value …] [as NAME] is STATE`
+    fn notify(&mut self, to: &str, rest: &[&str]) -> Result<(), String> {
+        let (audience, rest) = rest.split_first().ok_or("notify JID AUDIENCE JSON … is STATE")?;
+        let (json, options) = rest.split_first().ok_or("notify JID AUDIENCE JSON … is STATE")?;
+        let at = options.iter().position(|w| *w == "is").ok_or("… is STATE")?;
+        let (options, state) = (&options[..at], options[at + 1..].join(" "));
+        let to = BareJid::new(&if to.contains('@') { to.to_owned() } else { format!("{to}@{DOMAIN}") }).map_err(|e| e.to_string())?;
+        let option = |key: &str| options.iter().find_map(|o| o.strip_prefix(key)?.strip_prefix('='));
+        let now = self.world.now();
+        let name = options.iter().position(|o| *o == "as").and_then(|i| options.get(i + 1));
+        self.notified += 1;
+        let number = self.notified;
+        let id = NotificationId::new(now, bucket(to.as_str()), number);
+        self.bound.insert(name.map_or_else(|| format!("id{number}"), |name| (*name).to_owned()), id.to_string());
+        let notification = Notification {
+            id,
+            domain: self.world.domain_id(to.domain()),
+            to: to.clone(),
+            audience: serde_word(audience)?,
+            priority: option("priority").map_or(Ok(Priority::Normal), serde_word)?,
+            expires: option("ttl").map(|s| now.plus(s.parse::<u64>().expect("seconds") * 1000)),
+            collapse_key: option("collapse").map(Into::into),
+            payload: Payload::Json((*json).into()),
+            accepted: now,
+            send_at: None,
+        };
+        let outcome = self.world.command(to.as_str(), Command::Notify(notification));
+        match outcome {
+            Outcome::Notified(trace) => same_state(&trace, &state),
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    fn trace(&mut self, id: &str, state: &str) -> Result<(), String> {
+        let (id, to) = self.notification(id)?;
+        match self.world.command(&to, Command::Trace { id }) {
+            Outcome::Trace(trace) => same_state(&trace, state),
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    fn cancel(&mut self, id: &str, state: &str) -> Result<(), String> {
+        let (id, to) = self.notification(id)?;
+        match self.world.command(&to, Command::Cancel { id }) {
+            Outcome::Trace(trace) => same_state(&trace, state),
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    fn notification(&self, name: &str) -> Result<(NotificationId, String), String> {
+        let id: NotificationId =
+            self.bound.get(name).ok_or("no such notification")?.parse().map_err(|_| "not a notification")?;
+        let accounts = self.passwords.keys().find(|jid| bucket(jid) == id.bucket());
+        Ok((id, accounts.cloned().ok_or("no account of that bucket")?))
+    }
+
+    /// `topic NAME create [json config] | publish JSON [id=…] | subscribe JID | retract ID | delete | purge`
+    fn topic(&mut self, name: &str, op: &str, rest: &[&str]) -> Result<(), String> {
+        let account = |jid: &str| {
+            BareJid::new(&if jid.contains('@') { jid.to_owned() } else { format!("{jid}@{DOMAIN}") }).map_err(|e| e.to_string())
+        };
+        let op = match (op, rest) {
+            ("create", []) => TopicOp::Create { config: TopicConfig::default() },
+            ("create", fields) => TopicOp::Create { config: config(fields)? },
+            ("configure", fields) => TopicOp::Configure { config: config(fields)? },
+            ("publish", [json, options @ ..]) => TopicOp::Publish {
+                id: options.iter().find_map(|o| o.strip_prefix("id=")).map(Into::into),
+                payload: Payload::Json((*json).into()),
+            },
+            ("retract", [id]) => TopicOp::Retract { id: (*id).into(), notify: None },
+            ("subscribe", [jid]) => TopicOp::Subscribe { account: account(jid)? },
+            ("unsubscribe", [jid]) => TopicOp::Unsubscribe { account: account(jid)? },
+            ("delete", []) => TopicOp::Delete,
+            ("purge", []) => TopicOp::Purge,
+            _ => return Err("no such operation".into()),
+        };
+        let domain = self.world.domain_id(DOMAIN);
+        let command = Command::Topic { domain, name: name.into(), actor: Actor::Provider, op };
+        match self.world.command(&format!("{name}@pubsub.{DOMAIN}"), command) {
+            Outcome::Topic(Ok(TopicOutcome::Published(item))) => {
+                self.bound.insert("item".to_owned(), item.id.to_string());
+                Ok(())
+            }
+            Outcome::Topic(Ok(_)) => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    /// At the end nobody has anything left that was not expected.
+    fn leftovers(&mut self) -> Result<(), String> {
+        for (name, conn) in &self.conns {
+            if let Some(bytes) = self.world.received(*conn) {
+                return Err(format!("at the end {name} has {}", String::from_utf8_lossy(&bytes)));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn same_state(trace: &Trace, wanted: &str) -> Result<(), String> {
+    let mut found = format!("{:?}", trace.state).to_lowercase();
+    if let Some(by) = trace.acknowledged_by {
+        found.push_str(&format!(" by {by:?}").to_lowercase());
+    }
+    if let Some(reason) = trace.reason {
+        found.push_str(&format!(" {reason:?}").to_lowercase());
+    }
+    if found == wanted { Ok(()) } else { Err(format!("it is {found}")) }
+}
+
+fn serde_word<T: Word>(word: &str) -> Result<T, String> {
+    T::of(word).ok_or_else(|| format!("{word}?"))
+}
+
+trait Word: Sized {
+    fn of(word: &str) -> Option<Self>;
+}
+
+impl Word for Audience {
+    fn of(word: &str) -> Option<Audience> {
+        [("active", Audience::Active), ("connected", Audience::Connected), ("always", Audience::Always)]
+            .into_iter()
+            .find_map(|(w, a)| (w == word).then_some(a))
+    }
+}
+
+impl Word for Priority {
+    fn of(word: &str) -> Option<Priority> {
+        [("low", Priority::Low), ("normal", Priority::Normal), ("high", Priority::High)]
+            .into_iter()
+            .find_map(|(w, a)| (w == word).then_some(a))
+    }
+}
+
+fn config(fields: &[&str]) -> Result<TopicConfig, String> {
+    let mut config = TopicConfig::default();
+    for field in fields {
+        match field.split_once('=') {
+            Some(("max_items", n)) => config.max_items = n.parse().map_err(|_| "max_items=NUMBER")?,
+            Some(("access", "whitelist")) => config.access_model = Access::Whitelist,
+            Some(("publish", "open")) => config.publish_model = PublishModel::Open,
+            Some(("persist", "no")) => config.persist_items = false,
+            Some(("send_last", "never")) => config.send_last_published_item = SendLast::Never,
+            Some(("send_last", "on_sub")) => config.send_last_published_item = SendLast::OnSub,
+            _ => return Err(format!("no field {field}")),
+        }
+    }
+    Ok(config)
+}
+
+fn policy(flags: &[&str]) -> Result<Policy, String> {
+    let mut policy = Policy::default();
+    for flag in flags {
+        match *flag {
+            "single" => policy.sessions = SessionPolicy::Single,
+            "registration" => policy.registration = true,
+            "pubsub-admin" => policy.pubsub_create = PubsubCreate::Admin,
+            other => match other.strip_prefix("sessions=") {
+                Some(n) => policy.sessions_max = n.parse().map_err(|_| "sessions=NUMBER")?,
+                None => return Err(format!("no policy {other}")),
+            },
+        }
+    }
+    Ok(policy)
+}
+
+/// `\xNN` and `\0` for bytes that cannot stand in a script.
+fn unescape(text: &str) -> String {
+    text.replace("\\0", "\0").replace("\\r", "\r").replace("\\n", "\n")
+}
+
+/// `<stream:…>` stands inside the stream that declared the prefix.
+fn with_stream_prefix(xml: &str) -> String {
+    match xml.strip_prefix("<stream:") {
+        Some(rest) if !xml.contains("xmlns:stream") => {
+            let at = rest.find(['>', '/', ' ']).unwrap_or(rest.len());
+            format!("<stream:{} xmlns:stream='http://etherx.jabber.org/streams'{}", &rest[..at], &rest[at..])
+        }
+        _ => xml.to_owned(),
+    }
+}

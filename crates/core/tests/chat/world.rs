@@ -1,0 +1,238 @@
+//! A node in a test: shards, a store, and connections that are buffers.
+
+use carillon_backend::sqlite::{Options, SqliteStore};
+use carillon_core::command::{Command, Event, Outcome};
+use carillon_core::model::*;
+use carillon_core::node::{Letter, Shard, home};
+use carillon_core::ports::{Answer, Ask, Store};
+use carillon_core::session::auth::scram;
+use carillon_core::settings::Settings;
+use carillon_core::{Binding, Effect, Effects, Input, Opened, ReplyTo, Security};
+use carillon_wire::Framing;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, mpsc};
+
+/// How many shards the node has.
+const SHARDS: u16 = 2;
+
+/// A node of two shards and a store in a folder of its own.
+pub struct World {
+    shards: Vec<Shard>,
+    store: SqliteStore,
+    now: Now,
+    conns: HashMap<u32, Conn>,
+    next_conn: u32,
+    work: VecDeque<(usize, Owned)>,
+    outcomes: Arc<Mutex<Vec<Outcome>>>,
+    pub events: Vec<Event>,
+    _folder: tempfile::TempDir,
+}
+
+/// A connection: where it is, and what it was sent.
+struct Conn {
+    shard: usize,
+    id: ConnId,
+    sent: VecDeque<Vec<u8>>,
+    closed: bool,
+    /// Bytes that came while its session waited.
+    held: Vec<u8>,
+    paused: bool,
+}
+
+/// An input that owns what it carries.
+enum Owned {
+    Opened(Opened),
+    Secured(ConnId),
+    Bytes(ConnId, Vec<u8>),
+    Closed(ConnId),
+    Flushed(ConnId),
+    Other(Input<'static>),
+}
+
+impl World {
+    pub fn new(settings: Settings) -> World {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = SqliteStore::open(Options::new(folder.path().join("chat.db"))).expect("a new store");
+        let settings = Arc::new(settings);
+        let domains = Arc::new(Domains::default());
+        let shards = (0..SHARDS)
+            .map(|id| Shard::new(ShardId(id), SHARDS, settings.clone(), domains.clone(), [id as u8 + 1; 32]))
+            .collect();
+        let now = Now { mono: Mono(1_000_000), unix: UnixMs(1_795_167_000_000) };
+        World {
+            shards,
+            store,
+            now,
+            conns: HashMap::new(),
+            next_conn: 0,
+            work: VecDeque::new(),
+            outcomes: Arc::default(),
+            events: Vec::new(),
+            _folder: folder,
+        }
+    }
+
+    pub fn ask(&self, ask: Ask) -> Answer {
+        let (sender, receiver) = mpsc::channel();
+        self.store.ask(ask, Box::new(move |answer| sender.send(answer).expect("the test waits")));
+        receiver.recv().expect("one answer")
+    }
+
+    pub fn domain(&mut self, name: &str, policy: Policy) {
+        self.ask(Ask::PutDomain { name: name.into(), policy });
+        let Answer::Domains(domains) = self.ask(Ask::Domains) else { panic!("domains") };
+        let domains = Arc::new(Domains::new(domains));
+        for shard in 0..self.shards.len() {
+            self.give(shard, Owned::Other(Input::Letter(Letter::Domains(domains.clone()))));
+        }
+    }
+
+    pub fn domain_id(&self, name: &str) -> DomainId {
+        let Answer::Domains(domains) = self.ask(Ask::Domains) else { panic!("domains") };
+        domains.iter().find(|d| &*d.name == name).unwrap_or_else(|| panic!("no domain {name}")).id
+    }
+
+    pub fn account(&mut self, domain: &str, local: &str, password: &str) {
+        let credentials = scram::keys(password, b"0123456789abcdef", 4096).expect("a password");
+        let domain = self.domain_id(domain);
+        let answer = self.ask(Ask::CreateAccount { domain, local: local.into(), credentials, now: self.now.unix });
+        assert!(matches!(answer, Answer::Account(_)), "{answer:?}");
+    }
+
+    /// Opens a connection on a shard that is no one's home in particular.
+    pub fn open(&mut self, framing: Framing, secured: bool) -> u32 {
+        let key = self.next_conn;
+        self.next_conn += 1;
+        let shard = key as usize % self.shards.len();
+        let id = ConnId { slot: key, generation: 0 };
+        self.conns.insert(key, Conn { shard, id, sent: VecDeque::new(), closed: false, held: Vec::new(), paused: false });
+        let security = if secured { Security::Secured(Binding::default()) } else { Security::StartTls };
+        let address = "192.0.2.1".parse().expect("an address");
+        self.give(shard, Owned::Opened(Opened { conn: id, address, framing, security }));
+        key
+    }
+
+    pub fn bytes(&mut self, key: u32, bytes: &[u8]) {
+        let conn = self.conns.get_mut(&key).expect("a connection");
+        if conn.paused {
+            conn.held.extend_from_slice(bytes);
+            return;
+        }
+        let (shard, id) = (conn.shard, conn.id);
+        self.give(shard, Owned::Bytes(id, bytes.to_vec()));
+    }
+
+    /// The next thing a connection was sent.
+    pub fn received(&mut self, key: u32) -> Option<Vec<u8>> {
+        self.conns.get_mut(&key).expect("a connection").sent.pop_front()
+    }
+
+    pub fn is_closed(&self, key: u32) -> bool {
+        self.conns[&key].closed
+    }
+
+    /// The connection is lost.
+    pub fn drop_connection(&mut self, key: u32) {
+        let conn = self.conns.get_mut(&key).expect("a connection");
+        conn.closed = true;
+        let (shard, id) = (conn.shard, conn.id);
+        self.give(shard, Owned::Closed(id));
+    }
+
+    pub fn pass(&mut self, ms: u64) {
+        let until = self.now.mono.plus(ms);
+        while self.now.mono < until {
+            let step = 100.min(until.since(self.now.mono));
+            self.now = Now { mono: self.now.mono.plus(step), unix: self.now.unix.plus(step) };
+            for shard in 0..self.shards.len() {
+                if self.shards[shard].next_wake().is_some_and(|at| at <= self.now.mono) {
+                    self.give(shard, Owned::Other(Input::Tick));
+                }
+            }
+        }
+    }
+
+    pub fn now(&self) -> UnixMs {
+        self.now.unix
+    }
+
+    /// Has a command carried out at the home of `name`.
+    pub fn command(&mut self, name: &str, command: Command) -> Outcome {
+        let outcomes = self.outcomes.clone();
+        let reply = ReplyTo(Box::new(move |outcome| outcomes.lock().expect("one thread").push(outcome)));
+        let shard = usize::from(home(name, SHARDS).0);
+        self.give(shard, Owned::Other(Input::Letter(Letter::Command { command, reply })));
+        self.outcomes.lock().expect("one thread").pop().expect("the command was answered")
+    }
+
+    fn give(&mut self, shard: usize, input: Owned) {
+        self.work.push_back((shard, input));
+        while let Some((shard, input)) = self.work.pop_front() {
+            let mut effects = Effects::default();
+            let input = match &input {
+                Owned::Bytes(conn, bytes) => Input::Bytes { conn: *conn, bytes },
+                Owned::Closed(conn) => Input::Closed { conn: *conn },
+                Owned::Flushed(conn) => Input::Flushed { conn: *conn },
+                Owned::Secured(conn) => Input::Secured { conn: *conn, binding: Binding::default() },
+                Owned::Opened(_) | Owned::Other(_) => match input {
+                    Owned::Opened(opened) => Input::Opened(opened),
+                    Owned::Other(other) => other,
+                    _ => unreachable!("matched above"),
+                },
+            };
+            self.shards[shard].handle(self.now, input, &mut effects);
+            while self.shards[shard].walk(self.now, &mut effects) {}
+            self.interpret(shard, effects);
+        }
+    }
+
+    fn interpret(&mut self, shard: usize, effects: Effects) {
+        let Effects { list, bytes } = effects;
+        for effect in list {
+            match effect {
+                Effect::Send { conn, range } => {
+                    let conn = self.conn(conn);
+                    assert!(!conn.closed, "sent to a closed connection: {}", String::from_utf8_lossy(&bytes[range]));
+                    conn.sent.push_back(bytes[range].to_vec());
+                }
+                Effect::Secure { conn } => self.work.push_back((shard, Owned::Secured(conn))),
+                Effect::Pause { conn } => self.conn(conn).paused = true,
+                Effect::Resume { conn } => {
+                    let conn = self.conn(conn);
+                    conn.paused = false;
+                    let (id, held) = (conn.id, std::mem::take(&mut conn.held));
+                    if !held.is_empty() {
+                        self.work.push_back((shard, Owned::Bytes(id, held)));
+                    }
+                }
+                Effect::WatchFlush { conn } => self.work.push_back((shard, Owned::Flushed(conn))),
+                Effect::Close { conn } => {
+                    let conn = self.conn(conn);
+                    if !conn.closed {
+                        conn.closed = true;
+                        let id = conn.id;
+                        self.work.push_back((shard, Owned::Closed(id)));
+                    }
+                }
+                Effect::Move { conn, to, moving } => {
+                    let to = usize::from(to.0);
+                    self.conn(conn).shard = to;
+                    self.work.push_back((to, Owned::Other(Input::Arrived { conn, moving })));
+                }
+                Effect::Post { to, letter } => {
+                    self.work.push_back((usize::from(to.0), Owned::Other(Input::Letter(letter))));
+                }
+                Effect::Ask { ticket, ask } => {
+                    let answer = self.ask(ask);
+                    self.work.push_back((shard, Owned::Other(Input::Answer { ticket, answer })));
+                }
+                Effect::Reply { to, outcome } => (to.0)(outcome),
+                Effect::Event(event) => self.events.push(event),
+            }
+        }
+    }
+
+    fn conn(&mut self, conn: ConnId) -> &mut Conn {
+        self.conns.get_mut(&conn.slot).expect("a connection that was opened")
+    }
+}
