@@ -1,5 +1,56 @@
-//! Sockets, TLS and shards.
+//! Sockets, TLS and shards: the world around the core.
+//!
+//! A [`Server`] is a few shards and the thread of its jobs. A shard is one thread with one poll; it owns its listeners,
+//! its connections and a [`carillon_core::node::Shard`], which decides everything. What happens on the sockets becomes
+//! the core's inputs, and its effects are carried out here, in order:
+//!
+//! ```text
+//!            ┌────────────────────────── shard: the loop ───────────────────────────┐
+//!  listen ──►│ conn (socket, tls, websocket) ──Input──► core ──Effect──► interpret  │──► conn, post, store, replies
+//!            └───────▲──────────────────────────────────────────────────────────────┘
+//!                  inbox ◄── other shards · Node (HTTP, the command line) · answers of the store · jobs
+//! ```
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`node`], [`metrics`] | the handle to a running node, and its figures |
+//! | `server`, `options`, `drain` | starting and ending |
+//! | `shard` | the loop: what a turn is, how the socket is read, what comes by the inbox |
+//! | `world`, `interpret` | what a shard has to do with, and the effects on it |
+//! | `conn`, `hand`, `deadlines` | a connection, in as few bytes as it can be |
+//! | `listen` | binding, accepting, refusing |
+//! | `websocket` | the HTTP request before the frames |
+//! | [`tls`], `offers` | TLS, and what each listener offers |
+//! | `inbox`, `join`, `watch` | between threads |
+//! | `jobs` | what is done by the clock |
+//!
+//! Three invariants. A shard takes no lock but its inbox's, and never waits for anything but its poll. Whatever grows
+//! with load has a bound, and says what happens there. And what is kept for an idle connection is [`tls::Keys`] and
+//! about a hundred bytes: the buffers are the shard's.
 
+mod clock;
+mod conn;
+mod deadlines;
+mod drain;
+mod hand;
+mod inbox;
+mod interpret;
+mod jobs;
+mod join;
+mod listen;
+mod machine;
 pub mod metrics;
 pub mod node;
+mod offers;
+mod options;
+mod server;
+mod shard;
 pub mod tls;
+mod watch;
+mod websocket;
+mod world;
+
+pub use listen::{BindError, Ports};
+pub use node::Node;
+pub use options::{Options, WebSocket};
+pub use server::{Server, StartError};

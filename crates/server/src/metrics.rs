@@ -1,5 +1,8 @@
 //! The node's figures, summed over its shards.
 
+use carillon_core::node::Counters;
+use std::sync::{Arc, Mutex, PoisonError};
+
 /// A snapshot of the node's figures. Counters count since the start; nothing is ever reset.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
@@ -57,4 +60,115 @@ pub struct Status {
     pub store: carillon_core::ports::StoreStats,
     /// Shards of the node.
     pub shards: u16,
+}
+
+/// What a shard counts besides its core: sockets and TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) accepted: u64,
+    pub(crate) refused: u64,
+    pub(crate) handshakes: u64,
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+    pub(crate) overflows: u64,
+}
+
+/// The figures of a shard as last published.
+#[derive(Default)]
+pub(crate) struct Board(Mutex<Snapshot>);
+
+/// The figures of a shard, or of several, at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Snapshot {
+    pub(crate) tally: Tally,
+    pub(crate) core: Counters,
+}
+
+impl Board {
+    /// Publishes figures, unless somebody reads them at this moment: a shard does not wait. Whether it did.
+    pub(crate) fn publish(&self, tally: &Tally, core: &Counters) -> bool {
+        let Ok(mut snapshot) = self.0.try_lock() else { return false };
+        snapshot.tally = *tally;
+        snapshot.core.clone_from(core);
+        true
+    }
+
+    /// The figures as last published.
+    pub(crate) fn read(&self) -> Snapshot {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Snapshot {
+    /// The sum over the shards.
+    pub(crate) fn sum<'a>(boards: impl IntoIterator<Item = &'a Arc<Board>>) -> Snapshot {
+        boards.into_iter().map(|board| board.read()).fold(Snapshot::default(), Snapshot::plus)
+    }
+
+    fn plus(mut self, other: Snapshot) -> Snapshot {
+        let (a, b) = (&mut self.tally, &other.tally);
+        a.accepted += b.accepted;
+        a.refused += b.refused;
+        a.handshakes += b.handshakes;
+        a.bytes_in += b.bytes_in;
+        a.bytes_out += b.bytes_out;
+        a.overflows += b.overflows;
+        let (a, b) = (&mut self.core, other.core);
+        a.connections += b.connections;
+        a.sessions += b.sessions;
+        a.available += b.available;
+        a.logins += b.logins;
+        a.login_failures += b.login_failures;
+        a.stanzas_in += b.stanzas_in;
+        a.stanzas_out += b.stanzas_out;
+        a.deliveries += b.deliveries;
+        a.notifications_accepted += b.notifications_accepted;
+        a.notifications_acknowledged += b.notifications_acknowledged;
+        a.notifications_ended += b.notifications_ended;
+        a.published += b.published;
+        a.faults += b.faults;
+        for (condition, count) in b.stream_errors {
+            match a.stream_errors.iter_mut().find(|(c, _)| *c == condition) {
+                Some((_, n)) => *n += count,
+                None => a.stream_errors.push((condition, count)),
+            }
+        }
+        a.latency.add(&b.latency);
+        self
+    }
+
+    /// The part of the status that is counted by shards.
+    pub(crate) fn status(self) -> Status {
+        let Snapshot { tally, core } = self;
+        Status {
+            sessions: core.sessions,
+            available: core.available,
+            accepted: tally.accepted,
+            refused: tally.refused,
+            handshakes: tally.handshakes,
+            logins: core.logins,
+            login_failures: core.login_failures,
+            stanzas_in: core.stanzas_in,
+            stanzas_out: core.stanzas_out,
+            bytes_in: tally.bytes_in,
+            bytes_out: tally.bytes_out,
+            deliveries: core.deliveries,
+            notifications_accepted: core.notifications_accepted,
+            notifications_acknowledged: core.notifications_acknowledged,
+            notifications_ended: core.notifications_ended,
+            published: core.published,
+            stream_errors: core.stream_errors.iter().map(|(c, n)| (c.as_str(), *n)).collect(),
+            overflows: tally.overflows,
+            ..Status::default()
+        }
+    }
+}
+
+/// Resident memory of this process in bytes; 0 where the system does not tell.
+pub(crate) fn resident_bytes() -> u64 {
+    // Unlike `statm` this needs no page size.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
 }

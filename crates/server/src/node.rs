@@ -1,52 +1,233 @@
 //! The handle to a running node: what HTTP, the command line and the demo speak to.
 
-use crate::metrics::Status;
+use crate::clock::Clock;
+use crate::inbox::{Inbox, Mail, Order};
+use crate::jobs::Rates;
+use crate::join::{AllDone, Join};
+use crate::listen::Admission;
+use crate::metrics::{Board, Snapshot, Status, resident_bytes};
+use crate::watch::Watcher;
 use carillon_core::command::{Command, Event, Outcome};
-use carillon_core::model::{DomainId, Domains};
-use carillon_core::ports::{Answer, Ask, Reply};
-use std::sync::Arc;
+use carillon_core::effect::ReplyTo;
+use carillon_core::model::{DomainId, Domains, Mono, ShardId};
+use carillon_core::node::{Letter, home};
+use carillon_core::ports::{Answer, Ask, Reply, Store};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A running node. Cheap to clone; every clone is the same node.
 #[derive(Clone)]
 pub struct Node {
-    _inner: Arc<()>,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    inboxes: Arc<[Arc<Inbox>]>,
+    boards: Vec<Arc<Board>>,
+    store: Arc<dyn Store>,
+    admission: Arc<Admission>,
+    clock: Clock,
+    ready: AtomicBool,
+    domains: Mutex<Known>,
+    /// Numbers the questions for domains.
+    domains_asked: AtomicU64,
+    rates: Mutex<Rates>,
+}
+
+/// The domains, and which question's answer they are.
+struct Known {
+    domains: Arc<Domains>,
+    asked: u64,
+}
+
+/// What a node is made of.
+pub(crate) struct Parts {
+    pub(crate) inboxes: Arc<[Arc<Inbox>]>,
+    pub(crate) boards: Vec<Arc<Board>>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) clock: Clock,
+    pub(crate) domains: Arc<Domains>,
 }
 
 impl Node {
+    /// The handle to a node made of these.
+    pub(crate) fn new(parts: Parts) -> Node {
+        let Parts { inboxes, boards, store, admission, clock, domains } = parts;
+        let inner = Inner {
+            inboxes,
+            boards,
+            store,
+            admission,
+            clock,
+            ready: AtomicBool::new(false),
+            domains: Mutex::new(Known { domains, asked: 0 }),
+            domains_asked: AtomicU64::new(0),
+            rates: Mutex::default(),
+        };
+        Node { inner: Arc::new(inner) }
+    }
+
     /// Has a command carried out by the home shard of what it is about (or, for [`Command::Sessions`] and domain-wide
-    /// kicks, by every shard, with the outcomes joined). `reply` is called once, from a shard's thread: it must not block.
-    pub fn command(&self, _command: Command, _reply: Reply<Outcome>) {
-        unimplemented!()
+    /// kicks, by every shard, with the outcomes joined). `reply` is called once: by a shard's thread, or at once by this
+    /// one when the shard has too much to do ([`Outcome::Unavailable`]). It must not block.
+    pub fn command(&self, command: Command, reply: Reply<Outcome>) {
+        match Home::of(&command, self) {
+            Home::Shard(shard) => self.offer(shard, command, reply),
+            Home::Every => {
+                let limit = match command {
+                    Command::Sessions { limit, .. } => limit,
+                    _ => usize::MAX,
+                };
+                let join = Join::new(self.inner.inboxes.len(), limit, reply);
+                for shard in self.shards() {
+                    self.offer(shard, command.clone(), join.part());
+                }
+            }
+            Home::Nowhere => reply(Outcome::Missing),
+        }
     }
 
     /// Asks the store directly: for what needs no decision of the core, such as listing accounts.
-    pub fn ask(&self, _ask: Ask, _reply: Reply<Answer>) {
-        unimplemented!()
+    pub fn ask(&self, ask: Ask, reply: Reply<Answer>) {
+        self.inner.store.ask(ask, reply);
     }
 
     /// The node's domains as they are now.
     pub fn domains(&self) -> Arc<Domains> {
-        unimplemented!()
+        Arc::clone(&lock(&self.inner.domains).domains)
     }
 
     /// Reads the domains from the store again and gives them to every shard; `reply` when all have them. Sessions of a
     /// domain that is gone are closed with `<host-gone/>`.
-    pub fn reload_domains(&self, _reply: Reply<()>) {
-        unimplemented!()
+    pub fn reload_domains(&self, reply: Reply<()>) {
+        let asked = self.inner.domains_asked.fetch_add(1, Ordering::Relaxed) + 1;
+        let node = self.clone();
+        let answered = move |answer| match answer {
+            Answer::Domains(domains) => node.take_domains(asked, Domains::new(domains), reply),
+            other => {
+                tracing::error!(?other, "the store did not say which domains there are");
+                reply(());
+            }
+        };
+        self.inner.store.ask(Ask::Domains, Box::new(answered));
     }
 
-    /// The node's figures.
+    /// The node's figures. A shard's are at most 100 ms old.
     pub fn status(&self) -> Status {
-        unimplemented!()
+        let mut status = Snapshot::sum(&self.inner.boards).status();
+        status.uptime_ms = self.mono().0;
+        status.connections = self.inner.admission.open();
+        status.resident_bytes = resident_bytes();
+        status.store = self.inner.store.stats();
+        status.shards = self.inner.inboxes.len() as u16;
+        self.rates().fill(&mut status);
+        status
     }
 
-    /// Calls `sink` for each event of `domain` (or of all) until it returns false. `sink` must not block.
-    pub fn watch(&self, _domain: Option<DomainId>, _sink: Box<dyn Fn(&Event) -> bool + Send + Sync>) {
-        unimplemented!()
+    /// Has every shard publish its figures, and gives them when all have. `reply` must not block.
+    pub fn fresh_status(&self, reply: Reply<Status>) {
+        let node = self.clone();
+        let done = AllDone::new(Box::new(move |()| reply(node.status())));
+        self.order(|| Order::Publish(Arc::clone(&done)));
+    }
+
+    /// Calls `sink` for each event of `domain` (or of all) until it returns false. `sink` must not block. At most 4096
+    /// watch at a time; one more, and the oldest is forgotten.
+    pub fn watch(&self, domain: Option<DomainId>, sink: Box<dyn Fn(&Event) -> bool + Send + Sync>) {
+        let watcher = Watcher::new(domain, sink);
+        self.order(|| Order::Watch(Arc::clone(&watcher)));
     }
 
     /// Whether the node takes sessions: false before it is ready and while it drains.
     pub fn is_ready(&self) -> bool {
-        unimplemented!()
+        self.inner.ready.load(Ordering::Acquire)
     }
+
+    pub(crate) fn set_ready(&self, ready: bool) {
+        self.inner.ready.store(ready, Ordering::Release);
+    }
+
+    /// Gives every shard an order.
+    pub(crate) fn order(&self, order: impl Fn() -> Order) {
+        for inbox in self.inner.inboxes.iter() {
+            inbox.push(Mail::Order(order()));
+        }
+    }
+
+    pub(crate) fn inbox(&self, shard: ShardId) -> &Inbox {
+        &self.inner.inboxes[usize::from(shard.0)]
+    }
+
+    pub(crate) fn boards(&self) -> &[Arc<Board>] {
+        &self.inner.boards
+    }
+
+    pub(crate) fn rates(&self) -> MutexGuard<'_, Rates> {
+        lock(&self.inner.rates)
+    }
+
+    pub(crate) fn mono(&self) -> Mono {
+        self.inner.clock.mono()
+    }
+
+    fn shards(&self) -> impl Iterator<Item = ShardId> {
+        (0..self.inner.inboxes.len() as u16).map(ShardId)
+    }
+
+    fn offer(&self, shard: ShardId, command: Command, reply: Reply<Outcome>) {
+        let letter = Letter::Command { command, reply: ReplyTo(reply) };
+        if let Err(Letter::Command { reply: ReplyTo(reply), .. }) = self.inbox(shard).offer(letter) {
+            reply(Outcome::Unavailable);
+        }
+    }
+
+    /// Takes the domains of an answer, unless those of a later question are here already.
+    fn take_domains(&self, asked: u64, domains: Domains, reply: Reply<()>) {
+        let done = AllDone::new(reply);
+        // Held while the shards are told, so that all of them hear of the tables in one order.
+        let mut known = lock(&self.inner.domains);
+        if known.asked < asked {
+            *known = Known { domains: Arc::new(domains), asked };
+        }
+        let domains = Arc::clone(&known.domains);
+        self.order(|| Order::Domains(Arc::clone(&domains), Arc::clone(&done)));
+    }
+}
+
+/// The shard that a command is for; none when it is for all of them or for nobody.
+pub(crate) fn home_of(command: &Command, node: &Node) -> Option<ShardId> {
+    match Home::of(command, node) {
+        Home::Shard(shard) => Some(shard),
+        Home::Every | Home::Nowhere => None,
+    }
+}
+
+/// Where a command is carried out.
+enum Home {
+    Shard(ShardId),
+    Every,
+    /// It is about something that there is not.
+    Nowhere,
+}
+
+impl Home {
+    fn of(command: &Command, node: &Node) -> Home {
+        let shards = node.inner.inboxes.len() as u16;
+        match command {
+            Command::Notify(notification) => Home::Shard(home(notification.to.as_str(), shards)),
+            Command::Cancel { id } | Command::Trace { id } => Home::Shard(ShardId(id.bucket() % shards)),
+            Command::Topic { domain, name, .. } => match node.domains().numbered(*domain) {
+                Some(domain) => Home::Shard(home(&format!("{name}@pubsub.{}", domain.name), shards)),
+                None => Home::Nowhere,
+            },
+            Command::Kick { jid, .. } if jid.local().is_some() => Home::Shard(home(jid.bare_str(), shards)),
+            Command::Sessions { account: Some(account), .. } => Home::Shard(home(account.as_str(), shards)),
+            Command::Kick { .. } | Command::Sessions { .. } => Home::Every,
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,0 +1,187 @@
+//! The way in of a connection: from its socket to the bytes of its stream, through a scratch buffer that all connections
+//! of the shard share.
+
+use super::{Conn, Readiness, Transport};
+use crate::tls::{Fault, Handshake, Link, Progress, Secured};
+use std::io::{ErrorKind, Read};
+use std::sync::Arc;
+
+/// Bytes that came and cannot be dealt with yet. There are none for a connection between two messages.
+#[derive(Debug, Default)]
+pub(crate) struct Inflow {
+    /// The beginning of a TLS record.
+    pub(crate) record: Vec<u8>,
+    /// Bytes that were decrypted when the core had the connection paused.
+    pub(crate) plain: Vec<u8>,
+    /// The peer said, behind all this, that there is no more.
+    pub(crate) ended: bool,
+}
+
+/// Something of an [`Inflow`].
+pub(crate) enum Kept {
+    /// Decrypted bytes.
+    Plain(Vec<u8>),
+    /// The peer's end.
+    End,
+}
+
+/// The handshake of a connection, and what its listener's certificate binds to.
+pub(crate) struct Handshaking {
+    pub(crate) handshake: Handshake,
+    /// `tls-server-end-point` of the certificate it began with; a reload may change it meanwhile.
+    pub(crate) end_point: Option<Arc<[u8]>>,
+}
+
+/// What a read yielded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Received {
+    /// So many bytes at the start of the scratch buffer, those of an incomplete record that came earlier included.
+    Bytes(usize),
+    /// Nothing more for now.
+    Nothing,
+    /// The peer will send no more, or the socket failed.
+    End,
+}
+
+/// How far a handshake got.
+pub(crate) enum Shaken {
+    /// It needs more.
+    Pending,
+    /// It is complete; the bytes of the scratch buffer from `consumed` on belong to the connection.
+    Done {
+        /// What was agreed.
+        secured: Box<Secured>,
+        /// See [`Handshaking::end_point`].
+        end_point: Option<Arc<[u8]>>,
+        /// Bytes of the handshake.
+        consumed: usize,
+    },
+}
+
+impl Conn {
+    /// Reads once from the socket into `scratch`, behind what was left of an earlier read.
+    pub(crate) fn receive(&mut self, scratch: &mut [u8]) -> Received {
+        let start = match &mut self.inflow {
+            Some(inflow) => {
+                let kept = inflow.record.len();
+                scratch[..kept].copy_from_slice(&inflow.record);
+                kept
+            }
+            None => 0,
+        };
+        let room = READ_BYTES.min(scratch.len() - start);
+        loop {
+            return match (&self.socket).read(&mut scratch[start..start + room]) {
+                Ok(0) => Received::End,
+                Ok(n) => {
+                    // A short read has emptied the socket: the next bytes make a new edge. The peer's end, if it was
+                    // announced, makes none, and is read for.
+                    if n < room && self.readiness == Readiness::Ready {
+                        self.readiness = Readiness::Dry;
+                    }
+                    self.forget_record();
+                    Received::Bytes(start + n)
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.readiness = Readiness::Dry;
+                    Received::Nothing
+                }
+                Err(_) => Received::End,
+            };
+        }
+    }
+
+    /// Feeds a handshake. What it wants to send is appended to `reply`, also on a fault.
+    pub(crate) fn shake(&mut self, input: &[u8], reply: &mut Vec<u8>) -> Result<Option<Shaken>, Fault> {
+        let Transport::Handshaking(_) = &self.transport else { return Ok(None) };
+        let Transport::Handshaking(handshaking) = std::mem::replace(&mut self.transport, Transport::Plain)
+        else {
+            unreachable!("matched just above")
+        };
+        let Handshaking { handshake, end_point } = *handshaking;
+        match handshake.feed(input, reply)? {
+            Progress::Pending { handshake, consumed } => {
+                self.transport = Transport::Handshaking(Box::new(Handshaking { handshake, end_point }));
+                self.keep_record(&input[consumed..]);
+                Ok(Some(Shaken::Pending))
+            }
+            Progress::Done { link, secured, consumed } => {
+                self.transport = Transport::Secured(link);
+                Ok(Some(Shaken::Done { secured, end_point, consumed }))
+            }
+        }
+    }
+
+    /// Turns what was received into bytes of the stream, appended to `plain`. Whether the peer said that there will be
+    /// no more. What TLS wants to send is appended to `reply`, also on a fault.
+    pub(crate) fn open(
+        &mut self,
+        input: &mut [u8],
+        plain: &mut Vec<u8>,
+        reply: &mut Vec<u8>,
+    ) -> Result<bool, Fault> {
+        let Transport::Secured(link) = &mut self.transport else {
+            plain.extend_from_slice(input);
+            return Ok(false);
+        };
+        let opened = Link::open(link, input, plain, reply)?;
+        self.keep_record(&input[opened.consumed..]);
+        Ok(opened.closed)
+    }
+
+    /// Keeps decrypted bytes until the core wants them.
+    pub(crate) fn keep_plain(&mut self, plain: &[u8]) {
+        if !plain.is_empty() {
+            self.inflow.get_or_insert_default().plain.extend_from_slice(plain);
+        }
+    }
+
+    /// Remembers that the peer said that nothing more comes, until the core has taken what came before.
+    pub(crate) fn keep_end(&mut self) {
+        self.inflow.get_or_insert_default().ended = true;
+    }
+
+    /// Gives back the first of what was kept, if there is anything.
+    pub(crate) fn take_kept(&mut self) -> Option<Kept> {
+        let inflow = self.inflow.as_mut()?;
+        let kept = match (inflow.plain.is_empty(), inflow.ended) {
+            (false, _) => Some(Kept::Plain(std::mem::take(&mut inflow.plain))),
+            (true, true) => Some(Kept::End),
+            (true, false) => None,
+        };
+        self.drop_empty_inflow();
+        kept
+    }
+
+    /// Whether the core could be given something without reading the socket.
+    pub(crate) fn has_kept(&self) -> bool {
+        self.inflow.as_ref().is_some_and(|inflow| !inflow.plain.is_empty() || inflow.ended)
+    }
+
+    fn keep_record(&mut self, partial: &[u8]) {
+        if !partial.is_empty() {
+            // `receive` moved whatever was there into the scratch buffer.
+            self.inflow.get_or_insert_default().record = partial.to_vec();
+        }
+    }
+
+    fn forget_record(&mut self) {
+        if let Some(inflow) = &mut self.inflow {
+            inflow.record = Vec::new();
+            self.drop_empty_inflow();
+        }
+    }
+
+    fn drop_empty_inflow(&mut self) {
+        let is_empty = |inflow: &Inflow| inflow.record.is_empty() && inflow.plain.is_empty() && !inflow.ended;
+        if self.inflow.as_deref().is_some_and(is_empty) {
+            self.inflow = None;
+        }
+    }
+}
+
+/// Bytes of one read.
+pub(crate) const READ_BYTES: usize = 64 * 1024;
+/// Bytes of the scratch buffer: one read behind the largest part of a record (2^14 + 2048 + header).
+pub(crate) const SCRATCH_BYTES: usize = READ_BYTES + 20 * 1024;

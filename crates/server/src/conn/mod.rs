@@ -1,0 +1,138 @@
+//! A connection: what is kept for it, and nothing else.
+//!
+//! ```text
+//!  socket ─► Inflow? ─► Transport ─► Protocol ─► the core         (the way in: `input`, `upgrade` in `websocket`)
+//!  socket ◄─ Outflow? ◄─ Transport ◄─ Protocol ◄─ the core         (the way out: `output`)
+//! ```
+//!
+//! While nothing is in flight a connection is this value and its keys: no buffer, no parser, no task. The buffers
+//! exist only while something is incomplete.
+
+mod input;
+mod output;
+mod slab;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use input::{Handshaking, Inflow, Kept, Received, SCRATCH_BYTES, Shaken};
+pub(crate) use output::{Broken, Flushed, Outflow, Sent};
+pub(crate) use slab::Slab;
+
+use crate::listen::Permit;
+use crate::tls::Link;
+use crate::websocket::Upgrade;
+use carillon_wire::frame::websocket::Decoder;
+use socket2::Socket;
+use std::net::IpAddr;
+
+/// A connection.
+pub(crate) struct Conn {
+    pub(crate) socket: Socket,
+    pub(crate) transport: Transport,
+    pub(crate) protocol: Protocol,
+    pub(crate) inflow: Option<Box<Inflow>>,
+    pub(crate) outflow: Option<Box<Outflow>>,
+    /// Its place among those the node takes; given back when it is dropped.
+    _permit: Permit,
+    pub(crate) stage: Stage,
+    pub(crate) readiness: Readiness,
+    pub(crate) flow: Flow,
+    /// It stands in one of the shard's queues of connections to read.
+    pub(crate) queued: bool,
+}
+
+/// What lies between the socket and the stream.
+pub(crate) enum Transport {
+    /// Nothing.
+    Plain,
+    /// TLS is being agreed on. Boxed: it is large and short-lived.
+    Handshaking(Box<Handshaking>),
+    /// TLS.
+    Secured(Link),
+}
+
+/// What the bytes inside the transport are.
+pub(crate) enum Protocol {
+    /// The XML stream.
+    Stream,
+    /// The HTTP request that asks for a WebSocket.
+    Upgrade(Box<Upgrade>),
+    /// WebSocket frames. A decoder is kept only inside a message.
+    WebSocket(Option<Box<Decoder>>),
+}
+
+/// How far a connection is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The core does not know it: a handshake or an upgrade comes first. The client's address.
+    New(IpAddr),
+    /// The core and the peer talk.
+    Open,
+    /// The core has let it go. It is shut down when its queue has been written.
+    Leaving,
+    /// Shut down; whatever still comes is thrown away until the peer is done. To close at once would reset the
+    /// connection, and the peer might never see the last words.
+    Lingering,
+}
+
+/// What is known about the socket's readiness to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Readiness {
+    /// There is nothing; an edge will tell.
+    Dry,
+    /// There may be something.
+    Ready,
+    /// The peer has announced its end: there is something until a read says that this was all.
+    Ended,
+}
+
+/// Whether the core takes bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// It does.
+    Open,
+    /// It waits for an answer; the socket is not read.
+    Paused,
+}
+
+impl Conn {
+    /// A connection that was just accepted from `address`.
+    pub(crate) fn new(
+        socket: Socket,
+        address: IpAddr,
+        transport: Transport,
+        protocol: Protocol,
+        permit: Permit,
+    ) -> Conn {
+        Conn {
+            socket,
+            transport,
+            protocol,
+            inflow: None,
+            outflow: None,
+            _permit: permit,
+            stage: Stage::New(address),
+            readiness: Readiness::Dry,
+            flow: Flow::Open,
+            queued: false,
+        }
+    }
+
+    /// Marks the connection as known to the core; its address, unless it was known already.
+    pub(crate) fn open_to_core(&mut self) -> Option<IpAddr> {
+        let Stage::New(address) = self.stage else { return None };
+        self.stage = Stage::Open;
+        Some(address)
+    }
+
+    /// Whether there is anything to do for a reader: something kept or readable, and nobody who wants it later.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.flow == Flow::Open && (self.readiness != Readiness::Dry || self.has_kept())
+    }
+
+    /// Whether it is on its way into the server: such connections queue separately, so that a storm of handshakes
+    /// never stands in the way of those who are in.
+    pub(crate) fn is_opening(&self) -> bool {
+        matches!(self.stage, Stage::New(_)) || matches!(self.transport, Transport::Handshaking(_))
+    }
+}

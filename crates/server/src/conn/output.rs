@@ -1,0 +1,208 @@
+//! The way out of a connection: straight into the socket while it takes it, into a bounded queue when it does not.
+
+use super::{Conn, Protocol, Stage, Transport};
+use crate::tls::Fault;
+use std::io::{self, ErrorKind};
+
+/// What the socket has not taken yet. There is none for a connection whose peer reads.
+#[derive(Debug, Default)]
+pub(crate) struct Outflow {
+    bytes: Vec<u8>,
+    sent: usize,
+    /// The core wants to know when the queue's first so many bytes have left.
+    watch: Option<usize>,
+    overflow: Overflow,
+}
+
+/// Whether the queue reached its bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Overflow {
+    #[default]
+    None,
+    /// It did, the core has not heard of it yet: what it sends in ignorance would leave a gap, so none of it is taken.
+    Untold,
+    /// The core knows. What it sends now are its last words, for which there is a little more room.
+    Told,
+}
+
+/// What became of something that was to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// The socket or the queue has it.
+    Taken,
+    /// It was not taken: the queue is full. `first` the first time.
+    Overflowed {
+        /// Whether the core is to be told.
+        first: bool,
+    },
+}
+
+/// How far a queue was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flushed {
+    /// The socket is full; what was watched has left (or nothing was).
+    Partly {
+        /// Something watched has left.
+        watched: bool,
+    },
+    /// Nothing is left.
+    Wholly {
+        /// Something watched has left.
+        watched: bool,
+    },
+}
+
+/// Why a connection is of no use any more.
+#[derive(Debug)]
+pub(crate) enum Broken {
+    /// The socket failed.
+    Socket,
+    /// TLS failed.
+    Tls(Fault),
+}
+
+impl From<io::Error> for Broken {
+    fn from(_: io::Error) -> Broken {
+        Broken::Socket
+    }
+}
+
+impl Conn {
+    /// Sends data of the stream or of its WebSocket, sealed if the connection is secured. `bound` limits the queue, but
+    /// an empty queue takes whatever there is. `sealed` is scratch.
+    pub(crate) fn send(&mut self, data: &[u8], bound: usize, sealed: &mut Vec<u8>) -> Result<Sent, Broken> {
+        if let Some(outflow) = &mut self.outflow
+            && !outflow.has_room(data.len(), bound)
+        {
+            let first = outflow.overflow == Overflow::None;
+            if first {
+                outflow.overflow = Overflow::Untold;
+            }
+            return Ok(Sent::Overflowed { first });
+        }
+        match (&mut self.transport, &mut self.outflow) {
+            // Sealed into its place: no copy.
+            (Transport::Secured(link), Some(outflow)) => {
+                link.seal(data, &mut outflow.bytes).map_err(Broken::Tls)?;
+            }
+            (Transport::Secured(link), None) => {
+                sealed.clear();
+                link.seal(data, sealed).map_err(Broken::Tls)?;
+                self.write(sealed)?;
+            }
+            _ => self.write(data)?,
+        }
+        Ok(Sent::Taken)
+    }
+
+    /// Writes bytes as they are: sealed ones, or a handshake's.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Some(outflow) = &mut self.outflow {
+            outflow.bytes.extend_from_slice(bytes);
+            return Ok(());
+        }
+        let taken = write(&self.socket, bytes)?;
+        if taken < bytes.len() {
+            self.outflow = Some(Box::new(Outflow { bytes: bytes[taken..].to_vec(), ..Outflow::default() }));
+        }
+        Ok(())
+    }
+
+    /// Goes on writing the queue, as the socket takes bytes again.
+    pub(crate) fn flush(&mut self) -> io::Result<Flushed> {
+        let Some(outflow) = &mut self.outflow else { return Ok(Flushed::Wholly { watched: false }) };
+        outflow.sent += write(&self.socket, &outflow.bytes[outflow.sent..])?;
+        let watched = outflow.watch.take_if(|watch| *watch <= outflow.sent).is_some();
+        if outflow.sent < outflow.bytes.len() {
+            outflow.compact();
+            return Ok(Flushed::Partly { watched });
+        }
+        if outflow.overflow == Overflow::None {
+            self.outflow = None;
+        } else {
+            // The gap is remembered until the connection ends.
+            (outflow.bytes, outflow.sent) = (Vec::new(), 0);
+        }
+        Ok(Flushed::Wholly { watched })
+    }
+
+    /// Whether anything waits to be written.
+    pub(crate) fn has_queue(&self) -> bool {
+        self.outflow.as_ref().is_some_and(|outflow| outflow.sent < outflow.bytes.len())
+    }
+
+    /// Asks to be told when what was sent so far has left. Whether it has already.
+    pub(crate) fn watch_flush(&mut self) -> bool {
+        match &mut self.outflow {
+            Some(outflow) if outflow.sent < outflow.bytes.len() => {
+                outflow.watch = Some(outflow.bytes.len());
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// The core was told that the queue is full.
+    pub(crate) fn overflow_told(&mut self) {
+        if let Some(outflow) = &mut self.outflow {
+            outflow.overflow = Overflow::Told;
+        }
+    }
+
+    /// Says the last words of WebSocket and TLS, behind everything else, and takes leave: from now on nothing is sent.
+    pub(crate) fn say_goodbye(&mut self, code: u16, sealed: &mut Vec<u8>) -> Result<(), Broken> {
+        if let Protocol::WebSocket(_) = self.protocol {
+            let mut frame = Vec::new();
+            carillon_wire::frame::websocket::encode_close(&mut frame, code, "");
+            self.send(&frame, usize::MAX, sealed)?;
+        }
+        if let Transport::Secured(link) = &mut self.transport {
+            sealed.clear();
+            link.close_notify(sealed);
+            self.write(sealed)?;
+        }
+        self.stage = Stage::Leaving;
+        Ok(())
+    }
+}
+
+impl Outflow {
+    /// Whether `len` bytes more are taken.
+    fn has_room(&self, len: usize, bound: usize) -> bool {
+        let queued = self.bytes.len() - self.sent;
+        match self.overflow {
+            Overflow::None => queued == 0 || queued.saturating_add(len) <= bound,
+            Overflow::Untold => false,
+            Overflow::Told => queued.saturating_add(len) <= bound.saturating_add(LAST_WORDS_BYTES_MAX),
+        }
+    }
+
+    /// Forgets what was sent, once that is worth the copying.
+    fn compact(&mut self) {
+        if self.sent >= COMPACT_BYTES && self.sent * 2 >= self.bytes.len() {
+            self.bytes.drain(..self.sent);
+            self.watch = self.watch.map(|watch| watch - self.sent);
+            self.sent = 0;
+        }
+    }
+}
+
+/// Writes until the socket is full (then the edge that says it is not any more will come); says how much it took.
+fn write(socket: &socket2::Socket, bytes: &[u8]) -> io::Result<usize> {
+    let mut taken = 0;
+    while taken < bytes.len() {
+        match socket.send(&bytes[taken..]) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(n) => taken += n,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(taken)
+}
+
+/// Room past the bound for a stream error and the stream's end.
+const LAST_WORDS_BYTES_MAX: usize = 4096;
+/// Sent bytes are cut off a queue when there are so many.
+const COMPACT_BYTES: usize = 64 * 1024;

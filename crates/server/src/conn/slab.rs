@@ -1,0 +1,140 @@
+//! Where a shard's connections live: in pages that are given back when the last of their connections is gone, so that a
+//! mass disconnect returns the memory and a mass connect never copies a large table.
+
+use super::Conn;
+use carillon_core::model::ConnId;
+use std::collections::BTreeSet;
+
+/// The connections of a shard.
+#[derive(Default)]
+pub(crate) struct Slab {
+    pages: Vec<Option<Box<Page>>>,
+    /// Pages with room, the lowest first: the others get a chance to empty.
+    roomy: BTreeSet<u32>,
+    generation: u32,
+    len: usize,
+}
+
+struct Page {
+    entries: [Entry; PAGE],
+    free: u16,
+    used: u16,
+}
+
+enum Entry {
+    /// Nobody; the next free entry of the page.
+    Free(u16),
+    Taken {
+        generation: u32,
+        conn: Conn,
+    },
+}
+
+impl Slab {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Takes a connection in and names it.
+    pub(crate) fn insert(&mut self, conn: Conn) -> ConnId {
+        let at = self.roomy.first().copied().unwrap_or_else(|| self.add_page());
+        // One sequence for all slots: a name is not used again before 2³² others were, also when its page went away.
+        self.generation = if self.generation >= GENERATION_MAX { 0 } else { self.generation + 1 };
+        let generation = self.generation;
+        let page = self.pages[at as usize].as_mut().expect("`roomy` names present pages");
+        let index = page.free;
+        let entry = &mut page.entries[usize::from(index)];
+        let Entry::Free(next) = std::mem::replace(entry, Entry::Taken { generation, conn }) else {
+            unreachable!("`free` names a free entry")
+        };
+        page.free = next;
+        page.used += 1;
+        if usize::from(page.used) == PAGE {
+            self.roomy.remove(&at);
+        }
+        self.len += 1;
+        ConnId { slot: at * PAGE as u32 + u32::from(index), generation }
+    }
+
+    /// The connection of this name, if it is still there.
+    pub(crate) fn get_mut(&mut self, id: ConnId) -> Option<&mut Conn> {
+        let (at, index) = place(id.slot);
+        match self.pages.get_mut(at)?.as_mut()?.entries.get_mut(index)? {
+            Entry::Taken { generation, conn } if *generation == id.generation => Some(conn),
+            _ => None,
+        }
+    }
+
+    /// Takes a connection out.
+    pub(crate) fn remove(&mut self, id: ConnId) -> Option<Conn> {
+        let (at, index) = place(id.slot);
+        let page = self.pages.get_mut(at)?.as_mut()?;
+        let entry = page.entries.get_mut(index)?;
+        if !matches!(entry, Entry::Taken { generation, .. } if *generation == id.generation) {
+            return None;
+        }
+        let Entry::Taken { conn, .. } = std::mem::replace(entry, Entry::Free(page.free)) else {
+            unreachable!("matched just above")
+        };
+        page.free = index as u16;
+        page.used -= 1;
+        self.len -= 1;
+        match page.used {
+            0 => self.drop_page(at),
+            _ => {
+                self.roomy.insert(at as u32);
+            }
+        }
+        Some(conn)
+    }
+
+    /// The names of all.
+    pub(crate) fn ids(&self) -> Vec<ConnId> {
+        let pages = self.pages.iter().enumerate().filter_map(|(at, page)| Some((at, page.as_ref()?)));
+        let entries = pages.flat_map(|(at, page)| page.entries.iter().enumerate().map(move |e| (at, e)));
+        entries
+            .filter_map(|(at, (index, entry))| match entry {
+                Entry::Free(_) => None,
+                Entry::Taken { generation, .. } => {
+                    Some(ConnId { slot: (at * PAGE + index) as u32, generation: *generation })
+                }
+            })
+            .collect()
+    }
+
+    fn add_page(&mut self) -> u32 {
+        let page =
+            Box::new(Page { entries: std::array::from_fn(|i| Entry::Free(i as u16 + 1)), free: 0, used: 0 });
+        let vacant = self.pages.iter().position(Option::is_none);
+        let at = vacant.unwrap_or_else(|| {
+            self.pages.push(None);
+            self.pages.len() - 1
+        });
+        self.pages[at] = Some(page);
+        self.roomy.insert(at as u32);
+        at as u32
+    }
+
+    fn drop_page(&mut self, at: usize) {
+        // The last page stays: a single connection that comes and goes costs no allocation.
+        if self.len == 0 && self.pages.iter().flatten().count() == 1 {
+            self.roomy.insert(at as u32);
+            return;
+        }
+        self.pages[at] = None;
+        self.roomy.remove(&(at as u32));
+        while self.pages.last().is_some_and(Option::is_none) {
+            self.pages.pop();
+        }
+    }
+}
+
+fn place(slot: u32) -> (usize, usize) {
+    (slot as usize / PAGE, slot as usize % PAGE)
+}
+
+/// Connections a page: about 100 KiB.
+const PAGE: usize = 1024;
+/// Higher ones name what is no connection (`poll::Token`s of listeners and the waker).
+const GENERATION_MAX: u32 = u32::MAX - 1;

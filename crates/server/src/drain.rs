@@ -1,0 +1,94 @@
+//! The threads of a server, and how they end.
+
+use crate::inbox::Order;
+use crate::jobs::{Jobs, Note};
+use crate::machine::Machine;
+use crate::node::Node;
+use crate::server::Server;
+use crate::shard::Shard;
+use std::io;
+use std::sync::mpsc::Sender;
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+/// The threads of a server.
+pub(crate) struct Threads {
+    shards: Vec<JoinHandle<()>>,
+    jobs: Option<JoinHandle<()>>,
+    stop_jobs: Sender<Note>,
+}
+
+impl Threads {
+    /// Starts the shards and the jobs. When one cannot be started, those that were are stopped.
+    pub(crate) fn start<M: Machine>(
+        shards: Vec<Shard<M>>,
+        jobs: Jobs,
+        stop_jobs: Sender<Note>,
+        node: &Node,
+    ) -> io::Result<Threads> {
+        let mut threads = Threads { shards: Vec::new(), jobs: None, stop_jobs };
+        let started = threads.start_all(shards, jobs, node);
+        if started.is_err() {
+            threads.stop(node);
+        }
+        started.map(|()| threads)
+    }
+
+    fn start_all<M: Machine>(&mut self, shards: Vec<Shard<M>>, jobs: Jobs, node: &Node) -> io::Result<()> {
+        for (n, shard) in shards.into_iter().enumerate() {
+            let alarm = Alarm(node.clone());
+            let run = move || {
+                let _alarm = alarm;
+                shard.run();
+            };
+            self.shards.push(Builder::new().name(format!("shard-{n}")).spawn(run)?);
+        }
+        self.jobs = Some(Builder::new().name("jobs".to_owned()).spawn(move || jobs.run())?);
+        Ok(())
+    }
+
+    /// Ends all of them now.
+    fn stop(&mut self, node: &Node) {
+        // The receiver is gone if the thread is.
+        let _ = self.stop_jobs.send(Note::Stop);
+        node.order(|| Order::Stop);
+        for thread in self.jobs.take().into_iter().chain(self.shards.drain(..)) {
+            if thread.join().is_err() {
+                tracing::error!("a thread had panicked");
+            }
+        }
+    }
+}
+
+impl Server {
+    /// Takes no more connections, says goodbye to everyone and waits until they are gone, `timeout` at most; then closes
+    /// the rest and the store. Whether all had gone by themselves.
+    pub fn drain(mut self, timeout: Duration) -> bool {
+        self.node.set_ready(false);
+        self.node.order(|| Order::Drain);
+        let gone = self.admission.wait_quiet(timeout);
+        tracing::info!(left = self.admission.open(), "drained");
+        self.threads.stop(&self.node);
+        self.store.close();
+        gone
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.node.set_ready(false);
+        self.threads.stop(&self.node);
+    }
+}
+
+/// Makes it known when a shard dies of a fault: its accounts cannot be served by another.
+struct Alarm(Node);
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.set_ready(false);
+            tracing::error!("a shard has died of a fault; this node needs a restart");
+        }
+    }
+}

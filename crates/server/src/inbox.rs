@@ -1,0 +1,215 @@
+//! How anything from outside reaches a shard: a bounded box that is emptied whole once a turn. Its lock is the only
+//! one a shard takes, twice a turn and for a swap of pointers.
+
+use crate::conn::Conn;
+use crate::join::AllDone;
+use crate::offers::Offers;
+use crate::watch::Watcher;
+use carillon_core::command::Event;
+use carillon_core::model::{Domains, Ticket};
+use carillon_core::node::Letter;
+use carillon_core::ports::Answer;
+use carillon_core::session::Moving;
+use carillon_core::settings::Settings;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Something for a shard.
+pub(crate) enum Mail {
+    /// From another shard, or a command from outside.
+    Letter(Letter),
+    /// From the store.
+    Answer {
+        /// To which question.
+        ticket: Ticket,
+        /// What it says.
+        answer: Answer,
+    },
+    /// A connection moves in.
+    Arrival(Box<Arrival>),
+    /// From the node itself.
+    Order(Order),
+}
+
+/// A connection on its way to another shard: its socket, its keys, what it has read and what waits to be written.
+pub(crate) struct Arrival {
+    pub(crate) conn: Conn,
+    pub(crate) moving: Box<Moving>,
+}
+
+/// What a node has its shards do.
+pub(crate) enum Order {
+    /// Accept nothing more, and have the core say goodbye to everyone.
+    Drain,
+    /// Close what is left and end.
+    Stop,
+    /// Offer this to new TLS connections.
+    Tls(Arc<Offers>),
+    /// Other limits and timeouts.
+    Settings(Arc<Settings>),
+    /// Other domains; the token is dropped when they are in force.
+    Domains(Arc<Domains>, Arc<AllDone>),
+    /// Tell this one of events.
+    Watch(Arc<Watcher>),
+    /// Tell the watchers of this one.
+    Event(Event),
+    /// Publish the figures now; the token is dropped when that is done.
+    Publish(Arc<AllDone>),
+}
+
+/// A shard's inbox.
+pub(crate) struct Inbox {
+    state: Mutex<State>,
+    waker: mio::Waker,
+}
+
+struct State {
+    mail: VecDeque<Mail>,
+    /// The shard sleeps, or is about to: whoever brings mail wakes it.
+    asleep: bool,
+    /// The shard has ended.
+    closed: bool,
+}
+
+impl Inbox {
+    /// An empty one, of a shard that `waker` wakes.
+    pub(crate) fn new(waker: mio::Waker) -> Inbox {
+        Inbox { state: Mutex::new(State { mail: VecDeque::new(), asleep: false, closed: false }), waker }
+    }
+
+    /// Puts something in that must not be refused: answers, of which there are as many as questions, and the node's few
+    /// orders. Dropped when the shard has ended.
+    pub(crate) fn push(&self, mail: Mail) {
+        let mut state = self.lock();
+        if !state.closed {
+            state.mail.push_back(mail);
+            self.wake(state);
+        }
+    }
+
+    /// Puts a command in, or gives it back when too many wait or the shard has ended.
+    // The error is the letter itself, as large as it is: it is handed back, not copied around.
+    #[expect(clippy::result_large_err, reason = "the letter comes back to whoever sent it")]
+    pub(crate) fn offer(&self, letter: Letter) -> Result<(), Letter> {
+        let mut state = self.lock();
+        if state.closed || state.mail.len() >= COMMANDS_MAX {
+            return Err(letter);
+        }
+        state.mail.push_back(Mail::Letter(letter));
+        self.wake(state);
+        Ok(())
+    }
+
+    /// Takes a batch of another shard whole, or not at all while too much waits. Whether it was taken.
+    pub(crate) fn append(&self, batch: &mut VecDeque<Mail>) -> bool {
+        let mut state = self.lock();
+        if state.closed {
+            drop(state);
+            batch.clear();
+            return true;
+        }
+        if state.mail.len() >= LETTERS_MAX {
+            return false;
+        }
+        state.mail.append(batch);
+        self.wake(state);
+        true
+    }
+
+    /// Gives everything to the shard. `mail` is empty, its memory is used again.
+    pub(crate) fn take(&self, mail: &mut VecDeque<Mail>) {
+        let mut state = self.lock();
+        state.asleep = false;
+        std::mem::swap(&mut state.mail, mail);
+        // What a burst left behind.
+        if state.mail.capacity() > LETTERS_MAX {
+            state.mail.shrink_to(COMMANDS_MAX);
+        }
+    }
+
+    /// Says that the shard goes to sleep, unless there is mail. Whether it may.
+    pub(crate) fn sleep(&self) -> bool {
+        let mut state = self.lock();
+        state.asleep = state.mail.is_empty();
+        state.asleep
+    }
+
+    /// Takes nothing more; gives what is in there.
+    pub(crate) fn close(&self) -> VecDeque<Mail> {
+        let mut state = self.lock();
+        state.closed = true;
+        std::mem::take(&mut state.mail)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing that can panic is done under the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(&self, mut state: MutexGuard<'_, State>) {
+        let asleep = std::mem::replace(&mut state.asleep, false);
+        drop(state);
+        if asleep && let Err(error) = self.waker.wake() {
+            tracing::error!(%error, "cannot wake a shard");
+        }
+    }
+}
+
+/// Commands from outside are refused when so much waits.
+const COMMANDS_MAX: usize = 8 * 1024;
+/// Other shards hold their letters back, and stop reading their clients, when so much waits.
+const LETTERS_MAX: usize = 32 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use carillon_core::command::{Command, Outcome};
+    use carillon_core::effect::ReplyTo;
+    use carillon_core::model::NotificationId;
+    use mio::{Events, Poll, Token, Waker};
+    use std::time::Duration;
+
+    fn inbox() -> (Poll, Inbox) {
+        let poll = Poll::new().unwrap();
+        let waker = Waker::new(poll.registry(), Token(0)).unwrap();
+        (poll, Inbox::new(waker))
+    }
+
+    fn letter() -> Letter {
+        let command = Command::Trace { id: NotificationId(1) };
+        Letter::Command { command, reply: ReplyTo(Box::new(|_: Outcome| ())) }
+    }
+
+    fn wakes(poll: &mut Poll) -> usize {
+        let mut events = Events::with_capacity(8);
+        poll.poll(&mut events, Some(Duration::ZERO)).unwrap();
+        events.iter().count()
+    }
+
+    #[test]
+    fn only_a_sleeper_is_woken_and_only_once() {
+        let (mut poll, inbox) = inbox();
+        assert!(inbox.offer(letter()).is_ok());
+        assert_eq!(wakes(&mut poll), 0);
+        assert!(!inbox.sleep(), "there is mail");
+        let mut mail = VecDeque::new();
+        inbox.take(&mut mail);
+        assert_eq!(mail.len(), 1);
+        assert!(inbox.sleep());
+        inbox.push(Mail::Order(Order::Drain));
+        inbox.push(Mail::Order(Order::Drain));
+        assert_eq!(wakes(&mut poll), 1);
+    }
+
+    #[test]
+    fn it_is_bounded_for_commands_then_for_shards() {
+        let (_poll, inbox) = inbox();
+        let taken = std::iter::repeat_with(|| inbox.offer(letter()).is_ok()).take_while(|ok| *ok).count();
+        assert_eq!(taken, COMMANDS_MAX);
+        let batch = || VecDeque::from_iter((0..COMMANDS_MAX).map(|_| Mail::Letter(letter())));
+        assert_eq!((0..8).filter(|_| inbox.append(&mut batch())).count(), 3);
+        inbox.push(Mail::Order(Order::Stop));
+        assert_eq!(inbox.close().len(), LETTERS_MAX + 1);
+        assert!(inbox.offer(letter()).is_err());
+    }
+}

@@ -1,0 +1,140 @@
+//! Carrying out the core's effects, in order.
+
+use crate::conn::{Conn, Flow, Protocol, Sent, Stage};
+use crate::inbox::{Arrival, Mail};
+use crate::world::{Upcall, World};
+use carillon_core::effect::ReplyTo;
+use carillon_core::model::{ConnId, ShardId, Ticket};
+use carillon_core::ports::Ask;
+use carillon_core::session::Moving;
+use carillon_core::{Effect, Effects};
+use carillon_wire::frame::websocket::encode_text;
+use std::iter::Peekable;
+use std::ops::Range;
+use std::sync::Arc;
+use std::vec::Drain;
+
+impl World {
+    /// Carries everything out and empties `effects`.
+    pub(crate) fn carry_out(&mut self, effects: &mut Effects) {
+        let Effects { list, bytes } = effects;
+        let mut list = list.drain(..).peekable();
+        while let Some(effect) = list.next() {
+            match effect {
+                Effect::Send { conn, range } => self.send_run(conn, range, bytes, &mut list),
+                Effect::Secure { conn } => self.secure(conn),
+                Effect::Pause { conn } => {
+                    if let Some(conn) = self.conns.get_mut(conn) {
+                        conn.flow = Flow::Paused;
+                    }
+                }
+                Effect::Resume { conn } => {
+                    if let Some(conn) = self.conns.get_mut(conn) {
+                        conn.flow = Flow::Open;
+                    }
+                    self.schedule(conn);
+                }
+                Effect::WatchFlush { conn } => self.watch_flush(conn),
+                // 1000: the stream was closed as it should.
+                Effect::Close { conn } => self.close(conn, 1000),
+                Effect::Move { conn, to, moving } => self.relocate(conn, to, moving),
+                Effect::Post { to, letter } => self.post.add(to, Mail::Letter(letter)),
+                Effect::Ask { ticket, ask } => self.ask(ticket, ask),
+                Effect::Reply { to: ReplyTo(reply), outcome } => reply(outcome),
+                Effect::Event(event) => self.watchers.tell(&event),
+            }
+        }
+        drop(list);
+        effects.clear();
+    }
+
+    /// Sends one element, and with it those that follow for the same connection: one record, one system call.
+    fn send_run(
+        &mut self,
+        id: ConnId,
+        first: Range<usize>,
+        bytes: &[u8],
+        list: &mut Peekable<Drain<'_, Effect>>,
+    ) {
+        let Some(conn) = self.conns.get_mut(id).filter(|conn| conn.stage == Stage::Open) else { return };
+        let framed = matches!(conn.protocol, Protocol::WebSocket(_));
+        let scratch = &mut self.scratch;
+        scratch.framed.clear();
+        if framed {
+            encode_text(&mut scratch.framed, &bytes[first.clone()]);
+        }
+        let mut run = first;
+        while let Some(range) = next_of_run(id, &run, list) {
+            if framed {
+                encode_text(&mut scratch.framed, &bytes[range.clone()]);
+            }
+            run.end = range.end;
+        }
+        let data = if framed { &scratch.framed[..] } else { &bytes[run] };
+        let len = data.len();
+        match conn.send(data, self.out_queue_bytes, &mut scratch.sealed) {
+            Ok(Sent::Taken) => self.tally.bytes_out += len as u64,
+            Ok(Sent::Overflowed { first: false }) => {}
+            Ok(Sent::Overflowed { first: true }) => {
+                self.tally.overflows += 1;
+                self.upcalls.push(Upcall::Overflowed(id));
+            }
+            Err(broken) => self.broken(id, &broken),
+        }
+    }
+
+    /// Begins the TLS handshake. What is queued goes out in the clear, before the handshake's answer.
+    fn secure(&mut self, id: ConnId) {
+        let transport = self.start_handshake(crate::listen::Service::StartTls);
+        if let Some(conn) = self.conns.get_mut(id) {
+            conn.transport = transport;
+        }
+    }
+
+    fn watch_flush(&mut self, id: ConnId) {
+        let open = self.conns.get_mut(id).filter(|conn| conn.stage == Stage::Open);
+        if open.is_some_and(Conn::watch_flush) {
+            self.upcalls.push(Upcall::Flushed(id));
+        }
+    }
+
+    /// Sends a connection to another shard. One that is gone meanwhile takes its session with it.
+    fn relocate(&mut self, id: ConnId, to: ShardId, moving: Box<Moving>) {
+        if self.conns.get_mut(id).is_some_and(|conn| conn.stage == Stage::Open)
+            && let Some(mut conn) = self.detach(id)
+        {
+            // What was decrypted and not given to the core goes along.
+            conn.keep_plain(self.hand.rest_of(id));
+            self.post.add(to, Mail::Arrival(Box::new(Arrival { conn, moving })));
+        }
+    }
+
+    fn ask(&self, ticket: Ticket, ask: Ask) {
+        let inbox = Arc::clone(&self.post.inboxes[usize::from(self.id.0)]);
+        self.store.ask(ask, Box::new(move |answer| inbox.push(Mail::Answer { ticket, answer })));
+    }
+}
+
+/// The next effect's bytes, if it continues a run of bytes to one connection and a record has room for it.
+fn next_of_run(
+    id: ConnId,
+    run: &Range<usize>,
+    list: &mut Peekable<Drain<'_, Effect>>,
+) -> Option<Range<usize>> {
+    let follows = |effect: &Effect| match effect {
+        Effect::Send { conn, range } => {
+            *conn == id && range.start == run.end && range.end - run.start <= RUN_BYTES_MAX
+        }
+        _ => false,
+    };
+    match list.next_if(follows)? {
+        Effect::Send { range, .. } => Some(range),
+        _ => None,
+    }
+}
+
+/// Bytes of one record, and the most that an empty queue of a full socket grows by.
+const RUN_BYTES_MAX: usize = 16 * 1024;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! What a node does by the clock: deliver scheduled notifications, end expired ones, sample its figures. One thread with
+//! a tick of a second; at most one question of each kind is with the store, so that nothing piles up behind a slow one.
+
+mod due;
+mod rates;
+
+pub(crate) use rates::Rates;
+
+use crate::clock::unix;
+use crate::inbox::{Mail, Order};
+use crate::metrics::Snapshot;
+use crate::node::Node;
+use carillon_core::command::Event;
+use carillon_core::model::{ShardId, Trace, UnixMs};
+use carillon_core::ports::{Answer, Ask};
+use due::Due;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+/// Something for the thread of the jobs.
+pub(crate) enum Note {
+    /// What is due.
+    Due(Answer),
+    /// What expired.
+    Swept(Answer),
+    /// The node stops.
+    Stop,
+}
+
+/// The jobs of a node.
+pub(crate) struct Jobs {
+    pub(crate) node: Node,
+    pub(crate) notes: Receiver<Note>,
+    pub(crate) sender: Sender<Note>,
+    /// How long the trace of a notification that has ended is kept, milliseconds.
+    pub(crate) traces_kept_ms: u64,
+}
+
+/// What is with the store.
+#[derive(Default)]
+struct Asked {
+    due: bool,
+    sweep: bool,
+}
+
+impl Jobs {
+    /// Works until the node stops.
+    pub(crate) fn run(self) {
+        let mut due = Due::default();
+        let mut asked = Asked::default();
+        let mut tick = Instant::now();
+        loop {
+            match self.notes.recv_timeout(tick.saturating_duration_since(Instant::now())) {
+                Ok(Note::Due(answer)) => {
+                    asked.due = false;
+                    let more = self.take_due(answer, &mut due);
+                    due.hand_over(&self.node);
+                    if more && due.is_empty() {
+                        self.ask_due(&mut asked);
+                    }
+                }
+                Ok(Note::Swept(answer)) => {
+                    asked.sweep = false;
+                    if self.swept(answer) {
+                        self.ask_sweep(&mut asked);
+                    }
+                }
+                Ok(Note::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {
+                    tick = Instant::now() + TICK;
+                    self.node.sample();
+                    due.hand_over(&self.node);
+                    if due.is_empty() {
+                        self.ask_due(&mut asked);
+                    }
+                    self.ask_sweep(&mut asked);
+                }
+            }
+        }
+    }
+
+    fn ask_due(&self, asked: &mut Asked) {
+        if !std::mem::replace(&mut asked.due, true) {
+            let sender = self.sender.clone();
+            // The thread may be gone by then; nobody else wants the answer.
+            let reply = Box::new(move |answer| drop(sender.send(Note::Due(answer))));
+            self.node.ask(Ask::TakeDue { now: unix(), max: DUE_MAX }, reply);
+        }
+    }
+
+    fn ask_sweep(&self, asked: &mut Asked) {
+        if !std::mem::replace(&mut asked.sweep, true) {
+            let sender = self.sender.clone();
+            let now = unix();
+            let forget = UnixMs(now.0.saturating_sub(self.traces_kept_ms));
+            let reply = Box::new(move |answer| drop(sender.send(Note::Swept(answer))));
+            self.node.ask(Ask::Sweep { now, forget, max: SWEEP_MAX }, reply);
+        }
+    }
+
+    /// Whether there is more.
+    fn take_due(&self, answer: Answer, due: &mut Due) -> bool {
+        match answer {
+            Answer::Pending { notifications, more } => {
+                due.add(notifications);
+                more
+            }
+            other => {
+                log(&other, "scheduled notifications");
+                false
+            }
+        }
+    }
+
+    /// Tells the watchers what expired; whether there is more.
+    fn swept(&self, answer: Answer) -> bool {
+        match answer {
+            Answer::Expired { traces, more } => {
+                traces.into_iter().for_each(|trace| self.tell(trace));
+                more
+            }
+            other => {
+                log(&other, "expired notifications");
+                false
+            }
+        }
+    }
+
+    fn tell(&self, trace: Trace) {
+        if let Some(domain) = self.node.domains().named(trace.to.domain()) {
+            let event = Event::Notification { domain: domain.id, trace: Box::new(trace) };
+            // Any shard will do: all of them know the watchers.
+            self.node.inbox(ShardId(0)).push(Mail::Order(Order::Event(event)));
+        }
+    }
+}
+
+impl Node {
+    /// Samples the figures.
+    fn sample(&self) {
+        let figures = Snapshot::sum(self.boards());
+        self.rates().sample(self.mono(), &figures);
+    }
+}
+
+fn log(answer: &Answer, what: &str) {
+    if let Answer::Failed(fault) = answer {
+        tracing::warn!(%fault, what, "the store did not hand them out");
+    }
+}
+
+const TICK: Duration = Duration::from_secs(1);
+/// Scheduled notifications taken at once.
+const DUE_MAX: u16 = 500;
+/// Notifications ended, and traces forgotten, at once.
+const SWEEP_MAX: u32 = 1000;

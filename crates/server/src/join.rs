@@ -1,0 +1,115 @@
+//! Joining what several shards say into one.
+
+use carillon_core::command::Outcome;
+use carillon_core::ports::Reply;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Calls back when its last holder drops it: when every shard has done its part, or will never do it.
+pub(crate) struct AllDone(Mutex<Option<Reply<()>>>);
+
+impl AllDone {
+    /// A token that calls `reply` in the end.
+    pub(crate) fn new(reply: Reply<()>) -> Arc<AllDone> {
+        Arc::new(AllDone(Mutex::new(Some(reply))))
+    }
+}
+
+impl Drop for AllDone {
+    fn drop(&mut self) {
+        if let Some(reply) = self.0.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            reply(());
+        }
+    }
+}
+
+/// The outcomes of one command that every shard carries out.
+pub(crate) struct Join(Mutex<Joined>);
+
+struct Joined {
+    missing: usize,
+    outcome: Option<Outcome>,
+    /// Sessions listed at most.
+    limit: usize,
+    reply: Option<Reply<Outcome>>,
+}
+
+impl Join {
+    /// Joins `parts` outcomes.
+    pub(crate) fn new(parts: usize, limit: usize, reply: Reply<Outcome>) -> Arc<Join> {
+        Arc::new(Join(Mutex::new(Joined { missing: parts, outcome: None, limit, reply: Some(reply) })))
+    }
+
+    /// Where one shard's outcome goes.
+    pub(crate) fn part(self: &Arc<Self>) -> Reply<Outcome> {
+        let join = Arc::clone(self);
+        Box::new(move |outcome| join.add(outcome))
+    }
+
+    fn add(&self, outcome: Outcome) {
+        let mut joined = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        joined.missing = joined.missing.saturating_sub(1);
+        let so_far = joined.outcome.take();
+        joined.outcome = Some(match so_far {
+            Some(so_far) => merge(so_far, outcome),
+            None => outcome,
+        });
+        if joined.missing == 0
+            && let (Some(reply), Some(mut outcome)) = (joined.reply.take(), joined.outcome.take())
+        {
+            if let Outcome::Sessions(sessions) = &mut outcome {
+                sessions.truncate(joined.limit);
+            }
+            drop(joined);
+            reply(outcome);
+        }
+    }
+}
+
+/// One outcome of two. A shard that could not answer makes the whole unavailable: half a list would pass for a list.
+fn merge(a: Outcome, b: Outcome) -> Outcome {
+    match (a, b) {
+        (Outcome::Unavailable, _) | (_, Outcome::Unavailable) => Outcome::Unavailable,
+        (Outcome::Count(a), Outcome::Count(b)) => Outcome::Count(a + b),
+        (Outcome::Sessions(mut a), Outcome::Sessions(b)) => {
+            a.extend(b);
+            Outcome::Sessions(a)
+        }
+        (Outcome::Missing, other) | (other, _) => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    fn joined(outcomes: Vec<Outcome>) -> Vec<Outcome> {
+        let (tx, rx) = mpsc::channel();
+        let join = Join::new(outcomes.len(), 10, Box::new(move |outcome| tx.send(outcome).unwrap()));
+        outcomes.into_iter().for_each(|outcome| join.part()(outcome));
+        rx.try_iter().collect()
+    }
+
+    #[test]
+    fn counts_are_added() {
+        let outcomes = joined(vec![Outcome::Count(1), Outcome::Missing, Outcome::Count(2)]);
+        assert!(matches!(outcomes[..], [Outcome::Count(3)]));
+    }
+
+    #[test]
+    fn one_unavailable_shard_makes_all_unavailable() {
+        let outcomes = joined(vec![Outcome::Count(1), Outcome::Unavailable, Outcome::Count(2)]);
+        assert!(matches!(outcomes[..], [Outcome::Unavailable]));
+    }
+
+    #[test]
+    fn all_done_calls_when_the_last_is_gone() {
+        let (tx, rx) = mpsc::channel();
+        let first = AllDone::new(Box::new(move |()| tx.send(()).unwrap()));
+        let second = Arc::clone(&first);
+        drop(first);
+        assert!(rx.try_recv().is_err());
+        drop(second);
+        assert!(rx.try_recv().is_ok());
+    }
+}

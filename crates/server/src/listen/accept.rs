@@ -1,0 +1,128 @@
+//! Accepting: a bounded number of connections a turn, and no busy loop when the descriptors run out.
+
+use super::Service;
+use carillon_core::model::Mono;
+use mio::net::TcpListener;
+use socket2::Socket;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
+
+/// A listening socket of a shard.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    pub(crate) socket: TcpListener,
+    pub(crate) service: Service,
+    state: State,
+}
+
+/// Whether there is anything to accept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// An edge will tell.
+    Dry,
+    /// There may be.
+    Ready,
+    /// There is, but no descriptor to take it with; tried again then.
+    Starved(Mono),
+}
+
+/// What became of an attempt to accept.
+#[derive(Debug)]
+pub(crate) enum Accepted {
+    /// A connection and where it is from.
+    Conn(Socket, IpAddr),
+    /// One came and went.
+    Lost,
+    /// One was turned away, because there is no descriptor for it.
+    TurnedAway,
+    /// There is none now.
+    Nothing,
+}
+
+/// A descriptor kept for the moment when there is no other: it is spent to accept a connection and close it, instead of
+/// leaving the peer in a queue that nobody serves.
+#[derive(Debug)]
+pub(crate) struct Reserve(Option<File>);
+
+impl Reserve {
+    /// Sets a descriptor aside.
+    pub(crate) fn new() -> Reserve {
+        Reserve(File::open("/dev/null").ok())
+    }
+}
+
+impl Listener {
+    pub(super) fn new(socket: Socket, service: Service) -> Listener {
+        Listener {
+            socket: TcpListener::from_std(std::net::TcpListener::from(socket)),
+            service,
+            state: State::Dry,
+        }
+    }
+
+    /// The poll saw something.
+    pub(crate) fn edge(&mut self) {
+        self.state = State::Ready;
+    }
+
+    /// Whether [`Listener::accept`] is worth calling.
+    pub(crate) fn is_ready(&mut self, now: Mono) -> bool {
+        if let State::Starved(until) = self.state
+            && until <= now
+        {
+            self.state = State::Ready;
+        }
+        self.state == State::Ready
+    }
+
+    /// When it is to be tried again, if it waits for that.
+    pub(crate) fn retry_at(&self) -> Option<Mono> {
+        match self.state {
+            State::Starved(until) => Some(until),
+            State::Dry | State::Ready => None,
+        }
+    }
+
+    /// Accepts one connection.
+    pub(crate) fn accept(&mut self, reserve: &mut Reserve, now: Mono) -> Accepted {
+        match self.socket.accept() {
+            Ok((stream, from)) => taken(stream, from),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.state = State::Dry;
+                Accepted::Nothing
+            }
+            Err(error) if is_out_of_descriptors(&error) => self.turn_away(reserve, now, &error),
+            // The connection failed before it was accepted (accept(2) lists a dozen ways); the next one may not have.
+            Err(_) => Accepted::Lost,
+        }
+    }
+
+    fn turn_away(&mut self, reserve: &mut Reserve, now: Mono, error: &io::Error) -> Accepted {
+        tracing::error!(%error, "no descriptor for a new connection; raise the limit of open files");
+        let spent = reserve.0.take().is_some();
+        let refused = spent && self.socket.accept().is_ok();
+        *reserve = Reserve::new();
+        if !refused {
+            self.state = State::Starved(now.plus(STARVED_MS));
+            return Accepted::Nothing;
+        }
+        Accepted::TurnedAway
+    }
+}
+
+fn taken(stream: mio::net::TcpStream, from: SocketAddr) -> Accepted {
+    Accepted::Conn(Socket::from(OwnedFd::from(stream)), from.ip().to_canonical())
+}
+
+/// EMFILE, ENFILE; and ENOBUFS, ENOMEM, which are as little cured by trying again at once.
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    const ENOMEM: i32 = 12;
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    const ENOBUFS: i32 = 105;
+    matches!(error.raw_os_error(), Some(ENOMEM | ENFILE | EMFILE | ENOBUFS))
+}
+
+const STARVED_MS: u64 = 100;

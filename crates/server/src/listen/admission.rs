@@ -1,0 +1,181 @@
+//! Who gets in: bounds on connections, decided before a byte is read or a key is computed.
+
+use carillon_core::model::Mono;
+use hashbrown::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Why a connection was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The node has as many as it may.
+    Full,
+    /// The address has as many as it may.
+    Address,
+    /// They come faster than they may.
+    Rate,
+    /// No descriptor is left for it.
+    Descriptors,
+}
+
+/// The bounds of a node, and how far they are used. Shared by the shards: all of it atomic but the count by address,
+/// which is touched, in one of several maps, when a connection comes and when it goes, and only if there is such a bound.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    connections_max: u64,
+    per_address_max: u32,
+    /// Nanoseconds between two connections at the highest rate; 0 without a bound.
+    interval_ns: u64,
+    open: AtomicU64,
+    /// When the bucket of the rate will be full again, in nanoseconds of [`Mono`] (GCRA).
+    theoretical_ns: AtomicU64,
+    addresses: [Mutex<HashMap<u64, u32>>; SHARES],
+    hasher: RandomState,
+    /// Someone waits for `open` to become 0.
+    watched: AtomicBool,
+    quiet: (Mutex<()>, Condvar),
+}
+
+/// A connection's place among those the node takes. Gives it back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    admission: Arc<Admission>,
+    address: u64,
+}
+
+impl Refusal {
+    /// The reason as a word for the log.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Refusal::Full => "full",
+            Refusal::Address => "address",
+            Refusal::Rate => "rate",
+            Refusal::Descriptors => "descriptors",
+        }
+    }
+}
+
+impl Admission {
+    /// The bounds of a node. 0 means none, for each.
+    pub(crate) fn new(connections_max: u64, per_address_max: u32, per_second_max: u32) -> Admission {
+        Admission {
+            connections_max: if connections_max == 0 { u64::MAX } else { connections_max },
+            per_address_max,
+            interval_ns: SECOND_NS.checked_div(u64::from(per_second_max)).unwrap_or(0),
+            open: AtomicU64::new(0),
+            theoretical_ns: AtomicU64::new(0),
+            addresses: std::array::from_fn(|_| Mutex::default()),
+            hasher: RandomState::new(),
+            watched: AtomicBool::new(false),
+            quiet: (Mutex::new(()), Condvar::new()),
+        }
+    }
+
+    /// Connections open now.
+    pub(crate) fn open(&self) -> u64 {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// Takes a connection from `address` in, or says why not.
+    pub(crate) fn admit(self: &Arc<Self>, address: IpAddr, now: Mono) -> Result<Permit, Refusal> {
+        if self.open.fetch_add(1, Ordering::AcqRel) >= self.connections_max {
+            self.leave();
+            return Err(Refusal::Full);
+        }
+        // From here on dropping the permit undoes what was done.
+        let mut permit = Permit { admission: Arc::clone(self), address: UNCOUNTED };
+        if !self.keeps_pace(now) {
+            return Err(Refusal::Rate);
+        }
+        if self.per_address_max > 0 {
+            let key = key(address);
+            let mut counts = self.share(key);
+            let count = counts.entry(key).or_default();
+            if *count >= self.per_address_max {
+                return Err(Refusal::Address);
+            }
+            *count += 1;
+            drop(counts);
+            permit.address = key;
+        }
+        Ok(permit)
+    }
+
+    /// Waits until no connection is open, or `timeout` is over. Whether none is.
+    pub(crate) fn wait_quiet(&self, timeout: Duration) -> bool {
+        self.watched.store(true, Ordering::SeqCst);
+        let deadline = Instant::now() + timeout;
+        let mut guard = self.quiet.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while self.open.load(Ordering::SeqCst) > 0 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            guard = self.quiet.1.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    /// The generic cell rate algorithm, with a burst of one second's worth.
+    fn keeps_pace(&self, now: Mono) -> bool {
+        if self.interval_ns == 0 {
+            return true;
+        }
+        let now = now.0 * (SECOND_NS / 1000);
+        let step = |theoretical: u64| {
+            let next = theoretical.max(now) + self.interval_ns;
+            (next <= now + SECOND_NS.max(self.interval_ns)).then_some(next)
+        };
+        self.theoretical_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step).is_ok()
+    }
+
+    fn share(&self, key: u64) -> MutexGuard<'_, HashMap<u64, u32>> {
+        let share = self.hasher.hash_one(key) as usize % SHARES;
+        self.addresses[share].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn leave(&self) {
+        if self.open.fetch_sub(1, Ordering::SeqCst) == 1 && self.watched.load(Ordering::SeqCst) {
+            // Taking the lock makes sure that the waiter is not between its look and its sleep.
+            drop(self.quiet.0.lock());
+            self.quiet.1.notify_all();
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if self.address != UNCOUNTED {
+            let mut counts = self.admission.share(self.address);
+            if let Some(count) = counts.get_mut(&self.address) {
+                *count -= 1;
+                if *count == 0 {
+                    counts.remove(&self.address);
+                    // A storm from many addresses leaves no large table behind.
+                    if counts.capacity() > 1024 && counts.len() < counts.capacity() / 8 {
+                        counts.shrink_to_fit();
+                    }
+                }
+            }
+        }
+        self.admission.leave();
+    }
+}
+
+/// What is counted as one address: an IPv4 address, or the /64 that an IPv6 host is given whole.
+fn key(address: IpAddr) -> u64 {
+    match address.to_canonical() {
+        // Nobody has an address in 0:ffff::/64.
+        IpAddr::V4(v4) => 0xffff_0000_0000 | u64::from(v4.to_bits()),
+        IpAddr::V6(v6) => (v6.to_bits() >> 64) as u64,
+    }
+}
+
+/// The permit is not counted by address. ffff:…/64 is multicast, nobody connects from there.
+const UNCOUNTED: u64 = u64::MAX;
+const SECOND_NS: u64 = 1_000_000_000;
+/// Maps of addresses, so that shards seldom meet at one.
+const SHARES: usize = 16;

@@ -1,0 +1,126 @@
+//! Binding the ports, all of them before any thread starts: a server that cannot have its ports does not start.
+
+use super::{Binding, Listener, Service};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io::{self, ErrorKind};
+use std::net::{Ipv6Addr, SocketAddr};
+
+/// A port that could not be bound.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address}: {source}")]
+pub struct BindError {
+    /// The address and port.
+    pub address: SocketAddr,
+    /// What the system says.
+    pub source: io::Error,
+}
+
+/// The ports a server listens on; where 0 was asked for, the one the system chose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ports {
+    /// XMPP with STARTTLS.
+    pub c2s: Option<u16>,
+    /// XMPP inside TLS.
+    pub c2s_tls: Option<u16>,
+    /// WebSocket.
+    pub websocket: Option<u16>,
+}
+
+/// Binds every port on every address, once a shard: the listeners of each shard.
+pub(crate) fn bind(binding: &Binding<'_>) -> Result<(Ports, Vec<Vec<Listener>>), BindError> {
+    let mut ports = Ports::default();
+    let mut shards: Vec<Vec<Listener>> = std::iter::repeat_with(Vec::new).take(binding.shards).collect();
+    for &(service, port) in &binding.services {
+        let (port, sockets) = with_port(binding, port)?;
+        *match service {
+            Service::StartTls => &mut ports.c2s,
+            Service::DirectTls => &mut ports.c2s_tls,
+            Service::WebSocket | Service::WebSocketTls => &mut ports.websocket,
+        } = Some(port);
+        for (listeners, sockets) in shards.iter_mut().zip(sockets) {
+            listeners.extend(sockets.into_iter().map(|socket| Listener::new(socket, service)));
+        }
+    }
+    Ok((ports, shards))
+}
+
+/// Binds one port on every address. Port 0 is chosen on the first address; should it be taken on another, another is
+/// tried.
+fn with_port(binding: &Binding<'_>, port: u16) -> Result<(u16, Vec<Vec<Socket>>), BindError> {
+    for _ in 1..CHOICES {
+        match on_all(binding, port) {
+            Err(error) if port == 0 && error.source.kind() == ErrorKind::AddrInUse => {}
+            result => return result,
+        }
+    }
+    on_all(binding, port)
+}
+
+fn on_all(binding: &Binding<'_>, port: u16) -> Result<(u16, Vec<Vec<Socket>>), BindError> {
+    let mut port = port;
+    let mut shards: Vec<Vec<Socket>> = std::iter::repeat_with(Vec::new).take(binding.shards).collect();
+    for &address in binding.addresses {
+        let error = |port| move |source| BindError { address: SocketAddr::new(address, port), source };
+        let sockets = match on_one(binding, SocketAddr::new(address, port)) {
+            // A host without IPv6, and a configuration that says "everywhere".
+            Err(e)
+                if address == Ipv6Addr::UNSPECIFIED && binding.addresses.len() > 1 && is_unsupported(&e) =>
+            {
+                tracing::warn!(%address, "no IPv6 on this host; not listening there");
+                continue;
+            }
+            result => result.map_err(error(port))?,
+        };
+        let bound = sockets.first().map(Socket::local_addr).transpose().map_err(error(port))?;
+        port = bound.and_then(|bound| bound.as_socket()).map_or(port, |bound| bound.port());
+        for (shard, socket) in shards.iter_mut().zip(sockets) {
+            shard.push(socket);
+        }
+    }
+    Ok((port, shards))
+}
+
+/// Binds one address and port, for every shard.
+fn on_one(binding: &Binding<'_>, address: SocketAddr) -> io::Result<Vec<Socket>> {
+    let share = binding.reuse_port && binding.shards > 1;
+    if share && address.port() != 0 {
+        // With SO_REUSEPORT a second server would start without a word and take half of the connections.
+        listen(binding, address, false)?;
+    }
+    let first = listen(binding, address, share)?;
+    let bound = first.local_addr()?.as_socket().unwrap_or(address);
+    let mut sockets = vec![first];
+    while sockets.len() < binding.shards {
+        sockets.push(match share {
+            true => listen(binding, bound, true)?,
+            false => sockets[0].try_clone()?,
+        });
+    }
+    Ok(sockets)
+}
+
+fn listen(binding: &Binding<'_>, address: SocketAddr, share: bool) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    // A restart does not wait for the connections of the last run to be forgotten.
+    socket.set_reuse_address(true)?;
+    if share {
+        socket.set_reuse_port(true)?;
+    }
+    // Linux hands it down to every accepted connection: one system call a connection less.
+    socket.set_tcp_nodelay(binding.nodelay)?;
+    socket.bind(&address.into())?;
+    socket.listen(binding.backlog)?;
+    Ok(socket)
+}
+
+fn is_unsupported(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(EAFNOSUPPORT | EADDRNOTAVAIL))
+}
+
+const EAFNOSUPPORT: i32 = 97;
+const EADDRNOTAVAIL: i32 = 99;
+/// Ports tried where the system may choose.
+const CHOICES: usize = 8;

@@ -1,0 +1,43 @@
+//! The core as the loop drives it. A trait, so that the loop can be proved with machines that do one thing.
+
+use carillon_core::model::{Mono, Now};
+use carillon_core::node::{Counters, Shard};
+use carillon_core::settings::Settings;
+use carillon_core::{Effects, Input};
+use std::sync::Arc;
+
+/// A machine that is told what happens and says what is to be done. See [`Shard`], whose verbs these are.
+pub(crate) trait Machine: Send + 'static {
+    /// Handles one input.
+    fn handle(&mut self, now: Now, input: Input<'_>, effects: &mut Effects);
+    /// Goes on with the fan-outs for one slice; whether any is left.
+    fn walk(&mut self, now: Now, effects: &mut Effects) -> bool;
+    /// When the next tick is due.
+    fn next_wake(&self) -> Option<Mono>;
+    /// What it counted.
+    fn counters(&self) -> &Counters;
+    /// Takes other settings.
+    fn reload(&mut self, settings: Arc<Settings>);
+}
+
+impl Machine for Shard {
+    fn handle(&mut self, now: Now, input: Input<'_>, effects: &mut Effects) {
+        Shard::handle(self, now, input, effects);
+    }
+
+    fn walk(&mut self, now: Now, effects: &mut Effects) -> bool {
+        Shard::walk(self, now, effects)
+    }
+
+    fn next_wake(&self) -> Option<Mono> {
+        Shard::next_wake(self)
+    }
+
+    fn counters(&self) -> &Counters {
+        Shard::counters(self)
+    }
+
+    fn reload(&mut self, settings: Arc<Settings>) {
+        Shard::reload(self, settings);
+    }
+}

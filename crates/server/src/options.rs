@@ -1,0 +1,105 @@
+//! What a server is started with.
+
+use crate::listen::Service;
+use crate::tls;
+use carillon_core::settings::Settings;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+/// What a server is started with. [`Options::new`] has defaults for all but certificate and core settings.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where to listen.
+    pub addresses: Vec<IpAddr>,
+    /// Port of XMPP with STARTTLS; 0 lets the system choose.
+    pub c2s: Option<u16>,
+    /// Port of XMPP inside TLS (XEP-0368).
+    pub c2s_tls: Option<u16>,
+    /// The WebSocket listener.
+    pub websocket: Option<WebSocket>,
+    /// Threads that hold connections; 0 for one a core.
+    pub shards: u16,
+    /// Connections the kernel keeps for a listener that has not accepted them yet.
+    pub backlog: i32,
+    /// Whether each shard has listeners of its own (`SO_REUSEPORT`), between which the kernel spreads the connections.
+    pub reuse_port: bool,
+    /// Whether small messages are sent at once (`TCP_NODELAY`).
+    pub nodelay: bool,
+    /// Connections the node takes; 0 for no bound.
+    pub max_connections: u64,
+    /// Connections one address may have (an IPv6 /64 counts as one); 0 for no bound.
+    pub connections_per_address: u32,
+    /// Connections accepted a second, with a burst of as many; 0 for no bound.
+    pub connect_rate_per_second: u32,
+    /// Bytes that wait for a client that reads too slowly, before it is disconnected.
+    pub out_queue_bytes: usize,
+    /// Certificate and what goes with it.
+    pub tls: tls::Settings,
+    /// The core's settings; `close_ms` and `auth_ms` of its timeouts are the server's, too.
+    pub core: Arc<Settings>,
+    /// Entropy of the shards' random generators; none to take the system's.
+    pub seed: Option<[u8; 32]>,
+    /// How long the trace of a notification that has ended is kept, milliseconds.
+    pub traces_kept_ms: u64,
+}
+
+/// The WebSocket listener.
+#[derive(Clone, Debug)]
+pub struct WebSocket {
+    /// Its port; 0 lets the system choose.
+    pub port: u16,
+    /// Whether it speaks TLS itself. If not, a proxy in front must.
+    pub tls: bool,
+    /// The path of the WebSocket.
+    pub path: String,
+}
+
+impl Default for WebSocket {
+    fn default() -> WebSocket {
+        WebSocket { port: 5281, tls: true, path: "/xmpp-websocket".to_owned() }
+    }
+}
+
+impl Options {
+    /// The defaults: ports 5222 and 5223, everywhere.
+    pub fn new(tls: tls::Settings, core: Arc<Settings>) -> Options {
+        Options {
+            addresses: vec![Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()],
+            c2s: Some(5222),
+            c2s_tls: Some(5223),
+            websocket: None,
+            shards: 0,
+            backlog: 4096,
+            reuse_port: true,
+            nodelay: true,
+            max_connections: 0,
+            connections_per_address: 0,
+            connect_rate_per_second: 0,
+            out_queue_bytes: 256 * 1024,
+            tls,
+            core,
+            seed: None,
+            traces_kept_ms: 7 * 86_400_000,
+        }
+    }
+
+    /// What is spoken on which port.
+    pub(crate) fn services(&self) -> Vec<(Service, u16)> {
+        let websocket = self.websocket.as_ref().map(|websocket| {
+            (if websocket.tls { Service::WebSocketTls } else { Service::WebSocket }, websocket.port)
+        });
+        let c2s = self.c2s.map(|port| (Service::StartTls, port));
+        let c2s_tls = self.c2s_tls.map(|port| (Service::DirectTls, port));
+        [c2s, c2s_tls, websocket].into_iter().flatten().collect()
+    }
+
+    /// How many shards that makes.
+    pub(crate) fn shard_count(&self) -> u16 {
+        match self.shards {
+            0 => std::thread::available_parallelism().map_or(1, |n| n.get().min(MAX_SHARDS.into()) as u16),
+            n => n.min(MAX_SHARDS),
+        }
+    }
+}
+
+const MAX_SHARDS: u16 = 1024;

@@ -1,0 +1,313 @@
+//! A shard: one thread, one poll, one core, and everything that happens to its connections.
+//!
+//! A turn of the loop, each part of it bounded, so that nothing stands in the way of anything else for long:
+//!
+//! ```text
+//!  poll ─► edges ─► accept ─► read sessions ─► read those on their way in ─► mail ─► timers ─► walk ─► post
+//!   ▲                                                                                                  │
+//!   └── sleeps only when no fan-out, no unread connection and no mail is left ◄─────────────────────────┘
+//! ```
+//!
+//! After every input the effects are carried out ([`crate::interpret`]), and what that brings about is told to the core
+//! ([`Shard::settle`]). Edges are edges: a socket is registered once, for both directions, and its readiness is
+//! remembered until a read or a write has used it up.
+
+mod mail;
+mod read;
+#[cfg(test)]
+mod tests;
+
+use crate::clock::Clock;
+use crate::conn::{Conn, Protocol, Readiness, Transport};
+use crate::deadlines::Deadline;
+use crate::inbox::{Inbox, Mail};
+use crate::listen::{Accepted, Admission, Listener, Refusal, Reserve, Service};
+use crate::machine::Machine;
+use crate::metrics::Board;
+use crate::websocket::Upgrade;
+use crate::world::{Upcall, World, conn_of, special};
+use carillon_core::model::{Mono, Now};
+use carillon_core::{Effects, Input, Opened, Security};
+use carillon_wire::Framing;
+use mio::{Events, Interest, Poll};
+use socket2::Socket;
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A shard, to be run on its thread.
+pub(crate) struct Shard<M> {
+    pub(crate) machine: M,
+    pub(crate) world: World,
+    effects: Effects,
+    /// Upcalls being told; swapped with the world's.
+    telling: Vec<Upcall>,
+    poll: Poll,
+    events: Events,
+    listeners: Vec<Listener>,
+    reserve: Reserve,
+    admission: Arc<Admission>,
+    inbox: Arc<Inbox>,
+    mail: VecDeque<Mail>,
+    board: Arc<Board>,
+    clock: Clock,
+    now: Now,
+    phase: Phase,
+    /// A fan-out is under way.
+    walking: bool,
+    /// Something happened since the figures were published, then.
+    unpublished: bool,
+    published: Mono,
+}
+
+/// Whether the loop goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Running,
+    Stopping,
+}
+
+/// What a shard shares with others.
+pub(crate) struct Ties {
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) board: Arc<Board>,
+    pub(crate) clock: Clock,
+}
+
+impl<M: Machine> Shard<M> {
+    /// A shard that is ready to run.
+    pub(crate) fn new(
+        machine: M,
+        world: World,
+        poll: Poll,
+        mut listeners: Vec<Listener>,
+        ties: Ties,
+    ) -> io::Result<Self> {
+        for (n, listener) in listeners.iter_mut().enumerate() {
+            poll.registry().register(&mut listener.socket, special(n), Interest::READABLE)?;
+        }
+        let Ties { admission, inbox, board, clock } = ties;
+        Ok(Shard {
+            machine,
+            world,
+            effects: Effects::default(),
+            telling: Vec::new(),
+            poll,
+            events: Events::with_capacity(EVENTS),
+            listeners,
+            reserve: Reserve::new(),
+            admission,
+            inbox,
+            mail: VecDeque::new(),
+            board,
+            clock,
+            now: clock.now(),
+            phase: Phase::Running,
+            walking: false,
+            unpublished: true,
+            published: Mono(0),
+        })
+    }
+
+    /// Turns until it is told to stop.
+    pub(crate) fn run(mut self) {
+        while self.phase == Phase::Running {
+            self.turn();
+        }
+        self.stop();
+    }
+
+    /// One turn.
+    pub(crate) fn turn(&mut self) {
+        let timeout = self.timeout();
+        if let Err(error) = self.poll.poll(&mut self.events, timeout)
+            && error.kind() != ErrorKind::Interrupted
+        {
+            tracing::error!(%error, "the poll of a shard failed");
+        }
+        self.tell_time();
+        self.take_edges();
+        self.accept();
+        self.read_ready();
+        self.take_mail();
+        self.take_time();
+        self.walking = self.machine.walk(self.now, &mut self.effects);
+        self.unpublished |= self.walking;
+        self.settle();
+        self.world.post.send();
+        self.publish_if_due();
+    }
+
+    fn tell_time(&mut self) {
+        self.now = self.clock.now();
+        self.world.mono = self.now.mono;
+    }
+
+    /// Notes what the poll saw, and goes on writing where a socket takes bytes again.
+    fn take_edges(&mut self) {
+        self.unpublished |= !self.events.is_empty();
+        for event in &self.events {
+            let Some(id) = conn_of(event.token()) else {
+                if let Some(listener) = self.listeners.get_mut(event.token().0 & 0xff) {
+                    listener.edge();
+                }
+                continue;
+            };
+            if event.is_writable() {
+                self.world.writable(id);
+            }
+            let ended = event.is_read_closed() || event.is_error();
+            if (ended || event.is_readable())
+                && let Some(conn) = self.world.conns.get_mut(id)
+            {
+                conn.readiness = if ended { Readiness::Ended } else { conn.readiness.max(Readiness::Ready) };
+                self.world.schedule(id);
+            }
+        }
+        self.settle();
+    }
+
+    /// Accepts a bounded number of connections.
+    fn accept(&mut self) {
+        for n in 0..self.listeners.len() {
+            for _ in 0..ACCEPTS_A_TURN {
+                let listener = &mut self.listeners[n];
+                if !listener.is_ready(self.now.mono) {
+                    break;
+                }
+                let service = listener.service;
+                match listener.accept(&mut self.reserve, self.now.mono) {
+                    Accepted::Conn(socket, address) => self.admit(socket, address, service),
+                    Accepted::TurnedAway => self.refused(Refusal::Descriptors),
+                    Accepted::Lost => {}
+                    Accepted::Nothing => break,
+                }
+            }
+        }
+    }
+
+    fn admit(&mut self, socket: Socket, address: IpAddr, service: Service) {
+        let permit = match self.admission.admit(address, self.now.mono) {
+            Ok(permit) => permit,
+            Err(refusal) => return self.refused(refusal),
+        };
+        self.world.tally.accepted += 1;
+        let (transport, protocol) = match service {
+            Service::StartTls => (Transport::Plain, Protocol::Stream),
+            Service::DirectTls => (self.world.start_handshake(service), Protocol::Stream),
+            Service::WebSocket => (Transport::Plain, Protocol::Upgrade(Box::default())),
+            Service::WebSocketTls => {
+                (self.world.start_handshake(service), Protocol::Upgrade(Box::<Upgrade>::default()))
+            }
+        };
+        let id = match self.world.attach(Conn::new(socket, address, transport, protocol, permit)) {
+            Ok(id) => id,
+            Err(error) => return tracing::error!(%error, "cannot watch a socket"),
+        };
+        if service == Service::StartTls {
+            self.open(id, Framing::Tcp, Security::StartTls);
+        } else {
+            // The core's own timers begin when it knows the connection.
+            let patience = self.world.settings.timeouts.auth_ms;
+            self.world.deadlines.set(self.now.mono.plus(patience), Deadline::Opening, id);
+        }
+    }
+
+    fn refused(&mut self, refusal: Refusal) {
+        tracing::debug!(reason = refusal.label(), "a connection was refused");
+        self.world.tally.refused += 1;
+    }
+
+    /// Makes a connection known to the core.
+    fn open(&mut self, conn: carillon_core::model::ConnId, framing: Framing, security: Security) {
+        let Some(address) = self.world.conns.get_mut(conn).and_then(Conn::open_to_core) else { return };
+        self.handle(Input::Opened(Opened { conn, address, framing, security }));
+    }
+
+    /// Gives the core an input and does what it wants done.
+    fn handle(&mut self, input: Input<'_>) {
+        self.machine.handle(self.now, input, &mut self.effects);
+        self.settle();
+    }
+
+    /// Carries out what the core wants done, and tells it what came of that, and so on. What does not come to rest
+    /// (a client that takes a long backlog as fast as it is sent) goes on in the next turn.
+    fn settle(&mut self) {
+        for _ in 0..ROUNDS_A_SETTLING {
+            if !self.effects.list.is_empty() {
+                self.world.carry_out(&mut self.effects);
+            }
+            if self.world.upcalls.is_empty() {
+                return;
+            }
+            std::mem::swap(&mut self.telling, &mut self.world.upcalls);
+            for upcall in self.telling.drain(..) {
+                if let Upcall::Overflowed(id) = upcall
+                    && let Some(conn) = self.world.conns.get_mut(id)
+                {
+                    conn.overflow_told();
+                }
+                self.machine.handle(self.now, upcall.input(), &mut self.effects);
+            }
+        }
+        self.world.carry_out(&mut self.effects);
+    }
+
+    /// What is due by now: the server's deadlines and the core's.
+    fn take_time(&mut self) {
+        self.world.expire();
+        if self.machine.next_wake().is_some_and(|at| at <= self.now.mono) {
+            self.unpublished = true;
+            self.handle(Input::Tick);
+        }
+    }
+
+    /// How long the poll may sleep.
+    fn timeout(&mut self) -> Option<Duration> {
+        let now = self.clock.mono();
+        let held_back = self.world.post.is_held_back();
+        let busy = self.walking
+            || !self.world.upcalls.is_empty()
+            || !self.mail.is_empty()
+            || (!held_back && !self.world.ready.is_empty())
+            || self.listeners.iter_mut().any(|listener| listener.is_ready(now));
+        if busy || !self.inbox.sleep() {
+            return Some(Duration::ZERO);
+        }
+        let due = [
+            self.machine.next_wake(),
+            self.world.deadlines.next(),
+            self.listeners.iter().filter_map(Listener::retry_at).min(),
+            self.unpublished.then(|| self.published.plus(PUBLISH_MS)),
+            // The shard that is behind does not say when it has caught up.
+            held_back.then(|| now.plus(1)),
+        ];
+        due.into_iter().flatten().min().map(|at| Duration::from_millis(at.since(now)))
+    }
+
+    fn publish_if_due(&mut self) {
+        if self.unpublished && self.now.mono.since(self.published) >= PUBLISH_MS {
+            self.publish();
+        }
+    }
+
+    fn publish(&mut self) {
+        // When somebody reads them just now, the next turn will do.
+        if self.board.publish(&self.world.tally, self.machine.counters()) {
+            self.unpublished = false;
+        }
+        self.published = self.now.mono;
+    }
+}
+
+/// Events taken from the poll at once.
+const EVENTS: usize = 1024;
+/// Connections accepted from one listener in one turn.
+const ACCEPTS_A_TURN: usize = 64;
+/// How often the core is told of the consequences of its effects, before something else gets its turn.
+const ROUNDS_A_SETTLING: usize = 8;
+/// At most how often the figures are published.
+const PUBLISH_MS: u64 = 100;

@@ -1,0 +1,232 @@
+//! Reading: from the socket through TLS and WebSocket to the core.
+
+use super::Shard;
+use crate::conn::{Conn, Flow, Kept, Protocol, Received, Shaken, Stage};
+use crate::machine::Machine;
+use crate::tls::Fault;
+use crate::websocket::Head;
+use crate::world::World;
+use carillon_core::model::ConnId;
+use carillon_core::{Binding, Input, Security};
+use carillon_wire::Framing;
+use carillon_wire::frame::websocket::{Decoder, Event, Opcode, Role, encode_control};
+use carillon_wire::xml::Limits;
+
+impl<M: Machine> Shard<M> {
+    /// Reads connections that are ready: many sessions, and a few of those whose handshakes take long.
+    pub(super) fn read_ready(&mut self) {
+        // What clients send turns into mail for others; while those are behind, clients wait.
+        if self.world.post.is_held_back() {
+            return;
+        }
+        for _ in 0..SESSIONS_A_TURN {
+            let Some(id) = self.world.ready.live.pop_front() else { break };
+            self.read(id);
+        }
+        for _ in 0..OPENINGS_A_TURN {
+            let Some(id) = self.world.ready.opening.pop_front() else { break };
+            self.read(id);
+        }
+    }
+
+    /// Reads one connection once.
+    fn read(&mut self, id: ConnId) {
+        let Some(conn) = self.world.conns.get_mut(id) else { return };
+        conn.queued = false;
+        if !conn.is_readable() {
+            return;
+        }
+        match conn.take_kept() {
+            Some(Kept::Plain(plain)) => {
+                self.world.hand.hold(id, plain);
+                self.take_in(id);
+            }
+            Some(Kept::End) => return self.end(id),
+            None => match conn.receive(&mut self.world.scratch.raw) {
+                Received::Bytes(len) => self.received(id, len),
+                Received::Nothing => {}
+                Received::End => return self.end(id),
+            },
+        }
+        self.world.schedule(id);
+    }
+
+    fn end(&mut self, id: ConnId) {
+        self.world.ended(id);
+        self.settle();
+    }
+
+    /// Takes `len` bytes of the scratch buffer through the handshake, if there is one, and through TLS.
+    fn received(&mut self, id: ConnId, len: usize) {
+        let Some(conn) = self.world.conns.get_mut(id) else { return };
+        if matches!(conn.stage, Stage::Leaving | Stage::Lingering) {
+            return;
+        }
+        let scratch = &mut self.world.scratch;
+        let mut start = 0;
+        match conn.shake(&scratch.raw[..len], &mut scratch.reply) {
+            Ok(None) => {}
+            Ok(Some(Shaken::Pending)) => return self.reply(id),
+            Ok(Some(Shaken::Done { secured, end_point, consumed })) => {
+                start = consumed;
+                self.world.tally.handshakes += 1;
+                self.reply(id);
+                let exporter = secured.exporter.as_deref().copied();
+                self.secured(id, Binding { exporter, end_point });
+            }
+            Err(fault) => return self.fault(id, &fault),
+        }
+        self.open_records(id, start, len);
+    }
+
+    fn open_records(&mut self, id: ConnId, start: usize, len: usize) {
+        let World { conns, scratch, hand, tally, .. } = &mut self.world;
+        let Some(conn) = conns.get_mut(id) else { return };
+        let plain = hand.open(id);
+        let opened = conn.open(&mut scratch.raw[start..len], plain, &mut scratch.reply);
+        tally.bytes_in += plain.len() as u64;
+        // Before anything that the plaintext makes us send.
+        self.reply(id);
+        // What came before a fault is good.
+        self.take_in(id);
+        match opened {
+            Ok(false) => {}
+            Ok(true) => match self.world.conns.get_mut(id) {
+                // What the core has yet to take in came before.
+                Some(conn) if conn.flow == Flow::Paused => conn.keep_end(),
+                _ => self.end(id),
+            },
+            Err(fault) => self.fault(id, &fault),
+        }
+    }
+
+    fn reply(&mut self, id: ConnId) {
+        self.world.reply(id);
+        self.settle();
+    }
+
+    fn fault(&mut self, id: ConnId, fault: &Fault) {
+        self.world.tls_fault(id, fault);
+        self.settle();
+    }
+
+    /// Takes in what came out of the transport.
+    fn take_in(&mut self, id: ConnId) {
+        let open = self.world.conns.get_mut(id).filter(|_| !self.world.hand.rest().is_empty());
+        if let Some(conn) = open {
+            match conn.protocol {
+                Protocol::Stream if conn.stage == Stage::Open => {
+                    let bytes = self.world.hand.rest();
+                    self.machine.handle(self.now, Input::Bytes { conn: id, bytes }, &mut self.effects);
+                    // The core keeps what it does not handle at once.
+                    self.world.hand.clear();
+                    self.settle();
+                }
+                Protocol::Stream => {}
+                Protocol::Upgrade(_) => self.upgrade(id),
+                Protocol::WebSocket(_) => self.frames(id),
+            }
+        }
+        self.world.hand.clear();
+    }
+
+    /// TLS is complete.
+    fn secured(&mut self, id: ConnId, binding: Binding) {
+        let Some(conn) = self.world.conns.get_mut(id) else { return };
+        match (&mut conn.protocol, conn.stage) {
+            (Protocol::Upgrade(upgrade), _) => upgrade.binding = Some(binding),
+            (_, Stage::New(_)) => self.open(id, Framing::Tcp, Security::Secured(binding)),
+            _ => self.handle(Input::Secured { conn: id, binding }),
+        }
+    }
+
+    /// Takes bytes of the HTTP request that asks for a WebSocket.
+    fn upgrade(&mut self, id: ConnId) {
+        let World { conns, hand, face, scratch, .. } = &mut self.world;
+        let Some(conn) = conns.get_mut(id) else { return };
+        let Protocol::Upgrade(upgrade) = &mut conn.protocol else { return };
+        let (response, rest) = match upgrade.feed(hand.rest(), face) {
+            Head::Partial => return,
+            Head::Accepted { response, rest } => (response, Some(rest)),
+            Head::Answered(response) => (response, None),
+        };
+        let binding = upgrade.binding.take();
+        if let Err(broken) = conn.send(&response, usize::MAX, &mut scratch.sealed) {
+            self.world.broken(id, &broken);
+            return self.settle();
+        }
+        let Some(rest) = rest else { return self.close(id, NORMAL) };
+        conn.protocol = Protocol::WebSocket(None);
+        hand.hold(id, rest);
+        let security = binding.map_or(Security::Trusted, Security::Secured);
+        self.open(id, Framing::WebSocket, security);
+        self.frames(id);
+    }
+
+    /// Takes bytes of WebSocket frames, a message at a time, for as long as the core wants any. The bytes stay in the
+    /// shard's hand, so that they go along should the connection move.
+    fn frames(&mut self, id: ConnId) {
+        let stanza_bytes = self.world.settings.limits.stanza_bytes;
+        let decoder = self.world.conns.get_mut(id).and_then(|conn| take_decoder(conn, stanza_bytes));
+        let Some(mut decoder) = decoder else { return };
+        loop {
+            let event = match self.world.hand.poll(&mut decoder) {
+                Ok(Some(event)) => event,
+                Ok(None) => break,
+                Err(error) => return self.close(id, error.close_code()),
+            };
+            match event {
+                Event::Text(text) => self.handle(Input::Bytes { conn: id, bytes: &text }),
+                Event::Ping(payload) => self.pong(id, &payload),
+                Event::Pong(_) => {}
+                Event::Close { code, .. } => return self.close(id, code.unwrap_or(NORMAL)),
+            }
+            match self.world.conns.get_mut(id) {
+                Some(conn) if conn.stage == Stage::Open => {
+                    if conn.flow == Flow::Paused {
+                        conn.keep_plain(self.world.hand.rest());
+                        break;
+                    }
+                }
+                // It moved or is gone.
+                _ => return,
+            }
+        }
+        if let Some(conn) = self.world.conns.get_mut(id)
+            && !decoder.is_idle()
+        {
+            conn.protocol = Protocol::WebSocket(Some(Box::new(decoder)));
+        }
+    }
+
+    fn close(&mut self, id: ConnId, code: u16) {
+        self.world.close(id, code);
+        self.settle();
+    }
+
+    /// Answers a ping, unless the peer does not even read what was sent before.
+    fn pong(&mut self, id: ConnId, payload: &[u8]) {
+        let Some(conn) = self.world.conns.get_mut(id).filter(|conn| !conn.has_queue()) else { return };
+        let scratch = &mut self.world.scratch;
+        scratch.framed.clear();
+        encode_control(&mut scratch.framed, Opcode::Pong, payload);
+        if let Err(broken) = conn.send(&scratch.framed, usize::MAX, &mut scratch.sealed) {
+            self.world.broken(id, &broken);
+            self.settle();
+        }
+    }
+}
+
+/// The decoder of an open WebSocket; a new one between messages, when none is kept.
+fn take_decoder(conn: &mut Conn, stanza_bytes: usize) -> Option<Decoder> {
+    let Protocol::WebSocket(decoder) = &mut conn.protocol else { return None };
+    let limits = Limits { stanza_bytes, ..Limits::default() };
+    Some(decoder.take().map_or_else(|| Decoder::new(Role::Server, limits), |decoder| *decoder))
+}
+
+/// The code of a WebSocket that ends as it should (RFC 6455 §7.4.1).
+const NORMAL: u16 = 1000;
+/// Sessions read in one turn.
+const SESSIONS_A_TURN: usize = 128;
+/// Connections on their way in that are read in one turn: a handshake takes as long as ten messages.
+const OPENINGS_A_TURN: usize = 8;

@@ -1,0 +1,26 @@
+//! XMPP over WebSocket (RFC 7395): the HTTP request that asks for it, and its frames.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `request` | one HTTP request head, judged: a WebSocket, the host's metadata, or a refusal |
+//! | `response` | what is answered |
+//! | `upgrade` | a connection while the head is incomplete |
+//!
+//! The frames themselves are `carillon_wire::frame::websocket`'s; the shard reads them (`shard::read`).
+
+mod request;
+mod response;
+#[cfg(test)]
+mod tests;
+mod upgrade;
+
+pub(crate) use upgrade::{Head, Upgrade};
+
+/// What a WebSocket listener answers for.
+#[derive(Clone, Debug)]
+pub(crate) struct Face {
+    /// The path of the WebSocket.
+    pub(crate) path: Box<str>,
+    /// Whether the listener speaks TLS itself.
+    pub(crate) secure: bool,
+}

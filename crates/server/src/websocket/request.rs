@@ -1,0 +1,139 @@
+//! Judging a request head.
+
+use super::Face;
+use super::response::{host_meta, refusal};
+use aws_lc_rs::digest;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+/// What a request is answered with.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It asks for the WebSocket, rightly.
+    WebSocket {
+        /// `Sec-WebSocket-Accept`.
+        accept: String,
+    },
+    /// It gets this, and the connection ends.
+    Answer(Vec<u8>),
+}
+
+/// Judges a complete head.
+pub(super) fn judge(head: &[u8], face: &Face) -> Verdict {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut request = httparse::Request::new(&mut headers);
+    if !matches!(request.parse(head), Ok(httparse::Status::Complete(_))) {
+        return bad("This is not an HTTP/1.1 request.");
+    }
+    let (Some(method), Some(target), Some(1)) = (request.method, request.path, request.version) else {
+        return bad("This is not an HTTP/1.1 request.");
+    };
+    let fields = Fields(request.headers);
+    let path = target.split('?').next().unwrap_or(target);
+    let metadata = match path {
+        "/.well-known/host-meta" => Some(false),
+        "/.well-known/host-meta.json" => Some(true),
+        _ => None,
+    };
+    if metadata.is_none() && path != &*face.path {
+        let words = format!("Nothing is here. The WebSocket is at {}.", face.path);
+        return Verdict::Answer(refusal("404 Not Found", "", &words));
+    }
+    if method != "GET" {
+        return Verdict::Answer(refusal(
+            "405 Method Not Allowed",
+            "Allow: GET\r\n",
+            "Only GET is answered here.",
+        ));
+    }
+    let Some(host) = fields.one("host").filter(|host| is_host(host)) else {
+        return bad("The Host header is missing or malformed.");
+    };
+    match metadata {
+        Some(json) => Verdict::Answer(host_meta(&url(host, &fields, face), json)),
+        None => websocket(&fields),
+    }
+}
+
+/// The checks of RFC 6455 §4.2.1 and RFC 7395 §3.1.
+fn websocket(fields: &Fields<'_>) -> Verdict {
+    if !fields.list("upgrade", "websocket") || !fields.list("connection", "upgrade") {
+        let headers = "Upgrade: websocket\r\nConnection: Upgrade\r\n";
+        let words =
+            "This is a WebSocket endpoint: the request needs `Upgrade: websocket` and `Connection: Upgrade`.";
+        return Verdict::Answer(refusal("426 Upgrade Required", headers, words));
+    }
+    if fields.one("sec-websocket-version") != Some("13") {
+        let headers = "Sec-WebSocket-Version: 13\r\nUpgrade: websocket\r\n";
+        let words = "Only version 13 of the WebSocket protocol is spoken here.";
+        return Verdict::Answer(refusal("426 Upgrade Required", headers, words));
+    }
+    let Some(key) = fields.one("sec-websocket-key").filter(|key| is_key(key)) else {
+        return bad("The Sec-WebSocket-Key header is missing or not 16 bytes in base 64.");
+    };
+    // A subprotocol is compared as it is written.
+    if !fields.values("sec-websocket-protocol").flat_map(items).any(|protocol| protocol == "xmpp") {
+        return bad("The request must offer the subprotocol `xmpp` (RFC 7395 §3.1).");
+    }
+    Verdict::WebSocket { accept: accept(key) }
+}
+
+/// `Sec-WebSocket-Accept` for a key (RFC 6455 §4.2.2).
+fn accept(key: &str) -> String {
+    let mut context = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
+    context.update(key.as_bytes());
+    context.update(b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
+    STANDARD.encode(context.finish())
+}
+
+fn bad(words: &str) -> Verdict {
+    Verdict::Answer(refusal("400 Bad Request", "", words))
+}
+
+fn is_key(key: &str) -> bool {
+    key.len() == 24 && STANDARD.decode(key).is_ok_and(|bytes| bytes.len() == 16)
+}
+
+/// Whether this can be a `Host`, and may stand in a document as it is.
+fn is_host(host: &str) -> bool {
+    !host.is_empty()
+        && host.len() <= 260
+        && host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-_:[]".contains(&b))
+}
+
+/// Where clients find the WebSocket: under the name they asked by.
+fn url(host: &str, fields: &Fields<'_>, face: &Face) -> String {
+    let secure =
+        face.secure || fields.one("x-forwarded-proto").is_some_and(|p| p.eq_ignore_ascii_case("https"));
+    let path: String =
+        face.path.chars().filter(|c| c.is_ascii_graphic() && !"\"'<>&\\".contains(*c)).collect();
+    format!("{}://{host}{path}", if secure { "wss" } else { "ws" })
+}
+
+/// The header fields of a request.
+struct Fields<'a>(&'a [httparse::Header<'a>]);
+
+impl<'a> Fields<'a> {
+    /// The values of a field, in order. Those that are no text are left out.
+    fn values(&self, name: &str) -> impl Iterator<Item = &'a str> {
+        let named = self.0.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
+        named.filter_map(|header| std::str::from_utf8(header.value).ok()).map(str::trim)
+    }
+
+    /// The value of a field that may stand there once only.
+    fn one(&self, name: &str) -> Option<&'a str> {
+        let mut values = self.values(name);
+        values.next().filter(|_| values.next().is_none())
+    }
+
+    /// Whether a field lists `item`, in any case.
+    fn list(&self, name: &str, item: &str) -> bool {
+        self.values(name).flat_map(items).any(|i| i.eq_ignore_ascii_case(item))
+    }
+}
+
+fn items(value: &str) -> impl Iterator<Item = &str> {
+    value.split(',').map(str::trim)
+}
+
+const HEADERS_MAX: usize = 64;

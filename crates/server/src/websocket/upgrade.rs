@@ -1,0 +1,60 @@
+//! A connection that has yet to say that it wants a WebSocket.
+
+use super::request::{self, Verdict};
+use super::{Face, response};
+use carillon_core::Binding;
+
+/// The request head so far, and what the TLS handshake before it yielded.
+#[derive(Debug, Default)]
+pub(crate) struct Upgrade {
+    head: Vec<u8>,
+    /// Present when the listener speaks TLS.
+    pub(crate) binding: Option<Binding>,
+}
+
+/// What came of more bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Head {
+    /// The head is incomplete.
+    Partial,
+    /// It is a WebSocket: send this, and what follows the head are frames.
+    Accepted {
+        /// The response.
+        response: Vec<u8>,
+        /// What followed.
+        rest: Vec<u8>,
+    },
+    /// It is not: send this and close.
+    Answered(Vec<u8>),
+}
+
+impl Upgrade {
+    /// Takes more bytes.
+    pub(crate) fn feed(&mut self, bytes: &[u8], face: &Face) -> Head {
+        // Frames may follow the head at once, so the bound is on the head, not on what is here.
+        let looked_at = self.head.len().saturating_sub(END.len() - 1);
+        self.head.extend_from_slice(bytes);
+        let end = self.head[looked_at..].windows(END.len()).position(|window| window == END);
+        match end.map(|at| looked_at + at + END.len()) {
+            Some(end) if end <= HEAD_BYTES_MAX => {
+                let mut head = std::mem::take(&mut self.head);
+                let rest = head.split_off(end);
+                match request::judge(&head, face) {
+                    Verdict::WebSocket { accept } => {
+                        Head::Accepted { response: response::switching(&accept), rest }
+                    }
+                    Verdict::Answer(response) => Head::Answered(response),
+                }
+            }
+            None if self.head.len() <= HEAD_BYTES_MAX => Head::Partial,
+            _ => Head::Answered(response::refusal(
+                "431 Request Header Fields Too Large",
+                "",
+                "The request head is larger than 8 KiB.",
+            )),
+        }
+    }
+}
+
+const END: &[u8] = b"\r\n\r\n";
+const HEAD_BYTES_MAX: usize = 8 * 1024;
