@@ -4,12 +4,14 @@
 //! |---|---|
 //! | [`cli`] | the commands, and what they say to a running node over HTTP |
 //! | [`config`] | every setting, declared once, and how it is read |
+//! | [`assemble`] | settings become what each crate is started with |
 //! | [`serve`] | `carillon serve` |
 //! | [`demo`] | `carillon demo` |
 //! | [`files`] | the small files that tell others about a running node |
 //! | [`telemetry`] | the log |
 //! | [`signal`] | what SIGHUP, SIGTERM and SIGINT ask for |
 
+pub mod assemble;
 pub mod cli;
 pub mod config;
 pub mod demo;

@@ -1,13 +1,311 @@
 //! `carillon serve`: runs a node until it is told to end.
 
+use crate::assemble;
 use crate::cli::ServeArgs;
+use crate::config::{Config, Origin, SETTINGS};
+use crate::files::{AdminKey, NodeFile, Ready};
+use crate::signal::{Signals, Wish};
+use crate::telemetry::Telemetry;
+use carillon_backend::sqlite::SqliteStore;
+use carillon_core::model::{Policy, Scope, Scopes, UnixMs};
+use carillon_core::ports::{Answer, Ask, Store};
+use carillon_server::Server;
+use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 
-/// Runs a node.
+/// Runs a node until a signal ends it.
 pub fn run(args: ServeArgs) -> ExitCode {
-    // NOT WIRED YET: load `args.source`, start telemetry, assemble the node, write the files of `crate::files`, await
-    // `crate::signal`, drain.
-    drop(args);
-    eprintln!("carillon: serve is not wired yet");
+    let config = match Config::load(&args.source) {
+        Ok(config) => config,
+        Err(problems) => {
+            eprintln!("{problems}");
+            return ExitCode::from(2);
+        }
+    };
+    let telemetry = match Telemetry::start(&config.settings.log) {
+        Ok(telemetry) => telemetry,
+        Err(error) => return failed(&error.to_string()),
+    };
+    let running = match Running::start(config) {
+        Ok(running) => running,
+        Err(error) => return failed(&error),
+    };
+    if let Some(path) = &args.ready_file
+        && let Err(error) = running.ready().write(path)
+    {
+        return failed(&format!("cannot write {}: {error}", path.display()));
+    }
+    running.until_told(&telemetry)
+}
+
+fn failed(error: &str) -> ExitCode {
+    eprintln!("carillon: {error}");
     ExitCode::FAILURE
+}
+
+/// A node with its HTTP side.
+pub struct Running {
+    config: Config,
+    secret: [u8; 32],
+    server: Server,
+    runtime: tokio::runtime::Runtime,
+    http: SocketAddr,
+    end_http: oneshot::Sender<()>,
+    http_ended: oneshot::Receiver<()>,
+    admin_key: AdminKey,
+}
+
+impl Running {
+    /// Starts a node: opens the store, makes sure that its domain and admin key are there, binds every port.
+    pub fn start(config: Config) -> Result<Running, String> {
+        let settings = &config.settings;
+        let data_dir = &settings.node.data_dir;
+        std::fs::create_dir_all(data_dir).map_err(|e| format!("cannot make {}: {e}", data_dir.display()))?;
+        let store = Arc::new(SqliteStore::open(assemble::store(settings)).map_err(|e| e.to_string())?);
+        ensure_domain(&*store, &config)?;
+        let admin_key = ensure_admin_key(&*store, data_dir)?;
+        let secret = assemble::secret(data_dir).map_err(|e| e.to_string())?;
+        let tls = assemble::certificate(settings).map_err(|e| e.to_string())?;
+        let core = Arc::new(assemble::core(settings, secret));
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("http")
+            .enable_all()
+            .build()
+            .map_err(|e| e.to_string())?;
+        let listeners = runtime.block_on(bind_http(settings))?;
+        let http = listeners[0].local_addr().map_err(|e| e.to_string())?;
+        let server =
+            Server::start(&assemble::server(settings, tls, core), store).map_err(|e| e.to_string())?;
+        let options = assemble::http(settings, server.ports());
+        let (end_http, http_ended) = serve_http(&runtime, listeners, &server, &options);
+        let url = format!("http://{}", reachable(http));
+        NodeFile { pid: std::process::id(), http: url }.write(data_dir).map_err(|e| e.to_string())?;
+        Ok(Running { config, secret, server, runtime, http, end_http, http_ended, admin_key })
+    }
+
+    /// The ports in use.
+    pub fn ready(&self) -> Ready {
+        let ports = self.server.ports();
+        Ready {
+            pid: std::process::id(),
+            c2s: ports.c2s,
+            c2s_tls: ports.c2s_tls,
+            websocket: ports.websocket,
+            http: Some(self.http.port()),
+        }
+    }
+
+    /// The key with every right on the node.
+    pub fn admin_key(&self) -> &AdminKey {
+        &self.admin_key
+    }
+
+    /// Serves until a signal ends it.
+    pub fn until_told(mut self, telemetry: &Telemetry) -> ExitCode {
+        let signals = self.runtime.block_on(async { Signals::listen() });
+        let mut signals = match signals {
+            Ok(signals) => signals,
+            Err(error) => return failed(&error.to_string()),
+        };
+        loop {
+            match self.runtime.block_on(signals.next()) {
+                Wish::Reload => self.reload(telemetry),
+                Wish::Drain => break,
+                Wish::Quit => return ExitCode::FAILURE,
+            }
+        }
+        tracing::info!("draining; a second signal ends the node at once");
+        self.runtime.spawn(async move {
+            while signals.next().await != Wish::Quit {}
+            std::process::exit(1);
+        });
+        self.drain()
+    }
+
+    /// Ends: no new sessions, the present ones are told, the store is flushed.
+    pub fn drain(self) -> ExitCode {
+        let timeout = Duration::from_millis(self.config.settings.drain.timeout_ms);
+        let _ = self.end_http.send(());
+        let all_gone = self.server.drain(timeout);
+        let ended = async { tokio::time::timeout(timeout, self.http_ended).await };
+        let _ = self.runtime.block_on(ended);
+        self.runtime.shutdown_timeout(Duration::from_millis(100));
+        if let Err(error) = NodeFile::remove(&self.config.settings.node.data_dir) {
+            tracing::warn!(%error, "cannot remove node.json");
+        }
+        if !all_gone {
+            tracing::warn!("some connections did not end in time and were closed");
+        }
+        ExitCode::SUCCESS
+    }
+
+    /// Reads the configuration again and applies what can be applied.
+    fn reload(&mut self, telemetry: &Telemetry) {
+        let reloaded = match self.config.reload() {
+            Ok(reloaded) => reloaded,
+            Err(problems) => {
+                tracing::error!(%problems, "the configuration was not reloaded");
+                return;
+            }
+        };
+        self.config = reloaded.config;
+        let settings = &self.config.settings;
+        telemetry.set_level(settings.log.level);
+        self.server.reload_settings(&Arc::new(assemble::core(settings, self.secret)));
+        match assemble::certificate(settings) {
+            Ok(tls) => self.server.reload_tls(&tls),
+            Err(error) => tracing::error!(%error, "the certificate was not reloaded"),
+        }
+        self.reload_policy();
+        for key in reloaded.needs_restart {
+            tracing::warn!(key, "changed, but only a restart applies it");
+        }
+        tracing::info!(changed = ?reloaded.changed, "reloaded");
+    }
+
+    fn reload_policy(&self) {
+        let domain = self.config.settings.node.domain.clone();
+        let Some(present) = self.server.node().domains().named(&domain).map(|d| d.policy) else { return };
+        let ask = Ask::PutDomain { name: domain.into(), policy: policy(&self.config, present) };
+        let node = self.server.node();
+        self.server.node().ask(
+            ask,
+            Box::new(move |answer| match answer {
+                Answer::Domain { .. } => node.reload_domains(Box::new(|()| {})),
+                answer => tracing::error!(?answer, "the domain's policy was not reloaded"),
+            }),
+        );
+    }
+}
+
+/// The policy of the configured domain: what the configuration says, and where it says nothing, what is in force.
+fn policy(config: &Config, present: Policy) -> Policy {
+    let set = |key: &str| {
+        let setting = SETTINGS.iter().find(|s| s.key == key).expect("a key of this program");
+        *config.origin(setting) != Origin::Default
+    };
+    let wanted = config.settings.policy.to_policy();
+    Policy {
+        sessions: if set("sessions.policy") { wanted.sessions } else { present.sessions },
+        registration: if set("registration.in_band") { wanted.registration } else { present.registration },
+        pubsub_create: if set("pubsub.create") { wanted.pubsub_create } else { present.pubsub_create },
+        sessions_max: if set("sessions.max_per_account") {
+            wanted.sessions_max
+        } else {
+            present.sessions_max
+        },
+    }
+}
+
+fn ensure_domain(store: &dyn Store, config: &Config) -> Result<(), String> {
+    let name = carillon_wire::jid::prepare_domain(&config.settings.node.domain)
+        .map_err(|e| format!("domain: {e}"))?;
+    let Answer::Domains(domains) = ask(store, Ask::Domains)? else {
+        return Err("the store cannot be read".into());
+    };
+    let present = domains.iter().find(|d| *d.name == *name).map(|d| d.policy);
+    let policy =
+        present.map_or_else(|| config.settings.policy.to_policy(), |present| policy(config, present));
+    if present == Some(policy) {
+        return Ok(());
+    }
+    match ask(store, Ask::PutDomain { name: name.into(), policy })? {
+        Answer::Domain { .. } => Ok(()),
+        answer => Err(format!("the domain cannot be written: {answer:?}")),
+    }
+}
+
+fn ensure_admin_key(store: &dyn Store, data_dir: &std::path::Path) -> Result<AdminKey, String> {
+    let key = AdminKey::read_or_create(data_dir).map_err(|e| e.to_string())?;
+    let hash = carillon_http::key_hash(key.as_str())
+        .ok_or("the admin key is not a key; remove the file to have a new one")?;
+    if let Answer::Key(_) = ask(store, Ask::Key { hash })? {
+        return Ok(key);
+    }
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = UnixMs(elapsed.as_millis() as u64);
+    let create = Ask::CreateKey {
+        hash,
+        name: "admin.key".into(),
+        domain: None,
+        scopes: Scopes::of(&[Scope::Admin]),
+        now,
+    };
+    match ask(store, create)? {
+        Answer::Key(_) => Ok(key),
+        answer => Err(format!("the admin key cannot be written: {answer:?}")),
+    }
+}
+
+/// Asks and waits: before anything else runs.
+fn ask(store: &dyn Store, ask: Ask) -> Result<Answer, String> {
+    let (sender, answers) = mpsc::channel();
+    store.ask(ask, Box::new(move |answer| drop(sender.send(answer))));
+    match answers.recv() {
+        Ok(Answer::Failed(fault)) => Err(fault.to_string()),
+        Ok(answer) => Ok(answer),
+        Err(_) => Err("the store does not answer".into()),
+    }
+}
+
+async fn bind_http(settings: &crate::config::Settings) -> Result<Vec<TcpListener>, String> {
+    let addresses = match settings.http.address.as_slice() {
+        [] => &settings.listen.address,
+        some => some,
+    };
+    let mut listeners: Vec<TcpListener> = Vec::new();
+    let mut port = settings.http.port;
+    for address in addresses {
+        let at = SocketAddr::new(*address, port);
+        let listener =
+            TcpListener::bind(at).await.map_err(|e| format!("cannot listen on {at} (http.port): {e}"))?;
+        // Port 0: the first choice is good for all addresses.
+        port = listener.local_addr().map_err(|e| e.to_string())?.port();
+        listeners.push(listener);
+    }
+    if listeners.is_empty() { Err("no address to listen on (listen.address)".into()) } else { Ok(listeners) }
+}
+
+fn serve_http(
+    runtime: &tokio::runtime::Runtime,
+    listeners: Vec<TcpListener>,
+    server: &Server,
+    options: &carillon_http::Options,
+) -> (oneshot::Sender<()>, oneshot::Receiver<()>) {
+    let (end, told) = oneshot::channel::<()>();
+    let (ended, http_ended) = oneshot::channel();
+    let (relay, _) = tokio::sync::watch::channel(false);
+    let mut tasks = Vec::new();
+    for listener in listeners {
+        let mut relay = relay.subscribe();
+        let shutdown = async move { drop(relay.wait_for(|told| *told).await) };
+        tasks.push(runtime.spawn(carillon_http::serve(listener, server.node(), options.clone(), shutdown)));
+    }
+    runtime.spawn(async move {
+        let _ = told.await;
+        relay.send_replace(true);
+        for task in tasks {
+            if let Ok(Err(error)) = task.await {
+                tracing::error!(%error, "HTTP ended badly");
+            }
+        }
+        let _ = ended.send(());
+    });
+    (end, http_ended)
+}
+
+/// An address under which the commands of this machine reach a listener.
+fn reachable(at: SocketAddr) -> SocketAddr {
+    match at.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(IpAddr::from([127, 0, 0, 1]), at.port()),
+        IpAddr::V6(ip) if ip.is_unspecified() => {
+            SocketAddr::new(IpAddr::V6(std::net::Ipv6Addr::LOCALHOST), at.port())
+        }
+        _ => at,
+    }
 }
