@@ -254,12 +254,10 @@ impl Framer {
     /// `rest` begins with `&`.
     fn reference(&mut self, rest: &[u8]) -> Result<Option<Step>, Error> {
         let window = rest.get(1..rest.len().min(REFERENCE_BYTES_MAX + 2)).unwrap_or_default();
-        let Some(end) = memchr::memchr(b';', window) else {
-            return if window.len() > REFERENCE_BYTES_MAX || window.contains(&b'<') {
-                Err(Error::Reference)
-            } else {
-                Ok(Some(Step::Incomplete))
-            };
+        let end = match memchr::memchr2(b';', b'<', window) {
+            Some(at) if window[at] == b';' => at,
+            None if window.len() <= REFERENCE_BYTES_MAX => return Ok(Some(Step::Incomplete)),
+            _ => return Err(Error::Reference),
         };
         let name = std::str::from_utf8(&window[..end]).map_err(|_| Error::InvalidUtf8)?;
         resolve_reference(name)?;
@@ -276,7 +274,8 @@ impl Framer {
     ) -> Result<Option<Step>, Error> {
         let end = parser.feed(rest);
         let length = end.map_or(rest.len(), |at| at + 1);
-        if memchr::memchr(b'<', &rest[..length]).is_some() {
+        if let Some(at) = memchr::memchr(b'<', &rest[..length]) {
+            self.searched += at as u32;
             return Err(Error::Tag);
         }
         self.searched += length as u32;

@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::prepare::{Split, compose, split};
+use super::prepare::{compose, parse};
 use super::{Jid, JidError, join_resource};
 
 /// An address without resource: `domain` or `local@domain`.
@@ -26,11 +26,11 @@ impl BareJid {
     /// # Errors
     /// As [`Jid::new`]; also if there is a resource.
     pub fn new(text: &str) -> Result<Self, JidError> {
-        let Split { local, domain, resource } = split(text);
-        if resource.is_some() {
+        let (text, local_end, domain_end) = parse(text)?;
+        if usize::from(domain_end) < text.len() {
             return Err(JidError::HasResource);
         }
-        Self::from_parts(local, domain)
+        Ok(Self { text, local_end })
     }
 
     /// Prepares both parts and joins them.

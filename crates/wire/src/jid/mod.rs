@@ -15,7 +15,7 @@ pub use bare::BareJid;
 pub use error::{JidError, Part};
 pub use prepare::{prepare_domain, prepare_local, prepare_resource};
 
-use prepare::{Split, compose, split};
+use prepare::{compose, parse};
 
 /// Any address: `domain` or `local@domain`, with or without `/resource`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,8 +33,8 @@ impl Jid {
     /// # Errors
     /// Says which part is empty, longer than 1023 bytes or holds what RFC 7622 forbids.
     pub fn new(text: &str) -> Result<Self, JidError> {
-        let Split { local, domain, resource } = split(text);
-        Self::from_parts(local, domain, resource)
+        let (text, local_end, domain_end) = parse(text)?;
+        Ok(Self { text, local_end, domain_end })
     }
 
     /// Prepares the three parts and joins them.

@@ -31,21 +31,48 @@ pub(super) fn split(text: &str) -> Split<'_> {
     }
 }
 
-/// Prepares the parts and joins them; gives the text, the localpart's length and where the domain ends.
+/// Text that is prepared: the whole of it, the localpart's length and where the domain ends.
+pub(super) type Composed = (Arc<str>, u16, u16);
+
+/// Prepares the parts of `text`; shares out `text` itself if that is prepared already.
+pub(super) fn parse(text: &str) -> Result<Composed, JidError> {
+    let Split { local, domain, resource } = split(text);
+    let parts = prepare_parts(local, domain, resource)?;
+    match parts {
+        (None | Some(Cow::Borrowed(_)), Cow::Borrowed(_), None | Some(Cow::Borrowed(_))) => {
+            // Each part is at most 1023 bytes, so the sums fit.
+            let local_end = local.map_or(0, str::len);
+            let domain_end = local.map_or(0, |local| local.len() + 1) + domain.len();
+            Ok((text.into(), local_end as u16, domain_end as u16))
+        }
+        _ => Ok(join(parts)),
+    }
+}
+
+/// Prepares the parts and joins them.
 pub(super) fn compose(
     local: Option<&str>,
     domain: &str,
     resource: Option<&str>,
-) -> Result<(Arc<str>, u16, u16), JidError> {
+) -> Result<Composed, JidError> {
+    prepare_parts(local, domain, resource).map(join)
+}
+
+type Parts<'a> = (Option<Cow<'a, str>>, Cow<'a, str>, Option<Cow<'a, str>>);
+
+fn prepare_parts<'a>(
+    local: Option<&'a str>,
+    domain: &'a str,
+    resource: Option<&'a str>,
+) -> Result<Parts<'a>, JidError> {
     let local = local.map(self::local).transpose()?;
     let domain = self::domain(domain)?;
     let resource = resource.map(self::resource).transpose()?;
+    Ok((local, domain, resource))
+}
 
-    let mut text = String::with_capacity(
-        local.as_ref().map_or(0, |part| part.len() + 1)
-            + domain.len()
-            + resource.as_ref().map_or(0, |part| part.len() + 1),
-    );
+fn join((local, domain, resource): Parts<'_>) -> Composed {
+    let mut text = String::new();
     // Each part is at most 1023 bytes, so the sums fit.
     let mut local_end = 0;
     if let Some(local) = local {
@@ -59,7 +86,7 @@ pub(super) fn compose(
         text.push('/');
         text.push_str(&resource);
     }
-    Ok((text.into(), local_end, domain_end))
+    (text.into(), local_end, domain_end)
 }
 
 /// Prepares a localpart (Nodeprep), for example a username that came by SASL.
@@ -93,7 +120,7 @@ fn local(text: &str) -> Result<Cow<'_, str>, JidError> {
         stable(text, Part::Local, |text| stringprep::nodeprep(text).ok().map(Cow::into_owned))?
     };
     check_length(&prepared, Part::Local)?;
-    match prepared.chars().find(|c| !allowed_in_local(*c)) {
+    match find(&prepared, |c| !allowed_in_local(c)) {
         Some(c) => Err(JidError::Forbidden(Part::Local, c)),
         None => Ok(prepared),
     }
@@ -119,7 +146,7 @@ fn domain(text: &str) -> Result<Cow<'_, str>, JidError> {
         let literal = rest.strip_suffix(']').and_then(|ip| ip.parse::<Ipv6Addr>().ok());
         return if literal.is_some() { Ok(prepared) } else { Err(JidError::IpLiteral) };
     }
-    if let Some(c) = prepared.chars().find(|c| !allowed_in_domain(*c)) {
+    if let Some(c) = find(&prepared, |c| !allowed_in_domain(c)) {
         return Err(JidError::Forbidden(Part::Domain, c));
     }
     if prepared.split('.').any(str::is_empty) {
@@ -135,9 +162,18 @@ pub(super) fn resource(text: &str) -> Result<Cow<'_, str>, JidError> {
         stable(text, Part::Resource, |text| stringprep::resourceprep(text).ok().map(Cow::into_owned))?
     };
     check_length(&prepared, Part::Resource)?;
-    match prepared.chars().find(|c| c.is_control()) {
+    match find(&prepared, char::is_control) {
         Some(c) => Err(JidError::Forbidden(Part::Resource, c)),
         None => Ok(prepared),
+    }
+}
+
+/// The first such character; does not decode what is ASCII.
+fn find(text: &str, matches: impl Fn(char) -> bool) -> Option<char> {
+    if text.is_ascii() {
+        text.bytes().map(char::from).find(|c| matches(*c))
+    } else {
+        text.chars().find(|c| matches(*c))
     }
 }
 

@@ -168,7 +168,7 @@ impl std::fmt::Debug for Payload {
 impl Entry {
     /// The entry of an element that [`Element::write`] has put at `start..end`, inside `jabber:client`.
     fn written(element: &Element, start: usize, end: usize) -> Self {
-        let name = start + 1;
+        let name = start + if element.ns() == ns::XML { "<xml:".len() } else { "<".len() };
         let name_end = name + element.name().len();
         let ns = match element.ns() {
             ns::CLIENT => Namespace::Client,

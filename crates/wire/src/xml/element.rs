@@ -2,7 +2,7 @@
 
 use super::lexer::{Lexer, Token};
 use super::name::is_qualified;
-use super::reference::push_normalised;
+use super::reference::{push_normalised, push_resolved};
 use super::scope::Outer;
 use super::writer::{escape_attr, escape_text};
 use super::{Error, Limits, chars};
@@ -10,8 +10,8 @@ use crate::ns;
 
 /// An element with its namespace resolved, its attributes, and what is in it.
 ///
-/// Prefixes of elements are not kept: each element is written unprefixed with the default namespace it needs. Prefixes
-/// of attributes are kept, and declared again where they are used.
+/// Prefixes of elements are not kept: each element is written unprefixed with the default namespace it needs (`xml:`
+/// alone stays). Prefixes of attributes are kept, and declared again where they are used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Element {
     name: Box<str>,
@@ -88,8 +88,9 @@ impl Element {
             let top = open.last_mut().unwrap_or(&mut root);
             match token {
                 Token::Start => open.push(Self::of_tag(lexer)),
-                Token::Text(text) | Token::Cdata(text) => push_normalised(top.text_mut(), text),
-                Token::Reference(c) => top.text_mut().push(c),
+                Token::Cdata("") => {}
+                Token::Cdata(text) => push_normalised(top.text_mut(), text),
+                Token::Text(text) => push_resolved(top.text_mut(), text),
                 Token::End => {
                     if let Some(done) = open.pop() {
                         open.last_mut().unwrap_or(&mut root).push(done);
@@ -238,10 +239,14 @@ impl Element {
 
     /// Appends the element as it stands where `parent_ns` is the default namespace and no prefix is declared.
     pub fn write(&self, out: &mut Vec<u8>, parent_ns: &str) {
+        // The `xml` namespace must not be a default namespace.
+        let (prefix, default_ns): (&[u8], _) =
+            if *self.ns == *ns::XML { (b"xml:", parent_ns) } else { (b"", &*self.ns) };
         out.push(b'<');
+        out.extend_from_slice(prefix);
         out.extend_from_slice(self.name.as_bytes());
-        if *self.ns != *parent_ns {
-            write_attribute(out, "xmlns", &self.ns);
+        if *default_ns != *parent_ns {
+            write_attribute(out, "xmlns", default_ns);
         }
         self.write_attributes(out);
         if self.nodes.is_empty() {
@@ -251,11 +256,12 @@ impl Element {
         out.push(b'>');
         for node in &self.nodes {
             match node {
-                Node::Element(child) => child.write(out, &self.ns),
+                Node::Element(child) => child.write(out, default_ns),
                 Node::Text(text) => escape_text(out, text),
             }
         }
         out.extend_from_slice(b"</");
+        out.extend_from_slice(prefix);
         out.extend_from_slice(self.name.as_bytes());
         out.push(b'>');
     }

@@ -7,7 +7,7 @@ use quick_xml::parser::{ElementParser, Parser};
 use smallvec::SmallVec;
 
 use super::chars::{check_legal, is_space};
-use super::reference::resolve_reference;
+use super::reference::check_references;
 use super::scope::{Binding, Outer, Scope};
 use super::tag::{RawAttribute, Tag};
 use super::{Error, Limits, Restriction};
@@ -23,10 +23,8 @@ pub(crate) enum Token<'a> {
     Start,
     /// An end tag.
     End,
-    /// Text without references; line ends are not normalised yet.
+    /// Text up to the next tag; its references are known to be good, but not resolved yet.
     Text(&'a str),
-    /// A reference to a character.
-    Reference(char),
     /// The inside of a CDATA section; line ends are not normalised yet.
     Cdata(&'a str),
 }
@@ -79,10 +77,9 @@ impl<'a> Lexer<'a> {
             let ended = self.position > 0 && rest.is_empty();
             return if ended { Ok(None) } else { Err(Error::NotOneElement) };
         }
-        match memchr::memchr2(b'<', b'&', rest.as_bytes()) {
-            None => Err(Error::Incomplete),
-            Some(0) if rest.starts_with('<') => self.markup(rest).map(Some),
-            Some(0) => self.reference(rest).map(Some),
+        match memchr::memchr(b'<', rest.as_bytes()) {
+            None => check_references(rest).and(Err(Error::Incomplete)),
+            Some(0) => self.markup(rest).map(Some),
             Some(length) => self.text(&rest[..length]).map(Some),
         }
     }
@@ -220,8 +217,12 @@ impl<'a> Lexer<'a> {
 
     fn end_tag(&mut self, rest: &'a str) -> Result<Token<'a>, Error> {
         let end = memchr::memchr(b'>', rest.as_bytes()).ok_or(Error::Incomplete)?;
-        let name = rest[2..end].trim_end_matches(|c: char| c.is_ascii() && is_space(c as u8));
-        if self.open.last() != Some(&name) {
+        let (name, space) = match self.open.last() {
+            Some(open) if rest[2..end].starts_with(open) => rest[2..end].split_at(open.len()),
+            _ => return Err(Error::MismatchedTag),
+        };
+        debug_assert_eq!(self.open.last(), Some(&name));
+        if !space.bytes().all(is_space) {
             return Err(Error::MismatchedTag);
         }
         self.position += end + 1;
@@ -245,20 +246,13 @@ impl<'a> Lexer<'a> {
         Ok(Token::Cdata(&inner[..end]))
     }
 
-    /// `rest` begins with `&`.
-    fn reference(&mut self, rest: &'a str) -> Result<Token<'a>, Error> {
-        let end = memchr::memchr(b';', rest.as_bytes()).ok_or(Error::Reference)?;
-        let c = resolve_reference(&rest[1..end])?;
-        self.position += end + 1;
-        Ok(Token::Reference(c))
-    }
-
     fn text(&mut self, text: &'a str) -> Result<Token<'a>, Error> {
         let bytes = text.as_bytes();
         // `]]>` is forbidden, and `>` is the rarest of the three.
         if memchr::memchr_iter(b'>', bytes).any(|at| bytes[..at].ends_with(b"]]")) {
             return Err(Error::CdataEndInText);
         }
+        check_references(text)?;
         self.position += text.len();
         Ok(Token::Text(text))
     }

@@ -87,6 +87,18 @@ pub(super) fn push_normalised(out: &mut String, text: &str) {
     out.push_str(rest);
 }
 
+/// Appends text whose references have been checked: references resolved, line ends normalised.
+pub(super) fn push_resolved(out: &mut String, text: &str) {
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('&') {
+        push_normalised(out, before);
+        let (name, after) = after.split_once(';').unwrap_or((after, ""));
+        out.extend(resolve_reference(name));
+        rest = after;
+    }
+    push_normalised(out, rest);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -42,6 +42,13 @@ pub(super) struct Binding<'a> {
     pub(super) depth: u16,
 }
 
+impl Binding<'_> {
+    fn is_of(&self, prefix: &str) -> bool {
+        // Comparing nothing with nothing is far from free: `memcmp` may read where a masked load faults.
+        self.prefix.len() == prefix.len() && (prefix.is_empty() || self.prefix == prefix)
+    }
+}
+
 /// The stack of declarations in force.
 #[derive(Debug)]
 pub(super) struct Scope<'a> {
@@ -77,7 +84,7 @@ impl<'a> Scope<'a> {
         if forbidden {
             return Err(Error::NamespaceDeclaration);
         }
-        if self.bindings.iter().rev().take_while(|b| b.depth == depth).any(|b| b.prefix == prefix) {
+        if self.bindings.iter().rev().take_while(|b| b.depth == depth).any(|b| b.is_of(prefix)) {
             return Err(Error::DuplicateAttribute);
         }
         if ns.len() > NAMESPACE_BYTES_MAX {
@@ -99,7 +106,7 @@ impl<'a> Scope<'a> {
 
     /// The declaration in force of `prefix` (empty for the default namespace). Not for `xml`, which needs none.
     pub(super) fn find(&self, prefix: &str) -> Result<&Binding<'a>, Error> {
-        self.bindings.iter().rev().find(|b| b.prefix == prefix).ok_or(Error::UndeclaredPrefix)
+        self.bindings.iter().rev().find(|b| b.is_of(prefix)).ok_or(Error::UndeclaredPrefix)
     }
 
     /// All declarations in force that belong to the element at `depth`.
