@@ -85,12 +85,12 @@ pub fn main() -> ExitCode {
 fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
         Command::Serve(_) | Command::Demo => unreachable!("`main` runs those that do not end"),
-        Command::Status(args) => status::run(args, out),
+        Command::Status(args) => status::run(&args, out),
         Command::Domain(args) => domain::run(args, out),
         Command::Account(args) => account::run(args, out),
         Command::Key(args) => key::run(args, out),
         Command::Topic(args) => topic::run(args, out),
-        Command::Send(args) => send::run(args, out),
+        Command::Send(args) => send::run(&args, out),
         Command::Session(args) => session::run(args, out),
         Command::Config(args) => config::run(args, out),
     }

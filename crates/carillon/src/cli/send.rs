@@ -67,7 +67,7 @@ const LOOKS: [Duration; 4] = [
 ];
 
 /// Sends it.
-pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
     let payload = json_argument("--payload", &args.payload)?;
     let notification = Notification {
         to: &args.to,

@@ -43,7 +43,7 @@ const ORDER: &[&str] = &[
 ];
 
 /// Prints the figures.
-pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
     let status = args.remote.client()?.get("/v1/admin/status")?;
     args.remote.output(out).record(&status, ORDER)
 }

@@ -126,7 +126,7 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             output.done(&format!("removed {topic}"), &gone)
         }
         Command::Publish { topic, payload, id } => {
-            let item = Item { id: id.as_deref(), payload: &*json_argument("--payload", &payload)? };
+            let item = Item { id: id.as_deref(), payload: &json_argument("--payload", &payload)? };
             let published = client.post(&at(format!("{}/items", path(&topic))), &item)?;
             let id = published.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
             output.done(&format!("published {id}"), &published)

@@ -1,6 +1,7 @@
 //! Rules that hold between settings, or that a bound cannot say.
 
 use super::{Config, Origin, Place, Problem, Setting, Settings};
+use carillon_core::pipeline::ORDER;
 use std::collections::BTreeMap;
 
 /// What breaks a rule.
@@ -14,6 +15,7 @@ pub(super) fn check(config: &Config) -> Vec<Problem> {
         tls(settings),
         websocket_path(settings),
         mechanisms(settings),
+        features(settings),
     ];
     broken
         .into_iter()
@@ -115,4 +117,10 @@ fn websocket_path(s: &Settings) -> Option<Broken> {
 
 fn mechanisms(s: &Settings) -> Option<Broken> {
     if s.auth.mechanisms.is_empty() { broken(&["auth.mechanisms"], "it needs at least one") } else { None }
+}
+
+fn features(s: &Settings) -> Option<Broken> {
+    let names: Vec<&str> = ORDER.iter().map(|feature| feature.name).collect();
+    let unknown = s.features.disabled.iter().find(|name| !names.contains(&name.as_str()))?;
+    broken(&["features.disabled"], format!("there is no feature {unknown}; there are {}", names.join(", ")))
 }

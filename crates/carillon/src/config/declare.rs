@@ -1,4 +1,4 @@
-//! What a declared setting is, and the macro that makes a struct, its defaults and its descriptions from one declaration.
+//! What a declared setting is, and the macro that makes a struct, defaults and descriptions of one declaration.
 
 use super::Settings;
 use super::kind::Kind;

@@ -8,6 +8,7 @@ use super::kind::{Kind, bytes, count, ms, path, port, text};
 use super::unit::{DAY, HOUR, KIB, MIB, MINUTE, SECOND};
 use super::value::{Field, LogFormat, LogLevel, Profile, Words};
 use carillon_core::model::{Policy, PubsubCreate, SessionPolicy};
+use carillon_core::session::Mechanism;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
@@ -95,12 +96,9 @@ settings! {
         /// Connections one address holds at once; 0 for any number.
         "limits.connections_per_address" connections_per_address: u32 =
             1000, count(0, 100_000_000, "connections"), Live, benchmark 0;
-        /// Connections the node accepts in a second, others wait in the backlog; 0 for any number.
+        /// Connections the node accepts in a second, others are closed at once; 0 for any number.
         "limits.connect_rate_per_second" connect_rate_per_second: u32 =
             10_000, count(0, 1_000_000, "connections"), Live, benchmark 0;
-        /// Connections accepted from one address in a second, others are closed; 0 for any number.
-        "limits.connect_rate_per_address" connect_rate_per_address: u32 =
-            100, count(0, 1_000_000, "connections"), Live, benchmark 0;
         /// The largest stanza of a session (RFC 6120 §13.12 wants 10000 at least).
         "limits.stanza_bytes" stanza_bytes: usize = 256 * KIB as usize, bytes(10_000, 16 * MIB), Live;
         /// The largest stanza before authentication, when anyone can send it.
@@ -108,7 +106,8 @@ settings! {
             16 * KIB as usize, bytes(10_000, 16 * MIB), Live;
         /// How deep elements of a stanza nest.
         "limits.depth" depth: u16 = 64, count(8, 1024, "elements"), Live;
-        /// Stanzas read from one session in a second, averaged over ten; the rest waits in its socket; 0 for any number.
+        /// Stanzas read from one session in a second, averaged over ten, the rest waits in its socket; 0 for any
+        /// number.
         "limits.stanzas_per_second" stanzas_per_second: u32 =
             200, count(0, 1_000_000, "stanzas"), Live, benchmark 0;
         /// Bytes read from one session in a second, the rest waits in its socket; 0 for any number.
@@ -144,11 +143,11 @@ settings! {
         /// From the first byte of TLS to the end of its handshake.
         "timeouts.tls_ms" tls_ms: u64 = 30 * SECOND, ms(100, HOUR), Restart;
         /// From the acceptance of a connection to the end of authentication, TLS included.
-        "timeouts.auth_ms" auth_ms: u64 = 30 * SECOND, ms(100, HOUR), Restart;
+        "timeouts.auth_ms" auth_ms: u64 = 30 * SECOND, ms(100, HOUR), Live;
         /// From authentication to a bound resource.
-        "timeouts.bind_ms" bind_ms: u64 = 30 * SECOND, ms(100, HOUR), Restart;
+        "timeouts.bind_ms" bind_ms: u64 = 30 * SECOND, ms(100, HOUR), Live;
         /// How long a closed stream waits for the client's own closing tag.
-        "timeouts.close_ms" close_ms: u64 = 5 * SECOND, ms(0, MINUTE), Restart;
+        "timeouts.close_ms" close_ms: u64 = 5 * SECOND, ms(0, MINUTE), Live;
         /// How long a session waits for an answer of the store.
         "timeouts.ask_ms" ask_ms: u64 = 10 * SECOND, ms(100, HOUR), Restart;
     }
@@ -156,9 +155,9 @@ settings! {
     /// Finding out which clients are gone (XEP-0199, RFC 6120 §4.6).
     ping: Ping {
         /// Silence of a client after which the server asks whether it is there; 0 never asks.
-        "ping.idle_ms" idle_ms: u64 = MINUTE, ms(0, DAY), Restart;
+        "ping.idle_ms" idle_ms: u64 = MINUTE, ms(0, DAY), Live;
         /// How long the client has to show that it is.
-        "ping.wait_ms" wait_ms: u64 = 30 * SECOND, ms(100, HOUR), Restart;
+        "ping.wait_ms" wait_ms: u64 = 30 * SECOND, ms(100, HOUR), Live;
     }
 
     /// The certificate clients see. SIGHUP reads the files again.
@@ -172,7 +171,8 @@ settings! {
     /// How clients prove who they are.
     auth: Auth {
         /// SASL mechanisms that are offered, the preferred first. PLAIN only over TLS.
-        "auth.mechanisms" mechanisms: Vec<String> = owned(MECHANISMS), Kind::Choices(MECHANISMS), Restart;
+        "auth.mechanisms" mechanisms: Vec<Mechanism> =
+            Mechanism::ALL.to_vec(), Kind::Choices(Mechanism::WORDS), Restart;
         /// PBKDF2 iterations of passwords that are set from now on (RFC 7677 §4 wants 4096 at least).
         "auth.scram_iterations" scram_iterations: u32 = 4096, count(4096, 10_000_000, "iterations"), Restart;
     }
@@ -192,19 +192,20 @@ settings! {
     /// Topics of all domains.
     pubsub: Pubsub {
         /// The most items a topic can be configured to keep.
-        "pubsub.max_items" max_items: u32 = 10_000, count(1, 10_000, "items"), Restart;
+        "pubsub.max_items" max_items: u32 = 10_000, count(1, 10_000, "items"), Live;
         /// The most accounts that a topic knows as owners, publishers, members or outcasts.
-        "pubsub.max_affiliations" max_affiliations: usize = 10_000, count(1, 1_000_000, "accounts"), Restart;
+        "pubsub.max_affiliations" max_affiliations: usize = 10_000, count(1, 1_000_000, "accounts"), Live;
         /// Operations that wait for one topic before further ones are refused.
-        "pubsub.max_waiting" max_waiting: usize = 1000, count(1, 1_000_000, "operations"), Restart;
+        "pubsub.max_waiting" max_waiting: usize = 1000, count(1, 1_000_000, "operations"), Live;
     }
 
     /// What providers send.
     notifications: Notifications {
         /// The longest time to live; a longer one is shortened to it.
         "notifications.ttl_max_ms" ttl_max_ms: u64 = 30 * DAY, ms(SECOND, 30 * DAY), Restart;
-        /// How long a client without stream management has to send its receipt (XEP-0184) before the socket's word counts.
-        "notifications.receipt_wait_ms" receipt_wait_ms: u64 = 2 * SECOND, ms(0, MINUTE), Restart;
+        /// How long a client without stream management has to send its receipt (XEP-0184) before the socket's word
+        /// counts.
+        "notifications.receipt_wait_ms" receipt_wait_ms: u64 = 2 * SECOND, ms(0, MINUTE), Live;
         /// How long it can be asked what became of a notification, after it ended.
         "notifications.trace_retention_ms" trace_retention_ms: u64 = 7 * DAY, ms(MINUTE, 365 * DAY), Restart;
         /// Traces of notifications that are not kept (`active`, `connected`), in the memory of each shard.
@@ -222,7 +223,7 @@ settings! {
     /// Delivery of one topic item to many.
     fanout: Fanout {
         /// Deliveries between two looks at other work, so that logins and direct messages do not wait.
-        "fanout.slice" slice: u32 = 64, count(1, 65_536, "deliveries"), Restart;
+        "fanout.slice" slice: u32 = 64, count(1, 65_536, "deliveries"), Live;
     }
 
     /// The embedded database.
@@ -246,10 +247,6 @@ settings! {
     }
 }
 
-/// SASL mechanisms, the strongest first.
-const MECHANISMS: &[&str] =
-    &["SCRAM-SHA-256-PLUS", "SCRAM-SHA-1-PLUS", "SCRAM-SHA-256", "SCRAM-SHA-1", "PLAIN"];
-
 impl DomainPolicy {
     /// As the core knows it.
     pub fn to_policy(&self) -> Policy {
@@ -262,6 +259,10 @@ impl DomainPolicy {
     }
 }
 
-fn owned(words: &[&str]) -> Vec<String> {
-    words.iter().map(|&w| w.to_owned()).collect()
+impl Features {
+    /// The names of all features that are off, as the core takes them.
+    pub fn all_disabled(&self) -> Vec<String> {
+        let stream_management = (!self.stream_management).then(|| "stream_management".to_owned());
+        self.disabled.iter().cloned().chain(stream_management).collect()
+    }
 }

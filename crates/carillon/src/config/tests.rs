@@ -1,6 +1,7 @@
 //! Messages are compared whole: they are what people read when nothing works.
 
 use super::*;
+use carillon_core::session::Mechanism;
 use std::net::{IpAddr, Ipv6Addr};
 
 fn load(file: &str, overrides: &[&str]) -> Result<Config, Problems> {
@@ -65,7 +66,7 @@ fn options_count_over_the_file_and_the_last_one_over_the_first() {
     let s = &config.settings;
     assert_eq!((s.c2s.port, s.listen.address.len(), s.timeouts.auth_ms), (6222, 2, 5000));
     assert_eq!((s.node.domain.as_str(), s.log.format), ("42", LogFormat::Json));
-    assert_eq!((s.auth.mechanisms.as_slice(), s.limits.max_connections), (&["PLAIN".to_owned()][..], 20_000));
+    assert_eq!((s.auth.mechanisms.as_slice(), s.limits.max_connections), (&[Mechanism::Plain][..], 20_000));
 
     let origin = |key| config.origin(Setting::named(key).expect("there is one")).clone();
     assert_eq!(origin("c2s.port"), Origin::Set(Place::CommandLine));
@@ -176,11 +177,19 @@ fn rules_between_settings_name_the_one_to_change() {
         ("tls.certificate = 'c'", "carillon.toml:1: tls.key: it has to be set, because tls.certificate is"),
         ("websocket.path = 'ws'", "carillon.toml:1: websocket.path: it has to begin with /"),
         ("auth.mechanisms = []", "carillon.toml:1: auth.mechanisms: it needs at least one"),
+        (
+            "features.disabled = ['csi', 'telepathy']",
+            "carillon.toml:1: features.disabled: there is no feature telepathy; there are stream_management, \
+             stanza_ids, pubsub, notifications, presence, carbons, receipts, offline, csi, ping, registration, json, \
+             stream_limits, disco",
+        ),
     ] {
         assert_eq!(problems(file, &[]), says);
     }
     loaded("c2s.port = 0\nhttp.port = 0\nwebsocket.port = 8080\nwebsocket.enabled = true", &[]);
     loaded("c2s.enabled = false\nhttp.port = 5222", &[]);
+    let s = loaded("features.disabled = ['csi']\nstream_management.enabled = false", &[]);
+    assert_eq!(s.features.all_disabled(), ["csi", "stream_management"]);
 }
 
 #[test]
@@ -278,12 +287,12 @@ fn the_manual_is_up_to_date() {
 
 #[test]
 fn one_setting_explained() {
-    let config = load("[limits]\nprofile = 'benchmark'\n[timeouts]\nauth_ms = '1m'", &[]).expect("valid");
+    let config = load("[limits]\nprofile = 'benchmark'\n[timeouts]\ntls_ms = '1m'", &[]).expect("valid");
     let explain = |key| print::explain(&config, Setting::named(key).expect("there is one"));
     assert_eq!(
-        explain("timeouts.auth_ms"),
-        "timeouts.auth_ms\n  \
-           From the acceptance of a connection to the end of authentication, TLS included.\n\n  \
+        explain("timeouts.tls_ms"),
+        "timeouts.tls_ms\n  \
+           From the first byte of TLS to the end of its handshake.\n\n  \
            value    60000 (1m)\n  \
            from     carillon.toml:4\n  \
            default  30000 (30s)\n  \

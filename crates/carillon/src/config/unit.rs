@@ -48,7 +48,8 @@ fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
 
 fn in_unit(value: u64, units: &[(&str, u64)]) -> String {
     let smallest = units[units.len() - 1];
-    let (name, size) = units.iter().find(|(_, size)| value > 0 && value % size == 0).unwrap_or(&smallest);
+    let (name, size) =
+        units.iter().find(|(_, size)| value > 0 && value.is_multiple_of(*size)).unwrap_or(&smallest);
     format!("{}{name}", value / size)
 }
 

@@ -1,6 +1,7 @@
 //! Values of settings: in general, and as the Rust types that hold them.
 
 use carillon_core::model::{PubsubCreate, SessionPolicy};
+use carillon_core::session::Mechanism;
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -126,6 +127,19 @@ impl Field for Vec<IpAddr> {
     }
 }
 
+impl Field for Vec<Mechanism> {
+    fn from_value(value: Value) -> Option<Vec<Mechanism>> {
+        Vec::<String>::from_value(value)?
+            .into_iter()
+            .map(|word| Field::from_value(Value::Text(word)))
+            .collect()
+    }
+
+    fn to_value(&self) -> Value {
+        Value::List(self.iter().map(|mechanism| mechanism.as_str().to_owned()).collect())
+    }
+}
+
 /// A type whose values are words: its [`Field`] implementation and the list of the words.
 macro_rules! word_field {
     ($type:ident { $($word:literal => $variant:ident),+ }) => {
@@ -189,6 +203,13 @@ pub enum LogFormat {
 
 word_field!(SessionPolicy { "single" => Single, "multi" => Multi });
 word_field!(PubsubCreate { "any" => Any, "admin" => Admin });
+word_field!(Mechanism {
+    "SCRAM-SHA-256-PLUS" => ScramSha256Plus,
+    "SCRAM-SHA-1-PLUS" => ScramSha1Plus,
+    "SCRAM-SHA-256" => ScramSha256,
+    "SCRAM-SHA-1" => ScramSha1,
+    "PLAIN" => Plain
+});
 word_field!(Profile { "default" => Default, "benchmark" => Benchmark });
 word_field!(LogFormat { "text" => Text, "json" => Json });
 word_field!(LogLevel {

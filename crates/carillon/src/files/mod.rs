@@ -14,7 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Writes a whole file or none: readers see what was there before or all of `contents`. Made with `mode`.
-fn write_whole(path: &Path, contents: &[u8], mode: u32) -> io::Result<()> {
+pub(crate) fn write_whole(path: &Path, contents: &[u8], mode: u32) -> io::Result<()> {
     let beside = beside(path);
     let write = || {
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&beside)?;

@@ -54,15 +54,15 @@ impl Import<'_> {
                 Err(detail) => self.tally.fail(line, detail),
             }
             if chunk.lines.len() == CHUNK_LINES {
-                self.send(std::mem::take(&mut chunk))?;
+                self.send(&std::mem::take(&mut chunk))?;
                 self.progress.show(rows.bytes_read(), self.tally.imported, self.tally.failed);
             }
         }
-        if chunk.lines.is_empty() { Ok(()) } else { self.send(chunk) }
+        if chunk.lines.is_empty() { Ok(()) } else { self.send(&chunk) }
     }
 
     /// Gives a chunk to the node and takes down what became of it.
-    fn send(&mut self, chunk: Chunk) -> Result<(), Failure> {
+    fn send(&mut self, chunk: &Chunk) -> Result<(), Failure> {
         let answer = self.client.post_lines("/v1/admin/accounts/import", &chunk.body)?;
         let mut last = Value::Null;
         for line in answer.lines() {
