@@ -24,7 +24,8 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Takes over the handling of the three signals. To be called in a Tokio runtime.
+    /// Takes over the handling of the three signals. To be called in a Tokio runtime, and before anyone is told that the
+    /// process is there: until then a signal ends it.
     pub fn listen() -> io::Result<Signals> {
         Ok(Signals {
             hangup: signal(SignalKind::hangup())?,
@@ -71,5 +72,18 @@ mod tests {
     fn the_second_request_to_end_is_for_now() {
         let mut order = Order::default();
         assert_eq!([order.end(), order.end(), order.end()], [Wish::Drain, Wish::Quit, Wish::Quit]);
+    }
+
+    #[tokio::test]
+    async fn signals_become_wishes_in_their_order() {
+        let mut signals = Signals::listen().expect("handlers");
+        let own = std::process::id().to_string();
+        for (signal, wish) in
+            [("-HUP", Wish::Reload), ("-TERM", Wish::Drain), ("-HUP", Wish::Reload), ("-INT", Wish::Quit)]
+        {
+            let sent = std::process::Command::new("kill").args([signal, &own]).status().expect("kill");
+            assert!(sent.success());
+            assert_eq!(signals.next().await, wish);
+        }
     }
 }
