@@ -1,0 +1,107 @@
+// The API as the console speaks to it: with the key of this tab, in the chosen domain.
+
+const KEY = "carillon.key";
+
+/** An answer that is a problem (RFC 9457), or no answer at all. */
+export class Problem extends Error {
+  constructor(body, status) {
+    super(body.detail || body.title || "The request failed.");
+    this.code = body.code ?? "unreachable";
+    this.status = status;
+    this.pointer = body.pointer;
+  }
+}
+
+export const session = {
+  key: sessionStorage.getItem(KEY),
+  own: null,
+  domain: "",
+  /** Called when the node no longer knows the key. */
+  lost: () => {},
+};
+
+export function remember(key) {
+  session.key = key;
+  if (key) sessionStorage.setItem(KEY, key);
+  else sessionStorage.removeItem(KEY);
+}
+
+/** Whether the key in hand may do this. */
+export function may(scope) {
+  const scopes = session.own?.scopes ?? [];
+  return scopes.includes(scope) || scopes.includes("admin");
+}
+
+export const get = (path, query) => request("GET", path, { query });
+export const post = (path, body, query) => request("POST", path, { body, query });
+export const put = (path, body, query) => request("PUT", path, { body, query });
+export const del = (path, query) => request("DELETE", path, { query });
+
+/** The path of segments, each percent-encoded. */
+export function path(...segments) {
+  return "/" + segments.map(encodeURIComponent).join("/");
+}
+
+/** The query of a request in the chosen domain. */
+export function here(query) {
+  return session.domain ? { domain: session.domain, ...query } : { ...query };
+}
+
+async function request(method, where, { query, body }) {
+  const headers = {};
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const response = await send(method, where, { query, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  return response.status === 204 ? null : response.json();
+}
+
+async function send(method, where, { query, headers, body, signal }) {
+  const search = new URLSearchParams(Object.entries(query ?? {}).filter(([, v]) => v !== undefined && v !== ""));
+  const url = search.size > 0 ? `${where}?${search}` : where;
+  let response;
+  try {
+    response = await fetch(url, { method, headers: { ...headers, Authorization: `Bearer ${session.key}` }, body, signal, cache: "no-store" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem({ detail: "The node cannot be reached." }, 0);
+  }
+  if (response.ok) return response;
+  const problem = new Problem(await response.json().catch(() => ({ title: response.statusText })), response.status);
+  if (response.status === 401) session.lost(problem);
+  throw problem;
+}
+
+/** Follows receipts until the signal; begins again when the stream breaks. `opened` is told whether it is open. */
+export async function follow(query, { signal, event, opened }) {
+  let pause = 500;
+  while (!signal.aborted) {
+    try {
+      const response = await send("GET", "/v1/events", { query, headers: { Accept: "text/event-stream" }, signal });
+      opened(true);
+      pause = 500;
+      await read(response.body, event);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error.status === 401 || error.status === 403) { opened(false); return; }
+    }
+    opened(false);
+    await new Promise((done) => setTimeout(done, pause));
+    pause = Math.min(pause * 2, 8000);
+  }
+}
+
+/** Reads Server-Sent Events (HTML §9.2) from a body. */
+async function read(body, event) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const frames = (rest + value).split("\n\n");
+    rest = frames.pop();
+    for (const frame of frames) {
+      const lines = frame.split("\n");
+      const member = (name) => lines.filter((l) => l.startsWith(`${name}:`)).map((l) => l.slice(name.length + 1).trim()).join("\n");
+      if (member("data")) event(member("event") || "message", JSON.parse(member("data")));
+    }
+  }
+}

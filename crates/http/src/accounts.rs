@@ -44,6 +44,15 @@ impl Account<'_> {
         }
     }
 
+    /// Its keys, and whether it may log in.
+    pub(crate) async fn credentials(&self) -> Result<(Credentials, AccountState), Problem> {
+        let (domain, local) = (self.domain.id, self.local());
+        match self.app.ask(Ask::Login { domain, local, now: now(), pending_max: 0, offline_max: 0 }).await? {
+            Answer::Login(login) => Ok((login.credentials, login.state)),
+            other => Err(self.not(other)),
+        }
+    }
+
     /// Replaces its keys and, unless `keep_sessions`, ends its sessions.
     pub(crate) async fn set_credentials(
         &self,

@@ -70,6 +70,7 @@ fn consumer() -> OpenApiRouter<App> {
         .routes(routes!(devices::enrol, devices::list))
         .routes(routes!(devices::get, devices::delete))
         .routes(routes!(credentials::rotate))
+        .routes(routes!(credentials::validate))
         .routes(routes!(credentials::disable))
         .routes(routes!(credentials::enable))
         .routes(routes!(subscriptions::list))

@@ -26,6 +26,14 @@ impl Derivations {
             .await
             .map_err(|error| Problem::unexpected(&error))?
     }
+
+    /// Whether a password is that of these keys.
+    pub(crate) async fn verify(&self, password: String, credentials: Credentials) -> Result<bool, Problem> {
+        let _permit = self.0.acquire().await.expect("the semaphore is never closed");
+        tokio::task::spawn_blocking(move || scram::is_password(&password, &credentials))
+            .await
+            .map_err(|error| Problem::unexpected(&error))
+    }
 }
 
 /// What a secret of our own making needs: it has 192 random bits, which no number of iterations makes harder to guess.

@@ -1,16 +1,18 @@
 //! A device's secret: changed, and whether it may be used.
 
-use super::devices::secret;
+use super::devices::{endpoints, secret};
 use crate::accounts::Account;
 use crate::app::App;
 use crate::auth::{Enrol, Granted};
-use crate::extract::{DomainQuery, Named, Optional, Params};
+use crate::extract::{DomainQuery, JsonBody, Named, Optional, Params};
 use crate::jids;
+use crate::options::Endpoints;
 use crate::problem::{Code, Problem};
 use crate::schema;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use carillon_core::model::AccountState;
 
 /// How to change a device's secret.
 #[derive(Debug, Default, serde::Deserialize, utoipa::ToSchema)]
@@ -91,6 +93,47 @@ pub(crate) async fn enable(
     Named(id): Named<String>,
 ) -> Result<StatusCode, Problem> {
     set_enabled(&key, &app, &query, &id, true).await
+}
+
+/// A secret to be tried.
+#[derive(serde::Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ValidateBody {
+    /// The secret.
+    secret: String,
+}
+
+/// Whether a device could log in.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct Validated {
+    /// Whether the secret is the device's, and the device is enabled.
+    valid: bool,
+    /// Where it connects.
+    endpoints: Endpoints,
+}
+
+/// Try a device's secret
+///
+/// Whether the device could log in with it, without logging in.
+#[utoipa::path(
+    post, path = "/v1/devices/{id}/validate", tag = "devices",
+    params(DomainQuery, ("id" = String, Path, description = "The device's id")),
+    request_body = ValidateBody,
+    responses((status = 200, description = "Whether it could", body = Validated), schema::Problems)
+)]
+pub(crate) async fn validate(
+    key: Granted<Enrol>,
+    State(app): State<App>,
+    Params(query): Params<DomainQuery>,
+    Named(id): Named<String>,
+    JsonBody { value: body, .. }: JsonBody<ValidateBody>,
+) -> Result<Json<Validated>, Problem> {
+    let domain = key.domain(&app, query.domain.as_deref())?;
+    let jid = jids::device(&id, &domain)?;
+    let account = Account { app: &app, domain: &domain, jid: &jid, missing: Code::UnknownDevice };
+    let (credentials, state) = account.credentials().await?;
+    let valid = state == AccountState::Enabled && app.derivations.verify(body.secret, credentials).await?;
+    Ok(Json(Validated { valid, endpoints: endpoints(&app, &domain) }))
 }
 
 async fn set_enabled(

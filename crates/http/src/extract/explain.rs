@@ -100,7 +100,7 @@ mod tests {
         for body in ["", "{", "nope", "{\"name\":\"a\"}x", "\u{1}"] {
             assert_eq!(why(body).0, Code::NotJson, "{body}");
         }
-        assert_eq!(why("[]").0, Code::MissingField);
+        assert_eq!(why("[]").0, Code::WrongType);
         assert_eq!(why("3").0, Code::WrongType);
     }
 }

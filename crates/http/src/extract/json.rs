@@ -49,9 +49,14 @@ impl<T: DeserializeOwned + Default> FromRequest<App> for Optional<T> {
     }
 }
 
-/// Reads a JSON text as a `T`.
+/// Reads a JSON text, which must be an object, as a `T`.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(bytes).map_err(|_| explain::<T>(bytes))
+    let value = serde_json::from_slice(bytes).map_err(|_| explain::<T>(bytes))?;
+    // serde also fills a struct from an array, member by member.
+    match bytes.iter().find(|c| !c.is_ascii_whitespace()) {
+        Some(b'{') => Ok(value),
+        _ => Err(Problem::new(Code::WrongType, "the body must be a JSON object").at("")),
+    }
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -99,6 +104,14 @@ mod tests {
         assert!(!with("text/plain"));
         assert!(!with("application/x-www-form-urlencoded"));
         assert!(!is_json(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn an_array_is_no_record() {
+        let read = |body: &str| parse::<carillon_core::model::Policy>(body.as_bytes()).map_err(|p| p.code());
+        assert!(read(" {}").is_ok());
+        assert_eq!(read("[]"), Err(Code::WrongType));
+        assert_eq!(read("[\"multi\"]"), Err(Code::WrongType));
     }
 
     #[tokio::test]
