@@ -56,8 +56,8 @@ impl Channel {
         self.context.framing
     }
 
-    pub(crate) fn tls(&self) -> Option<&TlsLayer> {
-        self.tls.as_deref()
+    pub(crate) fn tls(&mut self) -> Option<&mut TlsLayer> {
+        self.tls.as_deref_mut()
     }
 
     /// Begins a TLS handshake: everything from here on is inside TLS.
@@ -70,9 +70,7 @@ impl Channel {
         self.flush(out);
         let name =
             ServerName::try_from(domain.to_owned()).map_err(|_| Failure::ServerName(domain.to_owned()))?;
-        let mut tls = Box::new(TlsLayer::new(config, name)?);
-        tls.flush(&mut out.bytes);
-        self.tls = Some(tls);
+        self.tls = Some(Box::new(TlsLayer::new(config, name, &mut out.bytes)?));
         Ok(())
     }
 
@@ -170,7 +168,8 @@ impl Channel {
             return;
         }
         match &mut self.tls {
-            Some(tls) => tls.send(&out.text, &mut out.bytes),
+            // What cannot be protected any more is not sent: the connection has failed, and says so by itself.
+            Some(tls) => drop(tls.send(&out.text, &mut out.bytes)),
             None => out.bytes.extend_from_slice(&out.text),
         }
         out.text.clear();

@@ -94,7 +94,7 @@ impl Login {
     pub(crate) fn after_tls(&mut self, channel: &mut Channel, out: &mut Outbox) -> Stage {
         let Some(tls) = channel.tls().filter(|tls| !tls.is_handshaking()) else { return Stage::Tls };
         let Some(security) = tls.security() else { return Stage::Tls };
-        self.exporter = tls.exporter();
+        self.exporter = tls.take_exporter();
         self.secured = true;
         out.events.push(Event::Secured(security));
         match self.options.profile.settings.transport {

@@ -1,15 +1,15 @@
-//! TLS for the client: what it trusts, and a TLS connection as a layer bytes go through.
+//! Whom a client believes to be the server, and the TLS configuration made of that.
 
-use std::io::{BufRead, Write};
 use std::sync::Arc;
 
-use super::event::Security;
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, ProtocolVersion, SignatureScheme};
+use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
+
+use super::exporter::ExporterLog;
 
 /// Whom a client believes to be the server.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +62,7 @@ pub fn config(
         .with_no_client_auth();
     config.alpn_protocols = alpn.map(<[u8]>::to_vec).into_iter().collect();
     config.resumption = if resumption { Resumption::default() } else { Resumption::disabled() };
+    config.key_log = Arc::new(ExporterLog);
     Ok(Arc::new(config))
 }
 
@@ -80,106 +81,6 @@ fn verifier(
         rustls::client::WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
             .build()?;
     Ok(Arc::new(Pinned { certificates: certificates.clone(), authority }))
-}
-
-/// A TLS connection as a layer: records in, plain text out, and the reverse.
-pub(crate) struct TlsLayer {
-    connection: ClientConnection,
-}
-
-/// The peer ended its side of the TLS connection in good order, or not yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PeerState {
-    /// More may come.
-    Open,
-    /// `close_notify` was received: nothing more will come.
-    Closed,
-}
-
-impl TlsLayer {
-    pub(crate) fn new(config: &Arc<ClientConfig>, name: ServerName<'static>) -> Result<Self, rustls::Error> {
-        let mut connection = ClientConnection::new(Arc::clone(config), name)?;
-        // What is written before the handshake ends is ours, small and bounded by the login.
-        connection.set_buffer_limit(None);
-        Ok(Self { connection })
-    }
-
-    /// Takes records off the network, appends what they protect to `plain` and what must be answered to `output`.
-    pub(crate) fn receive(
-        &mut self,
-        mut records: &[u8],
-        plain: &mut Vec<u8>,
-        output: &mut Vec<u8>,
-    ) -> Result<PeerState, rustls::Error> {
-        while !records.is_empty() {
-            let taken = self.connection.read_tls(&mut records).map_err(|_| rustls::Error::DecryptError)?;
-            let state = self.connection.process_new_packets();
-            self.flush(output);
-            let state = state?;
-            self.drain(plain);
-            if state.peer_has_closed() {
-                return Ok(PeerState::Closed);
-            }
-            if taken == 0 {
-                break;
-            }
-        }
-        Ok(PeerState::Open)
-    }
-
-    /// Protects `plain` and appends the records to `output`.
-    pub(crate) fn send(&mut self, plain: &[u8], output: &mut Vec<u8>) {
-        self.connection.writer().write_all(plain).expect("the writer's buffer is unlimited");
-        self.flush(output);
-    }
-
-    /// Announces that nothing more will be sent.
-    pub(crate) fn close(&mut self, output: &mut Vec<u8>) {
-        self.connection.send_close_notify();
-        self.flush(output);
-    }
-
-    /// Appends what the connection wants on the network to `output`.
-    pub(crate) fn flush(&mut self, output: &mut Vec<u8>) {
-        while self.connection.wants_write() {
-            self.connection.write_tls(output).expect("writing to memory does not fail");
-        }
-    }
-
-    pub(crate) fn is_handshaking(&self) -> bool {
-        self.connection.is_handshaking()
-    }
-
-    /// What the handshake agreed on; `None` before it has.
-    pub(crate) fn security(&self) -> Option<Security> {
-        Some(Security {
-            version: format!("{:?}", self.connection.protocol_version()?),
-            alpn: self.connection.alpn_protocol().map(|name| String::from_utf8_lossy(name).into_owned()),
-            resumed: self.connection.handshake_kind() == Some(rustls::HandshakeKind::Resumed),
-        })
-    }
-
-    /// Keying material for the channel binding `tls-exporter`; TLS 1.3 only.
-    pub(crate) fn exporter(&self) -> Option<[u8; 32]> {
-        // RFC 9266 §4.2: with TLS 1.2 it is safe only under conditions not worth checking for a tester.
-        if self.connection.protocol_version() != Some(ProtocolVersion::TLSv1_3) {
-            return None;
-        }
-        self.connection.export_keying_material([0; 32], b"EXPORTER-Channel-Binding", Some(&[])).ok()
-    }
-
-    fn drain(&mut self, plain: &mut Vec<u8>) {
-        let mut reader = self.connection.reader();
-        // `WouldBlock` says that nothing is left, `UnexpectedEof` that nothing will come.
-        while let Ok(chunk) = reader.fill_buf() {
-            if chunk.is_empty() {
-                break;
-            }
-            plain.extend_from_slice(chunk);
-            let length = chunk.len();
-            reader.consume(length);
-        }
-    }
 }
 
 /// Believes everything, and does not even spend time on the signature.

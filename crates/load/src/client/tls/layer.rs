@@ -1,0 +1,353 @@
+//! One TLS connection: records in, text out, and the reverse. rustls' interface without buffers keeps an idle
+//! connection small: bytes stay here only while a record is incomplete.
+
+use std::sync::Arc;
+
+use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
+use rustls::pki_types::ServerName;
+use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, UnbufferedStatus};
+use rustls::{ClientConfig, Error};
+
+use super::exporter::take_keying_material;
+use crate::client::event::Security;
+
+/// What a record adds to the text in it: header, content type and tag (RFC 8446 §5.2), and a nonce in TLS 1.2.
+const RECORD_OVERHEAD_BYTES: usize = 5 + 1 + 16 + 8;
+/// The most text in one record (RFC 8446 §5.1).
+const RECORD_TEXT_BYTES: usize = 16 * 1024;
+/// The room a closing alert takes.
+const ALERT_BYTES: usize = 2 + RECORD_OVERHEAD_BYTES;
+
+/// A client's TLS connection.
+pub(crate) struct TlsLayer {
+    connection: Connection,
+    /// The beginning of a record whose rest has not arrived.
+    rest: Vec<u8>,
+    exporter: Option<Box<[u8; 32]>>,
+}
+
+/// rustls' part of it.
+#[expect(clippy::large_enum_variant, reason = "there is one a connection, boxed, and it fails at most once")]
+enum Connection {
+    Up(UnbufferedClientConnection),
+    /// It must not be used again.
+    Failed(Error),
+}
+
+/// The peer ended its side of the TLS connection in good order, or not yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PeerState {
+    /// More may come.
+    Open,
+    /// `close_notify` was received: nothing more will come.
+    Closed,
+}
+
+impl TlsLayer {
+    /// Begins a handshake; the first message goes to `output`.
+    pub(crate) fn new(
+        config: &Arc<ClientConfig>,
+        name: ServerName<'static>,
+        output: &mut Vec<u8>,
+    ) -> Result<Self, Error> {
+        let connection = UnbufferedClientConnection::new(Arc::clone(config), name)?;
+        let mut layer = Self { connection: Connection::Up(connection), rest: Vec::new(), exporter: None };
+        layer.drive(&mut Vec::new(), output)?;
+        Ok(layer)
+    }
+
+    /// Takes bytes off the network, appends the text in them to `text` and what must be answered to `output`.
+    pub(crate) fn receive(
+        &mut self,
+        bytes: &[u8],
+        text: &mut Vec<u8>,
+        output: &mut Vec<u8>,
+    ) -> Result<PeerState, Error> {
+        self.rest.extend_from_slice(bytes);
+        let was_handshaking = self.is_handshaking();
+        let state = self.drive(text, output)?;
+        if was_handshaking && !self.is_handshaking() {
+            self.exporter = take_keying_material().map(Box::new);
+        }
+        Ok(state)
+    }
+
+    /// Protects `text` and appends the records to `output`.
+    pub(crate) fn send(&mut self, text: &[u8], output: &mut Vec<u8>) -> Result<(), Error> {
+        let records = text.len() / RECORD_TEXT_BYTES + 1;
+        let room = text.len() + records * RECORD_OVERHEAD_BYTES;
+        self.write(room, output, |state, room| match state {
+            // Nothing is sent before the handshake is complete.
+            ConnectionState::WriteTraffic(mut traffic) => {
+                traffic.encrypt(text, room).map_err(|_| Error::EncryptError)
+            }
+            _ => Err(Error::HandshakeNotComplete),
+        })
+    }
+
+    /// Announces that nothing more will be sent.
+    pub(crate) fn close(&mut self, output: &mut Vec<u8>) {
+        let announced = self.write(ALERT_BYTES, output, |state, room| match state {
+            ConnectionState::WriteTraffic(mut traffic) => {
+                traffic.queue_close_notify(room).map_err(|_| Error::EncryptError)
+            }
+            _ => Ok(0),
+        });
+        // A connection that has failed has sent its alert already.
+        let _ = announced;
+    }
+
+    pub(crate) fn is_handshaking(&self) -> bool {
+        matches!(&self.connection, Connection::Up(connection) if connection.is_handshaking())
+    }
+
+    /// What the handshake agreed on; `None` before it has.
+    pub(crate) fn security(&self) -> Option<Security> {
+        let Connection::Up(connection) = &self.connection else { return None };
+        Some(Security {
+            version: format!("{:?}", connection.protocol_version()?),
+            alpn: connection.alpn_protocol().map(|name| String::from_utf8_lossy(name).into_owned()),
+            resumed: connection.handshake_kind() == Some(rustls::HandshakeKind::Resumed),
+        })
+    }
+
+    /// Keying material for the channel binding `tls-exporter`, once; with TLS 1.3 only.
+    pub(crate) fn take_exporter(&mut self) -> Option<[u8; 32]> {
+        self.exporter.take().map(|keying_material| *keying_material)
+    }
+
+    /// Lets the connection work through the bytes that are there.
+    fn drive(&mut self, text: &mut Vec<u8>, output: &mut Vec<u8>) -> Result<PeerState, Error> {
+        let connection = self.connection.up()?;
+        // rustls counts on seeing the same bytes again until it has discarded them, whatever it is called for.
+        let mut taken = 0;
+        let result = work(connection, &mut self.rest, &mut taken, text, output);
+        match &result {
+            Ok(_) => {
+                // Nothing is held by an idle connection, not even room.
+                self.rest = self.rest[taken..].to_vec();
+            }
+            Err(error) => {
+                let alert = connection.process_tls_records(&mut self.rest[taken..]).state;
+                if let Ok(ConnectionState::EncodeTlsData(alert)) = alert {
+                    encode(alert, output)?;
+                }
+                self.connection = Connection::Failed(error.clone());
+                self.rest = Vec::new();
+            }
+        }
+        result
+    }
+
+    /// Sends what is pending, then gives the connection's state and `room` bytes of output to `write`, which says how
+    /// many it used.
+    fn write(
+        &mut self,
+        room: usize,
+        output: &mut Vec<u8>,
+        write: impl FnOnce(ConnectionState<'_, '_, ClientConnectionData>, &mut [u8]) -> Result<usize, Error>,
+    ) -> Result<(), Error> {
+        self.drive(&mut Vec::new(), output)?;
+        let before = output.len();
+        output.resize(before + room, 0);
+        let state = self.connection.up()?.process_tls_records(&mut self.rest).state;
+        let used = state.and_then(|state| write(state, &mut output[before..]));
+        output.truncate(before + used.as_ref().copied().unwrap_or_default());
+        used.map(|_| ())
+    }
+}
+
+impl Connection {
+    fn up(&mut self) -> Result<&mut UnbufferedClientConnection, Error> {
+        match self {
+            Self::Up(connection) => Ok(connection),
+            Self::Failed(error) => Err(error.clone()),
+        }
+    }
+}
+
+/// Works through `records` until more are needed; `taken` says how many bytes of them are done with.
+fn work(
+    connection: &mut UnbufferedClientConnection,
+    records: &mut [u8],
+    taken: &mut usize,
+    text: &mut Vec<u8>,
+    output: &mut Vec<u8>,
+) -> Result<PeerState, Error> {
+    loop {
+        let UnbufferedStatus { discard, state } = connection.process_tls_records(&mut records[*taken..]);
+        *taken += discard;
+        match state? {
+            ConnectionState::ReadTraffic(mut traffic) => {
+                while let Some(record) = traffic.next_record() {
+                    text.extend_from_slice(record?.payload);
+                }
+            }
+            ConnectionState::EncodeTlsData(data) => encode(data, output)?,
+            ConnectionState::TransmitTlsData(data) => data.done(),
+            ConnectionState::PeerClosed | ConnectionState::Closed => return Ok(PeerState::Closed),
+            _ => return Ok(PeerState::Open),
+        }
+    }
+}
+
+/// Appends a handshake message or alert.
+fn encode<Data>(mut data: EncodeTlsData<'_, Data>, output: &mut Vec<u8>) -> Result<(), Error> {
+    let before = output.len();
+    // The first attempt, without room, asks how much is needed.
+    let room = match data.encode(&mut []) {
+        Err(EncodeError::InsufficientSize(needed)) => needed.required_size,
+        Ok(_) | Err(EncodeError::AlreadyEncoded) => return Ok(()),
+    };
+    output.resize(before + room, 0);
+    let used = data.encode(&mut output[before..]).map_err(|_| Error::EncryptError)?;
+    output.truncate(before + used);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::pki_types::PrivateKeyDer;
+    use rustls::{ServerConfig, ServerConnection, SupportedProtocolVersion};
+    use std::io::{Read, Write};
+
+    use super::*;
+    use crate::client::tls::{Trust, config};
+
+    /// A layer and a server of rustls' buffered kind, joined in memory.
+    struct Pair {
+        client: TlsLayer,
+        server: ServerConnection,
+        to_server: Vec<u8>,
+        /// What the server has read.
+        received: Vec<u8>,
+    }
+
+    fn pair(version: &'static SupportedProtocolVersion, suites: &[rustls::SupportedCipherSuite]) -> Pair {
+        let certified = rcgen::generate_simple_self_signed(vec!["example.org".to_owned()]).expect("valid");
+        let mut provider = rustls::crypto::aws_lc_rs::default_provider();
+        provider.cipher_suites = suites.to_vec();
+        let key = PrivateKeyDer::try_from(certified.signing_key.serialize_der()).expect("PKCS #8");
+        let server = ServerConfig::builder_with_provider(Arc::new(provider))
+            .with_protocol_versions(&[version])
+            .expect("the suites are of this version")
+            .with_no_client_auth()
+            .with_single_cert(vec![certified.cert.der().clone()], key)
+            .expect("the key is the certificate's");
+        let trust = Trust::Certificates(vec![certified.cert.der().clone()]);
+        let config = config(&trust, None, false).expect("valid");
+        let mut to_server = Vec::new();
+        let name = ServerName::try_from("example.org").expect("a name");
+        let client = TlsLayer::new(&config, name, &mut to_server).expect("a client");
+        Pair {
+            client,
+            server: ServerConnection::new(Arc::new(server)).expect("a server"),
+            to_server,
+            received: Vec::new(),
+        }
+    }
+
+    impl Pair {
+        /// Carries bytes, some at a time, until nobody has anything to say; gives what the client reads.
+        fn settle(&mut self, piece: usize) -> (Vec<u8>, PeerState) {
+            let (mut text, mut state) = (Vec::new(), PeerState::Open);
+            loop {
+                let mut to_client = Vec::new();
+                let mut incoming = self.to_server.as_slice();
+                while !incoming.is_empty() && self.server.read_tls(&mut incoming).expect("memory") > 0 {
+                    self.server.process_new_packets().expect("the client is correct");
+                    // It ends with an error that says that there is no more.
+                    let _ = self.server.reader().read_to_end(&mut self.received);
+                }
+                self.to_server.clear();
+                while self.server.wants_write() {
+                    self.server.write_tls(&mut to_client).expect("memory");
+                }
+                if to_client.is_empty() {
+                    return (text, state);
+                }
+                for bytes in to_client.chunks(piece) {
+                    state = self
+                        .client
+                        .receive(bytes, &mut text, &mut self.to_server)
+                        .expect("the server is correct");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn text_goes_both_ways_and_the_exporter_is_rustls_own() {
+        use rustls::crypto::aws_lc_rs::cipher_suite;
+        for suite in [cipher_suite::TLS13_AES_128_GCM_SHA256, cipher_suite::TLS13_AES_256_GCM_SHA384] {
+            for piece in [1, 100, usize::MAX] {
+                let mut pair = pair(&rustls::version::TLS13, &[suite]);
+                pair.settle(piece);
+                assert!(!pair.client.is_handshaking());
+                let expected = pair
+                    .server
+                    .export_keying_material([0; 32], b"EXPORTER-Channel-Binding", Some(&[]))
+                    .expect("the handshake is complete");
+                assert_eq!(pair.client.take_exporter(), Some(expected));
+                assert_eq!(pair.client.take_exporter(), None);
+
+                // More than a record holds.
+                let long = vec![b'x'; 20_000];
+                pair.client.send(&long, &mut pair.to_server).expect("connected");
+                pair.server.writer().write_all(&long).expect("connected");
+                assert_eq!(pair.settle(piece), (long.clone(), PeerState::Open));
+                assert_eq!(pair.received, long);
+                assert!(pair.client.rest.is_empty());
+
+                pair.server.send_close_notify();
+                assert_eq!(pair.settle(piece).1, PeerState::Closed);
+                pair.client.close(&mut pair.to_server);
+                assert!(!pair.to_server.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn tls_1_2_works_without_exporter() {
+        use rustls::crypto::aws_lc_rs::cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256;
+        let mut pair = pair(&rustls::version::TLS12, &[TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256]);
+        pair.settle(usize::MAX);
+        assert_eq!(pair.client.take_exporter(), None);
+        assert_eq!(pair.client.security().map(|security| security.version).as_deref(), Some("TLSv1_2"));
+        pair.client.send(b"hello", &mut pair.to_server).expect("connected");
+        pair.server.writer().write_all(b"hello too").expect("connected");
+        assert_eq!(pair.settle(7).0, b"hello too");
+    }
+
+    #[test]
+    fn a_stranger_is_told_by_an_alert() {
+        let mut pair = pair(&rustls::version::TLS13, rustls::crypto::aws_lc_rs::ALL_CIPHER_SUITES);
+        let other = rcgen::generate_simple_self_signed(vec!["example.org".to_owned()]).expect("valid");
+        let trust = Trust::Certificates(vec![other.cert.der().clone()]);
+        let config = config(&trust, None, false).expect("valid");
+        pair.to_server.clear();
+        let name = ServerName::try_from("example.org").expect("a name");
+        pair.client = TlsLayer::new(&config, name, &mut pair.to_server).expect("a client");
+        pair.server.read_tls(&mut pair.to_server.as_slice()).expect("memory");
+        pair.server.process_new_packets().expect("the client is correct so far");
+        let mut to_client = Vec::new();
+        while pair.server.wants_write() {
+            pair.server.write_tls(&mut to_client).expect("memory");
+        }
+        let mut answer = Vec::new();
+        let result = pair.client.receive(&to_client, &mut Vec::new(), &mut answer);
+        assert!(matches!(result, Err(Error::InvalidCertificate(_))));
+        assert!(!answer.is_empty());
+        assert!(pair.client.send(b"secret", &mut answer).is_err());
+    }
+
+    #[test]
+    fn garbage_is_an_error_and_no_panic() {
+        let mut pair = pair(&rustls::version::TLS13, rustls::crypto::aws_lc_rs::ALL_CIPHER_SUITES);
+        let garbage = b"HTTP/1.1 400 Bad Request\r\n\r\n";
+        let mut text = Vec::new();
+        let result = pair.client.receive(garbage, &mut text, &mut Vec::new());
+        assert!(result.is_err());
+        assert!(text.is_empty());
+    }
+}

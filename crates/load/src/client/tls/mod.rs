@@ -1,0 +1,8 @@
+//! TLS for the client: whom to trust, and a connection as a layer that bytes go through.
+
+mod exporter;
+mod layer;
+mod trust;
+
+pub(crate) use layer::{PeerState, TlsLayer};
+pub use trust::{TlsSetupError, Trust, config};
