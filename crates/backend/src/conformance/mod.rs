@@ -1,1 +1,85 @@
-//! What every store must pass.
+//! What every [`Store`] must pass.
+//!
+//! A [`Case`] gets a store with nothing in it and panics where the store does not do what the port promises. A
+//! [`Lasting`] case has two halves, with the store closed and opened in between. An implementation's tests are a loop
+//! over [`CASES`] and [`LASTING`]; `tests/sqlite.rs` shows one.
+
+mod accounts;
+mod domains;
+mod ends;
+mod ground;
+mod idempotency;
+mod items;
+mod keys;
+mod lasting;
+mod logins;
+mod names;
+mod notifications;
+mod offline;
+mod schedule;
+mod subscriptions;
+mod together;
+mod topics;
+
+use carillon_core::ports::Store;
+
+/// One thing that every store must do.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// Its module and function.
+    pub name: &'static str,
+    /// Asks a store that has nothing in it, and panics when it does not do what it must.
+    pub run: fn(&dyn Store),
+}
+
+/// One thing that every store must still know after it was closed and opened again.
+#[derive(Clone, Copy)]
+pub struct Lasting {
+    /// Its module and function.
+    pub name: &'static str,
+    /// Writes to a store that has nothing in it.
+    pub write: fn(&dyn Store),
+    /// Finds it again.
+    pub check: fn(&dyn Store),
+}
+
+macro_rules! cases {
+    ($($module:ident: $($case:ident),+ $(,)?;)+) => {
+        &[$($(Case { name: concat!(stringify!($module), "::", stringify!($case)), run: $module::$case }),+),+]
+    };
+}
+
+/// Every case, by what it is about.
+pub const CASES: &[Case] = cases! {
+    domains: are_listed_by_name, are_changed_by_putting_them_again, that_are_missing, take_all_along,
+        leave_others_alone;
+    accounts: are_created_once, need_a_domain, are_imported_and_replaced, get_other_keys, are_disabled_and_enabled,
+        are_described, are_listed_in_pages, that_are_deleted_take_all_along, that_are_deleted_leave_bans,
+        of_the_same_name_in_two_domains, are_never_numbered_twice;
+    logins: of_nobody, hold_keys_and_state, hold_topics_by_id_with_last_items, share_items,
+        hold_waiting_notifications_in_order, hold_offline_messages, are_of_one_revision, of_many_at_once;
+    topics: are_created_once, need_a_domain, are_described, are_listed_in_pages, are_configured,
+        lose_items_over_a_new_bound, hold_affiliations_by_jid, show_where_one_stands, are_deleted_with_all;
+    subscriptions: are_made_once, need_account_and_topic, give_the_last_item, end_once, are_listed_by_name,
+        are_listed_by_jid_in_pages;
+    items: are_kept_newest_first, replace_those_of_their_id, are_bounded, not_kept_are_only_numbered,
+        are_found_by_id, are_retracted, are_purged, have_ever_higher_revisions, of_no_topic;
+    notifications: are_stored_and_traced, need_an_account, are_stored_once, wait_in_delivery_order,
+        are_handed_out_in_pages, leave_out_what_is_excepted, replace_those_of_their_key, leave_sent_ones,
+        are_bounded, carry_json_and_xml, that_expired_are_left_out;
+    ends: are_traced, happen_once, of_what_is_not_there, note_when_it_was_sent, by_cancelling, by_expiry,
+        are_forgotten, come_in_pages, drop_the_payload;
+    schedule: hands_out_what_is_due, removes_what_is_not_kept, comes_in_pages, leaves_out_what_expired,
+        is_bounded_and_collapsed, can_be_cancelled;
+    offline: messages_come_back_in_order, messages_come_in_pages, messages_are_bounded, messages_are_deleted,
+        messages_need_an_account, messages_are_of_their_account;
+    keys: are_found_by_hash, are_listed, are_deleted, are_made_once, need_their_domain;
+    idempotency: first_goes, second_waits_then_goes, finished_is_replayed, other_body_is_refused,
+        is_forgotten_after_a_day, is_of_its_key;
+    names: in_every_script, hostile, very_long, far_in_time;
+    together: what_fails_changes_nothing, writes_are_in_order, reads_see_answered_writes, many_threads,
+        each_question_is_answered_once, revisions_do_not_go_back, closed_answers_closed;
+};
+
+/// Every case that needs the store to be opened again.
+pub const LASTING: &[Lasting] = lasting::ALL;

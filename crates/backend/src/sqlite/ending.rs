@@ -144,21 +144,13 @@ pub(super) fn replaced(
     finish_all(write, &ids, End { state: NotificationState::Replaced, reason: None, at: now })
 }
 
-/// Drops what an account has over its bound, scheduled ones included: nothing bounds them later.
+/// Drops the `excess` oldest of the lowest priority.
 pub(super) fn over_bound(
     write: &Write<'_>,
     account: AccountId,
-    queue_max: u32,
+    excess: u64,
     now: UnixMs,
 ) -> Result<Vec<Trace>> {
-    let waiting: u64 = write
-        .db
-        .prepare_cached("SELECT count(*) FROM notification WHERE account = ?1")?
-        .query_row([int(account.0)], |row| super::column::uint(row, 0))?;
-    let excess = waiting.saturating_sub(u64::from(queue_max));
-    if excess == 0 {
-        return Ok(Vec::new());
-    }
     let ids = ids(
         write.db,
         "SELECT id FROM notification WHERE account = ?1 ORDER BY rank DESC, accepted, seq LIMIT ?2",

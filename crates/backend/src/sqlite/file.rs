@@ -1,5 +1,6 @@
 //! The database file: locked against others, readable by nobody else, opened with the same settings every time.
 
+use super::column::int;
 use super::{OpenError, Options};
 use rusqlite::{Connection, OpenFlags};
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
@@ -58,6 +59,11 @@ pub(super) fn connect_writer(options: &Options) -> rusqlite::Result<Connection> 
     // Pages between checkpoints: 16 MiB. A checkpoint writes each changed page once, however often it changed.
     db.pragma_update(None, "wal_autocheckpoint", 4096)?;
     db.pragma_update(None, "journal_size_limit", 64 << 20)?;
+    if let Some(bytes) = options.bytes_max {
+        let page_bytes: i64 = db.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        // SQLite answers with what it made of it.
+        db.pragma_update_and_check(None, "max_page_count", int(bytes) / page_bytes, |_| Ok(()))?;
+    }
     Ok(db)
 }
 

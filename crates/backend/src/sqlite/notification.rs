@@ -1,12 +1,12 @@
 //! Notifications that wait: stored, handed out, due.
 
-use super::column::{Code, code, id_blob, int, jid, ms, notification_id, opt_int, opt_ms, opt_text};
+use super::column::{Code, code, id_blob, int, jid, ms, notification_id, opt_int, opt_ms, opt_text, uint};
 use super::write::Write;
 use super::{account, ending};
 use bytes::Bytes;
 use carillon_core::model::*;
 use carillon_core::ports::Answer;
-use rusqlite::{Connection, Result, Row, params};
+use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
 pub(super) fn store(
     write: &mut Write<'_>,
@@ -15,19 +15,42 @@ pub(super) fn store(
     now: UnixMs,
 ) -> Result<Answer> {
     let Some(local) = notification.to.local() else { return Ok(Answer::Missing) };
-    let Some(account) = account::find(write.db, notification.domain, local)? else {
-        return Ok(Answer::Missing);
-    };
-    if is_known(write.db, notification.id)? {
+    let Some(found) = look(write.db, notification, local)? else { return Ok(Answer::Missing) };
+    if found.known {
         return Ok(Answer::Stored { new: false, ended: Vec::new() });
     }
     let mut ended = match &notification.collapse_key {
-        Some(key) => ending::replaced(write, account, key, now)?,
+        Some(key) => ending::replaced(write, found.account, key, now)?,
         None => Vec::new(),
     };
-    insert(write, notification, account, local, now)?;
-    ended.extend(ending::over_bound(write, account, queue_max, now)?);
+    insert(write, notification, found.account, local, now)?;
+    let excess = (found.waiting + 1).saturating_sub(u64::from(queue_max)).saturating_sub(ended.len() as u64);
+    if excess > 0 {
+        ended.extend(ending::over_bound(write, found.account, excess, now)?);
+    }
     Ok(Answer::Stored { new: true, ended })
+}
+
+/// What there is before a notification is stored.
+struct Found {
+    account: AccountId,
+    /// How many the account has that have not ended, scheduled ones included: nothing bounds those later.
+    waiting: u64,
+    /// Whether there is, or was, a notification of this id.
+    known: bool,
+}
+
+/// One statement for the three, because the statement costs more than what it looks up.
+fn look(db: &Connection, notification: &Notification, local: &str) -> Result<Option<Found>> {
+    db.prepare_cached(
+        "SELECT a.id, (SELECT count(*) FROM notification WHERE account = a.id),
+             EXISTS (SELECT 1 FROM notification WHERE id = ?3) OR EXISTS (SELECT 1 FROM trace WHERE id = ?3)
+         FROM account a WHERE a.domain = ?1 AND a.local = ?2",
+    )?
+    .query_row(params![notification.domain.0, local, id_blob(notification.id)], |row| {
+        Ok(Found { account: AccountId(uint(row, 0)?), waiting: uint(row, 1)?, known: row.get(2)? })
+    })
+    .optional()
 }
 
 fn insert(
@@ -65,13 +88,6 @@ fn insert(
             payload
         ],
     )
-}
-
-/// Whether there is, or was, a notification of this id.
-fn is_known(db: &Connection, id: NotificationId) -> Result<bool> {
-    let id = id_blob(id);
-    Ok(db.prepare_cached("SELECT 1 FROM notification WHERE id = ?1")?.exists([id])?
-        || db.prepare_cached("SELECT 1 FROM trace WHERE id = ?1")?.exists([id])?)
 }
 
 pub(super) fn pending(

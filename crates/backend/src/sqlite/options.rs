@@ -20,6 +20,9 @@ pub struct Options {
     pub cache_kib: u32,
     /// Payload bytes of last items kept in memory to be shared between logins.
     pub items_bytes_max: usize,
+    /// Bytes the database may grow to, where it is to leave room on the disk for others. Writes that need more fail as
+    /// on a full disk, and go on when something was removed.
+    pub bytes_max: Option<u64>,
 }
 
 impl Options {
@@ -31,6 +34,7 @@ impl Options {
             queue_max: 65_536,
             cache_kib: 8 * 1024,
             items_bytes_max: 16 << 20,
+            bytes_max: None,
         }
     }
 }

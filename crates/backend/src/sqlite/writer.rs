@@ -75,32 +75,44 @@ impl Writer {
 
     /// Does all of them in one commit. Answers mean what they say: the commit is on disk, or they are failures.
     fn group(&mut self, asks: &[Ask]) -> Vec<Answer> {
-        let failure = match catch_unwind(AssertUnwindSafe(|| self.commit(asks))) {
+        match self.attempt(asks, plain_step) {
+            Ok(answers) => answers,
+            Err(Failure::Group) => broken(asks),
+            // One of them failed, which is rare: again, so that it harms none of the others.
+            Err(Failure::Step) => match self.attempt(asks, guarded_step) {
+                Ok(answers) => answers,
+                // It ended the transaction of all, as a full disk does: each goes alone.
+                Err(Failure::Step) if asks.len() > 1 => {
+                    asks.chunks(1).flat_map(|ask| self.group(ask)).collect()
+                }
+                Err(_) => broken(asks),
+            },
+        }
+    }
+
+    /// One transaction, committed or as if it had never been.
+    fn attempt(&mut self, asks: &[Ask], step: Step) -> Result<Vec<Answer>, Failure> {
+        let failure = match catch_unwind(AssertUnwindSafe(|| self.commit(asks, step))) {
             Ok(Ok((answers, revision))) => {
                 self.revision = revision;
                 self.counters.committed(asks.len());
-                return answers;
+                return Ok(answers);
             }
-            Ok(Err(failure)) => Some(failure),
-            Err(_) => None,
+            Ok(Err(failure)) => failure,
+            Err(_) => {
+                tracing::error!(writes = asks.len(), "the store writer panicked");
+                Failure::Step
+            }
         };
         if !self.db.is_autocommit()
             && let Err(e) = self.db.execute_batch("ROLLBACK")
         {
             tracing::error!(error = %e, "store rollback failed");
         }
-        if let Some(Failure::Group(e)) = &failure {
-            tracing::error!(error = %e, writes = asks.len(), "store commit failed");
-        } else if asks.len() > 1 {
-            // One took the others along, so each goes alone.
-            return asks.chunks(1).flat_map(|ask| self.group(ask)).collect();
-        } else {
-            tracing::error!("a store write ended its transaction or panicked");
-        }
-        vec![Answer::Failed(Fault::Broken); asks.len()]
+        Err(failure)
     }
 
-    fn commit(&self, asks: &[Ask]) -> Result<(Vec<Answer>, Revision), Failure> {
+    fn commit(&self, asks: &[Ask], step: Step) -> Result<(Vec<Answer>, Revision), Failure> {
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let mut write = Write::new(&self.db, &self.last, self.revision);
         let mut answers = Vec::with_capacity(asks.len());
@@ -113,31 +125,47 @@ impl Writer {
     }
 }
 
+fn broken(asks: &[Ask]) -> Vec<Answer> {
+    vec![Answer::Failed(Fault::Broken); asks.len()]
+}
+
 /// What went wrong with a group.
 enum Failure {
     /// Beginning or committing: nobody's fault.
-    Group(rusqlite::Error),
-    /// One write ended the transaction of all.
+    Group,
+    /// One of the writes.
     Step,
 }
 
 impl From<rusqlite::Error> for Failure {
     fn from(e: rusqlite::Error) -> Failure {
-        Failure::Group(e)
+        tracing::error!(error = %e, "store commit failed");
+        Failure::Group
     }
 }
 
-/// One write, all of it or nothing.
-fn step(write: &mut Write<'_>, ask: &Ask) -> Result<Answer, Failure> {
+type Step = fn(&mut Write<'_>, &Ask) -> Result<Answer, Failure>;
+
+/// One write of a group in which all is expected to go well.
+fn plain_step(write: &mut Write<'_>, ask: &Ask) -> Result<Answer, Failure> {
+    dispatch::write(write, ask).map_err(|e| {
+        tracing::error!(error = %e, "store write failed");
+        Failure::Step
+    })
+}
+
+/// One write, all of it or nothing, whatever becomes of the others.
+///
+/// Not the first way, because the two more statements are a fifth of a write: measured (`store_cost`), a notification
+/// stored and ended takes 26.6 µs of processor with them, 20.9 µs without.
+fn guarded_step(write: &mut Write<'_>, ask: &Ask) -> Result<Answer, Failure> {
     write.run("SAVEPOINT step", [])?;
     let answer = match dispatch::write(write, ask) {
         Ok(answer) => answer,
+        // A full disk or a failing one may have ended the transaction.
+        Err(_) if write.db.is_autocommit() => return Err(Failure::Step),
         Err(e) => {
             tracing::error!(error = %e, "store write failed");
-            // A full disk or a failing one may have ended the transaction.
-            if write.db.is_autocommit() {
-                return Err(Failure::Step);
-            }
             write.run("ROLLBACK TO step", [])?;
             Answer::Failed(Fault::Broken)
         }

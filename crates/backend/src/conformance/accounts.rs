@@ -1,0 +1,172 @@
+//! Accounts.
+
+use super::ground::*;
+use carillon_core::model::*;
+use carillon_core::ports::{Answer, Ask, Enrolment, ImportedAccount, Store};
+
+fn described(store: &dyn Store, domain: DomainId, local: &str) -> Enrolment {
+    let question = Ask::Account { domain, local: local.into() };
+    answer!(ask(store, question), Answer::Enrolment(enrolment) => *enrolment)
+}
+
+pub(super) fn are_created_once(store: &dyn Store) {
+    let domain = domain(store);
+    let id = account(store, domain, "alice");
+    answer!(ask(store, create_account(domain, "alice")), Answer::Exists => ());
+    assert_eq!(login(store, domain, "alice").account, id);
+}
+
+pub(super) fn need_a_domain(store: &dyn Store) {
+    missing(store, create_account(DomainId(7), "alice"));
+    let accounts = vec![ImportedAccount { local: "alice".into(), credentials: keys(1) }];
+    missing(store, Ask::ImportAccounts { domain: DomainId(7), accounts, now: T });
+    missing(store, Ask::Account { domain: DomainId(7), local: "alice".into() });
+}
+
+pub(super) fn are_imported_and_replaced(store: &dyn Store) {
+    let domain = domain(store);
+    let id = account(store, domain, "u3");
+    let accounts = (0..10)
+        .map(|n| ImportedAccount { local: format!("u{n}").into(), credentials: keys(n + 50) })
+        .collect();
+    let import = Ask::ImportAccounts { domain, accounts, now: T.plus(5) };
+    answer!(ask(store, import), Answer::Count(10) => ());
+    let replaced = login(store, domain, "u3");
+    assert_eq!((replaced.account, replaced.credentials), (id, keys(53)));
+    assert_eq!(described(store, domain, "u3").created, T);
+    assert_eq!(described(store, domain, "u4").created, T.plus(5));
+    let nothing = Ask::ImportAccounts { domain, accounts: Vec::new(), now: T };
+    answer!(ask(store, nothing), Answer::Count(0) => ());
+}
+
+pub(super) fn get_other_keys(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    for credentials in [keys(9), Credentials { sha1: None, ..keys(8) }, Credentials::default()] {
+        let set = Ask::SetCredentials { domain, local: "alice".into(), credentials: credentials.clone() };
+        done(store, set);
+        assert_eq!(login(store, domain, "alice").credentials, credentials);
+    }
+    missing(store, Ask::SetCredentials { domain, local: "bob".into(), credentials: keys(1) });
+}
+
+pub(super) fn are_disabled_and_enabled(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    for state in [AccountState::Disabled(T.plus(3)), AccountState::Enabled] {
+        done(store, Ask::SetAccountState { domain, local: "alice".into(), state });
+        assert_eq!(login(store, domain, "alice").state, state);
+        assert_eq!(described(store, domain, "alice").state, state);
+    }
+    missing(store, Ask::SetAccountState { domain, local: "bob".into(), state: AccountState::Enabled });
+}
+
+pub(super) fn are_described(store: &dyn Store) {
+    let domain = domain(store);
+    let number = account(store, domain, "alice");
+    for name in ["zebra", "ant"] {
+        let topic = topic(store, domain, name);
+        subscribe(store, topic, domain, "alice");
+    }
+    stored(store, notification(domain, "alice", 1));
+    stored(store, notification(domain, "alice", 2));
+    let expected = Enrolment {
+        id: number,
+        jid: jid("alice@example.org"),
+        state: AccountState::Enabled,
+        created: T,
+        topics: vec!["ant".into(), "zebra".into()],
+        pending: 2,
+    };
+    assert_eq!(described(store, domain, "alice"), expected);
+    end(store, vec![acknowledged(id(1))]);
+    assert_eq!(described(store, domain, "alice").pending, 1);
+    missing(store, Ask::Account { domain, local: "bob".into() });
+}
+
+pub(super) fn are_listed_in_pages(store: &dyn Store) {
+    let (domain, other) = (domain(store), domain_named(store, "other.example"));
+    account(store, other, "elsewhere");
+    for local in ["u2", "u10", "u1", "u-", "v"] {
+        account(store, domain, local);
+    }
+    let page = |after: Option<&str>, limit| {
+        let question = Ask::Accounts { domain, after: after.map(Box::from), limit };
+        let found = answer!(ask(store, question), Answer::Enrolments(found) => found);
+        found.iter().map(|e| e.jid.local().expect("an account").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(page(None, 100), ["u-", "u1", "u10", "u2", "v"]);
+    assert_eq!(page(None, 2), ["u-", "u1"]);
+    assert_eq!(page(Some("u1"), 2), ["u10", "u2"]);
+    assert_eq!(page(Some("u1x"), 2), ["u2", "v"], "also after one that is not there");
+    assert!(page(Some("v"), 2).is_empty());
+}
+
+pub(super) fn that_are_deleted_take_all_along(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let news = topic(store, domain, "news");
+    subscribe(store, news, domain, "alice");
+    let changes = vec![(jid("alice@example.org"), Affiliation::Publisher)];
+    done(store, Ask::SetAffiliations { topic: news, changes });
+    stored(store, notification(domain, "alice", 1));
+    let later = Notification { send_at: Some(T.plus(5)), ..notification(domain, "alice", 2) };
+    stored(store, later);
+    stored(store, notification(domain, "alice", 3));
+    end(store, vec![acknowledged(id(3))]);
+    let stanza = "<message/>".into();
+    done(store, Ask::StoreOffline { domain, local: "alice".into(), received: T, stanza, queue_max: 9 });
+
+    done(store, Ask::DeleteAccount { domain, local: "alice".into(), now: T.plus(9) });
+
+    missing(store, login_ask(domain, "alice", T));
+    missing(store, Ask::DeleteAccount { domain, local: "alice".into(), now: T });
+    for n in [1, 2] {
+        let trace = trace(store, id(n));
+        assert_eq!(
+            (trace.state, trace.reason),
+            (NotificationState::Dropped, Some(DropReason::DeviceDeleted))
+        );
+        assert_eq!((trace.ended, trace.to), (Some(T.plus(9)), jid("alice@example.org")));
+    }
+    assert_eq!(state(store, id(3)), NotificationState::Acknowledged);
+    let due = ask(store, Ask::TakeDue { now: T.plus(50), max: 9 });
+    answer!(due, Answer::Pending { notifications, .. } => assert!(notifications.is_empty()));
+    let followers = Ask::Subscribers { topic: news, after: None, limit: 9 };
+    answer!(ask(store, followers), Answer::Jids(jids) => assert!(jids.is_empty()));
+
+    account(store, domain, "alice");
+    let again = login(store, domain, "alice");
+    assert!(again.subscriptions.is_empty() && again.pending.is_empty() && again.offline.is_empty());
+    let record = Ask::Topic { domain, name: "news".into() };
+    answer!(ask(store, record), Answer::Topic(topic) => assert!(topic.affiliations.is_empty()));
+}
+
+pub(super) fn that_are_deleted_leave_bans(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "mallory");
+    let news = topic(store, domain, "news");
+    let changes = vec![(jid("mallory@example.org"), Affiliation::Outcast)];
+    done(store, Ask::SetAffiliations { topic: news, changes: changes.clone() });
+    done(store, Ask::DeleteAccount { domain, local: "mallory".into(), now: T });
+    let record = Ask::Topic { domain, name: "news".into() };
+    answer!(ask(store, record), Answer::Topic(topic) => assert_eq!(topic.affiliations, changes));
+}
+
+pub(super) fn of_the_same_name_in_two_domains(store: &dyn Store) {
+    let (domain, other) = (domain(store), domain_named(store, "other.example"));
+    let (here, there) = (account(store, domain, "alice"), account(store, other, "alice"));
+    assert_ne!(here, there);
+    done(store, Ask::DeleteAccount { domain, local: "alice".into(), now: T });
+    assert_eq!(login(store, other, "alice").account, there);
+}
+
+pub(super) fn are_never_numbered_twice(store: &dyn Store) {
+    let domain = domain(store);
+    let first = account(store, domain, "alice");
+    done(store, Ask::DeleteAccount { domain, local: "alice".into(), now: T });
+    assert_ne!(account(store, domain, "alice"), first);
+    let topic_number = topic(store, domain, "news");
+    done(store, Ask::DeleteTopic { topic: topic_number });
+    assert_ne!(topic(store, domain, "news"), topic_number);
+}

@@ -1,0 +1,80 @@
+//! Idempotency keys.
+
+use super::ground::*;
+use carillon_core::model::*;
+use carillon_core::ports::{Answer, Ask, Reservation, Store};
+
+const KEY: KeyId = KeyId(5);
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+fn reserve_as(store: &dyn Store, key: KeyId, name: &str, body: u8, now: UnixMs) -> Reservation {
+    let question = Ask::Reserve { key, idempotency_key: name.into(), body_hash: [body; 32], now };
+    answer!(ask(store, question), Answer::Reserved(reservation) => reservation)
+}
+
+fn reserve(store: &dyn Store, body: u8, now: UnixMs) -> Reservation {
+    reserve_as(store, KEY, "order-1", body, now)
+}
+
+fn remember(store: &dyn Store, status: u16, response: &str) {
+    let idempotency_key = "order-1".into();
+    done(store, Ask::Remember { key: KEY, idempotency_key, status, response: response.into() });
+}
+
+pub(super) fn first_goes(store: &dyn Store) {
+    assert_eq!(reserve(store, 1, T), Reservation::Go { since: T });
+    assert_eq!(reserve_as(store, KEY, "order-2", 1, T), Reservation::Go { since: T });
+    remember(store, 202, "{}");
+    let idempotency_key = "never reserved".into();
+    done(store, Ask::Remember { key: KEY, idempotency_key, status: 202, response: "{}".into() });
+}
+
+pub(super) fn second_waits_then_goes(store: &dyn Store) {
+    let minute = 60_000;
+    reserve(store, 1, T);
+    assert_eq!(reserve(store, 1, T), Reservation::InProgress);
+    assert_eq!(reserve(store, 1, T.plus(minute - 1)), Reservation::InProgress);
+    let go = Reservation::Go { since: T };
+    assert_eq!(reserve(store, 1, T.plus(minute)), go, "the first has died; ids are made as it made them");
+    assert_eq!(reserve(store, 1, T.plus(minute + 1)), Reservation::InProgress, "and this one is on its way");
+    assert_eq!(reserve(store, 1, T.plus(2 * minute)), go);
+    let earlier = UnixMs(T.0 - 5);
+    assert_eq!(reserve(store, 1, earlier), Reservation::InProgress, "a clock that went back is no new day");
+}
+
+pub(super) fn finished_is_replayed(store: &dyn Store) {
+    reserve(store, 1, T);
+    remember(store, 207, "{\"é\": 1}");
+    let replay = Reservation::Replay { status: 207, response: "{\"é\": 1}".into() };
+    for ms in [0, 1, 60_000, DAY_MS - 1] {
+        assert_eq!(reserve(store, 1, T.plus(ms)), replay);
+    }
+}
+
+pub(super) fn other_body_is_refused(store: &dyn Store) {
+    reserve(store, 1, T);
+    assert_eq!(reserve(store, 2, T), Reservation::Mismatch);
+    assert_eq!(reserve(store, 2, T.plus(60_000)), Reservation::Mismatch);
+    remember(store, 202, "{}");
+    assert_eq!(reserve(store, 2, T.plus(1)), Reservation::Mismatch);
+    assert_eq!(reserve(store, 1, T.plus(1)), Reservation::Replay { status: 202, response: "{}".into() });
+}
+
+pub(super) fn is_forgotten_after_a_day(store: &dyn Store) {
+    reserve(store, 1, T);
+    remember(store, 202, "{}");
+    let tomorrow = T.plus(DAY_MS);
+    assert_eq!(reserve(store, 2, tomorrow), Reservation::Go { since: tomorrow });
+    assert_eq!(reserve(store, 2, tomorrow), Reservation::InProgress, "nothing is left of the first");
+    let swept = |now| answer!(ask(store, Ask::Sweep { now, forget: UnixMs(0), max: 9 }), Answer::Expired { more, .. } => more);
+    assert!(!swept(tomorrow.plus(DAY_MS - 1)));
+    assert_eq!(reserve(store, 1, tomorrow.plus(1)), Reservation::Mismatch, "a sweep takes only what is over");
+    assert!(!swept(tomorrow.plus(DAY_MS)));
+    assert_eq!(reserve(store, 1, tomorrow.plus(2)), Reservation::Go { since: tomorrow.plus(2) });
+}
+
+pub(super) fn is_of_its_key(store: &dyn Store) {
+    reserve(store, 1, T);
+    assert_eq!(reserve_as(store, KeyId(6), "order-1", 2, T), Reservation::Go { since: T });
+    assert_eq!(reserve_as(store, KEY, "ORDER-1", 2, T), Reservation::Go { since: T });
+}

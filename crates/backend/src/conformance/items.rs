@@ -1,0 +1,127 @@
+//! Items.
+
+use super::ground::*;
+use carillon_core::model::*;
+use carillon_core::ports::{Answer, Ask, Store};
+use std::sync::Arc;
+
+fn items(store: &dyn Store, topic: TopicId, ids: &[&str], max: u32) -> Vec<Arc<Item>> {
+    let ids = ids.iter().map(|id| Box::from(*id)).collect();
+    answer!(ask(store, Ask::Items { topic, ids, max }), Answer::Items(items) => items)
+}
+
+pub(super) fn are_kept_newest_first(store: &dyn Store) {
+    let domain = domain(store);
+    let news = topic(store, domain, "news");
+    assert!(item_ids(store, news).is_empty());
+    let mut sent = Item { publisher: Some(jid("alice@example.org")), ..item(news, domain, "news", "1") };
+    sent.payload = bytes::Bytes::from_static(b"\x00<any/>\xff");
+    let first =
+        answer!(ask(store, Ask::Publish { item: sent.clone(), keep: 10 }), Answer::Published(item) => item);
+    assert_eq!(*first, Item { revision: first.revision, ..sent });
+    let second = publish(store, news, domain, "2", 10);
+    assert_eq!(items(store, news, &[], 10), [second.clone(), first.clone()]);
+    assert_eq!(items(store, news, &[], 1), [second]);
+    assert!(items(store, news, &[], 0).is_empty());
+}
+
+pub(super) fn replace_those_of_their_id(store: &dyn Store) {
+    let domain = domain(store);
+    let news = topic(store, domain, "news");
+    publish(store, news, domain, "1", 10);
+    publish(store, news, domain, "2", 10);
+    let again = publish(store, news, domain, "1", 10);
+    assert_eq!(item_ids(store, news), ["1", "2"].map(Box::from), "what is published again is the newest");
+    assert_eq!(items(store, news, &["1"], 0), [again]);
+}
+
+pub(super) fn are_bounded(store: &dyn Store) {
+    let domain = domain(store);
+    let news = topic(store, domain, "news");
+    for n in 0..6 {
+        publish(store, news, domain, &n.to_string(), 3);
+    }
+    assert_eq!(item_ids(store, news), ["5", "4", "3"].map(Box::from));
+    publish(store, news, domain, "4", 3);
+    assert_eq!(item_ids(store, news), ["4", "5", "3"].map(Box::from), "replacing one pushes none out");
+    publish(store, news, domain, "6", 1);
+    assert_eq!(item_ids(store, news), ["6"].map(Box::from));
+}
+
+pub(super) fn not_kept_are_only_numbered(store: &dyn Store) {
+    let domain = domain(store);
+    let news = topic(store, domain, "news");
+    let kept = publish(store, news, domain, "1", 1);
+    let passing = publish(store, news, domain, "2", 0);
+    assert!(passing.revision >= kept.revision);
+    assert_eq!(item_ids(store, news), ["1"].map(Box::from));
+}
+
+pub(super) fn are_found_by_id(store: &dyn Store) {
+    let domain = domain(store);
+    let news = topic(store, domain, "news");
+    for id in ["a", "b", "c"] {
+        publish(store, news, domain, id, 10);
+    }
+    let ids = |ids: &[&str]| items(store, news, ids, 0).iter().map(|i| i.id.to_string()).collect::<Vec<_>>();
+    assert_eq!(ids(&["a", "c", "x"]), ["c", "a"], "newest first, and no word of those that are not there");
+    assert_eq!(ids(&["b", "b"]), ["b"]);
+    assert!(ids(&["A"]).is_empty());
+}
+
+pub(super) fn are_retracted(store: &dyn Store) {
+    let domain = domain(store);
+    let news = topic(store, domain, "news");
+    let retract = |id: &str| Ask::Retract { topic: news, item: id.into() };
+    missing(store, retract("1"));
+    publish(store, news, domain, "1", 10);
+    publish(store, news, domain, "2", 10);
+    done(store, retract("1"));
+    missing(store, retract("1"));
+    assert_eq!(item_ids(store, news), ["2"].map(Box::from));
+    missing(store, Ask::Retract { topic: TopicId(999), item: "2".into() });
+    for n in 3..6 {
+        publish(store, news, domain, &n.to_string(), 3);
+    }
+    assert_eq!(item_ids(store, news), ["5", "4", "3"].map(Box::from), "the bound counts what is there");
+}
+
+pub(super) fn are_purged(store: &dyn Store) {
+    let domain = domain(store);
+    let (news, other) = (topic(store, domain, "news"), topic(store, domain, "other"));
+    for topic in [news, other] {
+        publish(store, topic, domain, "1", 10);
+    }
+    done(store, Ask::Purge { topic: news });
+    done(store, Ask::Purge { topic: news });
+    assert!(item_ids(store, news).is_empty());
+    assert_eq!(item_ids(store, other).len(), 1);
+    publish(store, news, domain, "2", 1);
+    assert_eq!(item_ids(store, news), ["2"].map(Box::from));
+}
+
+pub(super) fn have_ever_higher_revisions(store: &dyn Store) {
+    let domain = domain(store);
+    let (news, other) = (topic(store, domain, "news"), topic(store, domain, "other"));
+    // Asked together, so that they may well share a commit.
+    let waiting: Vec<_> = (0..100)
+        .map(|n| {
+            let topic = if n % 2 == 0 { news } else { other };
+            let item = item(topic, domain, "news", &n.to_string());
+            asked(store, Ask::Publish { item, keep: n % 3 * 5 })
+        })
+        .collect();
+    let revisions: Vec<Revision> = waiting
+        .iter()
+        .map(|receiver| answer!(waited(receiver), Answer::Published(item) => item.revision))
+        .collect();
+    assert!(revisions.is_sorted_by(|a, b| a < b), "{revisions:?}");
+}
+
+pub(super) fn of_no_topic(store: &dyn Store) {
+    let domain = domain(store);
+    for keep in [0, 1] {
+        missing(store, Ask::Publish { item: item(TopicId(9), domain, "news", "1"), keep });
+    }
+    assert!(item_ids(store, TopicId(9)).is_empty());
+}

@@ -1,0 +1,55 @@
+//! API keys.
+
+use super::ground::*;
+use carillon_core::model::*;
+use carillon_core::ports::{Answer, Ask, Store};
+
+fn create(seed: u8, domain: Option<DomainId>) -> Ask {
+    let scopes = Scopes::of(&[Scope::Send, Scope::Topics]);
+    Ask::CreateKey { hash: [seed; 32], name: format!("key {seed}").into(), domain, scopes, now: T }
+}
+
+fn key(store: &dyn Store, seed: u8, domain: Option<DomainId>) -> ApiKey {
+    answer!(ask(store, create(seed, domain)), Answer::Key(key) => key)
+}
+
+fn listed(store: &dyn Store, domain: Option<DomainId>) -> Vec<ApiKey> {
+    answer!(ask(store, Ask::Keys { domain }), Answer::Keys(keys) => keys)
+}
+
+pub(super) fn are_found_by_hash(store: &dyn Store) {
+    let domain = domain(store);
+    let made = key(store, 1, Some(domain));
+    let scopes = Scopes::of(&[Scope::Send, Scope::Topics]);
+    let expected = ApiKey { id: made.id, name: "key 1".into(), domain: Some(domain), scopes, created: T };
+    assert_eq!(made, expected);
+    answer!(ask(store, Ask::Key { hash: [1; 32] }), Answer::Key(found) => assert_eq!(found, made));
+    missing(store, Ask::Key { hash: [2; 32] });
+}
+
+pub(super) fn are_listed(store: &dyn Store) {
+    let (domain, other) = (domain(store), domain_named(store, "other.example"));
+    let keys = [key(store, 1, None), key(store, 2, Some(domain)), key(store, 3, Some(other))];
+    assert_eq!(listed(store, None), keys);
+    assert_eq!(listed(store, Some(domain)), keys[1..2]);
+    assert!(listed(store, Some(DomainId(99))).is_empty());
+}
+
+pub(super) fn are_deleted(store: &dyn Store) {
+    let made = key(store, 1, None);
+    done(store, Ask::DeleteKey { id: made.id });
+    missing(store, Ask::DeleteKey { id: made.id });
+    missing(store, Ask::Key { hash: [1; 32] });
+    assert_ne!(key(store, 1, None).id, made.id);
+}
+
+pub(super) fn are_made_once(store: &dyn Store) {
+    let made = key(store, 1, None);
+    answer!(ask(store, create(1, None)), Answer::Exists => ());
+    assert_eq!(listed(store, None), [made]);
+}
+
+pub(super) fn need_their_domain(store: &dyn Store) {
+    missing(store, create(1, Some(DomainId(9))));
+    assert!(listed(store, None).is_empty());
+}

@@ -1,0 +1,99 @@
+//! What must still be there after the store was closed and opened again.
+
+use super::Lasting;
+use super::ground::*;
+use carillon_core::model::*;
+use carillon_core::ports::{Answer, Ask, Reservation, Store};
+
+pub(super) const ALL: &[Lasting] = &[
+    Lasting { name: "lasting::everything", write: write_everything, check: check_everything },
+    Lasting { name: "lasting::revision", write: write_revision, check: check_revision },
+    Lasting { name: "lasting::unanswered", write: write_unanswered, check: check_unanswered },
+];
+
+fn write_everything(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let news = topic(store, domain, "news");
+    subscribe(store, news, domain, "alice");
+    publish(store, news, domain, "1", 10);
+    let changes = vec![(jid("alice@example.org"), Affiliation::Owner)];
+    done(store, Ask::SetAffiliations { topic: news, changes });
+    for n in 1..=3 {
+        stored(store, notification(domain, "alice", n));
+    }
+    stored(store, Notification { send_at: Some(T.plus(50)), ..notification(domain, "alice", 4) });
+    end(store, vec![acknowledged(id(2))]);
+    let stanza = "<message/>".into();
+    done(store, Ask::StoreOffline { domain, local: "alice".into(), received: T, stanza, queue_max: 9 });
+    let scopes = Scopes::of(&[Scope::Admin]);
+    let key = Ask::CreateKey { hash: [1; 32], name: "k".into(), domain: None, scopes, now: T };
+    answer!(ask(store, key), Answer::Key(_) => ());
+    answer!(ask(store, reserve()), Answer::Reserved(Reservation::Go { .. }) => ());
+    let idempotency_key = "order-1".into();
+    done(store, Ask::Remember { key: KeyId(1), idempotency_key, status: 202, response: "{}".into() });
+}
+
+fn reserve() -> Ask {
+    Ask::Reserve { key: KeyId(1), idempotency_key: "order-1".into(), body_hash: [1; 32], now: T }
+}
+
+fn check_everything(store: &dyn Store) {
+    let domains = answer!(ask(store, Ask::Domains), Answer::Domains(domains) => domains);
+    assert_eq!(domains.len(), 1);
+    let domain = domains[0].id;
+    let login = login(store, domain, "alice");
+    assert_eq!((login.credentials, login.state), (keys(1), AccountState::Enabled));
+    assert_eq!(login.subscriptions[0].last.as_ref().map(|item| &*item.id), Some("1"));
+    assert_eq!(login.pending.iter().map(|n| n.id).collect::<Vec<_>>(), [1, 3].map(id));
+    assert_eq!(login.offline.len(), 1);
+    assert_eq!(state(store, id(2)), NotificationState::Acknowledged);
+    assert_eq!(state(store, id(4)), NotificationState::Scheduled);
+    let record = ask(store, Ask::Topic { domain, name: "news".into() });
+    answer!(record, Answer::Topic(record) => assert_eq!(record.affiliations.len(), 1));
+    answer!(ask(store, Ask::Key { hash: [1; 32] }), Answer::Key(_) => ());
+    answer!(ask(store, reserve()), Answer::Reserved(Reservation::Replay { status: 202, .. }) => ());
+}
+
+fn write_revision(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let news = topic(store, domain, "news");
+    subscribe(store, news, domain, "alice");
+    publish(store, news, domain, "kept", 1);
+    // The last revision belongs to something that leaves no row.
+    for _ in 0..10 {
+        publish(store, news, domain, "passing", 0);
+    }
+    let revision = login(store, domain, "alice").revision;
+    let title = revision.to_string();
+    let config = TopicConfig { title, ..TopicConfig::default() };
+    answer!(ask(store, create_topic(domain, "revision", config)), Answer::Topic(_) => ());
+}
+
+fn check_revision(store: &dyn Store) {
+    let domain = domain(store);
+    let record = ask(store, Ask::Topic { domain, name: "revision".into() });
+    let before: u64 =
+        answer!(record, Answer::Topic(record) => record.config.title.parse().expect("a number"));
+    let found = login(store, domain, "alice");
+    assert!(found.revision > Revision(before), "a new start goes on from the last revision");
+    let item = publish(store, found.subscriptions[0].topic, domain, "next", 1);
+    assert!(item.revision > found.revision);
+}
+
+/// Asked, and closed without waiting: closing commits what waits.
+fn write_unanswered(store: &dyn Store) {
+    let domain = domain(store);
+    for n in 0..1000 {
+        drop(asked(store, create_account(domain, &format!("u{n}"))));
+    }
+    store.close();
+}
+
+fn check_unanswered(store: &dyn Store) {
+    let domain = domain(store);
+    for n in [0, 500, 999] {
+        login(store, domain, &format!("u{n}"));
+    }
+}

@@ -1,0 +1,160 @@
+//! Logins.
+
+use super::ground::*;
+use carillon_core::model::*;
+use carillon_core::ports::{Answer, Ask, Store};
+use std::sync::Arc;
+
+pub(super) fn of_nobody(store: &dyn Store) {
+    missing(store, login_ask(DomainId(1), "alice", T));
+    let domain = domain(store);
+    missing(store, login_ask(domain, "alice", T));
+    missing(store, login_ask(domain, "", T));
+}
+
+pub(super) fn hold_keys_and_state(store: &dyn Store) {
+    let domain = domain(store);
+    let id = account(store, domain, "alice");
+    let login = login(store, domain, "alice");
+    assert_eq!((login.account, login.credentials, login.state), (id, keys(1), AccountState::Enabled));
+    assert!(login.subscriptions.is_empty() && login.pending.is_empty() && login.offline.is_empty());
+    assert!(!login.pending_more && !login.offline_more);
+}
+
+pub(super) fn hold_topics_by_id_with_last_items(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let with = |name, send_last_published_item| {
+        let config = TopicConfig { send_last_published_item, ..TopicConfig::default() };
+        answer!(ask(store, create_topic(domain, name, config)), Answer::Topic(topic) => topic.id)
+    };
+    let sends = with("sends", SendLast::OnSubAndPresence);
+    let once = with("once", SendLast::OnSub);
+    let never = with("never", SendLast::Never);
+    let empty = with("empty", SendLast::OnSubAndPresence);
+    for topic in [empty, never, once, sends] {
+        subscribe(store, topic, domain, "alice");
+    }
+    for topic in [sends, once, never] {
+        publish(store, topic, domain, "old", 10);
+    }
+    let last = publish(store, sends, domain, "new", 10);
+    let found = login(store, domain, "alice").subscriptions;
+    let topics: Vec<TopicId> = found.iter().map(|s| s.topic).collect();
+    assert_eq!(topics, [sends, once, never, empty]);
+    let read = found[0].last.as_ref().expect("the topic sends its last item");
+    assert_eq!((&*read.id, read.revision, &read.payload), ("new", last.revision, &last.payload));
+    assert!(found[1..].iter().all(|s| s.last.is_none()));
+
+    done(store, Ask::Retract { topic: sends, item: "new".into() });
+    let found = login(store, domain, "alice").subscriptions;
+    assert_eq!(found[0].last.as_ref().map(|item| &*item.id), Some("old"));
+    done(store, Ask::Purge { topic: sends });
+    assert!(login(store, domain, "alice").subscriptions[0].last.is_none());
+    done(store, Ask::Unsubscribe { topic: sends, domain, local: "alice".into() });
+    assert_eq!(login(store, domain, "alice").subscriptions.len(), 3);
+}
+
+pub(super) fn share_items(store: &dyn Store) {
+    let domain = domain(store);
+    let news = topic(store, domain, "news");
+    for local in ["alice", "bob"] {
+        account(store, domain, local);
+        subscribe(store, news, domain, local);
+    }
+    publish(store, news, domain, "1", 10);
+    let last = |local| login(store, domain, local).subscriptions[0].last.clone().expect("an item");
+    assert!(Arc::ptr_eq(&last("alice"), &last("bob")), "the same item is in memory once");
+}
+
+pub(super) fn hold_waiting_notifications_in_order(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    account(store, domain, "bob");
+    for (n, priority) in [(1, Priority::Low), (2, Priority::Normal), (3, Priority::High), (4, Priority::High)]
+    {
+        stored(store, Notification { priority, ..notification(domain, "alice", n) });
+    }
+    stored(store, notification(domain, "bob", 9));
+    let at = |pending_max, now| {
+        let question = Ask::Login { domain, local: "alice".into(), now, pending_max, offline_max: 0 };
+        let login = answer!(ask(store, question), Answer::Login(login) => login);
+        (login.pending.iter().map(|n| n.id).collect::<Vec<_>>(), login.pending_more)
+    };
+    assert_eq!(at(100, T), ([3, 4, 2, 1].map(id).to_vec(), false));
+    assert_eq!(at(4, T), ([3, 4, 2, 1].map(id).to_vec(), false));
+    assert_eq!(at(3, T), ([3, 4, 2].map(id).to_vec(), true));
+    assert_eq!(at(0, T), (Vec::new(), true));
+    let expires = Some(T.plus(10));
+    stored(store, Notification { expires, priority: Priority::High, ..notification(domain, "alice", 5) });
+    stored(store, Notification { send_at: Some(T.plus(99)), ..notification(domain, "alice", 6) });
+    assert_eq!(at(100, T.plus(9)).0.len(), 5, "not yet expired, and not yet due");
+    assert_eq!(at(100, T.plus(10)), ([3, 4, 2, 1].map(id).to_vec(), false), "expired by then");
+}
+
+pub(super) fn hold_offline_messages(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    for n in 0..3 {
+        let stanza = format!("<message id='{n}'/>").into_bytes().into();
+        let keep =
+            Ask::StoreOffline { domain, local: "alice".into(), received: T.plus(n), stanza, queue_max: 9 };
+        done(store, keep);
+    }
+    let at = |offline_max| {
+        let question = Ask::Login { domain, local: "alice".into(), now: T, pending_max: 0, offline_max };
+        let login = answer!(ask(store, question), Answer::Login(login) => login);
+        let stanzas: Vec<_> = login.offline.iter().map(|m| m.stanza.to_vec()).collect();
+        (stanzas, login.offline_more)
+    };
+    let all: Vec<_> = (0..3).map(|n| format!("<message id='{n}'/>").into_bytes()).collect();
+    assert_eq!(at(3), (all.clone(), false));
+    assert_eq!(at(2), (all[..2].to_vec(), true));
+    assert_eq!(at(0), (Vec::new(), true));
+}
+
+pub(super) fn are_of_one_revision(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let news = topic(store, domain, "news");
+    subscribe(store, news, domain, "alice");
+    let before = login(store, domain, "alice").revision;
+    let item = publish(store, news, domain, "1", 1);
+    let after = login(store, domain, "alice");
+    assert!(before < item.revision, "an item is newer than what was read before it");
+    assert!(after.revision >= item.revision, "what was read after it knows of it");
+    stored(store, notification(domain, "alice", 1));
+    assert_eq!(login(store, domain, "alice").revision, after.revision, "notifications are no part of it");
+}
+
+pub(super) fn of_many_at_once(store: &dyn Store) {
+    let (domain, other) = (domain(store), domain_named(store, "other.example"));
+    let news = topic(store, domain, "news");
+    publish(store, news, domain, "1", 1);
+    let mut expected = Vec::new();
+    for n in 0..500_u64 {
+        let local = format!("u{n}");
+        let domain = if n % 5 == 0 { other } else { domain };
+        expected.push((
+            domain,
+            local.clone(),
+            (n % 7 != 0).then(|| account(store, domain, &local)),
+            n % 3 == 0,
+        ));
+        if n % 7 != 0 && n % 3 == 0 {
+            subscribe(store, news, domain, &local);
+        }
+    }
+    let waiting: Vec<_> =
+        expected.iter().map(|(domain, local, ..)| asked(store, login_ask(*domain, local, T))).collect();
+    for ((_, local, account, follows), receiver) in expected.into_iter().zip(waiting) {
+        match (account, waited(&receiver)) {
+            (None, Answer::Missing) => {}
+            (Some(account), Answer::Login(login)) => {
+                assert_eq!(login.account, account, "{local}");
+                assert_eq!(login.subscriptions.len(), usize::from(follows), "{local}");
+            }
+            other => panic!("{local}: {other:?}"),
+        }
+    }
+}

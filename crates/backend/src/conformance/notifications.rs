@@ -1,0 +1,185 @@
+//! Notifications that wait.
+
+use super::ground::*;
+use carillon_core::model::*;
+use carillon_core::ports::{Answer, Ask, NotificationChange, Store};
+
+pub(super) fn are_stored_and_traced(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let sent = Notification {
+        priority: Priority::High,
+        expires: Some(T.plus(5000)),
+        collapse_key: Some("mail".into()),
+        ..notification(domain, "alice", 1)
+    };
+    answer!(ask(store, store_at(sent.clone(), T.plus(7))), Answer::Stored { new: true, ended } => assert!(ended.is_empty()));
+    let expected = Trace { state: NotificationState::Stored, stored: Some(T.plus(7)), ..Trace::of(&sent) };
+    assert_eq!(trace(store, id(1)), expected);
+    let found = answer!(ask(store, pending_ask(domain, "alice", 9, T)), Answer::Pending { notifications, .. } => notifications);
+    assert_eq!(found, [sent]);
+    missing(store, Ask::Trace { id: id(2) });
+}
+
+pub(super) fn need_an_account(store: &dyn Store) {
+    let domain = domain(store);
+    missing(store, store_at(notification(domain, "alice", 1), T));
+    missing(store, store_at(Notification { to: jid("example.org"), ..notification(domain, "a", 1) }, T));
+    missing(store, Ask::Trace { id: id(1) });
+    let none = ask(store, pending_ask(domain, "alice", 9, T));
+    answer!(none, Answer::Pending { notifications, more: false } => assert!(notifications.is_empty()));
+}
+
+pub(super) fn are_stored_once(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let first = notification(domain, "alice", 1);
+    stored(store, first.clone());
+    let second =
+        Notification { payload: Payload::Json("2".into()), collapse_key: Some("k".into()), ..first.clone() };
+    let again = ask(store, store_at(second.clone(), T.plus(1)));
+    answer!(again, Answer::Stored { new: false, ended } => assert!(ended.is_empty()));
+    let found = answer!(ask(store, pending_ask(domain, "alice", 9, T)), Answer::Pending { notifications, .. } => notifications);
+    assert_eq!(found, [first]);
+    end(store, vec![acknowledged(id(1))]);
+    answer!(ask(store, store_at(second, T)), Answer::Stored { new: false, .. } => ());
+    assert!(waiting(store, domain, "alice", T).is_empty(), "nor after it has ended");
+}
+
+pub(super) fn wait_in_delivery_order(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let (low, high) = (Priority::Low, Priority::High);
+    let sent =
+        [(1, low, 30), (2, high, 20), (3, high, 10), (4, Priority::Normal, 5), (5, low, 1), (6, high, 10)];
+    for (n, priority, accepted) in sent {
+        let accepted = T.plus(accepted);
+        stored(store, Notification { priority, accepted, ..notification(domain, "alice", n) });
+    }
+    assert_eq!(waiting(store, domain, "alice", T), [3, 6, 2, 4, 5, 1].map(id));
+}
+
+pub(super) fn are_handed_out_in_pages(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    for n in 0..5 {
+        stored(store, notification(domain, "alice", n));
+    }
+    for (max, count, expected) in [(4, 4, true), (5, 5, false), (0, 0, true)] {
+        let page = ask(store, pending_ask(domain, "alice", max, T));
+        let (found, more) = answer!(page, Answer::Pending { notifications, more } => (notifications, more));
+        assert_eq!((found.len(), more), (count, expected));
+    }
+}
+
+pub(super) fn leave_out_what_is_excepted(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    for n in 0..6 {
+        stored(store, notification(domain, "alice", n));
+    }
+    let except = vec![id(0), id(2), id(77)];
+    let question = Ask::Pending { domain, local: "alice".into(), except, max: 3, now: T };
+    let (found, more) =
+        answer!(ask(store, question), Answer::Pending { notifications, more } => (notifications, more));
+    assert_eq!(found.iter().map(|n| n.id).collect::<Vec<_>>(), [1, 3, 4].map(id));
+    assert!(more);
+}
+
+pub(super) fn replace_those_of_their_key(store: &dyn Store) {
+    let domain = domain(store);
+    for local in ["alice", "bob"] {
+        account(store, domain, local);
+    }
+    let keyed = |local: &str, n, key: &str| Notification {
+        collapse_key: Some(key.into()),
+        ..notification(domain, local, n)
+    };
+    stored(store, keyed("alice", 1, "mail"));
+    stored(store, Notification { send_at: Some(T.plus(99)), ..keyed("alice", 2, "news") });
+    stored(store, keyed("bob", 3, "mail"));
+    stored(store, notification(domain, "alice", 4));
+    let ended = answer!(ask(store, store_at(keyed("alice", 5, "mail"), T.plus(8))), Answer::Stored { new: true, ended } => ended);
+    let expected = Trace {
+        state: NotificationState::Replaced,
+        stored: Some(T),
+        ended: Some(T.plus(8)),
+        ..Trace::of(&keyed("alice", 1, "mail"))
+    };
+    assert_eq!(trace(store, id(1)), expected);
+    assert_eq!(ended, [expected]);
+    assert_eq!(waiting(store, domain, "alice", T), [4, 5].map(id));
+    assert_eq!(waiting(store, domain, "bob", T), [3].map(id));
+    let ended = stored(store, keyed("alice", 6, "news"));
+    assert_eq!(ended.iter().map(|t| t.id).collect::<Vec<_>>(), [id(2)], "a scheduled one is replaced too");
+}
+
+pub(super) fn leave_sent_ones(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let keyed = |n| Notification { collapse_key: Some("mail".into()), ..notification(domain, "alice", n) };
+    stored(store, keyed(1));
+    let sent =
+        NotificationChange { state: NotificationState::Sent, acknowledged_by: None, ..acknowledged(id(1)) };
+    end(store, vec![sent]);
+    assert!(stored(store, keyed(2)).is_empty(), "the device may have it already");
+    assert_eq!(waiting(store, domain, "alice", T), [1, 2].map(id));
+}
+
+pub(super) fn are_bounded(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let store_within = |n, priority, queue_max| {
+        let notification = Notification { priority, ..notification(domain, "alice", n) };
+        let question = Ask::StoreNotification { notification, queue_max, now: T.plus(50) };
+        let ended = answer!(ask(store, question), Answer::Stored { new: true, ended } => ended);
+        for trace in &ended {
+            assert_eq!(
+                (trace.state, trace.reason),
+                (NotificationState::Dropped, Some(DropReason::QueueFull))
+            );
+            assert_eq!(trace.ended, Some(T.plus(50)));
+            assert_eq!(*trace, self::trace(store, trace.id));
+        }
+        ended.iter().map(|t| t.id).collect::<Vec<_>>()
+    };
+    for (n, priority) in [(1, Priority::High), (2, Priority::Low), (3, Priority::Normal), (4, Priority::Low)]
+    {
+        assert!(store_within(n, priority, 4).is_empty());
+    }
+    assert_eq!(store_within(5, Priority::Normal, 4), [id(2)], "the oldest of the lowest priority");
+    assert_eq!(store_within(6, Priority::Low, 4), [id(4)]);
+    assert_eq!(store_within(7, Priority::High, 2), [6, 3, 5].map(id), "a bound that came down");
+    assert_eq!(store_within(8, Priority::Low, 2), [id(8)], "which may be the new one itself");
+    assert_eq!(waiting(store, domain, "alice", T), [1, 7].map(id));
+    assert_eq!(store_within(9, Priority::High, 0).len(), 3);
+}
+
+pub(super) fn carry_json_and_xml(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let payloads = [
+        Payload::Json("{\"é\":\"\\u0000 ' \\\" \"}".into()),
+        Payload::Json("".into()),
+        Payload::Xml(bytes::Bytes::from_static("<x xmlns='urn:x'>ü</x>".as_bytes())),
+        Payload::Xml(vec![b'x'; 300_000].into()),
+    ];
+    for (n, payload) in (0..).zip(&payloads) {
+        stored(store, Notification { payload: payload.clone(), ..notification(domain, "alice", n) });
+    }
+    let found = answer!(ask(store, pending_ask(domain, "alice", 9, T)), Answer::Pending { notifications, .. } => notifications);
+    assert!(found.iter().map(|n| &n.payload).eq(&payloads));
+}
+
+pub(super) fn that_expired_are_left_out(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    for (n, expires) in [(1, Some(10)), (2, None), (3, Some(20))] {
+        let expires = expires.map(|ms| T.plus(ms));
+        stored(store, Notification { expires, ..notification(domain, "alice", n) });
+    }
+    assert_eq!(waiting(store, domain, "alice", T.plus(9)), [1, 2, 3].map(id));
+    assert_eq!(waiting(store, domain, "alice", T.plus(10)), [2, 3].map(id));
+    assert_eq!(waiting(store, domain, "alice", T.plus(20)), [2].map(id));
+    assert_eq!(state(store, id(1)), NotificationState::Stored, "reading ends nothing");
+}

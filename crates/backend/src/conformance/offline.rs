@@ -1,0 +1,88 @@
+//! Offline messages.
+
+use super::ground::*;
+use carillon_core::model::*;
+use carillon_core::ports::{Answer, Ask, Store};
+
+fn keep(domain: DomainId, local: &str, n: u64, queue_max: u32) -> Ask {
+    let stanza = format!("<message id='{n}'><body>é\u{1F514}</body></message>").into_bytes().into();
+    Ask::StoreOffline { domain, local: local.into(), received: T.plus(n), stanza, queue_max }
+}
+
+fn list(
+    store: &dyn Store,
+    domain: DomainId,
+    local: &str,
+    after: u64,
+    max: u16,
+) -> (Vec<OfflineMessage>, bool) {
+    let question = Ask::Offline { domain, local: local.into(), after, max };
+    answer!(ask(store, question), Answer::Offline { messages, more } => (messages, more))
+}
+
+fn with_messages(store: &dyn Store, count: u64) -> DomainId {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    for n in 0..count {
+        done(store, keep(domain, "alice", n, 100));
+    }
+    domain
+}
+
+pub(super) fn messages_come_back_in_order(store: &dyn Store) {
+    let domain = with_messages(store, 3);
+    let (messages, more) = list(store, domain, "alice", 0, 10);
+    assert!(!more);
+    assert!(messages.is_sorted_by(|a, b| a.seq < b.seq));
+    for (n, message) in (0..).zip(&messages) {
+        assert_eq!(message.received, T.plus(n));
+        assert_eq!(message.stanza, format!("<message id='{n}'><body>é\u{1F514}</body></message>"));
+    }
+}
+
+pub(super) fn messages_come_in_pages(store: &dyn Store) {
+    let domain = with_messages(store, 5);
+    let (first, more) = list(store, domain, "alice", 0, 3);
+    assert_eq!((first.len(), more), (3, true));
+    let (rest, more) = list(store, domain, "alice", first[2].seq, 3);
+    assert_eq!((rest.len(), more), (2, false));
+    assert_eq!(list(store, domain, "alice", rest[1].seq, 3), (Vec::new(), false));
+    assert_eq!(list(store, domain, "alice", u64::MAX, 3), (Vec::new(), false));
+}
+
+pub(super) fn messages_are_bounded(store: &dyn Store) {
+    let domain = with_messages(store, 2);
+    answer!(ask(store, keep(domain, "alice", 3, 2)), Answer::Full => ());
+    assert_eq!(list(store, domain, "alice", 0, 9).0.len(), 2);
+    done(store, keep(domain, "alice", 3, 3));
+    answer!(ask(store, keep(domain, "alice", 4, 0)), Answer::Full => ());
+}
+
+pub(super) fn messages_are_deleted(store: &dyn Store) {
+    let domain = with_messages(store, 3);
+    let seqs: Vec<u64> = list(store, domain, "alice", 0, 9).0.iter().map(|m| m.seq).collect();
+    let delete = |seqs| Ask::DeleteOffline { domain, local: "alice".into(), seqs };
+    done(store, delete(vec![seqs[0], seqs[2], 9999, u64::MAX]));
+    done(store, delete(vec![seqs[0]]));
+    assert_eq!(list(store, domain, "alice", 0, 9).0.iter().map(|m| m.seq).collect::<Vec<_>>(), [seqs[1]]);
+    done(store, delete(vec![seqs[1]]));
+    done(store, keep(domain, "alice", 7, 100));
+    assert!(list(store, domain, "alice", 0, 9).0[0].seq > seqs[2], "later messages have higher numbers");
+}
+
+pub(super) fn messages_need_an_account(store: &dyn Store) {
+    let domain = domain(store);
+    missing(store, keep(domain, "alice", 1, 9));
+    assert_eq!(list(store, domain, "alice", 0, 9), (Vec::new(), false));
+    done(store, Ask::DeleteOffline { domain, local: "alice".into(), seqs: vec![1] });
+}
+
+pub(super) fn messages_are_of_their_account(store: &dyn Store) {
+    let domain = with_messages(store, 1);
+    account(store, domain, "bob");
+    done(store, keep(domain, "bob", 2, 9));
+    let of_alice = list(store, domain, "alice", 0, 9).0;
+    done(store, Ask::DeleteOffline { domain, local: "bob".into(), seqs: vec![of_alice[0].seq] });
+    assert_eq!(list(store, domain, "alice", 0, 9).0, of_alice);
+    assert_eq!(list(store, domain, "bob", 0, 9).0.len(), 1);
+}

@@ -1,0 +1,171 @@
+//! Many questions at once: order, atomicity, and one answer each.
+
+use super::ground::*;
+use carillon_core::model::*;
+use carillon_core::ports::{Answer, Ask, Fault, ImportedAccount, Store};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+/// Among writes that share a commit, one that a store cannot do changes nothing and harms none.
+pub(super) fn what_fails_changes_nothing(store: &dyn Store) {
+    let domain = domain(store);
+    let bad = || {
+        let good = ImportedAccount { local: "half".into(), credentials: keys(1) };
+        // A store may refuse a local part that was not prepared or take it; it may not do half.
+        let unprepared = ImportedAccount { local: "Not@Prepared/".into(), credentials: keys(1) };
+        Ask::ImportAccounts { domain, accounts: vec![good, unprepared], now: T }
+    };
+    let waiting: Vec<_> = (0..60)
+        .map(|n| {
+            let question = if n % 10 == 7 { bad() } else { create_account(domain, &format!("u{n}")) };
+            asked(store, question)
+        })
+        .collect();
+    let mut failed = false;
+    for (n, receiver) in waiting.iter().enumerate() {
+        match waited(receiver) {
+            Answer::Account(_) if n % 10 != 7 => {}
+            Answer::Failed(Fault::Broken) if n % 10 == 7 => failed = true,
+            Answer::Count(2) if n % 10 == 7 => {}
+            other => panic!("{n}: {other:?}"),
+        }
+    }
+    for n in (0..60).filter(|n| n % 10 != 7) {
+        login(store, domain, &format!("u{n}"));
+    }
+    if failed {
+        missing(store, login_ask(domain, "half", T));
+    }
+    answer!(ask(store, create_account(domain, "after")), Answer::Account(_) => ());
+}
+
+pub(super) fn writes_are_in_order(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let (sender, receiver) = std::sync::mpsc::channel();
+    for n in 0..2001_u64 {
+        let sender = sender.clone();
+        let credentials = Credentials { sha256: None, ..keys((n % 256) as u8) };
+        let question = match n % 3 {
+            0 => Ask::SetCredentials { domain, local: "alice".into(), credentials },
+            1 => store_at(notification(domain, "alice", n), T),
+            _ => Ask::EndNotifications { changes: vec![acknowledged(id(n - 1))] },
+        };
+        store.ask(question, Box::new(move |answer| drop(sender.send((n, answer)))));
+    }
+    for n in 0..2001 {
+        let (answered, answer) = receiver.recv().expect("each is answered");
+        assert_eq!(answered, n, "answers come in the order of the questions");
+        assert!(matches!(answer, Answer::Done | Answer::Stored { new: true, .. }), "{answer:?}");
+    }
+    assert!(waiting(store, domain, "alice", T).is_empty(), "each was ended after it was stored");
+    assert_eq!(
+        login(store, domain, "alice").credentials.sha1,
+        keys((1998 % 256) as u8).sha1,
+        "the last one holds"
+    );
+}
+
+pub(super) fn reads_see_answered_writes(store: &dyn Store) {
+    let domain = domain(store);
+    let writers = 4;
+    thread::scope(|scope| {
+        for writer in 0..writers {
+            scope.spawn(move || {
+                for n in 0..50 {
+                    let local = format!("w{writer}-{n}");
+                    account(store, domain, &local);
+                    login(store, domain, &local);
+                    done(store, Ask::DeleteAccount { domain, local: local.as_str().into(), now: T });
+                    missing(store, login_ask(domain, &local, T));
+                }
+            });
+        }
+    });
+}
+
+pub(super) fn many_threads(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let news = topic(store, domain, "news");
+    thread::scope(|scope| {
+        for thread in 0..8_u64 {
+            scope.spawn(move || {
+                for n in 0..50 {
+                    let n = thread * 1000 + n;
+                    answer!(ask(store, store_at(notification(domain, "alice", n), T)), Answer::Stored { new: true, .. } => ());
+                    publish(store, news, domain, &n.to_string(), 5);
+                    if n % 2 == 0 {
+                        end(store, vec![acknowledged(id(n))]);
+                    }
+                    assert!(login(store, domain, "alice").pending.len() <= 100);
+                }
+            });
+        }
+    });
+    assert_eq!(waiting(store, domain, "alice", T).len(), 8 * 25);
+    assert_eq!(item_ids(store, news).len(), 5);
+}
+
+pub(super) fn each_question_is_answered_once(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let answers = Arc::new(AtomicU64::new(0));
+    let count = 5000;
+    for n in 0..count {
+        let question = match n % 3 {
+            0 => login_ask(domain, "alice", T),
+            1 => store_at(notification(domain, "alice", n), T),
+            _ => Ask::Topic { domain, name: "none".into() },
+        };
+        let answers = answers.clone();
+        store.ask(
+            question,
+            Box::new(move |_| {
+                answers.fetch_add(1, Ordering::SeqCst);
+            }),
+        );
+    }
+    store.close();
+    assert_eq!(answers.load(Ordering::SeqCst), count, "closing answers all that wait");
+}
+
+pub(super) fn revisions_do_not_go_back(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let news = topic(store, domain, "news");
+    subscribe(store, news, domain, "alice");
+    thread::scope(|scope| {
+        let publisher = scope.spawn(|| {
+            for n in 0..300 {
+                publish(store, news, domain, &n.to_string(), 1);
+            }
+        });
+        let mut revision = Revision(0);
+        while !publisher.is_finished() {
+            let found = login(store, domain, "alice");
+            assert!(found.revision >= revision);
+            revision = found.revision;
+            if let Some(last) = &found.subscriptions[0].last {
+                // One snapshot: the item is no newer than what was read, and nothing newer was there.
+                assert!(last.revision <= revision);
+            }
+        }
+    });
+    let last = login(store, domain, "alice").subscriptions[0].last.clone().expect("an item");
+    assert_eq!(&*last.id, "299");
+}
+
+pub(super) fn closed_answers_closed(store: &dyn Store) {
+    let domain = domain(store);
+    let waiting: Vec<_> = (0..100).map(|n| asked(store, create_account(domain, &format!("u{n}")))).collect();
+    store.close();
+    for receiver in &waiting {
+        answer!(waited(receiver), Answer::Account(_) => ());
+    }
+    for question in [Ask::Domains, create_account(domain, "late")] {
+        answer!(ask(store, question), Answer::Failed(Fault::Closed) => ());
+    }
+    store.close();
+}

@@ -1,0 +1,160 @@
+//! Topics.
+
+use super::ground::*;
+use carillon_core::model::*;
+use carillon_core::ports::{Answer, Ask, Store};
+
+fn record(store: &dyn Store, domain: DomainId, name: &str) -> TopicRecord {
+    let question = Ask::Topic { domain, name: name.into() };
+    answer!(ask(store, question), Answer::Topic(record) => *record)
+}
+
+fn unusual() -> TopicConfig {
+    TopicConfig {
+        title: "Nouvelles d'été".to_owned(),
+        access_model: Access::Whitelist,
+        publish_model: PublishModel::Open,
+        max_items: 7,
+        persist_items: true,
+        send_last_published_item: SendLast::Never,
+        notify_retract: false,
+        notify_delete: false,
+    }
+}
+
+pub(super) fn are_created_once(store: &dyn Store) {
+    let domain = domain(store);
+    let id = topic(store, domain, "news");
+    answer!(ask(store, create_topic(domain, "news", unusual())), Answer::Exists => ());
+    assert_eq!(record(store, domain, "news").config.max_items, 10, "the first is as it was");
+    let other = domain_named(store, "other.example");
+    assert_ne!(topic(store, other, "news"), id, "each domain has its own names");
+}
+
+pub(super) fn need_a_domain(store: &dyn Store) {
+    missing(store, create_topic(DomainId(9), "news", unusual()));
+}
+
+pub(super) fn are_described(store: &dyn Store) {
+    let domain = domain(store);
+    let affiliations =
+        vec![(jid("zoe@example.org"), Affiliation::Owner), (jid("a@b.example"), Affiliation::Member)];
+    let create = Ask::CreateTopic { domain, name: "news".into(), config: unusual(), affiliations, now: T };
+    let made = answer!(ask(store, create), Answer::Topic(record) => *record);
+    assert_eq!((made.domain, &*made.name, &made.config, made.created), (domain, "news", &unusual(), T));
+    let sorted = [(jid("a@b.example"), Affiliation::Member), (jid("zoe@example.org"), Affiliation::Owner)];
+    assert_eq!(made.affiliations, sorted);
+    assert_eq!(record(store, domain, "news"), made);
+    missing(store, Ask::Topic { domain, name: "News".into() });
+    missing(store, Ask::Topic { domain: DomainId(99), name: "news".into() });
+}
+
+pub(super) fn are_listed_in_pages(store: &dyn Store) {
+    let domain = domain(store);
+    for name in ["b", "a", "c", "é", "a/b"] {
+        topic(store, domain, name);
+    }
+    let changes = vec![(jid("zoe@example.org"), Affiliation::Owner)];
+    done(store, Ask::SetAffiliations { topic: record(store, domain, "a/b").id, changes });
+    let page = |after: Option<&str>, limit| {
+        let question = Ask::Topics { domain, after: after.map(Box::from), limit };
+        answer!(ask(store, question), Answer::Topics(found) => found)
+    };
+    let names = |found: Vec<TopicRecord>| found.into_iter().map(|t| t.name).collect::<Vec<_>>();
+    assert_eq!(names(page(None, 100)), ["a", "a/b", "b", "c", "é"].map(Box::from));
+    assert_eq!(names(page(Some("a"), 2)), ["a/b", "b"].map(Box::from));
+    assert!(page(Some("é"), 2).is_empty());
+    assert_eq!(page(Some("a"), 1), [record(store, domain, "a/b")], "a listed topic is as it is described");
+}
+
+pub(super) fn are_configured(store: &dyn Store) {
+    let domain = domain(store);
+    let before = record_of_new(store, domain);
+    done(store, Ask::ConfigureTopic { topic: before.id, config: unusual() });
+    assert_eq!(record(store, domain, "news"), TopicRecord { config: unusual(), ..before });
+    missing(store, Ask::ConfigureTopic { topic: TopicId(999), config: unusual() });
+}
+
+fn record_of_new(store: &dyn Store, domain: DomainId) -> TopicRecord {
+    topic(store, domain, "news");
+    record(store, domain, "news")
+}
+
+pub(super) fn lose_items_over_a_new_bound(store: &dyn Store) {
+    let domain = domain(store);
+    let news = topic(store, domain, "news");
+    for n in 0..5 {
+        publish(store, news, domain, &n.to_string(), 10);
+    }
+    let config = TopicConfig { max_items: 2, ..TopicConfig::default() };
+    done(store, Ask::ConfigureTopic { topic: news, config: config.clone() });
+    assert_eq!(item_ids(store, news), ["4", "3"].map(Box::from));
+    let larger = TopicConfig { max_items: 100, ..config };
+    done(store, Ask::ConfigureTopic { topic: news, config: larger.clone() });
+    assert_eq!(item_ids(store, news), ["4", "3"].map(Box::from));
+    let none = TopicConfig { persist_items: false, ..larger };
+    done(store, Ask::ConfigureTopic { topic: news, config: none });
+    assert!(item_ids(store, news).is_empty(), "a topic that does not keep items has none");
+}
+
+pub(super) fn hold_affiliations_by_jid(store: &dyn Store) {
+    let domain = domain(store);
+    let news = topic(store, domain, "news");
+    let set = |changes: &[(&str, Affiliation)]| {
+        let changes = changes.iter().map(|(text, a)| (jid(text), *a)).collect();
+        done(store, Ask::SetAffiliations { topic: news, changes });
+    };
+    set(&[("b@x.example", Affiliation::Owner), ("a@x.example", Affiliation::Outcast)]);
+    set(&[("a.b@x.example", Affiliation::Member), ("b@x.example", Affiliation::Publisher)]);
+    set(&[("nobody@x.example", Affiliation::None), ("x.example", Affiliation::Member)]);
+    let found = record(store, domain, "news");
+    let expected = [
+        (jid("a.b@x.example"), Affiliation::Member),
+        (jid("a@x.example"), Affiliation::Outcast),
+        (jid("b@x.example"), Affiliation::Publisher),
+        (jid("x.example"), Affiliation::Member),
+    ];
+    assert_eq!(found.affiliations, expected);
+    assert_eq!(found.affiliation(&jid("b@x.example")), Affiliation::Publisher);
+    set(&[("b@x.example", Affiliation::None)]);
+    assert_eq!(record(store, domain, "news").affiliation(&jid("b@x.example")), Affiliation::None);
+    missing(store, Ask::SetAffiliations { topic: TopicId(999), changes: Vec::new() });
+}
+
+pub(super) fn show_where_one_stands(store: &dyn Store) {
+    let (domain, other) = (domain(store), domain_named(store, "other.example"));
+    let changes = |a| vec![(jid("alice@example.org"), a)];
+    for (name, affiliation) in [("z", Affiliation::Owner), ("a", Affiliation::Outcast)] {
+        let topic = topic(store, domain, name);
+        done(store, Ask::SetAffiliations { topic, changes: changes(affiliation) });
+    }
+    let elsewhere = topic(store, other, "m");
+    done(store, Ask::SetAffiliations { topic: elsewhere, changes: changes(Affiliation::Member) });
+    let of = |who: &str| {
+        let question = Ask::AffiliationsOf { domain, jid: jid(who) };
+        answer!(ask(store, question), Answer::Affiliations(found) => found)
+    };
+    assert_eq!(
+        of("alice@example.org"),
+        [("a".into(), Affiliation::Outcast), ("z".into(), Affiliation::Owner)]
+    );
+    assert!(of("bob@example.org").is_empty());
+}
+
+pub(super) fn are_deleted_with_all(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let news = topic(store, domain, "news");
+    subscribe(store, news, domain, "alice");
+    publish(store, news, domain, "1", 10);
+    let changes = vec![(jid("alice@example.org"), Affiliation::Owner)];
+    done(store, Ask::SetAffiliations { topic: news, changes });
+    done(store, Ask::DeleteTopic { topic: news });
+    missing(store, Ask::DeleteTopic { topic: news });
+    missing(store, Ask::Topic { domain, name: "news".into() });
+    assert!(login(store, domain, "alice").subscriptions.is_empty());
+    assert!(item_ids(store, news).is_empty());
+    let again = topic(store, domain, "news");
+    assert!(record(store, domain, "news").affiliations.is_empty());
+    assert!(item_ids(store, again).is_empty());
+}

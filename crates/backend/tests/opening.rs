@@ -1,0 +1,156 @@
+//! How the SQLite store opens its file, and when it refuses to.
+
+use carillon_backend::sqlite::{OpenError, Options, SqliteStore};
+use carillon_core::model::{DomainId, Policy};
+use carillon_core::ports::{Answer, Ask, Fault, Store};
+use rusqlite::Connection;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+
+fn folder() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("data").join("carillon.db");
+    (folder, path)
+}
+
+fn open(path: &Path) -> Result<SqliteStore, OpenError> {
+    SqliteStore::open(Options::new(path))
+}
+
+fn refused(path: &Path) -> OpenError {
+    open(path).err().expect("does not open")
+}
+
+fn ask(store: &dyn Store, question: Ask) -> Answer {
+    let (sender, receiver) = channel();
+    store.ask(question, Box::new(move |answer| sender.send(answer).expect("someone waits")));
+    receiver.recv().expect("one answer")
+}
+
+#[test]
+fn files_are_for_the_owner_only() {
+    let (_folder, path) = folder();
+    let mode = |path: &Path| std::fs::metadata(path).expect("a file").permissions().mode() & 0o777;
+    let store = open(&path).expect("opens");
+    ask(&store, Ask::PutDomain { name: "example.org".into(), policy: Policy::default() });
+    assert_eq!(mode(path.parent().expect("a folder")), 0o700);
+    for suffix in ["", "-wal", "-shm", ".lock"] {
+        assert_eq!(mode(Path::new(&format!("{}{suffix}", path.display()))), 0o600, "{suffix}");
+    }
+    drop(store);
+    std::fs::set_permissions(&path, Permissions::from_mode(0o644)).expect("changes");
+    let _store = open(&path).expect("opens");
+    assert_eq!(mode(&path), 0o600, "whatever it was before");
+}
+
+#[test]
+fn a_database_is_open_once() {
+    let (_folder, path) = folder();
+    let store = open(&path).expect("opens");
+    let refused = refused(&path);
+    assert!(matches!(&refused, OpenError::InUse { .. }), "{refused:?}");
+    assert!(refused.to_string().contains("in use by another process"), "{refused}");
+    store.close();
+    let again = open(&path).expect("opens once the first is closed, dropped or not");
+    drop(store);
+    assert!(matches!(open(&path), Err(OpenError::InUse { .. })), "dropping a closed one frees nothing");
+    drop(again);
+}
+
+#[test]
+fn a_newer_schema_is_left_alone() {
+    let (_folder, path) = folder();
+    drop(open(&path).expect("opens"));
+    Connection::open(&path).expect("opens").pragma_update(None, "user_version", 1000).expect("changes");
+    let refused = refused(&path);
+    assert!(matches!(refused, OpenError::Newer { found: 1000, known: 1.., .. }), "{refused:?}");
+    assert!(refused.to_string().contains("schema version 1000"), "{refused}");
+}
+
+#[test]
+fn what_is_not_ours_is_left_alone() {
+    let (_folder, path) = folder();
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("makes it");
+    Connection::open(&path).expect("opens").execute_batch("CREATE TABLE theirs (x)").expect("changes");
+    assert!(matches!(refused(&path), OpenError::Foreign { .. }));
+    std::fs::write(&path, "This is a letter, not a database. ".repeat(100)).expect("writes");
+    assert!(matches!(refused(&path), OpenError::Sqlite { .. }));
+    assert!(std::fs::read(&path).expect("reads").starts_with(b"This is a letter"));
+}
+
+#[test]
+fn a_path_that_cannot_be_says_which() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("file"), "").expect("writes");
+    let refused = refused(&folder.path().join("file").join("carillon.db"));
+    assert!(matches!(&refused, OpenError::File { .. }), "{refused:?}");
+    assert!(refused.to_string().contains("/file"), "{refused}");
+}
+
+#[test]
+fn too_many_questions_are_answered_at_once() {
+    let (_folder, path) = folder();
+    let options = Options { queue_max: 3, readers: 1, ..Options::new(path) };
+    let store = SqliteStore::open(options).expect("opens");
+    // The first answer holds up its thread until all others were asked.
+    for question in [Ask::Domains, Ask::DeleteDomain { domain: DomainId(1) }] {
+        let (go, wait) = channel::<()>();
+        let (began, begin) = channel();
+        store.ask(
+            question.clone(),
+            Box::new(move |_| {
+                began.send(()).expect("someone waits");
+                wait.recv().expect("someone lets it go");
+            }),
+        );
+        begin.recv().expect("the first is answered");
+        let (sender, receiver) = channel();
+        for n in 0..5 {
+            let sender = sender.clone();
+            store.ask(
+                question.clone(),
+                Box::new(move |answer| sender.send((n, answer)).expect("someone waits")),
+            );
+        }
+        assert_eq!(store.stats().waiting, 3);
+        for expected in [3, 4] {
+            let (n, answer) = receiver.recv().expect("answered at once");
+            assert!(n == expected && matches!(answer, Answer::Failed(Fault::Busy)), "{n}: {answer:?}");
+        }
+        go.send(()).expect("it waits");
+        for expected in 0..3 {
+            let (n, answer) = receiver.recv().expect("answered");
+            assert!(n == expected && !matches!(answer, Answer::Failed(_)), "{n}: {answer:?}");
+        }
+    }
+}
+
+#[test]
+fn an_asker_that_panics_is_alone_with_it() {
+    let (_folder, path) = folder();
+    let store = open(&path).expect("opens");
+    for question in [Ask::Domains, Ask::DeleteDomain { domain: DomainId(1) }] {
+        store.ask(question.clone(), Box::new(|_| panic!("this one is meant to")));
+        assert!(!matches!(ask(&store, question), Answer::Failed(_)));
+    }
+}
+
+#[test]
+fn it_can_be_closed_from_an_answer() {
+    let (_folder, path) = folder();
+    let store = std::sync::Arc::new(open(&path).expect("opens"));
+    let (sender, receiver) = channel();
+    let inner = store.clone();
+    store.ask(
+        Ask::Domains,
+        Box::new(move |_| {
+            inner.close();
+            drop(inner);
+            sender.send(()).expect("someone waits");
+        }),
+    );
+    receiver.recv().expect("closes");
+    assert!(matches!(ask(&*store, Ask::Domains), Answer::Failed(Fault::Closed)));
+}
