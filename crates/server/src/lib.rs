@@ -45,6 +45,8 @@ mod offers;
 mod options;
 mod server;
 mod shard;
+#[cfg(test)]
+mod testing;
 pub mod tls;
 mod watch;
 mod websocket;

@@ -31,11 +31,6 @@ enum Entry {
 }
 
 impl Slab {
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
     /// Takes a connection in and names it.
     pub(crate) fn insert(&mut self, conn: Conn) -> ConnId {
         let at = self.roomy.first().copied().unwrap_or_else(|| self.add_page());
@@ -103,6 +98,12 @@ impl Slab {
             .collect()
     }
 
+    /// Pages in use.
+    #[cfg(test)]
+    pub(super) fn pages(&self) -> usize {
+        self.pages.iter().flatten().count()
+    }
+
     fn add_page(&mut self) -> u32 {
         let page =
             Box::new(Page { entries: std::array::from_fn(|i| Entry::Free(i as u16 + 1)), free: 0, used: 0 });
@@ -135,6 +136,6 @@ fn place(slot: u32) -> (usize, usize) {
 }
 
 /// Connections a page: about 100 KiB.
-const PAGE: usize = 1024;
+const PAGE: usize = if cfg!(test) { 64 } else { 1024 };
 /// Higher ones name what is no connection (`poll::Token`s of listeners and the waker).
 const GENERATION_MAX: u32 = u32::MAX - 1;

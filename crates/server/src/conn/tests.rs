@@ -1,1 +1,52 @@
+use super::*;
+use crate::listen::Admission;
+use carillon_core::model::Mono;
+use socket2::{Domain, Type};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
 
+/// What an idle connection costs in this crate, its keys apart. A field more here is 15 MiB on a node that holds two
+/// million: think twice.
+#[test]
+fn a_connection_is_small() {
+    assert!(size_of::<Conn>() <= 104, "{} bytes", size_of::<Conn>());
+    // 216 bytes of keys and sequence numbers, and what the record layer remembers.
+    assert!(size_of::<crate::tls::Keys>() <= 232, "{} bytes", size_of::<crate::tls::Keys>());
+}
+
+fn conn(admission: &Arc<Admission>) -> Conn {
+    let (socket, _) = Socket::pair(Domain::UNIX, Type::STREAM, None).unwrap();
+    let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    Conn::new(socket, address, Transport::Plain, Protocol::Stream, admission.admit(address, Mono(0)).unwrap())
+}
+
+#[test]
+fn a_slot_used_again_has_another_name() {
+    let (mut slab, admission) = (Slab::default(), Arc::new(Admission::new(0, 0, 0)));
+    let first = slab.insert(conn(&admission));
+    assert!(slab.remove(first).is_some());
+    let second = slab.insert(conn(&admission));
+    assert_eq!(first.slot, second.slot);
+    assert!(slab.get_mut(first).is_none() && slab.remove(first).is_none());
+    assert!(slab.get_mut(second).is_some());
+    assert_eq!(slab.ids(), [second]);
+}
+
+#[test]
+fn pages_come_and_go() {
+    let (mut slab, admission) = (Slab::default(), Arc::new(Admission::new(0, 0, 0)));
+    // 3 pages of 64 in tests.
+    let ids: Vec<_> = (0..150).map(|_| slab.insert(conn(&admission))).collect();
+    assert_eq!((slab.ids(), slab.pages()), (ids.clone(), 3));
+    assert_eq!(ids[149].slot, 149);
+    // The middle page empties and is given back; its slots are used again first.
+    ids[64..128].iter().for_each(|id| assert!(slab.remove(*id).is_some()));
+    assert_eq!((slab.ids().len(), slab.pages()), (86, 2));
+    assert_eq!(slab.insert(conn(&admission)).slot, 150);
+    ids[..64].iter().chain(&ids[128..]).for_each(|id| assert!(slab.remove(*id).is_some()));
+    assert_eq!((slab.ids().len(), slab.pages()), (1, 1));
+    let next = slab.insert(conn(&admission));
+    assert_eq!(next.slot / 64, 2, "room in a page that is there comes before a new page");
+    slab.ids().into_iter().for_each(|id| drop(slab.remove(id)));
+    assert_eq!((slab.ids().len(), slab.pages(), admission.open()), (0, 1, 0));
+}

@@ -1,1 +1,235 @@
+use super::*;
+use crate::conn::Received;
+use crate::deadlines::Deadline;
+use crate::testing::Rig;
+use carillon_core::model::Mono;
+use socket2::Type;
+use std::io::{Read, Write};
 
+fn element(n: usize) -> Vec<u8> {
+    format!("<e n='{n:04}'>{}</e>", "x".repeat(500)).into_bytes()
+}
+
+fn send(effects: &mut Effects, conn: ConnId, n: usize) {
+    effects.send(conn, |out| out.extend_from_slice(&element(n)));
+}
+
+/// Reads to the end at the peer while the world writes whenever its socket takes something.
+fn read_all(rig: &mut Rig, peer: socket2::Socket) -> Vec<u8> {
+    let reader = std::thread::spawn(move || {
+        let mut all = Vec::new();
+        (&peer).read_to_end(&mut all).unwrap();
+        all
+    });
+    let mut events = mio::Events::with_capacity(8);
+    while !reader.is_finished() {
+        rig.poll.poll(&mut events, Some(std::time::Duration::from_millis(20))).unwrap();
+        for event in &events {
+            if let Some(id) = crate::world::conn_of(event.token()) {
+                rig.world.writable(id);
+            }
+        }
+    }
+    reader.join().unwrap()
+}
+
+#[test]
+fn what_the_socket_does_not_take_follows_in_order() {
+    let mut rig = Rig::new(1 << 20);
+    let (conn, peer) = rig.connect(Type::STREAM, Protocol::Stream);
+    for n in 0..200 {
+        rig.carry_out(|effects| send(effects, conn, n));
+    }
+    assert!(rig.world.conns.get_mut(conn).unwrap().has_queue(), "the socket took more than it should");
+    rig.carry_out(|effects| effects.push(Effect::Close { conn }));
+    assert_eq!(rig.world.upcalls, [Upcall::Closed(conn)]);
+    let expected: Vec<u8> = (0..200).flat_map(element).collect();
+    assert!(read_all(&mut rig, peer) == expected);
+}
+
+#[test]
+fn sends_that_adjoin_share_a_system_call() {
+    let mut rig = Rig::new(1 << 20);
+    let (one, peer_of_one) = rig.connect(Type::SEQPACKET, Protocol::Stream);
+    let (other, peer_of_other) = rig.connect(Type::SEQPACKET, Protocol::Stream);
+    rig.carry_out(|effects| {
+        [(one, 0), (one, 1), (other, 2), (one, 3)].into_iter().for_each(|(conn, n)| send(effects, conn, n));
+    });
+    // On this kind of socket what one call sends is read by one call.
+    let read = |mut peer: &socket2::Socket| {
+        let mut packet = [0; 4096];
+        let len = peer.read(&mut packet).unwrap();
+        packet[..len].to_vec()
+    };
+    assert!(read(&peer_of_one) == [element(0), element(1)].concat());
+    assert!(read(&peer_of_one) == element(3));
+    assert!(read(&peer_of_other) == element(2));
+}
+
+#[test]
+fn a_long_run_is_cut_at_the_size_of_a_record() {
+    let mut rig = Rig::new(1 << 20);
+    let (conn, peer) = rig.connect(Type::SEQPACKET, Protocol::Stream);
+    rig.world.conns.get_mut(conn).unwrap().socket.set_send_buffer_size(1 << 20).unwrap();
+    rig.carry_out(|effects| (0..100).for_each(|n| send(effects, conn, n)));
+    let mut packet = vec![0; 1 << 20];
+    let len = (&peer).read(&mut packet).unwrap();
+    assert_eq!((len / element(0).len(), len % element(0).len()), (RUN_BYTES_MAX / element(0).len(), 0));
+}
+
+#[test]
+fn on_websocket_each_element_is_a_message() {
+    let mut rig = Rig::new(1 << 20);
+    let (conn, peer) = rig.connect(Type::SEQPACKET, Protocol::WebSocket(None));
+    rig.carry_out(|effects| {
+        effects.send(conn, |out| out.extend_from_slice(b"<a/>"));
+        effects.send(conn, |out| out.extend_from_slice(b"<b/>"));
+    });
+    let mut packet = [0; 64];
+    let len = (&peer).read(&mut packet).unwrap();
+    assert_eq!(&packet[..len], b"\x81\x04<a/>\x81\x04<b/>");
+}
+
+#[test]
+fn overflow_is_told_once_and_leaves_no_gap_before_the_last_words() {
+    let mut rig = Rig::new(16 * 1024);
+    let (conn, peer) = rig.connect(Type::STREAM, Protocol::Stream);
+    for n in 0..200 {
+        rig.carry_out(|effects| send(effects, conn, n));
+    }
+    assert_eq!(rig.world.upcalls, [Upcall::Overflowed(conn)]);
+    assert_eq!(rig.world.tally.overflows, 1);
+    rig.world.upcalls.clear();
+    rig.world.conns.get_mut(conn).unwrap().overflow_told();
+    rig.carry_out(|effects| {
+        effects.send(conn, |out| out.extend_from_slice(b"<error/>"));
+        effects.push(Effect::Close { conn });
+    });
+    assert_eq!(rig.world.upcalls, [Upcall::Closed(conn)]);
+    let got = read_all(&mut rig, peer);
+    let whole = got.len() / element(0).len();
+    let expected: Vec<u8> = (0..whole).flat_map(element).chain(*b"<error/>").collect();
+    assert!((20..200).contains(&whole) && got == expected, "{whole} elements");
+}
+
+#[test]
+fn a_flush_is_told_once_when_what_came_before_has_left() {
+    let mut rig = Rig::new(1 << 20);
+    let (conn, peer) = rig.connect(Type::STREAM, Protocol::Stream);
+    rig.carry_out(|effects| effects.push(Effect::WatchFlush { conn }));
+    assert_eq!(rig.world.upcalls, [Upcall::Flushed(conn)], "nothing was queued");
+    rig.world.upcalls.clear();
+    rig.carry_out(|effects| (0..100).for_each(|n| send(effects, conn, n)));
+    rig.carry_out(|effects| effects.push(Effect::WatchFlush { conn }));
+    assert_eq!(rig.world.upcalls, []);
+    rig.carry_out(|effects| (100..200).for_each(|n| send(effects, conn, n)));
+    let mut got = vec![0; 100 * element(0).len()];
+    let mut read = 0;
+    while rig.world.upcalls.is_empty() {
+        assert!(read < got.len(), "all was read that came before");
+        read += (&peer).read(&mut got[read..]).unwrap();
+        rig.world.writable(conn);
+    }
+    assert_eq!(rig.world.upcalls, [Upcall::Flushed(conn)]);
+    assert!(rig.world.conns.get_mut(conn).unwrap().has_queue(), "the others are still queued");
+}
+
+#[test]
+fn a_peer_that_never_reads_is_gone_at_the_deadline() {
+    let mut rig = Rig::new(1 << 20);
+    let (conn, _peer) = rig.connect(Type::STREAM, Protocol::Stream);
+    rig.carry_out(|effects| {
+        (0..200).for_each(|n| send(effects, conn, n));
+        effects.push(Effect::Close { conn });
+    });
+    let patience = rig.world.settings.timeouts.close_ms;
+    rig.world.mono = Mono(patience - 1);
+    rig.world.expire();
+    assert!(rig.world.conns.get_mut(conn).is_some());
+    rig.world.mono = Mono(patience);
+    rig.world.expire();
+    assert!(rig.world.conns.get_mut(conn).is_none());
+    assert_eq!((rig.admission.open(), rig.world.upcalls.len()), (0, 1));
+}
+
+#[test]
+fn the_deadline_of_an_opening_does_not_concern_who_is_in() {
+    let mut rig = Rig::new(1 << 20);
+    let (conn, _peer) = rig.connect(Type::STREAM, Protocol::Stream);
+    rig.world.deadlines.set(Mono(1), Deadline::Opening, conn);
+    rig.world.mono = Mono(2);
+    rig.world.expire();
+    assert!(rig.world.conns.get_mut(conn).is_some());
+}
+
+#[test]
+fn effects_on_a_connection_that_is_gone_do_nothing() {
+    let mut rig = Rig::new(1 << 20);
+    let (conn, peer) = rig.connect(Type::STREAM, Protocol::Stream);
+    drop(peer);
+    rig.carry_out(|effects| {
+        send(effects, conn, 0);
+        send(effects, conn, 1);
+        effects.push(Effect::Pause { conn });
+        effects.push(Effect::Resume { conn });
+        effects.push(Effect::Secure { conn });
+        effects.push(Effect::WatchFlush { conn });
+        effects.push(Effect::Close { conn });
+    });
+    assert_eq!(rig.world.upcalls, [Upcall::Closed(conn)]);
+}
+
+#[test]
+fn a_connection_that_moves_under_load_loses_no_byte() {
+    let (mut here, mut there) = (Rig::new(1 << 20), Rig::new(1 << 20));
+    let (mut id, peer) = here.connect(Type::STREAM, Protocol::Stream);
+    let sent: Vec<u8> = (0..2000).flat_map(element).collect();
+    let writer = std::thread::spawn({
+        let sent = sent.clone();
+        let writing = peer.try_clone().unwrap();
+        move || {
+            (&writing).write_all(&sent).unwrap();
+            writing.shutdown(std::net::Shutdown::Write).unwrap();
+        }
+    });
+    let mut got = Vec::new();
+    let mut events = mio::Events::with_capacity(8);
+    'reading: loop {
+        here.poll.poll(&mut events, Some(std::time::Duration::from_secs(10))).unwrap();
+        assert!(!events.is_empty(), "the new registration lost an edge");
+        // Sometimes all there is, sometimes only a part: the rest must make an edge there.
+        let reads = if got.len() % 3 == 0 { 1 } else { usize::MAX };
+        for _ in 0..reads {
+            let World { conns, scratch, .. } = &mut here.world;
+            match conns.get_mut(id).unwrap().receive(&mut scratch.raw[..7000]) {
+                Received::Bytes(len) => got.extend_from_slice(&scratch.raw[..len]),
+                Received::Nothing => break,
+                Received::End => break 'reading,
+            }
+        }
+        // What is queued moves, too.
+        here.carry_out(|effects| (0..10).for_each(|n| send(effects, id, n)));
+        let conn = here.world.detach(id).unwrap();
+        std::mem::swap(&mut here, &mut there);
+        id = here.world.attach(conn).unwrap();
+    }
+    writer.join().unwrap();
+    assert!(got == sent);
+    here.carry_out(|effects| effects.push(Effect::Close { conn: id }));
+    let back = read_all(&mut here, peer);
+    assert_eq!(back.len() % (10 * element(0).len()), 0);
+    let ten: Vec<u8> = (0..10).flat_map(element).collect();
+    assert!(back.chunks(ten.len()).all(|chunk| chunk == ten));
+}
+
+#[test]
+fn decrypted_bytes_in_hand_move_along() {
+    let mut rig = Rig::new(1 << 20);
+    let (id, _peer) = rig.connect(Type::STREAM, Protocol::WebSocket(None));
+    rig.world.hand.hold(id, b"frames".to_vec());
+    let mut conn = rig.world.detach(id).unwrap();
+    conn.keep_plain(rig.world.hand.rest_of(id));
+    assert!(matches!(conn.take_kept(), Some(crate::conn::Kept::Plain(plain)) if plain == b"frames"));
+    let other = ConnId { slot: id.slot, generation: id.generation + 1 };
+    assert!(rig.world.hand.rest_of(other).is_empty());
+}

@@ -1,0 +1,200 @@
+//! What the tests of this crate share: a store without anything, a machine that echoes, a world without a loop.
+
+use crate::conn::{Conn, Protocol, Transport};
+use crate::deadlines::Deadlines;
+use crate::hand::Hand;
+use crate::inbox::Inbox;
+use crate::listen::Admission;
+use crate::machine::Machine;
+use crate::metrics::Tally;
+use crate::offers::Offers;
+use crate::options::{Options, WebSocket};
+use crate::tls;
+use crate::watch::Watchers;
+use crate::websocket::Face;
+use crate::world::{Post, Ready, Scratch, World, special};
+use carillon_core::model::{ConnId, Domain, DomainId, Mono, Now, Policy, ShardId};
+use carillon_core::node::Counters;
+use carillon_core::ports::{Answer, Ask, Reply, Store, StoreStats};
+use carillon_core::settings::Settings;
+use carillon_core::{Effect, Effects, Input};
+use mio::{Poll, Waker};
+use socket2::{Socket, Type};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A store with the domain `localhost` and nothing in it.
+#[derive(Default)]
+pub(crate) struct Bare {
+    pub(crate) closed: AtomicBool,
+}
+
+impl Store for Bare {
+    fn ask(&self, ask: Ask, reply: Reply<Answer>) {
+        reply(match ask {
+            Ask::Domains => Answer::Domains(vec![Domain {
+                id: DomainId(1),
+                name: "localhost".into(),
+                policy: Policy::default(),
+            }]),
+            Ask::TakeDue { .. } => Answer::Pending { notifications: Vec::new(), more: false },
+            Ask::Sweep { .. } => Answer::Expired { traces: Vec::new(), more: false },
+            _ => Answer::Missing,
+        });
+    }
+
+    fn stats(&self) -> StoreStats {
+        StoreStats::default()
+    }
+
+    fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Sends back what it gets. A few words do more: `secure`, `close`, `pause` (until the next tick, 20 ms later),
+/// `burst` (64 KiB, as sixteen elements).
+#[derive(Default)]
+pub(crate) struct Echo {
+    counters: Counters,
+    paused: Vec<ConnId>,
+    wake: Option<Mono>,
+}
+
+impl Machine for Echo {
+    fn handle(&mut self, now: Now, input: Input<'_>, effects: &mut Effects) {
+        match input {
+            Input::Opened(opened) => {
+                self.counters.connections += 1;
+                let hello = format!("hello {:?};", opened.framing);
+                effects.send(opened.conn, |out| out.extend_from_slice(hello.as_bytes()));
+            }
+            Input::Secured { conn, binding } => {
+                let words = format!("secured {};", binding.exporter.is_some());
+                effects.send(conn, |out| out.extend_from_slice(words.as_bytes()));
+            }
+            Input::Bytes { conn, bytes } => self.bytes(now, conn, bytes, effects),
+            Input::Overflowed { conn } => {
+                effects.send(conn, |out| out.extend_from_slice(b"overflow;"));
+                effects.push(Effect::Close { conn });
+            }
+            Input::Closed { .. } => self.counters.connections -= 1,
+            Input::Tick => {
+                self.wake = None;
+                self.paused.drain(..).for_each(|conn| effects.push(Effect::Resume { conn }));
+            }
+            _ => {}
+        }
+    }
+
+    fn walk(&mut self, _: Now, _: &mut Effects) -> bool {
+        false
+    }
+
+    fn next_wake(&self) -> Option<Mono> {
+        self.wake
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    fn reload(&mut self, _: Arc<Settings>) {}
+}
+
+impl Echo {
+    fn bytes(&mut self, now: Now, conn: ConnId, bytes: &[u8], effects: &mut Effects) {
+        match bytes {
+            b"secure" => {
+                effects.send(conn, |out| out.extend_from_slice(b"proceed;"));
+                effects.push(Effect::Secure { conn });
+            }
+            b"close" => {
+                effects.send(conn, |out| out.extend_from_slice(b"bye;"));
+                effects.push(Effect::Close { conn });
+            }
+            b"pause" => {
+                self.paused.push(conn);
+                self.wake = Some(now.mono.plus(20));
+                effects.push(Effect::Pause { conn });
+            }
+            b"burst" => {
+                (0..16u8).for_each(|i| effects.send(conn, |out| out.resize(out.len() + 4096, b'a' + i)))
+            }
+            _ => effects.send(conn, |out| out.extend_from_slice(bytes)),
+        }
+    }
+}
+
+/// TLS settings of a certificate made for the test.
+pub(crate) fn certificate() -> tls::Settings {
+    let dir = tempfile::tempdir().unwrap();
+    tls::Settings::self_signed_in(dir.path(), &["localhost".to_owned()]).unwrap()
+}
+
+/// A server on every kind of port, chosen by the system.
+pub(crate) fn options() -> Options {
+    Options {
+        addresses: vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
+        c2s: Some(0),
+        c2s_tls: Some(0),
+        websocket: Some(WebSocket { port: 0, tls: false, ..WebSocket::default() }),
+        shards: 2,
+        ..Options::new(certificate(), Arc::default())
+    }
+}
+
+/// A world without a loop, and what keeps it alive.
+pub(crate) struct Rig {
+    pub(crate) poll: Poll,
+    pub(crate) world: World,
+    pub(crate) admission: Arc<Admission>,
+}
+
+impl Rig {
+    /// A world whose queues hold so many bytes.
+    pub(crate) fn new(out_queue_bytes: usize) -> Rig {
+        let poll = Poll::new().unwrap();
+        let waker = Waker::new(poll.registry(), special(255)).unwrap();
+        let world = World {
+            id: ShardId(0),
+            conns: Default::default(),
+            scratch: Scratch::new(),
+            hand: Hand::default(),
+            upcalls: Vec::new(),
+            ready: Ready::default(),
+            deadlines: Deadlines::default(),
+            post: Post::new(Arc::new([Arc::new(Inbox::new(waker))])),
+            store: Arc::new(Bare::default()),
+            watchers: Watchers::default(),
+            offers: Arc::new(Offers::new(&certificate())),
+            face: Arc::new(Face { path: "/xmpp-websocket".into(), secure: true }),
+            settings: Arc::default(),
+            out_queue_bytes,
+            registry: poll.registry().try_clone().unwrap(),
+            tally: Tally::default(),
+            mono: Mono(0),
+        };
+        Rig { poll, world, admission: Arc::new(Admission::new(0, 0, 0)) }
+    }
+
+    /// An open connection with a small buffer in the system, and its peer, which blocks.
+    pub(crate) fn connect(&mut self, kind: Type, protocol: Protocol) -> (ConnId, Socket) {
+        let (ours, theirs) = Socket::pair(socket2::Domain::UNIX, kind, None).unwrap();
+        ours.set_nonblocking(true).unwrap();
+        ours.set_send_buffer_size(4096).unwrap();
+        let permit = self.admission.admit(IpAddr::V4(Ipv4Addr::LOCALHOST), Mono(0)).unwrap();
+        let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let mut conn = Conn::new(ours, address, Transport::Plain, protocol, permit);
+        conn.open_to_core();
+        (self.world.attach(conn).unwrap(), theirs)
+    }
+
+    /// Carries out what `effects` collects.
+    pub(crate) fn carry_out(&mut self, collect: impl FnOnce(&mut Effects)) {
+        let mut effects = Effects::default();
+        collect(&mut effects);
+        self.world.carry_out(&mut effects);
+    }
+}
