@@ -1,0 +1,65 @@
+//! A store with ten accounts, `u0` to `u9`, all of whose passwords are `secret`.
+
+use carillon_core::model::{AccountId, AccountState, Credentials, Domain, DomainId, Login, Policy, Revision};
+use carillon_core::ports::{Answer, Ask, Reply, Store, StoreStats};
+use carillon_core::session::auth::scram;
+use std::sync::mpsc;
+
+pub struct Accounts {
+    questions: mpsc::Sender<(Ask, Reply<Answer>)>,
+}
+
+impl Accounts {
+    /// Answers from a thread of its own, as a real store does.
+    pub fn new() -> Accounts {
+        let (questions, asked) = mpsc::channel::<(Ask, Reply<Answer>)>();
+        let credentials = scram::keys("secret", b"salt of ten, yes", 4096).unwrap();
+        std::thread::spawn(move || {
+            asked.into_iter().for_each(|(ask, reply)| reply(answer(&ask, &credentials)))
+        });
+        Accounts { questions }
+    }
+}
+
+fn answer(ask: &Ask, credentials: &Credentials) -> Answer {
+    match ask {
+        Ask::Domains => Answer::Domains(vec![Domain {
+            id: DomainId(1),
+            name: "localhost".into(),
+            policy: Policy::default(),
+        }]),
+        Ask::Login { local, .. } => match local.strip_prefix('u').and_then(|n| n.parse::<u64>().ok()) {
+            Some(n) if n < 10 => Answer::Login(Box::new(login(n, credentials))),
+            _ => Answer::Missing,
+        },
+        Ask::TakeDue { .. } => Answer::Pending { notifications: Vec::new(), more: false },
+        Ask::Sweep { .. } => Answer::Expired { traces: Vec::new(), more: false },
+        _ => Answer::Missing,
+    }
+}
+
+fn login(n: u64, credentials: &Credentials) -> Login {
+    Login {
+        account: AccountId(n),
+        credentials: credentials.clone(),
+        state: AccountState::Enabled,
+        subscriptions: Vec::new(),
+        pending: Vec::new(),
+        pending_more: false,
+        offline: Vec::new(),
+        offline_more: false,
+        revision: Revision(1),
+    }
+}
+
+impl Store for Accounts {
+    fn ask(&self, ask: Ask, reply: Reply<Answer>) {
+        self.questions.send((ask, reply)).unwrap();
+    }
+
+    fn stats(&self) -> StoreStats {
+        StoreStats::default()
+    }
+
+    fn close(&self) {}
+}
