@@ -159,8 +159,13 @@ pub(super) fn drop_the_payload(store: &dyn Store) {
     let payload = Payload::Json(format!("\"{}\"", "x".repeat(10_000)).into());
     for round in 0..30 {
         let ids: Vec<u64> = (round * 20..round * 20 + 20).collect();
-        for n in &ids {
-            stored(store, Notification { payload: payload.clone(), ..notification(domain, "alice", *n) });
+        let waiting: Vec<_> = ids
+            .iter()
+            .map(|n| Notification { payload: payload.clone(), ..notification(domain, "alice", *n) })
+            .map(|notification| asked(store, store_at(notification, T)))
+            .collect();
+        for receiver in &waiting {
+            answer!(waited(receiver), Answer::Stored { new: true, .. } => ());
         }
         end(store, ids.iter().map(|n| acknowledged(id(*n))).collect());
     }

@@ -68,3 +68,52 @@ impl LastItems {
 fn cost_bytes(item: &Item) -> usize {
     item.payload.len() + ITEM_OVERHEAD_BYTES
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use carillon_core::model::{DomainId, UnixMs};
+
+    fn item(topic: u32, revision: u64, payload_bytes: usize) -> Arc<Item> {
+        Arc::new(Item {
+            topic: TopicId(topic),
+            domain: DomainId(1),
+            name: "news".into(),
+            id: "1".into(),
+            publisher: None,
+            published: UnixMs(0),
+            payload: Bytes::from(vec![0; payload_bytes]),
+            revision: Revision(revision),
+        })
+    }
+
+    #[test]
+    fn finds_the_revision_that_was_asked_for_and_no_other() {
+        let last = LastItems::new(10_000);
+        let (old, new) = (item(1, 5, 10), item(1, 7, 10));
+        last.keep(new.clone());
+        last.keep(old);
+        assert!(last.find(TopicId(1), Revision(5)).is_none(), "an older one does not push out a newer one");
+        assert!(Arc::ptr_eq(&last.find(TopicId(1), Revision(7)).expect("kept"), &new));
+        assert!(Arc::ptr_eq(&last.keep(item(1, 7, 10)), &new), "all get the one that was first");
+        assert!(last.find(TopicId(2), Revision(7)).is_none());
+    }
+
+    #[test]
+    fn stays_within_its_bound() {
+        let last = LastItems::new(10_000);
+        for n in 0..1000 {
+            last.keep(item(n % 50, u64::from(n), 500));
+            assert!(last.lock().bytes <= 10_000);
+        }
+        assert!(last.find(TopicId(49), Revision(999)).is_some());
+        last.keep(item(7, 5000, 9_000));
+        assert!(
+            last.find(TopicId(7), Revision(5000)).is_none(),
+            "one that would push out all others is not kept"
+        );
+        let state = last.lock();
+        assert_eq!(state.bytes, state.items.values().map(|item| cost_bytes(item)).sum::<usize>());
+    }
+}

@@ -1,6 +1,6 @@
 //! Logins: all that one needs, read in one snapshot.
 
-use super::column::{int, uint};
+use super::column::{Code, int, uint};
 use super::dispatch::Read;
 use super::{account, item, notification, offline};
 use carillon_core::model::*;
@@ -41,8 +41,8 @@ impl LastRevisions {
             return Ok(*last);
         }
         let last = db
-            .prepare_cached("SELECT last FROM topic WHERE id = ?1 AND send_last = 2 AND last IS NOT NULL")?
-            .query_row([topic.0], |row| uint(row, 0).map(Revision))
+            .prepare_cached("SELECT last FROM topic WHERE id = ?1 AND send_last = ?2 AND last IS NOT NULL")?
+            .query_row(params![topic.0, SendLast::OnSubAndPresence.code()], |row| uint(row, 0).map(Revision))
             .optional()?;
         self.topics.insert(topic, last);
         Ok(last)

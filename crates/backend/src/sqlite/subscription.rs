@@ -63,7 +63,7 @@ pub(super) fn exists(db: &Connection, topic: TopicId, domain: DomainId, local: &
 }
 
 /// The followers of a topic in the byte order of their JIDs. Each page reads and sorts all of them (SQLite keeps only
-/// the page's in memory): 1.3 µs a follower, so this is for people, and never on the way of an item.
+/// the page's in memory): measured, 0.5 s where there are a million. This is for people, and never on the way of an item.
 pub(super) fn of_topic(
     db: &Connection,
     topic: TopicId,
