@@ -4,6 +4,7 @@
 #![expect(missing_docs, reason = "the sentence of a variant says what its fields are")]
 
 use crate::model::*;
+use crate::topic::ConfigChange;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::StanzaError;
 use std::sync::Arc;
@@ -44,12 +45,18 @@ pub enum TopicOp {
     Put { config: TopicConfig },
     /// Change its configuration → [`TopicOutcome::Record`].
     Configure { config: TopicConfig },
+    /// Change some of its configuration → [`TopicOutcome::Record`].
+    Amend { change: ConfigChange },
     /// Its record → [`TopicOutcome::Record`].
     Describe,
+    /// Its record, for those who may change it → [`TopicOutcome::Record`].
+    Manage,
     /// Remove it with its items and subscriptions → [`TopicOutcome::Done`].
     Delete,
     /// Publish an item; without `id` the server makes one → [`TopicOutcome::Published`].
     Publish { id: Option<Box<str>>, payload: Payload },
+    /// The same, if the topic is configured so; what it is created with when it is created by this (XEP-0060 §7.1.5).
+    PublishIf { id: Option<Box<str>>, payload: Payload, options: ConfigChange },
     /// Remove an item; `notify` overrides the topic's `notify_retract` → [`TopicOutcome::Done`].
     Retract { id: Box<str>, notify: Option<bool> },
     /// Remove every item → [`TopicOutcome::Done`].

@@ -26,7 +26,9 @@ impl Shard {
         let mut cx = Cx { now, hub: &mut self.hub, out: effects };
         cx.hub.counters.sessions += 1;
         for subscription in &login.subscriptions {
-            let last = subscription.last.as_ref().and_then(|item| Notice::last(item, &cx.hub.domains));
+            let last = subscription.last.as_ref();
+            let last = last.filter(|item| cx.hub.subscribers.is_news(subscription.topic, item.revision));
+            let last = last.and_then(|item| Notice::last(item, &cx.hub.domains));
             let position = cx.hub.subscribers.add(subscription.topic, conn.slot, last.map(Arc::new));
             live.topics.push(Followed { topic: subscription.topic, position });
         }

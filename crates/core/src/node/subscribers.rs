@@ -4,9 +4,16 @@
 //! The list is shared with the walks under way (`Arc`) and copied only if it changes while one is. A walk is done in slices,
 //! so that logins and direct messages go in between; walks are done one after the other, so that a session sees the items of
 //! a topic in their order.
+//!
+//! What comes from the topic's home comes in order, but what a login read from the store may be older than what has come, or
+//! newer: then the notice is still on its way. So the shard counts what changes last items, and a session remembers the
+//! count at which it was given them ([`Subscribers::clock`]). A walk passes over sessions that were given its item, or a
+//! newer one, before.
 
-use crate::model::{Map, Revision, TopicId};
-use crate::topic::Notice;
+use super::Recent;
+use crate::model::{Map, Mono, Revision, TopicId};
+use crate::topic::{Notice, Retained};
+use carillon_wire::jid::BareJid;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -15,8 +22,13 @@ use std::sync::Arc;
 pub struct Subscribers {
     topics: Map<TopicId, Local>,
     walks: VecDeque<Walk>,
-    /// The highest revision of any notice that came.
-    revision: Revision,
+    /// Counts notices that came, and logins that brought an item before its notice.
+    clock: u64,
+    /// The count at which whoever has all last items is passed over by the walk under way.
+    walking: u64,
+    /// Accounts that followed or left a topic lately.
+    changed: Recent,
+    swap_at: Mono,
 }
 
 /// A topic as this shard sees it.
@@ -25,6 +37,12 @@ struct Local {
     slots: Arc<Vec<u32>>,
     /// The newest notice that is sent at login, if the topic has one.
     last: Option<Arc<Notice>>,
+    /// What a login read counts only above this: all up to here is known.
+    floor: Revision,
+    /// Last items that logins brought and whose notices have not come, oldest first, with the count at which each came.
+    ahead: Vec<(Arc<Notice>, u64)>,
+    /// The topic is gone. A login that read of it before may still come.
+    ended: bool,
     /// Turns of housekeeping since somebody here followed it.
     idle: u8,
 }
@@ -35,29 +53,67 @@ struct Walk {
     notice: Arc<Notice>,
     slots: Arc<Vec<u32>>,
     next: usize,
+    /// Sessions that had all last items at this count have this one.
+    cutoff: u64,
 }
+
+/// A notice, slots, and which of them are next.
+type Slice = (Arc<Notice>, Arc<Vec<u32>>, std::ops::Range<usize>);
 
 impl Subscribers {
     /// A session follows a topic from now on; its position in the topic's list, to be given to [`Subscribers::remove`].
     /// `last` is what the store knew to be the topic's last item.
     pub fn add(&mut self, topic: TopicId, slot: u32, last: Option<Arc<Notice>>) -> u32 {
+        if let Some(last) = last {
+            self.learn(last);
+        }
         let local = self.topics.entry(topic).or_default();
         local.idle = 0;
+        if local.ended {
+            return u32::MAX;
+        }
         let slots = Arc::make_mut(&mut local.slots);
         slots.push(slot);
-        let position = slots.len() as u32 - 1;
-        if let Some(last) = last {
-            local.newer(last);
+        slots.len() as u32 - 1
+    }
+
+    /// Takes note of a topic's last item as the store knew it, unless more is known here.
+    pub fn learn(&mut self, last: Arc<Notice>) {
+        if self.is_news(last.topic(), last.revision()) {
+            self.clock += 1;
+            let local = self.topics.entry(last.topic()).or_default();
+            local.floor = last.revision();
+            local.ahead.push((last.clone(), self.clock));
+            local.last = Some(last);
         }
-        position
+    }
+
+    /// Whether a last item of this revision, read by a login, says anything new.
+    pub fn is_news(&self, topic: TopicId, revision: Revision) -> bool {
+        self.topics.get(&topic).is_none_or(|local| !local.ended && revision > local.floor)
     }
 
     /// The session at this position follows the topic no longer. The slot of the session that took its position, if any:
     /// it must be told. No search, so that fifteen thousand sessions can go at once.
     pub fn remove(&mut self, topic: TopicId, position: u32) -> Option<u32> {
-        let slots = Arc::make_mut(&mut self.topics.get_mut(&topic)?.slots);
+        let local = self.topics.get_mut(&topic)?;
+        if position as usize >= local.slots.len() {
+            // The topic is gone, and its list with it.
+            return None;
+        }
+        let slots = Arc::make_mut(&mut local.slots);
         slots.swap_remove(position as usize);
         slots.get(position as usize).copied()
+    }
+
+    /// Takes a slot out of the topic's walks under way: its session follows the topic from now on, and what was published
+    /// before is not for it.
+    pub fn pass_over(&mut self, topic: TopicId, slot: u32) {
+        for walk in self.walks.iter_mut().filter(|walk| walk.notice.topic() == topic) {
+            if let Some(at) = walk.slots[walk.next..].iter().position(|s| *s == slot) {
+                Arc::make_mut(&mut walk.slots)[walk.next + at] = u32::MAX;
+            }
+        }
     }
 
     /// The notice that is sent for a topic at login, if any.
@@ -65,31 +121,68 @@ impl Subscribers {
         self.topics.get(&topic)?.last.as_ref()
     }
 
-    /// The highest revision of any notice that came: what a session that was just given all last items has seen.
-    pub fn revision(&self) -> Revision {
-        self.revision
+    /// The topic's last item for a session that has had all last items since `seen`, when a login brought one whose notice
+    /// is still on its way and will pass over that session.
+    pub fn ahead(&self, topic: TopicId, seen: u64) -> Option<&Arc<Notice>> {
+        let ahead = &self.topics.get(&topic)?.ahead;
+        ahead.iter().rev().find(|(_, at)| *at <= seen).map(|(notice, _)| notice)
+    }
+
+    /// What a session that has had all last items since `seen` is given of a topic that it follows from now on.
+    pub fn last_for(&self, topic: TopicId, seen: u64) -> Option<&Arc<Notice>> {
+        match &self.topics.get(&topic)?.ahead[..] {
+            [] => self.last(topic),
+            _ => self.ahead(topic, seen),
+        }
+    }
+
+    /// The count now: what a session that was just given all last items remembers.
+    pub fn clock(&self) -> u64 {
+        self.clock
+    }
+
+    /// Whether a session that was given all last items at `seen` is to be passed over by the walk under way.
+    pub fn is_known(&self, seen: u64) -> bool {
+        seen >= self.walking
+    }
+
+    /// Remembers an account that followed or left a topic: a login of it may have read the store before that.
+    pub fn mark(&mut self, account: &BareJid) {
+        self.changed.mark(account.as_str());
+    }
+
+    /// Whether an account followed or left a topic lately.
+    pub fn is_marked(&self, account: &BareJid) -> bool {
+        self.changed.is_marked(account.as_str())
     }
 
     /// A notice came: what it means for later logins is noted, and its walk is put in line.
     pub fn publish(&mut self, notice: &Arc<Notice>) {
-        self.revision = self.revision.max(notice.revision());
+        self.clock += 1;
         // Also without followers here: a login whose data were read before may be on its way.
         let local = self.topics.entry(notice.topic()).or_default();
-        match notice.retained() {
-            crate::topic::Retained::Last(last) => local.newer(last.clone()),
-            crate::topic::Retained::Nothing => local.last = None,
-            crate::topic::Retained::Unchanged => {}
+        let cutoff = local.ahead.iter().find(|(last, _)| last.revision() >= notice.revision());
+        let cutoff = cutoff.filter(|_| notice.is_item()).map_or(self.clock, |(_, at)| *at);
+        local.arrived(notice);
+        if (notice.is_told() || notice.is_end()) && !local.slots.is_empty() {
+            self.walks.push_back(Walk {
+                notice: notice.clone(),
+                slots: local.slots.clone(),
+                next: 0,
+                cutoff,
+            });
         }
-        if notice.is_told() && !local.slots.is_empty() {
-            self.walks.push_back(Walk { notice: notice.clone(), slots: local.slots.clone(), next: 0 });
+        if notice.is_end() {
+            *local = Local { ended: true, ..Local::default() };
         }
     }
 
     /// The next subscribers to give a notice to, at most `max`, or none when no walk is under way.
-    pub fn slice(&mut self, max: usize) -> Option<(Arc<Notice>, Arc<Vec<u32>>, std::ops::Range<usize>)> {
+    pub fn slice(&mut self, max: usize) -> Option<Slice> {
         let walk = self.walks.front_mut()?;
         let range = walk.next..(walk.next + max).min(walk.slots.len());
         walk.next = range.end;
+        self.walking = walk.cutoff;
         let slice = (walk.notice.clone(), walk.slots.clone(), range);
         if walk.next == walk.slots.len() {
             self.walks.pop_front();
@@ -102,8 +195,13 @@ impl Subscribers {
         !self.walks.is_empty()
     }
 
-    /// Forgets topics that nobody here followed for two calls. Called less often than the longest login takes.
-    pub fn tidy(&mut self) {
+    /// Forgets topics that nobody here followed for a generation, which is to be longer than the longest login.
+    pub fn tidy(&mut self, now: Mono, generation_ms: u64) {
+        self.changed.tidy(now, generation_ms);
+        if now < self.swap_at {
+            return;
+        }
+        self.swap_at = now.plus(generation_ms);
         self.topics.retain(|_, local| {
             if local.slots.is_empty() {
                 local.idle += 1;
@@ -117,9 +215,19 @@ impl Subscribers {
 }
 
 impl Local {
-    fn newer(&mut self, last: Arc<Notice>) {
-        if self.last.as_ref().is_none_or(|l| l.revision() <= last.revision()) {
-            self.last = Some(last);
+    /// Takes note of what the topic's home says: it is in order, and so the truth up to its revision.
+    fn arrived(&mut self, notice: &Notice) {
+        let ahead = self.ahead.iter().rposition(|(last, _)| last.revision() <= notice.revision());
+        self.ahead.drain(..ahead.map_or(0, |i| i + 1));
+        if !self.ahead.is_empty() {
+            // A login knows better already; what it knows is on its way from the home, too.
+            return;
+        }
+        self.floor = self.floor.max(notice.revision());
+        match notice.retained() {
+            Retained::Last(last) => self.last = Some(last.clone()),
+            Retained::Nothing => self.last = None,
+            Retained::Unchanged => {}
         }
     }
 }

@@ -1,15 +1,49 @@
 //! The home of topics: everything about a topic is decided by the one shard that is its home.
+//!
+//! Operations on a topic are checked and begun in the order in which they come (`home.rs`). Most become one question to the
+//! store (`start.rs`); its answer is what the asker is told, and what every shard is told of it (`finish.rs`). Publications
+//! follow each other without waiting for their answers, so that they share commits; what changes the topic itself goes alone
+//! (`edit.rs`).
 
+mod change;
+mod edit;
+mod finish;
+mod home;
 mod notice;
+mod refusal;
+mod rights;
+mod start;
 
-pub use notice::{Notice, Retained};
+pub use change::ConfigChange;
+pub use notice::{Notice, Retained, write_item};
+pub use refusal::Refusal;
 
-use crate::command::{Actor, TopicOp};
-use crate::effect::ReplyTo;
-use crate::model::DomainId;
+use crate::command::{Actor, Outcome, TopicOp, TopicOutcome};
+use crate::effect::{Effect, ReplyTo};
+use crate::features::pubsub;
+use crate::model::{DomainId, Map, TopicRecord};
 use crate::node::Cx;
-use crate::ports::Answer;
-use carillon_wire::jid::Jid;
+use crate::ports::{Answer, Fault};
+use carillon_wire::jid::{BareJid, Jid};
+use home::{Home, Step, Waiting};
+use std::sync::Arc;
+
+/// Topics kept in memory by a shard at most.
+const TOPICS_MAX: usize = 10_000;
+/// Affiliations kept in memory by a shard before the topics that nobody uses are forgotten.
+const AFFILIATIONS_MAX: usize = 1_000_000;
+/// Turns of housekeeping that a topic is kept without being used.
+const IDLE_TURNS: u8 = 6;
+
+/// Whether an account may follow a topic and read its items.
+pub fn is_readable(account: &BareJid, record: &TopicRecord) -> bool {
+    rights::readable(account, record).is_ok()
+}
+
+/// The address of a topic: what [`crate::node::home`] finds its shard by.
+pub fn address(name: &str, domain: &str) -> String {
+    [name, "@pubsub.", domain].concat()
+}
 
 /// Who asked for an operation on a topic.
 #[derive(Debug)]
@@ -22,6 +56,8 @@ pub enum Asker {
         service: Jid,
         /// The IQ's id.
         id: Box<str>,
+        /// What the client asked for, and so what the result says.
+        about: pubsub::About,
     },
     /// A command from outside.
     Command(ReplyTo),
@@ -29,28 +65,126 @@ pub enum Asker {
 
 /// An operation that waits for the store.
 #[derive(Debug)]
-pub struct Then {}
+pub struct Then {
+    key: Key,
+    step: Step,
+}
 
 /// The topics at home on a shard.
 #[derive(Debug, Default)]
-pub struct Topics {}
+pub struct Topics {
+    homes: Map<Key, Home>,
+}
+
+/// Which topic.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    domain: DomainId,
+    name: Arc<str>,
+}
+
+/// The same, borrowed.
+#[derive(Hash)]
+struct KeyRef<'a> {
+    domain: DomainId,
+    name: &'a str,
+}
+
+impl hashbrown::Equivalent<Key> for KeyRef<'_> {
+    fn equivalent(&self, key: &Key) -> bool {
+        self.domain == key.domain && *self.name == *key.name
+    }
+}
 
 impl Topics {
     /// Carries out an operation, after those that came before it for the same topic.
     pub fn operate(
         &mut self,
-        _domain: DomainId,
-        _name: &str,
-        _actor: Actor,
-        _op: TopicOp,
-        _asker: Asker,
-        _cx: &mut Cx<'_>,
+        domain: DomainId,
+        name: &str,
+        actor: Actor,
+        op: TopicOp,
+        asker: Asker,
+        cx: &mut Cx<'_>,
     ) {
+        let key = match self.find(domain, name, cx) {
+            Ok(key) => key,
+            Err(refusal) => return asker.answer(name, Err(refusal), cx),
+        };
+        let home = self.homes.get_mut(&key).expect("it was found or made above");
+        if home.load() >= cx.hub.settings.limits.topic_queue {
+            return asker.answer(name, Err(Refusal::Crowded), cx);
+        }
+        home.push(Waiting { actor, op, asker });
+        self.advance(&key, cx);
     }
 
     /// The store answered.
-    pub fn answered(&mut self, _then: Then, _answer: Answer, _cx: &mut Cx<'_>) {}
+    pub fn answered(&mut self, then: Then, answer: Answer, cx: &mut Cx<'_>) {
+        let Then { key, step } = then;
+        let Some(step) = finish::read(step, &answer, &key.name, cx) else { return };
+        let Some(home) = self.homes.get_mut(&key) else { return };
+        home.answered(step, answer, &key, cx);
+        self.advance(&key, cx);
+    }
 
     /// Forgets topics that nobody asked about lately.
-    pub fn tidy(&mut self) {}
+    pub fn tidy(&mut self) {
+        let affiliations: usize = self.homes.values().map(Home::affiliations).sum();
+        let turns = if affiliations > AFFILIATIONS_MAX { 1 } else { IDLE_TURNS };
+        self.homes.retain(|_, home| home.idle_turn() < turns);
+        if self.homes.capacity() > 4 * self.homes.len() + 64 {
+            self.homes.shrink_to_fit();
+        }
+    }
+
+    /// The topic of this name, which may have to be read first.
+    fn find(&mut self, domain: DomainId, name: &str, cx: &mut Cx<'_>) -> Result<Key, Refusal> {
+        // Without the service topics are off, also for those who come by other ways.
+        if !cx.hub.pipeline.features().iter().any(|f| f.name == pubsub::FEATURE.name) {
+            return Err(Refusal::Fault(Fault::Closed));
+        }
+        if let Some((key, _)) = self.homes.get_key_value(&KeyRef { domain, name }) {
+            return Ok(key.clone());
+        }
+        if name.is_empty() || name.len() > 1023 {
+            return Err(Refusal::Unacceptable("a topic's name is 1 to 1023 bytes"));
+        }
+        let domain = cx.hub.domains.numbered(domain).cloned().ok_or(Refusal::NotFound)?;
+        if self.homes.len() >= TOPICS_MAX {
+            self.homes.retain(|_, home| !home.is_at_rest());
+        }
+        if self.homes.len() >= TOPICS_MAX {
+            return Err(Refusal::Crowded);
+        }
+        let key = Key { domain: domain.id, name: name.into() };
+        self.homes.insert(key.clone(), Home::load_from_store(domain.name.clone(), &key, cx));
+        Ok(key)
+    }
+
+    /// Begins what may begin, in order, and forgets a topic that is not there.
+    fn advance(&mut self, key: &Key, cx: &mut Cx<'_>) {
+        let Some(home) = self.homes.get_mut(key) else { return };
+        while let Some(next) = home.next() {
+            home.start(next, key, cx);
+        }
+        if home.is_nothing() {
+            self.homes.remove(key);
+        }
+    }
+}
+
+impl Asker {
+    /// Tells whoever asked what became of it.
+    fn answer(self, name: &str, result: Result<TopicOutcome, Refusal>, cx: &mut Cx<'_>) {
+        match self {
+            Asker::Iq { from, service, id, about } => {
+                cx.reply(pubsub::reply(from, service, id, about, name, result));
+            }
+            Asker::Command(to) => {
+                let outcome = result.map_or_else(Refusal::outcome, |outcome| Outcome::Topic(Ok(outcome)));
+                cx.out.push(Effect::Reply { to, outcome });
+            }
+        }
+    }
 }

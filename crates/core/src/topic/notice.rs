@@ -1,9 +1,10 @@
 //! Something that happened on a topic, serialised once for all who are told.
 
-use crate::model::{Domains, Item, Revision, TopicId};
+use crate::model::{Domains, Item, Revision, TopicId, TopicRecord, UnixMs};
 use bytes::Bytes;
-use carillon_wire::Framing;
-use carillon_wire::xml::writer::escape_attr;
+use carillon_wire::jid::BareJid;
+use carillon_wire::xml::writer::{Writer, escape_attr};
+use carillon_wire::{Framing, ns};
 use std::sync::Arc;
 
 /// Something that happened on a topic, serialised once for all who are told: each recipient adds only its own `to`.
@@ -12,9 +13,9 @@ pub struct Notice {
     topic: TopicId,
     revision: Revision,
     /// When it was accepted, for the delivery latency.
-    accepted: crate::model::UnixMs,
+    accepted: UnixMs,
     retained: Retained,
-    told: bool,
+    kind: Kind,
     /// From ` from='…'` to before ` to='`.
     head: Bytes,
     /// From behind the value of `to` to the end.
@@ -32,11 +33,97 @@ pub enum Retained {
     Unchanged,
 }
 
+/// What a notice is about.
+#[derive(Debug)]
+enum Kind {
+    /// An item, as it was published.
+    Item(Name),
+    /// The last item, as it is given to whoever comes; at every login, or only to new followers.
+    Last { name: Name, at_login: bool },
+    /// Followers are told of a change: a retraction, a purge.
+    Told,
+    /// Only what later logins are given changes.
+    Silent,
+    /// The topic is gone; whether its followers are told.
+    End { told: bool },
+}
+
+/// The names by which a device says which item it has.
+#[derive(Debug)]
+struct Name {
+    topic: Arc<str>,
+    item: Box<str>,
+}
+
+/// What happens on a topic besides new items.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event<'a> {
+    /// An item was taken back; whether followers are told.
+    Retracted { item: &'a str, told: bool },
+    /// Every item was removed.
+    Purged,
+    /// It is gone.
+    Deleted,
+    /// What it gives at login changed.
+    Silent,
+}
+
 impl Notice {
     /// The last item of a topic, as given at login, with the stamp of its publication (XEP-0203). None when its domain is
     /// gone.
-    pub fn last(_item: &Arc<Item>, _domains: &Domains) -> Option<Notice> {
-        None
+    pub fn last(item: &Arc<Item>, domains: &Domains) -> Option<Notice> {
+        domains.numbered(item.domain).map(|domain| Notice::last_item(item, &domain.name, true))
+    }
+
+    /// The last item of a topic of `domain`. `at_login`: whether it is for every login, and not only for new followers.
+    pub(super) fn last_item(item: &Item, domain: &str, at_login: bool) -> Notice {
+        let kind = Kind::Last { name: Name::of(item), at_login };
+        Notice::of_item(item, domain, Retained::Unchanged, kind)
+    }
+
+    /// An item that was published just now.
+    pub(super) fn published(item: &Item, domain: &str, retained: Retained) -> Notice {
+        Notice::of_item(item, domain, retained, Kind::Item(Name::of(item)))
+    }
+
+    /// A change of a topic. `known` is the highest revision of any item that it concerns, `id` names the message.
+    pub(super) fn changed(
+        record: &TopicRecord,
+        domain: &str,
+        event: Event<'_>,
+        known: Revision,
+        retained: Retained,
+        (id, now): (&str, UnixMs),
+    ) -> Notice {
+        let kind = match event {
+            Event::Retracted { told: true, .. } | Event::Purged => Kind::Told,
+            Event::Retracted { told: false, .. } | Event::Silent => Kind::Silent,
+            Event::Deleted => Kind::End { told: record.config.notify_delete },
+        };
+        let node = &record.name;
+        let tail = tail(None, |writer| match event {
+            Event::Retracted { item, .. } => {
+                writer.start("items").attr("node", node).close_start();
+                writer.start("retract").attr("id", item).close_empty().end("items");
+            }
+            Event::Purged => drop(writer.start("purge").attr("node", node).close_empty()),
+            Event::Deleted => drop(writer.start("delete").attr("node", node).close_empty()),
+            Event::Silent => {}
+        });
+        let head = head(domain, id);
+        Notice { topic: record.id, revision: known, accepted: now, retained, kind, head, tail }
+    }
+
+    fn of_item(item: &Item, domain: &str, retained: Retained, kind: Kind) -> Notice {
+        let stamp = matches!(kind, Kind::Last { .. }).then(|| (domain, item.published));
+        let tail = tail(stamp, |writer| {
+            writer.start("items").attr("node", &item.name).close_start();
+            write_item(writer, item);
+            writer.end("items");
+        });
+        let head = head(domain, &format!("{}-{}", item.topic, item.revision));
+        let (topic, revision, accepted) = (item.topic, item.revision, item.published);
+        Notice { topic, revision, accepted, retained, kind, head, tail }
     }
 
     /// The topic.
@@ -50,7 +137,7 @@ impl Notice {
     }
 
     /// When it was accepted.
-    pub fn accepted(&self) -> crate::model::UnixMs {
+    pub fn accepted(&self) -> UnixMs {
         self.accepted
     }
 
@@ -61,7 +148,30 @@ impl Notice {
 
     /// Whether the topic's followers are told.
     pub fn is_told(&self) -> bool {
-        self.told
+        !matches!(self.kind, Kind::Silent | Kind::End { told: false })
+    }
+
+    /// Whether it is an item, and not another change.
+    pub fn is_item(&self) -> bool {
+        matches!(self.kind, Kind::Item(_) | Kind::Last { .. })
+    }
+
+    /// Whether the topic is gone: nobody follows it any more.
+    pub fn is_end(&self) -> bool {
+        matches!(self.kind, Kind::End { .. })
+    }
+
+    /// Whether it is given at every login.
+    pub fn is_for_logins(&self) -> bool {
+        matches!(self.kind, Kind::Last { at_login: true, .. })
+    }
+
+    /// The name of the topic and the id of the item, when it is one.
+    pub fn names(&self) -> Option<(&str, &str)> {
+        match &self.kind {
+            Kind::Item(name) | Kind::Last { name, .. } => Some((&name.topic, &name.item)),
+            Kind::Told | Kind::Silent | Kind::End { .. } => None,
+        }
     }
 
     /// Appends the message for one recipient.
@@ -76,4 +186,44 @@ impl Notice {
         out.push(b'\'');
         out.extend_from_slice(&self.tail);
     }
+}
+
+impl Name {
+    fn of(item: &Item) -> Name {
+        Name { topic: item.name.clone(), item: item.id.clone() }
+    }
+}
+
+/// Appends `<item/>` (XEP-0060 §7.1.2.1), in whatever namespace is the default where it stands.
+pub fn write_item(writer: &mut Writer<'_>, item: &Item) {
+    writer.start("item").attr("id", &item.id);
+    writer.attr_opt("publisher", item.publisher.as_ref().map(BareJid::as_str));
+    match item.payload.is_empty() {
+        true => writer.close_empty(),
+        false => writer.close_start().raw(&item.payload).end("item"),
+    };
+}
+
+fn head(domain: &str, id: &str) -> Bytes {
+    let mut out = Vec::with_capacity(96);
+    let mut writer = Writer::new(&mut out);
+    writer.attr("from", &format!("pubsub.{domain}")).attr("type", "headline").attr("id", id);
+    out.into()
+}
+
+/// `inside` writes what is in `<event/>`; `stamp` tells whose delay it was, and since when.
+fn tail(stamp: Option<(&str, UnixMs)>, inside: impl FnOnce(&mut Writer<'_>)) -> Bytes {
+    let mut out = Vec::with_capacity(512);
+    let mut writer = Writer::new(&mut out);
+    writer.close_start().start("event").attr("xmlns", ns::PUBSUB_EVENT).close_start();
+    inside(&mut writer);
+    writer.end("event");
+    if let Some((domain, at)) = stamp {
+        // XEP-0060 §6.1.7, XEP-0203 §4
+        let from = format!("pubsub.{domain}");
+        writer.start("delay").attr("xmlns", ns::DELAY).attr("from", &from).attr("stamp", &at.to_xmpp());
+        writer.close_empty();
+    }
+    writer.end("message");
+    out.into()
 }

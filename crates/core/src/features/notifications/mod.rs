@@ -7,6 +7,7 @@ mod xml;
 
 pub use delivery::{acknowledged, initial};
 pub use home::{answered, cancel, notify, trace};
+pub(crate) use xml::container;
 
 use crate::hook::{Feature, Hooks, Spec};
 use crate::model::{Audience, Mono, Notification, NotificationId, Pending, UnixMs};

@@ -1,0 +1,174 @@
+//! At the session: what happens on a topic is given to its followers, and who follows what is kept in line with the store.
+
+use super::{FEATURE, Then, xml};
+use crate::model::{ConnId, TopicId};
+use crate::node::{self, Cx, Sessions};
+use crate::ports::{Answer, Ask};
+use crate::session::{Followed, Live};
+use crate::topic::Notice;
+use carillon_wire::jid::BareJid;
+use carillon_wire::stanza::Stanza;
+use std::sync::Arc;
+
+/// What a session has seen of topics.
+#[derive(Debug, Default)]
+pub struct State {
+    /// It was given all last items when the shard's count ([`node::Subscribers::clock`]) was this: what had come by then is
+    /// not for it.
+    pub seen: u64,
+    following: Following,
+}
+
+/// Whether it is known what the session's account follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Following {
+    /// As far as its login and the letters since tell.
+    #[default]
+    Known,
+    /// It changed while the session logged in: the store is asked again.
+    Asked,
+    /// It changed since the store was asked.
+    Outdated,
+}
+
+/// Gives a notice to a follower, if it is for it.
+pub fn deliver(live: &mut Live, notice: &Arc<Notice>, cx: &mut Cx<'_>) {
+    let Ok(at) = live.topics.binary_search_by_key(&notice.topic(), |f| f.topic) else { return };
+    if notice.is_end() {
+        live.topics.remove(at);
+    }
+    let is_for = live.state.presence.is_available() && !cx.hub.subscribers.is_known(live.state.pubsub.seen);
+    if !notice.is_told() || !is_for {
+        return;
+    }
+    if notice.is_item() {
+        cx.hub.counters.deliveries += 1;
+        cx.hub.counters.latency.record(cx.now.unix.0.saturating_sub(notice.accepted().0));
+    }
+    live.notify(notice, cx);
+}
+
+/// After initial presence: gives the last items of the topics that send them, but those that the device says it has.
+pub fn initial(live: &mut Live, presence: &Stanza, cx: &mut Cx<'_>) {
+    if !cx.hub.pipeline.features().iter().any(|f| f.name == FEATURE.name) {
+        return;
+    }
+    let had = xml::had(presence);
+    for i in 0..live.topics.len() {
+        let Some(last) = cx.hub.subscribers.last(live.topics[i].topic).cloned() else { continue };
+        let has_it = last.names().is_some_and(|(topic, item)| had.get(topic).is_some_and(|i| i == item));
+        if !has_it {
+            give_last(live, &last, cx);
+        }
+    }
+    live.state.pubsub.seen = cx.hub.subscribers.clock();
+}
+
+/// A session was bound. What its account follows may have changed since its login was read.
+pub fn open(live: &mut Live, cx: &mut Cx<'_>) {
+    if cx.hub.subscribers.is_marked(&live.bare) {
+        ask(live, cx);
+    }
+}
+
+/// An account follows a topic from now on.
+pub fn subscribed(
+    account: &BareJid,
+    topic: TopicId,
+    last: Option<Arc<Notice>>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
+    cx.hub.subscribers.mark(account);
+    for slot in sessions.of(account.as_str()) {
+        let Some(live) = sessions.live_in(slot) else { continue };
+        live.state.pubsub.outdate();
+        let is_new = follow(live, topic, cx);
+        // Who followed it already had it from a login that was read since.
+        let given = last.as_ref().filter(|last| is_new || !last.is_for_logins());
+        if let Some(given) = given.filter(|_| live.state.presence.is_available()) {
+            let given = cx.hub.subscribers.ahead(topic, live.state.pubsub.seen).unwrap_or(given).clone();
+            give_last(live, &given, cx);
+        }
+    }
+    // Also for logins on their way.
+    if let Some(last) = last.filter(|last| last.is_for_logins()) {
+        cx.hub.subscribers.learn(last);
+    }
+}
+
+/// An account follows a topic no longer.
+pub fn unsubscribed(account: &BareJid, topic: TopicId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    cx.hub.subscribers.mark(account);
+    for slot in sessions.of(account.as_str()) {
+        if let Some(live) = sessions.live_in(slot) {
+            live.state.pubsub.outdate();
+        }
+        unfollow(slot, topic, sessions, cx);
+    }
+}
+
+/// The store said what a session's account follows.
+pub(super) fn answered(conn: ConnId, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let Some(live) = sessions.live(conn) else { return };
+    let following = std::mem::take(&mut live.state.pubsub.following);
+    let Answer::TopicNames(names) = answer else { return };
+    if following == Following::Outdated {
+        return ask(live, cx);
+    }
+    let mut topics: Vec<TopicId> = names.into_iter().map(|(topic, _)| topic).collect();
+    topics.sort_unstable();
+    let left: Vec<TopicId> =
+        live.topics.iter().map(|f| f.topic).filter(|t| topics.binary_search(t).is_err()).collect();
+    for topic in topics {
+        let is_new = follow(live, topic, cx);
+        if is_new
+            && live.state.presence.is_available()
+            && let Some(last) = cx.hub.subscribers.last_for(topic, live.state.pubsub.seen).cloned()
+        {
+            give_last(live, &last, cx);
+        }
+    }
+    left.into_iter().for_each(|topic| unfollow(conn.slot, topic, sessions, cx));
+}
+
+fn ask(live: &mut Live, cx: &mut Cx<'_>) {
+    live.state.pubsub.following = Following::Asked;
+    let local = live.bare.local().unwrap_or_default().into();
+    let ask = Ask::SubscriptionsOf { domain: live.domain, local };
+    cx.ask(ask, node::Then::Pubsub(Then::Following(live.io.conn)));
+}
+
+/// The session follows a topic from now on; whether it did not before.
+fn follow(live: &mut Live, topic: TopicId, cx: &mut Cx<'_>) -> bool {
+    let Err(at) = live.topics.binary_search_by_key(&topic, |f| f.topic) else { return false };
+    let slot = live.io.conn.slot;
+    cx.hub.subscribers.pass_over(topic, slot);
+    let position = cx.hub.subscribers.add(topic, slot, None);
+    live.topics.insert(at, Followed { topic, position });
+    true
+}
+
+/// The session in this slot follows a topic no longer; whoever takes its place in the list is told.
+fn unfollow(slot: u32, topic: TopicId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let Some(live) = sessions.live_in(slot) else { return };
+    let Ok(at) = live.topics.binary_search_by_key(&topic, |f| f.topic) else { return };
+    let followed = live.topics.remove(at);
+    let moved = cx.hub.subscribers.remove(topic, followed.position);
+    if let Some(other) = moved.and_then(|slot| sessions.live_in(slot)) {
+        other.moved(followed);
+    }
+}
+
+fn give_last(live: &mut Live, last: &Arc<Notice>, cx: &mut Cx<'_>) {
+    cx.hub.counters.deliveries += 1;
+    live.notify(last, cx);
+}
+
+impl State {
+    fn outdate(&mut self) {
+        if self.following == Following::Asked {
+            self.following = Following::Outdated;
+        }
+    }
+}

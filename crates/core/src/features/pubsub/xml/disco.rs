@@ -1,0 +1,99 @@
+//! What the service and its topics are (XEP-0060 §5).
+
+use super::form;
+use crate::model::{Item, TopicRecord};
+use carillon_wire::jid::Jid;
+use carillon_wire::ns;
+use carillon_wire::xml::Element;
+use std::sync::Arc;
+
+/// What of XEP-0060 there is (§10).
+const FEATURES: &[&str] = &[
+    "access-open",
+    "access-whitelist",
+    "auto-create",
+    "config-node",
+    "config-node-max",
+    "create-and-configure",
+    "create-nodes",
+    "delete-items",
+    "delete-nodes",
+    "instant-nodes",
+    "item-ids",
+    "last-published",
+    "member-affiliation",
+    "meta-data",
+    "modify-affiliations",
+    "multi-items",
+    "outcast-affiliation",
+    "persistent-items",
+    "publish",
+    "publish-options",
+    "publisher-affiliation",
+    "purge-nodes",
+    "retract-items",
+    "retrieve-affiliations",
+    "retrieve-default",
+    "retrieve-items",
+    "retrieve-subscriptions",
+    "subscribe",
+];
+
+/// What the service is.
+pub fn service() -> Element {
+    let mut query = Element::new("query", ns::DISCO_INFO).with_child(identity("service", "Topics"));
+    for ns in [ns::DISCO_INFO, ns::DISCO_ITEMS, ns::PUBSUB] {
+        query.push(feature(ns));
+    }
+    for name in FEATURES {
+        query.push(feature(&format!("{}#{name}", ns::PUBSUB)));
+    }
+    query
+}
+
+/// What a topic is.
+pub fn topic(record: &TopicRecord) -> Element {
+    Element::new("query", ns::DISCO_INFO)
+        .with_attr("node", &*record.name)
+        .with_child(identity("leaf", &record.config.title))
+        .with_child(feature(ns::DISCO_INFO))
+        .with_child(feature(ns::DISCO_ITEMS))
+        .with_child(feature(ns::PUBSUB))
+        .with_child(form::meta_data(record))
+}
+
+/// Which topics there are.
+pub fn topics<'a>(records: impl Iterator<Item = &'a TopicRecord>, service: &Jid) -> Element {
+    let mut query = Element::new("query", ns::DISCO_ITEMS);
+    for record in records {
+        let item = item(service).with_attr("node", &*record.name);
+        query.push(match &*record.config.title {
+            "" => item,
+            title => item.with_attr("name", title),
+        });
+    }
+    query
+}
+
+/// Which items a topic keeps (§5.5).
+pub fn items(name: &str, items: &[Arc<Item>], service: &Jid) -> Element {
+    let mut query = Element::new("query", ns::DISCO_ITEMS).with_attr("node", name);
+    for kept in items {
+        query.push(item(service).with_attr("name", &*kept.id));
+    }
+    query
+}
+
+fn item(service: &Jid) -> Element {
+    Element::new("item", ns::DISCO_ITEMS).with_attr("jid", service.as_str())
+}
+
+fn identity(kind: &str, name: &str) -> Element {
+    let identity =
+        Element::new("identity", ns::DISCO_INFO).with_attr("category", "pubsub").with_attr("type", kind);
+    if name.is_empty() { identity } else { identity.with_attr("name", name) }
+}
+
+fn feature(var: &str) -> Element {
+    Element::new("feature", ns::DISCO_INFO).with_attr("var", var)
+}

@@ -1,0 +1,163 @@
+//! Data forms (XEP-0004) of topics: configuration, publish-options, meta-data (XEP-0060 §16.4).
+
+use crate::error::StanzaError;
+use crate::features::pubsub::refusal;
+use crate::model::{Access, Affiliation, PublishModel, SendLast, TopicConfig, TopicRecord};
+use crate::topic::ConfigChange;
+use carillon_wire::ns;
+use carillon_wire::stanza::Condition;
+use carillon_wire::xml::Element;
+
+const ACCESS: &[(&str, Access)] = &[("open", Access::Open), ("whitelist", Access::Whitelist)];
+const PUBLISH: &[(&str, PublishModel)] = &[
+    ("publishers", PublishModel::Publishers),
+    ("subscribers", PublishModel::Subscribers),
+    ("open", PublishModel::Open),
+];
+const SEND_LAST: &[(&str, SendLast)] = &[
+    ("never", SendLast::Never),
+    ("on_sub", SendLast::OnSub),
+    ("on_sub_and_presence", SendLast::OnSubAndPresence),
+];
+
+/// A form that was filled in.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Filled {
+    /// What it says of what there is.
+    pub change: ConfigChange,
+    /// Whether it says anything else, too.
+    pub has_more: bool,
+}
+
+/// Reads a form of this type. `max_items` is what `max` means.
+pub fn parse(x: &Element, form_type: &str, max_items: u32) -> Result<Filled, StanzaError> {
+    let mut filled = Filled { change: ConfigChange::default(), has_more: false };
+    for field in x.children().filter(|child| child.is("field", ns::DATA_FORMS)) {
+        let var = field.attr("var").unwrap_or_default();
+        let value = field.child("value", ns::DATA_FORMS).map(Element::text).unwrap_or_default();
+        let value = value.trim();
+        let change = &mut filled.change;
+        match var {
+            "FORM_TYPE" if value == form_type => {}
+            "FORM_TYPE" => {
+                let text = format!("the form is of type {form_type}");
+                return Err(StanzaError::new(Condition::BadRequest).with_text(text));
+            }
+            "pubsub#title" => change.title = Some(value.to_owned()),
+            "pubsub#access_model" => change.access_model = Some(word(ACCESS, var, value)?),
+            "pubsub#publish_model" => change.publish_model = Some(word(PUBLISH, var, value)?),
+            "pubsub#max_items" if value == "max" => change.max_items = Some(max_items),
+            "pubsub#max_items" => change.max_items = Some(value.parse().map_err(|_| invalid(var))?),
+            "pubsub#persist_items" => change.persist_items = Some(boolean(var, value)?),
+            "pubsub#send_last_published_item" => {
+                change.send_last_published_item = Some(word(SEND_LAST, var, value)?);
+            }
+            "pubsub#notify_retract" => change.notify_retract = Some(boolean(var, value)?),
+            "pubsub#notify_delete" => change.notify_delete = Some(boolean(var, value)?),
+            // XEP-0060 §8.2.4: what the service does not know is ignored in a configuration.
+            _ => filled.has_more = true,
+        }
+    }
+    Ok(filled)
+}
+
+/// Reads the preconditions of a publication (XEP-0060 §7.1.5): one that is not known here cannot be met.
+pub fn parse_options(options: &Element, max_items: u32) -> Result<ConfigChange, StanzaError> {
+    let x = options.child("x", ns::DATA_FORMS).ok_or(StanzaError::new(Condition::BadRequest))?;
+    let filled = parse(x, ns::PUBSUB_PUBLISH_OPTIONS, max_items)?;
+    match filled.has_more {
+        true => Err(refusal(Condition::Conflict, "precondition-not-met")),
+        false => Ok(filled.change),
+    }
+}
+
+/// The form by which a topic is configured, filled in as it is.
+pub fn config(config: &TopicConfig) -> Element {
+    Element::new("x", ns::DATA_FORMS)
+        .with_attr("type", "form")
+        .with_child(form_type(ns::PUBSUB_NODE_CONFIG))
+        .with_child(field("title", "text-single", "A name for people", &config.title))
+        .with_child(list("access_model", "Who may subscribe and read", ACCESS, config.access_model))
+        .with_child(list("publish_model", "Who may publish", PUBLISH, config.publish_model))
+        .with_child(field("max_items", "text-single", "Items to keep", &config.max_items.to_string()))
+        .with_child(toggle("persist_items", "Keep items", config.persist_items))
+        .with_child(list(
+            "send_last_published_item",
+            "When to send the last item",
+            SEND_LAST,
+            config.send_last_published_item,
+        ))
+        .with_child(toggle("notify_retract", "Tell subscribers of retracted items", config.notify_retract))
+        .with_child(toggle("notify_delete", "Tell subscribers when the topic is gone", config.notify_delete))
+}
+
+/// What anyone may know of a topic (XEP-0060 §16.4.3).
+pub fn meta_data(record: &TopicRecord) -> Element {
+    let config = &record.config;
+    let result = |name: &str, value: &str| {
+        let value = Element::new("value", ns::DATA_FORMS).with_text(value);
+        Element::new("field", ns::DATA_FORMS).with_attr("var", format!("pubsub#{name}")).with_child(value)
+    };
+    let mut owners =
+        Element::new("field", ns::DATA_FORMS).with_attr("var", "pubsub#owner").with_attr("type", "jid-multi");
+    for (jid, _) in record.affiliations.iter().filter(|(_, a)| *a == Affiliation::Owner).take(100) {
+        owners.push(Element::new("value", ns::DATA_FORMS).with_text(jid.as_str()));
+    }
+    Element::new("x", ns::DATA_FORMS)
+        .with_attr("type", "result")
+        .with_child(form_type(ns::PUBSUB_META_DATA))
+        .with_child(result("title", &config.title))
+        .with_child(result("creation_date", &record.created.to_xmpp()))
+        .with_child(owners)
+        .with_child(result("access_model", name_of(ACCESS, config.access_model)))
+        .with_child(result("publish_model", name_of(PUBLISH, config.publish_model)))
+        .with_child(result("max_items", &config.max_items.to_string()))
+}
+
+fn form_type(ns: &str) -> Element {
+    Element::new("field", ns::DATA_FORMS)
+        .with_attr("var", "FORM_TYPE")
+        .with_attr("type", "hidden")
+        .with_child(Element::new("value", ns::DATA_FORMS).with_text(ns))
+}
+
+fn field(name: &str, kind: &str, label: &str, value: &str) -> Element {
+    Element::new("field", ns::DATA_FORMS)
+        .with_attr("var", format!("pubsub#{name}"))
+        .with_attr("type", kind)
+        .with_attr("label", label)
+        .with_child(Element::new("value", ns::DATA_FORMS).with_text(value))
+}
+
+fn toggle(name: &str, label: &str, on: bool) -> Element {
+    field(name, "boolean", label, if on { "1" } else { "0" })
+}
+
+fn list<T: Copy + PartialEq>(name: &str, label: &str, words: &[(&'static str, T)], value: T) -> Element {
+    let mut list = field(name, "list-single", label, name_of(words, value));
+    for (word, _) in words {
+        let value = Element::new("value", ns::DATA_FORMS).with_text(*word);
+        list.push(Element::new("option", ns::DATA_FORMS).with_child(value));
+    }
+    list
+}
+
+fn name_of<T: Copy + PartialEq>(words: &[(&'static str, T)], value: T) -> &'static str {
+    words.iter().find(|(_, v)| *v == value).map_or("", |(word, _)| word)
+}
+
+fn word<T: Copy>(words: &[(&str, T)], var: &str, value: &str) -> Result<T, StanzaError> {
+    words.iter().find(|(word, _)| *word == value).map(|(_, v)| *v).ok_or_else(|| invalid(var))
+}
+
+fn boolean(var: &str, value: &str) -> Result<bool, StanzaError> {
+    match value {
+        "1" | "true" => Ok(true),
+        "0" | "false" => Ok(false),
+        _ => Err(invalid(var)),
+    }
+}
+
+fn invalid(var: &str) -> StanzaError {
+    StanzaError::new(Condition::NotAcceptable).with_text(format!("this service has no such value of {var}"))
+}

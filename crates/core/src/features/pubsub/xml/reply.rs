@@ -1,0 +1,173 @@
+//! What a client is answered.
+
+use super::{disco, form};
+use crate::command::TopicOutcome;
+use crate::model::{Affiliation, Item, TopicId, TopicRecord};
+use crate::topic::{Refusal, write_item};
+use carillon_wire::jid::{BareJid, Jid};
+use carillon_wire::ns;
+use carillon_wire::stanza::{IqType, Payload, Stanza};
+use carillon_wire::xml::Element;
+use carillon_wire::xml::writer::Writer;
+use std::sync::Arc;
+
+/// Payload given out in one answer at most; the first item always is.
+const ITEMS_BYTES_MAX: usize = 1 << 20;
+
+/// What a client asked of a topic, and so what the result says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum About {
+    /// To do something: that it is done.
+    Nothing,
+    /// To create a topic with a name of the server's making (XEP-0060 §8.1.2).
+    Instant,
+    /// How it is configured (§8.2.1).
+    Config,
+    /// To publish (§7.1.2).
+    Publication,
+    /// To follow it, for this account (§6.1.2).
+    Subscription(BareJid),
+    /// Its items (§6.5).
+    Items,
+    /// Who follows it (§8.8.1).
+    Subscribers,
+    /// Who stands how to it (§8.9.1).
+    Affiliations,
+    /// What it is (§5.4).
+    Info,
+    /// Which items there are (§5.5).
+    ItemNames,
+}
+
+/// The answer to an IQ about the topic `name`.
+pub fn reply(
+    from: Jid,
+    service: Jid,
+    id: Box<str>,
+    about: About,
+    name: &str,
+    result: Result<TopicOutcome, Refusal>,
+) -> Stanza {
+    let payload = result.map(|outcome| payload(about, name, outcome, &service));
+    let kind = if payload.is_ok() { IqType::Result } else { IqType::Error };
+    let mut stanza = Stanza::iq(kind).with_to(from).with_from(service).with_id(id);
+    match payload {
+        Ok(payload) => stanza.payload = payload,
+        Err(refusal) => stanza.payload.push_element(&crate::error::StanzaError::from(refusal).to_element()),
+    }
+    stanza
+}
+
+fn payload(about: About, name: &str, outcome: TopicOutcome, service: &Jid) -> Payload {
+    let element = match (about, outcome) {
+        (About::Instant, TopicOutcome::Record { .. }) => {
+            pubsub(Element::new("create", ns::PUBSUB).with_attr("node", name))
+        }
+        (About::Config, TopicOutcome::Record { record, .. }) => {
+            let configure = Element::new("configure", ns::PUBSUB_OWNER).with_attr("node", name);
+            owner(configure.with_child(form::config(&record.config)))
+        }
+        (About::Info, TopicOutcome::Record { record, .. }) => disco::topic(&record),
+        (About::Affiliations, TopicOutcome::Record { record, .. }) => affiliations_of(&record),
+        (About::Publication, TopicOutcome::Published(item)) => {
+            let item = Element::new("item", ns::PUBSUB).with_attr("id", &*item.id);
+            pubsub(Element::new("publish", ns::PUBSUB).with_attr("node", name).with_child(item))
+        }
+        (About::Subscription(account), TopicOutcome::Subscribed { .. }) => {
+            pubsub(subscription(ns::PUBSUB, &account).with_attr("node", name))
+        }
+        (About::Subscribers, TopicOutcome::Jids(jids)) => {
+            let mut list = Element::new("subscriptions", ns::PUBSUB_OWNER).with_attr("node", name);
+            jids.iter().for_each(|jid| list.push(subscription(ns::PUBSUB_OWNER, jid)));
+            owner(list)
+        }
+        (About::ItemNames, TopicOutcome::Items(list)) => disco::items(name, &list, service),
+        (About::Items, TopicOutcome::Items(list)) => return items(name, &list),
+        _ => return Payload::empty(),
+    };
+    Payload::from_element(&element)
+}
+
+/// What an account follows (§5.6): all of it, or whether it follows the topic `of`.
+pub fn subscriptions(names: &[(TopicId, Box<str>)], of: Option<&str>, account: &BareJid) -> Element {
+    let mut list = Element::new("subscriptions", ns::PUBSUB);
+    if let Some(of) = of {
+        list.set_attr("node", of);
+    }
+    for (_, name) in names.iter().filter(|(_, name)| of.is_none_or(|of| *of == **name)) {
+        list.push(subscription(ns::PUBSUB, account).with_attr("node", &**name));
+    }
+    pubsub(list)
+}
+
+/// How an account stands to topics (§5.7): all of them, or to the topic `of`.
+pub fn affiliations(stands: &[(Box<str>, Affiliation)], of: Option<&str>) -> Element {
+    let mut list = Element::new("affiliations", ns::PUBSUB);
+    if let Some(of) = of {
+        list.set_attr("node", of);
+    }
+    for (name, affiliation) in stands.iter().filter(|(name, _)| of.is_none_or(|of| *of == **name)) {
+        let entry = Element::new("affiliation", ns::PUBSUB).with_attr("node", &**name);
+        list.push(entry.with_attr("affiliation", word(*affiliation)));
+    }
+    pubsub(list)
+}
+
+fn affiliations_of(record: &TopicRecord) -> Element {
+    let mut list = Element::new("affiliations", ns::PUBSUB_OWNER).with_attr("node", &*record.name);
+    for (jid, affiliation) in &record.affiliations {
+        let entry = Element::new("affiliation", ns::PUBSUB_OWNER).with_attr("jid", jid.as_str());
+        list.push(entry.with_attr("affiliation", word(*affiliation)));
+    }
+    owner(list)
+}
+
+/// The payloads stay the bytes they are.
+fn items(name: &str, items: &[Arc<Item>]) -> Payload {
+    let mut out = Vec::with_capacity(1024);
+    let mut writer = Writer::new(&mut out);
+    writer.start("pubsub").attr("xmlns", ns::PUBSUB).close_start();
+    writer.start("items").attr("node", name).close_start();
+    let mut left = ITEMS_BYTES_MAX;
+    for (i, item) in items.iter().enumerate() {
+        match left.checked_sub(item.payload.len()) {
+            Some(less) => left = less,
+            None if i > 0 => break,
+            None => left = 0,
+        }
+        write_item(&mut writer, item);
+    }
+    writer.end("items").end("pubsub");
+    Payload::from_raw(out.into())
+}
+
+fn subscription(ns: &str, account: &BareJid) -> Element {
+    Element::new("subscription", ns)
+        .with_attr("jid", account.as_str())
+        .with_attr("subscription", "subscribed")
+}
+
+fn pubsub(child: Element) -> Element {
+    Element::new("pubsub", ns::PUBSUB).with_child(child)
+}
+
+fn owner(child: Element) -> Element {
+    Element::new("pubsub", ns::PUBSUB_OWNER).with_child(child)
+}
+
+/// The word for an affiliation (§4.1).
+fn word(affiliation: Affiliation) -> &'static str {
+    match affiliation {
+        Affiliation::Outcast => "outcast",
+        Affiliation::None => "none",
+        Affiliation::Member => "member",
+        Affiliation::Publisher => "publisher",
+        Affiliation::Owner => "owner",
+    }
+}
+
+/// The form that a topic is created with when nothing is said (§8.3).
+pub fn default_config() -> Element {
+    let config = form::config(&crate::model::TopicConfig::default());
+    owner(Element::new("default", ns::PUBSUB_OWNER).with_child(config))
+}

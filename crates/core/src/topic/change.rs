@@ -1,0 +1,65 @@
+//! A partial configuration: what a form says of a topic, the rest left as it is.
+
+use super::Refusal;
+use crate::model::{Access, PublishModel, SendLast, TopicConfig};
+use crate::settings::Limits;
+
+/// A partial configuration: what is none stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConfigChange {
+    /// [`TopicConfig::title`].
+    pub title: Option<String>,
+    /// [`TopicConfig::access_model`].
+    pub access_model: Option<Access>,
+    /// [`TopicConfig::publish_model`].
+    pub publish_model: Option<PublishModel>,
+    /// [`TopicConfig::max_items`].
+    pub max_items: Option<u32>,
+    /// [`TopicConfig::persist_items`].
+    pub persist_items: Option<bool>,
+    /// [`TopicConfig::send_last_published_item`].
+    pub send_last_published_item: Option<SendLast>,
+    /// [`TopicConfig::notify_retract`].
+    pub notify_retract: Option<bool>,
+    /// [`TopicConfig::notify_delete`].
+    pub notify_delete: Option<bool>,
+}
+
+impl ConfigChange {
+    /// The configuration after the change.
+    pub fn apply(&self, config: &TopicConfig) -> TopicConfig {
+        TopicConfig {
+            title: self.title.as_ref().unwrap_or(&config.title).clone(),
+            access_model: self.access_model.unwrap_or(config.access_model),
+            publish_model: self.publish_model.unwrap_or(config.publish_model),
+            max_items: self.max_items.unwrap_or(config.max_items),
+            persist_items: self.persist_items.unwrap_or(config.persist_items),
+            send_last_published_item: self
+                .send_last_published_item
+                .unwrap_or(config.send_last_published_item),
+            notify_retract: self.notify_retract.unwrap_or(config.notify_retract),
+            notify_delete: self.notify_delete.unwrap_or(config.notify_delete),
+        }
+    }
+
+    /// Whether the configuration is so already (XEP-0060 §7.1.5).
+    pub fn is_met_by(&self, config: &TopicConfig) -> bool {
+        self.apply(config) == *config
+    }
+}
+
+/// Whether a topic may be configured so.
+pub(super) fn check(config: &TopicConfig, limits: &Limits) -> Result<(), Refusal> {
+    if config.title.len() > 256 {
+        return Err(Refusal::Unacceptable("a title is at most 256 bytes"));
+    }
+    if config.max_items == 0 || config.max_items > limits.topic_items {
+        return Err(Refusal::Unacceptable("max_items is 0, or more than this service keeps"));
+    }
+    Ok(())
+}
+
+/// Whether the last item is given at every login.
+pub(super) fn is_at_login(config: &TopicConfig) -> bool {
+    config.persist_items && config.send_last_published_item == SendLast::OnSubAndPresence
+}

@@ -1,0 +1,194 @@
+//! Edits: what changes a topic itself, or takes items away. Each has the topic for itself from its first question to the
+//! store's last answer.
+
+use super::home::{Home, Stage, Step, ask};
+use super::notice::{Event, Notice, Retained};
+use super::{Asker, Key, Refusal, change, rights};
+use crate::command::TopicOutcome;
+use crate::model::{Affiliation, Item, Revision, TopicConfig, TopicRecord};
+use crate::node::Cx;
+use crate::ports::{Answer, Ask};
+use carillon_wire::jid::BareJid;
+use std::sync::Arc;
+
+/// A change of a topic that needs it for itself.
+#[derive(Debug)]
+pub(super) enum Edit {
+    Retract { item: Box<str>, notify: Option<bool> },
+    Purge,
+    Configure(TopicConfig),
+    Affiliate(Vec<(BareJid, Affiliation)>),
+}
+
+/// An edit under way.
+#[derive(Debug)]
+pub(super) struct Editing {
+    /// The topic as it was before.
+    record: Arc<TopicRecord>,
+    edit: Edit,
+    /// Its two newest items before, where they matter.
+    newest: Vec<Arc<Item>>,
+    asker: Asker,
+}
+
+impl Home {
+    /// Edits the topic. What it gives at login is looked at before, where the edit may change that: a login may have read
+    /// it, too, and the shards must know which items count no more.
+    pub(super) fn edit(
+        &mut self,
+        record: &Arc<TopicRecord>,
+        edit: Edit,
+        asker: Asker,
+        key: &Key,
+        cx: &mut Cx<'_>,
+    ) {
+        let at_login = change::is_at_login(&record.config);
+        let matters = match &edit {
+            Edit::Retract { .. } | Edit::Purge => at_login,
+            Edit::Configure(config) => at_login != change::is_at_login(config),
+            Edit::Affiliate(_) => false,
+        };
+        self.stage = Stage::Held;
+        let editing = Editing { record: record.clone(), edit, newest: Vec::new(), asker };
+        if matters {
+            let question = Ask::Items { topic: record.id, ids: Vec::new(), max: 2 };
+            ask(key, question, Step::Look(editing), cx);
+        } else {
+            editing.carry_out(key, cx);
+        }
+    }
+
+    /// The newest items were read.
+    pub(super) fn looked(&mut self, mut editing: Editing, answer: Answer, key: &Key, cx: &mut Cx<'_>) {
+        match answer {
+            Answer::Items(newest) => {
+                editing.newest = newest;
+                editing.carry_out(key, cx);
+            }
+            other => {
+                self.open(editing.record);
+                editing.asker.answer(&key.name, Err(Refusal::of(&other)), cx);
+            }
+        }
+    }
+
+    /// The edit was done, or not.
+    pub(super) fn edited(&mut self, editing: Editing, answer: &Answer, key: &Key, cx: &mut Cx<'_>) {
+        let Editing { record, edit, newest, asker } = editing;
+        if !matches!(answer, Answer::Done) {
+            // What is missing is the item, or else the topic.
+            match (&edit, answer) {
+                (Edit::Configure(_) | Edit::Affiliate(_), Answer::Missing) => self.stage = Stage::Absent,
+                _ => self.open(record),
+            }
+            return asker.answer(&key.name, Err(Refusal::of(answer)), cx);
+        }
+        let outcome = match edit {
+            Edit::Retract { item, notify } => {
+                self.retracted(&record, &item, notify, &newest, cx);
+                self.open(record);
+                TopicOutcome::Done
+            }
+            Edit::Purge => {
+                self.purged(&record, &newest, cx);
+                self.open(record);
+                TopicOutcome::Done
+            }
+            Edit::Configure(config) => {
+                let record = self.configured(&record, config, &newest, cx);
+                self.open(record.clone());
+                TopicOutcome::Record { record, created: false }
+            }
+            Edit::Affiliate(changes) => {
+                self.affiliated(&record, &changes, key, cx);
+                TopicOutcome::Done
+            }
+        };
+        asker.answer(&key.name, Ok(outcome), cx);
+    }
+
+    fn retracted(
+        &self,
+        record: &TopicRecord,
+        item: &str,
+        notify: Option<bool>,
+        newest: &[Arc<Item>],
+        cx: &mut Cx<'_>,
+    ) {
+        let told = notify.unwrap_or(record.config.notify_retract);
+        let event = Event::Retracted { item, told };
+        match newest {
+            // It was the last: the one before takes its place.
+            [last, before @ ..] if *last.id == *item => {
+                self.tell_change(record, event, last.revision, self.retained(before.first()), cx);
+            }
+            _ if told => self.tell_change(record, event, Revision::default(), Retained::Unchanged, cx),
+            _ => {}
+        }
+    }
+
+    fn purged(&self, record: &TopicRecord, newest: &[Arc<Item>], cx: &mut Cx<'_>) {
+        let at_login = change::is_at_login(&record.config);
+        let retained = if at_login { Retained::Nothing } else { Retained::Unchanged };
+        // XEP-0060 §8.5.2: followers are told if they would be of each item.
+        let event = if record.config.notify_retract { Event::Purged } else { Event::Silent };
+        self.tell_change(record, event, known(newest), retained, cx);
+    }
+
+    fn configured(
+        &self,
+        record: &TopicRecord,
+        config: TopicConfig,
+        newest: &[Arc<Item>],
+        cx: &mut Cx<'_>,
+    ) -> Arc<TopicRecord> {
+        let (before, after) = (change::is_at_login(&record.config), change::is_at_login(&config));
+        if before != after {
+            let last = newest.first().filter(|_| after);
+            self.tell_change(record, Event::Silent, known(newest), self.retained(last), cx);
+        }
+        Arc::new(TopicRecord { config, ..record.clone() })
+    }
+
+    /// Who stands how to the topic changed: whoever may not read it any more follows it no longer (XEP-0060 §8.9.2.1).
+    fn affiliated(
+        &mut self,
+        record: &TopicRecord,
+        changes: &[(BareJid, Affiliation)],
+        key: &Key,
+        cx: &mut Cx<'_>,
+    ) {
+        let affiliations = rights::affiliations_after(record, changes);
+        let record = Arc::new(TopicRecord { affiliations, ..record.clone() });
+        self.open(record.clone());
+        for (account, _) in changes {
+            if rights::readable(account, &record).is_err() {
+                self.unsubscribe(&record, account.clone(), None, key, cx);
+            }
+        }
+    }
+
+    fn retained(&self, last: Option<&Arc<Item>>) -> Retained {
+        last.map_or(Retained::Nothing, |item| {
+            Retained::Last(Arc::new(Notice::last_item(item, &self.domain, true)))
+        })
+    }
+}
+
+impl Editing {
+    fn carry_out(self, key: &Key, cx: &mut Cx<'_>) {
+        let topic = self.record.id;
+        let question = match &self.edit {
+            Edit::Retract { item, .. } => Ask::Retract { topic, item: item.clone() },
+            Edit::Purge => Ask::Purge { topic },
+            Edit::Configure(config) => Ask::ConfigureTopic { topic, config: config.clone() },
+            Edit::Affiliate(changes) => Ask::SetAffiliations { topic, changes: changes.clone() },
+        };
+        ask(key, question, Step::Edit(self), cx);
+    }
+}
+
+/// The highest revision among a topic's items.
+fn known(newest: &[Arc<Item>]) -> Revision {
+    newest.first().map_or(Revision::default(), |item| item.revision)
+}

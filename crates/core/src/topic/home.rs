@@ -1,0 +1,214 @@
+//! One topic at its home: what is known of it, and who waits for what.
+//!
+//! ```text
+//! Loading ─► Open ◄─► Held ─► Absent      (Held: one operation has the topic for itself)
+//!    └────► Absent ─► Held ─► Open
+//! ```
+
+use super::edit::Editing;
+use super::rights::{self, Grant};
+use super::{Asker, Key, Then};
+use crate::command::{Actor, TopicOp};
+use crate::model::TopicRecord;
+use crate::node::{self, Cx};
+use crate::ports::Ask;
+use bytes::Bytes;
+use carillon_wire::jid::BareJid;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// One topic.
+#[derive(Debug)]
+pub(super) struct Home {
+    /// The name of its domain.
+    pub(super) domain: Arc<str>,
+    pub(super) stage: Stage,
+    waiting: VecDeque<Waiting>,
+    /// Turns of housekeeping since it was used.
+    idle: u8,
+}
+
+/// What is known of a topic.
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// The store was asked for it.
+    Loading,
+    /// It is there, and this many writes to it were begun and not yet answered.
+    Open { record: Arc<TopicRecord>, writes: usize },
+    /// One operation has it for itself.
+    Held,
+    /// There is no such topic.
+    Absent,
+}
+
+/// An operation that is not begun.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) actor: Actor,
+    pub(super) op: TopicOp,
+    pub(super) asker: Asker,
+}
+
+/// How an operation goes with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Company {
+    /// It asks the store nothing.
+    Silent,
+    /// It follows other writes at once.
+    Write,
+    /// It reads what writes before it wrote; others need not wait for it.
+    Read,
+    /// It needs the topic for itself: it changes what others are judged by, or asks more than one question.
+    Alone,
+}
+
+/// An item that is not published yet.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) id: Box<str>,
+    pub(super) publisher: Option<BareJid>,
+    pub(super) payload: Bytes,
+}
+
+/// What the store was asked for.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// The record.
+    Load,
+    /// To create it; with the first item when it was a publication that creates it.
+    Create { first: Option<Draft>, asker: Asker },
+    /// Whether the publisher follows it.
+    Standing { record: Arc<TopicRecord>, draft: Draft, asker: Asker },
+    /// Its two newest items, before an edit that may take the last one away.
+    Look(Editing),
+    /// To edit it.
+    Edit(Editing),
+    /// To remove it.
+    Delete { record: Arc<TopicRecord>, asker: Asker },
+    /// To publish an item.
+    Publish(Asker),
+    /// To make an account follow it.
+    Subscribe(BareJid, Asker),
+    /// To make an account follow it no longer; nobody may have asked for it.
+    Unsubscribe(BareJid, Option<Asker>),
+    /// Items.
+    Items(Asker),
+    /// Followers.
+    Jids(Asker),
+}
+
+impl Home {
+    /// A topic of which nothing is known yet.
+    pub(super) fn load_from_store(domain: Arc<str>, key: &Key, cx: &mut Cx<'_>) -> Home {
+        ask(key, Ask::Topic { domain: key.domain, name: (*key.name).into() }, Step::Load, cx);
+        Home { domain, stage: Stage::Loading, waiting: VecDeque::new(), idle: 0 }
+    }
+
+    /// Operations that were taken and not answered, those that only read left out.
+    pub(super) fn load(&self) -> usize {
+        let begun = match self.stage {
+            Stage::Open { writes, .. } => writes,
+            Stage::Held => 1,
+            Stage::Loading | Stage::Absent => 0,
+        };
+        begun + self.waiting.len()
+    }
+
+    /// Puts an operation in line.
+    pub(super) fn push(&mut self, waiting: Waiting) {
+        self.idle = 0;
+        self.waiting.push_back(waiting);
+    }
+
+    /// The next operation, if it may begin now.
+    pub(super) fn next(&mut self) -> Option<Waiting> {
+        let next = self.waiting.front()?;
+        let may_begin = match &self.stage {
+            Stage::Loading | Stage::Held => false,
+            Stage::Absent => true,
+            Stage::Open { record, writes } => match company(next, record) {
+                Company::Silent | Company::Write => true,
+                Company::Read | Company::Alone => *writes == 0,
+            },
+        };
+        if may_begin { self.waiting.pop_front() } else { None }
+    }
+
+    /// Everybody who waits, so that they can be told that it is in vain.
+    pub(super) fn drain(&mut self) -> Vec<Waiting> {
+        self.waiting.drain(..).collect()
+    }
+
+    /// A write was begun.
+    pub(super) fn wrote(&mut self) {
+        if let Stage::Open { writes, .. } = &mut self.stage {
+            *writes += 1;
+        }
+    }
+
+    /// A write was answered. `gone`: the answer was that there is no such topic.
+    pub(super) fn written(&mut self, gone: bool) {
+        if let Stage::Open { writes, .. } = &mut self.stage {
+            *writes -= 1;
+            if gone && *writes == 0 {
+                self.stage = Stage::Absent;
+            }
+        }
+    }
+
+    /// It is there, and nobody has it for itself.
+    pub(super) fn open(&mut self, record: Arc<TopicRecord>) {
+        self.stage = Stage::Open { record, writes: 0 };
+    }
+
+    /// Whether nothing is under way.
+    pub(super) fn is_at_rest(&self) -> bool {
+        matches!(self.stage, Stage::Open { writes: 0, .. }) && self.waiting.is_empty()
+    }
+
+    /// Whether there is no such topic and nobody waits for it.
+    pub(super) fn is_nothing(&self) -> bool {
+        matches!(self.stage, Stage::Absent) && self.waiting.is_empty()
+    }
+
+    /// A turn of housekeeping: how many it was not used.
+    pub(super) fn idle_turn(&mut self) -> u8 {
+        self.idle = if self.is_at_rest() { self.idle.saturating_add(1) } else { 0 };
+        self.idle
+    }
+
+    /// How many accounts stand to it.
+    pub(super) fn affiliations(&self) -> usize {
+        match &self.stage {
+            Stage::Open { record, .. } => record.affiliations.len(),
+            Stage::Loading | Stage::Held | Stage::Absent => 0,
+        }
+    }
+}
+
+/// Asks the store about a topic.
+pub(super) fn ask(key: &Key, question: Ask, step: Step, cx: &mut Cx<'_>) {
+    cx.ask(question, node::Then::Topic(Then { key: key.clone(), step }));
+}
+
+fn company(waiting: &Waiting, record: &TopicRecord) -> Company {
+    match &waiting.op {
+        TopicOp::Describe | TopicOp::Manage => Company::Silent,
+        TopicOp::Items { .. } | TopicOp::Subscribers { .. } => Company::Read,
+        TopicOp::Subscribe { .. } | TopicOp::Unsubscribe { .. } => Company::Write,
+        op @ (TopicOp::Publish { .. } | TopicOp::PublishIf { .. }) => {
+            match rights::grant(&waiting.actor, op, record) {
+                Ok(Grant::IfFollowing) => Company::Alone,
+                Ok(Grant::Given) | Err(_) => Company::Write,
+            }
+        }
+        TopicOp::Create { .. }
+        | TopicOp::Put { .. }
+        | TopicOp::Configure { .. }
+        | TopicOp::Amend { .. }
+        | TopicOp::Delete
+        | TopicOp::Retract { .. }
+        | TopicOp::Purge
+        | TopicOp::SetAffiliations { .. } => Company::Alone,
+    }
+}

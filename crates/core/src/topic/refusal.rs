@@ -1,0 +1,90 @@
+//! Why an operation on a topic is not done, and how that is said.
+
+use crate::command::Outcome;
+use crate::ports::{Answer, Fault};
+use carillon_wire::ns;
+use carillon_wire::stanza::{Condition, StanzaError};
+use carillon_wire::xml::Element;
+
+/// Why an operation on a topic is not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no such topic, item or account.
+    NotFound,
+    /// There is a topic of that name already.
+    Exists,
+    /// The actor has not the standing for it.
+    Forbidden,
+    /// Only members may read it.
+    Closed,
+    /// An account follows for itself only.
+    NotItself,
+    /// The account does not follow the topic.
+    NotSubscribed,
+    /// The topic is configured otherwise than the publisher wants it.
+    PreconditionNotMet,
+    /// What is asked for is not allowed here, or makes no sense; the words say what.
+    Unacceptable(&'static str),
+    /// More accounts would stand to the topic than it may have.
+    TooManyAffiliations,
+    /// Too many operations wait for the topic.
+    Crowded,
+    /// The store could not do it.
+    Fault(Fault),
+}
+
+impl Refusal {
+    /// What an answer of the store means that is not the hoped-for one.
+    pub(super) fn of(answer: &Answer) -> Refusal {
+        match answer {
+            Answer::Missing => Refusal::NotFound,
+            Answer::Exists => Refusal::Exists,
+            Answer::Failed(fault) => Refusal::Fault(*fault),
+            _ => Refusal::Fault(Fault::Broken),
+        }
+    }
+
+    /// For a command.
+    pub(super) fn outcome(self) -> Outcome {
+        match self {
+            Refusal::Fault(_) => Outcome::Unavailable,
+            refusal => Outcome::Topic(Err(refusal.into())),
+        }
+    }
+}
+
+impl From<Refusal> for StanzaError {
+    /// With the conditions that XEP-0060 names for each case.
+    fn from(refusal: Refusal) -> StanzaError {
+        let error = StanzaError::new(match refusal {
+            Refusal::NotFound => Condition::ItemNotFound,
+            Refusal::Exists | Refusal::PreconditionNotMet => Condition::Conflict,
+            Refusal::Forbidden => Condition::Forbidden,
+            Refusal::Closed => Condition::NotAllowed,
+            Refusal::NotItself => Condition::BadRequest,
+            Refusal::NotSubscribed => Condition::UnexpectedRequest,
+            Refusal::Unacceptable(_) => Condition::NotAcceptable,
+            Refusal::TooManyAffiliations => Condition::PolicyViolation,
+            Refusal::Crowded | Refusal::Fault(Fault::Busy) => Condition::ResourceConstraint,
+            Refusal::Fault(Fault::Closed) => Condition::ServiceUnavailable,
+            Refusal::Fault(Fault::Broken) => Condition::InternalServerError,
+        });
+        match refusal {
+            Refusal::PreconditionNotMet => error.with_app(app("precondition-not-met")),
+            Refusal::Closed => error.with_app(app("closed-node")),
+            Refusal::NotItself => error.with_app(app("invalid-jid")),
+            // XEP-0060 §6.2.3.2 says `cancel`, where RFC 6120 says `wait`.
+            Refusal::NotSubscribed => {
+                error.with_kind(carillon_wire::stanza::ErrorType::Cancel).with_app(app("not-subscribed"))
+            }
+            Refusal::Unacceptable(why) => error.with_text(why),
+            Refusal::TooManyAffiliations => error.with_text("too many accounts stand to this topic"),
+            Refusal::Crowded => error.with_text("too many operations wait for this topic"),
+            _ => error,
+        }
+    }
+}
+
+fn app(name: &str) -> Element {
+    Element::new(name, ns::PUBSUB_ERRORS)
+}

@@ -1,0 +1,124 @@
+//! Who may do what with a topic (XEP-0060 §4.1, §4.5).
+
+use super::{Refusal, change};
+use crate::command::{Actor, TopicOp};
+use crate::model::{Access, Affiliation, PublishModel, TopicConfig, TopicRecord};
+use crate::settings::Limits;
+use carillon_wire::jid::BareJid;
+
+/// That an operation may be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Grant {
+    /// It may.
+    Given,
+    /// It may if the actor follows the topic, which the store knows.
+    IfFollowing,
+}
+
+/// Whether `actor` may do `op` with the topic, and whether it can be done at all.
+pub(super) fn check(
+    actor: &Actor,
+    op: &TopicOp,
+    record: &TopicRecord,
+    limits: &Limits,
+) -> Result<Grant, Refusal> {
+    let grant = grant(actor, op, record)?;
+    if let TopicOp::PublishIf { options, .. } = op
+        && !options.is_met_by(&record.config)
+    {
+        return Err(Refusal::PreconditionNotMet);
+    }
+    if let Some(config) = config_after(op, &record.config) {
+        change::check(&config, limits)?;
+    }
+    if let TopicOp::SetAffiliations { changes } = op {
+        let after = affiliations_after(record, changes);
+        if after.len() > limits.topic_affiliations && after.len() > record.affiliations.len() {
+            return Err(Refusal::TooManyAffiliations);
+        }
+        // XEP-0060 §8.9.2.1 leaves it to the service; a topic that nobody may manage is of no use to accounts.
+        if matches!(actor, Actor::Account(_)) && !has_owner(&after) {
+            return Err(Refusal::Unacceptable("a topic must keep an owner"));
+        }
+    }
+    Ok(grant)
+}
+
+/// Whether `actor` has the standing for `op`.
+pub(super) fn grant(actor: &Actor, op: &TopicOp, record: &TopicRecord) -> Result<Grant, Refusal> {
+    match (actor, op) {
+        (_, TopicOp::Create { .. }) => Err(Refusal::Exists),
+        (Actor::Provider, _) => Ok(Grant::Given),
+        (Actor::Account(jid), op) => by_standing(&jid.bare(), op, record),
+    }
+}
+
+fn by_standing(actor: &BareJid, op: &TopicOp, record: &TopicRecord) -> Result<Grant, Refusal> {
+    let standing = record.affiliation(actor);
+    let only_if = |may: bool| if may { Ok(Grant::Given) } else { Err(Refusal::Forbidden) };
+    match op {
+        TopicOp::Create { .. } => Err(Refusal::Exists),
+        TopicOp::Put { .. }
+        | TopicOp::Configure { .. }
+        | TopicOp::Amend { .. }
+        | TopicOp::Manage
+        | TopicOp::Delete
+        | TopicOp::Purge
+        | TopicOp::Subscribers { .. }
+        | TopicOp::SetAffiliations { .. } => only_if(standing == Affiliation::Owner),
+        TopicOp::Retract { .. } => only_if(standing >= Affiliation::Publisher),
+        TopicOp::Describe => only_if(standing > Affiliation::Outcast),
+        TopicOp::Publish { .. } | TopicOp::PublishIf { .. } => match record.config.publish_model {
+            _ if standing == Affiliation::Outcast => Err(Refusal::Forbidden),
+            _ if standing >= Affiliation::Publisher => Ok(Grant::Given),
+            PublishModel::Publishers => Err(Refusal::Forbidden),
+            PublishModel::Subscribers => Ok(Grant::IfFollowing),
+            PublishModel::Open => Ok(Grant::Given),
+        },
+        TopicOp::Items { .. } => readable(actor, record).map(|()| Grant::Given),
+        TopicOp::Subscribe { account } if account != actor && standing != Affiliation::Owner => {
+            Err(Refusal::NotItself)
+        }
+        TopicOp::Subscribe { account } => readable(account, record).map(|()| Grant::Given),
+        TopicOp::Unsubscribe { account } => only_if(account == actor || standing == Affiliation::Owner),
+    }
+}
+
+/// Whether `account` may subscribe to the topic and read its items (XEP-0060 §6.1.3).
+pub(super) fn readable(account: &BareJid, record: &TopicRecord) -> Result<(), Refusal> {
+    match (record.affiliation(account), record.config.access_model) {
+        (Affiliation::Outcast, _) => Err(Refusal::Forbidden),
+        (Affiliation::None, Access::Whitelist) => Err(Refusal::Closed),
+        _ => Ok(()),
+    }
+}
+
+/// The configuration that `op` gives a topic, if it does.
+pub(super) fn config_after(op: &TopicOp, before: &TopicConfig) -> Option<TopicConfig> {
+    match op {
+        TopicOp::Create { config } | TopicOp::Put { config } | TopicOp::Configure { config } => {
+            Some(config.clone())
+        }
+        TopicOp::Amend { change } => Some(change.apply(before)),
+        _ => None,
+    }
+}
+
+/// Who stands how to a topic after `changes`, sorted as [`TopicRecord::affiliations`] are.
+pub(super) fn affiliations_after(
+    record: &TopicRecord,
+    changes: &[(BareJid, Affiliation)],
+) -> Vec<(BareJid, Affiliation)> {
+    let mut after: std::collections::BTreeMap<_, _> = record.affiliations.iter().cloned().collect();
+    for (jid, affiliation) in changes {
+        match affiliation {
+            Affiliation::None => after.remove(jid),
+            standing => after.insert(jid.clone(), *standing),
+        };
+    }
+    after.into_iter().collect()
+}
+
+fn has_owner(affiliations: &[(BareJid, Affiliation)]) -> bool {
+    affiliations.iter().any(|(_, affiliation)| *affiliation == Affiliation::Owner)
+}

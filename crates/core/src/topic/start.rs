@@ -1,0 +1,223 @@
+//! Beginning an operation: from what is asked for to the question to the store.
+
+use super::edit::Edit;
+use super::home::{Draft, Home, Stage, Step, Waiting, ask};
+use super::rights::{self, Grant};
+use super::{Asker, Key, Refusal, change};
+use crate::command::{Actor, TopicOp, TopicOutcome};
+use crate::features::notifications::container;
+use crate::model::{Affiliation, Item, Payload, PubsubCreate, Revision, TopicConfig, TopicRecord};
+use crate::node::Cx;
+use crate::ports::Ask;
+use carillon_wire::jid::BareJid;
+use std::sync::Arc;
+
+impl Home {
+    /// Begins an operation that [`Home::next`] gave.
+    pub(super) fn start(&mut self, waiting: Waiting, key: &Key, cx: &mut Cx<'_>) {
+        let Waiting { actor, op, asker } = waiting;
+        let record = match &self.stage {
+            Stage::Open { record, .. } => record.clone(),
+            Stage::Loading | Stage::Held | Stage::Absent => {
+                return self.start_absent(&actor, op, asker, key, cx);
+            }
+        };
+        match rights::check(&actor, &op, &record, &cx.hub.settings.limits) {
+            Ok(Grant::Given) => self.start_open(&record, &actor, op, asker, key, cx),
+            Ok(Grant::IfFollowing) => self.look_up_standing(record, &actor, op, asker, key, cx),
+            Err(refusal) => asker.answer(&key.name, Err(refusal), cx),
+        }
+    }
+
+    /// There is no such topic: it is created, or that is the answer.
+    fn start_absent(&mut self, actor: &Actor, op: TopicOp, asker: Asker, key: &Key, cx: &mut Cx<'_>) {
+        match self.creation(actor, op, cx) {
+            Ok((config, first)) => {
+                let owner = match actor {
+                    Actor::Provider => None,
+                    Actor::Account(jid) => Some((jid.bare(), Affiliation::Owner)),
+                };
+                let question = Ask::CreateTopic {
+                    domain: key.domain,
+                    name: (*key.name).into(),
+                    config,
+                    affiliations: owner.into_iter().collect(),
+                    now: cx.now.unix,
+                };
+                self.stage = Stage::Held;
+                ask(key, question, Step::Create { first, asker }, cx);
+            }
+            Err(refusal) => asker.answer(&key.name, Err(refusal), cx),
+        }
+    }
+
+    /// What a topic is created with by an operation, and its first item.
+    fn creation(
+        &self,
+        actor: &Actor,
+        op: TopicOp,
+        cx: &mut Cx<'_>,
+    ) -> Result<(TopicConfig, Option<Draft>), Refusal> {
+        let (config, item) = match op {
+            TopicOp::Create { config } | TopicOp::Put { config } => (config, None),
+            // XEP-0060 §7.1.4: for clients a publication creates what is not there.
+            TopicOp::Publish { id, payload } if *actor != Actor::Provider => {
+                (TopicConfig::default(), Some((id, payload)))
+            }
+            TopicOp::PublishIf { id, payload, options } if *actor != Actor::Provider => {
+                (options.apply(&TopicConfig::default()), Some((id, payload)))
+            }
+            _ => return Err(Refusal::NotFound),
+        };
+        let domain = cx.hub.domains.named(&self.domain).ok_or(Refusal::NotFound)?;
+        if *actor != Actor::Provider && domain.policy.pubsub_create == PubsubCreate::Admin {
+            return Err(if item.is_some() { Refusal::NotFound } else { Refusal::Forbidden });
+        }
+        change::check(&config, &cx.hub.settings.limits)?;
+        Ok((config, item.map(|(id, payload)| draft(actor, id, &payload, cx))))
+    }
+
+    fn start_open(
+        &mut self,
+        record: &Arc<TopicRecord>,
+        actor: &Actor,
+        op: TopicOp,
+        asker: Asker,
+        key: &Key,
+        cx: &mut Cx<'_>,
+    ) {
+        let topic = record.id;
+        let config = rights::config_after(&op, &record.config);
+        match op {
+            TopicOp::Create { .. } | TopicOp::Describe | TopicOp::Manage => {
+                let outcome = TopicOutcome::Record { record: record.clone(), created: false };
+                asker.answer(&key.name, Ok(outcome), cx);
+            }
+            TopicOp::Put { .. } | TopicOp::Configure { .. } | TopicOp::Amend { .. } => {
+                let config = config.expect("these operations give one");
+                self.edit(record, Edit::Configure(config), asker, key, cx);
+            }
+            TopicOp::Delete => {
+                self.stage = Stage::Held;
+                let step = Step::Delete { record: record.clone(), asker };
+                ask(key, Ask::DeleteTopic { topic }, step, cx);
+            }
+            TopicOp::Publish { id, payload } | TopicOp::PublishIf { id, payload, .. } => {
+                let draft = draft(actor, id, &payload, cx);
+                self.publish(record, draft, asker, key, cx);
+            }
+            TopicOp::Retract { id, notify } => {
+                self.edit(record, Edit::Retract { item: id, notify }, asker, key, cx);
+            }
+            TopicOp::Purge => self.edit(record, Edit::Purge, asker, key, cx),
+            TopicOp::Items { ids, max } => {
+                let max = max.unwrap_or(record.config.max_items).min(record.config.max_items);
+                ask(key, Ask::Items { topic, ids, max }, Step::Items(asker), cx);
+            }
+            TopicOp::Subscribe { account } => self.subscribe(record, account, asker, key, cx),
+            TopicOp::Unsubscribe { account } => self.unsubscribe(record, account, Some(asker), key, cx),
+            TopicOp::Subscribers { after, max } => {
+                ask(key, Ask::Subscribers { topic, after, limit: max }, Step::Jids(asker), cx);
+            }
+            TopicOp::SetAffiliations { changes } => {
+                self.edit(record, Edit::Affiliate(changes), asker, key, cx);
+            }
+        }
+    }
+
+    /// A publication that only followers may make: whether the actor is one must be asked first.
+    fn look_up_standing(
+        &mut self,
+        record: Arc<TopicRecord>,
+        actor: &Actor,
+        op: TopicOp,
+        asker: Asker,
+        key: &Key,
+        cx: &mut Cx<'_>,
+    ) {
+        let (TopicOp::Publish { id, payload } | TopicOp::PublishIf { id, payload, .. }, Actor::Account(jid)) =
+            (op, actor)
+        else {
+            return asker.answer(&key.name, Err(Refusal::Forbidden), cx);
+        };
+        let draft = draft(actor, id, &payload, cx);
+        let local = jid.local().unwrap_or_default().into();
+        self.stage = Stage::Held;
+        let question = Ask::IsSubscribed { topic: record.id, domain: key.domain, local };
+        ask(key, question, Step::Standing { record, draft, asker }, cx);
+    }
+
+    /// Publishes an item.
+    pub(super) fn publish(
+        &mut self,
+        record: &TopicRecord,
+        draft: Draft,
+        asker: Asker,
+        key: &Key,
+        cx: &mut Cx<'_>,
+    ) {
+        let item = Item {
+            topic: record.id,
+            domain: key.domain,
+            name: key.name.clone(),
+            id: draft.id,
+            publisher: draft.publisher,
+            published: cx.now.unix,
+            payload: draft.payload,
+            revision: Revision::default(),
+        };
+        let keep = if record.config.persist_items { record.config.max_items } else { 0 };
+        self.wrote();
+        ask(key, Ask::Publish { item, keep }, Step::Publish(asker), cx);
+    }
+
+    fn subscribe(
+        &mut self,
+        record: &TopicRecord,
+        account: BareJid,
+        asker: Asker,
+        key: &Key,
+        cx: &mut Cx<'_>,
+    ) {
+        let Some(local) = self.local(&account) else {
+            return asker.answer(&key.name, Err(Refusal::NotFound), cx);
+        };
+        self.wrote();
+        let question = Ask::Subscribe { topic: record.id, domain: key.domain, local, now: cx.now.unix };
+        ask(key, question, Step::Subscribe(account, asker), cx);
+    }
+
+    pub(super) fn unsubscribe(
+        &mut self,
+        record: &TopicRecord,
+        account: BareJid,
+        asker: Option<Asker>,
+        key: &Key,
+        cx: &mut Cx<'_>,
+    ) {
+        let Some(local) = self.local(&account) else {
+            if let Some(asker) = asker {
+                asker.answer(&key.name, Err(Refusal::NotSubscribed), cx);
+            }
+            return;
+        };
+        self.wrote();
+        let question = Ask::Unsubscribe { topic: record.id, domain: key.domain, local };
+        ask(key, question, Step::Unsubscribe(account, asker), cx);
+    }
+
+    /// The local part of an account of the topic's domain.
+    fn local(&self, account: &BareJid) -> Option<Box<str>> {
+        account.local().filter(|_| account.domain() == &*self.domain).map(Into::into)
+    }
+}
+
+fn draft(actor: &Actor, id: Option<Box<str>>, payload: &Payload, cx: &mut Cx<'_>) -> Draft {
+    let mut bytes = Vec::with_capacity(128);
+    container(&mut bytes, payload);
+    let publisher = match actor {
+        Actor::Provider => None,
+        Actor::Account(jid) => Some(jid.bare()),
+    };
+    Draft { id: id.unwrap_or_else(|| cx.hub.random.token().into()), publisher, payload: bytes.into() }
+}
