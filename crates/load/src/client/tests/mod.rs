@@ -1,0 +1,6 @@
+//! Conversations: what the server says is given, what the client says and tells is compared whole.
+
+mod framed;
+mod login;
+mod session;
+mod talk;
