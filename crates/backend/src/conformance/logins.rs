@@ -131,7 +131,7 @@ pub(super) fn of_many_at_once(store: &dyn Store) {
     let domains = [domain(store), domain_named(store, "other.example")];
     let news = topic(store, domains[0], "news");
     publish(store, news, domains[0], "1", 1);
-    let who = |n: usize| (domains[usize::from(n % 5 == 0)], format!("u{n}"));
+    let who = |n: usize| (domains[usize::from(n.is_multiple_of(5))], format!("u{n}"));
     let (exists, follows) = (|n: usize| !n.is_multiple_of(7), |n: usize| n.is_multiple_of(3));
     let writes: Vec<_> = (0..500)
         .filter(|n| exists(*n))
