@@ -1,11 +1,12 @@
 //! The threads of a server, and how they end.
 
-use crate::inbox::Order;
+use crate::inbox::{Order, turn_away};
 use crate::jobs::{Jobs, Note};
 use crate::machine::Machine;
 use crate::node::Node;
 use crate::server::Server;
 use crate::shard::Shard;
+use carillon_core::model::ShardId;
 use std::io;
 use std::sync::mpsc::Sender;
 use std::thread::{Builder, JoinHandle};
@@ -36,7 +37,7 @@ impl Threads {
 
     fn start_all<M: Machine>(&mut self, shards: Vec<Shard<M>>, jobs: Jobs, node: &Node) -> io::Result<()> {
         for (n, shard) in shards.into_iter().enumerate() {
-            let alarm = Alarm(node.clone());
+            let alarm = Alarm { node: node.clone(), shard: ShardId(n as u16) };
             let run = move || {
                 let _alarm = alarm;
                 shard.run();
@@ -82,13 +83,17 @@ impl Drop for Server {
 }
 
 /// Makes it known when a shard dies of a fault: its accounts cannot be served by another.
-struct Alarm(Node);
+struct Alarm {
+    node: Node,
+    shard: ShardId,
+}
 
 impl Drop for Alarm {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.set_ready(false);
-            tracing::error!("a shard has died of a fault; this node needs a restart");
+            self.node.set_ready(false);
+            turn_away(self.node.inbox(self.shard).close());
+            tracing::error!(shard = self.shard.0, "a shard has died of a fault; this node needs a restart");
         }
     }
 }

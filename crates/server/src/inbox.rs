@@ -5,7 +5,8 @@ use crate::conn::Conn;
 use crate::join::AllDone;
 use crate::offers::Offers;
 use crate::watch::Watcher;
-use carillon_core::command::Event;
+use carillon_core::command::{Event, Outcome};
+use carillon_core::effect::ReplyTo;
 use carillon_core::model::{Domains, Ticket};
 use carillon_core::node::Letter;
 use carillon_core::ports::Answer;
@@ -155,6 +156,15 @@ impl Inbox {
     }
 }
 
+/// Answers the commands among the mail of a shard that has ended.
+pub(crate) fn turn_away(mail: impl IntoIterator<Item = Mail>) {
+    for mail in mail {
+        if let Mail::Letter(Letter::Command { reply: ReplyTo(reply), .. }) = mail {
+            reply(Outcome::Unavailable);
+        }
+    }
+}
+
 /// Commands from outside are refused when so much waits.
 const COMMANDS_MAX: usize = 8 * 1024;
 /// Other shards hold their letters back, and stop reading their clients, when so much waits.
@@ -163,8 +173,7 @@ const LETTERS_MAX: usize = 32 * 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use carillon_core::command::{Command, Outcome};
-    use carillon_core::effect::ReplyTo;
+    use carillon_core::command::Command;
     use carillon_core::model::NotificationId;
     use mio::{Events, Poll, Token, Waker};
     use std::time::Duration;

@@ -88,9 +88,14 @@ impl Board {
     /// Publishes figures, unless somebody reads them at this moment: a shard does not wait. Whether it did.
     pub(crate) fn publish(&self, tally: &Tally, core: &Counters) -> bool {
         let Ok(mut snapshot) = self.0.try_lock() else { return false };
-        snapshot.tally = *tally;
-        snapshot.core.clone_from(core);
+        *snapshot = Snapshot { tally: *tally, core: core.clone() };
         true
+    }
+
+    /// Publishes figures that somebody waits for.
+    pub(crate) fn publish_asked(&self, tally: &Tally, core: &Counters) {
+        let snapshot = Snapshot { tally: *tally, core: core.clone() };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
     }
 
     /// The figures as last published.

@@ -79,7 +79,8 @@ pub(crate) struct Ready {
 /// Mail for other shards, gathered during a turn.
 pub(crate) struct Post {
     pub(crate) inboxes: Arc<[Arc<Inbox>]>,
-    pub(crate) batches: Vec<VecDeque<Mail>>,
+    batches: Vec<VecDeque<Mail>>,
+    held_back: bool,
 }
 
 impl Upcall {
@@ -98,6 +99,15 @@ impl Ready {
     pub(crate) fn is_empty(&self) -> bool {
         self.live.is_empty() && self.opening.is_empty()
     }
+
+    /// Gives back what a storm made it grow to.
+    pub(crate) fn tidy(&mut self) {
+        for queue in [&mut self.live, &mut self.opening] {
+            if queue.is_empty() && queue.capacity() > QUEUE_CAPACITY {
+                queue.shrink_to(QUEUE_CAPACITY);
+            }
+        }
+    }
 }
 
 impl Scratch {
@@ -109,7 +119,7 @@ impl Scratch {
 impl Post {
     pub(crate) fn new(inboxes: Arc<[Arc<Inbox>]>) -> Post {
         let batches = inboxes.iter().map(|_| VecDeque::new()).collect();
-        Post { inboxes, batches }
+        Post { inboxes, batches, held_back: false }
     }
 
     /// Adds mail to the batch of a shard.
@@ -119,8 +129,14 @@ impl Post {
 
     /// Hands every batch over. A batch that is not taken stays, in order.
     pub(crate) fn send(&mut self) {
+        self.held_back = false;
         for (inbox, batch) in self.inboxes.iter().zip(&mut self.batches) {
-            if !batch.is_empty() && inbox.append(batch) && batch.capacity() > BATCH_CAPACITY {
+            if batch.is_empty() {
+                continue;
+            }
+            if !inbox.append(batch) {
+                self.held_back = true;
+            } else if batch.capacity() > BATCH_CAPACITY {
                 batch.shrink_to(BATCH_CAPACITY);
             }
         }
@@ -128,7 +144,7 @@ impl Post {
 
     /// Whether a shard is so far behind that its mail is held back: then no more is made of what clients send.
     pub(crate) fn is_held_back(&self) -> bool {
-        self.batches.iter().any(|batch| !batch.is_empty())
+        self.held_back
     }
 }
 
@@ -241,7 +257,7 @@ impl World {
         self.schedule(id);
     }
 
-    /// The peer is done: nothing more will come.
+    /// The peer's end of the socket is closed: nothing more will come.
     pub(crate) fn ended(&mut self, id: ConnId) {
         let Some(conn) = self.conns.get_mut(id) else { return };
         conn.readiness = Readiness::Ended;
@@ -324,6 +340,8 @@ pub(crate) const fn special(n: usize) -> Token {
 }
 
 /// WebSocket: the server is going away, or the browser leaves (RFC 6455 §7.4.1).
-const GOING_AWAY: u16 = 1001;
+pub(crate) const GOING_AWAY: u16 = 1001;
+/// Connections a queue keeps room for after a storm.
+const QUEUE_CAPACITY: usize = 1024;
 /// Mail a batch keeps room for after a burst.
 const BATCH_CAPACITY: usize = 4096;

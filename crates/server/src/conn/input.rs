@@ -39,8 +39,10 @@ pub(crate) enum Received {
     Bytes(usize),
     /// Nothing more for now.
     Nothing,
-    /// The peer will send no more, or the socket failed.
+    /// The peer will send no more.
     End,
+    /// The socket failed.
+    Broken,
 }
 
 /// How far a handshake got.
@@ -87,7 +89,7 @@ impl Conn {
                     self.readiness = Readiness::Dry;
                     Received::Nothing
                 }
-                Err(_) => Received::End,
+                Err(_) => Received::Broken,
             };
         }
     }

@@ -81,6 +81,8 @@ impl Conn {
             return Ok(Sent::Overflowed { first });
         }
         match (&mut self.transport, &mut self.outflow) {
+            // There is no way to say anything now: neither in the clear nor, yet, under TLS.
+            (Transport::Handshaking(_), _) => {}
             // Sealed into its place: no copy.
             (Transport::Secured(link), Some(outflow)) => {
                 link.seal(data, &mut outflow.bytes).map_err(Broken::Tls)?;
@@ -90,7 +92,7 @@ impl Conn {
                 link.seal(data, sealed).map_err(Broken::Tls)?;
                 self.write(sealed)?;
             }
-            _ => self.write(data)?,
+            (Transport::Plain, _) => self.write(data)?,
         }
         Ok(Sent::Taken)
     }

@@ -205,6 +205,7 @@ fn a_connection_that_moves_under_load_loses_no_byte() {
                 Received::Bytes(len) => got.extend_from_slice(&scratch.raw[..len]),
                 Received::Nothing => break,
                 Received::End => break 'reading,
+                Received::Broken => panic!("the peer is there"),
             }
         }
         // What is queued moves, too.

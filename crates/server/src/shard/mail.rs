@@ -2,11 +2,9 @@
 
 use super::{Phase, Shard};
 use crate::conn::Stage;
-use crate::inbox::{Arrival, Mail, Order};
+use crate::inbox::{Arrival, Mail, Order, turn_away};
 use crate::machine::Machine;
 use carillon_core::Input;
-use carillon_core::command::Outcome;
-use carillon_core::effect::ReplyTo;
 use carillon_core::node::Letter;
 
 impl<M: Machine> Shard<M> {
@@ -34,6 +32,9 @@ impl<M: Machine> Shard<M> {
             self.machine.handle(self.now, input, &mut self.effects);
             if self.effects.bytes.len() > EFFECTS_BYTES {
                 self.settle();
+            }
+            if self.is_late() {
+                break;
             }
         }
         self.settle();
@@ -70,7 +71,7 @@ impl<M: Machine> Shard<M> {
             Order::Watch(watcher) => self.world.watchers.add(watcher),
             Order::Event(event) => self.world.watchers.tell(&event),
             Order::Publish(done) => {
-                self.publish();
+                self.board.publish_asked(&self.world.tally, self.machine.counters());
                 drop(done);
             }
         }
@@ -92,11 +93,7 @@ impl<M: Machine> Shard<M> {
         self.listeners.clear();
         self.world.post.send();
         let left = std::mem::take(&mut self.mail);
-        for mail in left.into_iter().chain(self.inbox.close()) {
-            if let Mail::Letter(Letter::Command { reply: ReplyTo(reply), .. }) = mail {
-                reply(Outcome::Unavailable);
-            }
-        }
+        turn_away(left.into_iter().chain(self.inbox.close()));
         for id in self.world.conns.ids() {
             self.world.conns.remove(id);
         }

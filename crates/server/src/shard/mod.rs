@@ -12,6 +12,8 @@
 //! ([`Shard::settle`]). Edges are edges: a socket is registered once, for both directions, and its readiness is
 //! remembered until a read or a write has used it up.
 
+#[cfg(test)]
+mod counts;
 mod mail;
 mod read;
 #[cfg(test)]
@@ -132,7 +134,9 @@ impl<M: Machine> Shard<M> {
         self.take_edges();
         self.accept();
         self.read_ready();
+        self.tell_time();
         self.take_mail();
+        self.tell_time();
         self.take_time();
         self.walking = self.machine.walk(self.now, &mut self.effects);
         self.unpublished |= self.walking;
@@ -144,6 +148,11 @@ impl<M: Machine> Shard<M> {
     fn tell_time(&mut self) {
         self.now = self.clock.now();
         self.world.mono = self.now.mono;
+    }
+
+    /// Whether the present part of the turn has taken its time.
+    fn is_late(&self) -> bool {
+        self.clock.mono().since(self.now.mono) >= PART_MS
     }
 
     /// Notes what the poll saw, and goes on writing where a socket takes bytes again.
@@ -303,6 +312,8 @@ impl<M: Machine> Shard<M> {
     }
 }
 
+/// How long a part of a turn may take, if it consists of many pieces: 4 ms, that of a fan-out's slice several times.
+const PART_MS: u64 = 4;
 /// Events taken from the poll at once.
 const EVENTS: usize = 1024;
 /// Connections accepted from one listener in one turn.

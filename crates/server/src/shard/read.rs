@@ -5,7 +5,7 @@ use crate::conn::{Conn, Flow, Kept, Protocol, Received, Shaken, Stage};
 use crate::machine::Machine;
 use crate::tls::Fault;
 use crate::websocket::Head;
-use crate::world::World;
+use crate::world::{GOING_AWAY, World};
 use carillon_core::model::ConnId;
 use carillon_core::{Binding, Input, Security};
 use carillon_wire::Framing;
@@ -22,11 +22,15 @@ impl<M: Machine> Shard<M> {
         for _ in 0..SESSIONS_A_TURN {
             let Some(id) = self.world.ready.live.pop_front() else { break };
             self.read(id);
+            if self.is_late() {
+                break;
+            }
         }
         for _ in 0..OPENINGS_A_TURN {
             let Some(id) = self.world.ready.opening.pop_front() else { break };
             self.read(id);
         }
+        self.world.ready.tidy();
     }
 
     /// Reads one connection once.
@@ -41,11 +45,12 @@ impl<M: Machine> Shard<M> {
                 self.world.hand.hold(id, plain);
                 self.take_in(id);
             }
-            Some(Kept::End) => return self.end(id),
+            Some(Kept::End) => return self.close(id, GOING_AWAY),
             None => match conn.receive(&mut self.world.scratch.raw) {
                 Received::Bytes(len) => self.received(id, len),
                 Received::Nothing => {}
                 Received::End => return self.end(id),
+                Received::Broken => return self.lose(id),
             },
         }
         self.world.schedule(id);
@@ -53,6 +58,11 @@ impl<M: Machine> Shard<M> {
 
     fn end(&mut self, id: ConnId) {
         self.world.ended(id);
+        self.settle();
+    }
+
+    fn lose(&mut self, id: ConnId) {
+        self.world.lose(id);
         self.settle();
     }
 
@@ -94,7 +104,8 @@ impl<M: Machine> Shard<M> {
             Ok(true) => match self.world.conns.get_mut(id) {
                 // What the core has yet to take in came before.
                 Some(conn) if conn.flow == Flow::Paused => conn.keep_end(),
-                _ => self.end(id),
+                // Whoever takes leave in TLS expects the same in return.
+                _ => self.close(id, GOING_AWAY),
             },
             Err(fault) => self.fault(id, &fault),
         }
@@ -147,7 +158,12 @@ impl<M: Machine> Shard<M> {
         let Protocol::Upgrade(upgrade) = &mut conn.protocol else { return };
         let (response, rest) = match upgrade.feed(hand.rest(), face) {
             Head::Partial => return,
-            Head::Accepted { response, rest } => (response, Some(rest)),
+            Head::Accepted { response, rest, client } => {
+                if let (Stage::New(address), Some(client)) = (&mut conn.stage, client) {
+                    *address = client;
+                }
+                (response, Some(rest))
+            }
             Head::Answered(response) => (response, None),
         };
         let binding = upgrade.binding.take();

@@ -5,6 +5,7 @@ use super::response::{host_meta, refusal};
 use aws_lc_rs::digest;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use std::net::IpAddr;
 
 /// What a request is answered with.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub(super) enum Verdict {
     WebSocket {
         /// `Sec-WebSocket-Accept`.
         accept: String,
+        /// The client's address, if a proxy in front tells it.
+        client: Option<IpAddr>,
     },
     /// It gets this, and the connection ends.
     Answer(Vec<u8>),
@@ -51,12 +54,12 @@ pub(super) fn judge(head: &[u8], face: &Face) -> Verdict {
     };
     match metadata {
         Some(json) => Verdict::Answer(host_meta(&url(host, &fields, face), json)),
-        None => websocket(&fields),
+        None => websocket(&fields, face),
     }
 }
 
 /// The checks of RFC 6455 §4.2.1 and RFC 7395 §3.1.
-fn websocket(fields: &Fields<'_>) -> Verdict {
+fn websocket(fields: &Fields<'_>, face: &Face) -> Verdict {
     if !fields.list("upgrade", "websocket") || !fields.list("connection", "upgrade") {
         let headers = "Upgrade: websocket\r\nConnection: Upgrade\r\n";
         let words =
@@ -75,7 +78,14 @@ fn websocket(fields: &Fields<'_>) -> Verdict {
     if !fields.values("sec-websocket-protocol").flat_map(items).any(|protocol| protocol == "xmpp") {
         return bad("The request must offer the subprotocol `xmpp` (RFC 7395 §3.1).");
     }
-    Verdict::WebSocket { accept: accept(key) }
+    Verdict::WebSocket { accept: accept(key), client: client(fields, face) }
+}
+
+/// The client as the proxy in front saw it: the last entry is the proxy's own, those before are hearsay. Without a proxy
+/// that ends TLS, the field is the client's invention.
+fn client(fields: &Fields<'_>, face: &Face) -> Option<IpAddr> {
+    let last = fields.values("x-forwarded-for").last().filter(|_| !face.secure)?;
+    last.rsplit(',').next()?.trim().parse().ok()
 }
 
 /// `Sec-WebSocket-Accept` for a key (RFC 6455 §4.2.2).

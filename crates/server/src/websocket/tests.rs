@@ -21,7 +21,7 @@ fn refused(request: &str) -> (String, String) {
 
 #[test]
 fn a_good_request_is_accepted() {
-    let Head::Accepted { response, rest } = ask(&format!("{GOOD}frames")) else { panic!() };
+    let Head::Accepted { response, rest, client: None } = ask(&format!("{GOOD}frames")) else { panic!() };
     let response = String::from_utf8(response).unwrap();
     assert!(response.starts_with("HTTP/1.1 101 "));
     // The example of RFC 6455 §1.3.
@@ -96,4 +96,21 @@ fn behind_a_proxy_the_scheme_is_the_proxys() {
     let request = "GET /.well-known/host-meta HTTP/1.1\r\nHost: a\r\nX-Forwarded-Proto: https\r\n\r\n";
     let Head::Answered(response) = Upgrade::default().feed(request.as_bytes(), &face) else { panic!() };
     assert!(String::from_utf8(response).unwrap().contains("wss://a/ws"));
+}
+
+#[test]
+fn behind_a_proxy_the_client_is_whom_the_proxy_saw() {
+    let client = |secure: bool, fields: &str| {
+        let face = Face { path: "/xmpp-websocket".into(), secure };
+        let request = GOOD.replace("Origin:", &format!("{fields}\r\nOrigin:"));
+        let Head::Accepted { client, .. } = Upgrade::default().feed(request.as_bytes(), &face) else {
+            panic!()
+        };
+        client.map(|address| address.to_string())
+    };
+    let told = "X-Forwarded-For: 198.51.100.1, 192.0.2.7";
+    assert_eq!(client(false, told).as_deref(), Some("192.0.2.7"));
+    assert_eq!(client(false, "X-Forwarded-For: 2001:db8::1").as_deref(), Some("2001:db8::1"));
+    assert_eq!(client(false, "X-Forwarded-For: nonsense"), None);
+    assert_eq!(client(true, told), None);
 }

@@ -3,6 +3,7 @@
 use super::request::{self, Verdict};
 use super::{Face, response};
 use carillon_core::Binding;
+use std::net::IpAddr;
 
 /// The request head so far, and what the TLS handshake before it yielded.
 #[derive(Debug, Default)]
@@ -23,6 +24,8 @@ pub(crate) enum Head {
         response: Vec<u8>,
         /// What followed.
         rest: Vec<u8>,
+        /// The client's address, if a proxy in front tells it.
+        client: Option<IpAddr>,
     },
     /// It is not: send this and close.
     Answered(Vec<u8>),
@@ -40,8 +43,8 @@ impl Upgrade {
                 let mut head = std::mem::take(&mut self.head);
                 let rest = head.split_off(end);
                 match request::judge(&head, face) {
-                    Verdict::WebSocket { accept } => {
-                        Head::Accepted { response: response::switching(&accept), rest }
+                    Verdict::WebSocket { accept, client } => {
+                        Head::Accepted { response: response::switching(&accept), rest, client }
                     }
                     Verdict::Answer(response) => Head::Answered(response),
                 }

@@ -15,7 +15,7 @@ impl Accounts {
         let (questions, asked) = mpsc::channel::<(Ask, Reply<Answer>)>();
         let credentials = scram::keys("secret", b"salt of ten, yes", 4096).unwrap();
         std::thread::spawn(move || {
-            asked.into_iter().for_each(|(ask, reply)| reply(answer(&ask, &credentials)))
+            asked.into_iter().for_each(|(ask, reply)| reply(answer(&ask, &credentials)));
         });
         Accounts { questions }
     }

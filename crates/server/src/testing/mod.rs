@@ -1,5 +1,9 @@
 //! What the tests of this crate share: a store without anything, a machine that echoes, a world without a loop.
 
+mod trusting;
+
+pub(crate) use trusting::client_config;
+
 use crate::conn::{Conn, Protocol, Transport};
 use crate::deadlines::Deadlines;
 use crate::hand::Hand;
@@ -110,6 +114,12 @@ impl Echo {
                 effects.send(conn, |out| out.extend_from_slice(b"proceed;"));
                 effects.push(Effect::Secure { conn });
             }
+            b"secure and say" => {
+                effects.send(conn, |out| out.extend_from_slice(b"proceed;"));
+                effects.push(Effect::Secure { conn });
+                effects.send(conn, |out| out.extend_from_slice(b"in the clear;"));
+                effects.push(Effect::Close { conn });
+            }
             b"close" => {
                 effects.send(conn, |out| out.extend_from_slice(b"bye;"));
                 effects.push(Effect::Close { conn });
@@ -120,7 +130,7 @@ impl Echo {
                 effects.push(Effect::Pause { conn });
             }
             b"burst" => {
-                (0..16u8).for_each(|i| effects.send(conn, |out| out.resize(out.len() + 4096, b'a' + i)))
+                (0..16u8).for_each(|i| effects.send(conn, |out| out.resize(out.len() + 4096, b'a' + i)));
             }
             _ => effects.send(conn, |out| out.extend_from_slice(bytes)),
         }

@@ -1,0 +1,175 @@
+//! What the loop costs, by count: allocations a message, and bytes an idle connection. The loop runs on the test's own
+//! thread, so that nothing else is counted.
+
+#![expect(unsafe_code, reason = "a counting allocator cannot be had without")]
+
+use super::{Shard, Ties};
+use crate::clock::Clock;
+use crate::conn::{Conn, Protocol, Transport};
+use crate::listen::Service;
+use crate::metrics::Board;
+use crate::testing::{Echo, Rig, client_config};
+use carillon_core::model::{ConnId, Mono};
+use rustls::{ClientConfig, ClientConnection};
+use socket2::{Domain, Socket, Type};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+/// Counts what each thread allocates. What aws-lc allocates by itself, with `malloc`, is not seen.
+struct Counting;
+
+thread_local! {
+    static BYTES: Cell<isize> = const { Cell::new(0) };
+    static CALLS: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: everything is left to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        BYTES.set(BYTES.get() + layout.size() as isize);
+        CALLS.set(CALLS.get() + 1);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        BYTES.set(BYTES.get() - layout.size() as isize);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// A loop that is turned by hand.
+struct Bench {
+    shard: Shard<Echo>,
+    /// Allocations made in turns.
+    calls: usize,
+    /// Bytes allocated and not freed in turns.
+    bytes: isize,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let Rig { poll, world, admission } = Rig::new(1 << 20);
+        let inbox = Arc::clone(&world.post.inboxes[0]);
+        let ties = Ties { admission, inbox, board: Arc::new(Board::default()), clock: Clock::start() };
+        let shard = Shard::new(Echo::default(), world, poll, Vec::new(), ties).unwrap();
+        Bench { shard, calls: 0, bytes: 0 }
+    }
+
+    fn connect(&mut self, service: Service) -> (ConnId, Socket) {
+        let (ours, theirs) = Socket::pair(Domain::UNIX, Type::STREAM, None).unwrap();
+        ours.set_nonblocking(true).unwrap();
+        theirs.set_nonblocking(true).unwrap();
+        let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let permit = self.shard.admission.admit(address, Mono(0)).unwrap();
+        let (bytes, calls) = (BYTES.get(), CALLS.get());
+        let transport = match service {
+            Service::StartTls => Transport::Plain,
+            _ => self.shard.world.start_handshake(service),
+        };
+        let conn = Conn::new(ours, address, transport, Protocol::Stream, permit);
+        let id = self.shard.world.attach(conn).unwrap();
+        if service == Service::StartTls {
+            self.shard.open(id, carillon_wire::Framing::Tcp, carillon_core::Security::StartTls);
+        }
+        self.bytes += BYTES.get() - bytes;
+        self.calls += CALLS.get() - calls;
+        (id, theirs)
+    }
+
+    fn turn(&mut self) {
+        let (bytes, calls) = (BYTES.get(), CALLS.get());
+        self.shard.turn();
+        self.bytes += BYTES.get() - bytes;
+        self.calls += CALLS.get() - calls;
+    }
+
+    /// Sends and waits for an answer of as many bytes.
+    fn ask<S: Read + Write>(&mut self, stream: &mut S, words: &[u8]) {
+        stream.write_all(words).unwrap();
+        self.expect(stream, words);
+    }
+
+    fn expect<S: Read>(&mut self, stream: &mut S, words: &[u8]) {
+        let mut got = vec![0; words.len()];
+        let mut len = 0;
+        while len < got.len() {
+            match stream.read(&mut got[len..]) {
+                Ok(n) => len += n,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.turn(),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert_eq!(got, words);
+    }
+
+    fn secure(
+        &mut self,
+        config: &Arc<ClientConfig>,
+        mut socket: Socket,
+    ) -> rustls::StreamOwned<ClientConnection, Socket> {
+        let mut tls = ClientConnection::new(config.clone(), "localhost".try_into().unwrap()).unwrap();
+        while tls.is_handshaking() {
+            match tls.complete_io(&mut socket) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.turn(),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        rustls::StreamOwned::new(tls, socket)
+    }
+}
+
+/// The figures are published by the clock, ten times a second: that costs an allocation, which is no message's.
+const PUBLISHING: usize = 16;
+
+#[test]
+fn a_message_in_the_clear_allocates_nothing() {
+    let mut bench = Bench::new();
+    let (_, mut socket) = bench.connect(Service::StartTls);
+    bench.expect(&mut socket, b"hello Tcp;");
+    (0..100).for_each(|_| bench.ask(&mut socket, &[b'x'; 421]));
+    bench.calls = 0;
+    (0..1000).for_each(|_| bench.ask(&mut socket, &[b'x'; 421]));
+    assert!(bench.calls <= PUBLISHING, "{} allocations for 1000 messages", bench.calls);
+}
+
+#[test]
+fn a_message_under_tls_allocates_nothing() {
+    let mut bench = Bench::new();
+    let (_, socket) = bench.connect(Service::DirectTls);
+    let mut tls = bench.secure(&client_config(&[]), socket);
+    bench.expect(&mut tls, b"hello Tcp;");
+    (0..100).for_each(|_| bench.ask(&mut tls, &[b'x'; 421]));
+    bench.calls = 0;
+    (0..1000).for_each(|_| bench.ask(&mut tls, &[b'x'; 421]));
+    assert!(bench.calls <= PUBLISHING, "{} allocations for 1000 messages", bench.calls);
+}
+
+#[test]
+fn an_idle_connection_under_tls_costs_its_keys_and_a_slot() {
+    const CONNECTIONS: usize = 512;
+    let mut bench = Bench::new();
+    let config = client_config(&[]);
+    let connected = |bench: &mut Bench| {
+        let (_, socket) = bench.connect(Service::DirectTls);
+        let mut tls = bench.secure(&config, socket);
+        bench.expect(&mut tls, b"hello Tcp;");
+        bench.ask(&mut tls, b"<a/>");
+        tls
+    };
+    // The scratch buffers grow to what is needed.
+    let _first = connected(&mut bench);
+    bench.bytes = 0;
+    let _others: Vec<_> = (0..CONNECTIONS).map(|_| connected(&mut bench)).collect();
+    let each = bench.bytes as usize / CONNECTIONS;
+    let floor = size_of::<crate::tls::Keys>() + size_of::<Conn>();
+    assert!((floor..floor + 48).contains(&each), "{each} bytes a connection, {floor} of them named");
+}
