@@ -1,10 +1,232 @@
-//! `carillon demo`: a node with a few clients, to look at.
+//! `carillon demo`: a node of its own with three devices on it, to look at. Each device is connected by real TLS and XMPP, each
+//! notification is sent over HTTP, and each delivery is printed with the time it took.
 
+use crate::cli::DemoArgs;
+use crate::config::{Config, Source};
+use crate::serve::Running;
+use crate::telemetry::Telemetry;
+use carillon_load::blocking::Client;
+use carillon_load::client::tls::Trust;
+use carillon_load::client::{Event, Options, Profile, Settings, StreamManagement, stanzas};
+use carillon_wire::ns;
+use carillon_wire::stanza::Stanza;
+use serde_json::{Value, json};
 use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
 
-/// Runs the demo.
-pub fn run() -> ExitCode {
-    // NOT WIRED YET.
-    eprintln!("carillon: demo is not wired yet");
+/// The devices of the demo: a name, and what it is.
+const DEVICES: [(&str, &str); 3] = [("console", "a console"), ("phone", "a phone"), ("lamp", "a lamp")];
+const TOPIC: &str = "weather";
+
+/// How long each step may take before the demo says what is missing.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Runs the demo, then stays up until it is told to end.
+pub fn run(args: &DemoArgs) -> ExitCode {
+    let config = match Config::load(&source(args)) {
+        Ok(config) => config,
+        Err(problems) => {
+            eprintln!("{problems}");
+            return ExitCode::from(2);
+        }
+    };
+    let telemetry = match Telemetry::start(&config.settings.log) {
+        Ok(telemetry) => telemetry,
+        Err(error) => return failed(&error.to_string()),
+    };
+    let running = match Running::start(config) {
+        Ok(running) => running,
+        Err(error) => return failed(&error),
+    };
+    if let Err(error) = show(&running) {
+        eprintln!("carillon demo: {error}");
+        running.drain();
+        return ExitCode::FAILURE;
+    }
+    running.until_told(&telemetry)
+}
+
+fn failed(error: &str) -> ExitCode {
+    eprintln!("carillon demo: {error}");
     ExitCode::FAILURE
+}
+
+/// A node beside any other: data in a folder of its own, and a log that leaves the screen to the demo.
+fn source(args: &DemoArgs) -> Source {
+    let mut overrides = vec!["data_dir=./data/demo".to_owned(), "log.level=warn".to_owned()];
+    overrides.extend(args.source.overrides.iter().cloned());
+    Source { file: args.source.file.clone(), overrides }
+}
+
+/// What a device has to tell.
+enum News {
+    Connected { device: &'static str, took: Duration },
+    Received { device: &'static str, what: String, text: String, at: Instant },
+    Lost { device: &'static str, why: String },
+}
+
+fn show(running: &Running) -> Result<(), String> {
+    let ready = running.ready();
+    let (Some(http), Some(c2s)) = (ready.http, ready.c2s) else {
+        return Err("the demo needs c2s and http".into());
+    };
+    let api = Api { base: format!("http://127.0.0.1:{http}"), key: running.admin_key().as_str().to_owned() };
+    println!("Carillon is up: XMPP on 127.0.0.1:{c2s} (STARTTLS), HTTP on {}\n", api.base);
+    api.call("PUT", &format!("/v1/topics/{TOPIC}"), Some(&json!({ "title": "Weather" })))?;
+    println!("A retained item waits on topic '{TOPIC}' before anyone is connected:");
+    api.call("POST", &format!("/v1/topics/{TOPIC}/items"), Some(&json!({ "payload": { "sky": "clear" } })))?;
+    println!(
+        "  POST /v1/topics/{TOPIC}/items  {{\"sky\":\"clear\"}}\n\nThree devices enrol over HTTP and connect by TLS and XMPP:"
+    );
+    let (sender, news) = channel();
+    for (device, what) in DEVICES {
+        let jid = enrol(&api, device, what)?;
+        let sender = sender.clone();
+        std::thread::spawn(move || device_main(device, jid, c2s, &sender));
+    }
+    println!("\nThe retained item reaches each right after its login:");
+    expect(&news, 2 * DEVICES.len(), None)?;
+    println!("\nOne notification to one device:");
+    let sent = Instant::now();
+    let body = json!({ "to": "console", "payload": { "title": "Your friend is online" }, "priority": "high", "ttl": 3600 });
+    let answer = api.call("POST", "/v1/notifications", Some(&body))?;
+    println!("  POST /v1/notifications → {} after {}", answer["state"], ms(sent.elapsed()));
+    expect(&news, 1, Some(sent))?;
+    acknowledged(&api, &answer, sent)?;
+    println!("\nOne item to everyone on the topic:");
+    let sent = Instant::now();
+    api.call("POST", &format!("/v1/topics/{TOPIC}/items"), Some(&json!({ "payload": { "sky": "rain" } })))?;
+    println!("  POST /v1/topics/{TOPIC}/items → kept after {}", ms(sent.elapsed()));
+    expect(&news, DEVICES.len(), Some(sent))?;
+    println!("\nConsole: {}/console  (sign in with the key in ./data/demo/admin.key)", api.base);
+    println!("API:     {}/docs", api.base);
+    println!("Try:     carillon send phone --payload '{{\"hello\":1}}' --wait --data-dir ./data/demo");
+    println!("\nThe devices stay connected. Ctrl-C ends the demo.");
+    std::thread::spawn(move || {
+        for item in news {
+            tell(&item, None);
+        }
+    });
+    Ok(())
+}
+
+fn enrol(api: &Api, device: &str, what: &str) -> Result<String, String> {
+    // From an earlier demo it may be there already, with a secret that nobody knows any more.
+    let _ = api.call("DELETE", &format!("/v1/devices/{device}"), None);
+    let body = json!({ "id": device, "secret": format!("{device}-demo-secret") });
+    let answer = api.call("POST", "/v1/devices", Some(&body))?;
+    api.call("PUT", &format!("/v1/devices/{device}/subscriptions/{TOPIC}"), None)?;
+    let jid = answer["jid"].as_str().ok_or("the enrolment has no jid")?;
+    println!("  {jid:<20} {what}");
+    Ok(jid.to_owned())
+}
+
+fn device_main(device: &'static str, jid: String, port: u16, news: &Sender<News>) {
+    let lost = |why: String| drop(news.send(News::Lost { device, why }));
+    let settings =
+        Settings { trust: Trust::Anyone, stream_management: StreamManagement::On, ..Settings::default() };
+    let profile = match Profile::new(settings) {
+        Ok(profile) => profile,
+        Err(error) => return lost(error.to_string()),
+    };
+    let jid = match jid.parse::<carillon_wire::jid::Jid>() {
+        Ok(jid) => jid.bare(),
+        Err(error) => return lost(error.to_string()),
+    };
+    let options = Options::new(jid, format!("{device}-demo-secret"), &profile).with_resource("demo");
+    let begun = Instant::now();
+    let mut client = match Client::connect(("127.0.0.1", port), options) {
+        Ok(client) => client,
+        Err(error) => return lost(error.to_string()),
+    };
+    let _ = news.send(News::Connected { device, took: begun.elapsed() });
+    loop {
+        match client.recv(PATIENCE) {
+            Ok(Some(Event::Stanza(stanza))) => {
+                let at = Instant::now();
+                if let Some((what, text)) = describe(&stanza) {
+                    let _ = news.send(News::Received { device, what, text, at });
+                }
+            }
+            Ok(_) => {}
+            Err(error) => return lost(error.to_string()),
+        }
+    }
+}
+
+/// What a delivery is and what it carries; none for other stanzas.
+fn describe(stanza: &Stanza) -> Option<(String, String)> {
+    if let Some((topic, items)) = stanzas::event_items(stanza) {
+        let json = items.first()?.child("json", ns::JSON)?;
+        return Some((format!("topic {topic}"), json.text()));
+    }
+    stanza.payload.find("notification", ns::NOTIFICATION)?;
+    let json = stanza.payload.find("json", ns::JSON)?;
+    Some(("notification".to_owned(), json.element().text()))
+}
+
+fn expect(news: &Receiver<News>, count: usize, sent: Option<Instant>) -> Result<(), String> {
+    for _ in 0..count {
+        match news.recv_timeout(PATIENCE) {
+            Ok(News::Lost { device, why }) => return Err(format!("{device} lost its connection: {why}")),
+            Ok(item) => tell(&item, sent),
+            Err(_) => return Err("a delivery did not come in time".into()),
+        }
+    }
+    Ok(())
+}
+
+fn tell(news: &News, sent: Option<Instant>) {
+    match news {
+        News::Connected { device, took } => println!("  {device:<8} logged in after {}", ms(*took)),
+        News::Received { device, what, text, at } => {
+            let took = sent.map(|sent| format!("  after {}", ms(at.saturating_duration_since(sent))));
+            println!("  {device:<8} ← {what}  {text}{}", took.unwrap_or_default());
+        }
+        News::Lost { device, why } => println!("  {device:<8} lost its connection: {why}"),
+    }
+}
+
+/// Follows a notification to its acknowledgement.
+fn acknowledged(api: &Api, answer: &Value, sent: Instant) -> Result<(), String> {
+    let id = answer["id"].as_str().ok_or("the notification has no id")?;
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        let trace = api.call("GET", &format!("/v1/notifications/{id}"), None)?;
+        if trace["state"] == "acknowledged" {
+            println!("  acknowledged by {} after {}", trace["acknowledged_by"], ms(sent.elapsed()));
+            return Ok(());
+        }
+    }
+    Err("the notification was not acknowledged in time".into())
+}
+
+fn ms(time: Duration) -> String {
+    format!("{:.2} ms", time.as_secs_f64() * 1000.0)
+}
+
+/// The node's HTTP API, as a provider uses it.
+struct Api {
+    base: String,
+    key: String,
+}
+
+impl Api {
+    fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, String> {
+        let request = ureq::http::Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.base))
+            .header("authorization", format!("Bearer {}", self.key))
+            .header("content-type", "application/json");
+        let text = body.map(Value::to_string).unwrap_or_default();
+        let request = request.body(text).map_err(|e| e.to_string())?;
+        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let mut response = agent.run(request).map_err(|e| format!("{method} {path}: {e}"))?;
+        let text = response.body_mut().read_to_string().map_err(|e| e.to_string())?;
+        if !response.status().is_success() {
+            return Err(format!("{method} {path}: {} {text}", response.status()));
+        }
+        Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
+    }
 }

@@ -38,7 +38,7 @@ enum Command {
     /// Run a node
     Serve(ServeArgs),
     /// Run a node with a few clients, to look at
-    Demo,
+    Demo(DemoArgs),
     /// Show the figures of a node
     Status(status::Args),
     /// Domains: the tenants of a node
@@ -68,12 +68,20 @@ pub struct ServeArgs {
     pub ready_file: Option<PathBuf>,
 }
 
+/// What `carillon demo` is told.
+#[derive(Clone, Debug, clap::Args)]
+pub struct DemoArgs {
+    /// Where its settings come from, over those of the demo: data in ./data/demo, and a quiet log.
+    #[command(flatten)]
+    pub source: Source,
+}
+
 /// Reads the command line of this process and does what it says.
 pub fn main() -> ExitCode {
     // Not locked: what a node prints comes from many threads.
     match Cli::parse().command {
         Command::Serve(args) => crate::serve::run(args),
-        Command::Demo => crate::demo::run(),
+        Command::Demo(args) => crate::demo::run(&args),
         command => match dispatch(command, &mut std::io::stdout()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => failure.report(),
@@ -84,7 +92,7 @@ pub fn main() -> ExitCode {
 /// Does what a command says, printing to `out`.
 fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
-        Command::Serve(_) | Command::Demo => unreachable!("`main` runs those that do not end"),
+        Command::Serve(_) | Command::Demo(_) => unreachable!("`main` runs those that do not end"),
         Command::Status(args) => status::run(&args, out),
         Command::Domain(args) => domain::run(args, out),
         Command::Account(args) => account::run(args, out),
