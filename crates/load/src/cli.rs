@@ -1,5 +1,9 @@
 //! The command line of the load tester.
 
+use std::fs::{File, OpenOptions};
+use std::io::{BufReader, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,7 +11,7 @@ use std::time::{Duration, Instant};
 use carillon_wire::jid::{BareJid, Jid};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::client::sasl::Mechanism;
+use crate::client::sasl::{KeyCache, Mechanism};
 use crate::client::tls::Trust;
 use crate::client::{Options, Profile, Settings, StreamManagement, Transport};
 use crate::measure::Processes;
@@ -89,6 +93,9 @@ struct TargetArgs {
     /// Trust only this PEM file's certificates; without it any certificate is accepted
     #[arg(long, value_name = "FILE")]
     ca: Option<String>,
+    /// Remember keys derived from passwords in this file, for the next run; it is as secret as the passwords
+    #[arg(long, value_name = "FILE")]
+    key_cache: Option<String>,
     /// Threads to spread the clients over
     #[arg(long, default_value_t = 1)]
     threads: usize,
@@ -200,9 +207,9 @@ struct OneToOneArgs {
 }
 
 /// Runs what the command line asks for, and prints the report. The code is 0 if all went well, 1 if not.
-pub fn run(cli: Cli) -> ExitCode {
+pub fn run(cli: &Cli) -> ExitCode {
     let json = cli.json;
-    match report(cli.command) {
+    match report(&cli.command) {
         Ok(report) => {
             if json {
                 println!("{}", report.json());
@@ -218,25 +225,40 @@ pub fn run(cli: Cli) -> ExitCode {
     }
 }
 
-fn report(command: Command) -> Result<Report, RunError> {
-    match command {
-        Command::LoginStorm(args) => args.scenario(None)?.run(),
-        Command::Idle(args) => args.storm.scenario(Some(seconds(args.hold)))?.run(),
+fn report(command: &Command) -> Result<Report, RunError> {
+    let target = command.target();
+    let keys = target.read_keys()?;
+    let report = match command {
+        Command::LoginStorm(args) => args.scenario(None, &keys)?.run(),
+        Command::Idle(args) => args.storm.scenario(Some(seconds(args.hold)), &keys)?.run(),
         Command::OneToOne(args) => OneToOne {
-            population: args.target.population(args.pairs * 2)?,
+            population: target.population(args.pairs * 2, &keys)?,
             duration: seconds(args.duration),
             payload_bytes: args.payload,
-            server: args.target.server()?,
+            server: target.server()?,
         }
         .run(),
-        Command::Fanout(args) => args.run(),
+        Command::Fanout(args) => args.run(&keys),
+    };
+    target.write_keys(&keys)?;
+    report
+}
+
+impl Command {
+    fn target(&self) -> &TargetArgs {
+        match self {
+            Self::LoginStorm(args) => &args.target,
+            Self::Idle(args) => &args.storm.target,
+            Self::Fanout(args) => &args.target,
+            Self::OneToOne(args) => &args.target,
+        }
     }
 }
 
 impl LoginStormArgs {
-    fn scenario(&self, hold: Option<Duration>) -> Result<LoginStorm, RunError> {
+    fn scenario(&self, hold: Option<Duration>, keys: &Arc<KeyCache>) -> Result<LoginStorm, RunError> {
         Ok(LoginStorm {
-            population: self.target.population(self.players)?,
+            population: self.target.population(self.players, keys)?,
             server: self.target.server()?,
             settle: seconds(self.settle),
             hold,
@@ -245,15 +267,15 @@ impl LoginStormArgs {
 }
 
 impl FanoutArgs {
-    fn run(self) -> Result<Report, RunError> {
+    fn run(&self, keys: &Arc<KeyCache>) -> Result<Report, RunError> {
         let service = self.service.clone().unwrap_or_else(|| format!("pubsub.{}", self.target.domain));
         let service = jid(&service, Jid::new)?;
-        let population = self.target.population(self.subscribers)?;
+        let population = self.target.population(self.subscribers, keys)?;
         let publisher = self.publisher(&population, &service)?;
         Fanout {
             population,
             service,
-            topic: self.topic,
+            topic: self.topic.clone(),
             subscribe: !self.no_subscribe,
             rounds: self.rounds,
             payload_bytes: self.payload,
@@ -276,21 +298,21 @@ impl FanoutArgs {
 }
 
 impl TargetArgs {
-    fn population(&self, count: usize) -> Result<Population, RunError> {
+    fn population(&self, count: usize, keys: &Arc<KeyCache>) -> Result<Population, RunError> {
         Ok(Population {
             target: resolve(&self.target)?,
             domain: self.domain.clone(),
             user_prefix: self.user_prefix.clone(),
             numbers: self.user_start..self.user_start + count,
             password: self.password.clone(),
-            profile: self.profile()?,
+            profile: self.profile(keys)?,
             ramp: Ramp { rate: self.rate, in_flight_max: self.in_flight.max(1) },
             threads: self.threads,
             deadline: Instant::now() + seconds(self.deadline),
         })
     }
 
-    fn profile(&self) -> Result<Arc<Profile>, RunError> {
+    fn profile(&self, keys: &Arc<KeyCache>) -> Result<Arc<Profile>, RunError> {
         let path = self.websocket_path.clone();
         let transport = match self.transport {
             TransportArg::Starttls => Transport::StartTls,
@@ -313,12 +335,33 @@ impl TargetArgs {
             sasl2: self.sasl2,
             stream_management: if self.sm { StreamManagement::On } else { StreamManagement::Off },
             receipts: self.receipts,
+            keys: Arc::clone(keys),
             ..Settings::default()
         };
         if !self.mechanism.is_empty() {
             settings.mechanisms.clone_from(&self.mechanism);
         }
         Ok(Profile::new(settings)?)
+    }
+
+    fn read_keys(&self) -> Result<Arc<KeyCache>, RunError> {
+        let keys = KeyCache::default();
+        if let Some(path) = self.key_cache.as_ref().filter(|path| Path::new(path).exists()) {
+            let file = File::open(path).and_then(|file| keys.read(BufReader::new(file)));
+            file.map_err(|error| RunError::File { path: path.clone(), error })?;
+        }
+        Ok(Arc::new(keys))
+    }
+
+    fn write_keys(&self, keys: &KeyCache) -> Result<(), RunError> {
+        let Some(path) = &self.key_cache else { return Ok(()) };
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
+        let written = file.and_then(|file| {
+            let mut writer = BufWriter::new(file);
+            keys.write(&mut writer)?;
+            writer.flush()
+        });
+        written.map_err(|error| RunError::File { path: path.clone(), error })
     }
 
     fn server(&self) -> Result<Processes, RunError> {

@@ -6,5 +6,5 @@ use carillon_load::cli::{Cli, run};
 use clap::Parser;
 
 fn main() -> ExitCode {
-    run(Cli::parse())
+    run(&Cli::parse())
 }

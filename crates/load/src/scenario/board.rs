@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
+use super::RunError;
+
 /// The longest the conductor sleeps without looking at the board.
 const GLANCE: Duration = Duration::from_millis(20);
 
@@ -74,6 +76,16 @@ impl Board {
     /// Every login has succeeded or failed.
     pub(super) fn logins_are_over(&self) -> bool {
         self.online.value() + self.failed.value() >= self.population
+    }
+
+    /// How far the run was when its time was over.
+    pub(super) fn deadline(&self) -> RunError {
+        RunError::Deadline {
+            population: self.population,
+            online: self.online.value(),
+            failed: self.failed.value(),
+            lost: self.lost.value(),
+        }
     }
 
     /// As the conductor: waits until something is so; `false` if it is not by the deadline.

@@ -79,7 +79,7 @@ impl<B: Behaviour> Crew<B> {
         if self.wait(|| self.board.logins_are_over() || hopeless()) {
             Ok(())
         } else {
-            Err(RunError::Deadline)
+            Err(self.board.deadline())
         }
     }
 
@@ -114,7 +114,11 @@ impl<B: Behaviour> Crew<B> {
         self.wake();
         let mut harvest = Harvest { logins: LoginSummary::default(), behaviours: Vec::new() };
         for thread in self.threads {
-            let players = thread.join().map_err(|_| RunError::Panicked)??;
+            let players = thread.join().map_err(|_| RunError::Panicked)?;
+            let players = players.map_err(|error| match error {
+                SwarmError::Deadline => self.board.deadline(),
+                other => other.into(),
+            })?;
             harvest.logins.add(players.logins, self.started);
             harvest.behaviours.push(players.behaviour);
         }

@@ -91,7 +91,7 @@ impl Fanout {
         let board = Arc::clone(&crew.board);
         let subscribed = || board.done.value() + board.refused.value() + board.lost.value();
         if board.online.value() > 0 && !crew.wait(|| subscribed() >= board.online.value()) {
-            return Err(RunError::Deadline);
+            return Err(board.deadline());
         }
         let subscribers = board.done.value();
         meter.report_memory(subscribers, &mut report)?;

@@ -58,8 +58,8 @@ pub enum RunError {
         /// How many there are.
         limit: u64,
     },
-    /// A trusted certificate cannot be read.
-    #[error("cannot read {path}: {error}")]
+    /// A file of certificates or keys cannot be read or written.
+    #[error("{path}: {error}")]
     File {
         /// As given.
         path: String,
@@ -81,12 +81,20 @@ pub enum RunError {
     /// An item could not be published.
     #[error("publishing: {0}")]
     Publish(#[from] PublishError),
-    /// Nobody has logged in.
-    #[error("no login succeeded: {0}")]
-    NobodyOnline(String),
     /// The run's deadline passed.
-    #[error("not done by the deadline")]
-    Deadline,
+    #[error(
+        "not done by the deadline: of {population} clients {online} logged in, {failed} failed, {lost} were lost"
+    )]
+    Deadline {
+        /// How many clients there are.
+        population: usize,
+        /// How many logged in.
+        online: usize,
+        /// How many failed to.
+        failed: usize,
+        /// How many sessions ended unasked.
+        lost: usize,
+    },
     /// One of our own threads panicked.
     #[error("a thread of the load tester panicked")]
     Panicked,

@@ -27,6 +27,14 @@ impl Digest {
         Self { bytes, length: output.len() as u8 }
     }
 
+    /// A hash from its bytes; `None` if no function here has so many.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        [HashFunction::Sha1, HashFunction::Sha256]
+            .iter()
+            .any(|hash| hash.length() == bytes.len())
+            .then(|| Self::new(bytes))
+    }
+
     /// The bytes of the hash.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]

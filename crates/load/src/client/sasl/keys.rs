@@ -4,8 +4,11 @@
 //! accounts would measure itself, so keys are remembered under a hash of everything they depend on.
 
 use std::collections::HashMap;
+use std::io::{self, BufRead, Write};
 use std::sync::{Mutex, PoisonError};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use sha2::{Digest as _, Sha256};
 
 use super::digest::{Digest, HashFunction};
@@ -73,6 +76,24 @@ impl KeyCache {
         keys
     }
 
+    /// Adds keys that were written by [`KeyCache::write`], so that a new process need not derive them again.
+    pub fn read(&self, reader: impl BufRead) -> io::Result<()> {
+        for line in reader.lines() {
+            let (fingerprint, keys) = read_line(&line?).ok_or(io::ErrorKind::InvalidData)?;
+            self.lock().insert(fingerprint, keys);
+        }
+        Ok(())
+    }
+
+    /// Writes all keys, a line each. Who has them can log in: they are as secret as the passwords.
+    pub fn write(&self, mut writer: impl Write) -> io::Result<()> {
+        for (fingerprint, keys) in self.lock().iter() {
+            let parts = [&fingerprint[..], keys.client.as_bytes(), keys.server.as_bytes()];
+            writeln!(writer, "{}", parts.map(|part| BASE64.encode(part)).join(" "))?;
+        }
+        Ok(())
+    }
+
     /// How many pairs of keys are remembered.
     pub fn len(&self) -> usize {
         self.lock().len()
@@ -87,6 +108,14 @@ impl KeyCache {
         // The map is whole between calls whatever panicked elsewhere.
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn read_line(line: &str) -> Option<([u8; 32], ScramKeys)> {
+    let mut parts = line.split(' ').map(|part| BASE64.decode(part).ok());
+    let fingerprint = parts.next()??.try_into().ok()?;
+    let client = Digest::from_bytes(&parts.next()??)?;
+    let server = Digest::from_bytes(&parts.next()??)?;
+    Some((fingerprint, ScramKeys { client, server }))
 }
 
 impl std::fmt::Debug for KeyCache {
@@ -119,5 +148,20 @@ mod tests {
         cache.keys(&Derivation { salt: b"saltp", password: "encil", ..DERIVATION });
         cache.keys(&Derivation { iterations: 3, ..DERIVATION });
         assert_eq!(cache.len(), 5);
+    }
+
+    #[test]
+    fn keys_outlive_the_process() {
+        let cache = KeyCache::default();
+        cache.keys(&DERIVATION);
+        cache.keys(&Derivation { hash: HashFunction::Sha1, ..DERIVATION });
+        let mut file = Vec::new();
+        cache.write(&mut file).expect("memory");
+        let copy = KeyCache::default();
+        copy.read(file.as_slice()).expect("just written");
+        assert_eq!(copy.len(), 2);
+        assert_eq!(copy.keys(&DERIVATION), DERIVATION.derive());
+        assert_eq!(copy.len(), 2);
+        assert!(copy.read(b"nonsense".as_slice()).is_err());
     }
 }
