@@ -117,9 +117,7 @@ impl Framer {
         let window = self.limits.stanza_bytes.min(u32::MAX as usize);
         let visible = &buf[..buf.len().min(window)];
         let found = self.search(visible);
-        // A byte that is no legal character may be the cause of an error, so it is looked at, too.
-        let seen = self.searched as usize + usize::from(found.is_err());
-        self.check_characters(&visible[..seen.min(visible.len())])?;
+        self.check_characters(&visible[..visible.len().min(self.searched as usize)])?;
         match found? {
             Step::Incomplete if visible.len() >= window => Err(Error::TooLarge),
             Step::Incomplete => Ok(Step::Incomplete),
@@ -173,7 +171,11 @@ impl Framer {
                 self.searched += length as u32;
                 Ok(None)
             }
-            Some(_) => Err(Error::TextAtStreamLevel),
+            Some(_) => {
+                // It may be no legal character even.
+                self.searched += 1;
+                Err(Error::TextAtStreamLevel)
+            }
         }
     }
 
@@ -203,7 +205,10 @@ impl Framer {
             Some(&b) if b.is_ascii_alphabetic() || b == b'_' || b >= 0x80 => {
                 (Place::StartTag(ElementParser::Outside), 1)
             }
-            Some(_) => return Err(Error::Name),
+            Some(_) => {
+                self.searched += 2;
+                return Err(Error::Name);
+            }
         };
         if matches!(place, Place::StartTag(_)) && self.depth >= self.limits.depth_max() {
             return Err(Error::TooDeep);
@@ -235,13 +240,13 @@ impl Framer {
 
     /// `rest` begins with `<!`: only a CDATA section inside an element is allowed.
     fn exclamation_mark(&mut self, rest: &[u8]) -> Result<Option<Step>, Error> {
+        if self.depth == 0 && rest.get(2) == Some(&b'[') {
+            return Err(Error::TextAtStreamLevel);
+        }
         let seen = &rest[..rest.len().min(CDATA_START.len())];
         if !CDATA_START.starts_with(seen) {
             let kind = if rest[2] == b'-' { Restriction::Comment } else { Restriction::DocumentType };
             return Err(Error::Restricted(kind));
-        }
-        if seen.len() > 2 && self.depth == 0 {
-            return Err(Error::TextAtStreamLevel);
         }
         if seen.len() < CDATA_START.len() {
             return Ok(Some(Step::Incomplete));

@@ -172,3 +172,19 @@ fn limits_may_shrink_inside_a_unit() {
 fn stays_small() {
     assert!(size_of::<Framer>() <= 48, "{}", size_of::<Framer>());
 }
+
+/// What a fuzzer found: the error must not depend on how much had arrived when it was noticed.
+#[test]
+fn the_error_does_not_depend_on_the_cut() {
+    for bytes in
+        [&b"<a \x03='\xE0\xC3'><"[..], b"<![CDATE", b"<?xml?>\xFF", b"<a b='\x80'<", b"<a>&\xFF<;", b"<\x01"]
+    {
+        for mut framer in [open(), Framer::new(Limits::default())] {
+            let whole = framer.clone().poll(bytes);
+            let cut = (0..=bytes.len())
+                .map(|length| framer.poll(&bytes[..length]))
+                .find(|step| *step != Ok(Step::Incomplete));
+            assert_eq!(cut, Some(whole), "{bytes:?}");
+        }
+    }
+}

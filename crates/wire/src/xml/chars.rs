@@ -28,13 +28,13 @@ pub(crate) fn check_legal(bytes: &[u8]) -> Result<&str, Error> {
 
 /// As [`check_legal`] for bytes whose last character may be cut off: gives the length that is checked.
 pub(crate) fn legal_utf8_prefix(bytes: &[u8]) -> Result<usize, Error> {
-    let valid = match std::str::from_utf8(bytes) {
-        Ok(_) => bytes.len(),
-        Err(error) if error.error_len().is_none() => error.valid_up_to(),
-        Err(_) => return Err(Error::InvalidUtf8),
+    let (valid, broken) = match std::str::from_utf8(bytes) {
+        Ok(_) => (bytes.len(), false),
+        Err(error) => (error.valid_up_to(), error.error_len().is_some()),
     };
+    // What comes first is reported, so that the error does not depend on how the bytes were cut.
     check_characters(&bytes[..valid])?;
-    Ok(valid)
+    if broken { Err(Error::InvalidUtf8) } else { Ok(valid) }
 }
 
 /// Checks valid UTF-8 for control characters and the noncharacters U+FFFE and U+FFFF.
@@ -73,6 +73,8 @@ mod tests {
         assert_eq!(legal_utf8_prefix(b"\xC0\x80"), Err(Error::InvalidUtf8));
         assert_eq!(legal_utf8_prefix(b"\xED\xA0\x80"), Err(Error::InvalidUtf8));
         assert_eq!(legal_utf8_prefix(b"a\x01"), Err(Error::IllegalCharacter));
+        assert_eq!(legal_utf8_prefix(b"a\x01\xFF"), Err(Error::IllegalCharacter));
+        assert_eq!(legal_utf8_prefix(b"a\xFF\x01"), Err(Error::InvalidUtf8));
     }
 
     #[test]
