@@ -83,28 +83,30 @@ impl Home {
             }
             return asker.answer(&key.name, Err(Refusal::of(answer)), cx);
         }
-        let outcome = match edit {
+        // The asker hears of it before its own session is told as a follower.
+        match edit {
             Edit::Retract { item, notify } => {
+                asker.answer(&key.name, Ok(TopicOutcome::Done), cx);
                 self.retracted(&record, &item, notify, &newest, cx);
                 self.open(record);
-                TopicOutcome::Done
             }
             Edit::Purge => {
+                asker.answer(&key.name, Ok(TopicOutcome::Done), cx);
                 self.purged(&record, &newest, cx);
                 self.open(record);
-                TopicOutcome::Done
             }
             Edit::Configure(config) => {
-                let record = self.configured(&record, config, &newest, cx);
-                self.open(record.clone());
-                TopicOutcome::Record { record, created: false }
+                let after = Arc::new(TopicRecord { config, ..(*record).clone() });
+                let outcome = TopicOutcome::Record { record: after.clone(), created: false };
+                asker.answer(&key.name, Ok(outcome), cx);
+                self.configured(&record, &after, &newest, cx);
+                self.open(after);
             }
             Edit::Affiliate(changes) => {
+                asker.answer(&key.name, Ok(TopicOutcome::Done), cx);
                 self.affiliated(&record, &changes, key, cx);
-                TopicOutcome::Done
             }
-        };
-        asker.answer(&key.name, Ok(outcome), cx);
+        }
     }
 
     fn retracted(
@@ -135,19 +137,12 @@ impl Home {
         self.tell_change(record, event, known(newest), retained, cx);
     }
 
-    fn configured(
-        &self,
-        record: &TopicRecord,
-        config: TopicConfig,
-        newest: &[Arc<Item>],
-        cx: &mut Cx<'_>,
-    ) -> Arc<TopicRecord> {
-        let (before, after) = (change::is_at_login(&record.config), change::is_at_login(&config));
-        if before != after {
-            let last = newest.first().filter(|_| after);
-            self.tell_change(record, Event::Silent, known(newest), self.retained(last), cx);
+    fn configured(&self, record: &TopicRecord, after: &TopicRecord, newest: &[Arc<Item>], cx: &mut Cx<'_>) {
+        let at_login = change::is_at_login(&after.config);
+        if at_login != change::is_at_login(&record.config) {
+            let last = newest.first().filter(|_| at_login);
+            self.tell_change(after, Event::Silent, known(newest), self.retained(last), cx);
         }
-        Arc::new(TopicRecord { config, ..record.clone() })
     }
 
     /// Who stands how to the topic changed: whoever may not read it any more follows it no longer (XEP-0060 §8.9.2.1).

@@ -91,8 +91,9 @@ impl Home {
             true => Retained::Last(Arc::new(Notice::last_item(&item, &self.domain, true))),
             false => Retained::Unchanged,
         };
-        tell(Notice::published(&item, &self.domain, retained), cx);
+        let notice = Notice::published(&item, &self.domain, retained);
         asker.answer(&key.name, Ok(TopicOutcome::Published(item)), cx);
+        tell(notice, cx);
     }
 
     fn subscribed(&mut self, account: BareJid, asker: Asker, answer: Answer, key: &Key, cx: &mut Cx<'_>) {
@@ -142,20 +143,20 @@ impl Home {
         key: &Key,
         cx: &mut Cx<'_>,
     ) {
-        self.stage = Stage::Absent;
-        let result = match answer {
+        match answer {
             Answer::Done => {
+                self.stage = Stage::Absent;
+                asker.answer(&key.name, Ok(TopicOutcome::Done), cx);
                 self.tell_change(&record, Event::Deleted, Revision::default(), Retained::Nothing, cx);
-                Ok(TopicOutcome::Done)
             }
             other => {
-                if !matches!(other, Answer::Missing) {
-                    self.open(record);
+                match other {
+                    Answer::Missing => self.stage = Stage::Absent,
+                    _ => self.open(record),
                 }
-                Err(Refusal::of(&other))
+                asker.answer(&key.name, Err(Refusal::of(&other)), cx);
             }
-        };
-        asker.answer(&key.name, result, cx);
+        }
     }
 
     /// Tells every shard of a change, unless it means nothing to any.
