@@ -25,7 +25,7 @@ pub struct Options {
     pub reuse_port: bool,
     /// Whether small messages are sent at once (`TCP_NODELAY`).
     pub nodelay: bool,
-    /// Connections the node takes; 0 for no bound.
+    /// Connections the node takes; 0 for as many as the limit of open files allows.
     pub max_connections: u64,
     /// Connections one address may have (an IPv6 /64 counts as one); 0 for no bound.
     pub connections_per_address: u32,

@@ -5,7 +5,7 @@ use crate::deadlines::Deadlines;
 use crate::drain::Threads;
 use crate::inbox::{Inbox, Order};
 use crate::jobs::{Jobs, Note};
-use crate::listen::{Admission, BindError, Binding, Listener, Ports, bind};
+use crate::listen::{Admission, BindError, Binding, Listener, Ports, bind, connections_max};
 use crate::machine::Machine;
 use crate::metrics::{Board, Tally};
 use crate::node::{Node, Parts};
@@ -83,7 +83,7 @@ impl Server {
         let polls = (0..count).map(|_| Poll::new()).collect::<io::Result<Vec<_>>>()?;
         let inboxes = polls.iter().map(inbox).collect::<io::Result<Arc<[_]>>>()?;
         let admission = Arc::new(Admission::new(
-            options.max_connections,
+            bounded_by_descriptors(options.max_connections),
             options.connections_per_address,
             options.connect_rate_per_second,
         ));
@@ -201,6 +201,21 @@ impl Common<'_> {
 
 fn inbox(poll: &Poll) -> io::Result<Arc<Inbox>> {
     Ok(Arc::new(Inbox::new(Waker::new(poll.registry(), special(WAKER))?)))
+}
+
+/// The operator's bound, or the system's when that is lower.
+fn bounded_by_descriptors(wanted: u64) -> u64 {
+    match connections_max() {
+        Some(allowed) if wanted == 0 => {
+            tracing::info!(connections = allowed, "bounded by the limit of open files");
+            allowed
+        }
+        Some(allowed) if allowed < wanted => {
+            tracing::warn!(connections = allowed, wanted, "the limit of open files is too low");
+            allowed
+        }
+        _ => wanted,
+    }
 }
 
 fn read_domains(store: &dyn Store) -> Result<Domains, StartError> {

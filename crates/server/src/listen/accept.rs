@@ -87,6 +87,9 @@ impl Listener {
 
     /// Accepts one connection.
     pub(crate) fn accept(&mut self, reserve: &mut Reserve, now: Mono) -> Accepted {
+        if reserve.0.is_none() {
+            *reserve = Reserve::new();
+        }
         match self.socket.accept() {
             Ok((stream, from)) => taken(stream, from),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {

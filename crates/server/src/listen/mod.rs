@@ -3,6 +3,7 @@
 mod accept;
 mod admission;
 mod bind;
+mod descriptors;
 #[cfg(test)]
 mod tests;
 
@@ -11,6 +12,7 @@ pub use bind::{BindError, Ports};
 pub(crate) use accept::{Accepted, Listener, Reserve};
 pub(crate) use admission::{Admission, Permit, Refusal};
 pub(crate) use bind::bind;
+pub(crate) use descriptors::connections_max;
 
 use std::net::IpAddr;
 

@@ -12,6 +12,7 @@
 //! ([`Shard::settle`]). Edges are edges: a socket is registered once, for both directions, and its readiness is
 //! remembered until a read or a write has used it up.
 
+mod accept;
 #[cfg(test)]
 mod counts;
 mod mail;
@@ -20,22 +21,17 @@ mod read;
 mod tests;
 
 use crate::clock::Clock;
-use crate::conn::{Conn, Protocol, Readiness, Transport};
-use crate::deadlines::Deadline;
+use crate::conn::Readiness;
 use crate::inbox::{Inbox, Mail};
-use crate::listen::{Accepted, Admission, Listener, Refusal, Reserve, Service};
+use crate::listen::{Admission, Listener, Reserve};
 use crate::machine::Machine;
 use crate::metrics::Board;
-use crate::websocket::Upgrade;
 use crate::world::{Upcall, World, conn_of, special};
 use carillon_core::model::{Mono, Now};
-use carillon_core::{Effects, Input, Opened, Security};
-use carillon_wire::Framing;
+use carillon_core::{Effects, Input};
 use mio::{Events, Interest, Poll};
-use socket2::Socket;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -179,63 +175,6 @@ impl<M: Machine> Shard<M> {
         self.settle();
     }
 
-    /// Accepts a bounded number of connections.
-    fn accept(&mut self) {
-        for n in 0..self.listeners.len() {
-            for _ in 0..ACCEPTS_A_TURN {
-                let listener = &mut self.listeners[n];
-                if !listener.is_ready(self.now.mono) {
-                    break;
-                }
-                let service = listener.service;
-                match listener.accept(&mut self.reserve, self.now.mono) {
-                    Accepted::Conn(socket, address) => self.admit(socket, address, service),
-                    Accepted::TurnedAway => self.refused(Refusal::Descriptors),
-                    Accepted::Lost => {}
-                    Accepted::Nothing => break,
-                }
-            }
-        }
-    }
-
-    fn admit(&mut self, socket: Socket, address: IpAddr, service: Service) {
-        let permit = match self.admission.admit(address, self.now.mono) {
-            Ok(permit) => permit,
-            Err(refusal) => return self.refused(refusal),
-        };
-        self.world.tally.accepted += 1;
-        let (transport, protocol) = match service {
-            Service::StartTls => (Transport::Plain, Protocol::Stream),
-            Service::DirectTls => (self.world.start_handshake(service), Protocol::Stream),
-            Service::WebSocket => (Transport::Plain, Protocol::Upgrade(Box::default())),
-            Service::WebSocketTls => {
-                (self.world.start_handshake(service), Protocol::Upgrade(Box::<Upgrade>::default()))
-            }
-        };
-        let id = match self.world.attach(Conn::new(socket, address, transport, protocol, permit)) {
-            Ok(id) => id,
-            Err(error) => return tracing::error!(%error, "cannot watch a socket"),
-        };
-        if service == Service::StartTls {
-            self.open(id, Framing::Tcp, Security::StartTls);
-        } else {
-            // The core's own timers begin when it knows the connection.
-            let patience = self.world.settings.timeouts.auth_ms;
-            self.world.deadlines.set(self.now.mono.plus(patience), Deadline::Opening, id);
-        }
-    }
-
-    fn refused(&mut self, refusal: Refusal) {
-        tracing::debug!(reason = refusal.label(), "a connection was refused");
-        self.world.tally.refused += 1;
-    }
-
-    /// Makes a connection known to the core.
-    fn open(&mut self, conn: carillon_core::model::ConnId, framing: Framing, security: Security) {
-        let Some(address) = self.world.conns.get_mut(conn).and_then(Conn::open_to_core) else { return };
-        self.handle(Input::Opened(Opened { conn, address, framing, security }));
-    }
-
     /// Gives the core an input and does what it wants done.
     fn handle(&mut self, input: Input<'_>) {
         self.machine.handle(self.now, input, &mut self.effects);
@@ -316,8 +255,6 @@ impl<M: Machine> Shard<M> {
 const PART_MS: u64 = 4;
 /// Events taken from the poll at once.
 const EVENTS: usize = 1024;
-/// Connections accepted from one listener in one turn.
-const ACCEPTS_A_TURN: usize = 64;
 /// How often the core is told of the consequences of its effects, before something else gets its turn.
 const ROUNDS_A_SETTLING: usize = 8;
 /// At most how often the figures are published.

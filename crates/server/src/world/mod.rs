@@ -1,10 +1,12 @@
 //! The world as a shard's core sees it: the connections, and the ways to everyone else. Carrying out an effect never
 //! calls the core back: what the core must hear of is noted as an [`Upcall`] and told when the effects are done.
 
-use crate::conn::{
-    Broken, Conn, Flow, Flushed, Handshaking, Readiness, SCRATCH_BYTES, Slab, Stage, Transport,
-};
-use crate::deadlines::{Deadline, Deadlines};
+mod ending;
+
+pub(crate) use ending::GOING_AWAY;
+
+use crate::conn::{Conn, Flushed, Handshaking, Readiness, SCRATCH_BYTES, Slab, Stage, Transport};
+use crate::deadlines::Deadlines;
 use crate::hand::Hand;
 use crate::inbox::{Inbox, Mail};
 use crate::listen::Service;
@@ -203,93 +205,12 @@ impl World {
         }
     }
 
-    /// Ends a connection that cannot go on.
-    pub(crate) fn lose(&mut self, id: ConnId) {
-        if let Some(conn) = self.conns.remove(id)
-            && conn.stage == Stage::Open
-        {
-            self.upcalls.push(Upcall::Closed(id));
-        }
-    }
-
-    /// Ends a connection that broke; an error of ours is worth a line in the log.
-    pub(crate) fn broken(&mut self, id: ConnId, broken: &Broken) {
-        if let Broken::Tls(fault) = broken {
-            log_fault(fault);
-        }
-        self.lose(id);
-    }
-
-    /// Ends a connection in an orderly way: what is queued is written first, then WebSocket's and TLS's goodbye, with
-    /// `code` as WebSocket's reason. For the core it is gone at once.
-    pub(crate) fn close(&mut self, id: ConnId, code: u16) {
-        let Some(conn) = self.conns.get_mut(id) else { return };
-        match conn.stage {
-            Stage::Leaving | Stage::Lingering => return,
-            Stage::New(_) => {}
-            Stage::Open => self.upcalls.push(Upcall::Closed(id)),
-        }
-        conn.inflow = None;
-        conn.flow = Flow::Open;
-        if conn.say_goodbye(code, &mut self.scratch.sealed).is_err() {
-            self.conns.remove(id);
-            return;
-        }
-        let patience = self.settings.timeouts.close_ms;
-        self.deadlines.set(self.mono.plus(patience), Deadline::Leaving, id);
-        self.depart(id);
-    }
-
-    /// Shuts a leaving connection down once its queue is written. One whose peer is done is gone then.
-    fn depart(&mut self, id: ConnId) {
-        let Some(conn) = self.conns.get_mut(id) else { return };
-        if conn.stage != Stage::Leaving || conn.has_queue() {
-            return;
-        }
-        let shut = conn.socket.shutdown(std::net::Shutdown::Write);
-        conn.outflow = None;
-        conn.stage = Stage::Lingering;
-        if shut.is_err() {
-            self.conns.remove(id);
-            return;
-        }
-        // What is there already has its edge behind it.
-        self.schedule(id);
-    }
-
-    /// The peer's end of the socket is closed: nothing more will come.
-    pub(crate) fn ended(&mut self, id: ConnId) {
-        let Some(conn) = self.conns.get_mut(id) else { return };
-        conn.readiness = Readiness::Ended;
-        match conn.stage {
-            // Whoever half-closes may still read what it asked for.
-            Stage::Open if conn.has_queue() => self.close(id, GOING_AWAY),
-            // A peer that is gone and a goodbye that waits for room: until the deadline.
-            Stage::Leaving => {}
-            Stage::Open | Stage::New(_) | Stage::Lingering => self.lose(id),
-        }
-    }
-
     /// A handshake that offers what this kind of listener does.
     pub(crate) fn start_handshake(&self, service: Service) -> Transport {
         Transport::Handshaking(Box::new(Handshaking {
             handshake: self.offers.handshake(service),
             end_point: self.offers.end_point.clone(),
         }))
-    }
-
-    /// Deals with the deadlines that are due.
-    pub(crate) fn expire(&mut self) {
-        while let Some((deadline, id)) = self.deadlines.due(self.mono) {
-            let Some(conn) = self.conns.get_mut(id) else { continue };
-            let missed = match deadline {
-                Deadline::Opening => matches!(conn.stage, Stage::New(_)),
-                Deadline::Leaving => matches!(conn.stage, Stage::Leaving | Stage::Lingering),
-            };
-            if missed {
-                self.conns.remove(id);
-            }
-        }
     }
 
     /// Writes what TLS wants to say of its own accord.
@@ -301,25 +222,6 @@ impl World {
             self.lose(id);
         }
         self.scratch.reply.clear();
-    }
-
-    /// A fault of TLS: its alert is in the scratch buffer already, and nothing else can be said any more.
-    pub(crate) fn tls_fault(&mut self, id: ConnId, fault: &crate::tls::Fault) {
-        log_fault(fault);
-        self.reply(id);
-        if let Some(conn) = self.conns.get_mut(id) {
-            // The alert is not to be followed by anything; `close` writes no TLS on a plain transport.
-            conn.transport = Transport::Plain;
-            conn.protocol = crate::conn::Protocol::Stream;
-        }
-        self.close(id, GOING_AWAY);
-    }
-}
-
-fn log_fault(fault: &crate::tls::Fault) {
-    match fault.blame() {
-        crate::tls::Blame::Peer => tracing::debug!(%fault, "TLS ended a connection"),
-        crate::tls::Blame::Ours => tracing::error!(%fault, "TLS failed on our side"),
     }
 }
 
@@ -339,8 +241,6 @@ pub(crate) const fn special(n: usize) -> Token {
     Token((u32::MAX as usize) << 32 | n)
 }
 
-/// WebSocket: the server is going away, or the browser leaves (RFC 6455 §7.4.1).
-pub(crate) const GOING_AWAY: u16 = 1001;
 /// Connections a queue keeps room for after a storm.
 const QUEUE_CAPACITY: usize = 1024;
 /// Mail a batch keeps room for after a burst.

@@ -1,5 +1,6 @@
 //! The loop, driven over real sockets with a machine that echoes.
 
+mod starved;
 mod websocket;
 
 use crate::metrics::Status;

@@ -1,0 +1,37 @@
+//! How many connections the limit of open files leaves room for: it is better to refuse one politely than to find that
+//! the store cannot open its journal.
+
+/// The connections this process may have, as far as the system tells.
+pub(crate) fn connections_max() -> Option<u64> {
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let open = std::fs::read_dir("/proc/self/fd").ok()?.count() as u64;
+    room(soft_limit(&limits)?, open)
+}
+
+/// What is left of `limit` for connections when `open` descriptors are in use and some are kept for everything else.
+fn room(limit: u64, open: u64) -> Option<u64> {
+    let others = (limit / 16).clamp(8, 256);
+    Some(limit.saturating_sub(open + others).max(1))
+}
+
+/// The soft limit of open files; none when there is no limit.
+fn soft_limit(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_is_read_and_shared() {
+        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+                      Max processes             95940                95940                processes \n\
+                      Max open files            1024                 1048576              files     \n";
+        assert_eq!(soft_limit(limits), Some(1024));
+        assert_eq!(soft_limit(&limits.replace("1024 ", "unlimited ")), None);
+        assert_eq!((room(1024, 40), room(20_000, 100), room(16, 40)), (Some(920), Some(19_644), Some(1)));
+        assert!(connections_max().is_some());
+    }
+}

@@ -1,0 +1,72 @@
+//! New connections: taken or refused, and made known to the core.
+
+use super::Shard;
+use crate::conn::{Conn, Protocol, Transport};
+use crate::deadlines::Deadline;
+use crate::listen::{Accepted, Refusal, Service};
+use crate::machine::Machine;
+use carillon_core::model::ConnId;
+use carillon_core::{Input, Opened, Security};
+use carillon_wire::Framing;
+use socket2::Socket;
+use std::net::IpAddr;
+
+impl<M: Machine> Shard<M> {
+    /// Accepts a bounded number of connections.
+    pub(super) fn accept(&mut self) {
+        for n in 0..self.listeners.len() {
+            for _ in 0..ACCEPTS_A_TURN {
+                let listener = &mut self.listeners[n];
+                if !listener.is_ready(self.now.mono) {
+                    break;
+                }
+                let service = listener.service;
+                match listener.accept(&mut self.reserve, self.now.mono) {
+                    Accepted::Conn(socket, address) => self.admit(socket, address, service),
+                    Accepted::TurnedAway => self.refused(Refusal::Descriptors),
+                    Accepted::Lost => {}
+                    Accepted::Nothing => break,
+                }
+            }
+        }
+    }
+
+    fn admit(&mut self, socket: Socket, address: IpAddr, service: Service) {
+        let permit = match self.admission.admit(address, self.now.mono) {
+            Ok(permit) => permit,
+            Err(refusal) => return self.refused(refusal),
+        };
+        self.world.tally.accepted += 1;
+        let (transport, protocol) = match service {
+            Service::StartTls => (Transport::Plain, Protocol::Stream),
+            Service::DirectTls => (self.world.start_handshake(service), Protocol::Stream),
+            Service::WebSocket => (Transport::Plain, Protocol::Upgrade(Box::default())),
+            Service::WebSocketTls => (self.world.start_handshake(service), Protocol::Upgrade(Box::default())),
+        };
+        let id = match self.world.attach(Conn::new(socket, address, transport, protocol, permit)) {
+            Ok(id) => id,
+            Err(error) => return tracing::error!(%error, "cannot watch a socket"),
+        };
+        if service == Service::StartTls {
+            self.open(id, Framing::Tcp, Security::StartTls);
+        } else {
+            // The core's own timers begin when it knows the connection.
+            let patience = self.world.settings.timeouts.auth_ms;
+            self.world.deadlines.set(self.now.mono.plus(patience), Deadline::Opening, id);
+        }
+    }
+
+    fn refused(&mut self, refusal: Refusal) {
+        tracing::debug!(reason = refusal.label(), "a connection was refused");
+        self.world.tally.refused += 1;
+    }
+
+    /// Makes a connection known to the core.
+    pub(super) fn open(&mut self, conn: ConnId, framing: Framing, security: Security) {
+        let Some(address) = self.world.conns.get_mut(conn).and_then(Conn::open_to_core) else { return };
+        self.handle(Input::Opened(Opened { conn, address, framing, security }));
+    }
+}
+
+/// Connections accepted from one listener in one turn.
+const ACCEPTS_A_TURN: usize = 64;
