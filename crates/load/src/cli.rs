@@ -219,6 +219,9 @@ pub fn run(cli: &Cli) -> ExitCode {
             if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(error) => {
+            if json {
+                println!("{}", serde_json::json!({ "error": error.to_string() }));
+            }
             eprintln!("carillon-load: {error}");
             ExitCode::FAILURE
         }

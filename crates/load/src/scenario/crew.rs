@@ -74,13 +74,15 @@ impl<B: Behaviour> Crew<B> {
     }
 
     /// Waits until every login has succeeded or failed. Gives up early when none succeeds.
-    pub(super) fn wait_for_logins(&self) -> Result<(), RunError> {
+    pub(super) fn wait_for_logins(self) -> Result<Self, RunError> {
         let hopeless = || self.board.online.value() == 0 && self.board.failed.value() >= FIRST_FAILURES_MAX;
-        if self.wait(|| self.board.logins_are_over() || hopeless()) {
-            Ok(())
-        } else {
-            Err(self.board.deadline())
-        }
+        if self.wait(|| self.board.logins_are_over() || hopeless()) { Ok(self) } else { Err(self.give_up()) }
+    }
+
+    /// Ends a run that cannot go on; says why.
+    pub(super) fn give_up(self) -> RunError {
+        let deadline = self.board.deadline();
+        self.finish().err().unwrap_or(deadline)
     }
 
     /// Waits until something is so; `false` if it is not by the run's deadline, or a thread has died.

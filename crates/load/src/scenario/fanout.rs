@@ -86,17 +86,17 @@ impl Fanout {
         let subscription = self.subscribe.then(|| (self.service.clone(), self.topic.clone()));
         let crew = Crew::start(self.population, 1, |_, board| {
             Subscribers::new(Arc::clone(board), Arc::clone(&tracker), subscription.clone())
-        })?;
-        crew.wait_for_logins()?;
+        })?
+        .wait_for_logins()?;
         let board = Arc::clone(&crew.board);
         let subscribed = || board.done.value() + board.refused.value() + board.lost.value();
         if board.online.value() > 0 && !crew.wait(|| subscribed() >= board.online.value()) {
-            return Err(board.deadline());
+            return Err(crew.give_up());
         }
         let subscribers = board.done.value();
         meter.report_memory(subscribers, &mut report)?;
 
-        let cpu_before = meter.server_cpu()?;
+        let before = meter.spent()?;
         let mut rounds = Vec::new();
         for number in 1..=self.rounds {
             let expected = subscribers.saturating_sub(board.lost.value());
@@ -109,17 +109,14 @@ impl Fanout {
             crew.wait_until(published + self.round_timeout, || tracker.delivered() >= expected);
             rounds.push(tracker.end(published));
         }
-        let cpu = meter.server_cpu()?.saturating_sub(cpu_before);
+        let spent = meter.spent()?.since(before);
 
         let online = board.online.value();
         let refused = board.refused.value();
         let mut logins = crew.finish()?.logins;
         report_rounds(&rounds, subscribers, &mut report);
         let delivered: usize = rounds.iter().map(|round| round.delivered).sum();
-        if meter.sees_server() && delivered > 0 {
-            let million = cpu.as_secs_f64() * 1e6 / delivered as f64;
-            report.figure("server CPU", "server_cpu_s_per_million", million, "s a million deliveries");
-        }
+        spent.report(delivered, "deliveries", &mut report);
         report_logins(&mut logins, online, &mut report);
         let missing = subscribers * self.rounds - delivered.min(subscribers * self.rounds);
         let problems = [("subscription refused", refused), ("delivery missing", missing)];

@@ -28,25 +28,16 @@ impl LoginStorm {
     pub fn run(self) -> Result<Report, RunError> {
         let meter = Meter::start(&self.server)?;
         let mut report = Report::new(if self.hold.is_some() { "idle" } else { "login-storm" });
-        let crew = Crew::start(self.population, 1, |_, _| Idle)?;
-        crew.wait_for_logins()?;
+        let before = meter.spent()?;
+        let crew = Crew::start(self.population, 1, |_, _| Idle)?.wait_for_logins()?;
         let online = crew.board.online.value();
         if online > 0 {
-            meter.report_login_cpu(online, &mut report)?;
+            meter.spent()?.since(before).report_logins(online, &mut report);
             crew.pass(self.settle);
-            meter.report_memory(online - crew.board.lost.value().min(online), &mut report)?;
-        }
-        if let Some(hold) = self.hold.filter(|_| online > 0) {
-            let before = meter.server_cpu()?;
-            crew.pass(hold);
-            if meter.sees_server() {
-                let used = meter.server_cpu()?.saturating_sub(before).as_secs_f64() / hold.as_secs_f64();
-                report.figure(
-                    "server CPU, idle",
-                    "server_idle_cpu_percent_of_core",
-                    used * 100.0,
-                    "% of a core",
-                );
+            if let Some(hold) = self.hold {
+                let before = meter.spent()?;
+                crew.pass(hold);
+                meter.spent()?.since(before).report_idle(hold, &mut report);
             }
             meter.report_memory(online - crew.board.lost.value().min(online), &mut report)?;
         }

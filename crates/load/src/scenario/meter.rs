@@ -14,6 +14,51 @@ pub(super) struct Meter {
     own: Usage,
 }
 
+/// CPU time of the server, if it is in sight, and of the load tester itself: who of the two is at his limit?
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Spent {
+    server: Option<Duration>,
+    own: Duration,
+}
+
+impl Spent {
+    /// What was used since an earlier moment.
+    pub(super) fn since(self, before: Self) -> Self {
+        let server = self.server.zip(before.server).map(|(now, before)| now.saturating_sub(before));
+        Self { server, own: self.own.saturating_sub(before.own) }
+    }
+
+    /// Adds what a million of something cost.
+    pub(super) fn report(self, count: usize, what: &str, report: &mut Report) {
+        let unit = format!("s a million {what}");
+        self.each(count, 1e6, |name, key, value| {
+            report.figure(name, &format!("{key}_cpu_s_per_million"), value, &unit);
+        });
+    }
+
+    /// Adds what a login cost.
+    pub(super) fn report_logins(self, count: usize, report: &mut Report) {
+        self.each(count, 1e3, |name, key, value| {
+            report.figure(name, &format!("{key}_cpu_ms_per_login"), value, "ms a login");
+        });
+    }
+
+    /// Adds what idling cost.
+    pub(super) fn report_idle(self, duration: Duration, report: &mut Report) {
+        self.each(1, 100.0 / duration.as_secs_f64().max(f64::MIN_POSITIVE), |name, key, value| {
+            report.figure(name, &format!("{key}_idle_cpu_percent_of_core"), value, "% of a core, idle");
+        });
+    }
+
+    fn each(self, count: usize, scale: f64, mut tell: impl FnMut(&str, &str, f64)) {
+        let cost = |spent: Duration| spent.as_secs_f64() * scale / count.max(1) as f64;
+        if let Some(server) = self.server {
+            tell("server CPU", "server", cost(server));
+        }
+        tell("client CPU", "client", cost(self.own));
+    }
+}
+
 impl Meter {
     pub(super) fn start(server: &Processes) -> Result<Self, RunError> {
         Ok(Self {
@@ -24,23 +69,9 @@ impl Meter {
         })
     }
 
-    /// CPU time the server has used up to now; zero when it is out of sight.
-    pub(super) fn server_cpu(&self) -> Result<Duration, RunError> {
-        Ok(self.server.cpu()?.unwrap_or_default())
-    }
-
-    /// Whether the server can be seen.
-    pub(super) fn sees_server(&self) -> bool {
-        self.before.is_some()
-    }
-
-    /// CPU time since the start, a login.
-    pub(super) fn report_login_cpu(&self, sessions: usize, report: &mut Report) -> Result<(), RunError> {
-        let Some(before) = self.before else { return Ok(()) };
-        let spent = self.server_cpu()?.saturating_sub(before.cpu);
-        let each = spent.as_secs_f64() * 1000.0 / sessions.max(1) as f64;
-        report.figure("server CPU a login", "server_cpu_ms_per_login", each, "ms");
-        Ok(())
+    /// CPU time used up to now.
+    pub(super) fn spent(&self) -> Result<Spent, RunError> {
+        Ok(Spent { server: self.server.cpu()?, own: Usage::of_self()?.cpu })
     }
 
     /// Memory that was taken since the start, a session.

@@ -10,7 +10,7 @@ use super::RunError;
 use super::board::Board;
 use super::crew::Crew;
 use super::login_storm::report_logins;
-use super::meter::Meter;
+use super::meter::{Meter, Spent};
 use super::player::Behaviour;
 use super::population::Population;
 use crate::client::stanzas;
@@ -56,18 +56,18 @@ impl OneToOne {
         let body = "x".repeat(self.payload_bytes);
         let crew = Crew::start(self.population, PAIR, |numbers, board| {
             Talkers::new(Arc::clone(board), numbers, body.clone())
-        })?;
-        crew.wait_for_logins()?;
+        })?
+        .wait_for_logins()?;
         let online = crew.board.online.value();
-        let (mut talked, mut cpu) = (Duration::ZERO, Duration::ZERO);
+        let (mut talked, mut spent) = (Duration::ZERO, Spent::default());
         if online > 0 {
-            let cpu_before = meter.server_cpu()?;
+            let before = meter.spent()?;
             let began = Instant::now();
             crew.board.start();
             crew.wake();
             crew.pass(self.duration);
             talked = began.elapsed();
-            cpu = meter.server_cpu()?.saturating_sub(cpu_before);
+            spent = meter.spent()?.since(before);
         }
         let harvest = crew.finish()?;
         let (mut logins, mut round_trips, mut messages) = (harvest.logins, Latencies::default(), 0);
@@ -82,10 +82,7 @@ impl OneToOne {
         let percentiles = round_trips.percentiles();
         report.line("round trip", percentiles);
         report.value("round_trip", percentiles.json());
-        if meter.sees_server() && messages > 0 {
-            let million = cpu.as_secs_f64() * 1e6 / messages as f64;
-            report.figure("server CPU", "server_cpu_s_per_million", million, "s a million messages");
-        }
+        spent.report(messages, "messages", &mut report);
         report_logins(&mut logins, online, &mut report);
         let silent = usize::from(messages == 0 && online > 0);
         let problems = (silent > 0).then(|| ("no message was delivered".to_owned(), silent));
