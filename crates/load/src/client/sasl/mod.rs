@@ -1,4 +1,4 @@
-//! SASL as a client performs it, free of the XML around it: [`Exchange`] takes and gives the mechanism's own bytes,
+//! SASL as a client performs it, free of the XML around it: `Exchange` takes and gives the mechanism's own bytes,
 //! so that classic SASL (RFC 6120 §6) and SASL2 (XEP-0388) share it.
 
 mod digest;
