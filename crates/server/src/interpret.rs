@@ -137,4 +137,6 @@ fn next_of_run(
 const RUN_BYTES_MAX: usize = 16 * 1024;
 
 #[cfg(test)]
+mod programs;
+#[cfg(test)]
 mod tests;

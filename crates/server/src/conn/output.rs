@@ -115,7 +115,7 @@ impl Conn {
         let Some(outflow) = &mut self.outflow else { return Ok(Flushed::Wholly { watched: false }) };
         outflow.sent += write(&self.socket, &outflow.bytes[outflow.sent..])?;
         let watched = outflow.watch.take_if(|watch| *watch <= outflow.sent).is_some();
-        if outflow.sent < outflow.bytes.len() {
+        if outflow.queued() > 0 {
             outflow.compact();
             return Ok(Flushed::Partly { watched });
         }
@@ -130,13 +130,13 @@ impl Conn {
 
     /// Whether anything waits to be written.
     pub(crate) fn has_queue(&self) -> bool {
-        self.outflow.as_ref().is_some_and(|outflow| outflow.sent < outflow.bytes.len())
+        self.outflow.as_ref().is_some_and(|outflow| outflow.queued() > 0)
     }
 
     /// Asks to be told when what was sent so far has left. Whether it has already.
     pub(crate) fn watch_flush(&mut self) -> bool {
         match &mut self.outflow {
-            Some(outflow) if outflow.sent < outflow.bytes.len() => {
+            Some(outflow) if outflow.queued() > 0 => {
                 outflow.watch = Some(outflow.bytes.len());
                 false
             }
@@ -169,9 +169,14 @@ impl Conn {
 }
 
 impl Outflow {
+    /// Bytes that wait.
+    pub(crate) fn queued(&self) -> usize {
+        self.bytes.len() - self.sent
+    }
+
     /// Whether `len` bytes more are taken.
     fn has_room(&self, len: usize, bound: usize) -> bool {
-        let queued = self.bytes.len() - self.sent;
+        let queued = self.queued();
         match self.overflow {
             Overflow::None => queued == 0 || queued.saturating_add(len) <= bound,
             Overflow::Untold => false,

@@ -1,0 +1,207 @@
+//! Random programs against the interpreter: whatever is sent, watched, moved and closed, and however the peers read,
+//! each peer gets what was taken, whole and in order, and the core hears of each end once.
+
+use super::*;
+use crate::testing::Rig;
+use carillon_core::model::Mono;
+use socket2::{Socket, Type};
+use std::io::{ErrorKind, Read};
+
+/// One connection as the program knows it.
+struct Peer {
+    id: ConnId,
+    /// Which of the worlds has it.
+    home: usize,
+    socket: Option<Socket>,
+    /// What was sent and taken.
+    taken: Vec<u8>,
+    got: Vec<u8>,
+    /// Bytes taken when each watch was set.
+    watches: Vec<usize>,
+    /// The core let it go, or heard of its end.
+    ended: bool,
+}
+
+struct Program {
+    random: u64,
+    worlds: [Rig; 2],
+    peers: Vec<Peer>,
+}
+
+const QUEUE_BYTES: usize = 12 * 1024;
+
+impl Program {
+    fn new(seed: u64) -> Program {
+        Program {
+            random: seed | 1,
+            worlds: [Rig::new(QUEUE_BYTES), Rig::new(QUEUE_BYTES)],
+            peers: Vec::new(),
+        }
+    }
+
+    /// xorshift64
+    fn below(&mut self, n: usize) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 33) as usize % n
+    }
+
+    fn connect(&mut self) {
+        let home = self.below(2);
+        let (id, socket) = self.worlds[home].connect(Type::STREAM, Protocol::Stream);
+        socket.set_nonblocking(true).unwrap();
+        let socket = Some(socket);
+        self.peers.push(Peer { id, home, socket, taken: vec![], got: vec![], watches: vec![], ended: false });
+    }
+
+    fn step(&mut self) {
+        if self.peers.len() < 4 {
+            return self.connect();
+        }
+        let n = self.below(self.peers.len());
+        match self.below(100) {
+            0..50 => self.send(n),
+            50..75 => drop(self.read(n)),
+            75..85 => self.watch(n),
+            85..95 => self.relocate(n),
+            95..97 => self.close(n),
+            97 => self.peers[n].socket = None,
+            _ => self.connect(),
+        }
+        self.writable();
+        self.hear();
+    }
+
+    fn send(&mut self, n: usize) {
+        let len = 1 + self.below(3000);
+        let peer = &mut self.peers[n];
+        let element: Vec<u8> = (0..len).map(|i| (peer.taken.len() + i) as u8).collect();
+        let (id, world) = (peer.id, &mut self.worlds[peer.home].world);
+        let mut effects = Effects::default();
+        effects.send(id, |out| out.extend_from_slice(&element));
+        let before = world.tally;
+        world.carry_out(&mut effects);
+        if world.tally.bytes_out > before.bytes_out {
+            assert!(!peer.ended, "the core has let it go");
+            peer.taken.extend(element);
+        }
+    }
+
+    fn watch(&mut self, n: usize) {
+        let peer = &mut self.peers[n];
+        if !peer.ended {
+            peer.watches = vec![peer.taken.len()];
+            let id = peer.id;
+            self.worlds[peer.home].carry_out(|effects| effects.push(Effect::WatchFlush { conn: id }));
+        }
+    }
+
+    fn close(&mut self, n: usize) {
+        let (id, home) = (self.peers[n].id, self.peers[n].home);
+        self.worlds[home].carry_out(|effects| effects.push(Effect::Close { conn: id }));
+    }
+
+    /// What [`World::relocate`] does, the session apart.
+    fn relocate(&mut self, n: usize) {
+        let peer = &mut self.peers[n];
+        if !peer.ended
+            && let Some(conn) = self.worlds[peer.home].world.detach(peer.id)
+        {
+            peer.home = 1 - peer.home;
+            peer.id = self.worlds[peer.home].world.attach(conn).unwrap();
+        }
+    }
+
+    fn read(&mut self, n: usize) -> bool {
+        let len = 1 + self.below(8000);
+        let peer = &mut self.peers[n];
+        let Some(socket) = &peer.socket else { return false };
+        let mut bytes = vec![0; len];
+        match (&mut &*socket).read(&mut bytes) {
+            Ok(len) => {
+                peer.got.extend_from_slice(&bytes[..len]);
+                len > 0
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                true
+            }
+        }
+    }
+
+    /// Goes on writing where the sockets say so.
+    fn writable(&mut self) {
+        for Rig { poll, world, .. } in &mut self.worlds {
+            let mut events = mio::Events::with_capacity(64);
+            poll.poll(&mut events, Some(std::time::Duration::ZERO)).unwrap();
+            let writable = events.iter().filter(|event| event.is_writable());
+            writable
+                .filter_map(|event| crate::world::conn_of(event.token()))
+                .for_each(|id| world.writable(id));
+        }
+    }
+
+    /// The core hears what came of it, and what comes of its hearing.
+    fn hear(&mut self) {
+        for home in [0, 1, 0, 1] {
+            for upcall in std::mem::take(&mut self.worlds[home].world.upcalls) {
+                let of = |id| move |peer: &&mut Peer| peer.home == home && peer.id == id;
+                match upcall {
+                    Upcall::Closed(id) => {
+                        let peer = self.peers.iter_mut().find(of(id)).unwrap();
+                        assert!(!std::mem::replace(&mut peer.ended, true), "heard twice");
+                    }
+                    Upcall::Flushed(id) => {
+                        let peer = self.peers.iter_mut().find(of(id)).unwrap();
+                        let watched = peer.watches.pop().expect("nothing was watched");
+                        let queued = self.worlds[home].world.conns.get_mut(id).map_or(0, queued);
+                        assert!(peer.taken.len() - queued >= watched, "told too early");
+                    }
+                    Upcall::Overflowed(id) => {
+                        // It may be gone already; then its end is heard of next.
+                        if let Some(conn) = self.worlds[home].world.conns.get_mut(id) {
+                            conn.overflow_told();
+                        }
+                        self.worlds[home].carry_out(|effects| effects.push(Effect::Close { conn: id }));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Closes everything and lets every peer read to its end.
+    fn finish(mut self) {
+        for n in 0..self.peers.len() {
+            self.close(n);
+            self.hear();
+            while self.read(n) {
+                self.writable();
+            }
+            let peer = &self.peers[n];
+            assert!(peer.ended, "the core never heard of the end");
+            let whole = peer.socket.is_some();
+            assert!(if whole { peer.got == peer.taken } else { peer.taken.starts_with(&peer.got) });
+        }
+        for Rig { world, .. } in &mut self.worlds {
+            world.mono = Mono(1 << 40);
+            world.expire();
+        }
+        for Rig { world, admission, .. } in &self.worlds {
+            assert_eq!((world.conns.ids().len(), admission.open()), (0, 0));
+        }
+    }
+}
+
+fn queued(conn: &mut Conn) -> usize {
+    conn.outflow.as_ref().map_or(0, |outflow| outflow.queued())
+}
+
+#[test]
+fn random_programs() {
+    for seed in 1..=60u64 {
+        let mut program = Program::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        (0..400).for_each(|_| program.step());
+        program.finish();
+    }
+}
