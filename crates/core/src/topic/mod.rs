@@ -13,6 +13,8 @@ mod notice;
 mod refusal;
 mod rights;
 mod start;
+#[cfg(test)]
+pub(crate) mod tests;
 
 pub use change::ConfigChange;
 pub use notice::{Notice, Retained, write_item};

@@ -2,6 +2,8 @@
 //! ([`crate::topic`]) and is answered from there; what happens on a topic comes to its followers by `follow.rs`.
 
 mod follow;
+#[cfg(test)]
+mod tests;
 mod xml;
 
 pub use follow::{State, deliver, initial, subscribed, unsubscribed};

@@ -1,0 +1,102 @@
+//! Notices as bytes.
+
+use crate::model::*;
+use crate::topic::notice::Event;
+use crate::topic::{Notice, Retained};
+use carillon_wire::Framing;
+use carillon_wire::jid::BareJid;
+use std::sync::Arc;
+
+fn item() -> Item {
+    Item {
+        topic: TopicId(7),
+        domain: DomainId(1),
+        name: "a<'&\">".into(),
+        id: "<id>'".into(),
+        publisher: Some(BareJid::new("p@d").unwrap()),
+        published: UnixMs(1_795_167_000_125),
+        payload: "<x xmlns='urn:x'/>".into(),
+        revision: Revision(9),
+    }
+}
+
+fn record() -> TopicRecord {
+    TopicRecord {
+        id: TopicId(7),
+        domain: DomainId(1),
+        name: "a&b".into(),
+        config: TopicConfig::default(),
+        affiliations: Vec::new(),
+        created: UnixMs(0),
+    }
+}
+
+fn written(notice: &Notice, framing: Framing) -> String {
+    let mut out = Vec::new();
+    notice.write(&mut out, "u@d/r'1", framing);
+    String::from_utf8(out).unwrap()
+}
+
+fn changed(event: Event<'_>) -> Notice {
+    Notice::changed(&record(), "d", event, Revision(9), Retained::Nothing, ("m", UnixMs(1)))
+}
+
+#[test]
+fn an_item() {
+    let notice = Notice::published(&item(), "d", Retained::Unchanged);
+    assert_eq!(
+        written(&notice, Framing::Tcp),
+        "<message from='pubsub.d' type='headline' id='7-9' to='u@d/r&apos;1'>\
+         <event xmlns='http://jabber.org/protocol/pubsub#event'><items node='a&lt;&apos;&amp;&quot;&gt;'>\
+         <item id='&lt;id&gt;&apos;' publisher='p@d'><x xmlns='urn:x'/></item></items></event></message>"
+    );
+    assert!(notice.is_told() && notice.is_item() && !notice.is_end() && !notice.is_for_logins());
+    assert_eq!(notice.names(), Some(("a<'&\">", "<id>'")));
+    let bare = Item { publisher: None, payload: "".into(), id: "1".into(), name: "n".into(), ..item() };
+    assert_eq!(
+        written(&Notice::published(&bare, "d", Retained::Unchanged), Framing::WebSocket),
+        "<message xmlns='jabber:client' from='pubsub.d' type='headline' id='7-9' to='u@d/r&apos;1'>\
+         <event xmlns='http://jabber.org/protocol/pubsub#event'><items node='n'><item id='1'/></items></event></message>"
+    );
+}
+
+#[test]
+fn a_last_item() {
+    let domain = Domain { id: DomainId(1), name: "d".into(), policy: Policy::default() };
+    let item = Arc::new(Item { id: "1".into(), name: "n".into(), publisher: None, ..item() });
+    let last = Notice::last(&item, &Domains::new([domain])).unwrap();
+    assert_eq!(
+        written(&last, Framing::Tcp),
+        "<message from='pubsub.d' type='headline' id='7-9' to='u@d/r&apos;1'>\
+         <event xmlns='http://jabber.org/protocol/pubsub#event'><items node='n'><item id='1'><x xmlns='urn:x'/></item>\
+         </items></event><delay xmlns='urn:xmpp:delay' from='pubsub.d' stamp='2026-11-20T09:30:00.125Z'/></message>"
+    );
+    assert!(last.is_for_logins());
+    assert!(Notice::last(&item, &Domains::default()).is_none());
+}
+
+#[test]
+fn changes() {
+    let told = changed(Event::Retracted { item: "i'1", told: true });
+    assert_eq!(
+        written(&told, Framing::Tcp),
+        "<message from='pubsub.d' type='headline' id='m' to='u@d/r&apos;1'>\
+         <event xmlns='http://jabber.org/protocol/pubsub#event'><items node='a&amp;b'><retract id='i&apos;1'/></items>\
+         </event></message>"
+    );
+    assert!(told.is_told() && !told.is_item());
+    assert!(!changed(Event::Retracted { item: "1", told: false }).is_told());
+    assert_eq!(
+        written(&changed(Event::Purged), Framing::Tcp),
+        "<message from='pubsub.d' type='headline' id='m' to='u@d/r&apos;1'>\
+         <event xmlns='http://jabber.org/protocol/pubsub#event'><purge node='a&amp;b'/></event></message>"
+    );
+    let deleted = changed(Event::Deleted);
+    assert_eq!(
+        written(&deleted, Framing::Tcp),
+        "<message from='pubsub.d' type='headline' id='m' to='u@d/r&apos;1'>\
+         <event xmlns='http://jabber.org/protocol/pubsub#event'><delete node='a&amp;b'/></event></message>"
+    );
+    assert!(deleted.is_end() && deleted.is_told());
+    assert!(!changed(Event::Silent).is_told());
+}
