@@ -168,7 +168,7 @@ pub(crate) fn turn_away(mail: impl IntoIterator<Item = Mail>) {
 /// Commands from outside are refused when so much waits.
 const COMMANDS_MAX: usize = 8 * 1024;
 /// Other shards hold their letters back, and stop reading their clients, when so much waits.
-const LETTERS_MAX: usize = 32 * 1024;
+pub(crate) const LETTERS_MAX: usize = 32 * 1024;
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,7 @@
 use super::{Shard, Ties};
 use crate::clock::Clock;
 use crate::conn::{Conn, Protocol, Transport};
+use crate::inbox::{LETTERS_MAX, Mail, Order};
 use crate::listen::Service;
 use crate::metrics::Board;
 use crate::testing::{Echo, Rig, client_config};
@@ -14,6 +15,7 @@ use rustls::{ClientConfig, ClientConnection};
 use socket2::{Domain, Socket, Type};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -151,6 +153,32 @@ fn a_message_under_tls_allocates_nothing() {
     bench.calls = 0;
     (0..1000).for_each(|_| bench.ask(&mut tls, &[b'x'; 421]));
     assert!(bench.calls <= PUBLISHING, "{} allocations for 1000 messages", bench.calls);
+}
+
+#[test]
+fn clients_wait_while_another_shard_is_behind() {
+    let mut bench = Bench::new();
+    let other = Arc::clone(&bench.shard.world.post.inboxes[1]);
+    (0..LETTERS_MAX).for_each(|_| other.push(Mail::Order(Order::Drain)));
+    let (_, mut poster) = bench.connect(Service::StartTls);
+    let (_, mut waiter) = bench.connect(Service::StartTls);
+    bench.expect(&mut poster, b"hello Tcp;");
+    bench.expect(&mut waiter, b"hello Tcp;");
+    bench.ask(&mut waiter, b"<a/>");
+    poster.write_all(b"post").unwrap();
+    while !bench.shard.world.post.is_held_back() {
+        bench.turn();
+    }
+    waiter.write_all(b"<b/>").unwrap();
+    (0..10).for_each(|_| bench.turn());
+    assert_eq!(waiter.read(&mut [0; 4]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    // The other shard catches up: the letter is there, and clients are read again.
+    let mut mail = VecDeque::new();
+    other.take(&mut mail);
+    mail.clear();
+    bench.expect(&mut waiter, b"<b/>");
+    other.take(&mut mail);
+    assert_eq!(mail.len(), 1);
 }
 
 #[test]

@@ -114,6 +114,12 @@ impl Echo {
                 effects.send(conn, |out| out.extend_from_slice(b"proceed;"));
                 effects.push(Effect::Secure { conn });
             }
+            b"post" => {
+                let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+                let account = carillon_wire::jid::BareJid::new("a@localhost").unwrap();
+                let letter = carillon_core::node::Letter::LoginFailed { address, account };
+                effects.push(Effect::Post { to: ShardId(1), letter });
+            }
             b"secure and say" => {
                 effects.send(conn, |out| out.extend_from_slice(b"proceed;"));
                 effects.push(Effect::Secure { conn });
@@ -166,7 +172,7 @@ impl Rig {
     /// A world whose queues hold so many bytes.
     pub(crate) fn new(out_queue_bytes: usize) -> Rig {
         let poll = Poll::new().unwrap();
-        let waker = Waker::new(poll.registry(), special(255)).unwrap();
+        let inbox = |poll: &Poll| Arc::new(Inbox::new(Waker::new(poll.registry(), special(255)).unwrap()));
         let world = World {
             id: ShardId(0),
             conns: Default::default(),
@@ -175,7 +181,8 @@ impl Rig {
             upcalls: Vec::new(),
             ready: Ready::default(),
             deadlines: Deadlines::default(),
-            post: Post::new(Arc::new([Arc::new(Inbox::new(waker))])),
+            // Its own, and that of a shard that does nothing.
+            post: Post::new(Arc::new([inbox(&poll), inbox(&Poll::new().unwrap())])),
             store: Arc::new(Bare::default()),
             watchers: Watchers::default(),
             offers: Arc::new(Offers::new(&certificate())),
