@@ -1,7 +1,7 @@
 // Devices: listed, enrolled, their secrets changed.
 
 import { del, get, here, path, post } from "./api.js";
-import { badge, confirm, empty, field, h, moment, toast } from "./dom.js";
+import { badge, confirm, dayCell, empty, field, h, toast } from "./dom.js";
 
 const COLUMNS = ["Device", "State", "Waiting", "Enrolled", ""];
 
@@ -35,7 +35,7 @@ export function devices() {
     const button = (text, kind, act) => h("button", { class: `button quiet ${kind}`, type: "button", onclick: () => attempt(act) }, text);
     return h("tr", { "data-device": d.id },
       h("td", { class: "mono" }, d.id), h("td", {}, badge(d.state, enabled ? "good" : "bad")),
-      h("td", { class: "num" }, String(d.pending)), h("td", { class: "muted num" }, moment(d.created_at)),
+      h("td", { class: "num" }, String(d.pending)), dayCell(d.created_at),
       h("td", { class: "actions" },
         button("New secret", "", () => rotate(d)),
         button(enabled ? "Disable" : "Enable", "", () => toggle(d, enabled)),

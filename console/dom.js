@@ -94,3 +94,9 @@ export function clock(text) {
 export function moment(text) {
   return new Date(text).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
+
+/** A cell with a date; the time of day is in its title. */
+export function dayCell(text) {
+  const day = new Date(text).toLocaleDateString(undefined, { dateStyle: "medium" });
+  return h("td", { class: "when", title: moment(text) }, day);
+}

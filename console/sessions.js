@@ -34,7 +34,7 @@ export function sessions({ signal }) {
       h("td", { class: "mono" }, s.jid), h("td", {}, badge(s.presence, KINDS[s.presence])), h("td", {}, s.transport),
       h("td", { class: "mono muted" }, s.address), h("td", { class: "num" }, String(s.topics)),
       h("td", { class: "num" }, s.stream_management || s.unacknowledged ? String(s.unacknowledged) : "–"),
-      h("td", { class: "muted num" }, moment(s.since)),
+      h("td", { class: "when" }, moment(s.since)),
       h("td", { class: "actions" }, h("button", { class: "button quiet danger", type: "button", onclick: () => kick(s.jid) }, "End")));
   }
 

@@ -1,7 +1,7 @@
 // Topics: listed, created, published to.
 
 import { del, get, here, path, post, put } from "./api.js";
-import { badge, confirm, empty, field, h, moment, select, toast } from "./dom.js";
+import { badge, confirm, dayCell, empty, field, h, moment, select, toast } from "./dom.js";
 
 export function topics({ params, go }) {
   const rows = h("tbody", {});
@@ -36,7 +36,7 @@ export function topics({ params, go }) {
         config.title && h("div", { class: "muted small" }, config.title)),
       h("td", { class: "num" }, config.persist_items ? String(config.max_items) : "none"),
       h("td", {}, badge(config.access_model, config.access_model === "open" ? "good" : "")),
-      h("td", { class: "muted num" }, moment(topic.created_at)));
+      dayCell(topic.created_at));
   }
 
   function open(name) {

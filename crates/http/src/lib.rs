@@ -33,6 +33,7 @@ mod routes;
 mod schema;
 mod scram;
 mod serve;
+mod text;
 mod time;
 mod well_known;
 

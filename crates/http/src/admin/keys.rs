@@ -5,6 +5,7 @@ use crate::auth::{Admin, AnyScope, Granted, key as text};
 use crate::extract::{JsonBody, Named};
 use crate::problem::{Code, Problem};
 use crate::schema;
+use crate::text::fits;
 use crate::time::{Time, now};
 use axum::Json;
 use axum::extract::State;
@@ -104,7 +105,7 @@ pub(crate) async fn create(
     State(app): State<App>,
     JsonBody { value: body, .. }: JsonBody<KeyBody>,
 ) -> Result<(StatusCode, Json<KeyCreated>), Problem> {
-    if !(1..=256).contains(&body.name.len()) || body.name.chars().any(char::is_control) {
+    if !fits(&body.name, 1..=256) {
         let detail = "`name` has 1 to 256 bytes, none of them a control character";
         return Err(Problem::new(Code::InvalidValue, detail).at("/name"));
     }

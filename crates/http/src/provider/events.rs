@@ -37,17 +37,20 @@ impl Feeds {
     /// The receipts of a domain, or of all, from now on.
     fn subscribe(&self, node: &Node, domain: Option<DomainId>) -> broadcast::Receiver<Arc<Trace>> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let feed = open.entry(domain).or_insert_with(|| {
-            let feed = Arc::new(broadcast::channel(self.events_max).0);
-            let weak = Arc::downgrade(&feed);
-            // The node keeps its sink for as long as the feed is here: until the domain is deleted.
-            node.watch(
-                domain,
-                Box::new(move |event| weak.upgrade().is_some_and(|feed| publish(&feed, event))),
-            );
-            feed
-        });
-        feed.subscribe()
+        if let Some(feed) = open.get(&domain) {
+            let receipts = feed.subscribe();
+            // Alone on the feed, this stream cannot tell whether the node has dropped its sink already.
+            if feed.receiver_count() > 1 {
+                return receipts;
+            }
+        }
+        open.retain(|_, feed| feed.receiver_count() > 0);
+        let (feed, receipts) = broadcast::channel(self.events_max);
+        let feed = Arc::new(feed);
+        let weak = Arc::downgrade(&feed);
+        open.insert(domain, feed);
+        node.watch(domain, Box::new(move |event| weak.upgrade().is_some_and(|feed| publish(&feed, event))));
+        receipts
     }
 
     /// Ends the feed of a domain that is gone.
@@ -56,14 +59,11 @@ impl Feeds {
     }
 }
 
-/// Never blocks: a stream that is too far behind loses the oldest events, and is told how many.
+/// Whether anyone listens still. Never blocks: a stream that is too far behind loses the oldest events, and is told how
+/// many.
 fn publish(feed: &Feed, event: &Event) -> bool {
     let Event::Notification { trace, .. } = event;
-    if feed.receiver_count() > 0 {
-        // It fails only when the last stream has just ended.
-        let _ = feed.send(Arc::new(Trace::clone(trace)));
-    }
-    true
+    feed.receiver_count() > 0 && feed.send(Arc::new(Trace::clone(trace))).is_ok()
 }
 
 /// Which receipts to stream.

@@ -7,6 +7,7 @@ use crate::extract::{DomainQuery, JsonBody, Named, Params, limit};
 use crate::payload;
 use crate::problem::{Code, Problem};
 use crate::schema;
+use crate::text::fits;
 use crate::time::Time;
 use axum::Json;
 use axum::extract::State;
@@ -172,7 +173,7 @@ impl ItemView {
 }
 
 fn check_id(id: &str) -> Result<(), Problem> {
-    if (1..=1023).contains(&id.len()) && !id.chars().any(char::is_control) {
+    if fits(id, 1..=1023) {
         return Ok(());
     }
     let detail = "an item's id has 1 to 1023 bytes, none of them a control character";

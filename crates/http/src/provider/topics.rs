@@ -6,6 +6,7 @@ use crate::extract::{DomainQuery, JsonBody, Named, Params, limit};
 use crate::jids;
 use crate::problem::{Code, Problem};
 use crate::schema;
+use crate::text::fits;
 use crate::time::Time;
 use axum::Json;
 use axum::extract::State;
@@ -207,8 +208,7 @@ pub(crate) fn cut<T>(rows: &mut Vec<T>, limit: u16) -> bool {
 
 /// Refuses a name that no topic can have.
 pub(crate) fn check_name(name: &str) -> Result<(), Problem> {
-    let fits = (1..=1023).contains(&name.len()) && !name.chars().any(|c| c.is_control());
-    if fits {
+    if fits(name, 1..=1023) {
         return Ok(());
     }
     let detail = "a topic's name has 1 to 1023 bytes, none of them a control character";
@@ -216,7 +216,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), Problem> {
 }
 
 fn check(config: &TopicConfig) -> Result<(), Problem> {
-    if config.title.len() > 256 || config.title.chars().any(char::is_control) {
+    if !fits(&config.title, 0..=256) {
         let detail = "`title` has at most 256 bytes, none of them a control character";
         return Err(Problem::new(Code::InvalidValue, detail).at("/title"));
     }

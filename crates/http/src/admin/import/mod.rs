@@ -15,7 +15,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use carillon_core::model::{Credentials, DomainId};
+use carillon_core::model::DomainId;
 use carillon_core::ports::{Answer, Ask, ImportedAccount};
 use futures_util::stream::{self, StreamExt};
 use std::collections::BTreeMap;
@@ -149,24 +149,23 @@ impl Import {
     /// The accounts of `entries` by domain, with the lines they came from.
     async fn derive(&mut self, entries: Vec<Entry>) -> BTreeMap<DomainId, Vec<(u64, ImportedAccount)>> {
         let app = &self.app;
-        let keys = |entry: Entry| async move {
-            let credentials = match entry.secret {
-                Secret::Keys(credentials) => Ok(credentials),
+        let keyed = |Entry { line, domain, local, secret }: Entry| async move {
+            let credentials = match secret {
+                Secret::Keys(credentials) => credentials,
                 Secret::Password(password) => {
-                    app.derivations.derive(password, app.options.scram_iterations).await
+                    let keys = app.derivations.derive(password, app.options.scram_iterations).await;
+                    keys.map_err(|problem| (line, problem))?
                 }
             };
-            (entry.line, entry.domain, entry.local, credentials)
+            Ok((line, domain, ImportedAccount { local, credentials }))
         };
-        let derived: Vec<(u64, DomainId, Box<str>, Result<Credentials, Problem>)> =
-            stream::iter(entries).map(keys).buffered(CHUNK_LINES).collect().await;
+        let results: Vec<Result<_, (u64, Problem)>> =
+            stream::iter(entries).map(keyed).buffered(CHUNK_LINES).collect().await;
         let mut accounts: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for (line, domain, local, credentials) in derived {
-            match credentials {
-                Ok(credentials) => {
-                    accounts.entry(domain).or_default().push((line, ImportedAccount { local, credentials }));
-                }
-                Err(problem) => self.fail(line, &problem),
+        for result in results {
+            match result {
+                Ok((line, domain, account)) => accounts.entry(domain).or_default().push((line, account)),
+                Err((line, problem)) => self.fail(line, &problem),
             }
         }
         accounts

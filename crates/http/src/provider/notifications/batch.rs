@@ -136,6 +136,13 @@ async fn send_line(batch: &Batch, line: Line) -> Result<SendResult, Problem> {
         None => (now(), &Ids::Random),
     };
     let draft = body.draft(&batch.app, at)?;
+    for _ in 0..TRIES {
+        match submit(&batch.app, &body, &draft, target.clone(), ids, line.number).await {
+            // Too much waits at the shard: this line waits here, and the sender with it.
+            Err(problem) if problem.code() == Code::Unavailable => tokio::time::sleep(PAUSE).await,
+            result => return result,
+        }
+    }
     submit(&batch.app, &body, &draft, target, ids, line.number).await
 }
 
@@ -149,5 +156,8 @@ impl LineProblem {
     }
 }
 
+/// How often, and after how long, a line is offered again to a shard that has too much to do.
+const TRIES: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(20);
 /// Results that travel together when they are ready together.
 const CHUNK_LINES: usize = 512;

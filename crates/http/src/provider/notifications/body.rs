@@ -4,6 +4,7 @@ use super::targets::Targets;
 use crate::app::App;
 use crate::payload;
 use crate::problem::{Code, Problem};
+use crate::text::fits;
 use crate::time::Time;
 use carillon_core::model::{Audience, DomainId, Notification, NotificationId, Payload, Priority, UnixMs};
 use carillon_wire::jid::BareJid;
@@ -140,9 +141,7 @@ impl Draft {
 }
 
 fn collapse_key(key: &str) -> Result<Box<str>, Problem> {
-    let fits = (1..=64).contains(&key.len())
-        && !key.chars().any(|c| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}'));
-    if fits {
+    if fits(key, 1..=64) {
         return Ok(key.into());
     }
     let detail = "`collapse_key` has 1 to 64 bytes, none of them a control character";

@@ -1,0 +1,107 @@
+//! Domains, accounts, keys and sessions.
+
+use crate::support::device::Device;
+use crate::support::world;
+use axum::http::StatusCode;
+use serde_json::json;
+
+#[tokio::test]
+async fn a_domain_comes_and_goes_while_the_node_runs() {
+    let world = world();
+    let made = world
+        .put("/v1/admin/domains/new.example", json!({"sessions": "single"}))
+        .await
+        .expect(StatusCode::CREATED);
+    assert_eq!(
+        made,
+        json!({"domain": "new.example", "policy": {"sessions": "single", "registration": false, "pubsub_create": "any", "sessions_max": 20}})
+    );
+    world.post("/v1/devices?domain=new.example", json!({"id": "a"})).await.expect(StatusCode::CREATED);
+    let changed = world
+        .put("/v1/admin/domains/NEW.example", json!({"registration": true}))
+        .await
+        .expect(StatusCode::OK);
+    assert_eq!(changed["policy"]["sessions"], "multi");
+    assert_eq!(world.get("/v1/admin/domains/new.example").await.expect(StatusCode::OK), changed);
+    let list = world.get("/v1/admin/domains").await.expect(StatusCode::OK);
+    let names: Vec<_> =
+        list["domains"].as_array().unwrap().iter().map(|d| d["domain"].as_str().unwrap()).collect();
+    assert_eq!(names, ["localhost", "new.example", "other.example"]);
+    world.put("/v1/admin/domains/x.example", json!({"sessions_max": 0})).await.problem(422, "invalid-value");
+    world.put("/v1/admin/domains/a%20b", json!({})).await.problem(422, "invalid-jid");
+    world.delete("/v1/admin/domains/new.example").await.expect(StatusCode::NO_CONTENT);
+    world.get("/v1/devices?domain=new.example").await.problem(404, "unknown-domain");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_and_their_sessions() {
+    let world = world();
+    world
+        .post("/v1/admin/accounts", json!({"jid": "alice@localhost", "password": "alice"}))
+        .await
+        .expect(StatusCode::CREATED);
+    world
+        .post("/v1/admin/accounts", json!({"jid": "alice", "password": "x"}))
+        .await
+        .problem(409, "already-exists");
+    let accounts = world.get("/v1/admin/accounts").await.expect(StatusCode::OK);
+    assert_eq!(accounts["accounts"][0]["jid"], "alice@localhost");
+
+    let port = world.server.ports().websocket.unwrap();
+    let mut device = tokio::task::spawn_blocking(move || Device::login(port, "alice")).await.unwrap();
+    let sessions = world
+        .until("/v1/admin/sessions?account=alice", |s| s["sessions"].as_array().unwrap().len() == 1)
+        .await;
+    let session = &sessions["sessions"][0];
+    assert_eq!((&session["transport"], &session["presence"]), (&json!("websocket"), &json!("available")));
+    let full = session["jid"].as_str().unwrap().replace('/', "%2F");
+    let ended = world.delete(&format!("/v1/admin/sessions/{full}")).await.expect(StatusCode::OK);
+    assert_eq!(ended["sessions_ended"], 1);
+    tokio::task::spawn_blocking(move || device.until("<policy-violation")).await.unwrap();
+    assert_eq!(world.delete("/v1/admin/sessions/alice").await.expect(StatusCode::OK)["sessions_ended"], 0);
+
+    world
+        .put("/v1/admin/accounts/alice/password", json!({"password": "new"}))
+        .await
+        .expect(StatusCode::NO_CONTENT);
+    assert_eq!(
+        world.post("/v1/devices/alice/validate", json!({"secret": "new"})).await.json()["valid"],
+        true
+    );
+    world.delete("/v1/admin/accounts/alice@localhost").await.expect(StatusCode::NO_CONTENT);
+    world.delete("/v1/admin/accounts/alice@localhost").await.problem(404, "unknown-account");
+}
+
+#[tokio::test]
+async fn keys_are_made_listed_and_removed() {
+    let world = world();
+    let body = json!({"name": "games", "domain": "other.example", "scopes": ["enrol", "send"]});
+    let made = world.post("/v1/admin/keys", body).await.expect(StatusCode::CREATED);
+    assert!(made["key"].as_str().unwrap().starts_with("crl_"));
+    let list = world.get("/v1/admin/keys").await.expect(StatusCode::OK);
+    let listed = list["keys"].as_array().unwrap().iter().find(|k| k["id"] == made["id"]).unwrap();
+    assert_eq!((&listed["domain"], &listed["scopes"]), (&json!("other.example"), &json!(["send", "enrol"])));
+    assert!(listed.get("key").is_none());
+    world.post("/v1/admin/keys", json!({"name": "", "scopes": ["send"]})).await.problem(422, "invalid-value");
+    world.post("/v1/admin/keys", json!({"name": "x", "scopes": []})).await.problem(422, "invalid-value");
+    assert_eq!(
+        world
+            .post("/v1/admin/keys", json!({"name": "x", "scopes": ["fly"]}))
+            .await
+            .problem(400, "wrong-type")
+            .as_deref(),
+        Some("/scopes/0")
+    );
+    world
+        .post("/v1/admin/keys", json!({"name": "x", "scopes": ["send"], "domain": "no.example"}))
+        .await
+        .problem(404, "unknown-domain");
+}
+
+#[tokio::test]
+async fn the_status_has_the_nodes_figures() {
+    let world = world();
+    let status = world.get("/v1/admin/status").await.expect(StatusCode::OK);
+    assert_eq!((&status["ready"], &status["shards"]), (&json!(true), &json!(2)));
+    assert!(status["store"]["answered"].is_u64() && status["delivery_p99_ms"].is_number());
+}

@@ -1,0 +1,104 @@
+//! Requests that are wrong are told what is wrong with them.
+
+use crate::support::{world, world_with};
+use axum::body::Body;
+use axum::http::{Method, header};
+use serde_json::json;
+
+#[tokio::test]
+async fn bodies_are_read_strictly() {
+    let world = world();
+    let post = |body: &str| {
+        world.call(world.request(Method::POST, "/v1/notifications", Body::from(body.to_owned())))
+    };
+    assert_eq!(
+        post(r#"{"to":"a","payload":1,"tll":5}"#).await.problem(400, "unknown-field").as_deref(),
+        Some("/tll")
+    );
+    assert_eq!(post(r#"{"payload":1}"#).await.problem(400, "missing-field").as_deref(), Some("/to"));
+    assert_eq!(post(r#"{"to":"a"}"#).await.problem(400, "missing-field").as_deref(), Some("/payload"));
+    assert_eq!(
+        post(r#"{"to":["a",1],"payload":1}"#).await.problem(400, "wrong-type").as_deref(),
+        Some("/to/1")
+    );
+    assert_eq!(
+        post(r#"{"to":"a","payload":1,"audience":"all"}"#).await.problem(400, "wrong-type").as_deref(),
+        Some("/audience")
+    );
+    assert_eq!(
+        post(r#"{"to":"a","payload":1,"send_at":"soon"}"#).await.problem(400, "wrong-type").as_deref(),
+        Some("/send_at")
+    );
+    post("{").await.problem(400, "not-json");
+    post("to=a").await.problem(400, "not-json");
+    post("[]").await.problem(400, "wrong-type");
+    let mut request = world.request(Method::POST, "/v1/notifications", Body::from("{}"));
+    request.headers_mut().insert(header::CONTENT_TYPE, "text/plain".parse().unwrap());
+    world.call(request).await.problem(415, "wrong-content-type");
+}
+
+#[tokio::test]
+async fn values_have_bounds() {
+    let world = world_with(|options| {
+        options.payload_bytes_max = 64;
+        options.body_bytes_max = 4096;
+        options.targets_max = 3;
+    });
+    let post = |body| world.post("/v1/notifications", body);
+    let long = "a".repeat(100);
+    assert_eq!(
+        post(json!({"to": "a", "payload": long})).await.problem(413, "payload-too-large").as_deref(),
+        Some("/payload")
+    );
+    post(json!({"to": "a", "payload": "a".repeat(5000)})).await.problem(413, "too-large");
+    post(json!({"to": "a", "payload_xml": "<x/>"})).await.problem(422, "invalid-xml");
+    post(json!({"to": "a", "payload_xml": "<x xmlns='urn:x'/>", "payload": 1}))
+        .await
+        .problem(422, "invalid-value");
+    assert_eq!(
+        post(json!({"to": "a b", "payload": 1})).await.problem(422, "invalid-jid").as_deref(),
+        Some("/to")
+    );
+    assert_eq!(
+        post(json!({"to": ["a", "@"], "payload": 1})).await.problem(422, "invalid-jid").as_deref(),
+        Some("/to/1")
+    );
+    for ttl in [0, 30 * 86_400 + 1] {
+        assert_eq!(
+            post(json!({"to": "a", "payload": 1, "ttl": ttl})).await.problem(422, "invalid-value").as_deref(),
+            Some("/ttl")
+        );
+    }
+    post(json!({"to": "a", "payload": 1, "collapse_key": "k".repeat(65)}))
+        .await
+        .problem(422, "invalid-value");
+    post(json!({"to": "a", "payload": 1, "send_at": "2999-01-01T00:00:00Z"}))
+        .await
+        .problem(422, "invalid-value");
+    post(json!({"to": ["a", "b", "c", "d"], "payload": 1})).await.problem(422, "too-many-targets");
+    post(json!({"to": [], "payload": 1})).await.problem(422, "too-many-targets");
+    post(json!({"to": "a@nowhere.example", "payload": 1})).await.problem(404, "unknown-domain");
+}
+
+#[tokio::test]
+async fn routes_and_methods_and_queries_are_known_or_not() {
+    let world = world();
+    world.get("/v1/nothing").await.problem(404, "unknown-route");
+    world.get("/").await;
+    let reply = world.put("/v1/notifications", json!({})).await;
+    reply.problem(405, "wrong-method");
+    assert_eq!(reply.headers[header::ALLOW], "POST");
+    world.get("/v1/topics?colour=red").await.problem(400, "unknown-parameter");
+    world.get("/v1/topics?limit=0").await.problem(400, "invalid-parameter");
+    world.get("/v1/topics?limit=many").await.problem(400, "invalid-parameter");
+    world.get("/v1/notifications/nonsense").await.problem(400, "invalid-parameter");
+    world.delete("/v1/admin/keys/nonsense").await.problem(400, "invalid-parameter");
+}
+
+#[tokio::test]
+async fn answers_are_not_kept_and_not_guessed_at() {
+    let world = world();
+    let reply = world.get("/v1/key").await;
+    assert_eq!(reply.headers[header::CACHE_CONTROL], "no-store");
+    assert_eq!(reply.headers[header::X_CONTENT_TYPE_OPTIONS], "nosniff");
+}

@@ -1,0 +1,92 @@
+//! Receipts as they happen.
+
+use crate::support::{Events, with_key, world, world_with};
+use axum::body::Body;
+use axum::http::{Method, StatusCode};
+use carillon_core::model::Scope;
+use serde_json::json;
+
+#[tokio::test]
+async fn a_stream_tells_what_becomes_of_a_notification() {
+    let world = world();
+    world.enrol("alice").await;
+    let mut events = Events::of(world.open(world.request(Method::GET, "/v1/events", Body::empty())).await);
+    let sent = world
+        .post("/v1/notifications", json!({"to": "alice", "payload": 1}))
+        .await
+        .expect(StatusCode::ACCEPTED);
+    let mut states = Vec::new();
+    while states.last().is_none_or(|state| state != "stored") {
+        let (name, data) = events.next().await.unwrap();
+        assert_eq!((name.as_str(), &data["id"]), ("notification", &sent["id"]));
+        states.push(data["state"].as_str().unwrap().to_owned());
+    }
+    world.delete(&format!("/v1/notifications/{}", sent["id"].as_str().unwrap())).await.expect(StatusCode::OK);
+    let (_, cancelled) = events.next().await.unwrap();
+    assert_eq!(cancelled["state"], "cancelled");
+    assert_eq!(
+        cancelled,
+        world.get(&format!("/v1/notifications/{}", sent["id"].as_str().unwrap())).await.json()
+    );
+}
+
+#[tokio::test]
+async fn a_stream_has_the_states_and_the_domain_it_asks_for() {
+    let world = world();
+    world.enrol("alice").await;
+    world.post("/v1/devices?domain=other.example", json!({"id": "bob"})).await.expect(StatusCode::CREATED);
+    let key = world.key("other.example", &[Scope::Send]);
+    let open = |uri: &str| world.open(world.request(Method::GET, uri, Body::empty()));
+    let mut cancelled = Events::of(open("/v1/events?state=cancelled,expired").await);
+    let mut other =
+        Events::of(world.open(with_key(world.request(Method::GET, "/v1/events", Body::empty()), &key)).await);
+    let mine = world
+        .post("/v1/notifications", json!({"to": "alice", "payload": 1}))
+        .await
+        .expect(StatusCode::ACCEPTED);
+    let theirs = world
+        .post("/v1/notifications", json!({"to": "bob@other.example", "payload": 1}))
+        .await
+        .expect(StatusCode::ACCEPTED);
+    world.delete(&format!("/v1/notifications/{}", mine["id"].as_str().unwrap())).await.expect(StatusCode::OK);
+    let (_, first) = cancelled.next().await.unwrap();
+    assert_eq!((&first["id"], &first["state"]), (&mine["id"], &json!("cancelled")));
+    let (_, first) = other.next().await.unwrap();
+    assert_eq!(first["id"], theirs["id"]);
+    world.get("/v1/events?state=lost").await.problem(400, "invalid-parameter");
+}
+
+#[tokio::test]
+async fn a_slow_reader_is_told_what_it_missed() {
+    let world = world_with(|options| options.stream_events_max = 4);
+    world.enrol("alice").await;
+    let mut events =
+        Events::of(world.open(world.request(Method::GET, "/v1/events?state=stored", Body::empty())).await);
+    for n in 0..40 {
+        world
+            .post("/v1/notifications", json!({"to": "alice", "payload": n}))
+            .await
+            .expect(StatusCode::ACCEPTED);
+    }
+    let (name, data) = events.next().await.unwrap();
+    assert_eq!(name, "lagged");
+    assert!(data["count"].as_u64().unwrap() > 0);
+    assert_eq!(events.next().await.unwrap().0, "notification");
+}
+
+#[tokio::test]
+async fn streams_are_bounded_and_end_with_their_key() {
+    let world = world_with(|options| options.streams_max = 1);
+    let made = world
+        .post("/v1/admin/keys", json!({"name": "s", "scopes": ["send"]}))
+        .await
+        .expect(StatusCode::CREATED);
+    let request =
+        || with_key(world.request(Method::GET, "/v1/events", Body::empty()), made["key"].as_str().unwrap());
+    let mut events = Events::of(world.open(request()).await);
+    world.call(request()).await.problem(503, "too-many-streams");
+    world.delete(&format!("/v1/admin/keys/{}", made["id"])).await.expect(StatusCode::NO_CONTENT);
+    assert!(events.next().await.is_none());
+    drop(events);
+    Events::of(world.open(world.request(Method::GET, "/v1/events", Body::empty())).await);
+}

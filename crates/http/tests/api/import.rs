@@ -1,0 +1,67 @@
+//! Accounts by the stream.
+
+use crate::support::{Reply, World, world};
+use axum::body::Body;
+use axum::http::{Method, StatusCode, header};
+use serde_json::json;
+
+async fn import(world: &World, kind: &str, body: String) -> Reply {
+    let mut request = world.request(Method::POST, "/v1/admin/accounts/import", Body::from(body));
+    request.headers_mut().insert(header::CONTENT_TYPE, kind.parse().unwrap());
+    world.call(request).await
+}
+
+#[tokio::test]
+async fn csv_with_passwords() {
+    let world = world();
+    let reply = import(
+        &world,
+        "text/csv",
+        "jid,password\nalice@localhost,secret\nbob,\"p,w\"\nbroken\ncarol@nowhere.example,x\n".into(),
+    )
+    .await;
+    let last = reply.lines().pop().unwrap();
+    assert_eq!(
+        (&last["done"], &last["lines"], &last["imported"], &last["failed"]),
+        (&json!(true), &json!(4), &json!(2), &json!(2))
+    );
+    assert_eq!(
+        (&last["errors"][0]["line"], &last["errors"][0]["code"]),
+        (&json!(4), &json!("invalid-value"))
+    );
+    assert_eq!(
+        (&last["errors"][1]["line"], &last["errors"][1]["code"]),
+        (&json!(5), &json!("unknown-domain"))
+    );
+    assert_eq!(world.post("/v1/devices/bob/validate", json!({"secret": "p,w"})).await.json()["valid"], true);
+}
+
+#[tokio::test]
+async fn ready_keys_by_the_thousand() {
+    let world = world();
+    let keys = carillon_core::session::auth::scram::keys("secret", b"0123456789abcdef", 4096)
+        .unwrap()
+        .sha256
+        .unwrap();
+    let base64 = |bytes: &[u8]| base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bytes);
+    let line = |n: u32| {
+        json!({"jid": format!("u{n}"), "scram_sha256": {
+            "salt": base64(&keys.salt), "iterations": keys.iterations,
+            "stored_key": base64(&keys.stored_key), "server_key": base64(&keys.server_key),
+        }})
+        .to_string()
+            + "\n"
+    };
+    let reply = import(&world, "application/x-ndjson", (0..1000).map(line).collect()).await;
+    let lines = reply.lines();
+    assert!(lines.len() > 2, "progress comes by and by");
+    assert_eq!(lines.last().unwrap(), &json!({"lines": 1000, "imported": 1000, "failed": 0, "done": true}));
+    assert_eq!(
+        world.post("/v1/devices/u999/validate", json!({"secret": "secret"})).await.json()["valid"],
+        true
+    );
+    // Again: they are replaced.
+    let again = import(&world, "application/x-ndjson", line(1)).await.lines();
+    assert_eq!(again.last().unwrap()["imported"], 1);
+    world.get("/v1/admin/accounts?limit=1000").await.expect(StatusCode::OK);
+}

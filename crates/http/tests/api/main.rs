@@ -1,0 +1,14 @@
+//! The API as clients see it: the real router over a real node and a real store.
+
+mod admin;
+mod auth;
+mod batch;
+mod devices;
+mod errors;
+mod events;
+mod import;
+mod notifications;
+mod openapi;
+mod operation;
+mod support;
+mod topics;

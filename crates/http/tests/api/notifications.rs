@@ -1,0 +1,157 @@
+//! Notifications, from the sender to the device and back.
+
+use crate::support::device::Device;
+use crate::support::{World, world};
+use axum::body::Body;
+use axum::http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+async fn send(world: &World, body: Value) -> Value {
+    world.post("/v1/notifications", body).await.expect(StatusCode::ACCEPTED)
+}
+
+fn uri(sent: &Value) -> String {
+    format!("/v1/notifications/{}", sent["id"].as_str().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_is_stored_sent_and_acknowledged() {
+    let world = world();
+    world.enrol("alice").await;
+    let sent = send(&world, json!({"to": "alice", "payload": {"n": 1.50}, "priority": "high"})).await;
+    assert_eq!((&sent["to"], &sent["state"]), (&json!("alice@localhost"), &json!("stored")));
+    assert_eq!(sent["results"][0]["id"], sent["id"]);
+    let waiting = world.get(&uri(&sent)).await.expect(StatusCode::OK);
+    assert_eq!(
+        (&waiting["state"], &waiting["priority"], &waiting["audience"]),
+        (&json!("stored"), &json!("high"), &json!("always"))
+    );
+    assert!(waiting["stored_at"].is_string() && waiting.get("sent_at").is_none());
+
+    let port = world.server.ports().websocket.unwrap();
+    let id = sent["id"].as_str().unwrap().to_owned();
+    let device = tokio::task::spawn_blocking(move || {
+        let mut device = Device::login(port, "alice");
+        let message = device.until("</message>");
+        assert!(message.contains(&id) && message.contains("1.50"), "{message}");
+        device.send(&format!("<message xmlns='jabber:client' to='push.localhost'><received xmlns='urn:xmpp:receipts' id='{id}'/></message>"));
+        device
+    });
+    let _device = device.await.unwrap();
+    let done = world.until(&uri(&sent), |n| n["state"] == "acknowledged").await;
+    assert!(done["sent_at"].is_string() && done["acknowledged_at"] == done["ended_at"]);
+    assert_eq!(done["acknowledged_by"], "receipt");
+}
+
+#[tokio::test]
+async fn a_device_that_is_not_there() {
+    let world = world();
+    world.enrol("alice").await;
+    world
+        .post("/v1/notifications", json!({"to": "nobody", "payload": 1}))
+        .await
+        .problem(404, "unknown-device");
+    let many = send(&world, json!({"to": ["alice", "nobody", "alice@localhost"], "payload": 1})).await;
+    let results = many["results"].as_array().unwrap();
+    assert_eq!(results.len(), 3);
+    assert_eq!((&results[0]["state"], &results[2]["state"]), (&json!("stored"), &json!("stored")));
+    assert_eq!(
+        (&results[1]["to"], &results[1]["code"]),
+        (&json!("nobody@localhost"), &json!("unknown-device"))
+    );
+    assert!(results[1].get("id").is_none() && many.get("id").is_none());
+    assert_ne!(results[0]["id"], results[2]["id"]);
+}
+
+#[tokio::test]
+async fn only_while_connected() {
+    let world = world();
+    world.enrol("alice").await;
+    let sent = send(&world, json!({"to": "alice", "payload": 1, "audience": "connected"})).await;
+    assert_eq!((&sent["state"], &sent["reason"]), (&json!("dropped"), &json!("not-connected")));
+}
+
+#[tokio::test]
+async fn a_rehearsal_sends_nothing() {
+    let world = world();
+    world.enrol("alice").await;
+    let body = json!({"to": "alice", "payload": 1, "dry_run": true});
+    let rehearsed = send(&world, body).await;
+    assert_eq!(rehearsed["dry_run"], true);
+    assert!(rehearsed.get("id").is_none());
+    let device = world.get("/v1/devices/alice").await.expect(StatusCode::OK);
+    assert_eq!(device["pending"], 0);
+    world
+        .post("/v1/notifications", json!({"to": "bob", "payload": 1, "dry_run": true}))
+        .await
+        .problem(404, "unknown-device");
+}
+
+#[tokio::test]
+async fn one_is_taken_back_once() {
+    let world = world();
+    world.enrol("alice").await;
+    let sent = send(&world, json!({"to": "alice", "payload": 1})).await;
+    let cancelled = world.delete(&uri(&sent)).await.expect(StatusCode::OK);
+    assert_eq!(cancelled["state"], "cancelled");
+    assert_eq!(world.get(&uri(&sent)).await.json()["state"], "cancelled");
+    world.delete("/v1/notifications/01KAG8X4RZ5T9V7Q2M3N6P8W0Y").await.problem(404, "unknown-notification");
+}
+
+#[tokio::test]
+async fn a_later_one_replaces_an_earlier_one() {
+    let world = world();
+    world.enrol("alice").await;
+    let first = send(&world, json!({"to": "alice", "payload": 1, "collapse_key": "score"})).await;
+    send(&world, json!({"to": "alice", "payload": 2, "collapse_key": "score"})).await;
+    let replaced = world.until(&uri(&first), |n| n["state"] == "replaced").await;
+    assert!(replaced["ended_at"].is_string());
+    let late = world.delete(&uri(&first)).await;
+    late.problem(409, "too-late");
+    assert_eq!(late.json()["state"], "replaced");
+}
+
+#[tokio::test]
+async fn one_may_be_due_later() {
+    let world = world();
+    world.enrol("alice").await;
+    let at = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64
+        + 3_600_000;
+    let at = carillon_core::model::UnixMs(at).to_xmpp();
+    let sent = send(&world, json!({"to": "alice", "payload": 1, "send_at": at, "ttl": 60})).await;
+    assert_eq!(sent["state"], "scheduled");
+    assert_eq!(world.get(&uri(&sent)).await.json()["send_at"], at);
+}
+
+#[tokio::test]
+async fn the_same_request_twice_sends_once() {
+    let world = world();
+    world.enrol("alice").await;
+    let request = |key: &str, body: &Value| {
+        let mut request = world.request(Method::POST, "/v1/notifications", Body::from(body.to_string()));
+        request.headers_mut().insert("idempotency-key", key.parse().unwrap());
+        request
+    };
+    let body = json!({"to": ["alice", "nobody"], "payload": 1});
+    let first = world.call(request("k1", &body)).await;
+    first.expect(StatusCode::ACCEPTED);
+    assert!(!first.headers.contains_key("idempotent-replayed"));
+    let again = world.call(request("k1", &body)).await;
+    assert_eq!((again.status, &again.text), (first.status, &first.text));
+    assert_eq!(again.headers["idempotent-replayed"], "true");
+    assert_eq!(world.get("/v1/devices/alice").await.json()["pending"], 1);
+
+    world
+        .call(request("k1", &json!({"to": "alice", "payload": 2})))
+        .await
+        .problem(422, "idempotency-mismatch");
+    world.call(request("k 1", &body)).await.problem(400, "invalid-header");
+    let missing = json!({"to": "nobody", "payload": 1});
+    world.call(request("k2", &missing)).await.problem(404, "unknown-device");
+    let replayed = world.call(request("k2", &missing)).await;
+    replayed.problem(404, "unknown-device");
+    assert_eq!(replayed.headers["idempotent-replayed"], "true");
+    // A request that could never be done does not use up its key.
+    world.call(request("k3", &json!({"to": "a b", "payload": 1}))).await.problem(422, "invalid-jid");
+    world.call(request("k3", &body)).await.expect(StatusCode::ACCEPTED);
+}

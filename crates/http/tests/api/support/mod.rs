@@ -1,0 +1,215 @@
+//! A node to ask, and how to ask it.
+
+pub mod device;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{Method, Request, Response, StatusCode, header};
+use carillon_backend::sqlite::{self, SqliteStore};
+use carillon_core::model::{DomainId, Policy, Scope, Scopes, UnixMs};
+use carillon_core::ports::{Answer, Ask, Store};
+use carillon_http::Options;
+use carillon_server::{Server, WebSocket, tls};
+use futures_util::StreamExt;
+use serde_json::{Value, json};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+use tempfile::TempDir;
+use tower::ServiceExt;
+
+/// A node with the domains `localhost` and `other.example`, and the API over it.
+pub struct World {
+    pub router: Router,
+    pub server: Server,
+    /// A key of the whole node with scope admin.
+    pub admin: String,
+    pub store: Arc<dyn Store>,
+    _dir: TempDir,
+}
+
+/// An answer of the API.
+#[derive(Debug)]
+pub struct Reply {
+    pub status: StatusCode,
+    pub headers: axum::http::HeaderMap,
+    pub text: String,
+}
+
+pub fn world() -> World {
+    world_with(|_| {})
+}
+
+pub fn world_with(change: impl FnOnce(&mut Options)) -> World {
+    let dir = tempfile::tempdir().unwrap();
+    let store: Arc<dyn Store> =
+        Arc::new(SqliteStore::open(sqlite::Options::new(dir.path().join("test.db"))).unwrap());
+    for name in ["localhost", "other.example"] {
+        ask(&*store, Ask::PutDomain { name: name.into(), policy: Policy::default() });
+    }
+    let tls = tls::Settings::self_signed_in(dir.path(), &["localhost".to_owned()]).unwrap();
+    let options = carillon_server::Options {
+        addresses: vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
+        c2s: None,
+        c2s_tls: None,
+        websocket: Some(WebSocket { port: 0, tls: false, ..WebSocket::default() }),
+        shards: 2,
+        ..carillon_server::Options::new(tls, Arc::default())
+    };
+    let server = Server::start(&options, store.clone()).unwrap();
+    let mut options = Options::default();
+    change(&mut options);
+    let router = carillon_http::router(server.node(), options);
+    let admin = key(&*store, None, &[Scope::Admin]);
+    World { router, server, admin, store, _dir: dir }
+}
+
+/// Makes a key known to the store.
+pub fn key(store: &dyn Store, domain: Option<DomainId>, scopes: &[Scope]) -> String {
+    let (text, hash) = carillon_http::generate_key();
+    let scopes = Scopes::of(scopes);
+    ask(store, Ask::CreateKey { hash, name: "test".into(), domain, scopes, now: UnixMs(0) });
+    text
+}
+
+pub fn ask(store: &dyn Store, ask: Ask) -> Answer {
+    let (sender, answer) = mpsc::channel();
+    store.ask(ask, Box::new(move |answer| sender.send(answer).unwrap()));
+    answer.recv_timeout(Duration::from_secs(20)).unwrap()
+}
+
+impl World {
+    pub fn domain(&self, name: &str) -> DomainId {
+        self.server.node().domains().named(name).unwrap().id
+    }
+
+    pub fn key(&self, domain: &str, scopes: &[Scope]) -> String {
+        key(&*self.store, Some(self.domain(domain)), scopes)
+    }
+
+    /// Enrols a device with a secret that is its id.
+    pub async fn enrol(&self, id: &str) {
+        self.post("/v1/devices", json!({"id": id, "secret": id})).await.expect(StatusCode::CREATED);
+    }
+
+    pub async fn get(&self, uri: &str) -> Reply {
+        self.call(self.request(Method::GET, uri, Body::empty())).await
+    }
+
+    pub async fn delete(&self, uri: &str) -> Reply {
+        self.call(self.request(Method::DELETE, uri, Body::empty())).await
+    }
+
+    pub async fn post(&self, uri: &str, body: Value) -> Reply {
+        self.call(self.request(Method::POST, uri, Body::from(body.to_string()))).await
+    }
+
+    pub async fn put(&self, uri: &str, body: Value) -> Reply {
+        self.call(self.request(Method::PUT, uri, Body::from(body.to_string()))).await
+    }
+
+    /// A request with the admin key and a JSON body.
+    pub fn request(&self, method: Method, uri: &str, body: Body) -> Request<Body> {
+        Request::builder()
+            .method(method)
+            .uri(uri)
+            .header(header::AUTHORIZATION, format!("Bearer {}", self.admin))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(body)
+            .unwrap()
+    }
+
+    pub async fn call(&self, request: Request<Body>) -> Reply {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = to_bytes(body, 64 << 20).await.unwrap();
+        Reply { status: parts.status, headers: parts.headers, text: String::from_utf8(bytes.into()).unwrap() }
+    }
+
+    /// The response without its body read.
+    pub async fn open(&self, request: Request<Body>) -> Response<Body> {
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
+    /// Asks for `uri` until its JSON is as wanted.
+    pub async fn until(&self, uri: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let wait = async {
+            loop {
+                let json = self.get(uri).await.json();
+                if wanted(&json) {
+                    return json;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), wait).await.expect("it never came to be")
+    }
+}
+
+/// Puts another key on a request.
+pub fn with_key(mut request: Request<Body>, key: &str) -> Request<Body> {
+    request.headers_mut().insert(header::AUTHORIZATION, format!("Bearer {key}").parse().unwrap());
+    request
+}
+
+impl Reply {
+    /// The JSON of an answer of this status.
+    #[track_caller]
+    pub fn expect(&self, status: StatusCode) -> Value {
+        assert_eq!(self.status, status, "{}", self.text);
+        if self.text.is_empty() { Value::Null } else { self.json() }
+    }
+
+    /// Makes sure that it is this problem, in full form, and gives its pointer.
+    #[track_caller]
+    pub fn problem(&self, status: u16, code: &str) -> Option<String> {
+        let json = self.expect(StatusCode::from_u16(status).unwrap());
+        assert_eq!(self.headers[header::CONTENT_TYPE], "application/problem+json");
+        assert_eq!(json["code"], code, "{json}");
+        assert_eq!(json["type"], format!("urn:carillon:problem:{code}"));
+        assert_eq!(json["status"], status);
+        assert!(json["title"].is_string() && json["detail"].is_string());
+        json["pointer"].as_str().map(str::to_owned)
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    /// The JSON of each line.
+    pub fn lines(&self) -> Vec<Value> {
+        self.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// Server-Sent Events as they come.
+pub struct Events {
+    body: axum::body::BodyDataStream,
+    rest: String,
+}
+
+impl Events {
+    pub fn of(response: Response<Body>) -> Events {
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "text/event-stream");
+        Events { body: response.into_body().into_data_stream(), rest: String::new() }
+    }
+
+    /// The next event's name and data; none when the stream has ended.
+    pub async fn next(&mut self) -> Option<(String, Value)> {
+        loop {
+            if let Some((frame, rest)) = self.rest.split_once("\n\n") {
+                let member = |name: &str| frame.lines().find_map(|l| l.strip_prefix(name)).map(str::to_owned);
+                let event = member("event: ").zip(member("data: "));
+                self.rest = rest.to_owned();
+                if let Some((name, data)) = event {
+                    return Some((name, serde_json::from_str(&data).unwrap()));
+                }
+                continue;
+            }
+            let chunk =
+                tokio::time::timeout(Duration::from_secs(20), self.body.next()).await.expect("no event");
+            self.rest.push_str(std::str::from_utf8(&chunk?.unwrap()).unwrap());
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Topics, items and followers.
+
+use crate::support::world;
+use axum::http::StatusCode;
+use serde_json::json;
+
+#[tokio::test]
+async fn a_topic_from_its_making_to_its_end() {
+    let world = world();
+    world.get("/v1/topics/news").await.problem(404, "unknown-topic");
+    let made = world
+        .put("/v1/topics/news", json!({"title": "News", "max_items": 2}))
+        .await
+        .expect(StatusCode::CREATED);
+    assert_eq!((&made["name"], &made["domain"]), (&json!("news"), &json!("localhost")));
+    assert_eq!(made["config"]["access_model"], "open");
+    let changed = world.put("/v1/topics/news", json!({"max_items": 3})).await.expect(StatusCode::OK);
+    assert_eq!((&changed["config"]["title"], &changed["config"]["max_items"]), (&json!(""), &json!(3)));
+    let read = world.get("/v1/topics/news").await.expect(StatusCode::OK);
+    assert_eq!(read, changed);
+    world.delete("/v1/topics/news").await.expect(StatusCode::NO_CONTENT);
+    world.delete("/v1/topics/news").await.problem(404, "unknown-topic");
+}
+
+#[tokio::test]
+async fn names_may_be_any_text() {
+    let world = world();
+    world.put("/v1/topics/news%2Feu%20%E2%98%95", json!({})).await.expect(StatusCode::CREATED);
+    let read = world.get("/v1/topics/news%2Feu%20%E2%98%95").await.expect(StatusCode::OK);
+    assert_eq!(read["name"], "news/eu ☕");
+    world.put("/v1/topics/a%0Ab", json!({})).await.problem(400, "invalid-parameter");
+    world.put(&format!("/v1/topics/{}", "a".repeat(1024)), json!({})).await.problem(400, "invalid-parameter");
+    assert_eq!(
+        world.put("/v1/topics/a", json!({"max_items": 0})).await.problem(422, "invalid-value").as_deref(),
+        Some("/max_items")
+    );
+    assert_eq!(
+        world.put("/v1/topics/a", json!({"maxItems": 1})).await.problem(400, "unknown-field").as_deref(),
+        Some("/maxItems")
+    );
+}
+
+#[tokio::test]
+async fn topics_are_listed_in_pages() {
+    let world = world();
+    for name in ["a", "b", "c"] {
+        world.put(&format!("/v1/topics/{name}"), json!({})).await.expect(StatusCode::CREATED);
+    }
+    let names = |page: &serde_json::Value| {
+        page["topics"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|t| t["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let first = world.get("/v1/topics?limit=2").await.expect(StatusCode::OK);
+    assert_eq!((names(&first), &first["next"]), (vec!["a".into(), "b".into()], &json!("b")));
+    let second = world.get("/v1/topics?limit=2&after=b").await.expect(StatusCode::OK);
+    assert_eq!((names(&second), &second["next"]), (vec!["c".into()], &json!(null)));
+}
+
+#[tokio::test]
+async fn items_come_back_as_they_were_sent() {
+    let world = world();
+    world.put("/v1/topics/t", json!({"max_items": 10})).await.expect(StatusCode::CREATED);
+    let published =
+        world.post("/v1/topics/t/items", json!({"payload": {"b": 1, "a": [true, null, "<&>"]}})).await;
+    let published = published.expect(StatusCode::ACCEPTED);
+    assert!(published["published_at"].is_string());
+    world
+        .post("/v1/topics/t/items", json!({"id": "x", "payload_xml": "<p:e xmlns:p='urn:e'>1</p:e>"}))
+        .await
+        .expect(StatusCode::ACCEPTED);
+    let items = world.get("/v1/topics/t/items").await.expect(StatusCode::OK);
+    let items = items["items"].as_array().unwrap();
+    assert_eq!((&items[0]["id"], &items[0]["payload_xml"]), (&json!("x"), &json!("<e xmlns='urn:e'>1</e>")));
+    assert_eq!(
+        (&items[1]["id"], &items[1]["payload"]),
+        (&published["id"], &json!({"b": 1, "a": [true, null, "<&>"]}))
+    );
+    let one = world.get("/v1/topics/t/items?id=x").await.expect(StatusCode::OK);
+    assert_eq!(one["items"].as_array().unwrap().len(), 1);
+
+    world.delete("/v1/topics/t/items/x").await.expect(StatusCode::NO_CONTENT);
+    world.delete("/v1/topics/t/items/x").await.problem(404, "unknown-item");
+    world.post("/v1/topics/none/items", json!({"payload": 1})).await.problem(404, "unknown-topic");
+    world.post("/v1/topics/t/items", json!({})).await.problem(400, "missing-field");
+}
+
+#[tokio::test]
+async fn devices_follow_topics() {
+    let world = world();
+    world.put("/v1/topics/t", json!({})).await.expect(StatusCode::CREATED);
+    for id in ["alice", "bob", "carol"] {
+        world.enrol(id).await;
+        let uri = format!("/v1/devices/{id}/subscriptions/t");
+        world.put(&uri, json!(null)).await.expect(StatusCode::CREATED);
+        world.put(&uri, json!(null)).await.expect(StatusCode::OK);
+    }
+    let first = world.get("/v1/topics/t/subscribers?limit=2").await.expect(StatusCode::OK);
+    assert_eq!(first, json!({"subscribers": ["alice@localhost", "bob@localhost"], "next": "bob@localhost"}));
+    let second =
+        world.get("/v1/topics/t/subscribers?limit=2&after=bob@localhost").await.expect(StatusCode::OK);
+    assert_eq!(second, json!({"subscribers": ["carol@localhost"], "next": null}));
+    assert_eq!(world.get("/v1/devices/bob/subscriptions").await.json(), json!({"topics": ["t"]}));
+    world.delete("/v1/devices/bob/subscriptions/t").await.expect(StatusCode::NO_CONTENT);
+    world.delete("/v1/devices/bob/subscriptions/t").await.problem(404, "not-subscribed");
+    world.put("/v1/devices/dave/subscriptions/t", json!(null)).await.problem(404, "unknown-device");
+    world.put("/v1/devices/bob/subscriptions/none", json!(null)).await.problem(404, "unknown-topic");
+}
