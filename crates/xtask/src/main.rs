@@ -1,2 +1,62 @@
-//! Placeholder tour.
-fn main() {}
+//! Chores of the repository, in Rust rather than shell.
+//!
+//! - `cargo run -p xtask -- tidy`: the rules of the code that neither the compiler nor clippy checks ([`tidy`]).
+//! - `cargo run -p xtask -- coverage`: prints `docs/coverage.md`, made of what the code declares ([`coverage`]).
+//! - `cargo run -p xtask -- coverage --check`: fails when the committed file says something else.
+
+mod coverage;
+mod tidy;
+mod tree;
+
+use std::process::ExitCode;
+use tree::Tree;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args.as_slice() {
+        ["tidy"] => run_tidy(),
+        ["coverage"] => {
+            print!("{}", coverage::document());
+            ExitCode::SUCCESS
+        }
+        ["coverage", "--check"] => check_coverage(),
+        _ => {
+            eprintln!("usage: cargo run -p xtask -- tidy | coverage [--check]");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run_tidy() -> ExitCode {
+    let tree = match Tree::read(&tree::root()) {
+        Ok(tree) => tree,
+        Err(error) => return failed(&format!("the tree cannot be read: {error}")),
+    };
+    let findings = tidy::check(&tree);
+    for finding in &findings {
+        eprintln!("{finding}");
+    }
+    if findings.is_empty() {
+        println!("tidy: {} files, nothing to say", tree.len());
+        return ExitCode::SUCCESS;
+    }
+    failed(&format!("{} findings in {} files", findings.len(), tree.len()))
+}
+
+fn check_coverage() -> ExitCode {
+    let path = tree::root().join("docs/coverage.md");
+    match std::fs::read_to_string(&path) {
+        Ok(committed) if committed == coverage::document() => {
+            println!("coverage: docs/coverage.md is up to date");
+            ExitCode::SUCCESS
+        }
+        Ok(_) => failed("docs/coverage.md is stale; `cargo run -p xtask -- coverage > docs/coverage.md`"),
+        Err(error) => failed(&format!("{}: {error}", path.display())),
+    }
+}
+
+fn failed(why: &str) -> ExitCode {
+    eprintln!("xtask: {why}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,54 @@
+//! The rules of the code that neither the compiler nor clippy checks, each a plain function of the tree.
+
+mod crates;
+mod features;
+mod lines;
+mod place;
+
+use crate::tree::Tree;
+use std::fmt;
+
+/// A rule: what of a tree breaks it.
+type Rule = fn(&Tree) -> Vec<Finding>;
+
+/// All rules.
+const RULES: &[Rule] = &[
+    lines::short_files,
+    lines::reasons,
+    lines::no_sleep_in_tests,
+    lines::bounded_channels,
+    lines::pure_core,
+    features::conversations,
+    features::order,
+    crates::direction,
+    crates::lints,
+];
+
+/// Something that breaks a rule.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Finding {
+    path: String,
+    /// Counted from 1; 0 for the file as a whole.
+    line: usize,
+    what: String,
+}
+
+/// What breaks any rule, by rule.
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    RULES.iter().flat_map(|rule| rule(tree)).collect()
+}
+
+impl Finding {
+    fn new(path: &str, line: usize, what: impl Into<String>) -> Finding {
+        Finding { path: path.to_owned(), line, what: what.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.path, self.what),
+            line => write!(f, "{}:{line}: {}", self.path, self.what),
+        }
+    }
+}
