@@ -90,14 +90,22 @@ fn cell(key: &str, value: Option<&Value>) -> String {
             Some(n) if key.ends_with("bytes") || key.starts_with("bytes_") => bytes(n),
             Some(n) if key == "uptime_ms" => uptime(n),
             Some(n) if key.ends_with("_ms") => format!("{n} ms"),
-            _ if key.ends_with("_ms") => format!("{number} ms"),
-            _ => number.to_string(),
+            _ if key.ends_with("_ms") => format!("{} ms", decimal(number)),
+            _ => decimal(number),
         },
         Some(Value::Array(items)) if items.is_empty() => "-".to_owned(),
         Some(Value::Array(items)) => {
             items.iter().map(|item| cell(key, Some(item))).collect::<Vec<_>>().join(" ")
         }
         Some(object @ Value::Object(_)) => object.to_string(),
+    }
+}
+
+/// A number without the noise behind its second decimal.
+fn decimal(number: &serde_json::Number) -> String {
+    match number.as_f64().filter(|_| number.is_f64()) {
+        Some(fraction) => format!("{fraction:.2}"),
+        None => number.to_string(),
     }
 }
 
