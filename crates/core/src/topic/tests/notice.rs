@@ -1,6 +1,7 @@
 //! Notices as bytes.
 
 use crate::model::*;
+use crate::node::Subscribers;
 use crate::topic::notice::Event;
 use crate::topic::{Notice, Retained};
 use carillon_wire::Framing;
@@ -99,4 +100,20 @@ fn changes() {
     );
     assert!(deleted.is_end() && deleted.is_told());
     assert!(!changed(Event::Silent).is_told());
+}
+
+#[test]
+fn a_topic_that_ended_takes_no_followers() {
+    let mut subscribers = Subscribers::default();
+    assert_eq!([subscribers.add(TopicId(7), 1, None), subscribers.add(TopicId(7), 2, None)], [0, 1]);
+    subscribers.publish(&Arc::new(changed(Event::Deleted)));
+    // A login that read of it before comes late, and sessions of before leave.
+    let last = Arc::new(Notice::last_item(&item(), "d", true));
+    let late = subscribers.add(TopicId(7), 3, Some(last));
+    assert!(subscribers.last(TopicId(7)).is_none());
+    assert_eq!(subscribers.remove(TopicId(7), 0), None);
+    assert_eq!(subscribers.remove(TopicId(7), late), None);
+    let (notice, slots, range) = subscribers.slice(10).expect("its followers are told");
+    assert!(notice.is_end() && !subscribers.is_walking());
+    assert_eq!(slots[range], [1, 2]);
 }

@@ -83,6 +83,26 @@ impl Cluster {
         }
     }
 
+    /// A topic with one item, of which the store knows and the shards do not.
+    pub fn had_before(&mut self, name: &str, id: &str) {
+        let (domain, now) = (DomainId(1), self.now.unix);
+        let config = TopicConfig::default();
+        let create = Ask::CreateTopic { domain, name: name.into(), config, affiliations: Vec::new(), now };
+        let Answer::Topic(record) = self.store.answer(create) else { panic!("a new topic") };
+        let item = Item {
+            topic: record.id,
+            domain,
+            name: name.into(),
+            id: id.into(),
+            publisher: None,
+            published: now,
+            payload: Default::default(),
+            revision: Revision(0),
+        };
+        self.store.answer(Ask::Publish { item, keep: 1 });
+        self.committed.push((name.into(), id.into()));
+    }
+
     /// Begins an operation of the provider's.
     pub fn operate(&mut self, name: &str, op: TopicOp) {
         let command = Command::Topic { domain: DomainId(1), name: name.into(), actor: Actor::Provider, op };

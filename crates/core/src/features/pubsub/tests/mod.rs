@@ -21,7 +21,7 @@ enum Deed {
     Available(usize),
     Close(usize),
     Step(usize),
-    Retract(usize),
+    Retract(usize, bool),
     Purge(usize),
     Delete(usize),
     Configure(usize, bool),
@@ -34,13 +34,12 @@ struct Play {
 }
 
 impl Play {
-    /// Two topics that nobody follows yet.
+    /// Two topics that nobody follows yet, each with an item from before the node was started.
     fn new() -> Play {
         let mut play = Play { cluster: Cluster::new(), published: 0 };
         for topic in TOPICS {
-            play.cluster.operate(topic, TopicOp::Create { config: TopicConfig::default() });
+            play.cluster.had_before(topic, &format!("{topic}-before"));
         }
-        play.cluster.settle();
         play
     }
 
@@ -65,9 +64,10 @@ impl Play {
             Deed::Available(i) => cluster.available(i % cluster.clients.len()),
             Deed::Close(i) => cluster.close(i % cluster.clients.len()),
             Deed::Step(pick) => drop(cluster.step(pick)),
-            Deed::Retract(topic) => {
-                let id = format!("i{}", self.published).into();
-                cluster.operate(TOPICS[topic], TopicOp::Retract { id, notify: None });
+            Deed::Retract(topic, is_old) => {
+                let (old, new) = (format!("{}-before", TOPICS[topic]), format!("i{}", self.published));
+                let id = if is_old { old } else { new };
+                cluster.operate(TOPICS[topic], TopicOp::Retract { id: id.into(), notify: None });
             }
             Deed::Purge(topic) => cluster.operate(TOPICS[topic], TopicOp::Purge),
             Deed::Delete(topic) => cluster.operate(TOPICS[topic], TopicOp::Delete),
@@ -190,7 +190,7 @@ fn following() -> impl Strategy<Value = Deed> {
 fn changing() -> impl Strategy<Value = Deed> {
     prop_oneof![
         12 => following(),
-        1 => (0..2usize).prop_map(Deed::Retract),
+        1 => (0..2usize, any::<bool>()).prop_map(|(topic, is_old)| Deed::Retract(topic, is_old)),
         1 => (0..2usize).prop_map(Deed::Purge),
         1 => (0..2usize).prop_map(Deed::Delete),
         2 => (0..2usize, any::<bool>()).prop_map(|(topic, is_loud)| Deed::Configure(topic, is_loud)),

@@ -4,6 +4,8 @@ mod disco;
 mod form;
 mod reply;
 mod request;
+#[cfg(test)]
+mod tests;
 
 pub use disco::topics;
 pub use reply::{About, affiliations, reply, subscriptions};

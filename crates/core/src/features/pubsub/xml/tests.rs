@@ -1,0 +1,86 @@
+//! Forms and presence, read.
+
+use super::form::{self, Filled};
+use super::had;
+use crate::model::*;
+use crate::topic::ConfigChange;
+use carillon_wire::ns;
+use carillon_wire::stanza::{Condition, PresenceType, Stanza};
+use carillon_wire::xml::Element;
+
+fn x(fields: &str) -> Element {
+    let text = format!("<x xmlns='jabber:x:data' type='submit'>{fields}</x>");
+    Element::parse(text.as_bytes(), "").expect("XML")
+}
+
+fn parse(fields: &str) -> Result<Filled, Condition> {
+    form::parse(&x(fields), ns::PUBSUB_NODE_CONFIG, 50).map_err(|error| error.condition)
+}
+
+#[test]
+fn a_form_says_what_it_says_and_no_more() {
+    let filled = parse(
+        "<field var='FORM_TYPE'><value>http://jabber.org/protocol/pubsub#node_config</value></field>
+         <field var='pubsub#title'><value>T</value></field><field var='pubsub#max_items'><value>max</value></field>
+         <field var='pubsub#persist_items'><value>false</value></field>
+         <field var='pubsub#collection'><value>c</value></field>",
+    );
+    let change = ConfigChange {
+        title: Some("T".into()),
+        max_items: Some(50),
+        persist_items: Some(false),
+        ..ConfigChange::default()
+    };
+    assert_eq!(filled, Ok(Filled { change, has_more: true }));
+    assert_eq!(parse(""), Ok(Filled { change: ConfigChange::default(), has_more: false }));
+    for (field, condition) in [
+        ("<field var='FORM_TYPE'><value>urn:x</value></field>", Condition::BadRequest),
+        ("<field var='pubsub#max_items'><value>-1</value></field>", Condition::NotAcceptable),
+        ("<field var='pubsub#notify_delete'><value>maybe</value></field>", Condition::NotAcceptable),
+        ("<field var='pubsub#publish_model'/>", Condition::NotAcceptable),
+    ] {
+        assert_eq!(parse(field), Err(condition), "{field}");
+    }
+}
+
+#[test]
+fn a_form_that_was_printed_reads_as_the_configuration() {
+    let config = TopicConfig {
+        title: "a<b".into(),
+        access_model: Access::Whitelist,
+        publish_model: PublishModel::Subscribers,
+        max_items: 17,
+        persist_items: false,
+        send_last_published_item: SendLast::OnSub,
+        notify_retract: false,
+        notify_delete: false,
+    };
+    let form = form::config(&config);
+    let filled = form::parse(&form, ns::PUBSUB_NODE_CONFIG, 50).expect("our own form");
+    assert!(!filled.has_more && filled.change.is_met_by(&config));
+    assert_eq!(filled.change.apply(&TopicConfig::default()), config);
+    assert!(!filled.change.is_met_by(&TopicConfig::default()));
+}
+
+#[test]
+fn a_precondition_that_is_not_known_is_not_met() {
+    let options = |fields| Element::new("publish-options", ns::PUBSUB).with_child(x(fields));
+    let unknown = options("<field var='pubsub#item_expire'><value>1</value></field>");
+    let error = form::parse_options(&unknown, 50).expect_err("it is not known");
+    assert_eq!(
+        (error.condition, error.app.as_ref().map(Element::name)),
+        (Condition::Conflict, Some("precondition-not-met"))
+    );
+    let known = options("<field var='pubsub#persist_items'><value>1</value></field>");
+    assert_eq!(form::parse_options(&known, 50).map(|change| change.persist_items), Ok(Some(true)));
+}
+
+#[test]
+fn a_device_says_which_items_it_has() {
+    let mut presence = Stanza::presence(PresenceType::Available);
+    assert!(had(&presence).is_empty());
+    let text = "<topics xmlns='urn:carillon:topics:0'><have topic='a&amp;b' item='1'/><have topic='c'/><x/></topics>";
+    presence.payload.push_element(&Element::parse(text.as_bytes(), "").expect("XML"));
+    let had = had(&presence);
+    assert_eq!((had.len(), had.get("a&b").map(String::as_str)), (1, Some("1")));
+}
