@@ -3,6 +3,7 @@
 use crate::support::device::Device;
 use crate::support::world;
 use axum::http::StatusCode;
+use carillon_wire::stream::Condition;
 use serde_json::json;
 
 #[tokio::test]
@@ -48,7 +49,7 @@ async fn accounts_and_their_sessions() {
     assert_eq!(accounts["accounts"][0]["jid"], "alice@localhost");
 
     let port = world.server.ports().websocket.unwrap();
-    let mut device = tokio::task::spawn_blocking(move || Device::login(port, "alice")).await.unwrap();
+    let device = Device::login(port, "alice").await;
     let sessions = world
         .until("/v1/admin/sessions?account=alice", |s| s["sessions"].as_array().unwrap().len() == 1)
         .await;
@@ -57,7 +58,7 @@ async fn accounts_and_their_sessions() {
     let full = session["jid"].as_str().unwrap().replace('/', "%2F");
     let ended = world.delete(&format!("/v1/admin/sessions/{full}")).await.expect(StatusCode::OK);
     assert_eq!(ended["sessions_ended"], 1);
-    tokio::task::spawn_blocking(move || device.until("<policy-violation")).await.unwrap();
+    assert_eq!(device.end().await, Condition::PolicyViolation);
     assert_eq!(world.delete("/v1/admin/sessions/alice").await.expect(StatusCode::OK)["sessions_ended"], 0);
 
     world

@@ -4,6 +4,7 @@ use crate::support::device::Device;
 use crate::support::{world, world_with};
 use axum::body::Body;
 use axum::http::{Method, StatusCode, header};
+use carillon_wire::stream::Condition;
 use serde_json::json;
 
 #[tokio::test]
@@ -63,8 +64,7 @@ async fn a_new_secret_ends_the_sessions_of_the_old() {
     let world = world();
     world.enrol("alice").await;
     let port = world.server.ports().websocket.unwrap();
-    let login = |id: &'static str| tokio::task::spawn_blocking(move || Device::login(port, id));
-    let mut device = login("alice").await.unwrap();
+    let device = Device::login(port, "alice").await;
     world.until("/v1/devices/alice", |d| d["sessions"] == 1).await;
     let kept =
         world.post("/v1/devices/alice/rotate", json!({"secret": "alice", "keep_sessions": true})).await;
@@ -72,7 +72,7 @@ async fn a_new_secret_ends_the_sessions_of_the_old() {
     let rotated = world.post("/v1/devices/alice/rotate", json!({})).await.expect(StatusCode::OK);
     assert_eq!(rotated["sessions_ended"], 1);
     assert_ne!(rotated["secret"], "alice");
-    tokio::task::spawn_blocking(move || device.until("<not-authorized")).await.unwrap();
+    assert_eq!(device.end().await, Condition::NotAuthorized);
     world.until("/v1/devices/alice", |d| d["sessions"] == 0).await;
 }
 
@@ -81,14 +81,14 @@ async fn a_disabled_device_is_out_until_it_is_enabled() {
     let world = world();
     world.enrol("alice").await;
     let port = world.server.ports().websocket.unwrap();
-    let mut device = tokio::task::spawn_blocking(move || Device::login(port, "alice")).await.unwrap();
+    let device = Device::login(port, "alice").await;
     world.post("/v1/devices/alice/disable", json!({})).await.expect(StatusCode::NO_CONTENT);
-    tokio::task::spawn_blocking(move || device.until("<not-authorized")).await.unwrap();
+    assert_eq!(device.end().await, Condition::NotAuthorized);
     let read = world.get("/v1/devices/alice").await.json();
     assert!(read["state"] == "disabled" && read["disabled_at"].is_string());
     let valid = world.post("/v1/devices/alice/validate", json!({"secret": "alice"})).await;
     assert_eq!(valid.expect(StatusCode::OK)["valid"], false);
     world.post("/v1/devices/alice/enable", json!({})).await.expect(StatusCode::NO_CONTENT);
-    tokio::task::spawn_blocking(move || Device::login(port, "alice")).await.unwrap();
+    Device::login(port, "alice").await;
     world.post("/v1/devices/bob/enable", json!({})).await.problem(404, "unknown-device");
 }

@@ -18,7 +18,7 @@ fn uri(sent: &Value) -> String {
 async fn one_is_stored_sent_and_acknowledged() {
     let world = world();
     world.enrol("alice").await;
-    let sent = send(&world, json!({"to": "alice", "payload": {"n": 1.50}, "priority": "high"})).await;
+    let sent = send(&world, json!({"to": "alice", "payload": {"n": 1.5}, "priority": "high"})).await;
     assert_eq!((&sent["to"], &sent["state"]), (&json!("alice@localhost"), &json!("stored")));
     assert_eq!(sent["results"][0]["id"], sent["id"]);
     let waiting = world.get(&uri(&sent)).await.expect(StatusCode::OK);
@@ -29,18 +29,17 @@ async fn one_is_stored_sent_and_acknowledged() {
     assert!(waiting["stored_at"].is_string() && waiting.get("sent_at").is_none());
 
     let port = world.server.ports().websocket.unwrap();
-    let id = sent["id"].as_str().unwrap().to_owned();
-    let device = tokio::task::spawn_blocking(move || {
-        let mut device = Device::login(port, "alice");
-        let message = device.until("</message>");
-        assert!(message.contains(&id) && message.contains("1.50"), "{message}");
-        device.send(&format!("<message xmlns='jabber:client' to='push.localhost'><received xmlns='urn:xmpp:receipts' id='{id}'/></message>"));
-        device
-    });
-    let _device = device.await.unwrap();
+    let (device, message) = Device::login(port, "alice").await.message().await;
+    assert_eq!(message.id.as_deref(), sent["id"].as_str());
+    let payload = String::from_utf8(message.payload.bytes().to_vec()).unwrap();
+    assert!(payload.ends_with("<json xmlns='urn:xmpp:json:0'>{\"n\":1.5}</json>"), "{payload}");
+    // Read on, so that the server's question how much has come is answered.
+    let reading = tokio::spawn(device.end());
     let done = world.until(&uri(&sent), |n| n["state"] == "acknowledged").await;
     assert!(done["sent_at"].is_string() && done["acknowledged_at"] == done["ended_at"]);
-    assert_eq!(done["acknowledged_by"], "receipt");
+    assert_eq!(done["acknowledged_by"], "stream-management");
+    world.delete("/v1/admin/sessions/alice").await.expect(StatusCode::OK);
+    reading.await.unwrap();
 }
 
 #[tokio::test]

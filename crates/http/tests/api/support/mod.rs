@@ -197,6 +197,10 @@ impl Events {
 
     /// The next event's name and data; none when the stream has ended.
     pub async fn next(&mut self) -> Option<(String, Value)> {
+        tokio::time::timeout(Duration::from_secs(20), self.read()).await.expect("no event")
+    }
+
+    async fn read(&mut self) -> Option<(String, Value)> {
         loop {
             if let Some((frame, rest)) = self.rest.split_once("\n\n") {
                 let member = |name: &str| frame.lines().find_map(|l| l.strip_prefix(name)).map(str::to_owned);
@@ -207,9 +211,8 @@ impl Events {
                 }
                 continue;
             }
-            let chunk =
-                tokio::time::timeout(Duration::from_secs(20), self.body.next()).await.expect("no event");
-            self.rest.push_str(std::str::from_utf8(&chunk?.unwrap()).unwrap());
+            let chunk = self.body.next().await?.unwrap();
+            self.rest.push_str(std::str::from_utf8(&chunk).unwrap());
         }
     }
 }
