@@ -40,7 +40,9 @@ struct Local {
     /// What a login read counts only above this: all up to here is known.
     floor: Revision,
     /// Last items that logins brought and whose notices have not come, oldest first, with the count at which each came.
-    ahead: Vec<(Arc<Notice>, u64)>,
+    ahead: Vec<(Revision, u64)>,
+    /// Sessions that were given such an item when they began to follow the topic.
+    given: Vec<(u32, Revision)>,
     /// The topic is gone. A login that read of it before may still come.
     ended: bool,
     /// Turns of housekeeping since somebody here followed it.
@@ -83,7 +85,7 @@ impl Subscribers {
             self.clock += 1;
             let local = self.topics.entry(last.topic()).or_default();
             local.floor = last.revision();
-            local.ahead.push((last.clone(), self.clock));
+            local.ahead.push((last.revision(), self.clock));
             local.last = Some(last);
         }
     }
@@ -121,19 +123,14 @@ impl Subscribers {
         self.topics.get(&topic)?.last.as_ref()
     }
 
-    /// The topic's last item for a session that has had all last items since `seen`, when a login brought one whose notice
-    /// is still on its way and will pass over that session.
-    pub fn ahead(&self, topic: TopicId, seen: u64) -> Option<&Arc<Notice>> {
-        let ahead = &self.topics.get(&topic)?.ahead;
-        ahead.iter().rev().find(|(_, at)| *at <= seen).map(|(notice, _)| notice)
-    }
-
-    /// What a session that has had all last items since `seen` is given of a topic that it follows from now on.
-    pub fn last_for(&self, topic: TopicId, seen: u64) -> Option<&Arc<Notice>> {
-        match &self.topics.get(&topic)?.ahead[..] {
-            [] => self.last(topic),
-            _ => self.ahead(topic, seen),
+    /// The last item for a session that follows the topic from now on, and must not be given it again when its notice comes.
+    pub fn last_for_new(&mut self, topic: TopicId, slot: u32) -> Option<Arc<Notice>> {
+        let local = self.topics.get_mut(&topic)?;
+        let last = local.last.clone()?;
+        if !local.ahead.is_empty() {
+            local.given.push((slot, last.revision()));
         }
+        Some(last)
     }
 
     /// The count now: what a session that was just given all last items remembers.
@@ -161,16 +158,11 @@ impl Subscribers {
         self.clock += 1;
         // Also without followers here: a login whose data were read before may be on its way.
         let local = self.topics.entry(notice.topic()).or_default();
-        let cutoff = local.ahead.iter().find(|(last, _)| last.revision() >= notice.revision());
-        let cutoff = cutoff.filter(|_| notice.is_item()).map_or(self.clock, |(_, at)| *at);
+        let cutoff = local.cutoff(notice).unwrap_or(self.clock);
+        let slots = local.receivers(notice);
         local.arrived(notice);
-        if (notice.is_told() || notice.is_end()) && !local.slots.is_empty() {
-            self.walks.push_back(Walk {
-                notice: notice.clone(),
-                slots: local.slots.clone(),
-                next: 0,
-                cutoff,
-            });
+        if (notice.is_told() || notice.is_end()) && !slots.is_empty() {
+            self.walks.push_back(Walk { notice: notice.clone(), slots, next: 0, cutoff });
         }
         if notice.is_end() {
             *local = Local { ended: true, ..Local::default() };
@@ -215,14 +207,34 @@ impl Subscribers {
 }
 
 impl Local {
+    /// The count at which a login brought an item, or a newer one: whoever was given all last items since has it.
+    fn cutoff(&self, item: &Notice) -> Option<u64> {
+        let known = self.ahead.iter().find(|(revision, _)| *revision >= item.revision());
+        known.filter(|_| item.is_item()).map(|(_, at)| *at)
+    }
+
+    /// Who is to be given a notice: followers, without those who were given the same or a newer item.
+    fn receivers(&mut self, notice: &Notice) -> Arc<Vec<u32>> {
+        let mut slots = self.slots.clone();
+        if notice.is_item() && !self.given.is_empty() {
+            let slots = Arc::make_mut(&mut slots);
+            for (slot, _) in self.given.iter().filter(|(_, revision)| *revision >= notice.revision()) {
+                slots.iter_mut().filter(|s| *s == slot).for_each(|s| *s = u32::MAX);
+            }
+            self.given.retain(|(_, revision)| *revision > notice.revision());
+        }
+        slots
+    }
+
     /// Takes note of what the topic's home says: it is in order, and so the truth up to its revision.
     fn arrived(&mut self, notice: &Notice) {
-        let ahead = self.ahead.iter().rposition(|(last, _)| last.revision() <= notice.revision());
-        self.ahead.drain(..ahead.map_or(0, |i| i + 1));
+        let past = self.ahead.iter().rposition(|(revision, _)| *revision <= notice.revision());
+        self.ahead.drain(..past.map_or(0, |i| i + 1));
         if !self.ahead.is_empty() {
             // A login knows better already; what it knows is on its way from the home, too.
             return;
         }
+        self.given.clear();
         self.floor = self.floor.max(notice.revision());
         match notice.retained() {
             Retained::Last(last) => self.last = Some(last.clone()),

@@ -80,20 +80,23 @@ pub fn subscribed(
     cx: &mut Cx<'_>,
 ) {
     cx.hub.subscribers.mark(account);
+    // Also for logins on their way.
+    let is_for_logins = last.as_ref().is_some_and(|last| last.is_for_logins());
+    if let Some(last) = last.clone().filter(|_| is_for_logins) {
+        cx.hub.subscribers.learn(last);
+    }
     for slot in sessions.of(account.as_str()) {
         let Some(live) = sessions.live_in(slot) else { continue };
         live.state.pubsub.outdate();
-        let is_new = follow(live, topic, cx);
-        // Who followed it already had it from a login that was read since.
-        let given = last.as_ref().filter(|last| is_new || !last.is_for_logins());
-        if let Some(given) = given.filter(|_| live.state.presence.is_available()) {
-            let given = cx.hub.subscribers.ahead(topic, live.state.pubsub.seen).unwrap_or(given).clone();
+        let given = match follow(live, topic, cx) {
+            _ if !live.state.presence.is_available() => None,
+            true => cx.hub.subscribers.last_for_new(topic, slot).or_else(|| last.clone()),
+            // It has followed it since its login, which brought what is given at logins.
+            false => last.clone().filter(|_| !is_for_logins),
+        };
+        if let Some(given) = given {
             give_last(live, &given, cx);
         }
-    }
-    // Also for logins on their way.
-    if let Some(last) = last.filter(|last| last.is_for_logins()) {
-        cx.hub.subscribers.learn(last);
     }
 }
 
@@ -124,7 +127,7 @@ pub(super) fn answered(conn: ConnId, answer: Answer, sessions: &mut Sessions, cx
         let is_new = follow(live, topic, cx);
         if is_new
             && live.state.presence.is_available()
-            && let Some(last) = cx.hub.subscribers.last_for(topic, live.state.pubsub.seen).cloned()
+            && let Some(last) = cx.hub.subscribers.last_for_new(topic, conn.slot)
         {
             give_last(live, &last, cx);
         }

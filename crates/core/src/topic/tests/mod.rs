@@ -163,7 +163,7 @@ fn followers_may_publish_where_the_topic_says_so() {
     machine.begin_as("u@d/r", "t", TopicOp::Subscribe { account: Jid::new("u@d").unwrap().bare() });
     let published = machine.does_as("u@d/r", "t", publish("a"));
     let Ok(TopicOutcome::Published(item)) = published else { panic!("{published:?}") };
-    assert_eq!(item.publisher.as_ref().map(|jid| jid.as_str()), Some("u@d"));
+    assert_eq!(item.publisher.as_ref().map(carillon_wire::jid::BareJid::as_str), Some("u@d"));
 }
 
 #[test]

@@ -198,7 +198,7 @@ fn changing() -> impl Strategy<Value = Deed> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     /// Accounts that follow their topics all along see every item from their first on, in order, once.
     #[test]
