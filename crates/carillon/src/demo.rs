@@ -39,12 +39,16 @@ pub fn run(args: &DemoArgs) -> ExitCode {
         Ok(running) => running,
         Err(error) => return failed(&error),
     };
+    let signals = match running.listen() {
+        Ok(signals) => signals,
+        Err(error) => return failed(&error.to_string()),
+    };
     if let Err(error) = show(&running) {
         eprintln!("carillon demo: {error}");
         running.drain();
         return ExitCode::FAILURE;
     }
-    running.until_told(&telemetry)
+    running.until_told(signals, &telemetry)
 }
 
 fn failed(error: &str) -> ExitCode {
@@ -83,7 +87,7 @@ fn show(running: &Running) -> Result<(), String> {
     for (device, what) in DEVICES {
         let jid = enrol(&api, device, what)?;
         let sender = sender.clone();
-        std::thread::spawn(move || device_main(device, jid, c2s, &sender));
+        std::thread::spawn(move || device_main(device, &jid, c2s, &sender));
     }
     println!("\nThe retained item reaches each right after its login:");
     expect(&news, 2 * DEVICES.len(), None)?;
@@ -122,7 +126,7 @@ fn enrol(api: &Api, device: &str, what: &str) -> Result<String, String> {
     Ok(jid.to_owned())
 }
 
-fn device_main(device: &'static str, jid: String, port: u16, news: &Sender<News>) {
+fn device_main(device: &'static str, jid: &str, port: u16, news: &Sender<News>) {
     let lost = |why: String| drop(news.send(News::Lost { device, why }));
     let settings =
         Settings { trust: Trust::Anyone, stream_management: StreamManagement::On, ..Settings::default() };

@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 /// Runs a node until a signal ends it.
-pub fn run(args: ServeArgs) -> ExitCode {
+pub fn run(args: &ServeArgs) -> ExitCode {
     let config = match Config::load(&args.source) {
         Ok(config) => config,
         Err(problems) => {
@@ -34,12 +34,17 @@ pub fn run(args: ServeArgs) -> ExitCode {
         Ok(running) => running,
         Err(error) => return failed(&error),
     };
+    // Before anyone can know that the node is there: a signal from now on is ours.
+    let signals = match running.listen() {
+        Ok(signals) => signals,
+        Err(error) => return failed(&error.to_string()),
+    };
     if let Some(path) = &args.ready_file
         && let Err(error) = running.ready().write(path)
     {
         return failed(&format!("cannot write {}: {error}", path.display()));
     }
-    running.until_told(&telemetry)
+    running.until_told(signals, &telemetry)
 }
 
 fn failed(error: &str) -> ExitCode {
@@ -105,13 +110,13 @@ impl Running {
         &self.admin_key
     }
 
+    /// Takes over the handling of signals.
+    pub fn listen(&self) -> std::io::Result<Signals> {
+        self.runtime.block_on(async { Signals::listen() })
+    }
+
     /// Serves until a signal ends it.
-    pub fn until_told(mut self, telemetry: &Telemetry) -> ExitCode {
-        let signals = self.runtime.block_on(async { Signals::listen() });
-        let mut signals = match signals {
-            Ok(signals) => signals,
-            Err(error) => return failed(&error.to_string()),
-        };
+    pub fn until_told(mut self, mut signals: Signals, telemetry: &Telemetry) -> ExitCode {
         loop {
             match self.runtime.block_on(signals.next()) {
                 Wish::Reload => self.reload(telemetry),

@@ -80,7 +80,7 @@ pub struct DemoArgs {
 pub fn main() -> ExitCode {
     // Not locked: what a node prints comes from many threads.
     match Cli::parse().command {
-        Command::Serve(args) => crate::serve::run(args),
+        Command::Serve(args) => crate::serve::run(&args),
         Command::Demo(args) => crate::demo::run(&args),
         command => match dispatch(command, &mut std::io::stdout()) {
             Ok(()) => ExitCode::SUCCESS,

@@ -110,9 +110,6 @@ settings! {
         /// number.
         "limits.stanzas_per_second" stanzas_per_second: u32 =
             200, count(0, 1_000_000, "stanzas"), Live, benchmark 0;
-        /// Bytes read from one session in a second, the rest waits in its socket; 0 for any number.
-        "limits.bytes_per_second" bytes_per_second: u64 =
-            MIB, bytes(0, 1024 * MIB), Live, benchmark 0;
         /// Bytes that wait for one slow reader before it is disconnected.
         "limits.out_queue_bytes" out_queue_bytes: usize = 256 * KIB as usize, bytes(16 * KIB, 64 * MIB), Restart;
         /// Failed logins of one address in a window before its next ones are refused; 0 for any number.
@@ -140,16 +137,12 @@ settings! {
 
     /// How long each step of a session may take.
     timeouts: Timeouts {
-        /// From the first byte of TLS to the end of its handshake.
-        "timeouts.tls_ms" tls_ms: u64 = 30 * SECOND, ms(100, HOUR), Restart;
         /// From the acceptance of a connection to the end of authentication, TLS included.
         "timeouts.auth_ms" auth_ms: u64 = 30 * SECOND, ms(100, HOUR), Live;
         /// From authentication to a bound resource.
         "timeouts.bind_ms" bind_ms: u64 = 30 * SECOND, ms(100, HOUR), Live;
         /// How long a closed stream waits for the client's own closing tag.
         "timeouts.close_ms" close_ms: u64 = 5 * SECOND, ms(0, MINUTE), Live;
-        /// How long a session waits for an answer of the store.
-        "timeouts.ask_ms" ask_ms: u64 = 10 * SECOND, ms(100, HOUR), Restart;
     }
 
     /// Finding out which clients are gone (XEP-0199, RFC 6120 §4.6).

@@ -110,8 +110,8 @@ fn values_of_the_wrong_type_say_what_the_setting_takes() {
         ("c2s.enabled = 1", "carillon.toml:1: c2s.enabled = 1 has the wrong type: it takes true or false"),
         ("domain = 5", "carillon.toml:1: domain = 5 has the wrong type: it takes a text of 1 to 1023 bytes"),
         (
-            "timeouts.tls_ms = '3 weeks'",
-            "carillon.toml:1: timeouts.tls_ms = '3 weeks' has the wrong type: it takes 100 to 3600000 milliseconds \
+            "timeouts.auth_ms = '3 weeks'",
+            "carillon.toml:1: timeouts.auth_ms = '3 weeks' has the wrong type: it takes 100 to 3600000 milliseconds \
              (100ms to 1h), as a number or as text such as \"30s\"",
         ),
         (
@@ -287,17 +287,17 @@ fn the_manual_is_up_to_date() {
 
 #[test]
 fn one_setting_explained() {
-    let config = load("[limits]\nprofile = 'benchmark'\n[timeouts]\ntls_ms = '1m'", &[]).expect("valid");
+    let config = load("[limits]\nprofile = 'benchmark'\n[timeouts]\nauth_ms = '1m'", &[]).expect("valid");
     let explain = |key| print::explain(&config, Setting::named(key).expect("there is one"));
     assert_eq!(
-        explain("timeouts.tls_ms"),
-        "timeouts.tls_ms\n  \
-           From the first byte of TLS to the end of its handshake.\n\n  \
+        explain("timeouts.auth_ms"),
+        "timeouts.auth_ms\n  \
+           From the acceptance of a connection to the end of authentication, TLS included.\n\n  \
            value    60000 (1m)\n  \
            from     carillon.toml:4\n  \
            default  30000 (30s)\n  \
            takes    100 to 3600000 milliseconds (100ms to 1h), as a number or as text such as \"30s\"\n  \
-           applied  by a restart\n"
+           applied  by SIGHUP\n"
     );
     assert_eq!(
         explain("limits.offline_messages"),
