@@ -1,0 +1,61 @@
+# What one does with a checkout. `make` alone lists it.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+INTEROP := tests/interop
+# One profile and one target folder for everything.
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+VENV := $(TARGET)/interop/venv
+export CARILLON := $(TARGET)/debug/carillon
+
+.PHONY: help run test test-rust test-interop test-python test-node build tools lint fmt-check clippy doc tidy \
+	lint-python clean-interop
+
+help: ## This list
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s $$'\t'
+
+run: ## A node with a few clients, to look at
+	cargo run --release -p carillon -- demo
+
+test: test-rust test-interop ## Every test; fetches what the tests need
+
+test-rust: ## Unit tests, conversations, simulations
+	cargo test --workspace
+
+test-interop: test-python test-node ## Other people's clients against the real server
+
+test-python: build tools ## slixmpp, raw sockets, the HTTP API
+	cd $(INTEROP) && $(VENV)/bin/pytest
+
+test-node: build tools ## xmpp.js over WebSocket, the console in a browser
+	cd $(INTEROP) && node --test --test-reporter=spec js/*.test.mjs
+
+build:
+	cargo build -p carillon
+
+tools:
+	bash $(INTEROP)/setup $(VENV)
+
+lint: fmt-check clippy doc tidy lint-python ## Everything that looks at the code without running it
+
+fmt-check:
+	cargo fmt --all --check
+
+clippy:
+	cargo clippy --workspace --all-targets -- -D warnings
+
+doc:
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+tidy: ## The rules that neither the compiler nor clippy knows
+	cargo run --quiet -p xtask -- tidy
+	cargo run --quiet -p xtask -- coverage --check
+
+lint-python: tools
+	$(VENV)/bin/ruff check --quiet $(INTEROP)
+	$(VENV)/bin/ruff format --quiet --check $(INTEROP)
+
+clean-interop: ## Forgets what the interop tests installed
+	rm -rf $(VENV) $(INTEROP)/node_modules

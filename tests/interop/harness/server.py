@@ -1,0 +1,102 @@
+"""One process of the real binary, on free ports, in a folder of its own."""
+
+import itertools
+import json
+import os
+import pathlib
+import signal
+import ssl
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+BINARY = pathlib.Path(os.environ.get("CARILLON", ROOT / "target/debug/carillon"))
+START_S = 30
+END_S = 20
+
+_numbers = itertools.count(1)
+
+
+class Server:
+    """A running node. Only ever ends the process that it started."""
+
+    def __init__(self, folder, **settings):
+        self.folder = pathlib.Path(folder)
+        self.data = self.folder / "data"
+        self.log = self.folder / "log"
+        ready = self.folder / "ready.json"
+        wanted = {
+            "data_dir": self.data,
+            "c2s.port": 0,
+            "c2s_tls.port": 0,
+            "websocket.port": 0,
+            "http.port": 0,
+            "shards": 2,
+            **{key.replace("__", "."): value for key, value in settings.items()},
+        }
+        command = [str(BINARY), "serve", "--ready-file", str(ready)]
+        for key, value in wanted.items():
+            command += ["--set", f"{key}={value}"]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self._await(ready)
+        self.ports = json.loads(ready.read_text())
+        assert self.ports["pid"] == self.process.pid
+        self.key = (self.data / "admin.key").read_text().strip()
+
+    def _await(self, ready):
+        for _ in range(START_S * 50):
+            if ready.exists():
+                return
+            try:
+                code = self.process.wait(timeout=0.02)
+            except subprocess.TimeoutExpired:
+                continue
+            raise AssertionError(f"the server ended with {code} before it was ready:\n{self.log.read_text()}")
+        self.process.kill()
+        raise AssertionError(f"the server was not ready within {START_S} s:\n{self.log.read_text()}")
+
+    def port(self, name):
+        return self.ports[name]
+
+    @property
+    def http(self):
+        return f"http://127.0.0.1:{self.ports['http']}"
+
+    @property
+    def websocket(self):
+        return f"ws://127.0.0.1:{self.ports['websocket']}/xmpp-websocket"
+
+    def tls(self, verify_name=True):
+        """A context that trusts this server's self-signed certificate and no other."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.load_verify_locations(cafile=self.certificate)
+        context.check_hostname = verify_name
+        return context
+
+    @property
+    def certificate(self):
+        return self.data / "self-signed.crt"
+
+    def is_running(self):
+        return self.process.poll() is None
+
+    def end(self):
+        """Asks the process to end and says what was wrong with its life."""
+        if not self.is_running():
+            raise AssertionError(f"the server died with {self.process.returncode}:\n{self.log.read_text()}")
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            code = self.process.wait(timeout=END_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"the server did not end in {END_S} s:\n{self.log.read_text()}") from None
+        log = self.log.read_text()
+        assert code == 0, f"the server ended with {code}:\n{log}"
+        bad = [line for line in log.splitlines() if "panicked" in line or " ERROR " in line]
+        assert not bad, "the server's log has errors:\n" + "\n".join(bad)
+
+
+def unique(stem):
+    """A name that no other test uses."""
+    return f"{stem}{next(_numbers)}"

@@ -1,0 +1,197 @@
+"""Domains: made, changed and removed while the node runs; what their policies decide; operators who end sessions."""
+
+import pytest
+from slixmpp.exceptions import IqError
+
+from harness.api import Api
+from harness.raw import Raw
+from harness.server import unique
+
+
+@pytest.fixture
+async def domain(api):
+    """Makes a domain of a name of its own."""
+    made = []
+
+    async def make(**policy):
+        name = unique("tenant") + ".example"
+        created = await api.ok("PUT", f"/v1/admin/domains/{name}", policy, status=201)
+        assert created["domain"] == name
+        made.append(name)
+        return name
+
+    yield make
+    for name in made:
+        await api.call("DELETE", f"/v1/admin/domains/{name}")
+
+
+async def test_a_domain_made_at_run_time_takes_logins_at_once(domain, peer, account):
+    name = await domain()
+    alice, bob = await peer(await account("alice", name)), await peer(await account("bob", name))
+    alice.chat(bob.bare, "a new home")
+    await bob.message("a new home")
+
+
+async def test_domains_are_listed_and_read(domain, api):
+    name = await domain(sessions="single", sessions_max=3)
+    read = await api.ok("GET", f"/v1/admin/domains/{name}")
+    assert read["policy"]["sessions"] == "single"
+    assert read["policy"]["sessions_max"] == 3
+    listed = await api.ok("GET", "/v1/admin/domains")
+    assert read in listed["domains"]
+    assert listed["default_domain"] == "localhost"
+    await api.problem(404, "unknown-domain", "GET", "/v1/admin/domains/elsewhere.example")
+
+
+async def test_a_removed_domain_ends_its_sessions_with_host_gone(domain, peer, account, api, server):
+    name = await domain()
+    sessions = [await peer(await account("user", name)) for _ in range(3)]
+    neighbour = await peer()
+    await api.ok("DELETE", f"/v1/admin/domains/{name}", status=204)
+    for session in sessions:
+        assert await session.stream_error() == "host-gone"
+    stranger = await Raw.connect(server)
+    stranger.send(
+        f"<stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' to='{name}' version='1.0'>"
+    )
+    await stranger.stream_error("host-unknown")
+    await stranger.close()
+    await neighbour.ping()
+    await api.problem(404, "unknown-domain", "GET", f"/v1/admin/domains/{name}")
+
+
+async def test_under_single_the_new_session_ends_the_old(domain, peer, account):
+    name = await domain(sessions="single")
+    jid = await account("console", name)
+    old = await peer(f"{jid}/old")
+    new = await peer(f"{jid}/new")
+    assert await old.stream_error() == "conflict"
+    await new.ping()
+
+
+async def test_under_multi_they_live_side_by_side_up_to_a_bound(domain, peer, account):
+    name = await domain(sessions="multi", sessions_max=2)
+    jid = await account("user", name)
+    first, second = await peer(f"{jid}/1"), await peer(f"{jid}/2")
+    await first.ping()
+    third = await peer(f"{jid}/3")
+    assert await first.stream_error() == "conflict"
+    await second.ping()
+    await third.ping()
+
+
+async def test_a_policy_changed_at_run_time_is_in_force_for_the_next(domain, peer, account, api):
+    name = await domain(sessions="multi")
+    jid = await account("user", name)
+    first = await peer(f"{jid}/1")
+    await api.ok("PUT", f"/v1/admin/domains/{name}", {"sessions": "single"}, status=200)
+    second = await peer(f"{jid}/2")
+    assert await first.stream_error() == "conflict"
+    await second.ping()
+
+
+async def test_the_same_name_in_two_domains_is_two_accounts(domain, peer, api):
+    here, there = await domain(), await domain()
+    await api.account(f"alice@{here}", "here")
+    await api.account(f"alice@{there}", "there")
+    sender = await peer(f"alice@{here}", password="here")
+    receiver = await peer(f"alice@{there}", password="there")
+    sender.chat(receiver.bare, "across")
+    assert (await receiver.message("across")).get("from") == sender.jid
+
+
+async def test_topics_of_another_domain_are_not_ones_own(domain, peer, account, api):
+    name = await domain()
+    topic = unique("news")
+    await api.ok("PUT", f"/v1/topics/{topic}?domain={name}", {}, status=201)
+    await api.problem(404, "unknown-topic", "GET", f"/v1/topics/{topic}")
+    insider, outsider = await peer(await account("in", name), plugins=["xep_0060"]), await peer(plugins=["xep_0060"])
+    await insider.plugin("xep_0060").subscribe(f"pubsub.{name}", topic)
+    with pytest.raises(IqError) as caught:
+        await outsider.plugin("xep_0060").subscribe(f"pubsub.{name}", topic)
+    assert caught.value.condition == "forbidden"
+
+
+async def test_only_keys_make_topics_where_the_policy_says_so(domain, peer, account, api):
+    name = await domain(pubsub_create="admin")
+    alice = await peer(await account("alice", name), plugins=["xep_0060"])
+    topic = unique("news")
+    with pytest.raises(IqError) as caught:
+        await alice.plugin("xep_0060").create_node(f"pubsub.{name}", topic)
+    assert caught.value.condition in ("forbidden", "not-allowed")
+    await api.ok("PUT", f"/v1/topics/{topic}?domain={name}", {}, status=201)
+
+
+async def test_registration_only_where_the_policy_allows_it(domain, server, peer):
+    name = await domain(registration=True)
+    stream = await Raw.secured(server, name)
+    register = "<iq type='set' id='r'><query xmlns='jabber:iq:register'><username>new</username><password>secret</password></query></iq>"
+    assert (await stream.ask(register, "r")).get("type") == "result"
+    await stream.close()
+    await peer(f"new@{name}")
+    elsewhere = await Raw.secured(server)
+    elsewhere.send(register)
+    await elsewhere.stream_error("not-authorized")
+    await elsewhere.close()
+
+
+async def test_an_operator_ends_one_session_or_all(peer, account, api):
+    jid = await account()
+    first, second, third = [await peer(f"{jid}/{i}") for i in range(3)]
+    ended = await api.ok("DELETE", f"/v1/admin/sessions/{jid}%2F0", status=200)
+    assert ended == {"sessions_ended": 1}
+    await first.stream_error()
+    await second.ping()
+    ended = await api.ok("DELETE", f"/v1/admin/sessions/{jid}", status=200)
+    assert ended == {"sessions_ended": 2}
+    await second.stream_error()
+    await third.stream_error()
+    # It may come back.
+    await peer(jid)
+
+
+async def test_a_new_password_ends_the_sessions_of_the_old(peer, account, api):
+    jid = await account()
+    session = await peer(jid)
+    await api.ok("PUT", f"/v1/admin/accounts/{jid}/password", {"password": "new"}, status=204)
+    await session.stream_error()
+    await peer(jid, password="new")
+
+
+async def test_a_removed_account_is_gone(peer, account, api):
+    jid = await account()
+    session = await peer(jid)
+    await api.ok("DELETE", f"/v1/admin/accounts/{jid}", status=204)
+    await session.stream_error()
+    await api.problem(404, "unknown-account", "DELETE", f"/v1/admin/accounts/{jid}")
+    await api.problem(404, "unknown-device", "POST", "/v1/notifications", {"to": jid, "payload": 1})
+
+
+async def test_sessions_are_listed_as_they_are(peer, account, api):
+    jid = await account()
+    session = await peer(f"{jid}/phone", direct_tls=True, plugins=["xep_0198"])
+    [listed] = (await api.ok("GET", f"/v1/admin/sessions?account={jid}"))["sessions"]
+    assert listed["jid"] == session.jid
+    assert listed["transport"] == "tls"
+    assert listed["presence"] == "available"
+    assert listed["stream_management"] is True
+    assert listed["address"] == "127.0.0.1"
+
+
+async def test_a_key_of_a_domain_stays_in_it(domain, keys, account, api, server):
+    mine, other = await domain(), await domain()
+    key = await keys("admin", domain=mine)
+    inside, outside = await account("in", mine), await account("out", other)
+    await key.notify(inside, 1)
+    await key.problem(403, "other-domain", "POST", "/v1/notifications", {"to": outside, "payload": 1})
+    await key.problem(403, "other-domain", "DELETE", f"/v1/admin/domains/{mine}")
+    await key.problem(403, "other-domain", "GET", "/v1/admin/status")
+    listed = await key.ok("GET", "/v1/admin/domains")
+    assert [entry["domain"] for entry in listed["domains"]] == [mine]
+    sent = await api.notify(outside, 1)
+    await key.problem(404, "unknown-notification", "GET", f"/v1/notifications/{sent['id']}")
+    # A key goes with its domain.
+    await api.ok("DELETE", f"/v1/admin/domains/{mine}", status=204)
+    gone = Api(server, key.key)
+    await gone.problem(401, "unknown-key", "GET", "/v1/key")
+    await gone.aclose()
