@@ -80,19 +80,22 @@ pub fn subscribed(
     cx: &mut Cx<'_>,
 ) {
     cx.hub.subscribers.mark(account);
-    // Also for logins on their way.
-    let is_for_logins = last.as_ref().is_some_and(|last| last.is_for_logins());
-    if let Some(last) = last.clone().filter(|_| is_for_logins) {
-        cx.hub.subscribers.learn(last);
-    }
+    let for_it_alone = match last {
+        // Also for logins on their way.
+        Some(last) if last.is_for_logins() => {
+            cx.hub.subscribers.learn(last);
+            None
+        }
+        last => last,
+    };
     for slot in sessions.of(account.as_str()) {
         let Some(live) = sessions.live_in(slot) else { continue };
         live.state.pubsub.outdate();
         let given = match follow(live, topic, cx) {
             _ if !live.state.presence.is_available() => None,
-            true => cx.hub.subscribers.last_for_new(topic, slot).or_else(|| last.clone()),
+            true => cx.hub.subscribers.last_for_new(topic, slot).or_else(|| for_it_alone.clone()),
             // It has followed it since its login, which brought what is given at logins.
-            false => last.clone().filter(|_| !is_for_logins),
+            false => for_it_alone.clone(),
         };
         if let Some(given) = given {
             give_last(live, &given, cx);
