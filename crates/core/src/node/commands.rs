@@ -18,7 +18,7 @@ impl Shard {
         let mut cx = Cx { now, hub: &mut self.hub, out: effects };
         match command {
             Command::Notify(notification) => {
-                notifications::notify(notification, Some(reply), &mut self.sessions, &mut cx)
+                notifications::notify(notification, Some(reply), &mut self.sessions, &mut cx);
             }
             Command::Cancel { id } => notifications::cancel(id, reply, &mut cx),
             Command::Trace { id } => notifications::trace(id, reply, &mut cx),

@@ -48,7 +48,7 @@ impl Shard {
             Input::Opened(opened) => {
                 self.hub.counters.connections += 1;
                 let conn = opened.conn;
-                let session = Opening::new(opened, &mut self.cx(now, effects));
+                let session = Opening::begin(opened, &mut self.cx(now, effects));
                 self.sessions.put(conn, session);
             }
             Input::Secured { conn, binding } => {
@@ -256,7 +256,7 @@ impl Shard {
                 let io = self.part(live, Ending::Lost, now, effects);
                 Closing::with_error(io, error, &mut self.cx(now, effects))
             }
-            other => other.fail(error.clone(), &mut self.cx(now, effects)),
+            other => other.fail(error, &mut self.cx(now, effects)),
         }
     }
 
@@ -279,7 +279,7 @@ impl Shard {
     fn letter(&mut self, letter: Letter, now: Now, effects: &mut Effects) {
         let mut cx = Cx { now, hub: &mut self.hub, out: effects };
         match letter {
-            Letter::Stanza(stanza) => route::stanza(stanza, &mut self.sessions, &mut cx),
+            Letter::Stanza(stanza) => route::stanza(&stanza, &mut self.sessions, &mut cx),
             Letter::Command { command, reply } => self.command(command, reply, now, effects),
             Letter::Topic { domain, name, actor, op, asker } => {
                 self.topics.operate(domain, &name, actor, op, asker, &mut cx);
@@ -318,7 +318,7 @@ impl Shard {
             Then::Pubsub(then) => pubsub::answered(then, answer, &mut self.sessions, &mut cx),
             Then::Notification(then) => notifications::answered(then, answer, &mut self.sessions, &mut cx),
             Then::Offline(then) => offline::answered(then, answer, &mut self.sessions, &mut cx),
-            Then::Registration(then) => registration::answered(then, &answer, &mut self.sessions, &mut cx),
+            Then::Registration(then) => registration::answered(&then, &answer, &mut self.sessions, &mut cx),
             Then::Nothing => {}
         }
     }

@@ -15,8 +15,9 @@ pub struct Traces {
 impl Traces {
     /// Keeps a trace, or its newer state; forgets the oldest over `max`.
     pub fn put(&mut self, trace: Trace, max: usize) {
-        if self.by_id.insert(trace.id, trace.clone()).is_none() {
-            self.order.push_back(trace.id);
+        let id = trace.id;
+        if self.by_id.insert(id, trace).is_none() {
+            self.order.push_back(id);
         }
         while self.order.len() > max {
             let oldest = self.order.pop_front().expect("longer than max");

@@ -10,20 +10,20 @@ use smallvec::SmallVec;
 type Plan = SmallVec<[Delivery; 4]>;
 
 /// Gives a stanza to the sessions of the account it is for, or says why not.
-pub fn stanza(stanza: Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+pub fn stanza(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(to) = stanza.to.clone() else { return };
     let lives = sessions.lives_of(to.bare_str());
     let mut plan = match to.resource() {
-        Some(resource) => to_resource(&stanza, resource, &lives),
-        None => to_account(&stanza, &lives),
+        Some(resource) => to_resource(stanza, resource, &lives),
+        None => to_account(stanza, &lives),
     };
     let nobody = plan.is_empty();
     for i in 0..cx.hub.pipeline.routed.len() {
         let hook = cx.hub.pipeline.routed[i];
-        hook(&stanza, &lives, &mut plan);
+        hook(stanza, &lives, &mut plan);
     }
     if nobody {
-        undelivered(&stanza, cx);
+        undelivered(stanza, cx);
     }
     drop(lives);
     for delivery in plan {

@@ -37,8 +37,8 @@ pub struct Bound {
 }
 
 impl Restarting {
-    pub(super) fn header(self: Box<Self>, header: &Header, cx: &mut Cx<'_>) -> Session {
-        let Restarting { mut io, authenticated } = *self;
+    pub(super) fn header(self, header: &Header, cx: &mut Cx<'_>) -> Session {
+        let Restarting { mut io, authenticated } = self;
         let error = match check(header, cx) {
             Ok(domain) if domain.id == authenticated.domain() => None,
             Ok(_) => {
@@ -114,12 +114,12 @@ impl Binding {
         };
         let Binding { io, authenticated } = *self;
         let id = request.id.clone().unwrap_or_default();
-        Bound::new(io, authenticated, jid, Greeting::Bind { id }, cx)
+        Bound::bind(io, authenticated, jid, Greeting::Bind { id }, cx)
     }
 }
 
 impl Bound {
-    pub(super) fn new(
+    pub(super) fn bind(
         io: Io,
         authenticated: Authenticated,
         jid: Jid,

@@ -128,7 +128,7 @@ impl Session {
             Session::Restarting(s) => s.header(header, cx),
             Session::Closing(s) => Session::Closing(s),
             other => {
-                other.fail(StreamError::new(Condition::NotWellFormed, "a stream header inside a stream"), cx)
+                other.fail(&StreamError::new(Condition::NotWellFormed, "a stream header inside a stream"), cx)
             }
         }
     }
@@ -141,7 +141,7 @@ impl Session {
             Session::Binding(s) => s.unit(unit, cx),
             Session::Closing(s) => Session::Closing(s),
             other => {
-                other.fail(StreamError::new(Condition::NotAuthorized, "not before the stream is open"), cx)
+                other.fail(&StreamError::new(Condition::NotAuthorized, "not before the stream is open"), cx)
             }
         }
     }
@@ -157,8 +157,10 @@ impl Session {
     /// A timer fired. Only for states before the session is bound, and [`Closing`].
     pub fn wake(self, wake: Wake, cx: &mut Cx<'_>) -> Session {
         let late = match (&self, wake) {
-            (Session::Opening(_) | Session::Offered(_) | Session::Securing(_), Wake::Login)
-            | (Session::Authenticating(_), Wake::Login) => "no login in time",
+            (
+                Session::Opening(_) | Session::Offered(_) | Session::Securing(_) | Session::Authenticating(_),
+                Wake::Login,
+            ) => "no login in time",
             (Session::Restarting(_) | Session::Binding(_), Wake::Bind) => "no resource bound in time",
             (Session::Closing(_), Wake::Close) => {
                 let Session::Closing(s) = self else { unreachable!("matched above") };
@@ -166,17 +168,17 @@ impl Session {
             }
             _ => return self,
         };
-        self.fail(StreamError::new(Condition::ConnectionTimeout, late), cx)
+        self.fail(&StreamError::new(Condition::ConnectionTimeout, late), cx)
     }
 
     /// Ends a stream with an error. Only for states before the session is bound: a bound one is ended by the shard.
-    pub fn fail(self, error: StreamError, cx: &mut Cx<'_>) -> Session {
+    pub fn fail(self, error: &StreamError, cx: &mut Cx<'_>) -> Session {
         match self {
             Session::Closing(s) => Session::Closing(s),
             // There is no stream in which to say it: the handshake has not ended.
             Session::Securing(s) => Closing::at_once(s.io, cx),
-            Session::Opening(s) => Closing::with_error_after_header(s.io, &error, cx),
-            other => Closing::with_error(other.into_io(), &error, cx),
+            Session::Opening(s) => Closing::with_error_after_header(s.io, error, cx),
+            other => Closing::with_error(other.into_io(), error, cx),
         }
     }
 }

@@ -31,7 +31,7 @@ pub enum Protection {
 
 impl Opening {
     /// A connection was accepted.
-    pub fn new(opened: Opened, cx: &mut Cx<'_>) -> Session {
+    pub fn begin(opened: Opened, cx: &mut Cx<'_>) -> Session {
         let protection = match opened.security {
             Security::StartTls => Protection::None,
             Security::Secured(binding) => Protection::Tls(binding),
@@ -47,8 +47,8 @@ impl Opening {
         Session::Opening(Box::new(Opening { io, protection }))
     }
 
-    pub(super) fn header(self: Box<Self>, header: &Header, cx: &mut Cx<'_>) -> Session {
-        let Opening { mut io, protection } = *self;
+    pub(super) fn header(self, header: &Header, cx: &mut Cx<'_>) -> Session {
+        let Opening { mut io, protection } = self;
         let domain = match check(header, cx) {
             Ok(domain) => domain,
             Err(error) => return Closing::with_error_after_header(io, &error, cx),

@@ -27,8 +27,8 @@ impl Offered {
         Element::new("starttls", ns::TLS).with_child(Element::new("required", ns::TLS))
     }
 
-    pub(super) fn unit(self: Box<Self>, unit: &Unit, cx: &mut Cx<'_>) -> Session {
-        let Offered { io } = *self;
+    pub(super) fn unit(self, unit: &Unit, cx: &mut Cx<'_>) -> Session {
+        let Offered { io } = self;
         if !matches!(unit, Unit::Nonza(element) if element.is("starttls", ns::TLS)) {
             let error = StreamError::new(Condition::PolicyViolation, "STARTTLS first");
             return Closing::with_error(io, &error, cx);

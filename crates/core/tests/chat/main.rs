@@ -1,7 +1,11 @@
 //! Conversations: every `.chat` file in `src/` is played against a node of two shards and a real store, without sockets,
 //! threads or clocks. CONTRIBUTING.md describes the format.
 
-#![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "the test is the world around the core")]
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "the test is the world around the core"
+)]
 
 mod script;
 mod world;

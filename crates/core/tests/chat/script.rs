@@ -53,7 +53,9 @@ impl Script {
         for line in text.lines().filter_map(|line| line.strip_prefix("setting ")) {
             let (key, value) = line.split_once(' ').expect("setting KEY VALUE");
             match key {
-                "features.disabled" => settings.features_disabled = value.split(',').map(Into::into).collect(),
+                "features.disabled" => {
+                    settings.features_disabled = value.split(',').map(Into::into).collect()
+                }
                 "unacknowledged" => settings.limits.unacknowledged = value.parse().expect("a number"),
                 "offline_messages" => settings.limits.offline_messages = value.parse().expect("a number"),
                 "stanzas_per_second" => settings.limits.stanzas_per_second = value.parse().expect("a number"),
@@ -63,7 +65,13 @@ impl Script {
         }
         let mut world = World::new(settings);
         world.domain(DOMAIN, Policy::default());
-        Script { world, conns: BTreeMap::new(), bound: BTreeMap::new(), passwords: BTreeMap::new(), notified: 0 }
+        Script {
+            world,
+            conns: BTreeMap::new(),
+            bound: BTreeMap::new(),
+            passwords: BTreeMap::new(),
+            notified: 0,
+        }
     }
 
     fn line(&mut self, line: &str) -> Result<(), String> {
@@ -138,10 +146,16 @@ impl Script {
         let password = self.passwords.get(&jid).cloned().ok_or_else(|| format!("no account {jid}"))?;
         let plain = BASE64.encode(format!("\0{local}\0{password}"));
         let open = match framing {
-            Framing::Tcp => format!("<stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' to='{domain}' version='1.0'>"),
-            Framing::WebSocket => format!("<open xmlns='urn:ietf:params:xml:ns:xmpp-framing' to='{domain}' version='1.0'/>"),
+            Framing::Tcp => format!(
+                "<stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' to='{domain}' version='1.0'>"
+            ),
+            Framing::WebSocket => {
+                format!("<open xmlns='urn:ietf:params:xml:ns:xmpp-framing' to='{domain}' version='1.0'/>")
+            }
         };
-        let bind = format!("<iq xmlns='jabber:client' type='set' id='bind'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><resource>{resource}</resource></bind></iq>");
+        let bind = format!(
+            "<iq xmlns='jabber:client' type='set' id='bind'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><resource>{resource}</resource></bind></iq>"
+        );
         let auth = format!("<auth xmlns='urn:ietf:params:xml:ns:xmpp-sasl' mechanism='PLAIN'>{plain}</auth>");
         for (send, expect) in [(&open, 2), (&auth, 1), (&open, 2), (&bind, 1)] {
             self.world.bytes(conn, send.as_bytes());
@@ -174,7 +188,9 @@ impl Script {
             ("nothing", Some(got)) => Err(format!("got {got}")),
             (_, None) => Err("got nothing".into()),
             ("anything", Some(_)) => Ok(()),
-            (pattern, Some(got)) if !pattern.starts_with('<') || pattern.starts_with("</") || pattern.starts_with("<?xml") => {
+            (pattern, Some(got))
+                if !pattern.starts_with('<') || pattern.starts_with("</") || pattern.starts_with("<?xml") =>
+            {
                 self.same_text(pattern, &got).then_some(()).ok_or(format!("got {got}"))
             }
             (pattern, Some(got)) => {
@@ -190,7 +206,9 @@ impl Script {
         wanted.name() == found.name()
             && wanted.ns() == found.ns()
             && wanted.attrs().count() == found.attrs().count()
-            && wanted.attrs().all(|a| found.attr(a.name()).is_some_and(|value| self.same_text(a.value(), value)))
+            && wanted
+                .attrs()
+                .all(|a| found.attr(a.name()).is_some_and(|value| self.same_text(a.value(), value)))
             && wanted.nodes().len() == found.nodes().len()
             && wanted.nodes().iter().zip(found.nodes()).all(|nodes| match nodes {
                 (Node::Element(a), Node::Element(b)) => self.same(a, b),
@@ -219,7 +237,9 @@ impl Script {
 
     /// Puts in what was bound.
     fn fill(&self, text: &str) -> String {
-        self.bound.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+        self.bound
+            .iter()
+            .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
     }
 
     /// `notify JID AUDIENCE JSON [key=value …] [as NAME] is STATE`
@@ -228,14 +248,16 @@ impl Script {
         let (json, options) = rest.split_first().ok_or("notify JID AUDIENCE JSON … is STATE")?;
         let at = options.iter().position(|w| *w == "is").ok_or("… is STATE")?;
         let (options, state) = (&options[..at], options[at + 1..].join(" "));
-        let to = BareJid::new(&if to.contains('@') { to.to_owned() } else { format!("{to}@{DOMAIN}") }).map_err(|e| e.to_string())?;
+        let to = BareJid::new(&if to.contains('@') { to.to_owned() } else { format!("{to}@{DOMAIN}") })
+            .map_err(|e| e.to_string())?;
         let option = |key: &str| options.iter().find_map(|o| o.strip_prefix(key)?.strip_prefix('='));
         let now = self.world.now();
         let name = options.iter().position(|o| *o == "as").and_then(|i| options.get(i + 1));
         self.notified += 1;
         let number = self.notified;
         let id = NotificationId::new(now, bucket(to.as_str()), number);
-        self.bound.insert(name.map_or_else(|| format!("id{number}"), |name| (*name).to_owned()), id.to_string());
+        self.bound
+            .insert(name.map_or_else(|| format!("id{number}"), |name| (*name).to_owned()), id.to_string());
         let notification = Notification {
             id,
             domain: self.world.domain_id(to.domain()),
@@ -281,7 +303,8 @@ impl Script {
     /// `topic NAME create [json config] | publish JSON [id=…] | subscribe JID | retract ID | delete | purge`
     fn topic(&mut self, name: &str, op: &str, rest: &[&str]) -> Result<(), String> {
         let account = |jid: &str| {
-            BareJid::new(&if jid.contains('@') { jid.to_owned() } else { format!("{jid}@{DOMAIN}") }).map_err(|e| e.to_string())
+            BareJid::new(&if jid.contains('@') { jid.to_owned() } else { format!("{jid}@{DOMAIN}") })
+                .map_err(|e| e.to_string())
         };
         let op = match (op, rest) {
             ("create", []) => TopicOp::Create { config: TopicConfig::default() },

@@ -95,7 +95,8 @@ impl World {
     pub fn account(&mut self, domain: &str, local: &str, password: &str) {
         let credentials = scram::keys(password, b"0123456789abcdef", 4096).expect("a password");
         let domain = self.domain_id(domain);
-        let answer = self.ask(Ask::CreateAccount { domain, local: local.into(), credentials, now: self.now.unix });
+        let answer =
+            self.ask(Ask::CreateAccount { domain, local: local.into(), credentials, now: self.now.unix });
         assert!(matches!(answer, Answer::Account(_)), "{answer:?}");
     }
 
@@ -105,7 +106,10 @@ impl World {
         self.next_conn += 1;
         let shard = key as usize % self.shards.len();
         let id = ConnId { slot: key, generation: 0 };
-        self.conns.insert(key, Conn { shard, id, sent: VecDeque::new(), closed: false, held: Vec::new(), paused: false });
+        self.conns.insert(
+            key,
+            Conn { shard, id, sent: VecDeque::new(), closed: false, held: Vec::new(), paused: false },
+        );
         let security = if secured { Security::Secured(Binding::default()) } else { Security::StartTls };
         let address = "192.0.2.1".parse().expect("an address");
         self.give(shard, Owned::Opened(Opened { conn: id, address, framing, security }));
@@ -192,7 +196,11 @@ impl World {
             match effect {
                 Effect::Send { conn, range } => {
                     let conn = self.conn(conn);
-                    assert!(!conn.closed, "sent to a closed connection: {}", String::from_utf8_lossy(&bytes[range]));
+                    assert!(
+                        !conn.closed,
+                        "sent to a closed connection: {}",
+                        String::from_utf8_lossy(&bytes[range])
+                    );
                     conn.sent.push_back(bytes[range].to_vec());
                 }
                 Effect::Secure { conn } => self.work.push_back((shard, Owned::Secured(conn))),

@@ -157,7 +157,7 @@ pub fn acknowledged(live: &mut Live, id: NotificationId, by: AcknowledgedBy, cx:
         trace.acknowledged_by = Some(by);
         trace.ended = Some(now);
         let trace = trace.clone();
-        home::tell_end(trace, cx);
+        home::tell_end(&trace, cx);
     }
     next_page(live, cx);
 }
@@ -229,7 +229,7 @@ pub(super) fn close(live: &mut Live, ending: Ending, cx: &mut Cx<'_>) {
             trace.reason = Some(DropReason::ConnectionLost);
             trace.ended = Some(now);
             let trace = trace.clone();
-            home::tell_end(trace, cx);
+            home::tell_end(&trace, cx);
         }
     }
 }

@@ -69,22 +69,21 @@ pub fn trace(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
 pub fn answered(then: Then, answer_: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     match (then, answer_) {
         (Then::Kept(notification, reply), Answer::Stored { new: true, ended }) => {
-            ended.into_iter().for_each(|trace| tell_end(trace, cx));
-            kept(*notification, reply, sessions, cx);
+            ended.iter().for_each(|trace| tell_end(trace, cx));
+            kept(&notification, reply, sessions, cx);
         }
         (Then::Kept(notification, reply), Answer::Stored { new: false, .. }) => {
             let ask = Ask::Trace { id: notification.id };
             cx.ask(ask, node::Then::Notification(Then::Again(notification, reply)));
         }
-        (Then::Kept(notification, reply), Answer::Missing)
-        | (Then::Known(notification, reply), Answer::Missing) => {
+        (Then::Kept(notification, reply) | Then::Known(notification, reply), Answer::Missing) => {
             drop_it(Trace::of(&notification), DropReason::UnknownDevice, reply, cx);
         }
         (Then::Known(notification, reply), Answer::Enrolment(_)) => {
             drop_it(Trace::of(&notification), DropReason::NotConnected, reply, cx);
         }
         (Then::Again(notification, reply), Answer::Trace(trace)) => {
-            again(&notification, *trace, reply, sessions, cx)
+            again(&notification, *trace, reply, sessions, cx);
         }
         (Then::Kept(_, reply) | Then::Known(_, reply) | Then::Again(_, reply), _) => {
             answer(reply, Outcome::Unavailable, cx);
@@ -97,7 +96,7 @@ pub fn answered(then: Then, answer_: Answer, sessions: &mut Sessions, cx: &mut C
             cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Trace(trace) });
         }
         (Then::Trace(reply), Answer::Missing) => {
-            cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Missing })
+            cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Missing });
         }
         (Then::Trace(reply), _) => cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Unavailable }),
         (Then::Ended(id), Answer::Done) => {
@@ -109,14 +108,14 @@ pub fn answered(then: Then, answer_: Answer, sessions: &mut Sessions, cx: &mut C
 }
 
 /// It is committed: the sender is told, and whoever is there gets it.
-fn kept(notification: Notification, reply: Option<ReplyTo>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let mut trace = Trace::of(&notification);
+fn kept(notification: &Notification, reply: Option<ReplyTo>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let mut trace = Trace::of(notification);
     trace.stored = Some(cx.now.unix);
     trace.state = if notification.send_at.is_some() { Scheduled } else { Stored };
     tell(&trace, cx);
     answer(reply, Outcome::Notified(Box::new(trace.clone())), cx);
     if trace.state == Stored {
-        hand_out(&notification, trace, sessions, cx);
+        hand_out(notification, trace, sessions, cx);
     }
 }
 
@@ -152,7 +151,7 @@ fn drop_it(mut trace: Trace, reason: DropReason, reply: Option<ReplyTo>, cx: &mu
     trace.state = Dropped;
     trace.reason = Some(reason);
     trace.ended = Some(cx.now.unix);
-    tell_end(trace.clone(), cx);
+    tell_end(&trace, cx);
     keep(trace.clone(), cx);
     answer(reply, Outcome::Notified(Box::new(trace)), cx);
 }
@@ -176,15 +175,15 @@ pub(super) fn tell(trace: &Trace, cx: &mut Cx<'_>) {
 }
 
 /// The same, for one that came to its end.
-pub(super) fn tell_end(trace: Trace, cx: &mut Cx<'_>) {
+pub(super) fn tell_end(trace: &Trace, cx: &mut Cx<'_>) {
     match trace.state {
         Acknowledged => cx.hub.counters.notifications_acknowledged += 1,
         Expired | NotificationState::Replaced | Cancelled | Dropped => {
-            cx.hub.counters.notifications_ended += 1
+            cx.hub.counters.notifications_ended += 1;
         }
         Scheduled | NotificationState::Accepted | Stored | Sent => {}
     }
-    tell(&trace, cx);
+    tell(trace, cx);
 }
 
 fn answer(reply: Option<ReplyTo>, outcome: Outcome, cx: &mut Cx<'_>) {

@@ -202,7 +202,7 @@ fn flushed(live: &mut Live, cx: &mut Cx<'_>) {
 }
 
 fn absent(stanza: &Stanza, cx: &mut Cx<'_>) -> Absent {
-    let Some(to) = stanza.to.as_ref().map(|to| to.bare()) else { return Absent::Pass };
+    let Some(to) = stanza.to.as_ref().map(carillon_wire::jid::Jid::bare) else { return Absent::Pass };
     if !xml::is_worth_keeping(stanza) {
         return Absent::Pass;
     }

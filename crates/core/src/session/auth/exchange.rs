@@ -197,8 +197,6 @@ impl Authenticating {
         self.stage = Stage::Asking(Box::new(Attempt { wrap, account, proof }));
         self.ask(ask, cx)
     }
-
-    #[expect(clippy::type_complexity, reason = "said once, taken apart at once")]
     fn parse(
         &self,
         mechanism: Mechanism,

@@ -116,7 +116,7 @@ impl Proven {
                 }
                 Some(Ok(jid)) => {
                     let greeting = Greeting::Success { wrap: Wrap::Sasl2(inline), data };
-                    Bound::new(io, authenticated, jid, greeting, cx)
+                    Bound::bind(io, authenticated, jid, greeting, cx)
                 }
                 Some(Err(_)) => {
                     io.send_element(&Wrap::Sasl2(inline).failure(super::Failure::MalformedRequest), cx);
