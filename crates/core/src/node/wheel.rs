@@ -62,7 +62,7 @@ impl Wheel {
     pub fn advance(&mut self, now: Mono, due: &mut Vec<(ConnId, Wake)>) {
         let current = now.0 / Wheel::TICK_MS;
         // After a long pause every slot is visited once at most.
-        let from = self.tick.max((current + 1).saturating_sub(Wheel::SLOTS));
+        let from = self.tick.max(current.saturating_sub(Wheel::SLOTS));
         for tick in from..current {
             let slot = &mut self.slots[(tick % Wheel::SLOTS) as usize];
             let before = slot.len();
