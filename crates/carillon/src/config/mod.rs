@@ -1,7 +1,7 @@
-//! Configuration: every setting declared once, in [`settings`], and read from a TOML file and from `--set`.
+//! Configuration: every setting declared once, in `settings`, and read from a TOML file and from `--set`.
 //!
 //! [`Config::load`] gives the [`Settings`] the node is built from, and remembers where each came from. The sample file,
-//! the manual page and `carillon config explain` are printed from the same declaration ([`print`]).
+//! the manual page and `carillon config explain` are printed from the same declaration ([`mod@print`]).
 
 mod check;
 mod declare;

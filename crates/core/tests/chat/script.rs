@@ -54,7 +54,7 @@ impl Script {
             let (key, value) = line.split_once(' ').expect("setting KEY VALUE");
             match key {
                 "features.disabled" => {
-                    settings.features_disabled = value.split(',').map(Into::into).collect()
+                    settings.features_disabled = value.split(',').map(Into::into).collect();
                 }
                 "unacknowledged" => settings.limits.unacknowledged = value.parse().expect("a number"),
                 "offline_messages" => settings.limits.offline_messages = value.parse().expect("a number"),
