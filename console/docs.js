@@ -84,7 +84,13 @@ function members(schema, api, above) {
   const { properties, required } = flatten(schema, api);
   if (Object.keys(properties).length === 0) return null;
   return h("dl", { class: "members" }, Object.entries(properties).map(([name, inner]) =>
-    member(name, inner, required.has(name), inner.description ?? resolve(inner, api).description, api, above)));
+    member(name, inner, required.has(name), describe(inner, api), api, above)));
+}
+
+/** What a member says of itself, or one of the schemas it is made of. */
+function describe(schema, api) {
+  const parts = [schema, ...(schema.oneOf ?? []), ...(schema.allOf ?? [])];
+  return parts.map((part) => part.description).find(Boolean) ?? resolve(schema, api).description;
 }
 
 function member(name, schema, required, description, api, above, place) {

@@ -43,7 +43,7 @@ const FACTS = [
 export function overview({ onLive, signal }) {
   const tiles = TILES.map(([id, name]) => [h("dd", { id: `stat-${id}`, "data-testid": `stat-${id}` }, "–"), name]);
   const charts = {
-    sessions: new Chart("Connections and sessions", ["Connections", "Sessions"], count),
+    sessions: new Chart("Connections and sessions", ["Connections", "Sessions"], (v) => (v % 1 ? v.toFixed(1) : count(v))),
     deliveries: new Chart("Deliveries", ["a second"], measure),
     logins: new Chart("Logins", ["a second"], measure),
     latency: new Chart("Time to delivery", ["p50", "p99"], (v) => `${measure(v)} ms`),

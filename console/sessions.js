@@ -9,7 +9,7 @@ const COLUMNS = ["Session", "Presence", "Transport", "Address", "Topics", "Uncon
 export function sessions({ signal }) {
   const account = h("input", { id: "session-account", "data-testid": "session-account", type: "search", placeholder: "alice", autocomplete: "off", autocapitalize: "none", "aria-label": "Only the sessions of this account" });
   const where = h("div", {});
-  const note = h("p", { class: "muted small" });
+  const note = h("p", { class: "muted small below-card" });
 
   async function load() {
     try {
@@ -55,6 +55,6 @@ export function sessions({ signal }) {
   signal.addEventListener("abort", () => clearInterval(timer));
   return h("div", {},
     h("div", { class: "page-head" }, h("div", {}, h("h1", {}, "Sessions"), h("p", { class: "muted" }, "Who is connected now. Refreshed every five seconds.")),
-      h("form", { class: "row", role: "search", onsubmit: search }, account, h("button", { class: "button", type: "submit" }, "Find"))),
+      h("form", { class: "row search", role: "search", onsubmit: search }, account, h("button", { class: "button", type: "submit" }, "Find"))),
     h("section", { class: "card" }, where), note);
 }
