@@ -79,15 +79,27 @@ impl Subscribers {
         slots.len() as u32 - 1
     }
 
-    /// Takes note of a topic's last item as the store knew it, unless more is known here.
-    pub fn learn(&mut self, last: Arc<Notice>) {
-        if self.is_news(last.topic(), last.revision()) {
+    /// Takes note of a topic's last item as the store knew it, unless as much is known here; whether it was news.
+    pub fn learn(&mut self, last: Arc<Notice>) -> bool {
+        let is_news = self.is_news(last.topic(), last.revision());
+        if is_news {
             self.clock += 1;
             let local = self.topics.entry(last.topic()).or_default();
             local.floor = last.revision();
             local.ahead.push((last.revision(), self.clock));
             local.last = Some(last);
         }
+        is_news
+    }
+
+    /// Takes note that there is such a topic, and no last item to give.
+    pub fn hear_of(&mut self, topic: TopicId) {
+        self.topics.entry(topic).or_default();
+    }
+
+    /// Whether anything was heard of the topic here: then also what its last item is.
+    pub fn knows(&self, topic: TopicId) -> bool {
+        self.topics.contains_key(&topic)
     }
 
     /// Whether a last item of this revision, read by a login, says anything new.
@@ -155,6 +167,9 @@ impl Subscribers {
 
     /// A notice came: what it means for later logins is noted, and its walk is put in line.
     pub fn publish(&mut self, notice: &Arc<Notice>) {
+        if matches!(notice.retained(), Retained::Unchanged) && !self.knows(notice.topic()) {
+            return;
+        }
         self.clock += 1;
         // Also without followers here: a login whose data were read before may be on its way.
         let local = self.topics.entry(notice.topic()).or_default();

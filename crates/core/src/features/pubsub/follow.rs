@@ -80,22 +80,25 @@ pub fn subscribed(
     cx: &mut Cx<'_>,
 ) {
     cx.hub.subscribers.mark(account);
-    let for_it_alone = match last {
+    let (is_news, for_it_alone) = match last {
         // Also for logins on their way.
-        Some(last) if last.is_for_logins() => {
-            cx.hub.subscribers.learn(last);
-            None
+        Some(last) if last.is_for_logins() => (cx.hub.subscribers.learn(last), None),
+        last => {
+            cx.hub.subscribers.hear_of(topic);
+            (false, last)
         }
-        last => last,
     };
     for slot in sessions.of(account.as_str()) {
         let Some(live) = sessions.live_in(slot) else { continue };
         live.state.pubsub.outdate();
-        let given = match follow(live, topic, cx) {
-            _ if !live.state.presence.is_available() => None,
-            true => cx.hub.subscribers.last_for_new(topic, slot).or_else(|| for_it_alone.clone()),
+        let is_new = follow(live, topic, cx);
+        let given = if !live.state.presence.is_available() {
+            None
+        } else if is_new || is_news {
+            cx.hub.subscribers.last_for_new(topic, slot).or_else(|| for_it_alone.clone())
+        } else {
             // It has followed it since its login, which brought what is given at logins.
-            false => for_it_alone.clone(),
+            for_it_alone.clone()
         };
         if let Some(given) = given {
             give_last(live, &given, cx);
@@ -127,6 +130,10 @@ pub(super) fn answered(conn: ConnId, answer: Answer, sessions: &mut Sessions, cx
     let left: Vec<TopicId> =
         live.topics.iter().map(|f| f.topic).filter(|t| topics.binary_search(t).is_err()).collect();
     for topic in topics {
+        // What nothing was heard of here is on its way from the topic's home, with its last item.
+        if !cx.hub.subscribers.knows(topic) {
+            continue;
+        }
         let is_new = follow(live, topic, cx);
         if is_new
             && live.state.presence.is_available()

@@ -62,7 +62,11 @@ pub struct Got {
 
 impl Cluster {
     pub fn new() -> Cluster {
-        let domain = Domain { id: DomainId(1), name: "d".into(), policy: Policy::default() };
+        let domain = Domain {
+            id: DomainId(1),
+            name: "d".into(),
+            policy: Policy { sessions_max: 1000, ..Policy::default() },
+        };
         let domains = Arc::new(Domains::new([domain]));
         // A walk takes one session at a time.
         let settings = Arc::new(Settings { fanout_slice: 1, ..Settings::default() });
