@@ -52,6 +52,7 @@ doc:
 tidy: ## The rules that neither the compiler nor clippy knows
 	cargo run --quiet -p xtask -- tidy
 	cargo run --quiet -p xtask -- coverage --check
+	cargo run --quiet -p xtask -- licences
 
 lint-python: tools
 	$(VENV)/bin/ruff check --quiet $(INTEROP)

@@ -15,7 +15,6 @@ from harness.websocket import OPEN, TEXT, RawWebSocket, frame, request
 @pytest.fixture(scope="module")
 def settings():
     return {
-        "timeouts__tls_ms": 700,
         "timeouts__auth_ms": 700,
         "timeouts__bind_ms": 700,
         "ping__idle_ms": 700,

@@ -3,8 +3,10 @@
 //! - `cargo run -p xtask -- tidy`: the rules of the code that neither the compiler nor clippy checks ([`tidy`]).
 //! - `cargo run -p xtask -- coverage`: prints `docs/coverage.md`, made of what the code declares ([`coverage`]).
 //! - `cargo run -p xtask -- coverage --check`: fails when the committed file says something else.
+//! - `cargo run -p xtask -- licences`: where dependencies come from and under which licences ([`licences`]).
 
 mod coverage;
+mod licences;
 mod tidy;
 mod tree;
 
@@ -21,8 +23,9 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         ["coverage", "--check"] => check_coverage(),
+        ["licences"] => check_licences(),
         _ => {
-            eprintln!("usage: cargo run -p xtask -- tidy | coverage [--check]");
+            eprintln!("usage: cargo run -p xtask -- tidy | coverage [--check] | licences");
             ExitCode::from(2)
         }
     }
@@ -53,6 +56,17 @@ fn check_coverage() -> ExitCode {
         }
         Ok(_) => failed("docs/coverage.md is stale; `cargo run -p xtask -- coverage > docs/coverage.md`"),
         Err(error) => failed(&format!("{}: {error}", path.display())),
+    }
+}
+
+fn check_licences() -> ExitCode {
+    match licences::check() {
+        Ok(findings) if findings.is_empty() => {
+            println!("licences: every dependency is from crates.io, under a licence of deny.toml");
+            ExitCode::SUCCESS
+        }
+        Ok(findings) => failed(&findings.join("\n")),
+        Err(error) => failed(&error),
     }
 }
 

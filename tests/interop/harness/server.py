@@ -1,5 +1,6 @@
 """One process of the real binary, on free ports, in a folder of its own."""
 
+import asyncio
 import itertools
 import json
 import os
@@ -36,6 +37,7 @@ class Server:
         command = [str(BINARY), "serve", "--ready-file", str(ready)]
         for key, value in wanted.items():
             command += ["--set", f"{key}={value}"]
+        ready.unlink(missing_ok=True)
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self._await(ready)
@@ -77,6 +79,15 @@ class Server:
     def certificate(self):
         return self.data / "self-signed.crt"
 
+    async def command(self, *arguments, input=None):
+        """Runs `carillon` beside the node, as an operator would, while the clients of the test go on."""
+        return await asyncio.to_thread(run, *arguments, "--data-dir", str(self.data), input=input)
+
+    def kill(self):
+        """Ends the process as a power cut would."""
+        self.process.kill()
+        self.process.wait()
+
     def is_running(self):
         return self.process.poll() is None
 
@@ -95,6 +106,13 @@ class Server:
         assert code == 0, f"the server ended with {code}:\n{log}"
         bad = [line for line in log.splitlines() if "panicked" in line or " ERROR " in line]
         assert not bad, "the server's log has errors:\n" + "\n".join(bad)
+
+
+def run(*arguments, input=None):
+    """Runs a command of the binary to its end."""
+    return subprocess.run(
+        [str(BINARY), *arguments], input=input, capture_output=True, text=True, timeout=START_S, check=False
+    )
 
 
 def unique(stem):

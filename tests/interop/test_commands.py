@@ -1,0 +1,87 @@
+"""The commands of the binary beside a running node, and what it says to settings that cannot be."""
+
+import json
+
+from harness.peer import JSON, Peer
+from harness.server import run, unique
+
+SM = ["xep_0198"]
+
+
+def done(result):
+    """The output of a command that must succeed."""
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+async def test_an_operators_day(server, api):
+    user, topic = unique("user"), unique("news")
+    done(await server.command("account", "add", f"{user}@localhost", "--password", "secret"))
+    assert f"{user}@localhost" in done(await server.command("account", "list"))
+    peer = await Peer.connect(server, f"{user}@localhost", plugins=SM)
+    listed = json.loads(done(await server.command("session", "list", "--json")))
+    assert peer.jid in json.dumps(listed)
+    states = done(await server.command("send", user, "--payload", '{"n": 1}', "--wait"))
+    assert "acknowledged" in states
+    assert (await peer.message(type="headline")).findtext(JSON) == '{"n":1}'
+    done(await server.command("topic", "create", topic))
+    await api.ok("PUT", f"/v1/devices/{user}/subscriptions/{topic}", status=201)
+    done(await server.command("topic", "publish", topic, "--payload", "[1]"))
+    item = await peer.messages.take(lambda m: m.get("from") == "pubsub.localhost", "the item")
+    assert item.find(f".//{JSON}").text == "[1]"
+    assert user in done(await server.command("topic", "subscribers", topic))
+    done(await server.command("session", "kick", f"{user}@localhost"))
+    await peer.stream_error()
+    assert "sessions" in done(await server.command("status")).lower()
+
+
+async def test_keys_made_by_command_work(server):
+    made = json.loads(done(await server.command("key", "add", "shop", "--scope", "send", "--json")))
+    refused = run("account", "list", "--url", server.http, "--key", made["key"])
+    assert refused.returncode == 1
+    assert "admin" in refused.stderr
+
+
+async def test_accounts_from_a_file(server, tmp_path):
+    users = [unique("imported") for _ in range(5)]
+    file = tmp_path / "accounts.csv"
+    file.write_text("jid,password\n" + "".join(f"{user}@localhost,secret\n" for user in users))
+    done(await server.command("account", "import", str(file)))
+    peer = await Peer.connect(server, f"{users[-1]}@localhost")
+    await peer.close()
+
+
+async def test_a_domain_by_command(server):
+    name = unique("tenant") + ".example"
+    done(await server.command("domain", "add", name, "--sessions", "single"))
+    assert name in done(await server.command("domain", "list"))
+    done(await server.command("account", "add", f"alice@{name}", input="secret\n"))
+    peer = await Peer.connect(server, f"alice@{name}")
+    # Nothing is removed by mistake.
+    assert (await server.command("domain", "remove", name)).returncode == 2
+    done(await server.command("domain", "remove", name, "--yes"))
+    assert await peer.stream_error() == "host-gone"
+
+
+def test_no_node_answers(tmp_path):
+    result = run("status", "--data-dir", str(tmp_path))
+    assert result.returncode == 3
+    assert result.stderr
+
+
+def test_settings_that_cannot_be_are_named():
+    for setting, words in [
+        ("c2s.prt=5222", ["c2s.prt", "c2s.port"]),
+        ("c2s.port=70000", ["c2s.port", "65535"]),
+        ("c2s.port=many", ["c2s.port"]),
+        ("sessions.policy=some", ["sessions.policy", "single", "multi"]),
+    ]:
+        result = run("config", "check", "--set", setting)
+        assert result.returncode == 2, setting
+        assert all(word in result.stderr for word in words), result.stderr
+
+
+def test_the_sample_is_a_file_that_passes(tmp_path):
+    file = tmp_path / "carillon.toml"
+    file.write_text(done(run("config", "sample")))
+    done(run("config", "check", "--config", str(file)))

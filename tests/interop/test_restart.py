@@ -1,0 +1,142 @@
+"""The end of a node, in order or by a power cut, and what is still there when it comes back."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+from harness.api import Api
+from harness.inbox import deadline
+from harness.peer import CLIENT, JSON, Peer
+from harness.raw import Raw
+from harness.server import Server
+
+SM = ["xep_0198"]
+
+
+class Node:
+    """A node that can be started again with what it left."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.server = Server(folder)
+
+    def restart(self, how):
+        if how == "power cut":
+            self.server.kill()
+        else:
+            self.server.end()
+        self.server = Server(self.folder)
+
+    @contextlib.asynccontextmanager
+    async def api(self):
+        api = Api(self.server)
+        try:
+            yield api
+        finally:
+            await api.aclose()
+
+
+@pytest.fixture
+def node(tmp_path):
+    node = Node(tmp_path)
+    yield node
+    node.server.end()
+
+
+@pytest.mark.parametrize("how", ["in order", "power cut"])
+async def test_what_was_accepted_is_there_after_the_restart(node, how):
+    async with node.api() as api:
+        await api.account("alice")
+        await api.account("bob")
+        await api.ok("PUT", "/v1/admin/domains/tenant.example", {"sessions": "single"}, status=201)
+        await api.ok("PUT", "/v1/topics/news", {"title": "News", "max_items": 5}, status=201)
+        await api.ok("PUT", "/v1/devices/bob/subscriptions/news", status=201)
+        await api.ok("POST", "/v1/topics/news/items", {"id": "i", "payload": "item"}, status=202)
+        waiting = await api.notify("bob", "waiting", priority="high")
+        gone = await api.notify("bob", "gone", ttl=1)
+        made = await api.ok("POST", "/v1/admin/keys", {"name": "k", "scopes": ["send"]}, status=201)
+    alice = await Peer.connect(node.server, "alice@localhost")
+    alice.chat("bob@localhost", "kept")
+    await alice.ping()
+    before = (node.server.key, node.server.certificate.read_bytes())
+    await alice.close()
+    # In the middle of accepting: what was answered by 202 must be there, what was not may be.
+    async with node.api() as api:
+        accepted = [(await api.notify("bob", i))["id"] for i in range(20)]
+    node.restart(how)
+    assert (node.server.key, node.server.certificate.read_bytes()) == before
+    async with node.api() as api:
+        own = Api(node.server, made["key"])
+        assert (await own.ok("GET", "/v1/key"))["scopes"] == ["send"]
+        await own.aclose()
+        assert (await api.ok("GET", "/v1/admin/domains/tenant.example"))["policy"]["sessions"] == "single"
+        assert (await api.ok("GET", "/v1/topics/news"))["config"]["title"] == "News"
+        assert [i["id"] for i in (await api.ok("GET", "/v1/topics/news/items"))["items"]] == ["i"]
+        await api.eventually(f"/v1/notifications/{gone['id']}", lambda seen: seen["state"] == "expired")
+        async with api.events() as events:
+            bob = await Peer.connect(node.server, "bob@localhost", plugins=SM)
+            assert await bob.message("kept") is not None
+            assert (await bob.notification(waiting["id"])).findtext(JSON) == '"waiting"'
+            for id in accepted:
+                await bob.notification(id)
+            item = await bob.messages.take(lambda m: m.get("from") == "pubsub.localhost", "the last item")
+            assert item.find(f".//{JSON}").text == '"item"'
+            await events.state(accepted[-1], "acknowledged")
+        await bob.close()
+
+
+async def test_sessions_are_told_before_the_node_ends(node):
+    async with node.api() as api:
+        await api.account("alice")
+        await api.account("bob")
+        alice = await Peer.connect(node.server, "alice@localhost")
+        raw = await Raw.logged_in(node.server, "bob")
+        opening = await Raw.secured(node.server)
+        async with api.events() as events:
+            ending = asyncio.create_task(asyncio.to_thread(node.server.end))
+            assert await alice.stream_error() == "system-shutdown"
+            await raw.stream_error("system-shutdown")
+            await opening.stream_error("system-shutdown")
+            await events.ended()
+            async with deadline("the end of the node"):
+                await ending
+    for stream in (raw, opening):
+        await stream.close()
+    node.server = Server(node.folder)
+
+
+async def test_a_session_that_does_not_listen_does_not_hold_the_node_up(tmp_path):
+    server = Server(tmp_path, drain__timeout_ms=500)
+    api = Api(server)
+    await api.account("deaf")
+    deaf = await Raw.logged_in(server, "deaf")
+    deaf.writer.transport.pause_reading()
+    await asyncio.to_thread(server.end)
+    await deaf.close()
+    await api.aclose()
+
+
+async def test_two_nodes_do_not_share_a_folder(node):
+    other = node.server.folder / "other"
+    other.mkdir()
+    with pytest.raises(AssertionError, match="ended with 1"):
+        Server(other, data_dir=node.server.data)
+    async with node.api() as api:
+        await api.ok("GET", "/v1/key")
+
+
+async def test_a_message_to_someone_away_is_kept_by_a_node_that_ends_at_once(node):
+    async with node.api() as api:
+        for name in ("alice", "bob"):
+            await api.account(name)
+    alice = await Peer.connect(node.server, "alice@localhost", plugins=SM)
+    for i in range(50):
+        alice.chat("bob@localhost", f"kept {i}")
+    await alice.ping()
+    await alice.close()
+    node.restart("in order")
+    bob = await Peer.connect(node.server, "bob@localhost")
+    for i in range(50):
+        assert (await bob.message()).findtext(CLIENT + "body") == f"kept {i}"
+    await bob.close()
