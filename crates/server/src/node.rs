@@ -218,7 +218,7 @@ impl Home {
             Command::Notify(notification) => Home::Shard(home(notification.to.as_str(), shards)),
             Command::Cancel { id } | Command::Trace { id } => Home::Shard(ShardId(id.bucket() % shards)),
             Command::Topic { domain, name, .. } => match node.domains().numbered(*domain) {
-                Some(domain) => Home::Shard(home(&format!("{name}@pubsub.{}", domain.name), shards)),
+                Some(domain) => Home::Shard(home(&carillon_core::topic::address(name, &domain.name), shards)),
                 None => Home::Nowhere,
             },
             Command::Kick { jid, .. } if jid.local().is_some() => Home::Shard(home(jid.bare_str(), shards)),

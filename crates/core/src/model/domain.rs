@@ -63,12 +63,17 @@ pub enum PubsubCreate {
 #[derive(Clone, Debug, Default)]
 pub struct Domains {
     by_name: Map<Arc<str>, Arc<Domain>>,
+    by_number: Map<DomainId, Arc<Domain>>,
 }
 
 impl Domains {
     /// The table of `domains`.
     pub fn new(domains: impl IntoIterator<Item = Domain>) -> Domains {
-        Domains { by_name: domains.into_iter().map(|d| (d.name.clone(), Arc::new(d))).collect() }
+        let all: Vec<_> = domains.into_iter().map(Arc::new).collect();
+        Domains {
+            by_name: all.iter().map(|d| (d.name.clone(), d.clone())).collect(),
+            by_number: all.iter().map(|d| (d.id, d.clone())).collect(),
+        }
     }
 
     /// The domain of this prepared name.
@@ -78,7 +83,7 @@ impl Domains {
 
     /// The domain of this number.
     pub fn numbered(&self, id: DomainId) -> Option<&Arc<Domain>> {
-        self.by_name.values().find(|d| d.id == id)
+        self.by_number.get(&id)
     }
 
     /// The domain whose pubsub service has this host name (`pubsub.DOMAIN`).

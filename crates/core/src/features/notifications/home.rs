@@ -49,7 +49,7 @@ pub fn cancel(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
         }
         None => {
             let ask = Ask::CancelNotification { id, now: cx.now.unix };
-            cx.ask(ask, node::Then::Notification(Then::Trace(reply)));
+            cx.ask(ask, node::Then::Notification(Then::Cancelled(reply, cx.now.unix)));
         }
     }
 }
@@ -90,15 +90,21 @@ pub fn answered(then: Then, answer_: Answer, sessions: &mut Sessions, cx: &mut C
         }
         (Then::Page(conn), answer) => delivery::page(conn, answer, sessions, cx),
         (Then::Trace(reply), Answer::Trace(trace)) => {
-            if trace.state == Cancelled && trace.ended == Some(cx.now.unix) {
-                tell(&trace, cx);
+            cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Trace(trace) });
+        }
+        (Then::Cancelled(reply, asked), Answer::Trace(trace)) => {
+            // Told once: by the cancellation that ended it, not by one that found it ended.
+            if trace.state == Cancelled && trace.ended == Some(asked) {
+                tell_end(&trace, cx);
             }
             cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Trace(trace) });
         }
-        (Then::Trace(reply), Answer::Missing) => {
+        (Then::Trace(reply) | Then::Cancelled(reply, _), Answer::Missing) => {
             cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Missing });
         }
-        (Then::Trace(reply), _) => cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Unavailable }),
+        (Then::Trace(reply) | Then::Cancelled(reply, _), _) => {
+            cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Unavailable });
+        }
         (Then::Ended(id), Answer::Done) => {
             // From now on the store tells.
             cx.hub.traces.remove(id);

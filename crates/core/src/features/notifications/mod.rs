@@ -82,8 +82,10 @@ pub enum Then {
     Again(Box<Notification>, Option<crate::ReplyTo>),
     /// A page for this session.
     Page(crate::model::ConnId),
-    /// What became of it, or that it was taken back, for whoever asked.
+    /// What became of it, for whoever asked.
     Trace(crate::ReplyTo),
+    /// It is being taken back, since then.
+    Cancelled(crate::ReplyTo, UnixMs),
     /// An acknowledgement is being written.
     Ended(NotificationId),
 }
