@@ -18,7 +18,7 @@ SM = ["xep_0198"]
 @pytest.fixture(scope="module")
 def settings():
     # How long a client has for its receipt before the socket's word counts.
-    return {"notifications__receipt_wait_ms": 200}
+    return {"notifications__receipt_wait_ms": 1500}
 
 
 def payload(message):
