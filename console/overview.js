@@ -22,7 +22,8 @@ const FACTS = [
   ["Logins", (s) => count(s.logins)],
   ["Login failures", (s) => count(s.login_failures)],
   ["Available sessions", (s) => count(s.available)],
-  ["Memory a session", (s) => (s.sessions ? bytes(s.resident_bytes / s.sessions).join(" ") : "–")],
+  // Of a few sessions it would say what the program takes, not what a session does.
+  ["Memory a session", (s) => (s.sessions >= 1000 ? bytes(s.resident_bytes / s.sessions).join(" ") : "–")],
   ["Stanzas in", (s) => count(s.stanzas_in)],
   ["Stanzas out", (s) => count(s.stanzas_out)],
   ["Received", (s) => bytes(s.bytes_in).join(" ")],

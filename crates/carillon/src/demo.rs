@@ -2,9 +2,8 @@
 //! notification is sent over HTTP, and each delivery is printed with the time it took.
 
 use crate::cli::DemoArgs;
-use crate::config::{Config, Source};
-use crate::serve::Running;
-use crate::telemetry::Telemetry;
+use crate::config::Source;
+use crate::serve::{Running, Started, start};
 use carillon_load::blocking::Client;
 use carillon_load::client::tls::Trust;
 use carillon_load::client::{Event, Options, Profile, Settings, StreamManagement, stanzas};
@@ -24,24 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Runs the demo, then stays up until it is told to end.
 pub fn run(args: &DemoArgs) -> ExitCode {
-    let config = match Config::load(&source(args)) {
-        Ok(config) => config,
-        Err(problems) => {
-            eprintln!("{problems}");
-            return ExitCode::from(2);
-        }
-    };
-    let telemetry = match Telemetry::start(&config.settings.log) {
-        Ok(telemetry) => telemetry,
-        Err(error) => return failed(&error.to_string()),
-    };
-    let running = match Running::start(config) {
-        Ok(running) => running,
-        Err(error) => return failed(&error),
-    };
-    let signals = match running.listen() {
-        Ok(signals) => signals,
-        Err(error) => return failed(&error.to_string()),
+    let Started { running, signals, telemetry } = match start(&source(args)) {
+        Ok(started) => started,
+        Err(code) => return code,
     };
     if let Err(error) = show(&running) {
         eprintln!("carillon demo: {error}");
@@ -49,11 +33,6 @@ pub fn run(args: &DemoArgs) -> ExitCode {
         return ExitCode::FAILURE;
     }
     running.until_told(signals, &telemetry)
-}
-
-fn failed(error: &str) -> ExitCode {
-    eprintln!("carillon demo: {error}");
-    ExitCode::FAILURE
 }
 
 /// A node beside any other: data in a folder of its own, and a log that leaves the screen to the demo.

@@ -2,7 +2,7 @@
 
 use crate::assemble;
 use crate::cli::ServeArgs;
-use crate::config::{Config, Origin, SETTINGS};
+use crate::config::{Config, Origin, SETTINGS, Source};
 use crate::files::{AdminKey, NodeFile, Ready};
 use crate::signal::{Signals, Wish};
 use crate::telemetry::Telemetry;
@@ -19,25 +19,9 @@ use tokio::sync::oneshot;
 
 /// Runs a node until a signal ends it.
 pub fn run(args: &ServeArgs) -> ExitCode {
-    let config = match Config::load(&args.source) {
-        Ok(config) => config,
-        Err(problems) => {
-            eprintln!("{problems}");
-            return ExitCode::from(2);
-        }
-    };
-    let telemetry = match Telemetry::start(&config.settings.log) {
-        Ok(telemetry) => telemetry,
-        Err(error) => return failed(&error.to_string()),
-    };
-    let running = match Running::start(config) {
-        Ok(running) => running,
-        Err(error) => return failed(&error),
-    };
-    // Before anyone can know that the node is there: a signal from now on is ours.
-    let signals = match running.listen() {
-        Ok(signals) => signals,
-        Err(error) => return failed(&error.to_string()),
+    let Started { running, signals, telemetry } = match start(&args.source) {
+        Ok(started) => started,
+        Err(code) => return code,
     };
     if let Some(path) = &args.ready_file
         && let Err(error) = running.ready().write(path)
@@ -45,6 +29,29 @@ pub fn run(args: &ServeArgs) -> ExitCode {
         return failed(&format!("cannot write {}: {error}", path.display()));
     }
     running.until_told(signals, &telemetry)
+}
+
+/// A node that runs, and what its process does with signals and its log.
+pub struct Started {
+    /// The node.
+    pub running: Running,
+    /// Signals sent from now on.
+    pub signals: Signals,
+    /// The log.
+    pub telemetry: Telemetry,
+}
+
+/// Reads the settings and starts a node. What is wrong is told on standard error; then the exit code is the error.
+pub fn start(source: &Source) -> Result<Started, ExitCode> {
+    let config = Config::load(source).map_err(|problems| {
+        eprintln!("{problems}");
+        ExitCode::from(2)
+    })?;
+    let telemetry = Telemetry::start(&config.settings.log).map_err(|error| failed(&error.to_string()))?;
+    let running = Running::start(config).map_err(|error| failed(&error))?;
+    // Before anyone can know that the node is there: a signal from now on is ours.
+    let signals = running.listen().map_err(|error| failed(&error.to_string()))?;
+    Ok(Started { running, signals, telemetry })
 }
 
 fn failed(error: &str) -> ExitCode {
