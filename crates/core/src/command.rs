@@ -127,7 +127,7 @@ pub struct SessionInfo {
     pub jid: Jid,
     /// The client's address.
     pub address: std::net::IpAddr,
-    /// `tcp`, `tls` or `websocket`.
+    /// `tls` (by STARTTLS or from the first byte) or `websocket`.
     pub transport: &'static str,
     /// When it was bound.
     pub since: UnixMs,

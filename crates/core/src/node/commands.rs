@@ -92,7 +92,8 @@ fn info(live: &Live) -> SessionInfo {
         jid: live.jid.clone(),
         address: live.io.address,
         transport: match live.io.framing {
-            Framing::Tcp => "tcp",
+            // Over TCP nothing is bound without TLS.
+            Framing::Tcp => "tls",
             Framing::WebSocket => "websocket",
         },
         since: live.since,

@@ -3,11 +3,11 @@
 mod xml;
 
 use crate::error::StanzaError;
-use crate::hook::{At, Feature, Flow, Hooks, IqHandler, NonzaHandler, Request, Spec, Track};
+use crate::hook::{At, Feature, Flow, Hooks, IqHandler, NonzaHandler, Request, Skip, Spec, Track};
 use crate::node::{Cx, Delivery};
 use crate::session::Live;
 use carillon_wire::ns;
-use carillon_wire::stanza::{IqType, Stanza};
+use carillon_wire::stanza::{IqType, Kind, Stanza};
 use carillon_wire::xml::Element;
 use smallvec::SmallVec;
 
@@ -26,6 +26,7 @@ pub const FEATURE: Feature = Feature {
     inline_features: &[ns::CARBONS],
     hooks: Hooks {
         submit_message: Some(sent),
+        deliver: Some(unmark),
         routed: Some(received),
         iq: &[
             IqHandler { kind: IqType::Set, name: "enable", ns: ns::CARBONS, at: At::Account, handle: enable },
@@ -76,14 +77,20 @@ fn disable(
 /// A message from one session goes as a copy to the account, where the others that want it get it.
 fn sent(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
     let is_copied = xml::is_copied(stanza);
-    // XEP-0280 §6: a private message loses the mark on its way.
-    stanza.payload.remove("private", ns::CARBONS);
     if is_copied {
         let mut inner = stanza.clone();
         inner.to.get_or_insert_with(|| live.bare.to_jid());
         cx.route(xml::wrap("sent", &inner, &live.bare, None, Some(&live.jid)));
     }
     Ok(Flow::Pass)
+}
+
+/// XEP-0280 §6: whoever gets a private message does not see the mark, which was for the servers.
+fn unmark(_live: &mut Live, stanza: &mut Stanza, _cx: &mut Cx<'_>) -> Result<(), Skip> {
+    if matches!(stanza.kind, Kind::Message(_)) && stanza.payload.find("private", ns::CARBONS).is_some() {
+        stanza.payload.remove("private", ns::CARBONS);
+    }
+    Ok(())
 }
 
 /// A message to one session goes as a copy to the others that want it; a copy of what was sent goes to those only.

@@ -97,7 +97,7 @@ fn give_page(live: &mut Live, notifications: Vec<Pending>, cx: &mut Cx<'_>) {
 /// Asks for the next page once the client has the last: what a device cannot take yet stays in the store.
 fn next_page(live: &mut Live, cx: &mut Cx<'_>) {
     let progress = live.state.notifications.progress();
-    if progress.more && progress.in_flight.is_empty() && !progress.asking {
+    if progress.more && progress.in_flight.is_empty() && progress.ending == 0 && !progress.asking {
         ask(live, cx);
     }
     live.state.notifications.tidy();
@@ -147,8 +147,9 @@ pub fn acknowledged(live: &mut Live, id: NotificationId, by: AcknowledgedBy, cx:
             acknowledged_by: Some(by),
             reason: None,
         };
+        progress.ending += 1;
         let ask = Ask::EndNotifications { changes: vec![change] };
-        cx.ask(ask, node::Then::Notification(Then::Ended(id)));
+        cx.ask(ask, node::Then::Notification(Then::Ended(id, live.io.conn)));
     }
     let now = cx.now.unix;
     // Another session of the account may have been faster.
@@ -160,6 +161,14 @@ pub fn acknowledged(live: &mut Live, id: NotificationId, by: AcknowledgedBy, cx:
         home::tell_end(&trace, cx);
     }
     next_page(live, cx);
+}
+
+/// An acknowledgement is in the store.
+pub(super) fn ended(live: &mut Live, cx: &mut Cx<'_>) {
+    if let Some(progress) = &mut live.state.notifications.0 {
+        progress.ending = progress.ending.saturating_sub(1);
+        next_page(live, cx);
+    }
 }
 
 /// The socket took what was sent: a client that does receipts has a while to say so, any other has it now, as far as can be

@@ -19,7 +19,7 @@ pub fn notify(notification: Notification, reply: Option<ReplyTo>, sessions: &mut
         // Durable before acknowledged: the sender hears of it when it is committed.
         let queue_max = cx.hub.settings.limits.pending_notifications;
         let ask = Ask::StoreNotification { notification: notification.clone(), queue_max, now: cx.now.unix };
-        return cx.ask(ask, node::Then::Notification(Then::Kept(Box::new(notification), reply)));
+        return cx.ask(ask, node::Then::Notification(Then::Kept(Box::new(notification), reply, cx.now.unix)));
     }
     let mut trace = Trace::of(&notification);
     match delivery::deliver(&notification, sessions, cx) {
@@ -68,15 +68,15 @@ pub fn trace(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
 /// The store answered.
 pub fn answered(then: Then, answer_: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     match (then, answer_) {
-        (Then::Kept(notification, reply), Answer::Stored { new: true, ended }) => {
+        (Then::Kept(notification, reply, asked), Answer::Stored { new: true, ended }) => {
             ended.iter().for_each(|trace| tell_end(trace, cx));
-            kept(&notification, reply, sessions, cx);
+            kept(&notification, asked, reply, sessions, cx);
         }
-        (Then::Kept(notification, reply), Answer::Stored { new: false, .. }) => {
+        (Then::Kept(notification, reply, _), Answer::Stored { new: false, .. }) => {
             let ask = Ask::Trace { id: notification.id };
             cx.ask(ask, node::Then::Notification(Then::Again(notification, reply)));
         }
-        (Then::Kept(notification, reply) | Then::Known(notification, reply), Answer::Missing) => {
+        (Then::Kept(notification, reply, _) | Then::Known(notification, reply), Answer::Missing) => {
             drop_it(Trace::of(&notification), DropReason::UnknownDevice, reply, cx);
         }
         (Then::Known(notification, reply), Answer::Enrolment(_)) => {
@@ -85,7 +85,7 @@ pub fn answered(then: Then, answer_: Answer, sessions: &mut Sessions, cx: &mut C
         (Then::Again(notification, reply), Answer::Trace(trace)) => {
             again(&notification, *trace, reply, sessions, cx);
         }
-        (Then::Kept(_, reply) | Then::Known(_, reply) | Then::Again(_, reply), _) => {
+        (Then::Kept(_, reply, _) | Then::Known(_, reply) | Then::Again(_, reply), _) => {
             answer(reply, Outcome::Unavailable, cx);
         }
         (Then::Page(conn), answer) => delivery::page(conn, answer, sessions, cx),
@@ -105,18 +105,29 @@ pub fn answered(then: Then, answer_: Answer, sessions: &mut Sessions, cx: &mut C
         (Then::Trace(reply) | Then::Cancelled(reply, _), _) => {
             cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Unavailable });
         }
-        (Then::Ended(id), Answer::Done) => {
+        (Then::Ended(id, conn), answer) => {
             // From now on the store tells.
-            cx.hub.traces.remove(id);
+            if let Answer::Done = answer {
+                cx.hub.traces.remove(id);
+            }
+            if let Some(live) = sessions.live(conn) {
+                delivery::ended(live, cx);
+            }
         }
-        (Then::Ended(_), _) => {}
     }
 }
 
 /// It is committed: the sender is told, and whoever is there gets it.
-fn kept(notification: &Notification, reply: Option<ReplyTo>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+fn kept(
+    notification: &Notification,
+    asked: UnixMs,
+    reply: Option<ReplyTo>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
     let mut trace = Trace::of(notification);
-    trace.stored = Some(cx.now.unix);
+    // The time that the store has, too.
+    trace.stored = Some(asked);
     trace.state = if notification.send_at.is_some() { Scheduled } else { Stored };
     tell(&trace, cx);
     answer(reply, Outcome::Notified(Box::new(trace.clone())), cx);

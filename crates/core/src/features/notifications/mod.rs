@@ -59,6 +59,8 @@ struct Progress {
     asking: bool,
     /// Given to the connection and not yet acknowledged, oldest first.
     in_flight: Vec<InFlight>,
+    /// Acknowledged, and not yet ended in the store: until they are, the next page would bring them again.
+    ending: u32,
 }
 
 /// A notification given to the connection.
@@ -74,8 +76,8 @@ struct InFlight {
 /// A question that waits for the store.
 #[derive(Debug)]
 pub enum Then {
-    /// A notification is being kept.
-    Kept(Box<Notification>, Option<crate::ReplyTo>),
+    /// A notification is being kept, since then.
+    Kept(Box<Notification>, Option<crate::ReplyTo>, UnixMs),
     /// A notification that is not kept found no session; is there such an account at all?
     Known(Box<Notification>, Option<crate::ReplyTo>),
     /// A notification was there already: what became of it?
@@ -86,8 +88,8 @@ pub enum Then {
     Trace(crate::ReplyTo),
     /// It is being taken back, since then.
     Cancelled(crate::ReplyTo, UnixMs),
-    /// An acknowledgement is being written.
-    Ended(NotificationId),
+    /// An acknowledgement by this session is being written.
+    Ended(NotificationId, crate::model::ConnId),
 }
 
 impl State {
@@ -109,7 +111,9 @@ impl State {
 
     /// Drops the box when it holds nothing: an idle session keeps none.
     fn tidy(&mut self) {
-        let idle = |p: &Progress| p.waiting.is_empty() && !p.more && !p.asking && p.in_flight.is_empty();
+        let idle = |p: &Progress| {
+            p.waiting.is_empty() && !p.more && !p.asking && p.in_flight.is_empty() && p.ending == 0
+        };
         if self.0.as_deref().is_some_and(idle) {
             self.0 = None;
         }
