@@ -64,7 +64,6 @@ BODIES = {
     "unknown device": ('{"to": "nobody-of-this-name", "payload": 1}', 404, "unknown-device"),
     "no targets": ('{"to": [], "payload": 1}', 422, "too-many-targets"),
     "payload too large": ('{"to": "a", "payload": "' + "x" * 40_000 + '"}', 413, "payload-too-large"),
-    "body too large": ('{"to": "a", "payload": "' + "x" * 1_100_000 + '"}', 413, "too-large"),
 }
 
 
@@ -73,6 +72,16 @@ async def test_bad_body(api, what):
     body, status, code = BODIES[what]
     content = body if isinstance(body, bytes) else body.encode()
     check_problem(await api.http.post(SEND, content=content, headers=JSON), status, code)
+
+
+async def test_a_body_too_large(api):
+    body = '{"to": "a", "payload": "' + "x" * 1_100_000 + '"}'
+    try:
+        answer = await api.http.post(SEND, content=body.encode(), headers=JSON)
+    except (httpx.ReadError, httpx.WriteError):
+        # The connection is closed on whoever goes on sending: the reset may be faster than the answer.
+        return
+    check_problem(answer, 413, "too-large")
 
 
 async def test_a_body_too_large_is_refused_by_its_announcement(server):

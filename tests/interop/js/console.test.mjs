@@ -118,13 +118,14 @@ test("one for a device that is away waits, and arrives when it comes", async () 
   await device.end();
 });
 
-test("every page opens without an error", async () => {
+test("every page opens without an error, and shows text as text", async () => {
+  const markup = "<img src=x onerror=alert(1)>";
   const user = await server.account("seen");
   const device = await Peer.connect(server, user);
   const topic = unique("news");
-  await server.api("PUT", `/v1/topics/${topic}`, { title: "Seen in the console" });
+  await server.api("PUT", `/v1/topics/${topic}`, { title: markup });
   await server.api("PUT", `/v1/devices/${user}/subscriptions/${topic}`);
-  await server.api("POST", `/v1/topics/${topic}/items`, { payload: "an item" });
+  await server.api("POST", `/v1/topics/${topic}/items`, { id: markup, payload: markup });
   const at = await page();
   await signIn(at);
   for (const [view, text] of [
@@ -135,6 +136,7 @@ test("every page opens without an error", async () => {
   ]) {
     await at.click(`[data-view=${view}]`);
     await at.waitForFunction((text) => document.querySelector("#main").innerText.includes(text), text);
+    assert.equal(await at.locator("#main img").count(), 0);
     await at.screenshot({ path: join(OUT, `console-${view}.png`), fullPage: true });
   }
   await at.click("#sign-out");
