@@ -136,6 +136,10 @@ test("every page opens without an error, and shows text as text", async () => {
   ]) {
     await at.click(`[data-view=${view}]`);
     await at.waitForFunction((text) => document.querySelector("#main").innerText.includes(text), text);
+    if (view === "topics") {
+      await at.click(`[data-topic="${topic}"] button`);
+      await at.waitForFunction((id) => document.querySelector("#main [data-item]")?.dataset.item === id, markup);
+    }
     assert.equal(await at.locator("#main img").count(), 0);
     await at.screenshot({ path: join(OUT, `console-${view}.png`), fullPage: true });
   }
