@@ -113,7 +113,8 @@ impl Client {
     }
 
     fn say(&mut self, line: &str) {
-        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
+        // One write: on a command openssl acts on its first letter and may be gone before a second write.
+        self.child.stdin.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
     fn wait_for(&mut self, expected: &str) {
