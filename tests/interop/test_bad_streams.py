@@ -78,7 +78,8 @@ async def test_bad_xml_before_authentication(raw, what):
 async def test_a_mismatched_tag_is_found_before_the_next_stanza(raw, account):
     stream = await raw.logged_in(await account())
     stream.send("<message><body>x</message><presence/>")
-    await stream.stream_error("not-well-formed")
+    async with asyncio.timeout(3):
+        await stream.stream_error("not-well-formed")
 
 
 @pytest.mark.parametrize("what", XML_ERRORS)

@@ -1,5 +1,7 @@
 """WebSockets that break the rules (RFC 6455 §7.4.1, RFC 7395)."""
 
+import asyncio
+
 import pytest
 
 from harness.peer import Peer
@@ -113,7 +115,8 @@ async def test_oversized_message_in_many_fragments(socket):
     connection.send(frame(TEXT, "<open", fin=False))
     for _ in range(30):
         connection.send(frame(0, " " * 1000, fin=False))
-    assert await connection.close_code() == 1009
+    async with asyncio.timeout(3):
+        assert await connection.close_code() == 1009
 
 
 async def test_ping_is_answered_between_fragments(socket):
