@@ -13,7 +13,9 @@
 pub mod blocking;
 pub mod cli;
 pub mod client;
+pub mod control;
 pub mod measure;
+pub mod plan;
 pub mod report;
 pub mod scenario;
 pub mod swarm;

@@ -1,0 +1,13 @@
+//! What a load test is, as data: a [`Scenario`] (who takes part, and the [phases](Deed) they go through), the
+//! [`Target`] it is run against, and the [`Shape`]s of its traffic. Everything here is read from TOML or JSON, checked
+//! once, and the same in the orchestrator and in its workers.
+
+mod deed;
+mod scenario;
+mod shape;
+mod target;
+
+pub use deed::{By, Deed, Login, Notify, Phase, Publish, Talk};
+pub use scenario::{Players, Protocol, Scenario, ScenarioError};
+pub use shape::{Named, Shape, Span};
+pub use target::{Encryption, Target};
