@@ -72,9 +72,6 @@ async def test_bad_xml_before_authentication(raw, what):
     await stream.stream_error("not-authorized" if what == "unknown top-level element" else condition)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="end tags are compared when the element is complete; until then it is only bounded"
-)
 async def test_a_mismatched_tag_is_found_before_the_next_stanza(raw, account):
     stream = await raw.logged_in(await account())
     stream.send("<message><body>x</message><presence/>")

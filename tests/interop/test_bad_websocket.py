@@ -109,7 +109,6 @@ async def test_oversized_message_before_authentication(socket):
     assert (opcode == TEXT and b"policy-violation" in data) or data[:2] == (1009).to_bytes(2)
 
 
-@pytest.mark.xfail(strict=True, reason="before login a message is bounded by limits.stanza_bytes until it is complete")
 async def test_oversized_message_in_many_fragments(socket):
     connection = await socket("upgraded")
     connection.send(frame(TEXT, "<open", fin=False))

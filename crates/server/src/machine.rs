@@ -1,6 +1,6 @@
 //! The core as the loop drives it. A trait, so that the loop can be proved with machines that do one thing.
 
-use carillon_core::model::{Mono, Now};
+use carillon_core::model::{ConnId, Mono, Now};
 use carillon_core::node::{Counters, Shard};
 use carillon_core::settings::Settings;
 use carillon_core::{Effects, Input};
@@ -12,6 +12,8 @@ pub(crate) trait Machine: Send + 'static {
     fn handle(&mut self, now: Now, input: Input<'_>, effects: &mut Effects);
     /// Goes on with the fan-outs for one slice; whether any is left.
     fn walk(&mut self, now: Now, effects: &mut Effects) -> bool;
+    /// The largest WebSocket message a connection may send now, in bytes.
+    fn message_bytes_max(&self, conn: ConnId) -> usize;
     /// When the next tick is due.
     fn next_wake(&self) -> Option<Mono>;
     /// What it counted.
@@ -27,6 +29,10 @@ impl Machine for Shard {
 
     fn walk(&mut self, now: Now, effects: &mut Effects) -> bool {
         Shard::walk(self, now, effects)
+    }
+
+    fn message_bytes_max(&self, conn: ConnId) -> usize {
+        Shard::message_bytes_max(self, conn)
     }
 
     fn next_wake(&self) -> Option<Mono> {

@@ -110,6 +110,16 @@ impl Shard {
         Some(timer.map_or(self.tidy_at, |timer| timer.min(self.tidy_at)))
     }
 
+    /// The largest WebSocket message that a connection may send now, in bytes: a stranger's are kept small, and must
+    /// be refused while they arrive.
+    pub fn message_bytes_max(&self, conn: ConnId) -> usize {
+        let limits = &self.hub.settings.limits;
+        match self.sessions.peek(conn) {
+            Some(session) if session.is_trusted() => limits.stanza_bytes,
+            _ => limits.stanza_bytes_before_auth,
+        }
+    }
+
     /// What the shard counts.
     pub fn counters(&self) -> &Counters {
         &self.hub.counters
@@ -148,7 +158,7 @@ impl Shard {
             if session.is_waiting() {
                 break;
             }
-            let trusted = matches!(session, Session::Live(_) | Session::Binding(_) | Session::Restarting(_));
+            let trusted = session.is_trusted();
             let frame = match session.io_mut().next_frame(&input[at..], &self.hub.settings.limits, trusted) {
                 Ok((Some(frame), n)) => {
                     at += n;

@@ -111,6 +111,11 @@ impl Session {
         }
     }
 
+    /// Whether it is known whose it is, so that its stanzas may be larger.
+    pub fn is_trusted(&self) -> bool {
+        matches!(self, Session::Restarting(_) | Session::Binding(_) | Session::Bound(_) | Session::Live(_))
+    }
+
     /// Whether input must wait: for an answer of the store, for TLS, or for a shard.
     pub fn is_waiting(&self) -> bool {
         match self {

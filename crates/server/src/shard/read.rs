@@ -182,10 +182,11 @@ impl<M: Machine> Shard<M> {
     /// Takes bytes of WebSocket frames, a message at a time, for as long as the core wants any. The bytes stay in the
     /// shard's hand, so that they go along should the connection move.
     fn frames(&mut self, id: ConnId) {
-        let stanza_bytes = self.world.settings.limits.stanza_bytes;
-        let decoder = self.world.conns.get_mut(id).and_then(|conn| take_decoder(conn, stanza_bytes));
+        let decoder = self.world.conns.get_mut(id).and_then(take_decoder);
         let Some(mut decoder) = decoder else { return };
         loop {
+            let stanza_bytes = self.machine.message_bytes_max(id);
+            decoder.set_limits(Limits { stanza_bytes, ..Limits::default() });
             let event = match self.world.hand.poll(&mut decoder) {
                 Ok(Some(event)) => event,
                 Ok(None) => break,
@@ -234,10 +235,9 @@ impl<M: Machine> Shard<M> {
 }
 
 /// The decoder of an open WebSocket; a new one between messages, when none is kept.
-fn take_decoder(conn: &mut Conn, stanza_bytes: usize) -> Option<Decoder> {
+fn take_decoder(conn: &mut Conn) -> Option<Decoder> {
     let Protocol::WebSocket(decoder) = &mut conn.protocol else { return None };
-    let limits = Limits { stanza_bytes, ..Limits::default() };
-    Some(decoder.take().map_or_else(|| Decoder::new(Role::Server, limits), |decoder| *decoder))
+    Some(decoder.take().map_or_else(|| Decoder::new(Role::Server, Limits::before_auth()), |decoder| *decoder))
 }
 
 /// The code of a WebSocket that ends as it should (RFC 6455 §7.4.1).

@@ -96,6 +96,10 @@ impl Machine for Echo {
         false
     }
 
+    fn message_bytes_max(&self, _: ConnId) -> usize {
+        256 * 1024
+    }
+
     fn next_wake(&self) -> Option<Mono> {
         self.wake
     }

@@ -42,6 +42,8 @@ pub struct Framer {
     header_name: u32,
     /// Open elements of the current unit.
     depth: u16,
+    /// What the names of the innermost of them hash to.
+    names: Names,
     phase: Phase,
     place: Place,
 }
@@ -87,6 +89,7 @@ impl Framer {
             checked: 0,
             header_name: 0,
             depth: 0,
+            names: Names::default(),
             phase: Phase::BeforeHeader,
             place: Place::Between,
         }
@@ -297,6 +300,9 @@ impl Framer {
         self.place = Place::Text;
         if !unit.ends_with(b"/>") {
             self.depth += 1;
+            // No tag has a `<` inside.
+            let start = memchr::memrchr(b'<', unit).map_or(0, |at| at + 1);
+            self.names.open(name_hash(&unit[start..]));
         } else if self.depth == 0 {
             return Ok(Some(Step::Element(unit.len())));
         }
@@ -304,15 +310,24 @@ impl Framer {
     }
 
     fn end_tag(&mut self, buf: &[u8], rest: &[u8]) -> Result<Option<Step>, Error> {
-        let Some(end) = memchr::memchr(b'>', rest) else {
+        let Some(end) = memchr::memchr2(b'>', b'<', rest) else {
             self.searched += rest.len() as u32;
             return Ok(Some(Step::Incomplete));
         };
+        if rest[end] == b'<' {
+            self.searched += end as u32;
+            return Err(Error::Tag);
+        }
         self.searched += end as u32 + 1;
         self.place = Place::Text;
         let unit = &buf[..self.searched as usize];
+        let start = memchr::memrchr(b'<', unit).map_or(2, |at| at + 2);
+        let name = name_hash(&unit[start..unit.len() - 1]);
+        if self.depth > 0 && !self.names.close(name) {
+            return Err(Error::MismatchedTag);
+        }
         match self.depth {
-            0 if name_hash(&unit[2..unit.len() - 1]) == self.header_name => {
+            0 if name == self.header_name => {
                 self.phase = Phase::Closed;
                 Ok(Some(Step::Close(unit.len())))
             }
@@ -352,6 +367,33 @@ impl Framer {
         }
     }
 }
+
+/// The names of the innermost open elements, a byte of each name's hash, so that an end tag of another element is
+/// noticed before the unit is complete. It may be missed (one in 255, and above the fourth level): the reader compares
+/// whole names.
+#[derive(Clone, Copy, Default, Debug)]
+struct Names([u8; 4]);
+
+impl Names {
+    fn open(&mut self, hash: u32) {
+        let [a, b, c, _] = self.0;
+        self.0 = [Self::byte(hash), a, b, c];
+    }
+
+    /// Whether the innermost open element may have this name.
+    fn close(&mut self, hash: u32) -> bool {
+        let [innermost, a, b, c] = self.0;
+        self.0 = [a, b, c, UNKNOWN_NAME];
+        innermost == UNKNOWN_NAME || innermost == Self::byte(hash)
+    }
+
+    fn byte(hash: u32) -> u8 {
+        (hash % 255) as u8 + 1
+    }
+}
+
+/// Stands for a name that is not remembered.
+const UNKNOWN_NAME: u8 = 0;
 
 /// The hash of the name of the tag that a header unit ends with.
 fn header_name(unit: &[u8]) -> u32 {

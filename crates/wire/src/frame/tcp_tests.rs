@@ -118,6 +118,8 @@ fn refuses_what_is_not_well_formed_early() {
     assert_eq!(poll(b"\xFF"), Err(Error::InvalidUtf8));
     assert_eq!(poll(b"\x01"), Err(Error::IllegalCharacter));
     assert_eq!(poll(b"</stream>"), Err(Error::MismatchedTag));
+    assert_eq!(poll(b"<message><body>x</message>"), Err(Error::MismatchedTag));
+    assert_eq!(poll(b"<message><body>x</bo<dy>"), Err(Error::Tag));
 }
 
 #[test]
