@@ -19,8 +19,7 @@ use crate::report::Report;
 use crate::scenario::fanout::Fanout;
 use crate::scenario::login_storm::LoginStorm;
 use crate::scenario::one_to_one::OneToOne;
-use crate::scenario::{Population, Publisher, RunError, resolve};
-use crate::swarm::Ramp;
+use crate::scenario::{Population, Publisher, Ramp, RunError, resolve};
 
 /// Measures an XMPP server from outside, with many real clients.
 #[derive(Debug, Parser)]

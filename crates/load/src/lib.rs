@@ -19,3 +19,4 @@ pub mod plan;
 pub mod report;
 pub mod scenario;
 pub mod swarm;
+pub mod worker;

@@ -2,12 +2,15 @@
 //! [`Target`] it is run against, and the [`Shape`]s of its traffic. Everything here is read from TOML or JSON, checked
 //! once, and the same in the orchestrator and in its workers.
 
+mod curve;
 mod deed;
 mod scenario;
 mod shape;
+mod span;
 mod target;
 
 pub use deed::{By, Deed, Login, Notify, Phase, Publish, Talk};
 pub use scenario::{Players, Protocol, Scenario, ScenarioError};
-pub use shape::{Named, Shape, Span};
+pub use shape::{Named, Shape};
+pub use span::Span;
 pub use target::{Encryption, Target};

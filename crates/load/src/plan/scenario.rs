@@ -80,6 +80,14 @@ pub enum ScenarioError {
 }
 
 impl Scenario {
+    /// Checks what the form alone does not say.
+    pub fn check(&self) -> Result<(), ScenarioError> {
+        if self.players.count == 0 {
+            return Err(ScenarioError::Value { at: "players.count".into(), why: "nobody takes part".into() });
+        }
+        Ok(())
+    }
+
     /// The phase in which players log in for the first time, if there is one.
     pub fn first_login(&self) -> Option<usize> {
         self.phases.iter().position(|phase| matches!(phase.deed, Deed::Login(_)))

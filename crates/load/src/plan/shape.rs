@@ -1,12 +1,13 @@
 //! Traffic shapes: rates over time, to be driven open-loop.
 
-use std::time::Duration;
-
+use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Serialize};
+
+use super::Span;
 
 /// A rate, in events a second, as it changes over time. In TOML a number is a steady rate; anything else is a table:
 /// `rate = { shape = "ramp", from = 10, to = 500, over = "1m" }`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Shape {
     /// Always the same.
@@ -22,6 +23,11 @@ pub enum Named {
     /// Always the same.
     Steady {
         /// Events a second.
+        rate: f64,
+    },
+    /// Always the same for each player: so many times the players in all.
+    PerPlayer {
+        /// Events a second of one player.
         rate: f64,
     },
     /// From one rate to another in a straight line, then steady.
@@ -44,7 +50,7 @@ pub enum Named {
         /// How long it lasts.
         lasts: Span,
     },
-    /// Up along a half cosine, and down again: by default 25 → 300 in 45 min → 25 in 15 min.
+    /// Up along a half cosine, and down again, and then nothing more: by default 25 → 300 in 45 min → 25 in 15 min.
     Bell {
         /// The rate at the start and at the end.
         #[serde(default = "low")]
@@ -59,7 +65,7 @@ pub enum Named {
         #[serde(default = "bell_fall")]
         fall: Span,
     },
-    /// A fast rise, then a slow, straight fall to the base: by default 25 → 300 in 5 min, then −3 a minute.
+    /// A fast rise, then a slow, straight fall to the base, and then nothing more: by default 25 → 300 in 5 min, then −3 a minute.
     TopHeavy {
         /// The rate at the start, and the lowest it falls to.
         #[serde(default = "low")]
@@ -76,14 +82,10 @@ pub enum Named {
     },
 }
 
-/// A length of time. In TOML and JSON: a number of seconds, or text such as `"500ms"`, `"10s"`, `"1.5m"`, `"2h"`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Span(pub Duration);
-
-impl Span {
-    /// So many seconds.
-    pub const fn from_secs(seconds: u64) -> Self {
-        Self(Duration::from_secs(seconds))
+impl Shape {
+    /// Whether the rate is that of one player.
+    pub fn is_per_player(&self) -> bool {
+        matches!(self, Self::Named(Named::PerPlayer { .. }))
     }
 }
 
@@ -111,44 +113,28 @@ fn top_heavy_fall() -> f64 {
     3.0
 }
 
-impl Serialize for Span {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(self.0.as_secs_f64())
-    }
-}
-
-impl<'de> Deserialize<'de> for Span {
+impl<'de> Deserialize<'de> for Shape {
+    // By hand: of an untagged enum serde says only that nothing matched, not what is wrong with what is there.
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Given {
-            Seconds(f64),
-            Text(String),
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Shape;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a rate: events a second, or a table such as { shape = \"ramp\", … }")
+            }
+            fn visit_f64<E>(self, rate: f64) -> Result<Shape, E> {
+                Ok(Shape::Steady(rate))
+            }
+            fn visit_i64<E>(self, rate: i64) -> Result<Shape, E> {
+                Ok(Shape::Steady(rate as f64))
+            }
+            fn visit_u64<E>(self, rate: u64) -> Result<Shape, E> {
+                Ok(Shape::Steady(rate as f64))
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Shape, A::Error> {
+                Named::deserialize(MapAccessDeserializer::new(map)).map(Shape::Named)
+            }
         }
-        match Given::deserialize(deserializer)? {
-            Given::Seconds(seconds) => Duration::try_from_secs_f64(seconds).map(Self).ok(),
-            Given::Text(text) => Self::parse(&text),
-        }
-        .ok_or_else(|| {
-            serde::de::Error::custom(
-                "expected a length of time such as 10, \"500ms\", \"10s\", \"2m\" or \"1h\"",
-            )
-        })
-    }
-}
-
-impl Span {
-    /// Reads `500ms`, `10s`, `1.5m`, `2h`; a number alone is seconds.
-    pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let scale = match &text[digits.len()..] {
-            "ms" => 0.001,
-            "" | "s" => 1.0,
-            "m" | "min" => 60.0,
-            "h" => 3600.0,
-            _ => return None,
-        };
-        let number: f64 = digits.trim().parse().ok()?;
-        Duration::try_from_secs_f64(number * scale).ok().map(Self)
+        deserializer.deserialize_any(Visitor)
     }
 }

@@ -56,15 +56,13 @@ impl<B: Behaviour> Crew<B> {
         let mut crew =
             Self { board, population, wakers: Vec::new(), threads: Vec::new(), started: Instant::now() };
         for numbers in shares {
-            let swarm =
-                Swarm::new(crew.population.target, numbers.clone(), ramp).map_err(SwarmError::Poll)?;
+            let swarm = Swarm::new(crew.population.target, numbers.clone()).map_err(SwarmError::Poll)?;
             crew.wakers.push(swarm.waker());
             let behaviour = behave(numbers.clone(), &crew.board);
             let mut players =
-                Players::new(Arc::clone(&crew.population), Arc::clone(&crew.board), numbers, behaviour);
-            let deadline = crew.population.deadline;
+                Players::new(Arc::clone(&crew.population), Arc::clone(&crew.board), numbers, ramp, behaviour);
             crew.threads.push(std::thread::spawn(move || {
-                let result = swarm.run(&mut players, deadline);
+                let result = swarm.run(&mut players);
                 players.board.gone.add(1);
                 players.board.notify();
                 result.map(|()| players)
@@ -117,10 +115,7 @@ impl<B: Behaviour> Crew<B> {
         let mut harvest = Harvest { logins: LoginSummary::default(), behaviours: Vec::new() };
         for thread in self.threads {
             let players = thread.join().map_err(|_| RunError::Panicked)?;
-            let players = players.map_err(|error| match error {
-                SwarmError::Deadline => self.board.deadline(),
-                other => other.into(),
-            })?;
+            let players = players?;
             harvest.logins.add(players.logins, self.started);
             harvest.behaviours.push(players.behaviour);
         }

@@ -13,9 +13,11 @@ pub mod one_to_one;
 mod player;
 mod population;
 mod publisher;
+mod ramp;
 
 pub use population::{Population, resolve};
 pub use publisher::{PublishError, Publisher};
+pub use ramp::Ramp;
 
 use std::io;
 

@@ -8,7 +8,8 @@ use carillon_wire::stanza::Stanza;
 
 use super::board::Board;
 use super::population::Population;
-use crate::client::{End, Event, Options};
+use super::ramp::{Pacer, Ramp};
+use crate::client::{End, Event};
 use crate::measure::Latencies;
 use crate::swarm::{Flow, Network, Scenario};
 
@@ -51,6 +52,7 @@ pub(super) struct Players<B> {
     pub(super) logins: Logins,
     first: usize,
     states: Vec<State>,
+    pacer: Pacer,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -66,11 +68,27 @@ impl<B: Behaviour> Players<B> {
         population: Arc<Population>,
         board: Arc<Board>,
         numbers: std::ops::Range<usize>,
+        ramp: Ramp,
         behaviour: B,
     ) -> Self {
         let (first, count) = (numbers.start, numbers.len());
         let states = vec![State::Unborn; count];
-        Self { population, board, behaviour, logins: Logins::default(), first, states }
+        let pacer = Pacer::new(ramp, count, Instant::now());
+        Self { population, board, behaviour, logins: Logins::default(), first, states, pacer }
+    }
+
+    fn start_due(&mut self, now: Instant, network: &mut Network) {
+        loop {
+            let first = self.first + self.pacer.started();
+            let count = self.pacer.take(network.logging_in(), now);
+            if count == 0 {
+                return;
+            }
+            for index in first..first + count {
+                self.states[index - self.first] = State::LoggingIn(now);
+                network.connect(index, self.population.options(index));
+            }
+        }
     }
 
     fn closed(&mut self, index: usize, end: &End) {
@@ -87,11 +105,6 @@ impl<B: Behaviour> Players<B> {
 }
 
 impl<B: Behaviour> Scenario for Players<B> {
-    fn start(&mut self, index: usize, now: Instant) -> Options {
-        self.states[index - self.first] = State::LoggingIn(now);
-        self.population.options(index)
-    }
-
     fn event(&mut self, index: usize, event: Event, now: Instant, network: &mut Network) {
         match event {
             Event::Ready => {
@@ -110,8 +123,9 @@ impl<B: Behaviour> Scenario for Players<B> {
     }
 
     fn tick(&mut self, now: Instant, network: &mut Network) -> Flow {
+        self.start_due(now, network);
         self.behaviour.tick(now, network);
         self.board.settle_logins();
-        if self.board.stopped() { Flow::Stop } else { Flow::Continue }
+        if self.board.stopped() { Flow::Stop } else { Flow::Continue(self.pacer.next_due()) }
     }
 }

@@ -8,8 +8,8 @@ use std::time::Instant;
 use carillon_wire::jid::{BareJid, JidError};
 
 use super::RunError;
+use super::ramp::Ramp;
 use crate::client::{Options, Profile};
-use crate::swarm::Ramp;
 
 /// The resource of every client, and its tag with Bind 2.
 const RESOURCE: &str = "load";

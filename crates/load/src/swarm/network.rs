@@ -5,12 +5,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::Stanza;
 use mio::{Events, Interest, Poll, Token};
 
+use super::alarm::Alarm;
 use super::connection::{Connection, Stage};
 use super::source;
 use crate::client::{Client, Entropy, Event, Options, Outbox};
@@ -19,12 +20,15 @@ use crate::client::{Client, Entropy, Event, Options, Outbox};
 const READ_BYTES: usize = 64 * 1024;
 /// The token of the waker; no client has this index.
 const WAKER: Token = Token(usize::MAX);
+/// The token of the alarm; no client has this index either.
+const ALARM: Token = Token(usize::MAX - 1);
 
 /// All connections of a swarm.
 #[derive(Debug)]
 pub struct Network {
     poll: Poll,
     waker: Arc<mio::Waker>,
+    alarm: Alarm,
     target: SocketAddr,
     first: usize,
     connections: Vec<Option<Box<Connection>>>,
@@ -51,9 +55,11 @@ impl Network {
     pub(super) fn new(target: SocketAddr, clients: Range<usize>) -> io::Result<Self> {
         let poll = Poll::new()?;
         let waker = Arc::new(mio::Waker::new(poll.registry(), WAKER)?);
+        let alarm = Alarm::new(poll.registry(), ALARM)?;
         Ok(Self {
             poll,
             waker,
+            alarm,
             target,
             first: clients.start,
             connections: clients.map(|_| None).collect(),
@@ -123,7 +129,16 @@ impl Network {
         Waker(Arc::clone(&self.waker))
     }
 
-    pub(super) fn wait(&mut self, events: &mut Events, timeout: Duration) -> io::Result<()> {
+    /// Waits until something is ready, it is time, or the timeout is over.
+    pub(super) fn wait(
+        &mut self,
+        events: &mut Events,
+        until: Option<Instant>,
+        timeout: Duration,
+    ) -> io::Result<()> {
+        if let Some(until) = until {
+            self.alarm.set(until)?;
+        }
         match self.poll.poll(events, Some(timeout)) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                 events.clear();
@@ -139,8 +154,10 @@ impl Network {
 
     /// Serves a socket that the kernel says is ready.
     pub(super) fn ready(&mut self, event: &mio::event::Event) {
-        if event.token() == WAKER {
-            return;
+        match event.token() {
+            WAKER => return,
+            ALARM => return self.alarm.rang(),
+            _ => {}
         }
         let at = event.token().0;
         let Some(mut connection) = self.connections[at].take() else { return };

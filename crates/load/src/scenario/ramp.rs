@@ -13,7 +13,7 @@ pub struct Ramp {
 
 /// A [`Ramp`] under way.
 #[derive(Debug)]
-pub(crate) struct Pacer {
+pub(super) struct Pacer {
     ramp: Ramp,
     since: Instant,
     started: usize,
@@ -27,12 +27,12 @@ impl Default for Ramp {
 }
 
 impl Pacer {
-    pub(crate) fn new(ramp: Ramp, total: usize, now: Instant) -> Self {
+    pub(super) fn new(ramp: Ramp, total: usize, now: Instant) -> Self {
         Self { ramp, since: now, started: 0, total }
     }
 
     /// How many may start now, given how many are logging in; they count as started.
-    pub(crate) fn take(&mut self, in_flight: usize, now: Instant) -> usize {
+    pub(super) fn take(&mut self, in_flight: usize, now: Instant) -> usize {
         let due = match self.ramp.rate {
             None => self.total,
             // The first is due at once.
@@ -45,12 +45,12 @@ impl Pacer {
     }
 
     /// When the next is due by rate; `None` if rate is not what holds it back.
-    pub(crate) fn next_due(&self) -> Option<Instant> {
+    pub(super) fn next_due(&self) -> Option<Instant> {
         let rate = self.ramp.rate.filter(|_| self.started < self.total)?;
         Some(self.since + Duration::from_secs_f64(self.started as f64 / rate))
     }
 
-    pub(crate) fn started(&self) -> usize {
+    pub(super) fn started(&self) -> usize {
         self.started
     }
 }

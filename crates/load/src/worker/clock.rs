@@ -1,0 +1,58 @@
+//! The orchestrator's clock, as this process reads it.
+
+use std::time::{Duration, Instant, SystemTime};
+
+/// One moment on two clocks: this process's monotonic one, and the orchestrator's Unix time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    instant: Instant,
+    unix_ns: u64,
+}
+
+impl Clock {
+    /// The clock of an orchestrator whose Unix time is ahead of this machine's by so much.
+    pub(super) fn new(offset_ns: i64) -> Self {
+        let instant = Instant::now();
+        let here = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        let here = u64::try_from(here.as_nanos()).unwrap_or(u64::MAX);
+        Self { instant, unix_ns: here.saturating_add_signed(offset_ns) }
+    }
+
+    /// A moment of the orchestrator's Unix time as this process's.
+    pub(super) fn instant(&self, unix_ns: u64) -> Instant {
+        let moment = if unix_ns >= self.unix_ns {
+            self.instant.checked_add(Duration::from_nanos(unix_ns - self.unix_ns))
+        } else {
+            self.instant.checked_sub(Duration::from_nanos(self.unix_ns - unix_ns))
+        };
+        moment.unwrap_or(self.instant)
+    }
+
+    /// A moment of this process as the orchestrator's Unix time.
+    pub(super) fn unix_ns(&self, instant: Instant) -> u64 {
+        let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        if instant >= self.instant {
+            self.unix_ns.saturating_add(nanos(instant - self.instant))
+        } else {
+            self.unix_ns.saturating_sub(nanos(self.instant - instant))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_go_there_and_back() {
+        let clock = Clock::new(5_000_000_000);
+        for shift in [Duration::ZERO, Duration::from_micros(1234)] {
+            for moment in [clock.instant + shift, clock.instant.checked_sub(shift).unwrap_or(clock.instant)] {
+                assert_eq!(clock.instant(clock.unix_ns(moment)), moment);
+            }
+        }
+        let here = Clock::new(0);
+        let ahead = clock.unix_ns(here.instant) - here.unix_ns(here.instant);
+        assert!((4_000_000_000..6_000_000_000).contains(&ahead));
+    }
+}

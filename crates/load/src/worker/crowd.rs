@@ -1,0 +1,128 @@
+//! The players of one thread, as a deed sees them: who is in session, and what can be done with them.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use super::setting::Setting;
+use super::tally::{Count, Ledger};
+use crate::swarm::Network;
+
+/// A send that leaves later than this after it was due is late.
+const LATE: Duration = Duration::from_millis(10);
+
+/// How things are with each player.
+#[derive(Debug)]
+pub(super) struct Roster {
+    pub(super) numbers: Range<usize>,
+    states: Vec<State>,
+    logging_in: usize,
+    in_session: usize,
+}
+
+/// How things are with a player.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Not connected.
+    Out,
+    /// Connecting or logging in, which was due then.
+    LoggingIn(Instant),
+    /// In session.
+    In,
+}
+
+/// What a deed works with.
+pub(super) struct Crowd<'a> {
+    pub(super) setting: &'a Setting,
+    pub(super) ledger: &'a Ledger,
+    pub(super) roster: &'a mut Roster,
+    pub(super) network: &'a mut Network,
+    pub(super) now: Instant,
+}
+
+impl Roster {
+    /// Players with these numbers, none of whom is connected.
+    pub(super) fn new(numbers: Range<usize>) -> Self {
+        let states = vec![State::Out; numbers.len()];
+        Self { numbers, states, logging_in: 0, in_session: 0 }
+    }
+
+    /// How things are with one.
+    pub(super) fn state(&self, number: usize) -> State {
+        self.states[number - self.numbers.start]
+    }
+
+    /// Whether one is in session.
+    pub(super) fn is_in(&self, number: usize) -> bool {
+        self.numbers.contains(&number) && self.state(number) == State::In
+    }
+
+    /// Takes note of how things are with one now; gives how they were.
+    pub(super) fn set(&mut self, number: usize, state: State) -> State {
+        let old = std::mem::replace(&mut self.states[number - self.numbers.start], state);
+        for (state, sign) in [(old, -1), (state, 1)] {
+            match state {
+                State::Out => {}
+                State::LoggingIn(_) => self.logging_in = self.logging_in.wrapping_add_signed(sign),
+                State::In => self.in_session = self.in_session.wrapping_add_signed(sign),
+            }
+        }
+        old
+    }
+
+    /// How many are logging in.
+    pub(super) fn logging_in(&self) -> usize {
+        self.logging_in
+    }
+
+    /// How many are in session.
+    pub(super) fn in_session(&self) -> usize {
+        self.in_session
+    }
+
+    /// Those in session.
+    pub(super) fn members(&self) -> impl Iterator<Item = usize> + '_ {
+        self.numbers.clone().filter(|number| self.is_in(*number))
+    }
+}
+
+impl Crowd<'_> {
+    /// Logs a player in. The login was due at a moment: its latency counts from there.
+    pub(super) fn log_in(&mut self, number: usize, due: Instant) {
+        self.roster.set(number, State::LoggingIn(due));
+        self.network.connect(number, self.setting.options(number));
+    }
+
+    /// Drops a player's connection without a word.
+    pub(super) fn drop(&mut self, number: usize) {
+        if self.roster.set(number, State::Out) != State::Out {
+            self.ledger.count(Count::Dropped);
+        }
+        self.network.abort(number);
+    }
+
+    /// Counts something that is sent now and was due then.
+    pub(super) fn sent(&self, due: Instant) {
+        self.ledger.count(Count::Sent);
+        if self.now.saturating_duration_since(due) > LATE {
+            self.ledger.count(Count::Late);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_roster_counts_its_states() {
+        let mut roster = Roster::new(10..13);
+        roster.set(10, State::LoggingIn(Instant::now()));
+        roster.set(11, State::LoggingIn(Instant::now()));
+        roster.set(11, State::In);
+        assert_eq!((roster.logging_in(), roster.in_session()), (1, 1));
+        assert_eq!(roster.members().collect::<Vec<_>>(), [11]);
+        assert_eq!(roster.set(11, State::Out), State::In);
+        assert_eq!((roster.logging_in(), roster.in_session()), (1, 0));
+        assert!(!roster.is_in(99));
+    }
+}
