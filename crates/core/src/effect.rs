@@ -1,6 +1,7 @@
 //! What a shard wants done. Effects are values; the server's `interpret` carries them out in order.
 
 use crate::command::{Event, Outcome};
+use crate::event::Journal;
 use crate::model::{ConnId, ShardId, Ticket};
 use crate::node::Letter;
 use crate::ports::{Ask, Reply};
@@ -95,6 +96,8 @@ pub struct Effects {
     pub list: Vec<Effect>,
     /// What [`Effect::Send`] ranges over.
     pub bytes: Vec<u8>,
+    /// What happened, for the event log. Empty unless it is told to keep something.
+    pub journal: Journal,
 }
 
 impl Effects {
@@ -110,7 +113,7 @@ impl Effects {
         self.list.push(Effect::Send { conn, range: start..self.bytes.len() });
     }
 
-    /// Forgets all, keeps the memory, unless a burst made it larger than 1 MiB.
+    /// Forgets all but the journal, keeps the memory, unless a burst made it larger than 1 MiB.
     pub fn clear(&mut self) {
         self.list.clear();
         self.bytes.clear();

@@ -17,6 +17,7 @@
 pub mod command;
 pub mod effect;
 pub mod error;
+pub mod event;
 pub mod features;
 pub mod hook;
 pub mod model;

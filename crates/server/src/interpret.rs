@@ -17,7 +17,7 @@ use std::vec::Drain;
 impl World {
     /// Carries everything out and empties `effects`.
     pub(crate) fn carry_out(&mut self, effects: &mut Effects) {
-        let Effects { list, bytes } = effects;
+        let Effects { list, bytes, .. } = effects;
         let mut list = list.drain(..).peekable();
         while let Some(effect) = list.next() {
             match effect {

@@ -4,10 +4,11 @@ use super::hub::Work;
 use super::{Cx, Shard};
 use crate::Effects;
 use crate::error::StreamError;
+use crate::event::{Entry, Kind, Leave};
 use crate::hook::Ending;
 use crate::model::{Now, SessionPolicy};
 use crate::session::auth::{Greeting, Wrap, success2};
-use crate::session::{Bound, Followed, Io, Live, Session};
+use crate::session::{Bound, Followed, Io, Live, Noted, Session};
 use crate::topic::Notice;
 use carillon_wire::ns;
 use carillon_wire::stanza::{IqType, Stanza};
@@ -25,6 +26,11 @@ impl Shard {
         self.sessions.bind(&live.bare, conn.slot);
         let mut cx = Cx { now, hub: &mut self.hub, out: effects };
         cx.hub.counters.sessions += 1;
+        cx.out.journal.note(now.unix, Kind::Login, || Entry::Login {
+            jid: live.jid.as_str(),
+            address: live.io.address,
+            transport: live.io.framing,
+        });
         for subscription in &login.subscriptions {
             let last = subscription.last.as_ref();
             let last = last.filter(|item| cx.hub.subscribers.is_news(subscription.topic, item.revision));
@@ -65,17 +71,12 @@ impl Shard {
 
     /// Parts with a session: its features are told, its account and topics forget it. Nothing is written to any store for
     /// it. What is left is the connection.
-    pub(super) fn part(
-        &mut self,
-        mut live: Box<Live>,
-        ending: Ending,
-        now: Now,
-        effects: &mut Effects,
-    ) -> Io {
+    pub(super) fn part(&mut self, mut live: Box<Live>, leave: Leave, now: Now, effects: &mut Effects) -> Io {
         let slot = live.io.conn.slot;
         self.sessions.unbind(&live.bare, slot);
         let mut cx = Cx { now, hub: &mut self.hub, out: effects };
         cx.hub.counters.sessions -= 1;
+        let ending = if leave == Leave::Closed { Ending::Closed } else { Ending::Lost };
         for i in 0..cx.hub.pipeline.close.len() {
             let hook = cx.hub.pipeline.close[i];
             hook(&mut live, ending, &mut cx);
@@ -83,6 +84,14 @@ impl Shard {
         for followed in &live.topics {
             self.unfollow(*followed);
         }
+        // Behind what its features noted of it.
+        effects.journal.note(now.unix, Kind::Disconnect, || Entry::Disconnect {
+            jid: Some(live.jid.as_str()),
+            address: live.io.address,
+            reason: leave,
+            after_ms: now.unix.0.saturating_sub(live.since.0),
+        });
+        live.io.noted = Noted::Ended;
         live.io
     }
 

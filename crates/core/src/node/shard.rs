@@ -3,11 +3,11 @@
 use super::hub::Work;
 use super::{Counters, Cx, Hub, Letter, Sessions, Then};
 use crate::error::StreamError;
+use crate::event::{Entry, Kind, Leave};
 use crate::features::{notifications, offline, pubsub, registration};
-use crate::hook::Ending;
 use crate::model::{ConnId, Domains, Mono, Now, ShardId, Ticket};
 use crate::ports::Answer;
-use crate::session::{Closing, Frame, Live, Opening, Session};
+use crate::session::{Closing, Frame, Live, Noted, Opening, Session};
 use crate::settings::Settings;
 use crate::topic::Topics;
 use crate::{Effects, Input, route};
@@ -215,7 +215,7 @@ impl Shard {
                 }
             }
             (Session::Live(live), Frame::Close) => {
-                let io = self.part(live, Ending::Closed, now, effects);
+                let io = self.part(live, Leave::Closed, now, effects);
                 Closing::politely(io, &mut self.cx(now, effects))
             }
             (session @ Session::Live(_), Frame::Header(_)) => {
@@ -263,7 +263,7 @@ impl Shard {
     fn fail(&mut self, session: Session, error: &StreamError, now: Now, effects: &mut Effects) -> Session {
         match session {
             Session::Live(live) => {
-                let io = self.part(live, Ending::Lost, now, effects);
+                let io = self.part(live, Leave::Error(error.condition), now, effects);
                 Closing::with_error(io, error, &mut self.cx(now, effects))
             }
             other => other.fail(error, &mut self.cx(now, effects)),
@@ -281,7 +281,11 @@ impl Shard {
         if let Some(session) = self.sessions.take(conn) {
             self.hub.counters.connections -= 1;
             if let Session::Live(live) = session {
-                self.part(live, Ending::Lost, now, effects);
+                self.part(live, Leave::Lost, now, effects);
+            } else if session.io().noted == Noted::Begun {
+                let (jid, address, reason) = (None, session.io().address, Leave::Unbound);
+                let entry = || Entry::Disconnect { jid, address, reason, after_ms: 0 };
+                effects.journal.note(now.unix, Kind::Disconnect, entry);
             }
         }
     }

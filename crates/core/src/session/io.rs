@@ -20,6 +20,17 @@ pub struct Io {
     pub framing: Framing,
     /// What was read and not yet handled.
     pub reader: Reader,
+    /// Whether the event log knows that it ended: it is told once.
+    pub noted: Noted,
+}
+
+/// What the event log knows of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noted {
+    /// That it began.
+    Begun,
+    /// That it ended, with its session.
+    Ended,
 }
 
 impl Io {

@@ -20,7 +20,7 @@ mod secure;
 pub use auth::Mechanism;
 pub use bind::{Binding, Bound, Restarting};
 pub use closing::Closing;
-pub use io::Io;
+pub use io::{Io, Noted};
 pub use live::{Followed, Live, PingState};
 pub use open::{Opening, Protection};
 pub use reader::{Frame, Reader};

@@ -1,8 +1,9 @@
 //! The beginning of a stream, before authentication (RFC 6120 §4.2, §4.7).
 
 use super::auth::{Authenticating, offer};
-use super::{Closing, Io, Offered, Reader, Session};
+use super::{Closing, Io, Noted, Offered, Reader, Session};
 use crate::error::StreamError;
+use crate::event::{Entry, Kind};
 use crate::model::Domain;
 use crate::node::{Cx, Wake};
 use crate::{Binding, Opened, Security};
@@ -42,7 +43,10 @@ impl Opening {
             address: opened.address,
             framing: opened.framing,
             reader: Reader::new(&cx.hub.settings.limits),
+            noted: Noted::Begun,
         };
+        let (address, transport) = (io.address, io.framing);
+        cx.out.journal.note(cx.now.unix, Kind::Connect, || Entry::Connect { address, transport });
         cx.wake_in(io.conn, cx.hub.settings.timeouts.auth_ms, Wake::Login);
         Session::Opening(Box::new(Opening { io, protection }))
     }

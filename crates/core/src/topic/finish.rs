@@ -4,6 +4,7 @@ use super::home::{Draft, Home, Stage, Step, ask};
 use super::notice::{Event, Notice, Retained};
 use super::{Asker, Key, Refusal, change};
 use crate::command::TopicOutcome;
+use crate::event::{Entry, Kind};
 use crate::model::{Revision, SendLast, TopicRecord};
 use crate::node::{Cx, Letter, home};
 use crate::ports::{Answer, Ask};
@@ -87,6 +88,11 @@ impl Home {
             (other, _) => return asker.answer(&key.name, Err(Refusal::of(&other)), cx),
         };
         cx.hub.counters.published += 1;
+        cx.out.journal.note(cx.now.unix, Kind::Publish, || Entry::Publish {
+            domain: &self.domain,
+            topic: &item.name,
+            item: &item.id,
+        });
         let retained = match change::is_at_login(&record.config) {
             true => Retained::Last(Arc::new(Notice::last_item(&item, &self.domain, true))),
             false => Retained::Unchanged,

@@ -4,6 +4,7 @@ use crate::world::World;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use carillon_core::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
+use carillon_core::event::{Kind, Kinds};
 use carillon_core::model::*;
 use carillon_core::settings::Settings;
 use carillon_wire::Framing;
@@ -120,6 +121,8 @@ impl Script {
                 self.world.pass(ms);
                 Ok(())
             }
+            ["log", kinds @ ..] => self.log(kinds),
+            ["logged", ..] => self.logged(line.trim_start_matches("logged ")),
             ["notify", to, rest @ ..] => self.notify(to, rest),
             ["trace", id, "is", state @ ..] => self.trace(id, &state.join(" ")),
             ["cancel", id, "is", state @ ..] => self.cancel(id, &state.join(" ")),
@@ -242,6 +245,19 @@ impl Script {
             .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
     }
 
+    /// `log KIND …`: the event log keeps these from now on
+    fn log(&mut self, kinds: &[&str]) -> Result<(), String> {
+        let kinds: Option<Vec<Kind>> = kinds.iter().map(|word| Kind::named(word)).collect();
+        self.world.kept = Kinds::of(kinds.ok_or("log KIND …")?);
+        Ok(())
+    }
+
+    /// `logged KIND field=value …`: the next line of the event log
+    fn logged(&mut self, pattern: &str) -> Result<(), String> {
+        let line = self.world.logged.pop_front().ok_or("nothing was logged")?;
+        self.same_text(pattern, &line).then_some(()).ok_or(format!("logged {line}"))
+    }
+
     /// `notify JID AUDIENCE JSON [key=value …] [as NAME] is STATE`
     fn notify(&mut self, to: &str, rest: &[&str]) -> Result<(), String> {
         let (audience, rest) = rest.split_first().ok_or("notify JID AUDIENCE JSON … is STATE")?;
@@ -340,7 +356,10 @@ impl Script {
                 return Err(format!("at the end {name} has {}", String::from_utf8_lossy(&bytes)));
             }
         }
-        Ok(())
+        match self.world.logged.front() {
+            Some(line) => Err(format!("at the end the log has {line}")),
+            None => Ok(()),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use carillon_backend::sqlite::{Options, SqliteStore};
 use carillon_core::command::{Command, Event, Outcome};
+use carillon_core::event::{Kinds, Record, Value, records};
 use carillon_core::model::*;
 use carillon_core::node::{Letter, Shard, home};
 use carillon_core::ports::{Answer, Ask, Store};
@@ -25,6 +26,9 @@ pub struct World {
     work: VecDeque<(usize, Owned)>,
     outcomes: Arc<Mutex<Vec<Outcome>>>,
     pub events: Vec<Event>,
+    /// What the event log keeps, and what it was told and nobody looked at.
+    pub kept: Kinds,
+    pub logged: VecDeque<String>,
     _folder: tempfile::TempDir,
 }
 
@@ -68,6 +72,8 @@ impl World {
             work: VecDeque::new(),
             outcomes: Arc::default(),
             events: Vec::new(),
+            kept: Kinds::default(),
+            logged: VecDeque::new(),
             _folder: folder,
         }
     }
@@ -173,6 +179,7 @@ impl World {
         self.work.push_back((shard, input));
         while let Some((shard, input)) = self.work.pop_front() {
             let mut effects = Effects::default();
+            effects.journal.keep(self.kept);
             let input = match &input {
                 Owned::Bytes(conn, bytes) => Input::Bytes { conn: *conn, bytes },
                 Owned::Closed(conn) => Input::Closed { conn: *conn },
@@ -191,7 +198,8 @@ impl World {
     }
 
     fn interpret(&mut self, shard: usize, effects: Effects) {
-        let Effects { list, bytes } = effects;
+        let Effects { list, bytes, journal } = effects;
+        self.logged.extend(records(journal.bytes()).map(|record| line(&record)));
         for effect in list {
             match effect {
                 Effect::Send { conn, range } => {
@@ -243,4 +251,20 @@ impl World {
     fn conn(&mut self, conn: ConnId) -> &mut Conn {
         self.conns.get_mut(&conn.slot).expect("a connection that was opened")
     }
+}
+
+/// An entry of the event log as conversations write it: its kind, and the fields that say something.
+fn line(record: &Record<'_>) -> String {
+    let mut line = record.kind.as_str().to_owned();
+    for (field, value) in record.fields() {
+        let value = match value {
+            Value::Text("") => continue,
+            Value::Text(text) => text.to_owned(),
+            Value::Number(number) => number.to_string(),
+            Value::Notification(id) => id.to_string(),
+            Value::Address(address) => address.to_string(),
+        };
+        line.push_str(&format!(" {}={value}", field.name));
+    }
+    line
 }

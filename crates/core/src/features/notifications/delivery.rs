@@ -3,6 +3,7 @@
 use super::{InFlight, PAGE, Then, home, xml};
 use crate::Effect;
 use crate::error::{StanzaError, StreamError};
+use crate::event::{Entry, Kind};
 use crate::hook::{Ending, Flow, Track};
 use crate::model::*;
 use crate::node::{self, Cx, Sessions, Wake};
@@ -128,6 +129,11 @@ fn give(live: &mut Live, notification: &Notification, cx: &mut Cx<'_>) {
     let stanza = xml::message(notification, live, !managed);
     live.send(&stanza, Track::Notification(id), cx);
     cx.hub.counters.deliveries += 1;
+    cx.out.journal.note(cx.now.unix, Kind::Deliver, || Entry::Deliver {
+        id,
+        to: live.jid.as_str(),
+        after_ms: cx.now.unix.0.saturating_sub(notification.accepted.0),
+    });
     if !managed {
         cx.out.push(Effect::WatchFlush { conn: live.io.conn });
     }
@@ -138,6 +144,12 @@ pub fn acknowledged(live: &mut Live, id: NotificationId, by: AcknowledgedBy, cx:
     let Some(progress) = &mut live.state.notifications.0 else { return };
     let Some(at) = progress.in_flight.iter().position(|entry| entry.id == id) else { return };
     let entry = progress.in_flight.remove(at);
+    cx.out.journal.note(cx.now.unix, Kind::Acknowledge, || Entry::Acknowledge {
+        id,
+        to: live.jid.as_str(),
+        by,
+        after_ms: cx.now.unix.0.saturating_sub(entry.sent.0),
+    });
     if entry.audience == Audience::Always {
         let change = NotificationChange {
             id,

@@ -2,6 +2,7 @@
 
 use super::{FEATURE, Then, delivery};
 use crate::command::{Event, Outcome};
+use crate::event::{Entry, Kind};
 use crate::model::*;
 use crate::node::{self, Cx, Sessions};
 use crate::ports::{Answer, Ask};
@@ -21,6 +22,7 @@ pub fn notify(notification: Notification, reply: Option<ReplyTo>, sessions: &mut
         let ask = Ask::StoreNotification { notification: notification.clone(), queue_max, now: cx.now.unix };
         return cx.ask(ask, node::Then::Notification(Then::Kept(Box::new(notification), reply, cx.now.unix)));
     }
+    accepted(&notification, cx);
     let mut trace = Trace::of(&notification);
     match delivery::deliver(&notification, sessions, cx) {
         Ok(()) => {
@@ -125,6 +127,7 @@ fn kept(
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
+    accepted(notification, cx);
     let mut trace = Trace::of(notification);
     // The time that the store has, too.
     trace.stored = Some(asked);
@@ -197,10 +200,21 @@ pub(super) fn tell_end(trace: &Trace, cx: &mut Cx<'_>) {
         Acknowledged => cx.hub.counters.notifications_acknowledged += 1,
         Expired | NotificationState::Replaced | Cancelled | Dropped => {
             cx.hub.counters.notifications_ended += 1;
+            cx.out.journal.note(cx.now.unix, Kind::Drop, || Entry::dropped(trace));
         }
         Scheduled | NotificationState::Accepted | Stored | Sent => {}
     }
     tell(trace, cx);
+}
+
+/// Notes that it was taken from its sender.
+fn accepted(notification: &Notification, cx: &mut Cx<'_>) {
+    cx.out.journal.note(cx.now.unix, Kind::Accept, || Entry::Accept {
+        id: notification.id,
+        to: notification.to.as_str(),
+        audience: notification.audience,
+        priority: notification.priority,
+    });
 }
 
 fn answer(reply: Option<ReplyTo>, outcome: Outcome, cx: &mut Cx<'_>) {

@@ -1,6 +1,7 @@
 //! At the session: what happens on a topic is given to its followers, and who follows what is kept in line with the store.
 
 use super::{FEATURE, Then, xml};
+use crate::event::{Entry, Kind};
 use crate::model::{ConnId, TopicId};
 use crate::node::{self, Cx, Sessions};
 use crate::ports::{Answer, Ask};
@@ -44,6 +45,7 @@ pub fn deliver(live: &mut Live, notice: &Arc<Notice>, cx: &mut Cx<'_>) {
     if notice.is_item() {
         cx.hub.counters.deliveries += 1;
         cx.hub.counters.latency.record(cx.now.unix.0.saturating_sub(notice.accepted().0));
+        note(live, notice, cx);
     }
     live.notify(notice, cx);
 }
@@ -175,7 +177,17 @@ fn unfollow(slot: u32, topic: TopicId, sessions: &mut Sessions, cx: &mut Cx<'_>)
 
 fn give_last(live: &mut Live, last: &Arc<Notice>, cx: &mut Cx<'_>) {
     cx.hub.counters.deliveries += 1;
+    note(live, last, cx);
     live.notify(last, cx);
+}
+
+/// Notes that a session is given an item.
+fn note(live: &Live, notice: &Notice, cx: &mut Cx<'_>) {
+    cx.out.journal.note(cx.now.unix, Kind::Item, || {
+        let (topic, item) = notice.names().unwrap_or_default();
+        let after_ms = cx.now.unix.0.saturating_sub(notice.accepted().0);
+        Entry::Item { topic, item, to: live.jid.as_str(), after_ms }
+    });
 }
 
 impl State {

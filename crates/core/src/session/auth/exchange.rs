@@ -5,6 +5,7 @@ use super::scram::{self, ClientFirst};
 use super::wrap::{self, Inline, Wrap};
 use super::{Authenticated, Failure, Greeting, Proven, RegisterRequest, offer};
 use crate::error::StreamError;
+use crate::event::{Entry, Kind};
 use crate::model::{AccountState, Credentials, Domain, Login};
 use crate::node::{Cx, Letter, Then};
 use crate::ports::{Answer, Ask};
@@ -322,6 +323,11 @@ impl Authenticating {
         self.io.send_element(&wrap.failure(failure), cx);
         self.attempts += 1;
         cx.hub.counters.login_failures += 1;
+        cx.out.journal.note(cx.now.unix, Kind::LoginFailure, || Entry::LoginFailure {
+            account: account.as_ref().map(BareJid::as_str),
+            address: self.io.address,
+            reason: failure.as_str(),
+        });
         if let Some(account) = account {
             let address = self.io.address;
             cx.post_all(|| Letter::LoginFailed { address, account: account.clone() });

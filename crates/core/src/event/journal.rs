@@ -1,0 +1,141 @@
+//! The journal: entries of a shard, encoded one behind the other until the server takes them.
+//!
+//! An encoded entry is its length (4 bytes), kind (1), time (8) and number (8), and the values of its fields. Numbers are
+//! little-endian. The form is the server's own: what it spills to disk and reads back is the same bytes.
+
+use super::{Entry, Kind, Kinds, acknowledger_word, audience_word, end_word, priority_word, transport_word};
+use crate::model::{NotificationId, UnixMs};
+use std::net::IpAddr;
+
+/// The entries of a shard that nobody took yet. Without kinds to keep, which is the default, it stays empty.
+#[derive(Debug, Default)]
+pub struct Journal {
+    kinds: Kinds,
+    /// The number of the next entry.
+    next: u64,
+    bytes: Vec<u8>,
+}
+
+impl Journal {
+    /// Keeps entries of these kinds from now on, and no others.
+    pub fn keep(&mut self, kinds: Kinds) {
+        self.kinds = kinds;
+    }
+
+    /// Notes what happened, if its kind is wanted; `entry` is called only then.
+    pub fn note<'a>(&mut self, at: UnixMs, kind: Kind, entry: impl FnOnce() -> Entry<'a>) {
+        if self.kinds.contains(kind) {
+            let entry = entry();
+            debug_assert_eq!(entry.kind(), kind, "an entry is asked for by its own kind");
+            self.push(at, &entry);
+        }
+    }
+
+    /// Notes what happened, whatever kinds are wanted.
+    pub fn push(&mut self, at: UnixMs, entry: &Entry<'_>) {
+        let out = &mut self.bytes;
+        let start = out.len();
+        out.extend_from_slice(&[0; 4]);
+        out.push(entry.kind() as u8);
+        number(out, at.0);
+        number(out, self.next);
+        values(out, entry);
+        let len = out.len() - start - 4;
+        // A stanza is bounded far below 4 GiB, and so is what is noted of it.
+        out[start..start + 4].copy_from_slice(&(len as u32).to_le_bytes());
+        self.next += 1;
+    }
+
+    /// The entries, encoded: what [`super::records`] reads.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Gives the entries away and goes on in another buffer, which must be empty.
+    pub fn take(&mut self, empty: Vec<u8>) -> Vec<u8> {
+        debug_assert!(empty.is_empty(), "a buffer is given back empty");
+        std::mem::replace(&mut self.bytes, empty)
+    }
+}
+
+/// The values of an entry's fields, in the order of [`Kind::fields`].
+fn values(out: &mut Vec<u8>, entry: &Entry<'_>) {
+    match *entry {
+        Entry::Start | Entry::Stop => {}
+        Entry::Connect { address: from, transport } => {
+            address(out, from);
+            text(out, transport_word(transport));
+        }
+        Entry::Login { jid, address: from, transport } => {
+            text(out, jid);
+            address(out, from);
+            text(out, transport_word(transport));
+        }
+        Entry::LoginFailure { account, address: from, reason } => {
+            text(out, account.unwrap_or_default());
+            address(out, from);
+            text(out, reason);
+        }
+        Entry::Disconnect { jid, address: from, reason, after_ms } => {
+            text(out, jid.unwrap_or_default());
+            address(out, from);
+            text(out, reason.as_str());
+            number(out, after_ms);
+        }
+        Entry::Accept { id, to, audience, priority } => {
+            notification(out, id);
+            text(out, to);
+            text(out, audience_word(audience));
+            text(out, priority_word(priority));
+        }
+        Entry::Deliver { id, to, after_ms } => {
+            notification(out, id);
+            text(out, to);
+            number(out, after_ms);
+        }
+        Entry::Acknowledge { id, to, by, after_ms } => {
+            notification(out, id);
+            text(out, to);
+            text(out, acknowledger_word(by));
+            number(out, after_ms);
+        }
+        Entry::Drop { id, to, state, reason } => {
+            notification(out, id);
+            text(out, to);
+            text(out, end_word(state, reason));
+        }
+        Entry::Publish { domain, topic, item } => {
+            text(out, domain);
+            text(out, topic);
+            text(out, item);
+        }
+        Entry::Item { topic, item, to, after_ms } => {
+            text(out, topic);
+            text(out, item);
+            text(out, to);
+            number(out, after_ms);
+        }
+    }
+}
+
+fn text(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(&(text.len() as u32).to_le_bytes());
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn number(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(&number.to_le_bytes());
+}
+
+fn notification(out: &mut Vec<u8>, id: NotificationId) {
+    out.extend_from_slice(&id.0.to_le_bytes());
+}
+
+/// An IPv4 address as the IPv6 address it is mapped to (RFC 4291 §2.5.5.2).
+fn address(out: &mut Vec<u8>, address: IpAddr) {
+    let mapped = match address {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+        IpAddr::V6(v6) => v6,
+    };
+    out.extend_from_slice(&mapped.octets());
+}

@@ -1,0 +1,155 @@
+//! Kinds of entries, and the fields each has. Everything that reads or prints entries goes by this table.
+
+/// What kind of thing happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A shard begins.
+    Start,
+    /// A shard ends as it should.
+    Stop,
+    /// A connection was accepted.
+    Connect,
+    /// A session was bound.
+    Login,
+    /// A login failed.
+    LoginFailure,
+    /// A session ended, or a connection that never had one.
+    Disconnect,
+    /// A notification was taken from its sender.
+    Accept,
+    /// A notification was given to a connection.
+    Deliver,
+    /// A session acknowledged a notification.
+    Acknowledge,
+    /// A notification ended without being acknowledged.
+    Drop,
+    /// An item was published.
+    Publish,
+    /// An item was given to a connection.
+    Item,
+}
+
+/// A field of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name in the log.
+    pub name: &'static str,
+    /// What values it takes.
+    pub shape: Shape,
+}
+
+/// What values a field takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A text, or none.
+    Text,
+    /// A whole number.
+    Number,
+    /// The id of a notification.
+    Notification,
+    /// An IP address.
+    Address,
+}
+
+impl Kind {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Kind; 12] = [
+        Kind::Start,
+        Kind::Stop,
+        Kind::Connect,
+        Kind::Login,
+        Kind::LoginFailure,
+        Kind::Disconnect,
+        Kind::Accept,
+        Kind::Deliver,
+        Kind::Acknowledge,
+        Kind::Drop,
+        Kind::Publish,
+        Kind::Item,
+    ];
+
+    /// The kind of this number.
+    pub fn of(number: u8) -> Option<Kind> {
+        Kind::ALL.get(usize::from(number)).copied()
+    }
+
+    /// The kind of this name.
+    pub fn named(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// Its name in the log.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Start => "start",
+            Kind::Stop => "stop",
+            Kind::Connect => "connect",
+            Kind::Login => "login",
+            Kind::LoginFailure => "login-failure",
+            Kind::Disconnect => "disconnect",
+            Kind::Accept => "accept",
+            Kind::Deliver => "deliver",
+            Kind::Acknowledge => "acknowledge",
+            Kind::Drop => "drop",
+            Kind::Publish => "publish",
+            Kind::Item => "item",
+        }
+    }
+
+    /// The fields of its entries, in their order.
+    pub fn fields(self) -> &'static [Field] {
+        use Shape::{Address, Notification, Number, Text};
+        const fn field(name: &'static str, shape: Shape) -> Field {
+            Field { name, shape }
+        }
+        const ID: Field = field("id", Notification);
+        const TO: Field = field("to", Text);
+        const JID: Field = field("jid", Text);
+        const ADDRESS: Field = field("address", Address);
+        const TRANSPORT: Field = field("transport", Text);
+        const REASON: Field = field("reason", Text);
+        const AFTER: Field = field("after_ms", Number);
+        const DOMAIN: Field = field("domain", Text);
+        const TOPIC: Field = field("topic", Text);
+        const ITEM: Field = field("item", Text);
+        const ACCOUNT: Field = field("account", Text);
+        const AUDIENCE: Field = field("audience", Text);
+        const PRIORITY: Field = field("priority", Text);
+        const BY: Field = field("by", Text);
+        match self {
+            Kind::Start | Kind::Stop => &[],
+            Kind::Connect => &[ADDRESS, TRANSPORT],
+            Kind::Login => &[JID, ADDRESS, TRANSPORT],
+            Kind::LoginFailure => &[ACCOUNT, ADDRESS, REASON],
+            Kind::Disconnect => &[JID, ADDRESS, REASON, AFTER],
+            Kind::Accept => &[ID, TO, AUDIENCE, PRIORITY],
+            Kind::Deliver => &[ID, TO, AFTER],
+            Kind::Acknowledge => &[ID, TO, BY, AFTER],
+            Kind::Drop => &[ID, TO, REASON],
+            Kind::Publish => &[DOMAIN, TOPIC, ITEM],
+            Kind::Item => &[TOPIC, ITEM, TO, AFTER],
+        }
+    }
+}
+
+/// A set of kinds; by default none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kinds(u16);
+
+impl Kinds {
+    /// These.
+    pub fn of(kinds: impl IntoIterator<Item = Kind>) -> Kinds {
+        Kinds(kinds.into_iter().fold(0, |set, kind| set | 1 << kind as u8))
+    }
+
+    /// Every kind.
+    pub fn all() -> Kinds {
+        Kinds::of(Kind::ALL)
+    }
+
+    /// Whether a kind is among them.
+    pub fn contains(self, kind: Kind) -> bool {
+        self.0 & 1 << kind as u8 != 0
+    }
+}

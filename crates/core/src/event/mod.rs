@@ -1,0 +1,234 @@
+//! The event log as the core sees it: what happens to connections, notifications and items, each as one [`Entry`] of the
+//! shard's [`Journal`].
+//!
+//! An entry is noted at the one place where the thing is decided, and lies encoded in the journal, one behind the other,
+//! until the server takes them all at once. A kind that is not wanted costs a look at a bit: its entry is not even made.
+//! Noting one allocates nothing once the journal's buffer has grown.
+
+mod journal;
+mod kind;
+mod record;
+#[cfg(test)]
+mod tests;
+
+pub use journal::Journal;
+pub use kind::{Field, Kind, Kinds, Shape};
+pub use record::{Record, Records, Value, records};
+
+use crate::model::{
+    AcknowledgedBy, Audience, DropReason, NotificationId, NotificationState, Priority, Trace,
+};
+use carillon_wire::Framing;
+use std::net::IpAddr;
+
+/// Something that happened. What it borrows is copied when it is noted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry<'a> {
+    /// A shard begins.
+    Start,
+    /// A shard ends as it should.
+    Stop,
+    /// A connection was accepted, and its TLS agreed on where TLS comes first.
+    Connect {
+        /// The client's.
+        address: IpAddr,
+        /// How its stanzas are framed.
+        transport: Framing,
+    },
+    /// A session was bound.
+    Login {
+        /// Its full JID.
+        jid: &'a str,
+        /// The client's address.
+        address: IpAddr,
+        /// How its stanzas are framed.
+        transport: Framing,
+    },
+    /// A login failed.
+    LoginFailure {
+        /// Whose, when a proof was wrong.
+        account: Option<&'a str>,
+        /// The client's.
+        address: IpAddr,
+        /// The SASL condition (RFC 6120 §6.5).
+        reason: &'static str,
+    },
+    /// A session ended, or a connection that never had one.
+    Disconnect {
+        /// The session's full JID.
+        jid: Option<&'a str>,
+        /// The client's.
+        address: IpAddr,
+        /// Why.
+        reason: Leave,
+        /// Milliseconds since the session was bound.
+        after_ms: u64,
+    },
+    /// A notification was taken from its sender; for one that is kept, it is committed.
+    Accept {
+        /// Which.
+        id: NotificationId,
+        /// Its target.
+        to: &'a str,
+        /// When it is worth delivering.
+        audience: Audience,
+        /// Which goes first.
+        priority: Priority,
+    },
+    /// A notification was given to a connection.
+    Deliver {
+        /// Which.
+        id: NotificationId,
+        /// The session's full JID.
+        to: &'a str,
+        /// Milliseconds since it was accepted.
+        after_ms: u64,
+    },
+    /// A session acknowledged a notification.
+    Acknowledge {
+        /// Which.
+        id: NotificationId,
+        /// The session's full JID.
+        to: &'a str,
+        /// Who says so.
+        by: AcknowledgedBy,
+        /// Milliseconds since it was given to the connection.
+        after_ms: u64,
+    },
+    /// A notification ended without being acknowledged.
+    Drop {
+        /// Which.
+        id: NotificationId,
+        /// Its target.
+        to: &'a str,
+        /// Its last state.
+        state: NotificationState,
+        /// Why, where the state does not say it all.
+        reason: Option<DropReason>,
+    },
+    /// An item was published.
+    Publish {
+        /// The topic's domain.
+        domain: &'a str,
+        /// The topic's name.
+        topic: &'a str,
+        /// The item's id.
+        item: &'a str,
+    },
+    /// An item was given to a connection.
+    Item {
+        /// The topic's name.
+        topic: &'a str,
+        /// The item's id.
+        item: &'a str,
+        /// The session's full JID.
+        to: &'a str,
+        /// Milliseconds since it was published.
+        after_ms: u64,
+    },
+}
+
+/// Why a connection or session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leave {
+    /// The client closed its stream.
+    Closed,
+    /// The connection was lost.
+    Lost,
+    /// The server ended it, with this stream error.
+    Error(carillon_wire::stream::Condition),
+    /// It ended before any session was bound.
+    Unbound,
+}
+
+impl Leave {
+    /// As the log has it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Leave::Closed => "closed",
+            Leave::Lost => "lost",
+            Leave::Error(condition) => condition.as_str(),
+            Leave::Unbound => "unbound",
+        }
+    }
+}
+
+impl<'a> Entry<'a> {
+    /// The end of a notification that nobody acknowledged.
+    pub fn dropped(trace: &'a Trace) -> Entry<'a> {
+        Entry::Drop { id: trace.id, to: trace.to.as_str(), state: trace.state, reason: trace.reason }
+    }
+
+    /// What kind of thing happened.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Entry::Start => Kind::Start,
+            Entry::Stop => Kind::Stop,
+            Entry::Connect { .. } => Kind::Connect,
+            Entry::Login { .. } => Kind::Login,
+            Entry::LoginFailure { .. } => Kind::LoginFailure,
+            Entry::Disconnect { .. } => Kind::Disconnect,
+            Entry::Accept { .. } => Kind::Accept,
+            Entry::Deliver { .. } => Kind::Deliver,
+            Entry::Acknowledge { .. } => Kind::Acknowledge,
+            Entry::Drop { .. } => Kind::Drop,
+            Entry::Publish { .. } => Kind::Publish,
+            Entry::Item { .. } => Kind::Item,
+        }
+    }
+}
+
+/// How stanzas are framed, as the log has it.
+fn transport_word(transport: Framing) -> &'static str {
+    match transport {
+        Framing::Tcp => "tcp",
+        Framing::WebSocket => "websocket",
+    }
+}
+
+fn audience_word(audience: Audience) -> &'static str {
+    match audience {
+        Audience::Active => "active",
+        Audience::Connected => "connected",
+        Audience::Always => "always",
+    }
+}
+
+fn priority_word(priority: Priority) -> &'static str {
+    match priority {
+        Priority::Low => "low",
+        Priority::Normal => "normal",
+        Priority::High => "high",
+    }
+}
+
+fn acknowledger_word(by: AcknowledgedBy) -> &'static str {
+    match by {
+        AcknowledgedBy::StreamManagement => "stream-management",
+        AcknowledgedBy::Receipt => "receipt",
+        AcknowledgedBy::Socket => "socket",
+    }
+}
+
+/// The reason where there is one, or else the state.
+fn end_word(state: NotificationState, reason: Option<DropReason>) -> &'static str {
+    match reason {
+        Some(DropReason::UnknownDevice) => "unknown-device",
+        Some(DropReason::NotConnected) => "not-connected",
+        Some(DropReason::NotActive) => "not-active",
+        Some(DropReason::ConnectionLost) => "connection-lost",
+        Some(DropReason::QueueFull) => "queue-full",
+        Some(DropReason::DeviceDeleted) => "device-deleted",
+        None => match state {
+            NotificationState::Scheduled => "scheduled",
+            NotificationState::Accepted => "accepted",
+            NotificationState::Stored => "stored",
+            NotificationState::Sent => "sent",
+            NotificationState::Acknowledged => "acknowledged",
+            NotificationState::Expired => "expired",
+            NotificationState::Replaced => "replaced",
+            NotificationState::Cancelled => "cancelled",
+            NotificationState::Dropped => "dropped",
+        },
+    }
+}
