@@ -1,8 +1,9 @@
 //! What an orchestrator and its workers tell each other: values, the same over HTTP and within a process.
 //!
 //! ```text
-//! worker        POST /v1/workers            Registration ─► Welcome
-//! worker (pull) GET  /v1/workers/ID/orders  ◄─ Order*       held open until there is one
+//! worker        GET  /v1/clock               ◄─ Time
+//! worker        POST /v1/workers             Registration ─► Welcome
+//! worker (pull) GET  /v1/workers/ID/orders   ◄─ Numbered*   held open until there is one
 //! worker (push) POST /v1/workers/ID/progress Progress ─►
 //! ```
 //!
@@ -25,6 +26,31 @@ pub struct Registration {
     pub players_max: u32,
     /// The kernel's boot id: workers with the orchestrator's own share its clock.
     pub boot_id: String,
+}
+
+/// The answer to a registration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// What the worker is called in paths.
+    pub id: u32,
+}
+
+/// The orchestrator's clock, to compare one's own with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Time {
+    /// Unix time, in nanoseconds.
+    pub unix_ns: u64,
+    /// The kernel's boot id of its machine: who has the same shares this clock.
+    pub boot_id: String,
+}
+
+/// An order and its number: a worker asks for those after the last one it has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Numbered {
+    /// Counts up from 1.
+    pub number: u64,
+    /// What is to be done.
+    pub order: Order,
 }
 
 /// What a worker is told to do.
@@ -85,6 +111,18 @@ pub struct Position {
     pub step: u32,
 }
 
+impl Position {
+    /// Where a worker is that has finished a test: behind its last phase.
+    pub fn behind(scenario: &Scenario) -> Self {
+        Self { phase: u32::try_from(scenario.phases.len()).unwrap_or(u32::MAX), step: 0 }
+    }
+
+    /// Whether it is the preparation.
+    pub fn is_preparation(self) -> bool {
+        self == Self::default()
+    }
+}
+
 /// What happened at a worker since it last said so, and how things are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
@@ -114,6 +152,9 @@ pub struct Progress {
     pub cpu_s: f64,
     /// Memory of the worker's process (proportional set size), in bytes.
     pub pss_bytes: u64,
+    /// How far the worker's clock may be from the orchestrator's, in milliseconds; 0 on the same machine.
+    #[serde(default)]
+    pub clock_bound_ms: f64,
     /// The worker cannot go on, and why; the test ends.
     pub fault: Option<Fault>,
 }
