@@ -5,13 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::{Shape, Span};
 
 /// A step of a scenario.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Phase {
     /// What it is called in reports and in overrides; the deed's name when there is none.
-    #[serde(default)]
     pub name: Option<String>,
     /// Given up after this long; the test goes on with the next phase and the report says so.
-    #[serde(default = "Phase::default_timeout")]
     pub timeout: Span,
     /// What is done.
     #[serde(flatten)]
@@ -19,7 +17,7 @@ pub struct Phase {
 }
 
 /// What is done in a phase.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
 pub enum Deed {
     /// Everyone who is not in session logs in. Metric `login`, from when the login was due.
@@ -32,7 +30,7 @@ pub enum Deed {
     },
     /// Everyone subscribes to a topic; it is created if it is not there.
     Subscribe {
-        /// Which.
+        /// Which; it is made so that anyone may follow it.
         topic: String,
     },
     /// One publisher, everyone subscribed: each item's latency to each subscriber (`RTT`), and to the last
@@ -57,23 +55,18 @@ pub enum Deed {
 }
 
 /// How players log in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Login {
     /// Logins a second, of all players together; without it, as fast as they complete.
-    #[serde(default)]
     pub rate: Option<Shape>,
     /// The most logins under way at once, of all players together.
-    #[serde(default = "Login::default_in_flight")]
     pub in_flight: u32,
     /// In how many steps players are let in; the next step begins when the last one is in.
-    #[serde(default = "Login::default_steps")]
     pub steps: u32,
 }
 
 /// A fan-out.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Publish {
     /// The topic everyone is subscribed to.
     pub topic: String,
@@ -82,10 +75,8 @@ pub struct Publish {
     /// How many items.
     pub items: u32,
     /// Items a second; without it the next item is due when the last one has reached everyone.
-    #[serde(default)]
     pub rate: Option<Shape>,
     /// About the size of an item's payload.
-    #[serde(default = "default_payload")]
     pub payload_bytes: usize,
 }
 
@@ -100,8 +91,7 @@ pub enum By {
 }
 
 /// Notifications to single players.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Notify {
     /// Notifications a second, of all players together.
     pub rate: Shape,
@@ -109,31 +99,24 @@ pub struct Notify {
     #[serde(rename = "for")]
     pub span: Span,
     /// `active`, `connected` or `always`.
-    #[serde(default = "Notify::default_audience")]
     pub audience: String,
     /// The most notifications of one HTTP request (a batch, NDJSON).
-    #[serde(default = "Notify::default_batch")]
     pub batch: u32,
     /// About the size of a payload.
-    #[serde(default = "default_payload")]
     pub payload_bytes: usize,
 }
 
 /// Conversations among neighbours.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Talk {
     /// Players who talk to each other: buckets of neighbours by number.
-    #[serde(default = "Talk::default_bucket")]
     pub bucket: u32,
     /// Messages a second, of all players together. Without it the loop is closed: in pairs, each answers at once.
-    #[serde(default)]
     pub rate: Option<Shape>,
     /// How long.
     #[serde(rename = "for")]
     pub span: Span,
     /// Bytes of a message's body.
-    #[serde(default = "default_payload")]
     pub payload_bytes: usize,
 }
 
@@ -143,7 +126,7 @@ impl Phase {
         self.name.as_deref().unwrap_or_else(|| self.deed.name())
     }
 
-    fn default_timeout() -> Span {
+    pub(super) fn default_timeout() -> Span {
         Span::from_secs(600)
     }
 }
@@ -178,31 +161,31 @@ impl Deed {
 }
 
 impl Login {
-    fn default_in_flight() -> u32 {
+    pub(super) fn default_in_flight() -> u32 {
         128
     }
 
-    fn default_steps() -> u32 {
+    pub(super) fn default_steps() -> u32 {
         1
     }
 }
 
 impl Notify {
-    fn default_audience() -> String {
+    pub(super) fn default_audience() -> String {
         "always".to_owned()
     }
 
-    fn default_batch() -> u32 {
+    pub(super) fn default_batch() -> u32 {
         1000
     }
 }
 
 impl Talk {
-    fn default_bucket() -> u32 {
+    pub(super) fn default_bucket() -> u32 {
         10
     }
 }
 
-fn default_payload() -> usize {
+pub(super) fn default_payload() -> usize {
     400
 }

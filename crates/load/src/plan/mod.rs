@@ -2,10 +2,14 @@
 //! [`Target`] it is run against, and the [`Shape`]s of its traffic. Everything here is read from TOML or JSON, checked
 //! once, and the same in the orchestrator and in its workers.
 
+mod check;
 mod curve;
 mod deed;
+mod overrides;
+mod phase;
 mod scenario;
 mod shape;
+mod shipped;
 mod span;
 mod target;
 

@@ -64,7 +64,7 @@ pub enum ScenarioError {
     /// A value makes no sense.
     #[error("{at}: {why}")]
     Value {
-        /// The key, as in `phases.2.items`.
+        /// The key, as in an override: `publish.items`.
         at: String,
         /// What is wrong.
         why: String,
@@ -80,12 +80,11 @@ pub enum ScenarioError {
 }
 
 impl Scenario {
-    /// Checks what the form alone does not say.
-    pub fn check(&self) -> Result<(), ScenarioError> {
-        if self.players.count == 0 {
-            return Err(ScenarioError::Value { at: "players.count".into(), why: "nobody takes part".into() });
-        }
-        Ok(())
+    /// Reads a scenario from TOML and checks it.
+    pub fn parse(toml: &str) -> Result<Self, ScenarioError> {
+        let scenario: Self = toml::from_str(toml)?;
+        scenario.check()?;
+        Ok(scenario)
     }
 
     /// The phase in which players log in for the first time, if there is one.
@@ -93,3 +92,7 @@ impl Scenario {
         self.phases.iter().position(|phase| matches!(phase.deed, Deed::Login(_)))
     }
 }
+
+#[cfg(test)]
+#[path = "scenario_tests.rs"]
+mod tests;

@@ -1,0 +1,159 @@
+//! What the form of a scenario alone does not say: values that make sense, phases in an order that works.
+
+use super::{Deed, Named, Phase, Protocol, Scenario, ScenarioError, Shape, Span};
+
+/// The most players of a test.
+const PLAYERS_MAX: u32 = 100_000_000;
+/// The largest payload, well below what servers take in a stanza.
+const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+/// The most lines of a batch of notifications.
+const BATCH_MAX: u32 = 100_000;
+
+impl Scenario {
+    /// Checks what the form alone does not say.
+    pub fn check(&self) -> Result<(), ScenarioError> {
+        within("players.count", u64::from(self.players.count), 1, u64::from(PLAYERS_MAX))?;
+        if self.phases.is_empty() {
+            return Err(wrong("phases", "there is none"));
+        }
+        for (at, phase) in self.phases.iter().enumerate() {
+            phase.check()?;
+            let here = |why: &str| wrong(phase.name(), why);
+            let needs_login = !matches!(phase.deed, Deed::Login(_) | Deed::Hold { .. } | Deed::AwaitGone);
+            if needs_login && self.first_login().is_none_or(|login| login > at) {
+                return Err(here("nobody has logged in yet: a login comes before it"));
+            }
+            let speaks_xmpp = matches!(phase.deed, Deed::Notify(_) | Deed::Talk(_));
+            if self.players.protocol == Protocol::Light && speaks_xmpp {
+                return Err(here("the light protocol has topics only"));
+            }
+        }
+        self.check_light()
+    }
+
+    fn check_light(&self) -> Result<(), ScenarioError> {
+        let players = &self.players;
+        if players.protocol == Protocol::Xmpp {
+            return Ok(());
+        }
+        let xmpp_only = [
+            ("stream_management", players.stream_management),
+            ("receipts", players.receipts),
+            ("sasl2", players.sasl2),
+            ("tls_resumption", players.tls_resumption),
+            ("register", players.register),
+        ];
+        match xmpp_only.into_iter().find(|(_, is_on)| *is_on) {
+            Some((key, _)) => Err(wrong(&format!("players.{key}"), "the light protocol has no such thing")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Phase {
+    fn check(&self) -> Result<(), ScenarioError> {
+        if self.name().is_empty() || self.name() == "players" || self.name().contains(['.', '=']) {
+            return Err(wrong("phases.name", &format!("{:?} is no name for a phase", self.name())));
+        }
+        let key = |key: &str| format!("{}.{key}", self.name());
+        lasts(&key("timeout"), self.timeout)?;
+        match &self.deed {
+            Deed::Login(login) => {
+                within(&key("in_flight"), u64::from(login.in_flight), 1, u64::from(PLAYERS_MAX))?;
+                within(&key("steps"), u64::from(login.steps), 1, 10_000)?;
+                rate(&key("rate"), login.rate.as_ref())
+            }
+            Deed::Hold { span } => lasts(&key("for"), *span),
+            Deed::Subscribe { topic: name } => topic(&key("topic"), name),
+            Deed::Publish(publish) => {
+                topic(&key("topic"), &publish.topic)?;
+                within(&key("items"), u64::from(publish.items), 1, 1_000_000)?;
+                payload(&key("payload_bytes"), publish.payload_bytes)?;
+                if publish.rate.as_ref().is_some_and(Shape::is_per_player) {
+                    return Err(wrong(&key("rate"), "there is one publisher, not one a player"));
+                }
+                rate(&key("rate"), publish.rate.as_ref())
+            }
+            Deed::Notify(notify) => {
+                rate(&key("rate"), Some(&notify.rate))?;
+                lasts(&key("for"), notify.span)?;
+                within(&key("batch"), u64::from(notify.batch), 1, u64::from(BATCH_MAX))?;
+                payload(&key("payload_bytes"), notify.payload_bytes)?;
+                if ["active", "connected", "always"].contains(&notify.audience.as_str()) {
+                    return Ok(());
+                }
+                Err(wrong(&key("audience"), "it is active, connected or always"))
+            }
+            Deed::Talk(talk) => {
+                rate(&key("rate"), talk.rate.as_ref())?;
+                lasts(&key("for"), talk.span)?;
+                within(&key("bucket"), u64::from(talk.bucket), 2, 10_000)?;
+                payload(&key("payload_bytes"), talk.payload_bytes)
+            }
+            Deed::Churn { rate: shape, span } => {
+                rate(&key("rate"), Some(shape))?;
+                lasts(&key("for"), *span)
+            }
+            Deed::Drop | Deed::AwaitGone => Ok(()),
+        }
+    }
+}
+
+fn wrong(at: &str, why: &str) -> ScenarioError {
+    ScenarioError::Value { at: at.to_owned(), why: why.to_owned() }
+}
+
+fn within(at: &str, value: u64, min: u64, max: u64) -> Result<(), ScenarioError> {
+    if (min..=max).contains(&value) {
+        return Ok(());
+    }
+    Err(wrong(at, &format!("{value} is not from {min} to {max}")))
+}
+
+fn lasts(at: &str, span: Span) -> Result<(), ScenarioError> {
+    if span.0.is_zero() { Err(wrong(at, "it lasts no time at all")) } else { Ok(()) }
+}
+
+fn topic(at: &str, name: &str) -> Result<(), ScenarioError> {
+    if name.is_empty() { Err(wrong(at, "a topic has a name")) } else { Ok(()) }
+}
+
+fn payload(at: &str, bytes: usize) -> Result<(), ScenarioError> {
+    within(at, bytes as u64, 0, PAYLOAD_BYTES_MAX as u64)
+}
+
+fn rate(at: &str, shape: Option<&Shape>) -> Result<(), ScenarioError> {
+    let Some(shape) = shape else { return Ok(()) };
+    let rates = match shape {
+        Shape::Steady(rate) | Shape::Named(Named::Steady { rate } | Named::PerPlayer { rate }) => {
+            [*rate, *rate]
+        }
+        Shape::Named(Named::Ramp { from, to, over }) => {
+            lasts(&format!("{at}.over"), *over)?;
+            [*from, *to]
+        }
+        Shape::Named(Named::Spike { base, peak, lasts: length, .. }) => {
+            lasts(&format!("{at}.lasts"), *length)?;
+            [*base, *peak]
+        }
+        Shape::Named(Named::Bell { base, peak, rise, fall }) => {
+            lasts(&format!("{at}.rise"), *rise)?;
+            lasts(&format!("{at}.fall"), *fall)?;
+            [*base, *peak]
+        }
+        Shape::Named(Named::TopHeavy { base, peak, rise, fall_per_minute }) => {
+            lasts(&format!("{at}.rise"), *rise)?;
+            if !fall_per_minute.is_finite() || *fall_per_minute <= 0.0 {
+                return Err(wrong(&format!("{at}.fall_per_minute"), "it does not fall"));
+            }
+            if peak < base {
+                return Err(wrong(&format!("{at}.peak"), "it is lower than the base"));
+            }
+            [*base, *peak]
+        }
+    };
+    if rates.iter().any(|rate| !rate.is_finite() || *rate < 0.0) {
+        return Err(wrong(at, "a rate is a number that is not negative"));
+    }
+    if rates == [0.0; 2] { Err(wrong(at, "a rate of nothing")) } else { Ok(()) }
+}

@@ -1,0 +1,127 @@
+//! How a phase is read: from one flat table, in which a key that its deed does not have is an error.
+//!
+//! By hand, because serde's `flatten` lets any key pass that nothing knows.
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+
+use super::{By, Deed, Login, Notify, Phase, Publish, Shape, Span, Talk};
+
+/// All keys of all deeds.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    name: Option<String>,
+    timeout: Option<Span>,
+    r#do: Word,
+    rate: Option<Shape>,
+    in_flight: Option<u32>,
+    steps: Option<u32>,
+    r#for: Option<Span>,
+    topic: Option<String>,
+    by: Option<By>,
+    items: Option<u32>,
+    payload_bytes: Option<usize>,
+    audience: Option<String>,
+    batch: Option<u32>,
+    bucket: Option<u32>,
+}
+
+/// The names of the deeds.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Word {
+    Login,
+    Hold,
+    Subscribe,
+    Publish,
+    Notify,
+    Talk,
+    Drop,
+    AwaitGone,
+    Churn,
+}
+
+impl<'de> Deserialize<'de> for Phase {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut table = Table::deserialize(deserializer)?;
+        let deed = table.deed().map_err(|key| D::Error::custom(format!("the key `{key}` is missing")))?;
+        if let Some(key) = table.left_over() {
+            return Err(D::Error::custom(format!("`{}` has no key `{key}`", deed.name())));
+        }
+        let timeout = table.timeout.unwrap_or_else(Self::default_timeout);
+        Ok(Self { name: table.name, timeout, deed })
+    }
+}
+
+impl Table {
+    /// Takes what the deed has; the error is the key that is missing.
+    fn deed(&mut self) -> Result<Deed, &'static str> {
+        Ok(match self.r#do {
+            Word::Login => Deed::Login(Login {
+                rate: self.rate.take(),
+                in_flight: self.in_flight.take().unwrap_or_else(Login::default_in_flight),
+                steps: self.steps.take().unwrap_or_else(Login::default_steps),
+            }),
+            Word::Hold => Deed::Hold { span: self.span()? },
+            Word::Subscribe => Deed::Subscribe { topic: self.topic()? },
+            Word::Publish => Deed::Publish(Publish {
+                topic: self.topic()?,
+                by: self.by.take().ok_or("by")?,
+                items: self.items.take().ok_or("items")?,
+                rate: self.rate.take(),
+                payload_bytes: self.payload(),
+            }),
+            Word::Notify => Deed::Notify(Notify {
+                rate: self.rate()?,
+                span: self.span()?,
+                audience: self.audience.take().unwrap_or_else(Notify::default_audience),
+                batch: self.batch.take().unwrap_or_else(Notify::default_batch),
+                payload_bytes: self.payload(),
+            }),
+            Word::Talk => Deed::Talk(Talk {
+                bucket: self.bucket.take().unwrap_or_else(Talk::default_bucket),
+                rate: self.rate.take(),
+                span: self.span()?,
+                payload_bytes: self.payload(),
+            }),
+            Word::Drop => Deed::Drop,
+            Word::AwaitGone => Deed::AwaitGone,
+            Word::Churn => Deed::Churn { rate: self.rate()?, span: self.span()? },
+        })
+    }
+
+    fn span(&mut self) -> Result<Span, &'static str> {
+        self.r#for.take().ok_or("for")
+    }
+
+    fn topic(&mut self) -> Result<String, &'static str> {
+        self.topic.take().ok_or("topic")
+    }
+
+    fn rate(&mut self) -> Result<Shape, &'static str> {
+        self.rate.take().ok_or("rate")
+    }
+
+    fn payload(&mut self) -> usize {
+        self.payload_bytes.take().unwrap_or_else(super::deed::default_payload)
+    }
+
+    /// A key that was given and not taken.
+    fn left_over(&self) -> Option<&'static str> {
+        let given = [
+            ("rate", self.rate.is_some()),
+            ("in_flight", self.in_flight.is_some()),
+            ("steps", self.steps.is_some()),
+            ("for", self.r#for.is_some()),
+            ("topic", self.topic.is_some()),
+            ("by", self.by.is_some()),
+            ("items", self.items.is_some()),
+            ("payload_bytes", self.payload_bytes.is_some()),
+            ("audience", self.audience.is_some()),
+            ("batch", self.batch.is_some()),
+            ("bucket", self.bucket.is_some()),
+        ];
+        given.into_iter().find_map(|(key, is_given)| is_given.then_some(key))
+    }
+}

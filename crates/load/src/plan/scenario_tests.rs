@@ -1,0 +1,149 @@
+//! Scenarios as people write them, rightly and wrongly.
+
+use super::*;
+use crate::plan::{By, Named, Publish, Shape, Span};
+
+const SMALL: &str = r#"
+name = "small"
+summary = "Few players, few items."
+
+[players]
+count = 10
+
+[[phases]]
+do = "login"
+
+[[phases]]
+do = "subscribe"
+topic = "news"
+
+[[phases]]
+name = "fanout"
+do = "publish"
+topic = "news"
+by = "pubsub"
+items = 3
+
+[[phases]]
+name = "fanout"
+do = "publish"
+topic = "news"
+by = "http"
+items = 4
+rate = { shape = "ramp", from = 1, to = 5, over = "10s" }
+"#;
+
+fn small() -> Scenario {
+    Scenario::parse(SMALL).expect("valid")
+}
+
+fn error(text: &str) -> String {
+    Scenario::parse(text).expect_err("invalid").to_string()
+}
+
+#[test]
+fn a_scenario_is_read_with_its_defaults() {
+    let scenario = small();
+    assert_eq!(scenario.first_login(), Some(0));
+    assert_eq!(scenario.phases[0].timeout, Span::from_secs(600));
+    assert_eq!(scenario.phases[1].name(), "subscribe");
+    let expected = Publish {
+        topic: "news".into(),
+        by: By::Http,
+        items: 4,
+        rate: Some(Shape::Named(Named::Ramp { from: 1.0, to: 5.0, over: Span::from_secs(10) })),
+        payload_bytes: 400,
+    };
+    assert_eq!(scenario.phases[3].deed, Deed::Publish(expected));
+}
+
+#[test]
+fn it_travels_as_json() {
+    for scenario in Scenario::names().filter_map(Scenario::shipped).chain([small()]) {
+        let json = serde_json::to_string(&scenario).expect("plain data");
+        assert_eq!(serde_json::from_str::<Scenario>(&json).expect("just written"), scenario);
+    }
+}
+
+#[test]
+fn every_shipped_scenario_is_called_what_it_is_found_by() {
+    for name in Scenario::names() {
+        let scenario = Scenario::shipped(name).expect("it is one");
+        assert_eq!(scenario.name, name);
+        assert!(scenario.summary.ends_with('.'), "{name}");
+    }
+    assert_eq!(Scenario::shipped("nonsense"), None);
+}
+
+#[test]
+fn errors_of_form_say_where() {
+    let unknown = error(&SMALL.replace("items = 3", "itms = 3"));
+    assert!(unknown.contains("line 20, column 1") && unknown.contains("unknown field `itms`"), "{unknown}");
+    let foreign = error(&SMALL.replace("do = \"login\"", "do = \"login\"\nitems = 3"));
+    assert!(foreign.contains("line 8") && foreign.contains("`login` has no key `items`"), "{foreign}");
+    let missing = error(&SMALL.replace("by = \"pubsub\"\n", ""));
+    assert!(missing.contains("the key `by` is missing"), "{missing}");
+    let deed = error(&SMALL.replace("do = \"login\"", "do = \"jump\""));
+    assert!(deed.contains("line 9") && deed.contains("unknown variant `jump`"), "{deed}");
+    let shape = error(&SMALL.replace("over = \"10s\"", "ove = \"10s\""));
+    assert!(shape.contains("unknown field `ove`"), "{shape}");
+    let span = error(&SMALL.replace("\"10s\"", "\"10 parsecs\""));
+    assert!(span.contains("expected a length of time"), "{span}");
+}
+
+#[test]
+fn values_that_make_no_sense_are_named() {
+    let replace = |from: &str, to: &str| error(&SMALL.replace(from, to));
+    assert_eq!(replace("count = 10", "count = 0"), "players.count: 0 is not from 1 to 100000000");
+    assert_eq!(replace("items = 4", "items = 0"), "fanout.items: 0 is not from 1 to 1000000");
+    assert_eq!(
+        replace("do = \"login\"", "do = \"hold\"\nfor = 1"),
+        "subscribe: nobody has logged in yet: a login comes before it"
+    );
+    assert_eq!(replace("from = 1, to = 5", "from = 0, to = 0"), "fanout.rate: a rate of nothing");
+    assert_eq!(replace("from = 1", "from = -1"), "fanout.rate: a rate is a number that is not negative");
+    assert_eq!(replace("\"10s\"", "0"), "fanout.rate.over: it lasts no time at all");
+    assert_eq!(
+        replace("count = 10", "count = 10\nprotocol = \"light\"\nregister = true"),
+        "players.register: the light protocol has no such thing"
+    );
+}
+
+#[test]
+fn overrides_change_values() {
+    let mut scenario = small();
+    for change in
+        ["players.count=5", "fanout.items = 7", "login.rate={ shape = 'bell' }", "fanout.timeout=1m"]
+    {
+        scenario.set(change).expect(change);
+    }
+    assert_eq!(scenario.players.count, 5);
+    let items = scenario.phases.iter().filter_map(|phase| match &phase.deed {
+        Deed::Publish(publish) => Some((publish.items, phase.timeout)),
+        _ => None,
+    });
+    assert_eq!(items.collect::<Vec<_>>(), [(7, Span::from_secs(60)); 2]);
+    assert!(matches!(
+        &scenario.phases[0].deed,
+        Deed::Login(login) if matches!(login.rate, Some(Shape::Named(Named::Bell { .. })))
+    ));
+}
+
+#[test]
+fn overrides_of_nothing_say_what_there_is() {
+    let refused = |change: &str| {
+        let mut scenario = small();
+        let error = scenario.set(change).expect_err("refused").to_string();
+        assert_eq!(scenario, small());
+        error
+    };
+    let unknown = refused("publish.items=1");
+    assert!(unknown.starts_with("nothing in this scenario is called \"publish.items\""), "{unknown}");
+    assert!(unknown.contains("fanout.items, ") && unknown.contains("players.count, "), "{unknown}");
+    assert!(!unknown.contains(".do"), "{unknown}");
+    assert!(refused("fanout.do=drop").starts_with("nothing"));
+    assert!(refused("players.count=many").starts_with("players.count: invalid type"));
+    assert_eq!(refused("players.count=0"), "players.count: 0 is not from 1 to 100000000");
+    assert_eq!(refused("players.count"), "players.count: there is no value: KEY=VALUE");
+    assert!(refused("login.rate={ shape = 'bell'").starts_with("login.rate: "));
+}

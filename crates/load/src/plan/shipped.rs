@@ -1,0 +1,33 @@
+//! The scenarios that come with the program.
+
+use super::{Scenario, ScenarioError};
+
+/// Each by its name.
+const SHIPPED: [(&str, &str); 8] = [
+    ("login-storm", include_str!("../../scenarios/login-storm.toml")),
+    ("idle", include_str!("../../scenarios/idle.toml")),
+    ("fanout", include_str!("../../scenarios/fanout.toml")),
+    ("direct", include_str!("../../scenarios/direct.toml")),
+    ("one-to-one", include_str!("../../scenarios/one-to-one.toml")),
+    ("mass-disconnect", include_str!("../../scenarios/mass-disconnect.toml")),
+    ("churn", include_str!("../../scenarios/churn.toml")),
+    ("janus", include_str!("../../scenarios/janus.toml")),
+];
+
+impl Scenario {
+    /// The shipped scenario of a name; `None` if there is none.
+    pub fn shipped(name: &str) -> Option<Self> {
+        let scenario: Result<Self, ScenarioError> = Self::parse(Self::text(name)?);
+        Some(scenario.expect("shipped scenarios are read in a test"))
+    }
+
+    /// The text of a shipped scenario, with its comments.
+    pub fn text(name: &str) -> Option<&'static str> {
+        SHIPPED.iter().find_map(|(known, text)| (*known == name).then_some(*text))
+    }
+
+    /// The names of the shipped scenarios.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        SHIPPED.iter().map(|(name, _)| *name)
+    }
+}

@@ -1,0 +1,167 @@
+//! What a server, or the workers, spent between two moments, and on what.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::percentiles::thousandths;
+use crate::measure::KernelMemory;
+
+/// Figures of the server at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// CPU time so far, in seconds.
+    pub cpu_s: f64,
+    /// Memory: the proportional set size of its processes, or the resident memory it tells of itself.
+    pub memory_bytes: u64,
+}
+
+/// What was spent, and what that is for each event. Empty where it has no meaning.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Cost {
+    /// CPU time, in seconds.
+    pub cpu_seconds: f64,
+    /// Cores kept busy, on average.
+    pub cores: f64,
+    /// CPU time of a login, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_ms_per_login: Option<f64>,
+    /// CPU time of a million deliveries, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds_per_million_deliveries: Option<f64>,
+    /// CPU time of a million messages, notifications or items sent, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds_per_million_sent: Option<f64>,
+    /// CPU time of idling, in percent of one core.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_percent_of_core: Option<f64>,
+    /// Memory at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Memory that came since before the first login, a connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes_per_connection: Option<f64>,
+    /// Kernel objects that came since then, a connection, in the whole machine: sockets, descriptors, poll registrations.
+    /// When the workers run on the server's machine these are both ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_bytes_per_connection: Option<f64>,
+    /// The server's end of it: half of both, which are sockets of the same kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_bytes_per_connection_server_end: Option<f64>,
+    /// Bytes queued in the machine's TCP sockets, a connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_queued_bytes_per_connection: Option<f64>,
+}
+
+/// A moment of the whole test bench.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Meter {
+    /// The server, if it is in sight.
+    pub server: Option<Reading>,
+    /// CPU time of all workers so far, in seconds.
+    pub tester_cpu_s: f64,
+    /// Memory of all workers.
+    pub tester_bytes: u64,
+    /// The kernel's memory, where the server runs on this machine.
+    pub kernel: Option<KernelMemory>,
+}
+
+/// What happened between two moments, as far as it has a price.
+pub(super) struct Events<'a> {
+    pub(super) counts: &'a BTreeMap<String, u64>,
+    pub(super) seconds: f64,
+    /// Everyone stayed as they were.
+    pub(super) idle: bool,
+    /// Connections at the end.
+    pub(super) online: u32,
+    /// Workers on this machine, whose ends of connections are in the kernel's figures too.
+    pub(super) both_ends: bool,
+}
+
+impl Cost {
+    fn of_cpu(cpu_s: f64, events: &Events<'_>) -> Self {
+        let cpu_s = cpu_s.max(0.0);
+        let each = |name: &str, scale: f64| {
+            let count = events.counts.get(name).copied().filter(|count| *count > 0)?;
+            Some(thousandths(cpu_s * scale / count as f64))
+        };
+        // The price of a delivery is told where deliveries are what was done.
+        let sent = each("sent", 1e6);
+        let seconds = events.seconds.max(0.001);
+        Self {
+            cpu_seconds: thousandths(cpu_s),
+            cores: thousandths(cpu_s / seconds),
+            cpu_ms_per_login: each("logins", 1e3).filter(|_| sent.is_none()),
+            cpu_seconds_per_million_deliveries: each("deliveries", 1e6),
+            cpu_seconds_per_million_sent: sent,
+            idle_percent_of_core: events.idle.then(|| thousandths(100.0 * cpu_s / seconds)),
+            ..Self::default()
+        }
+    }
+
+    /// What the server spent.
+    pub(super) fn of_server(
+        before: &Meter,
+        after: &Meter,
+        first: Option<&Meter>,
+        events: &Events<'_>,
+    ) -> Option<Self> {
+        let (was, is) = (before.server?, after.server?);
+        let mut cost = Self::of_cpu(is.cpu_s - was.cpu_s, events);
+        cost.memory_bytes = Some(is.memory_bytes);
+        let Some(first) = first.filter(|_| events.online > 0) else { return Some(cost) };
+        let each =
+            |now: u64, before: u64| thousandths((now as f64 - before as f64) / f64::from(events.online));
+        cost.memory_bytes_per_connection =
+            first.server.map(|server| each(is.memory_bytes, server.memory_bytes));
+        if let (Some(kernel), Some(was)) = (after.kernel, first.kernel) {
+            let slab = each(kernel.slab_bytes, was.slab_bytes);
+            cost.kernel_bytes_per_connection = Some(slab);
+            cost.kernel_bytes_per_connection_server_end =
+                Some(if events.both_ends { thousandths(slab / 2.0) } else { slab });
+            cost.kernel_queued_bytes_per_connection =
+                Some(each(kernel.tcp_queued_bytes, was.tcp_queued_bytes));
+        }
+        Some(cost)
+    }
+
+    /// What the workers spent, together.
+    pub(super) fn of_tester(
+        before: &Meter,
+        after: &Meter,
+        first: Option<&Meter>,
+        events: &Events<'_>,
+    ) -> Self {
+        let mut cost = Self::of_cpu(after.tester_cpu_s - before.tester_cpu_s, events);
+        cost.memory_bytes = Some(after.tester_bytes);
+        if let Some(first) = first.filter(|_| events.online > 0) {
+            let grown = after.tester_bytes as f64 - first.tester_bytes as f64;
+            cost.memory_bytes_per_connection = Some(thousandths(grown / f64::from(events.online)));
+        }
+        cost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_spent_is_shared_out() {
+        let counts = BTreeMap::from([("logins".to_owned(), 100)]);
+        let events = Events { counts: &counts, seconds: 2.0, idle: false, online: 100, both_ends: true };
+        let server = |cpu_s, memory_bytes| Some(Reading { cpu_s, memory_bytes });
+        let kernel = |slab_bytes| Some(KernelMemory { tcp_queued_bytes: 0, slab_bytes });
+        let first = Meter { server: server(1.0, 1000), kernel: kernel(5000), ..Meter::default() };
+        let after = Meter { server: server(1.5, 201_000), kernel: kernel(805_000), ..Meter::default() };
+        let cost = Cost::of_server(&first, &after, Some(&first), &events).expect("in sight");
+        assert_eq!(cost.cpu_ms_per_login, Some(5.0));
+        assert_eq!(cost.cores, 0.25);
+        assert_eq!(cost.memory_bytes_per_connection, Some(2000.0));
+        assert_eq!(cost.kernel_bytes_per_connection, Some(8000.0));
+        assert_eq!(cost.kernel_bytes_per_connection_server_end, Some(4000.0));
+        assert_eq!(cost.cpu_seconds_per_million_deliveries, None);
+        assert_eq!(Cost::of_server(&Meter::default(), &after, None, &events), None);
+    }
+}

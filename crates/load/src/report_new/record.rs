@@ -1,0 +1,368 @@
+//! Where the progress of all workers is added up.
+
+use std::collections::BTreeMap;
+use std::time::{Instant, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use super::figures::{Cost, Events, Meter};
+use super::percentiles::thousandths;
+use super::timeline::Timeline;
+use super::{Percentiles, PhaseReport, PhaseState, Report, Status, WorkerReport};
+use crate::control::Progress;
+use crate::measure::Digest;
+use crate::plan::{Deed, Scenario, Target};
+
+/// Kinds of errors that are told apart; more are counted together.
+const KINDS_MAX: usize = 100;
+/// Notes that are kept.
+const NOTES_MAX: usize = 100;
+
+/// Counts, errors and latencies.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    counts: BTreeMap<String, u64>,
+    errors: BTreeMap<String, u64>,
+    metrics: BTreeMap<String, Digest>,
+    /// By metric and item, the largest of all workers.
+    largest: BTreeMap<String, BTreeMap<u32, f64>>,
+}
+
+/// A test as it goes on.
+#[derive(Debug)]
+pub struct Record {
+    id: String,
+    scenario: Scenario,
+    target: Target,
+    started: Instant,
+    started_at: SystemTime,
+    ended: Option<Instant>,
+    phases: Vec<PhaseRecord>,
+    /// Of the second under way.
+    second: Tally,
+    timeline: Timeline,
+    failed: u64,
+    notes: Vec<String>,
+    first: Option<Meter>,
+    last: Meter,
+}
+
+#[derive(Debug, Default)]
+struct PhaseRecord {
+    tally: Tally,
+    state: PhaseState,
+    start: Option<Instant>,
+    end: Option<Instant>,
+    before: Meter,
+    after: Meter,
+    online: u32,
+}
+
+/// How a worker is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkerState {
+    /// It takes part.
+    #[default]
+    Running,
+    /// It finished its part.
+    Finished,
+    /// It was not heard of any more: its players failed.
+    Lost,
+}
+
+/// What is shown while a test goes on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Glance {
+    /// How far the test is.
+    pub status: Status,
+    /// The phase under way: its name, its number from 1, and how many there are.
+    pub phase: Option<(String, usize, usize)>,
+    /// Seconds since the phase began.
+    pub phase_seconds: f64,
+    /// Players in session.
+    pub online: u32,
+    /// Players in all.
+    pub players: u32,
+    /// The last second: the busiest event and how many a second.
+    pub rate: Option<(String, f64)>,
+    /// The last metric seen in the phase: name, median and 99th percentile in milliseconds.
+    pub latency: Option<(String, f64, f64)>,
+    /// Errors so far.
+    pub errors: u64,
+    /// Cores the server keeps busy.
+    pub server_cores: Option<f64>,
+}
+
+impl Tally {
+    fn add(&mut self, progress: &Progress) {
+        for (name, count) in &progress.counts {
+            *self.counts.entry(name.clone()).or_default() += count;
+        }
+        for (kind, count) in &progress.errors {
+            let known = self.errors.contains_key(kind) || self.errors.len() < KINDS_MAX;
+            let kind = if known { kind } else { "others" };
+            *self.errors.entry(kind.to_owned()).or_default() += count;
+        }
+        for (name, digest) in &progress.metrics {
+            self.metrics.entry(name.clone()).or_default().merge(digest.clone());
+        }
+        for (name, items) in &progress.largest {
+            let largest = self.largest.entry(name.clone()).or_default();
+            for (item, value) in items {
+                let so_far = largest.entry(*item).or_insert(*value);
+                *so_far = so_far.max(*value);
+            }
+        }
+    }
+
+    fn join(&mut self, other: &Self) {
+        for (name, count) in &other.counts {
+            *self.counts.entry(name.clone()).or_default() += count;
+        }
+        for (kind, count) in &other.errors {
+            *self.errors.entry(kind.clone()).or_default() += count;
+        }
+        // An item is of one phase: its largest is told once, as a value of the metric.
+        for (name, digest) in other.digests() {
+            self.metrics.entry(name).or_default().merge(digest);
+        }
+    }
+
+    fn digests(&self) -> BTreeMap<String, Digest> {
+        let mut digests = self.metrics.clone();
+        for (name, items) in &self.largest {
+            let digest = digests.entry(name.clone()).or_default();
+            items.values().for_each(|value| digest.add(*value));
+        }
+        digests
+    }
+
+    /// Percentiles by metric.
+    pub(super) fn percentiles(&self) -> BTreeMap<String, Percentiles> {
+        let all = self.digests();
+        all.into_iter().filter_map(|(name, digest)| Some((name, Percentiles::of(&digest)?))).collect()
+    }
+
+    /// Events a second, by name.
+    pub(super) fn rates(&self, seconds: f64) -> BTreeMap<String, f64> {
+        let rate = |count: &u64| thousandths(*count as f64 / seconds.max(0.001));
+        self.counts.iter().map(|(name, count)| (name.clone(), rate(count))).collect()
+    }
+}
+
+impl Record {
+    /// Of a test that begins now.
+    pub fn new(id: String, scenario: Scenario, target: Target) -> Self {
+        let phases = scenario.phases.iter().map(|_| PhaseRecord::default()).collect();
+        Self {
+            id,
+            scenario,
+            target,
+            started: Instant::now(),
+            started_at: SystemTime::now(),
+            ended: None,
+            phases,
+            second: Tally::default(),
+            timeline: Timeline::default(),
+            failed: 0,
+            notes: Vec::new(),
+            first: None,
+            last: Meter::default(),
+        }
+    }
+
+    /// Adds what happened at a worker. What it tells before the first phase or behind the last counts there.
+    pub fn add(&mut self, progress: &Progress) {
+        self.second.add(progress);
+        self.failed += progress.failed;
+        let last = self.phases.len().saturating_sub(1);
+        if let Some(phase) = self.phases.get_mut((progress.position.phase as usize).min(last)) {
+            phase.tally.add(progress);
+        }
+    }
+
+    /// Adds players that failed with their worker, or never came.
+    pub fn add_failed(&mut self, players: u64) {
+        self.failed += players;
+    }
+
+    /// Players that failed so far.
+    pub fn failed(&self) -> u64 {
+        self.failed
+    }
+
+    /// Adds a sentence that the reader should know.
+    pub fn note(&mut self, note: String) {
+        if self.notes.len() < NOTES_MAX && !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// Adds an error that the orchestrator saw itself, in a phase.
+    pub fn measured(&mut self, phase: usize, metric: &str, milliseconds: f64) {
+        if let Some(phase) = self.phases.get_mut(phase) {
+            phase.tally.metrics.entry(metric.to_owned()).or_default().add(milliseconds);
+        }
+    }
+
+    /// A phase begins.
+    pub fn begin(&mut self, phase: usize, meter: Meter) {
+        self.first.get_or_insert(meter);
+        if let Some(phase) = self.phases.get_mut(phase) {
+            phase.state = PhaseState::Running;
+            phase.start = Some(Instant::now());
+            phase.before = meter;
+        }
+    }
+
+    /// A phase ended at a moment; the meter was read just after.
+    pub fn end(&mut self, phase: usize, state: PhaseState, at: Instant, online: u32, meter: Meter) {
+        self.last = meter;
+        if let Some(phase) = self.phases.get_mut(phase) {
+            (phase.state, phase.end, phase.online, phase.after) = (state, Some(at), online, meter);
+        }
+    }
+
+    /// A second is over.
+    pub fn tick(&mut self, online: u32, meter: Meter) {
+        let second = std::mem::take(&mut self.second);
+        let at = self.started.elapsed().as_secs_f64();
+        self.timeline.close(at, &second, online, meter.server, meter.tester_cpu_s);
+    }
+
+    /// The test is over.
+    pub fn close(&mut self) {
+        self.ended.get_or_insert_with(Instant::now);
+        if self.phases.iter().any(|phase| phase.tally.counts.get("late").is_some_and(|late| *late > 0)) {
+            self.note(
+                "Some sends left more than 10 ms after they were due: the tester, not the server, was at its limit."
+                    .to_owned(),
+            );
+        }
+    }
+
+    /// A few figures for a display that is drawn often.
+    pub fn glance(&self, status: Status, online: u32) -> Glance {
+        let running = self.phases.iter().rposition(|phase| phase.state != PhaseState::Ahead);
+        let named = running.map(|at| (self.scenario.phases[at].name().to_owned(), at + 1, self.phases.len()));
+        let tally = running.map(|at| &self.phases[at].tally);
+        let latency = tally.and_then(|tally| {
+            let (name, digest) = tally.metrics.iter().next()?;
+            let [p50, p99] = digest.quantiles([0.5, 0.99])?;
+            Some((name.clone(), p50, p99))
+        });
+        let row = self.timeline.rows().last();
+        let busiest = row.and_then(|row| row.rates.iter().max_by(|a, b| a.1.total_cmp(b.1)));
+        Glance {
+            status,
+            phase: named,
+            phase_seconds: running
+                .and_then(|at| self.phases[at].start)
+                .map_or(0.0, |start| start.elapsed().as_secs_f64()),
+            online,
+            players: self.scenario.players.count,
+            rate: busiest.map(|(name, rate)| (name.clone(), *rate)),
+            latency,
+            errors: self.phases.iter().flat_map(|phase| phase.tally.errors.values()).sum(),
+            server_cores: row.and_then(|row| row.server_cores),
+        }
+    }
+
+    /// The report so far.
+    pub fn report(&self, status: Status, reason: Option<String>, workers: Vec<WorkerReport>) -> Report {
+        let mut whole = Tally::default();
+        self.phases.iter().for_each(|phase| whole.join(&phase.tally));
+        let players = self.scenario.players.count;
+        let failed = self.failed.min(players.into());
+        let succeeded = if self.scenario.first_login().is_some() {
+            whole.counts.get("logins").copied().unwrap_or_default().min(players.into())
+        } else {
+            players.into()
+        };
+        let phases: Vec<_> = (0..self.phases.len()).map(|at| self.phase(at)).collect();
+        let now = self.ended.unwrap_or_else(Instant::now);
+        let seconds = now.saturating_duration_since(self.started).as_secs_f64();
+        let events = self.events(&whole.counts, seconds, false, 0);
+        let first = self.first.unwrap_or_default();
+        Report {
+            load_test_id: self.id.clone(),
+            status,
+            reason,
+            successful: succeeded.min(u64::from(players) - failed),
+            failed,
+            metrics: whole.percentiles(),
+            started_at: super::text::rfc3339(self.started_at),
+            seconds: thousandths(seconds),
+            players,
+            rates: rates_of_busy_phases(&phases),
+            counts: whole.counts.clone(),
+            errors: whole.errors.clone(),
+            notes: self.notes.clone(),
+            server: Cost::of_server(&first, &self.last, None, &events),
+            tester: Cost::of_tester(&first, &self.last, None, &events),
+            phases,
+            workers,
+            timeline: self.timeline.rows().to_vec(),
+            scenario: self.scenario.clone(),
+            target: (&self.target).into(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+
+    fn phase(&self, at: usize) -> PhaseReport {
+        let (phase, plan) = (&self.phases[at], &self.scenario.phases[at]);
+        let start = phase.start.unwrap_or(self.started);
+        let end = phase.end.or(self.ended).unwrap_or_else(Instant::now);
+        let seconds = phase.start.map_or(0.0, |start| end.saturating_duration_since(start).as_secs_f64());
+        let idle = matches!(plan.deed, Deed::Hold { .. });
+        let events = self.events(&phase.tally.counts, seconds, idle, phase.online);
+        let done = phase.end.is_some();
+        PhaseReport {
+            name: plan.name().to_owned(),
+            deed: plan.deed.name().to_owned(),
+            state: phase.state,
+            start_seconds: thousandths(start.saturating_duration_since(self.started).as_secs_f64()),
+            seconds: thousandths(seconds),
+            online: phase.online,
+            metrics: phase.tally.percentiles(),
+            rates: phase.tally.rates(seconds),
+            counts: phase.tally.counts.clone(),
+            errors: phase.tally.errors.clone(),
+            timed_out: phase.state == PhaseState::TimedOut,
+            server: Cost::of_server(&phase.before, &phase.after, self.first.as_ref(), &events)
+                .filter(|_| done),
+            tester: if done {
+                Cost::of_tester(&phase.before, &phase.after, self.first.as_ref(), &events)
+            } else {
+                Cost::default()
+            },
+        }
+    }
+
+    fn events<'a>(
+        &self,
+        counts: &'a BTreeMap<String, u64>,
+        seconds: f64,
+        idle: bool,
+        online: u32,
+    ) -> Events<'a> {
+        // The kernel's figures are read only where the server is on this machine; so are workers over loopback.
+        let host = self.target.address.rsplit_once(':').map_or("", |(host, _)| host);
+        let both_ends = host.starts_with("127.") || matches!(host, "localhost" | "[::1]" | "::1");
+        Events { counts, seconds, idle, online, both_ends }
+    }
+}
+
+/// Events a second over the phases in which there were any.
+fn rates_of_busy_phases(phases: &[PhaseReport]) -> BTreeMap<String, f64> {
+    let mut sums: BTreeMap<String, (u64, f64)> = BTreeMap::new();
+    for phase in phases {
+        for (name, count) in phase.counts.iter().filter(|(_, count)| **count > 0) {
+            let sum = sums.entry(name.clone()).or_default();
+            *sum = (sum.0 + count, sum.1 + phase.seconds);
+        }
+    }
+    let rate = |(count, seconds): (u64, f64)| thousandths(count as f64 / seconds.max(0.001));
+    sums.into_iter().map(|(name, sum)| (name, rate(sum))).collect()
+}

@@ -1,0 +1,129 @@
+//! The test second by second.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Percentiles;
+use super::figures::Reading;
+use super::percentiles::thousandths;
+use super::record::Tally;
+
+/// Rows that are kept. When there are more, every other one goes: two hours of seconds, four of every other second.
+const ROWS_MAX: usize = 7200;
+
+/// A second of a test.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    /// Its end, in seconds since the test began.
+    pub at: f64,
+    /// Players in session.
+    pub online: u32,
+    /// Events a second, by name.
+    pub rates: BTreeMap<String, f64>,
+    /// Latencies of this second, by metric.
+    pub metrics: BTreeMap<String, Brief>,
+    /// Cores the server kept busy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_cores: Option<f64>,
+    /// The server's memory, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_bytes: Option<u64>,
+    /// Cores the workers kept busy, together.
+    pub tester_cores: f64,
+}
+
+/// A few percentiles, in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Brief {
+    /// The median.
+    pub percentile50: f64,
+    /// 99 % were not larger.
+    pub percentile99: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+/// Rows as they come.
+#[derive(Debug, Default)]
+pub(super) struct Timeline {
+    rows: Vec<Row>,
+    /// Rows seen for one kept, less one.
+    skipped: usize,
+    seen: usize,
+    last_at: f64,
+    last_server: Option<Reading>,
+    last_tester_cpu: f64,
+}
+
+impl Timeline {
+    /// Ends a row: what happened in it, and how things are.
+    pub(super) fn close(
+        &mut self,
+        at: f64,
+        tally: &Tally,
+        online: u32,
+        server: Option<Reading>,
+        tester_cpu: f64,
+    ) {
+        let seconds = (at - self.last_at).max(0.001);
+        let cpu = server.zip(self.last_server).map(|(now, before)| now.cpu_s - before.cpu_s);
+        let row = Row {
+            at: thousandths(at),
+            online,
+            rates: tally.rates(seconds),
+            metrics: tally.percentiles().iter().map(|(name, all)| (name.clone(), all.into())).collect(),
+            server_cores: cpu.map(|cpu| thousandths(cpu.max(0.0) / seconds)),
+            server_bytes: server.map(|server| server.memory_bytes),
+            tester_cores: thousandths((tester_cpu - self.last_tester_cpu).max(0.0) / seconds),
+        };
+        (self.last_at, self.last_server, self.last_tester_cpu) = (at, server, tester_cpu);
+        self.keep(row);
+    }
+
+    /// The rows so far.
+    pub(super) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    fn keep(&mut self, row: Row) {
+        self.seen += 1;
+        if !self.seen.is_multiple_of(self.skipped + 1) {
+            return;
+        }
+        self.rows.push(row);
+        if self.rows.len() > ROWS_MAX {
+            let mut odd = false;
+            self.rows.retain(|_| {
+                odd = !odd;
+                !odd
+            });
+            self.skipped = self.skipped * 2 + 1;
+        }
+    }
+}
+
+impl From<&Percentiles> for Brief {
+    fn from(all: &Percentiles) -> Self {
+        Self { percentile50: all.percentile50, percentile99: all.percentile99, max: all.max }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_test_keeps_every_other_row() {
+        let mut timeline = Timeline::default();
+        for at in 1..=3 * ROWS_MAX {
+            timeline.close(at as f64, &Tally::default(), 1, None, 0.0);
+        }
+        let rows = timeline.rows();
+        assert!((ROWS_MAX / 2..=ROWS_MAX).contains(&rows.len()), "{}", rows.len());
+        assert!(rows.windows(2).all(|pair| pair[1].at > pair[0].at));
+        assert!(rows.last().is_some_and(|row| row.at > 2.9 * ROWS_MAX as f64));
+    }
+}
