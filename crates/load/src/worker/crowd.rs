@@ -15,6 +15,8 @@ const LATE: Duration = Duration::from_millis(10);
 pub(super) struct Roster {
     pub(super) numbers: Range<usize>,
     states: Vec<State>,
+    /// Who has subscribed in this test.
+    follows: Vec<bool>,
     logging_in: usize,
     in_session: usize,
 }
@@ -43,7 +45,8 @@ impl Roster {
     /// Players with these numbers, none of whom is connected.
     pub(super) fn new(numbers: Range<usize>) -> Self {
         let states = vec![State::Out; numbers.len()];
-        Self { numbers, states, logging_in: 0, in_session: 0 }
+        let follows = vec![false; numbers.len()];
+        Self { numbers, states, follows, logging_in: 0, in_session: 0 }
     }
 
     /// How things are with one.
@@ -67,6 +70,16 @@ impl Roster {
             }
         }
         old
+    }
+
+    /// Whether one has subscribed in this test.
+    pub(super) fn follows(&self, number: usize) -> bool {
+        self.follows[number - self.numbers.start]
+    }
+
+    /// Takes note that one has subscribed.
+    pub(super) fn follow(&mut self, number: usize) {
+        self.follows[number - self.numbers.start] = true;
     }
 
     /// How many are logging in.

@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use super::players::Players;
+use super::publisher;
 use super::setting::{self, Setting};
 use super::steps::Steps;
 use super::tally::Ledger;
@@ -112,6 +113,9 @@ pub(super) fn hire(setting: &Arc<Setting>, steps: &Arc<Steps>) -> Result<Vec<Han
             let ended = swarm.run(&mut Players::new(kit, numbers));
             ended.map_err(|error| setting::worker(error.to_string()))
         }));
+    }
+    if publisher::is_needed(setting) {
+        hands.push(Hand::start(setting, steps, None, publisher::work));
     }
     Ok(hands)
 }

@@ -8,11 +8,14 @@
 //!
 //! Loops are open: what is sent is sent when it is due, and latencies count from then, also when this process is late.
 
+mod api;
 mod clock;
 mod crowd;
 mod deeds;
 mod hand;
+mod mark;
 mod players;
+mod publisher;
 mod schedule;
 mod setting;
 mod steps;

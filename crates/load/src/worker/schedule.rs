@@ -51,6 +51,11 @@ impl Schedule {
         Some(self.start + self.offset()?.saturating_sub(self.head_start))
     }
 
+    /// When an event is due that comes after so many others.
+    pub(super) fn at(&self, event: u64) -> Option<Instant> {
+        Self { taken: event, ..self.clone() }.next()
+    }
+
     /// Takes the next event if it is due by now; says when it was.
     pub(super) fn take(&mut self, now: Instant) -> Option<Instant> {
         let due = self.next().filter(|due| *due <= now)?;

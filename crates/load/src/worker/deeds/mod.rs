@@ -1,8 +1,13 @@
 //! What players do in a phase: one file a deed, and one table that finds it.
 
+mod churn;
 mod drop;
 mod hold;
 mod login;
+mod publish;
+mod subscribe;
+mod talk;
+mod volley;
 
 use std::time::Instant;
 
@@ -49,12 +54,20 @@ impl Act for Rest {
 
 /// The behaviour of a deed.
 pub(super) fn act(deed: Option<&Deed>, turn: &Turn, setting: &Setting, roster: &Roster) -> Box<dyn Act> {
+    let Some(deed) = deed else { return Box::new(Rest) };
     match deed {
-        Some(Deed::Login(login)) => Box::new(login::LogIn::new(login, turn, setting, roster)),
-        Some(Deed::Hold { span }) => Box::new(hold::Hold::new(*span, turn)),
-        Some(Deed::Drop) => Box::new(drop::Drop),
+        Deed::Login(login) => Box::new(login::LogIn::new(login, turn, setting, roster)),
+        Deed::Hold { span } => Box::new(hold::Hold::new(*span, turn)),
+        Deed::Subscribe { topic } => Box::new(subscribe::Subscribe::new(topic, turn, roster)),
+        Deed::Publish(publish) => Box::new(publish::Await::new(publish, turn, setting, roster)),
+        Deed::Notify(_) => Box::new(Rest),
+        Deed::Talk(talk) => match &talk.rate {
+            Some(rate) => Box::new(talk::Chat::new(talk, rate, turn, setting, roster)),
+            None => Box::new(volley::Volley::new(talk, turn, setting, roster)),
+        },
+        Deed::Drop => Box::new(drop::Drop),
+        Deed::Churn { rate, span } => Box::new(churn::Churn::new(rate, *span, turn, setting, roster)),
         // The orchestrator's to do.
-        Some(Deed::AwaitGone) | None => Box::new(Rest),
-        Some(_) => Box::new(Rest),
+        Deed::AwaitGone => Box::new(Rest),
     }
 }

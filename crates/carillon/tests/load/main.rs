@@ -1,0 +1,4 @@
+//! The load tester's engine against a real node: each deed at a small size.
+
+mod deeds;
+mod support;

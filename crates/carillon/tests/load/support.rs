@@ -1,0 +1,195 @@
+//! A node to be loaded, and an engine that is led through a scenario as an orchestrator would.
+
+use carillon::config::{Config, Source};
+use carillon::serve::Running;
+use carillon_load::control::{Fault, Job, Position, Progress};
+use carillon_load::plan::{Encryption, Scenario, Target};
+use carillon_load::worker::Engine;
+use std::fmt::Write as _;
+use std::time::{Duration, SystemTime};
+use tempfile::TempDir;
+
+/// How long a step may take before the test fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PASSWORD: &str = "secret";
+
+/// A node with accounts `u0`, `u1` and so on, and one of a publisher.
+pub struct World {
+    running: Option<Running>,
+    pub target: Target,
+    _dir: TempDir,
+}
+
+/// What came of a run: the progress of each step that was told, added up.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    pub total: Progress,
+    /// Players in session at the end of each phase.
+    pub online: Vec<u32>,
+}
+
+impl World {
+    /// A node with so many accounts.
+    pub fn new(accounts: u32, settings: &[&str]) -> World {
+        let dir = tempfile::tempdir().unwrap();
+        let mut overrides = vec![
+            format!("data_dir={}", dir.path().display()),
+            "c2s.port=0".into(),
+            "c2s_tls.port=0".into(),
+            "websocket.port=0".into(),
+            "http.port=0".into(),
+            "shards=2".into(),
+            "limits.profile=benchmark".into(),
+        ];
+        overrides.extend(settings.iter().map(|setting| (*setting).to_owned()));
+        let config = Config::load(&Source { file: None, overrides }).unwrap();
+        let running = Running::start(config).unwrap();
+        let ready = running.ready();
+        let target = Target {
+            address: format!("127.0.0.1:{}", ready.c2s.unwrap()),
+            domain: "localhost".to_owned(),
+            password: PASSWORD.to_owned(),
+            http: Some(format!("http://127.0.0.1:{}", ready.http.unwrap())),
+            key: Some(running.admin_key().as_str().to_owned()),
+            ..empty_target()
+        };
+        let world = World { running: Some(running), target, _dir: dir };
+        world.import(accounts);
+        world
+    }
+
+    fn import(&self, accounts: u32) {
+        let mut lines = format!("{{\"jid\":\"publisher\",\"password\":\"{PASSWORD}\"}}\n");
+        for number in 0..accounts {
+            writeln!(lines, "{{\"jid\":\"u{number}\",\"password\":\"{PASSWORD}\"}}").unwrap();
+        }
+        let url = format!("{}/v1/admin/accounts/import", self.target.http.as_deref().unwrap());
+        let request = ureq::post(&url)
+            .header("authorization", format!("Bearer {}", self.target.key.as_deref().unwrap()));
+        let mut answer = request.content_type("application/x-ndjson").send(lines).unwrap();
+        let text = answer.body_mut().read_to_string().unwrap();
+        assert!(!text.contains("\"code\""), "{text}");
+    }
+
+    /// Where a transport is served.
+    pub fn address(&self, transport: Encryption) -> Option<String> {
+        let ready = self.running.as_ref()?.ready();
+        let port = match transport {
+            Encryption::Starttls => ready.c2s?,
+            Encryption::Tls => ready.c2s_tls?,
+            Encryption::Ws => ready.websocket?,
+            Encryption::Plain | Encryption::Wss => return None,
+        };
+        Some(format!("127.0.0.1:{port}"))
+    }
+
+    /// One worker's job: all players of a scenario.
+    pub fn job(&self, scenario: &str) -> Job {
+        let scenario = Scenario::parse(scenario).unwrap();
+        Job {
+            test: "test-1".to_owned(),
+            first: 0,
+            count: scenario.players.count,
+            total: scenario.players.count,
+            scenario,
+            target: self.target.clone(),
+            publishes: true,
+            threads: 2,
+            clock_offset_ns: 0,
+        }
+    }
+
+    /// Runs a scenario with one worker.
+    pub fn run(&self, scenario: &str) -> Outcome {
+        run(vec![self.job(scenario)])
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.drain();
+        }
+    }
+}
+
+/// Leads workers through their scenario, step by step.
+pub fn run(jobs: Vec<Job>) -> Outcome {
+    let scenario = jobs[0].scenario.clone();
+    let mut engines: Vec<_> = jobs.into_iter().map(|job| Engine::prepare(job).unwrap()).collect();
+    let mut outcome = Outcome::default();
+    for (phase, of_phase) in scenario.phases.iter().enumerate() {
+        for step in 1..=of_phase.deed.steps() {
+            let position = Position { phase: phase as u32, step };
+            engines.iter_mut().for_each(|engine| engine.begin(position, now()));
+            for engine in &mut engines {
+                assert!(engine.wait(PATIENCE), "{position:?} of {}: {:?}", scenario.name, engine.progress());
+            }
+        }
+        let mut online = 0;
+        for engine in &mut engines {
+            let progress = engine.progress();
+            assert!(progress.done && progress.fault.is_none(), "{progress:?}");
+            online += progress.online;
+            outcome.add(progress);
+        }
+        outcome.online.push(online);
+    }
+    for engine in engines {
+        outcome.add(engine.finish());
+    }
+    outcome
+}
+
+/// Why a job cannot be run.
+pub fn fault(job: Job) -> Fault {
+    Engine::prepare(job).expect_err("it cannot be run")
+}
+
+impl Outcome {
+    fn add(&mut self, progress: Progress) {
+        for (name, many) in progress.counts {
+            *self.total.counts.entry(name).or_default() += many;
+        }
+        for (name, many) in progress.errors {
+            *self.total.errors.entry(name).or_default() += many;
+        }
+        for (name, digest) in progress.metrics {
+            self.total.metrics.entry(name).or_default().merge(digest);
+        }
+        for (name, largest) in progress.largest {
+            let all = self.total.largest.entry(name).or_default();
+            for (item, value) in largest {
+                let most = all.entry(item).or_default();
+                *most = most.max(value);
+            }
+        }
+        self.total.failed += progress.failed;
+    }
+
+    /// How many of something were counted.
+    pub fn count(&self, name: &str) -> u64 {
+        self.total.counts.get(name).copied().unwrap_or(0)
+    }
+
+    /// Makes sure that nothing went wrong.
+    #[track_caller]
+    pub fn clean(&self) -> &Outcome {
+        assert!(self.total.errors.is_empty() && self.total.failed == 0, "{:?}", self.total);
+        assert_eq!((self.count("lost"), self.count("missing")), (0, 0));
+        self
+    }
+
+    /// Whether a metric has values.
+    pub fn has(&self, metric: &str) -> bool {
+        self.total.metrics.get(metric).is_some_and(|digest| !digest.is_empty())
+    }
+}
+
+fn now() -> u64 {
+    SystemTime::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64
+}
+
+fn empty_target() -> Target {
+    serde_json::from_str(r#"{ "address": "", "domain": "", "password": "" }"#).unwrap()
+}

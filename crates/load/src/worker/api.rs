@@ -1,0 +1,141 @@
+//! Carillon's HTTP API, as far as a tester needs it. Every call blocks: threads of their own make them.
+
+use std::io::{BufRead, BufReader};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::plan::Target;
+
+/// How long an answer may take.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The API and a key of it.
+#[derive(Debug)]
+pub(super) struct Api {
+    agent: ureq::Agent,
+    base: String,
+    authorization: String,
+    domain: String,
+}
+
+/// What became of a line of a batch: the notification's id, or the code of the problem.
+pub(super) type LineResult = Result<String, String>;
+
+impl Api {
+    /// The API of a target; `None` if its URL or the key was not given.
+    pub(super) fn of(target: &Target) -> Option<Self> {
+        let (url, key) = (target.http.as_deref()?, target.key.as_deref()?);
+        let config = ureq::Agent::config_builder()
+            .timeout_connect(Some(TIMEOUT))
+            .timeout_recv_response(Some(TIMEOUT))
+            .build();
+        Some(Self {
+            agent: config.into(),
+            base: url.trim_end_matches('/').to_owned(),
+            authorization: format!("Bearer {key}"),
+            domain: target.domain.clone(),
+        })
+    }
+
+    /// Whether it is there and takes the key.
+    pub(super) fn check(&self) -> Result<(), ureq::Error> {
+        let url = self.url("/v1/topics");
+        self.agent.get(&url).header("authorization", &self.authorization).call().map(drop)
+    }
+
+    /// Makes sure that a topic is there.
+    pub(super) fn create(&self, topic: &str) -> Result<(), ureq::Error> {
+        let url = self.url(&format!("/v1/topics/{}", escaped(topic)));
+        let request = self.agent.put(&url).header("authorization", &self.authorization);
+        request.send_json(json!({})).map(drop)
+    }
+
+    /// Publishes an item; returns when the server has taken it.
+    pub(super) fn publish(&self, topic: &str, payload: &Value) -> Result<(), ureq::Error> {
+        let url = self.url(&format!("/v1/topics/{}/items", escaped(topic)));
+        let request = self.agent.post(&url).header("authorization", &self.authorization);
+        request.send_json(json!({ "payload": payload })).map(drop)
+    }
+
+    /// Sends a batch of notifications, a line each; gives what became of each, in their order.
+    pub(super) fn notify(&self, lines: &str) -> Result<Vec<LineResult>, ureq::Error> {
+        let request = self.agent.post(&self.url("/v1/notifications/batch"));
+        let request = request.header("authorization", &self.authorization);
+        let mut response = request.content_type("application/x-ndjson").send(lines)?;
+        let lines = BufReader::new(response.body_mut().as_reader()).lines();
+        lines.map(|line| Ok(line_result(&line?))).collect()
+    }
+
+    /// Follows receipts: tells the id of each acknowledged notification until it is told to stop, or the stream ends.
+    pub(super) fn receipts(&self, mut tell: impl FnMut(Option<&str>) -> bool) -> Result<(), ureq::Error> {
+        let url = format!("{}&state=acknowledged", self.url("/v1/events"));
+        let request = self.agent.get(&url).header("authorization", &self.authorization);
+        let mut response = request.call()?;
+        if !tell(None) {
+            return Ok(());
+        }
+        for line in BufReader::new(response.body_mut().as_reader()).lines() {
+            let line = line?;
+            let event = line.strip_prefix("data:").and_then(|data| serde_json::from_str::<Value>(data).ok());
+            let id = event.as_ref().and_then(|event| event["id"].as_str());
+            if !tell(id) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}?domain={}", self.base, escaped(&self.domain))
+    }
+}
+
+/// What an error is, in words few enough to be counted by.
+pub(super) fn kind(error: &ureq::Error) -> String {
+    match error {
+        ureq::Error::StatusCode(code) => format!("HTTP {code}"),
+        ureq::Error::Io(error) => format!("HTTP: {}", error.kind()),
+        other => format!("HTTP: {other}"),
+    }
+}
+
+fn line_result(line: &str) -> LineResult {
+    let line: Value = serde_json::from_str(line).unwrap_or_default();
+    match (&line["id"], &line["code"]) {
+        (Value::String(id), _) => Ok(id.clone()),
+        (_, Value::String(code)) => Err(code.clone()),
+        _ => Err("an answer that cannot be understood".to_owned()),
+    }
+}
+
+/// A part of a path or query (RFC 3986 §2.1).
+fn escaped(text: &str) -> String {
+    use std::fmt::Write as _;
+    text.bytes().fold(String::new(), |mut escaped, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            let _ = write!(escaped, "%{byte:02X}");
+        }
+        escaped
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_escaped() {
+        assert_eq!(escaped("a.b-c_d~9"), "a.b-c_d~9");
+        assert_eq!(escaped("a b/ü"), "a%20b%2F%C3%BC");
+    }
+
+    #[test]
+    fn lines_of_a_batch_tell_ids_or_codes() {
+        assert_eq!(line_result(r#"{"line":1,"id":"x","state":"stored"}"#), Ok("x".to_owned()));
+        assert_eq!(line_result(r#"{"line":1,"code":"unknown-device"}"#), Err("unknown-device".to_owned()));
+        assert!(line_result("nonsense").is_err());
+    }
+}

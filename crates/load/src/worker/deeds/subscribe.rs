@@ -1,0 +1,69 @@
+//! Everyone subscribes to a topic.
+
+use std::collections::VecDeque;
+
+use carillon_wire::stanza::Stanza;
+
+use super::{Act, Next};
+use crate::client::stanzas;
+use crate::worker::crowd::{Crowd, Roster};
+use crate::worker::hand::Turn;
+use crate::worker::tally::Count;
+
+/// Requests of one thread that are under way at once.
+const IN_FLIGHT_MAX: usize = 256;
+/// The id of a request: a player has one at a time.
+const ID: &str = "subscribe";
+
+/// Subscribes the players who are in session.
+pub(super) struct Subscribe {
+    topic: String,
+    waiting: VecDeque<usize>,
+    in_flight: usize,
+}
+
+impl Subscribe {
+    pub(super) fn new(topic: &str, turn: &Turn, roster: &Roster) -> Self {
+        // In the first step the publisher makes the topic.
+        let waiting = if turn.position.step > 1 { roster.members().collect() } else { VecDeque::new() };
+        Self { topic: topic.to_owned(), waiting, in_flight: 0 }
+    }
+}
+
+impl Act for Subscribe {
+    fn tick(&mut self, crowd: &mut Crowd<'_>) -> Next {
+        while self.in_flight < IN_FLIGHT_MAX
+            && let Some(number) = self.waiting.pop_front()
+        {
+            let Some(jid) = crowd.network.jid(number) else { continue };
+            let request = stanzas::subscribe(crowd.setting.service.clone(), &self.topic, jid).with_id(ID);
+            if crowd.network.send(number, &request) {
+                self.in_flight += 1;
+            }
+        }
+        if self.in_flight == 0 && self.waiting.is_empty() { Next::Done } else { Next::At(None) }
+    }
+
+    fn stanza(&mut self, number: usize, stanza: &Stanza, crowd: &mut Crowd<'_>) {
+        if !stanzas::is_response(stanza, ID) {
+            return;
+        }
+        self.in_flight = self.in_flight.saturating_sub(1);
+        match stanzas::error(stanza) {
+            Some(error) => crowd.ledger.error(format!("subscribe: {}", error.condition)),
+            None => {
+                crowd.roster.follow(number);
+                crowd.ledger.count(Count::Subscribed);
+            }
+        }
+    }
+
+    fn gone(&mut self, number: usize, _crowd: &mut Crowd<'_>) {
+        let waiting = self.waiting.len();
+        self.waiting.retain(|other| *other != number);
+        if waiting == self.waiting.len() {
+            // Its request may have been answered already: then the step is done a little early.
+            self.in_flight = self.in_flight.saturating_sub(1);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What the tester writes into what it sends: which test and item it is, and when it was due. Whoever receives it can
+//! tell how long it took, and leaves alone what another test has left behind.
+
+use memchr::memmem::Finder;
+use serde_json::json;
+
+/// Items of a phase; numbers of items of different phases differ.
+pub(super) const ITEMS_A_PHASE: u32 = 10_000_000;
+
+/// One thing sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// Which: see [`number`].
+    pub(super) number: u32,
+    /// When it was due, in the orchestrator's Unix time.
+    pub(super) due_unix_ns: u64,
+}
+
+/// Finds the marks of one test.
+#[derive(Debug)]
+pub(super) struct Marks {
+    prefix: String,
+    finder: Finder<'static>,
+}
+
+/// The number of an item, counted from 0, of a phase.
+pub(super) fn number(phase: u32, item: u32) -> u32 {
+    phase.saturating_mul(ITEMS_A_PHASE).saturating_add(item)
+}
+
+/// The phase a number is of, and the item in it.
+pub(super) fn phase_and_item(number: u32) -> (u32, u32) {
+    (number / ITEMS_A_PHASE, number % ITEMS_A_PHASE)
+}
+
+impl Marks {
+    /// Those of a test; its name has letters, digits and hyphens only.
+    pub(super) fn of(test: &str) -> Self {
+        let prefix = format!("load:{test}:");
+        let finder = Finder::new(prefix.as_bytes()).into_owned();
+        Self { prefix, finder }
+    }
+
+    /// Text of about so many bytes that begins with a mark.
+    pub(super) fn text(&self, mark: Mark, bytes: usize) -> String {
+        let mut text = format!("{}{}:{}:", self.prefix, mark.number, mark.due_unix_ns);
+        let padding = bytes.saturating_sub(text.len());
+        text.extend(std::iter::repeat_n('x', padding));
+        text
+    }
+
+    /// JSON of about so many bytes with a mark in it.
+    pub(super) fn json(&self, mark: Mark, bytes: usize) -> serde_json::Value {
+        // `{"text":""}`
+        json!({ "text": self.text(mark, bytes.saturating_sub(11)) })
+    }
+
+    /// The mark in something received, if it is of this test.
+    pub(super) fn find(&self, bytes: &[u8]) -> Option<Mark> {
+        let rest = &bytes[self.finder.find(bytes)? + self.prefix.len()..];
+        let (number, rest) = take_number(rest)?;
+        let (due_unix_ns, _) = take_number(rest)?;
+        Some(Mark { number: u32::try_from(number).ok()?, due_unix_ns })
+    }
+}
+
+/// A number and the colon after it.
+fn take_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let end = bytes.iter().take(21).position(|byte| *byte == b':')?;
+    let number = std::str::from_utf8(&bytes[..end]).ok()?.parse().ok()?;
+    Some((number, &bytes[end + 1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_found_again() {
+        let marks = Marks::of("t-1");
+        let mark = Mark { number: number(3, 17), due_unix_ns: u64::MAX };
+        let text = marks.text(mark, 100);
+        assert_eq!(text.len(), 100);
+        assert_eq!(marks.json(mark, 400).to_string().len(), 400);
+        assert_eq!(marks.find(format!("<body>{text}</body>").as_bytes()), Some(mark));
+        assert_eq!(phase_and_item(mark.number), (3, 17));
+        assert_eq!(Marks::of("t-2").find(text.as_bytes()), None);
+        assert_eq!(Marks::of("t").find(text.as_bytes()), None);
+    }
+
+    #[test]
+    fn broken_marks_are_none() {
+        let marks = Marks::of("t");
+        for broken in
+            ["load:t:", "load:t:1", "load:t:1:", "load:t:1:2", "load:t:-1:2:", "load:t:5000000000:2:"]
+        {
+            assert_eq!(marks.find(broken.as_bytes()), None, "{broken}");
+        }
+    }
+}
