@@ -7,6 +7,7 @@ use crate::offers::Offers;
 use crate::watch::Watcher;
 use carillon_core::command::{Event, Outcome};
 use carillon_core::effect::ReplyTo;
+use carillon_core::event::Kinds;
 use carillon_core::model::{Domains, Ticket};
 use carillon_core::node::Letter;
 use carillon_core::ports::Answer;
@@ -52,8 +53,10 @@ pub(crate) enum Order {
     Domains(Arc<Domains>, Arc<AllDone>),
     /// Tell this one of events.
     Watch(Arc<Watcher>),
-    /// Tell the watchers of this one.
-    Event(Event),
+    /// Tell the watchers, and the event log, of a notification that the store ended by itself.
+    Ended(Event),
+    /// The event log keeps these kinds from now on.
+    Kinds(Kinds),
     /// Publish the figures now; the token is dropped when that is done.
     Publish(Arc<AllDone>),
 }

@@ -23,6 +23,7 @@
 //! | [`tls`], `offers` | TLS, and what each listener offers |
 //! | `inbox`, `join`, `watch` | between threads |
 //! | `jobs` | what is done by the clock |
+//! | [`events`] | the event log: from the shards' journals to files |
 //!
 //! Three invariants. A shard takes no lock but its inbox's, and never waits for anything but its poll. Whatever grows
 //! with load has a bound, and says what happens there. And what is kept for an idle connection is [`tls::Keys`] and
@@ -32,6 +33,7 @@ mod clock;
 mod conn;
 mod deadlines;
 mod drain;
+pub mod events;
 mod hand;
 mod inbox;
 mod interpret;

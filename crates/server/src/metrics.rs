@@ -58,6 +58,8 @@ pub struct Status {
     pub resident_bytes: u64,
     /// The store's figures.
     pub store: carillon_core::ports::StoreStats,
+    /// The event log's figures; none when there is no event log.
+    pub events: Option<crate::events::EventLogStatus>,
     /// Shards of the node.
     pub shards: u16,
 }

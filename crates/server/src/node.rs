@@ -1,6 +1,7 @@
 //! The handle to a running node: what HTTP, the command line and the demo speak to.
 
 use crate::clock::Clock;
+use crate::events;
 use crate::inbox::{Inbox, Mail, Order};
 use crate::jobs::Rates;
 use crate::join::{AllDone, Join};
@@ -27,6 +28,7 @@ struct Inner {
     store: Arc<dyn Store>,
     admission: Arc<Admission>,
     clock: Clock,
+    events: Option<Arc<events::Figures>>,
     ready: AtomicBool,
     domains: Mutex<Known>,
     /// Numbers the questions for domains.
@@ -48,18 +50,20 @@ pub(crate) struct Parts {
     pub(crate) admission: Arc<Admission>,
     pub(crate) clock: Clock,
     pub(crate) domains: Arc<Domains>,
+    pub(crate) events: Option<Arc<events::Figures>>,
 }
 
 impl Node {
     /// The handle to a node made of these.
     pub(crate) fn new(parts: Parts) -> Node {
-        let Parts { inboxes, boards, store, admission, clock, domains } = parts;
+        let Parts { inboxes, boards, store, admission, clock, domains, events } = parts;
         let inner = Inner {
             inboxes,
             boards,
             store,
             admission,
             clock,
+            events,
             ready: AtomicBool::new(false),
             domains: Mutex::new(Known { domains, asked: 0 }),
             domains_asked: AtomicU64::new(0),
@@ -120,6 +124,7 @@ impl Node {
         status.connections = self.inner.admission.open();
         status.resident_bytes = resident_bytes();
         status.store = self.inner.store.stats();
+        status.events = self.inner.events.as_ref().map(|figures| figures.status());
         status.shards = self.inner.inboxes.len() as u16;
         self.rates().fill(&mut status);
         status

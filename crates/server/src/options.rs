@@ -1,5 +1,6 @@
 //! What a server is started with.
 
+use crate::events;
 use crate::listen::Service;
 use crate::tls;
 use carillon_core::settings::Settings;
@@ -41,6 +42,8 @@ pub struct Options {
     pub seed: Option<[u8; 32]>,
     /// How long the trace of a notification that has ended is kept, milliseconds.
     pub traces_kept_ms: u64,
+    /// How the event log is kept; none for no event log.
+    pub events: Option<events::Options>,
 }
 
 /// The WebSocket listener.
@@ -80,6 +83,7 @@ impl Options {
             core,
             seed: None,
             traces_kept_ms: 7 * 86_400_000,
+            events: None,
         }
     }
 

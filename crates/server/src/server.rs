@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::deadlines::Deadlines;
 use crate::drain::Threads;
+use crate::events::{EventLog, EventLogError, Kinds, Lane};
 use crate::inbox::{Inbox, Order};
 use crate::jobs::{Jobs, Note};
 use crate::listen::{Admission, BindError, Binding, Listener, Ports, bind, connections_max};
@@ -33,6 +34,8 @@ pub struct Server {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) threads: Threads,
     offers: Mutex<Arc<Offers>>,
+    /// Ends behind the shards, when all of their events are written.
+    _events: Option<EventLog>,
 }
 
 /// Why a server could not be started.
@@ -47,6 +50,9 @@ pub enum StartError {
     /// The store did not answer.
     #[error("cannot read the domains: the store did not answer within {} s", STORE_PATIENCE.as_secs())]
     StoreSilent,
+    /// The event log's folder cannot be written.
+    #[error(transparent)]
+    Events(#[from] EventLogError),
     /// The system gave no poll, thread or entropy.
     #[error("cannot start a shard: {0}")]
     System(#[from] io::Error),
@@ -97,10 +103,16 @@ impl Server {
             offers: &offers,
             clock,
         };
+        let (events, lanes) = match &options.events {
+            Some(events) => EventLog::start(events, count).map(|(log, lanes)| (Some(log), lanes))?,
+            None => (None, Vec::new()),
+        };
+        let mut lanes = lanes.into_iter();
         let mut shards = Vec::new();
         for (n, (poll, listeners)) in polls.into_iter().zip(listeners).enumerate() {
             let id = ShardId(n as u16);
-            shards.push(common.shard(id, machine(id, count, &domains), poll, listeners, &boards[n])?);
+            let ends = Ends { poll, listeners, lane: lanes.next() };
+            shards.push(common.shard(id, machine(id, count, &domains), ends, &boards[n])?);
         }
         let node = Node::new(Parts {
             inboxes,
@@ -109,6 +121,7 @@ impl Server {
             admission: Arc::clone(&admission),
             clock,
             domains,
+            events: events.as_ref().map(EventLog::figures),
         });
         let (sender, notes) = mpsc::channel::<Note>();
         let jobs = Jobs {
@@ -120,7 +133,7 @@ impl Server {
         let threads = Threads::start(shards, jobs, sender, &node)?;
         node.set_ready(true);
         tracing::info!(shards = count, ?ports, "listening");
-        Ok(Server { node, ports, admission, store, threads, offers: Mutex::new(offers) })
+        Ok(Server { node, ports, admission, store, threads, offers: Mutex::new(offers), _events: events })
     }
 
     /// A handle to the node.
@@ -140,6 +153,11 @@ impl Server {
         self.node.order(|| Order::Tls(Arc::clone(&offers)));
     }
 
+    /// Has the event log, if there is one, keep these kinds from now on.
+    pub fn reload_events(&self, kinds: Kinds) {
+        self.node.order(|| Order::Kinds(kinds));
+    }
+
     /// Puts other limits and timeouts in force.
     pub fn reload_settings(&self, settings: &Arc<Settings>) {
         self.node.order(|| Order::Settings(Arc::clone(settings)));
@@ -156,15 +174,22 @@ struct Common<'a> {
     clock: Clock,
 }
 
+/// What one shard is made of.
+struct Ends {
+    poll: Poll,
+    listeners: Vec<Listener>,
+    lane: Option<Lane>,
+}
+
 impl Common<'_> {
     fn shard<M: Machine>(
         &self,
         id: ShardId,
         machine: M,
-        poll: Poll,
-        listeners: Vec<Listener>,
+        ends: Ends,
         board: &Arc<Board>,
     ) -> io::Result<Shard<M>> {
+        let Ends { poll, listeners, lane } = ends;
         let websocket = self.options.websocket.as_ref();
         let face = Face {
             path: websocket.map(|websocket| websocket.path.as_str()).unwrap_or_default().into(),
@@ -193,6 +218,7 @@ impl Common<'_> {
             admission: Arc::clone(self.admission),
             inbox: Arc::clone(&self.inboxes[usize::from(id.0)]),
             board: Arc::clone(board),
+            lane,
             clock: self.clock,
         };
         Shard::new(machine, world, poll, listeners, ties)

@@ -130,7 +130,7 @@ impl Jobs {
         if let Some(domain) = self.node.domains().named(trace.to.domain()) {
             let event = Event::Notification { domain: domain.id, trace: Box::new(trace) };
             // Any shard will do: all of them know the watchers.
-            self.node.inbox(ShardId(0)).push(Mail::Order(Order::Event(event)));
+            self.node.inbox(ShardId(0)).push(Mail::Order(Order::Ended(event)));
         }
     }
 }

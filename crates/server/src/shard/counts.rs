@@ -6,11 +6,13 @@
 use super::{Shard, Ties};
 use crate::clock::Clock;
 use crate::conn::{Conn, Protocol, Transport};
+use crate::events::{EventLog, Lane};
 use crate::inbox::{LETTERS_MAX, Mail, Order};
 use crate::listen::Service;
 use crate::metrics::Board;
 use crate::testing::{Echo, Rig, client_config};
-use carillon_core::model::{ConnId, Mono};
+use carillon_core::event::{Entry, Journal, Kind};
+use carillon_core::model::{ConnId, Mono, NotificationId, UnixMs};
 use rustls::{ClientConfig, ClientConnection};
 use socket2::{Domain, Socket, Type};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -60,7 +62,8 @@ impl Bench {
     fn new() -> Bench {
         let Rig { poll, world, admission } = Rig::new(1 << 20);
         let inbox = Arc::clone(&world.post.inboxes[0]);
-        let ties = Ties { admission, inbox, board: Arc::new(Board::default()), clock: Clock::start() };
+        let ties =
+            Ties { admission, inbox, board: Arc::new(Board::default()), lane: None, clock: Clock::start() };
         let shard = Shard::new(Echo::default(), world, poll, Vec::new(), ties).unwrap();
         Bench { shard, calls: 0, bytes: 0 }
     }
@@ -153,6 +156,39 @@ fn a_message_under_tls_allocates_nothing() {
     bench.calls = 0;
     (0..1000).for_each(|_| bench.ask(&mut tls, &[b'x'; 421]));
     assert!(bench.calls <= PUBLISHING, "{} allocations for 1000 messages", bench.calls);
+}
+
+#[test]
+fn an_event_allocates_nothing_and_without_a_log_nothing_is_noted() {
+    const EVENTS: u64 = 100_000;
+    let folder = tempfile::tempdir().unwrap();
+    let (log, mut lane, figures) = EventLog::of_one(folder.path());
+    let mut journal = Journal::default();
+    let ring = |journal: &mut Journal, lane: &mut Lane| {
+        for n in 0..EVENTS {
+            let id = NotificationId(u128::from(n));
+            let entry = || Entry::Deliver { id, to: "alice@localhost/phone", after_ms: 1 };
+            journal.note(UnixMs(n), Kind::Deliver, entry);
+            lane.turned(journal, Mono(0));
+            while figures.status().held_bytes > 4 << 20 {
+                std::thread::yield_now();
+            }
+        }
+    };
+    // Nobody wants any.
+    let calls = CALLS.get();
+    ring(&mut journal, &mut lane);
+    assert_eq!((CALLS.get() - calls, journal.bytes().len()), (0, 0));
+    lane.begin(&mut journal, UnixMs(0));
+    ring(&mut journal, &mut lane);
+    let calls = CALLS.get();
+    ring(&mut journal, &mut lane);
+    let calls = CALLS.get() - calls;
+    // Of each buffer that did not come back in time: some doublings. And a block of the channel for every 31 parcels.
+    assert!(calls < EVENTS as usize / 100, "{calls} allocations for {EVENTS} events");
+    lane.end(&mut journal, UnixMs(EVENTS));
+    drop(log);
+    assert_eq!((figures.status().lines, figures.status().dropped), (2 * EVENTS + 2, 0));
 }
 
 #[test]

@@ -5,6 +5,8 @@ use crate::conn::Stage;
 use crate::inbox::{Arrival, Mail, Order, turn_away};
 use crate::machine::Machine;
 use carillon_core::Input;
+use carillon_core::command::Event;
+use carillon_core::event::{Entry, Kind};
 use carillon_core::node::Letter;
 
 impl<M: Machine> Shard<M> {
@@ -69,7 +71,16 @@ impl<M: Machine> Shard<M> {
                 drop(done);
             }
             Order::Watch(watcher) => self.world.watchers.add(watcher),
-            Order::Event(event) => self.world.watchers.tell(&event),
+            Order::Ended(event) => {
+                let Event::Notification { trace, .. } = &event;
+                self.effects.journal.note(self.now.unix, Kind::Drop, || Entry::dropped(trace));
+                self.world.watchers.tell(&event);
+            }
+            Order::Kinds(kinds) => {
+                if self.lane.is_some() {
+                    self.effects.journal.keep(kinds);
+                }
+            }
             Order::Publish(done) => {
                 self.board.publish_asked(&self.world.tally, self.machine.counters());
                 drop(done);
@@ -96,6 +107,9 @@ impl<M: Machine> Shard<M> {
         turn_away(left.into_iter().chain(self.inbox.close()));
         for id in self.world.conns.ids() {
             self.world.conns.remove(id);
+        }
+        if let Some(lane) = self.lane.take() {
+            lane.end(&mut self.effects.journal, self.clock.now().unix);
         }
         self.publish();
     }

@@ -22,6 +22,7 @@ mod tests;
 
 use crate::clock::Clock;
 use crate::conn::Readiness;
+use crate::events::Lane;
 use crate::inbox::{Inbox, Mail};
 use crate::listen::{Admission, Listener, Reserve};
 use crate::machine::Machine;
@@ -50,6 +51,8 @@ pub(crate) struct Shard<M> {
     inbox: Arc<Inbox>,
     mail: VecDeque<Mail>,
     board: Arc<Board>,
+    /// Its way into the event log, if there is one.
+    lane: Option<Lane>,
     clock: Clock,
     now: Now,
     phase: Phase,
@@ -72,6 +75,7 @@ pub(crate) struct Ties {
     pub(crate) admission: Arc<Admission>,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) board: Arc<Board>,
+    pub(crate) lane: Option<Lane>,
     pub(crate) clock: Clock,
 }
 
@@ -87,11 +91,15 @@ impl<M: Machine> Shard<M> {
         for (n, listener) in listeners.iter_mut().enumerate() {
             poll.registry().register(&mut listener.socket, special(n), Interest::READABLE)?;
         }
-        let Ties { admission, inbox, board, clock } = ties;
+        let Ties { admission, inbox, board, lane, clock } = ties;
+        let mut effects = Effects::default();
+        if let Some(lane) = &lane {
+            lane.begin(&mut effects.journal, clock.now().unix);
+        }
         Ok(Shard {
             machine,
             world,
-            effects: Effects::default(),
+            effects,
             telling: Vec::new(),
             poll,
             events: Events::with_capacity(EVENTS),
@@ -101,6 +109,7 @@ impl<M: Machine> Shard<M> {
             inbox,
             mail: VecDeque::new(),
             board,
+            lane,
             clock,
             now: clock.now(),
             phase: Phase::Running,
@@ -138,6 +147,9 @@ impl<M: Machine> Shard<M> {
         self.unpublished |= self.walking;
         self.settle();
         self.world.post.send();
+        if let Some(lane) = &mut self.lane {
+            lane.turned(&mut self.effects.journal, self.now.mono);
+        }
         self.publish_if_due();
     }
 
@@ -232,6 +244,7 @@ impl<M: Machine> Shard<M> {
             self.unpublished.then(|| self.published.plus(PUBLISH_MS)),
             // The shard that is behind does not say when it has caught up.
             held_back.then(|| now.plus(1)),
+            self.lane.as_ref().and_then(Lane::due),
         ];
         due.into_iter().flatten().min().map(|at| Duration::from_millis(at.since(now)))
     }

@@ -1,0 +1,91 @@
+//! What the event log counts, shared by its threads and whoever asks.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// The figures of the event log. Counters count since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventLogStatus {
+    /// Lines written.
+    pub lines: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Bytes that went by way of the disk because the writer was behind.
+    pub spilled_bytes: u64,
+    /// Bytes of memory on their way now.
+    pub held_bytes: u64,
+    /// Events lost because memory was full and the disk took nothing.
+    pub dropped: u64,
+    /// Writes that failed and were tried again.
+    pub failures: u64,
+}
+
+/// The same, as it is counted.
+#[derive(Default)]
+pub(crate) struct Figures {
+    pub(super) lines: AtomicU64,
+    pub(super) bytes: AtomicU64,
+    pub(super) spilled: AtomicU64,
+    pub(super) dropped: AtomicU64,
+    pub(super) failures: AtomicU64,
+    /// Bytes between the lanes and the file.
+    held: AtomicUsize,
+    /// Those of them that wait for the writer.
+    queued: AtomicUsize,
+    closing: AtomicBool,
+}
+
+impl Figures {
+    /// A snapshot.
+    pub(crate) fn status(&self) -> EventLogStatus {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        EventLogStatus {
+            lines: count(&self.lines),
+            bytes: count(&self.bytes),
+            spilled_bytes: count(&self.spilled),
+            held_bytes: self.held.load(Ordering::Relaxed) as u64,
+            dropped: count(&self.dropped),
+            failures: count(&self.failures),
+        }
+    }
+
+    /// Takes room for so many bytes, if there is any below `max`.
+    pub(super) fn hold(&self, bytes: usize, max: usize) -> bool {
+        let fits = |held: usize| (held + bytes <= max).then_some(held + bytes);
+        self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
+    }
+
+    /// Gives the room back.
+    pub(super) fn release(&self, bytes: usize) {
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// So many bytes wait for the writer from now on.
+    pub(super) fn queue(&self, bytes: usize) {
+        self.queued.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// They do no longer.
+    pub(super) fn unqueue(&self, bytes: usize) {
+        self.queued.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes that wait for the writer.
+    pub(super) fn queued(&self) -> usize {
+        self.queued.load(Ordering::Relaxed)
+    }
+
+    /// The node ends: nobody tries for ever.
+    pub(super) fn close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the node ends.
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+}
+
+/// Adds to a counter.
+pub(super) fn add(counter: &AtomicU64, n: u64) {
+    counter.fetch_add(n, Ordering::Relaxed);
+}

@@ -1,0 +1,141 @@
+//! The file that lines are written to, and how it is put away.
+
+use super::line::{Format, head};
+use super::sync_folder;
+use carillon_core::model::UnixMs;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// The file that lines are written to.
+pub(super) struct LogFile {
+    folder: PathBuf,
+    format: Format,
+    file: File,
+    /// Bytes in it; 0 for what is no file, such as a pipe.
+    len: u64,
+    /// Since when it is written.
+    since: SystemTime,
+}
+
+impl LogFile {
+    /// Opens it, new or where it was left. Half a line at its end, which a crash leaves, is cut off; a file of the other
+    /// form is put away.
+    pub(super) fn open(folder: &Path, format: Format) -> io::Result<LogFile> {
+        let other = current(folder, format.other());
+        if other.try_exists()? {
+            put_away(folder, &other, format.other())?;
+        }
+        let path = current(folder, format);
+        if path.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            cut_half_line(&path)?;
+        }
+        let file = OpenOptions::new().append(true).create(true).open(&path)?;
+        let metadata = file.metadata()?;
+        let len = if metadata.is_file() { metadata.len() } else { 0 };
+        let since = if len == 0 { SystemTime::now() } else { metadata.created().or(metadata.modified())? };
+        Ok(LogFile { folder: folder.to_owned(), format, file, len, since })
+    }
+
+    /// Writes what it takes of `bytes`.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n = self.file.write(bytes)?;
+        self.len += n as u64;
+        Ok(n)
+    }
+
+    /// Bytes in it.
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Since when it is written.
+    pub(super) fn since(&self) -> SystemTime {
+        self.since
+    }
+
+    /// What was written outlives a power cut. A pipe has nothing to keep.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        if self.file.metadata()?.is_file() { self.file.sync_data() } else { Ok(()) }
+    }
+
+    /// Puts it away and goes on in a new one. Whether it was a file at all.
+    pub(super) fn rotate(&mut self) -> io::Result<bool> {
+        if !self.file.metadata()?.is_file() {
+            self.len = 0;
+            self.since = SystemTime::now();
+            return Ok(false);
+        }
+        self.file.sync_data()?;
+        put_away(&self.folder, &current(&self.folder, self.format), self.format)?;
+        *self = LogFile::open(&self.folder, self.format)?;
+        Ok(true)
+    }
+}
+
+/// The path of the file that is written.
+pub(super) fn current(folder: &Path, format: Format) -> PathBuf {
+    folder.join(format!("events.{}", format.extension()))
+}
+
+/// Gives a file the name of the time at which it ends.
+fn put_away(folder: &Path, path: &Path, format: Format) -> io::Result<()> {
+    let mut at = crate::clock::unix();
+    loop {
+        let name = format!("events-{}.{}", stamp(at), format.extension());
+        let taken = [folder.join(&name), folder.join(format!("{name}.zst"))];
+        if !taken[0].try_exists()? && !taken[1].try_exists()? {
+            std::fs::rename(path, &taken[0])?;
+            return sync_folder(folder);
+        }
+        at = at.plus(1);
+    }
+}
+
+/// A time as names of files have it: it sorts, and holds no colon.
+fn stamp(at: UnixMs) -> String {
+    at.to_xmpp().replace([':', '-'], "")
+}
+
+/// Cuts off what is behind the last newline.
+fn cut_half_line(path: &Path) -> io::Result<()> {
+    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+    let len = file.metadata()?.len();
+    let mut end = len;
+    let mut chunk = Vec::new();
+    let whole = loop {
+        if end == 0 {
+            break 0;
+        }
+        let start = end.saturating_sub(CHUNK_BYTES);
+        file.seek(SeekFrom::Start(start))?;
+        chunk.clear();
+        (&mut file).take(end - start).read_to_end(&mut chunk)?;
+        if let Some(at) = chunk.iter().rposition(|&c| c == b'\n') {
+            break start + at as u64 + 1;
+        }
+        end = start;
+    };
+    if whole < len {
+        tracing::warn!(path = %path.display(), bytes = len - whole, "half a line, left by a crash, was cut off");
+        file.set_len(whole)?;
+    }
+    Ok(())
+}
+
+/// The last number and time of each shard in a file, in no order.
+pub(super) fn last_of_each_shard(path: &Path) -> io::Result<Vec<(u16, u64, UnixMs)>> {
+    use std::io::BufRead;
+    let mut last: Vec<(u16, u64, UnixMs)> = Vec::new();
+    for line in io::BufReader::with_capacity(CHUNK_BYTES as usize, File::open(path)?).split(b'\n') {
+        let Some(head) = head(&line?) else { continue };
+        match last.iter_mut().find(|(shard, ..)| *shard == head.shard) {
+            Some(known) => *known = (head.shard, head.seq, head.at),
+            None => last.push((head.shard, head.seq, head.at)),
+        }
+    }
+    Ok(last)
+}
+
+const CHUNK_BYTES: u64 = 64 * 1024;

@@ -1,0 +1,90 @@
+//! A shard's way into the event log. Nothing here waits, and nothing is done for a single entry.
+
+use super::figures::{Figures, add};
+use super::{Options, Parcel};
+use carillon_core::event::{Entry, Journal, Kinds, records};
+use carillon_core::model::{Mono, UnixMs};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+
+/// A shard's way into the event log.
+pub(crate) struct Lane {
+    shard: u16,
+    kinds: Kinds,
+    memory_bytes: usize,
+    parcels: Sender<Parcel>,
+    empty: Receiver<Vec<u8>>,
+    figures: Arc<Figures>,
+    /// When what the journal holds is handed over at the latest.
+    due: Option<Mono>,
+}
+
+impl Lane {
+    pub(super) fn new(
+        shard: u16,
+        options: &Options,
+        parcels: Sender<Parcel>,
+        empty: Receiver<Vec<u8>>,
+        figures: Arc<Figures>,
+    ) -> Lane {
+        let Options { kinds, memory_bytes, .. } = *options;
+        Lane { shard, kinds, memory_bytes, parcels, empty, figures, due: None }
+    }
+
+    /// The shard begins.
+    pub(crate) fn begin(&self, journal: &mut Journal, at: UnixMs) {
+        journal.keep(self.kinds);
+        journal.push(at, &Entry::Start);
+    }
+
+    /// A turn of the shard's loop is over.
+    pub(crate) fn turned(&mut self, journal: &mut Journal, now: Mono) {
+        let len = journal.bytes().len();
+        if len == 0 {
+            return;
+        }
+        let due = *self.due.get_or_insert(now.plus(AGE_MS));
+        if len >= PARCEL_BYTES || due <= now {
+            self.hand_over(journal);
+        }
+    }
+
+    /// When a turn is due even if nothing happens.
+    pub(crate) fn due(&self) -> Option<Mono> {
+        self.due
+    }
+
+    /// The shard ends as it should.
+    pub(crate) fn end(mut self, journal: &mut Journal, at: UnixMs) {
+        journal.push(at, &Entry::Stop);
+        self.hand_over(journal);
+    }
+
+    fn hand_over(&mut self, journal: &mut Journal) {
+        self.due = None;
+        let full = journal.take(self.empty.try_recv().unwrap_or_default());
+        if self.figures.hold(full.capacity(), self.memory_bytes) {
+            let parcel = Parcel { shard: self.shard, bytes: full };
+            let held = parcel.bytes.capacity();
+            // Fails only when the intake has died of a fault, which was said.
+            if let Err(lost) = self.parcels.send(parcel) {
+                self.figures.release(held);
+                self.lose(journal, lost.0.bytes);
+            }
+        } else {
+            self.lose(journal, full);
+        }
+    }
+
+    /// The last resort: the disk takes nothing and memory is full. Its numbers are missing in the log.
+    fn lose(&self, journal: &mut Journal, mut full: Vec<u8>) {
+        add(&self.figures.dropped, records(&full).count() as u64);
+        full.clear();
+        journal.take(full);
+    }
+}
+
+/// What is handed over at once, about: enough that a hand-over costs nothing an entry.
+const PARCEL_BYTES: usize = 64 * 1024;
+/// How old an entry gets before it is handed over.
+const AGE_MS: u64 = 100;

@@ -1,0 +1,175 @@
+//! The event log: what the shards' journals hold becomes lines in files, and no shard ever waits for it.
+//!
+//! ```text
+//!  shard: journal ─► lane ──┐                        ┌─ spill: segments ─┐
+//!  shard: journal ─► lane ──┴─► intake (thread) ─────┴──── or memory ────┴─► writer (thread) ─► file
+//!                                                                               rotated └─► shelf (thread): zstd, keep
+//! ```
+//!
+//! A lane hands the journal's buffer over whole, when it is large or a tenth of a second old, and gets an empty one back.
+//! What is on its way in memory is bounded by `memory_bytes`. When half of that waits for the writer, the intake writes to
+//! segments on disk instead, one a shard, and the writer reads each where it belongs: the order of a shard is kept. When
+//! the disk takes neither, the intake waits, the rest of the memory fills, and only then a lane drops: counted, said in
+//! the log, and seen as a gap in the numbers of the lines.
+
+mod figures;
+mod file;
+mod intake;
+mod lane;
+mod line;
+mod recover;
+mod shelf;
+mod spill;
+#[cfg(test)]
+mod tests;
+mod verify;
+mod writer;
+
+pub use carillon_core::event::{Kind, Kinds};
+pub use figures::EventLogStatus;
+pub(crate) use figures::Figures;
+pub(crate) use lane::Lane;
+pub use line::{Format, Head, head, to_json};
+pub use shelf::{current, files, open};
+pub use verify::{Finding, Verifier};
+
+use crate::clock::unix;
+use file::LogFile;
+use intake::Intake;
+use shelf::Shelf;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::{Builder, JoinHandle};
+use writer::Writer;
+
+/// How the event log is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The folder of its files; made when it is missing.
+    pub folder: PathBuf,
+    /// How a line is printed.
+    pub format: Format,
+    /// What is kept.
+    pub kinds: Kinds,
+    /// A file of so many bytes is put away.
+    pub rotate_bytes: u64,
+    /// A file so old is put away, milliseconds; 0 for any age.
+    pub rotate_ms: u64,
+    /// Whether files are compressed when they are put away.
+    pub compress: bool,
+    /// How many are kept of those put away; 0 for all.
+    pub keep_files: u32,
+    /// How long they are kept, milliseconds; 0 for ever.
+    pub keep_ms: u64,
+    /// Bytes on their way in memory.
+    pub memory_bytes: usize,
+}
+
+/// Why the event log cannot be kept.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot keep the event log in {}: {source}; set `event_log.path` to a folder that can be written", folder.display())]
+pub struct EventLogError {
+    folder: PathBuf,
+    source: io::Error,
+}
+
+/// Entries of a shard on their way, encoded.
+pub(crate) struct Parcel {
+    shard: u16,
+    bytes: Vec<u8>,
+}
+
+/// The threads of the event log. Dropping it waits until all that was handed over is written.
+pub(crate) struct EventLog {
+    figures: Arc<Figures>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Ways for emptied buffers back to the lanes.
+#[derive(Clone)]
+pub(crate) struct Returns(Arc<[SyncSender<Vec<u8>>]>);
+
+impl EventLog {
+    /// Recovers what a crash left, opens the file, starts the threads; a lane for each shard.
+    pub(crate) fn start(options: &Options, shards: u16) -> Result<(EventLog, Vec<Lane>), EventLogError> {
+        let error = |source| EventLogError { folder: options.folder.clone(), source };
+        start(options, shards).map_err(error)
+    }
+
+    /// What it did so far.
+    pub(crate) fn figures(&self) -> Arc<Figures> {
+        Arc::clone(&self.figures)
+    }
+}
+
+impl Drop for EventLog {
+    fn drop(&mut self) {
+        // The lanes are gone by now, with their shards, and each thread ends when those before it have.
+        self.figures.close();
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the event log had panicked");
+            }
+        }
+    }
+}
+
+fn start(options: &Options, shards: u16) -> io::Result<(EventLog, Vec<Lane>)> {
+    std::fs::create_dir_all(&options.folder)?;
+    let figures = Arc::new(Figures::default());
+    let left = recover::left_segments(&options.folder)?;
+    let file = LogFile::open(&options.folder, options.format)?;
+    let shelf = Shelf::new(options, Arc::clone(&figures));
+    let (parcels, intake_inbox) = channel();
+    let (loads, writer_inbox) = channel();
+    let (rotated, shelf_inbox) = channel();
+    let (lanes, returns) = lanes(options, shards, &parcels, &figures);
+    let intake = Intake::new(options, shards, unix(), loads, returns.clone(), Arc::clone(&figures));
+    let writer = Writer::new(options, file, rotated, returns, Arc::clone(&figures));
+    let threads = vec![
+        Builder::new().name("events-intake".to_owned()).spawn(move || intake.run(&intake_inbox))?,
+        Builder::new().name("events-writer".to_owned()).spawn(move || writer.run(left, &writer_inbox))?,
+        Builder::new().name("events-shelf".to_owned()).spawn(move || shelf.run(&shelf_inbox))?,
+    ];
+    Ok((EventLog { figures, threads }, lanes))
+}
+
+fn lanes(
+    options: &Options,
+    shards: u16,
+    parcels: &Sender<Parcel>,
+    figures: &Arc<Figures>,
+) -> (Vec<Lane>, Returns) {
+    let (backs, empties): (Vec<_>, Vec<Receiver<_>>) =
+        (0..shards).map(|_| sync_channel(BUFFERS_KEPT)).unzip();
+    let lane = |(shard, empty)| Lane::new(shard, options, parcels.clone(), empty, Arc::clone(figures));
+    (
+        empties.into_iter().enumerate().map(|(n, empty)| (n as u16, empty)).map(lane).collect(),
+        Returns(backs.into()),
+    )
+}
+
+impl Returns {
+    /// Gives an emptied buffer back, unless a burst made it large or the lane has enough.
+    pub(crate) fn give(&self, mut parcel: Parcel) {
+        if parcel.bytes.capacity() <= BUFFER_BYTES_MAX
+            && let Some(lane) = self.0.get(usize::from(parcel.shard))
+        {
+            parcel.bytes.clear();
+            // Full, or the shard is gone: the buffer goes, too.
+            let _ = lane.try_send(parcel.bytes);
+        }
+    }
+}
+
+/// A file's folder made durable: after a rename.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    std::fs::File::open(folder)?.sync_all()
+}
+
+/// Empty buffers that wait for a lane.
+const BUFFERS_KEPT: usize = 4;
+/// The largest buffer that is used again.
+const BUFFER_BYTES_MAX: usize = 1 << 20;

@@ -1,0 +1,39 @@
+//! What a crash left: segments whose lines are not, or not all, in the log.
+
+use super::file::{current, last_of_each_shard};
+use super::line::Format;
+use super::spill::{Sealed, segments};
+use carillon_core::event::Record;
+use carillon_core::model::UnixMs;
+use std::io;
+use std::path::Path;
+
+/// Segments that a crash left, and what the log has already.
+pub(super) struct Left {
+    pub(super) segments: Vec<Sealed>,
+    written: Vec<(u16, u64, UnixMs)>,
+}
+
+/// Looks for them.
+pub(super) fn left_segments(folder: &Path) -> io::Result<Left> {
+    let segments = segments(folder)?;
+    let mut written = Vec::new();
+    if !segments.is_empty() {
+        tracing::warn!(segments = segments.len(), "the event log goes on with what a crash left on disk");
+        for format in [Format::Json, Format::Compact] {
+            let path = current(folder, format);
+            if path.metadata().is_ok_and(|metadata| metadata.is_file()) {
+                written.extend(last_of_each_shard(&path)?);
+            }
+        }
+    }
+    Ok(Left { segments, written })
+}
+
+impl Left {
+    /// Whether the log has this entry: the crash came while the lines of its segment were written. An entry of a later
+    /// run than the log's last has a lower number, and a later time.
+    pub(super) fn has(&self, shard: u16, record: &Record<'_>) -> bool {
+        self.written.iter().any(|(s, seq, at)| *s == shard && record.seq <= *seq && record.at <= *at)
+    }
+}

@@ -1,0 +1,152 @@
+//! The event log from the journal to the file, with disks that are slow, full and broken.
+
+mod recovery;
+mod rotation;
+mod server;
+mod spilling;
+mod verifying;
+
+use super::*;
+use carillon_core::event::{Entry, Journal};
+use carillon_core::model::{Mono, UnixMs};
+use std::io::BufRead;
+
+/// A log in a folder of its own.
+struct Rig {
+    folder: tempfile::TempDir,
+    options: Options,
+}
+
+/// A shard without anything but its journal.
+struct Bell {
+    lane: Lane,
+    journal: Journal,
+    rung: u64,
+}
+
+impl Rig {
+    fn new() -> Rig {
+        let folder = tempfile::tempdir().unwrap();
+        let options = quiet(folder.path());
+        Rig { folder, options }
+    }
+
+    fn start(&self, shards: u16) -> (EventLog, Vec<Bell>) {
+        let (log, lanes) = EventLog::start(&self.options, shards).unwrap();
+        (log, lanes.into_iter().map(Bell::new).collect())
+    }
+
+    /// All lines there are, and what a verifier says of them.
+    fn read(&self) -> (Vec<String>, Vec<Finding>) {
+        let mut verifier = Verifier::default();
+        let mut lines = Vec::new();
+        for path in files(self.folder.path()).unwrap() {
+            lines.extend(open(&path).unwrap().lines().map(Result::unwrap));
+        }
+        let findings = lines.iter().filter_map(|line| verifier.line(line.as_bytes())).collect();
+        (lines, findings)
+    }
+
+    fn spills(&self) -> usize {
+        spill::segments(self.folder.path()).unwrap().len()
+    }
+}
+
+impl Bell {
+    fn new(lane: Lane) -> Bell {
+        let mut journal = Journal::default();
+        lane.begin(&mut journal, UnixMs(0));
+        Bell { lane, journal, rung: 0 }
+    }
+
+    /// So many events; a shard would be slower, so it waits for room where one would not.
+    fn ring(&mut self, events: u64, figures: &Figures) {
+        for _ in 0..events {
+            self.rung += 1;
+            let (topic, item) = ("news", "one");
+            self.journal.push(UnixMs(self.rung), &Entry::Publish { domain: "localhost", topic, item });
+            while figures.status().held_bytes as usize > ROOM {
+                std::thread::yield_now();
+            }
+            self.lane.turned(&mut self.journal, Mono(0));
+        }
+    }
+
+    fn stop(mut self) {
+        self.lane.end(&mut self.journal, UnixMs(self.rung));
+    }
+}
+
+/// Options of a log that never puts a file away.
+fn quiet(folder: &Path) -> Options {
+    Options {
+        folder: folder.to_owned(),
+        format: Format::Json,
+        kinds: Kinds::all(),
+        rotate_bytes: 1 << 30,
+        rotate_ms: 0,
+        compress: false,
+        keep_files: 0,
+        keep_ms: 0,
+        memory_bytes: 1 << 20,
+    }
+}
+
+impl EventLog {
+    /// The log of one shard, for the tests of others.
+    pub(crate) fn of_one(folder: &Path) -> (EventLog, Lane, Arc<Figures>) {
+        let options = Options { memory_bytes: 8 << 20, ..quiet(folder) };
+        let (log, mut lanes) = EventLog::start(&options, 1).unwrap();
+        let figures = log.figures();
+        (log, lanes.remove(0), figures)
+    }
+}
+
+/// What a test leaves free of the memory.
+const ROOM: usize = 700 << 10;
+
+#[test]
+fn every_event_is_a_line() {
+    let rig = Rig::new();
+    let (log, mut bells) = rig.start(3);
+    let figures = log.figures();
+    for _ in 0..20 {
+        bells.iter_mut().for_each(|bell| bell.ring(500, &figures));
+    }
+    bells.into_iter().for_each(Bell::stop);
+    drop(log);
+    let (lines, findings) = rig.read();
+    assert_eq!((lines.len(), findings), (3 * 10_002, vec![]));
+    let status = figures.status();
+    assert_eq!((status.lines, status.dropped, status.held_bytes), (30_006, 0, 0));
+    let bytes: usize = lines.iter().map(|line| line.len() + 1).sum();
+    assert_eq!(status.bytes, bytes as u64);
+}
+
+#[test]
+fn a_shard_that_does_nothing_still_hands_over_in_time() {
+    let rig = Rig::new();
+    let (log, mut bells) = rig.start(1);
+    let bell = &mut bells[0];
+    bell.lane.turned(&mut bell.journal, Mono(5));
+    let due = bell.lane.due().unwrap();
+    assert!(due > Mono(5));
+    bell.lane.turned(&mut bell.journal, due);
+    assert_eq!((bell.lane.due(), bell.journal.bytes().len()), (None, 0));
+    drop(bells);
+    drop(log);
+    assert_eq!(rig.read().0.len(), 1);
+}
+
+#[test]
+fn the_compact_form_is_whole_too() {
+    let mut rig = Rig::new();
+    rig.options.format = Format::Compact;
+    let (log, mut bells) = rig.start(1);
+    bells[0].ring(3, &log.figures());
+    bells.into_iter().for_each(Bell::stop);
+    drop(log);
+    let (lines, findings) = rig.read();
+    assert_eq!((&lines[1][..], findings), ("publish\t1\t0\t1\tlocalhost\tnews\tone", vec![]));
+    assert!(lines.iter().all(|line| to_json(line.as_bytes()).is_some()));
+}

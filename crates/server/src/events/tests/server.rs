@@ -1,0 +1,60 @@
+//! The event log of a whole server.
+
+use super::*;
+use crate::Server;
+use crate::testing::{Bare, options};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+#[test]
+fn a_connection_leaves_its_lines() {
+    let rig = Rig::new();
+    let options = crate::Options { events: Some(rig.options.clone()), shards: 1, ..options() };
+    let server = Server::start(&options, Arc::new(Bare::default())).unwrap();
+    let mut client = TcpStream::connect(("127.0.0.1", server.ports().c2s.unwrap())).unwrap();
+    client.write_all(b"<nonsense>").unwrap();
+    client.read_to_end(&mut Vec::new()).unwrap();
+    drop(client);
+    let node = server.node();
+    assert!(server.drain(Duration::from_secs(10)));
+    let (lines, findings) = rig.read();
+    let kinds: Vec<&str> = lines.iter().map(|line| head(line.as_bytes()).unwrap().kind.as_str()).collect();
+    assert_eq!((&kinds[..], findings), (&["start", "connect", "disconnect", "stop"][..], vec![]));
+    assert_eq!(node.status().events.unwrap().lines, 4);
+}
+
+#[test]
+fn only_what_is_wanted_is_kept() {
+    let mut rig = Rig::new();
+    rig.options.kinds = Kinds::of([Kind::Login]);
+    let options = crate::Options { events: Some(rig.options.clone()), shards: 1, ..options() };
+    let server = Server::start(&options, Arc::new(Bare::default())).unwrap();
+    let connect = || {
+        let mut client = TcpStream::connect(("127.0.0.1", server.ports().c2s.unwrap())).unwrap();
+        client.write_all(b"<nonsense>").unwrap();
+        client.read_to_end(&mut Vec::new()).unwrap();
+    };
+    connect();
+    server.reload_events(Kinds::of([Kind::Connect]));
+    // An order behind it is obeyed behind it.
+    let (done, obeyed) = channel();
+    server.node().fresh_status(Box::new(move |_| done.send(()).unwrap()));
+    obeyed.recv().unwrap();
+    connect();
+    assert!(server.drain(Duration::from_secs(10)));
+    let kinds: Vec<&str> =
+        rig.read().0.iter().map(|line| head(line.as_bytes()).unwrap().kind.as_str()).collect();
+    assert_eq!(kinds, ["start", "connect", "stop"]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_is_said() {
+    let mut rig = Rig::new();
+    let file = rig.folder.path().join("file");
+    std::fs::write(&file, b"").unwrap();
+    rig.options.folder = file.join("events");
+    let options = crate::Options { events: Some(rig.options), ..options() };
+    let error = Server::start(&options, Arc::new(Bare::default())).err().unwrap().to_string();
+    assert!(error.contains("event_log.path"), "{error}");
+}

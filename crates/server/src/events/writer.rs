@@ -1,0 +1,244 @@
+//! The writer: prints entries as lines, in the order in which they come, and puts files away when they are large or old.
+//!
+//! Lines go to the kernel a page at a time, and to the disk itself (`fdatasync`) when a file is put away and when the node
+//! ends: a fault of the process loses what was in memory, a power cut also what the kernel had not written yet.
+
+use super::figures::{Figures, add};
+use super::file::LogFile;
+use super::intake::{Complaint, Load};
+use super::line::Printer;
+use super::recover::Left;
+use super::spill::Sealed;
+use super::{Options, Parcel, Returns};
+use carillon_core::event::records;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
+use std::time::{Duration, SystemTime};
+
+/// The writer.
+pub(super) struct Writer {
+    file: LogFile,
+    printer: Printer,
+    page: Vec<u8>,
+    /// Lines in it.
+    lines: u64,
+    page_bytes: usize,
+    rotate_bytes: u64,
+    rotate_ms: u64,
+    rotated: Sender<()>,
+    returns: Returns,
+    figures: Arc<Figures>,
+    complaint: Complaint,
+    /// Writes that may still fail when the node ends.
+    last_tries: u32,
+}
+
+/// The node ends, the disk takes nothing, and so many lines were given up.
+#[derive(Clone, Copy)]
+struct GivenUp(u64);
+
+impl Writer {
+    pub(super) fn new(
+        options: &Options,
+        file: LogFile,
+        rotated: Sender<()>,
+        returns: Returns,
+        figures: Arc<Figures>,
+    ) -> Writer {
+        Writer {
+            file,
+            printer: Printer::new(options.format),
+            page: Vec::new(),
+            lines: 0,
+            // A file is put away between two pages.
+            page_bytes: PAGE_BYTES.min(options.rotate_bytes as usize),
+            rotate_bytes: options.rotate_bytes,
+            rotate_ms: options.rotate_ms,
+            rotated,
+            returns,
+            figures,
+            complaint: Complaint::default(),
+            last_tries: LAST_TRIES,
+        }
+    }
+
+    /// Works until the intake is gone. What a crash left comes first.
+    pub(super) fn run(mut self, mut left: Left, inbox: &Receiver<Load>) {
+        for segment in std::mem::take(&mut left.segments) {
+            self.segment(segment, Some(&left));
+        }
+        loop {
+            let load = match inbox.try_recv() {
+                Ok(load) => load,
+                Err(TryRecvError::Empty) => {
+                    self.flush();
+                    self.rotate_if_old();
+                    match inbox.recv_timeout(IDLE) {
+                        Ok(load) => load,
+                        Err(RecvTimeoutError::Timeout) => continue,
+                        Err(RecvTimeoutError::Disconnected) => break,
+                    }
+                }
+                Err(TryRecvError::Disconnected) => break,
+            };
+            match load {
+                Load::Parcel(parcel) => self.parcel(parcel),
+                Load::Segment(segment) => self.segment(segment, None),
+            }
+        }
+        self.flush();
+        if let Err(error) = self.file.sync() {
+            tracing::error!(%error, "the event log was not made durable");
+        }
+    }
+
+    fn parcel(&mut self, parcel: Parcel) {
+        let printed = self.print(parcel.shard, &parcel.bytes, None);
+        self.count_lost(printed.err());
+        let bytes = parcel.bytes.capacity();
+        self.figures.unqueue(bytes);
+        self.figures.release(bytes);
+        self.returns.give(parcel);
+    }
+
+    /// Writes what was printed of parcels: there is no other copy of it.
+    fn flush(&mut self) {
+        let written = self.write_page();
+        self.count_lost(written.err());
+    }
+
+    fn count_lost(&self, given_up: Option<GivenUp>) {
+        if let Some(GivenUp(lines)) = given_up {
+            add(&self.figures.dropped, lines);
+        }
+    }
+
+    /// Reads a segment back. One that cannot be read, or not be written, stays for the next start.
+    fn segment(&mut self, segment: Sealed, left: Option<&Left>) {
+        self.flush();
+        match self.read(&segment, left) {
+            Ok((torn, written)) => {
+                if written.and_then(|()| self.write_page()).is_err() {
+                    // The next start goes on where this one was.
+                    self.page.clear();
+                    self.lines = 0;
+                    return;
+                }
+                if torn > 0 {
+                    tracing::warn!(segment = %segment.path.display(), bytes = torn, "the end of a segment is torn");
+                }
+                if let Err(error) = segment.remove() {
+                    tracing::error!(%error, "a segment of the event log cannot be removed; its lines will come twice");
+                }
+            }
+            Err(error) => tracing::error!(
+                %error, segment = %segment.path.display(),
+                "a segment of the event log cannot be read; the next start tries again"
+            ),
+        }
+    }
+
+    /// How many bytes of it make no entry, and whether the others were written as far as they are.
+    fn read(&mut self, segment: &Sealed, left: Option<&Left>) -> io::Result<(usize, Result<(), GivenUp>)> {
+        let Some(mut reading) = segment.open()? else { return Ok((1, Ok(()))) };
+        while reading.fill()? {
+            match self.print(reading.shard, reading.bytes(), left) {
+                Ok(rest) => reading.keep(rest),
+                Err(given_up) => return Ok((0, Err(given_up))),
+            }
+        }
+        Ok((reading.bytes().len(), Ok(())))
+    }
+
+    /// Prints entries; how many bytes at the end make no whole one.
+    fn print(&mut self, shard: u16, bytes: &[u8], left: Option<&Left>) -> Result<usize, GivenUp> {
+        let mut result = Ok(());
+        let mut records = records(bytes);
+        for record in records.by_ref() {
+            if left.is_some_and(|left| left.has(shard, &record)) {
+                continue;
+            }
+            self.printer.print(&mut self.page, shard, &record);
+            self.lines += 1;
+            if self.page.len() >= self.page_bytes {
+                result = match (result, self.write_page()) {
+                    (Err(GivenUp(a)), Err(GivenUp(b))) => Err(GivenUp(a + b)),
+                    (first, then) => first.and(then),
+                };
+            }
+        }
+        result.map(|()| records.rest().len())
+    }
+
+    /// Writes the page, however long that takes; at the end of the node only so long.
+    fn write_page(&mut self) -> Result<(), GivenUp> {
+        let mut at = 0;
+        while at < self.page.len() {
+            match self.file.write(&self.page[at..]) {
+                Ok(n) if n > 0 => at += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => self.failed(&other.err().unwrap_or_else(|| io::ErrorKind::WriteZero.into()))?,
+            }
+        }
+        add(&self.figures.lines, self.lines);
+        add(&self.figures.bytes, self.page.len() as u64);
+        self.page.clear();
+        self.lines = 0;
+        if self.file.len() >= self.rotate_bytes {
+            self.rotate();
+        }
+        Ok(())
+    }
+
+    /// A write failed; waits, or gives the page up when the node has waited long enough.
+    fn failed(&mut self, error: &io::Error) -> Result<(), GivenUp> {
+        add(&self.figures.failures, 1);
+        if self.complaint.is_due() {
+            tracing::error!(%error, "the event log cannot be written; it tries again, and events wait on disk");
+        }
+        if self.figures.is_closing() {
+            if self.last_tries == 0 {
+                tracing::error!(
+                    lines = self.lines,
+                    "the node ends, and lines of the event log are not written"
+                );
+                self.page.clear();
+                return Err(GivenUp(std::mem::take(&mut self.lines)));
+            }
+            self.last_tries -= 1;
+        }
+        std::thread::sleep(RETRY);
+        Ok(())
+    }
+
+    fn rotate_if_old(&mut self) {
+        let age = SystemTime::now().duration_since(self.file.since()).unwrap_or_default();
+        if self.rotate_ms > 0 && self.file.len() > 0 && age >= Duration::from_millis(self.rotate_ms) {
+            self.rotate();
+        }
+    }
+
+    fn rotate(&mut self) {
+        match self.file.rotate() {
+            // The shelf ends after the writer.
+            Ok(true) => drop(self.rotated.send(())),
+            Ok(false) => {}
+            Err(error) => {
+                add(&self.figures.failures, 1);
+                if self.complaint.is_due() {
+                    tracing::error!(%error, "a file of the event log cannot be put away; it goes on growing");
+                }
+            }
+        }
+    }
+}
+
+/// What is written at once.
+const PAGE_BYTES: usize = 256 * 1024;
+/// How often an idle writer looks at the age of its file.
+const IDLE: Duration = Duration::from_secs(1);
+/// How long it waits after a write that failed.
+const RETRY: Duration = Duration::from_millis(100);
+/// How many writes may fail when the node ends.
+const LAST_TRIES: u32 = 10;
