@@ -1,0 +1,29 @@
+-- Prosody as a benchmark wants it: what the scenarios need is on, what costs and is not needed is off, and nothing is
+-- throttled. @WORK@ and @PORT@ are filled in by bench/compare.
+daemonize = false
+run_as_root = true
+pidfile = "@WORK@/prosody.pid"
+data_path = "@WORK@/prosody"
+network_backend = "epoll"
+network_settings = { tcp_backlog = 4096 }
+interfaces = { "127.0.0.1" }
+c2s_ports = { @PORT@ }
+c2s_direct_tls_ports = {}
+s2s_ports = {}
+c2s_require_encryption = true
+authentication = "internal_hashed"
+-- The default of 10,000 makes a login cost Prosody twice; the other servers here use 4,096.
+default_iteration_count = 4096
+allow_registration = true
+min_seconds_between_registrations = 0
+storage = "internal"
+gc = { mode = "generational" }
+modules_enabled = { "disco", "ping", "register_ib", "roster", "saslauth", "smacks", "tls" }
+modules_disabled = { "s2s", "offline" }
+log = { error = "*stderr" }
+ssl = { certificate = "@WORK@/peer.crt", key = "@WORK@/peer.key" }
+VirtualHost "localhost"
+Component "pubsub.localhost" "pubsub"
+  autocreate_on_publish = false
+  add_permissions = { ["prosody:registered"] = { "pubsub:create-node" } }
+  default_admin_affiliation = "owner"
