@@ -89,3 +89,31 @@ fn every_transport_carries_it() {
         assert_eq!(run(vec![job]).clean().count("deliveries"), 10, "{transport:?}");
     }
 }
+
+#[test]
+fn notifications_arrive_and_are_acknowledged() {
+    let world = World::new(20, &[]);
+    let notify = "[[phases]]\ndo = 'notify'\nrate = 200\nfor = '1s'\nbatch = 50\n";
+    let text = scenario(20, &format!("stream_management = true\n{LOGIN}{notify}"));
+    let mut job = world.job(&text);
+    job.count = 10;
+    let mut other = job.clone();
+    other.first = 10;
+    other.publishes = false;
+    let outcome = run(vec![job, other]);
+    assert_eq!((outcome.clean().count("sent"), outcome.count("deliveries")), (200, 200));
+    assert_eq!(outcome.count("receipts"), 200);
+    assert!(outcome.has("RTT") && outcome.has("receipt"));
+}
+
+#[test]
+fn players_make_their_accounts_and_find_them_the_next_time() {
+    let world = World::new(0, &["registration.in_band=true"]);
+    let text = scenario(10, &format!("register = true\n{LOGIN}[[phases]]\ndo = 'drop'\n{LOGIN}"));
+    for test in ["first", "second"] {
+        let mut job = world.job(&text);
+        job.test = test.to_owned();
+        job.target.user_prefix = "fresh".to_owned();
+        assert_eq!(run(vec![job]).clean().online, [10, 0, 10], "{test}");
+    }
+}

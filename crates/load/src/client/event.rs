@@ -16,6 +16,8 @@ pub enum Event {
     Connected,
     /// The TLS handshake is complete.
     Secured(Security),
+    /// The account was made (XEP-0077).
+    Registered,
     /// The server accepted the password, and proved that it knows it where the mechanism can tell.
     Authenticated {
         /// The mechanism used.
@@ -130,6 +132,9 @@ pub enum Failure {
     /// The server refused to bind the resource.
     #[error("resource binding failed: {}", .0.as_ref().map_or("no reason given".to_owned(), ToString::to_string))]
     Bind(Option<StanzaError>),
+    /// The server did not make the account.
+    #[error("registration failed: {0}")]
+    Registration(StanzaError),
     /// The server sent a stanza that breaks the rules.
     #[error("the server sent a stanza that cannot be understood: {0}")]
     Stanza(StanzaError),

@@ -112,6 +112,8 @@ pub struct Options {
     /// The resource to ask for; the server chooses when there is none. With Bind 2 it is the client's tag, which
     /// the server completes.
     pub resource: Option<String>,
+    /// Make the account first, by in-band registration (XEP-0077).
+    pub register: bool,
     /// How to connect and behave.
     pub profile: Arc<Profile>,
 }
@@ -190,13 +192,20 @@ impl std::fmt::Debug for Options {
 impl Options {
     /// A client of an account, with a resource the server chooses.
     pub fn new(jid: BareJid, password: impl Into<String>, profile: &Arc<Profile>) -> Self {
-        Self { jid, password: password.into(), resource: None, profile: Arc::clone(profile) }
+        Self { jid, password: password.into(), resource: None, register: false, profile: Arc::clone(profile) }
     }
 
     /// The same client with a resource of its own.
     #[must_use]
     pub fn with_resource(mut self, resource: impl Into<String>) -> Self {
         self.resource = Some(resource.into());
+        self
+    }
+
+    /// The same client, which makes its account first if that is wanted.
+    #[must_use]
+    pub fn with_registration(mut self, register: bool) -> Self {
+        self.register = register;
         self
     }
 }

@@ -5,6 +5,7 @@ mod alarm;
 mod connection;
 mod network;
 mod source;
+mod speaker;
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use mio::Events;
 
-use crate::client::Event;
 pub use network::{Network, Waker};
+pub use speaker::{Event, Start};
 
 /// Readiness events taken from the kernel at once.
 const READINESS_MAX: usize = 1024;
@@ -23,7 +24,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// What the clients of a swarm do. Clients are told apart by their index.
 pub trait Scenario {
-    /// Learns of an event of a client. [`Event::Closed`] is each client's last.
+    /// Learns of an event of a client. That it is closed is each client's last.
     fn event(&mut self, index: usize, event: Event, now: Instant, network: &mut Network);
 
     /// Called after everything that happened at once, at the time it asked for, and at least every 50 ms.

@@ -14,7 +14,9 @@ use mio::{Events, Interest, Poll, Token};
 use super::alarm::Alarm;
 use super::connection::{Connection, Stage};
 use super::source;
-use crate::client::{Client, Entropy, Event, Options, Outbox};
+use super::speaker::{Event, Outlet, Speaker, Start};
+use crate::client::{self, Client, Outbox};
+use crate::light;
 
 /// The most that is read from a socket at once.
 const READ_BYTES: usize = 64 * 1024;
@@ -34,7 +36,7 @@ pub struct Network {
     connections: Vec<Option<Box<Connection>>>,
     logging_in: usize,
     ready: usize,
-    outbox: Outbox,
+    outlet: Outlet,
     scratch: Box<[u8]>,
     news: VecDeque<(usize, Event)>,
 }
@@ -65,7 +67,7 @@ impl Network {
             connections: clients.map(|_| None).collect(),
             logging_in: 0,
             ready: 0,
-            outbox: Outbox::default(),
+            outlet: Outlet::default(),
             scratch: vec![0; READ_BYTES].into(),
             news: VecDeque::new(),
         })
@@ -86,6 +88,21 @@ impl Network {
         self.act(index, Client::close)
     }
 
+    /// Acts as a client of the light protocol in session; `false` if it is in none.
+    pub fn speak_light(
+        &mut self,
+        index: usize,
+        action: impl FnOnce(&light::Client, &mut light::Outbox),
+    ) -> bool {
+        self.serve(index, |speaker, out| match speaker {
+            Speaker::Light(client) => {
+                action(client, &mut out.light);
+                true
+            }
+            Speaker::Xmpp(_) => false,
+        })
+    }
+
     /// Drops a client's connection without a word. No event follows.
     pub fn abort(&mut self, index: usize) {
         let at = index - self.first;
@@ -95,24 +112,33 @@ impl Network {
     }
 
     /// Connects a client, or connects one again whose stream is over.
-    pub fn connect(&mut self, index: usize, options: Options) {
+    pub fn connect(&mut self, index: usize, start: Start) {
         let at = index - self.first;
         self.abort(index);
-        match self.open(index, options) {
+        let is_light = matches!(start, Start::Light);
+        match self.open(index, start) {
             Ok(connection) => {
                 self.connections[at] = Some(connection);
                 self.logging_in += 1;
             }
             Err(error) => {
-                let end = crate::client::End::Network(error.kind());
-                self.news.push_back((index, Event::Closed(end)));
+                let kind = error.kind();
+                let event = if is_light {
+                    Event::Light(light::Event::Closed(light::End::Network(kind)))
+                } else {
+                    Event::Xmpp(client::Event::Closed(client::End::Network(kind)))
+                };
+                self.news.push_back((index, event));
             }
         }
     }
 
     /// The full JID of a client in session.
     pub fn jid(&self, index: usize) -> Option<&Jid> {
-        self.connections[index - self.first].as_ref()?.client.ready()
+        match &self.connections[index - self.first].as_ref()?.speaker {
+            Speaker::Xmpp(client) => client.ready(),
+            Speaker::Light(_) => None,
+        }
     }
 
     /// Clients that are connecting or logging in.
@@ -162,42 +188,53 @@ impl Network {
         let at = event.token().0;
         let Some(mut connection) = self.connections[at].take() else { return };
         if event.is_writable() || event.is_error() {
-            connection.writable(&mut self.outbox);
+            connection.writable(&mut self.outlet);
         }
         if event.is_readable() || event.is_read_closed() {
             let drain = event.is_read_closed() || event.is_error();
-            connection.readable(&mut self.scratch, drain, &mut self.outbox);
+            connection.readable(&mut self.scratch, drain, &mut self.outlet);
         }
         self.settle(at, connection);
     }
 
-    fn open(&mut self, index: usize, options: Options) -> io::Result<Box<Connection>> {
+    fn open(&mut self, index: usize, start: Start) -> io::Result<Box<Connection>> {
         let mut socket = source::connect(self.target, index)?;
         let interest = Interest::READABLE | Interest::WRITABLE;
         self.poll.registry().register(&mut socket, Token(index - self.first), interest)?;
-        Ok(Box::new(Connection::new(socket, Client::new(options, Entropy::from_system()?))))
+        Ok(Box::new(Connection::new(socket, Speaker::new(start)?)))
     }
 
+    /// Acts as an XMPP client in session.
     fn act(&mut self, index: usize, action: impl FnOnce(&mut Client, &mut Outbox)) -> bool {
+        self.serve(index, |speaker, out| match speaker {
+            Speaker::Xmpp(client) => {
+                action(client, &mut out.xmpp);
+                true
+            }
+            Speaker::Light(_) => false,
+        })
+    }
+
+    fn serve(&mut self, index: usize, action: impl FnOnce(&mut Speaker, &mut Outlet) -> bool) -> bool {
         let at = index - self.first;
         if self.connections[at].as_ref().is_none_or(|connection| connection.stage != Stage::Ready) {
             return false;
         }
         let Some(mut connection) = self.connections[at].take() else { return false };
-        action(&mut connection.client, &mut self.outbox);
-        connection.flush(&mut self.outbox);
+        let done = action(&mut connection.speaker, &mut self.outlet);
+        connection.flush(&mut self.outlet);
         self.settle(at, connection);
-        true
+        done
     }
 
     /// Puts a connection back after it was served, or drops it if it is over, and takes note of what happened.
     fn settle(&mut self, at: usize, mut connection: Box<Connection>) {
         let index = at + self.first;
-        self.news.extend(self.outbox.events.drain(..).map(|event| (index, event)));
-        if connection.client.is_over() {
+        self.news.extend(self.outlet.events().map(|event| (index, event)));
+        if connection.speaker.is_over() {
             return self.forget(*connection);
         }
-        if connection.stage == Stage::LoggingIn && connection.client.ready().is_some() {
+        if connection.stage == Stage::LoggingIn && connection.speaker.is_ready() {
             connection.stage = Stage::Ready;
             self.logging_in -= 1;
             self.ready += 1;

@@ -67,8 +67,12 @@ impl Api {
         lines.map(|line| Ok(line_result(&line?))).collect()
     }
 
-    /// Follows receipts: tells the id of each acknowledged notification until it is told to stop, or the stream ends.
-    pub(super) fn receipts(&self, mut tell: impl FnMut(Option<&str>) -> bool) -> Result<(), ureq::Error> {
+    /// Follows receipts: tells that it has begun, and then the id and the localpart of each
+    /// acknowledged notification, until it is told to stop or the stream ends.
+    pub(super) fn receipts(
+        &self,
+        mut tell: impl FnMut(Option<(&str, &str)>) -> bool,
+    ) -> Result<(), ureq::Error> {
         let url = format!("{}&state=acknowledged", self.url("/v1/events"));
         let request = self.agent.get(&url).header("authorization", &self.authorization);
         let mut response = request.call()?;
@@ -78,8 +82,12 @@ impl Api {
         for line in BufReader::new(response.body_mut().as_reader()).lines() {
             let line = line?;
             let event = line.strip_prefix("data:").and_then(|data| serde_json::from_str::<Value>(data).ok());
-            let id = event.as_ref().and_then(|event| event["id"].as_str());
-            if !tell(id) {
+            // A comment that keeps the stream alive is an opportunity to stop, too.
+            let told = event.as_ref().map_or(("", ""), |event| {
+                let to = event["to"].as_str().unwrap_or_default();
+                (event["id"].as_str().unwrap_or_default(), to.split('@').next().unwrap_or_default())
+            });
+            if !tell(Some(told)) {
                 return Ok(());
             }
         }

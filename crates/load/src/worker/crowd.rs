@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::setting::Setting;
 use super::tally::{Count, Ledger};
-use crate::swarm::Network;
+use crate::plan::Protocol;
+use crate::swarm::{Network, Start};
 
 /// A send that leaves later than this after it was due is late.
 const LATE: Duration = Duration::from_millis(10);
@@ -17,6 +18,8 @@ pub(super) struct Roster {
     states: Vec<State>,
     /// Who has subscribed in this test.
     follows: Vec<bool>,
+    /// Who has been in session in this test.
+    known: Vec<bool>,
     logging_in: usize,
     in_session: usize,
 }
@@ -45,8 +48,8 @@ impl Roster {
     /// Players with these numbers, none of whom is connected.
     pub(super) fn new(numbers: Range<usize>) -> Self {
         let states = vec![State::Out; numbers.len()];
-        let follows = vec![false; numbers.len()];
-        Self { numbers, states, follows, logging_in: 0, in_session: 0 }
+        let nobody = vec![false; numbers.len()];
+        Self { numbers, states, follows: nobody.clone(), known: nobody, logging_in: 0, in_session: 0 }
     }
 
     /// How things are with one.
@@ -69,6 +72,7 @@ impl Roster {
                 State::In => self.in_session = self.in_session.wrapping_add_signed(sign),
             }
         }
+        self.known[number - self.numbers.start] |= state == State::In;
         old
     }
 
@@ -80,6 +84,16 @@ impl Roster {
     /// Takes note that one has subscribed.
     pub(super) fn follow(&mut self, number: usize) {
         self.follows[number - self.numbers.start] = true;
+    }
+
+    /// Takes note that one is subscribed no more.
+    pub(super) fn unfollow(&mut self, number: usize) {
+        self.follows[number - self.numbers.start] = false;
+    }
+
+    /// Whether one has been in session in this test.
+    fn is_known(&self, number: usize) -> bool {
+        self.known[number - self.numbers.start]
     }
 
     /// How many are logging in.
@@ -102,7 +116,16 @@ impl Crowd<'_> {
     /// Logs a player in. The login was due at a moment: its latency counts from there.
     pub(super) fn log_in(&mut self, number: usize, due: Instant) {
         self.roster.set(number, State::LoggingIn(due));
-        self.network.connect(number, self.setting.options(number));
+        let is_new = !self.roster.is_known(number);
+        let start = match self.setting.job.scenario.players.protocol {
+            Protocol::Xmpp => Start::Xmpp(self.setting.options(number, is_new)),
+            // Its subscriptions ended with its last connection.
+            Protocol::Light => {
+                self.roster.unfollow(number);
+                Start::Light
+            }
+        };
+        self.network.connect(number, start);
     }
 
     /// Drops a player's connection without a word.

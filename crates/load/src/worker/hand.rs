@@ -6,10 +6,10 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use super::players::Players;
-use super::publisher;
 use super::setting::{self, Setting};
 use super::steps::Steps;
 use super::tally::Ledger;
+use super::{notifier, publisher};
 use crate::control::{Fault, Position};
 use crate::plan::Deed;
 use crate::swarm::{Swarm, Waker};
@@ -116,6 +116,9 @@ pub(super) fn hire(setting: &Arc<Setting>, steps: &Arc<Steps>) -> Result<Vec<Han
     }
     if publisher::is_needed(setting) {
         hands.push(Hand::start(setting, steps, None, publisher::work));
+    }
+    if notifier::is_needed(setting) {
+        hands.push(Hand::start(setting, steps, None, |kit| notifier::work(&kit)));
     }
     Ok(hands)
 }

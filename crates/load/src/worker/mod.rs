@@ -13,9 +13,14 @@ mod clock;
 mod crowd;
 mod deeds;
 mod hand;
+pub mod link;
 mod mark;
+mod notifier;
 mod players;
+mod preflight;
 mod publisher;
+mod pulse;
+mod receipts;
 mod schedule;
 mod setting;
 mod steps;
@@ -50,6 +55,7 @@ impl Engine {
     /// Nobody is connected when it returns.
     pub fn prepare(job: Job) -> Result<Self, Fault> {
         let setting = Arc::new(Setting::new(job)?);
+        preflight::check(&setting)?;
         let steps = Arc::new(Steps::default());
         let hands = hand::hire(&setting, &steps)?;
         Ok(Self {

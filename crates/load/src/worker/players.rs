@@ -9,14 +9,18 @@ use carillon_wire::stanza::Stanza;
 use super::crowd::{Crowd, Roster, State};
 use super::deeds::{self, Act, Next};
 use super::hand::{Kit, Turn};
+use super::pulse::Pulse;
 use super::tally::{Count, Metric};
-use crate::client::{End, Event, Failure};
-use crate::swarm::{Flow, Network, Scenario};
+use crate::client::{self, End, Failure};
+use crate::light;
+use crate::plan::Protocol;
+use crate::swarm::{Event, Flow, Network, Scenario};
 
 /// The players of a thread, and what they are doing.
 pub(super) struct Players {
     kit: Kit,
     roster: Roster,
+    pulse: Pulse,
     act: Box<dyn Act>,
     /// The turn that is not done.
     turn: Option<Turn>,
@@ -25,7 +29,9 @@ pub(super) struct Players {
 impl Players {
     /// Players with these numbers, who do nothing yet.
     pub(super) fn new(kit: Kit, numbers: Range<usize>) -> Self {
-        Self { kit, roster: Roster::new(numbers), act: Box::new(deeds::Rest), turn: None }
+        let lives_by_pings = kit.setting.job.scenario.players.protocol == Protocol::Light;
+        let pulse = Pulse::new(lives_by_pings, &numbers);
+        Self { kit, roster: Roster::new(numbers), pulse, act: Box::new(deeds::Rest), turn: None }
     }
 
     /// The deed under way, and what it works with.
@@ -48,14 +54,19 @@ impl Players {
         act.stanza(number, stanza, &mut crowd);
     }
 
-    fn closed(&mut self, number: usize, end: &End, now: Instant, network: &mut Network) {
+    fn light(&mut self, number: usize, event: &light::Event, now: Instant, network: &mut Network) {
+        let (act, mut crowd) = self.stage(now, network);
+        act.light(number, event, &mut crowd);
+    }
+
+    fn closed(&mut self, number: usize, why: &str, now: Instant, network: &mut Network) {
         let ledger = &self.kit.ledger;
         match self.roster.set(number, State::Out) {
             State::Out => return,
-            State::LoggingIn(_) => ledger.error(format!("login: {}", kind(end))),
+            State::LoggingIn(_) => ledger.error(format!("login: {why}")),
             State::In => {
                 ledger.count(Count::Lost);
-                ledger.error(format!("lost: {}", kind(end)));
+                ledger.error(format!("lost: {why}"));
             }
         }
         ledger.failed();
@@ -67,10 +78,16 @@ impl Players {
 impl Scenario for Players {
     fn event(&mut self, index: usize, event: Event, now: Instant, network: &mut Network) {
         match event {
-            Event::Ready => self.ready(index, now, network),
-            Event::Stanza(stanza) => self.stanza(index, &stanza, now, network),
-            Event::Closed(end) => self.closed(index, &end, now, network),
-            _ => {}
+            Event::Xmpp(client::Event::Ready) | Event::Light(light::Event::Ready) => {
+                self.ready(index, now, network);
+            }
+            Event::Xmpp(client::Event::Closed(end)) => self.closed(index, &kind(&end), now, network),
+            Event::Light(light::Event::Closed(end)) => {
+                self.closed(index, &end.to_string(), now, network);
+            }
+            Event::Xmpp(client::Event::Stanza(stanza)) => self.stanza(index, &stanza, now, network),
+            Event::Light(event) => self.light(index, &event, now, network),
+            Event::Xmpp(_) => {}
         }
     }
 
@@ -84,6 +101,7 @@ impl Scenario for Players {
             Err(TryRecvError::Empty) => {}
             Err(TryRecvError::Disconnected) => return Flow::Stop,
         }
+        self.pulse.beat(&self.roster, now, network);
         let at = self.turn.map(|turn| turn.at);
         if let Some(at) = at.filter(|at| *at > now) {
             return Flow::Continue(Some(at));

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use carillon_wire::jid::{BareJid, Jid};
 
@@ -35,6 +36,8 @@ pub(super) struct Setting {
     pub(super) service: Jid,
     pub(super) clock: Clock,
     pub(super) profile: Arc<Profile>,
+    /// Notifications of the phase under way that have arrived at a player.
+    pub(super) notified: AtomicU64,
     keys: Arc<KeyCache>,
     keys_read: usize,
 }
@@ -60,18 +63,21 @@ impl Setting {
         let profile = profile(&job, &keys)?;
         let keys_read = keys.len();
         let clock = Clock::new(job.clock_offset_ns);
-        let setting = Self { job, address, service, clock, profile, keys, keys_read };
+        let setting =
+            Self { job, address, service, clock, profile, notified: AtomicU64::new(0), keys, keys_read };
         // The longest name stands for all.
         setting.account(setting.job.first + setting.job.count)?;
         setting.publisher()?;
         Ok(setting)
     }
 
-    /// The player with a number.
-    pub(super) fn options(&self, number: usize) -> Options {
+    /// The player with a number; one who comes for the first time may have to make its account.
+    pub(super) fn options(&self, number: usize, is_new: bool) -> Options {
         let number = u32::try_from(number).unwrap_or(u32::MAX);
         let account = self.account(number).expect("the longest name was checked");
-        Options::new(account, self.job.target.password.clone(), &self.profile).with_resource(RESOURCE)
+        Options::new(account, self.job.target.password.clone(), &self.profile)
+            .with_resource(RESOURCE)
+            .with_registration(is_new && self.job.scenario.players.register)
     }
 
     /// The account that publishes by XEP-0060.
@@ -80,7 +86,14 @@ impl Setting {
         let account = BareJid::from_parts(Some(&target.publisher), &target.domain)
             .map_err(|error| at_target(format!("the publisher's account: {error}")))?;
         let options = Options::new(account, target.password.clone(), &self.profile);
-        Ok(options.with_resource(PUBLISHER_RESOURCE))
+        Ok(options.with_resource(PUBLISHER_RESOURCE).with_registration(self.job.scenario.players.register))
+    }
+
+    /// The number of the player whose account has this localpart, if it is one of this worker's.
+    pub(super) fn number(&self, localpart: &str) -> Option<u32> {
+        let number: u32 = localpart.strip_prefix(&*self.job.target.user_prefix)?.parse().ok()?;
+        let number = number.checked_sub(self.job.target.user_start)?;
+        (self.job.first..self.job.first + self.job.count).contains(&number).then_some(number)
     }
 
     /// The localpart of a player's account.

@@ -7,10 +7,12 @@
 //!           ▼                       ▼                                 │
 //!        Header ──► Features ──► Sasl ──► Header ──► Features ──► Bind ──► live
 //!                       └──────► Sasl2 ──────────► Features ──┴──────────► live
+//! (Register lies between Features and Sasl for a client that makes its account first.)
 //! ```
 
 mod bind;
 mod features;
+mod register;
 mod sasl;
 mod sasl2;
 
@@ -51,6 +53,8 @@ pub(crate) enum Stage {
     Features(Progress),
     /// Leave to begin the TLS handshake.
     StartTls,
+    /// The result of registration, on a stream that offers this.
+    Register(Features),
     /// Challenge or outcome of classic SASL.
     Sasl(Mechanism, Exchange),
     /// Challenge or outcome of SASL2.
@@ -121,6 +125,7 @@ impl Login {
             Frame::Unit(Unit::Nonza(element)) => self.element(stage, &element, channel, out),
             Frame::Unit(Unit::Stanza(stanza)) => match stage {
                 Stage::Bind(offered) => self.bound(&stanza, &offered, channel, out).map(Next::Live),
+                Stage::Register(offered) => self.registered(&stanza, offered, channel, out).map(Next::Stage),
                 other => Err(other.unexpected(stanza.name())),
             },
             Frame::Unit(Unit::Refused { error, .. }) => Err(Failure::Stanza(error)),
@@ -183,6 +188,20 @@ impl Login {
             channel.write(b"<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>", out);
             return Ok(Stage::StartTls);
         }
+        if self.options.register {
+            return Ok(self.register(offered, channel, out));
+        }
+        self.offered(offered, channel, out)
+    }
+
+    /// Authenticates by the best way offered.
+    fn offered(
+        &mut self,
+        offered: Features,
+        channel: &mut Channel,
+        out: &mut Outbox,
+    ) -> Result<Stage, Failure> {
+        let settings = &self.options.profile.settings;
         match (&offered.sasl2, offered.sasl) {
             (Some(sasl2), _) if settings.sasl2 && sasl2.bind2 => self.authenticate2(sasl2, channel, out),
             (_, Some(sasl)) => self.authenticate(&sasl, channel, out),
@@ -217,6 +236,7 @@ impl Stage {
             Self::Tls => "waiting for TLS",
             Self::Header(_) => "waiting for the stream header",
             Self::Features(_) => "waiting for stream features",
+            Self::Register(_) => "registering",
             Self::StartTls => "waiting for leave to start TLS",
             Self::Sasl(..) | Self::Sasl2(..) => "authenticating",
             Self::Bind { .. } => "binding the resource",

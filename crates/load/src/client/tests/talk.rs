@@ -92,6 +92,7 @@ fn brief(event: &Event) -> String {
     match event {
         Event::Connected => "connected".to_owned(),
         Event::Secured(security) => format!("secured by {}", security.version),
+        Event::Registered => "registered".to_owned(),
         Event::Authenticated { mechanism } => format!("authenticated by {}", mechanism.name()),
         Event::Bound { jid } => format!("bound {jid}"),
         Event::Managed { resumption } => format!("managed {resumption:?}"),

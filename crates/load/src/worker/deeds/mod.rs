@@ -4,6 +4,7 @@ mod churn;
 mod drop;
 mod hold;
 mod login;
+mod notify;
 mod publish;
 mod subscribe;
 mod talk;
@@ -16,6 +17,7 @@ use carillon_wire::stanza::Stanza;
 use super::crowd::{Crowd, Roster};
 use super::hand::Turn;
 use super::setting::Setting;
+use crate::light;
 use crate::plan::Deed;
 
 /// A deed under way, for the players of one thread. It is asked from the step's beginning on, and goes on to learn what
@@ -32,6 +34,9 @@ pub(super) trait Act: Send {
 
     /// A player received a stanza.
     fn stanza(&mut self, _number: usize, _stanza: &Stanza, _crowd: &mut Crowd<'_>) {}
+
+    /// The same for a player who speaks the light protocol.
+    fn light(&mut self, _number: usize, _event: &light::Event, _crowd: &mut Crowd<'_>) {}
 }
 
 /// What comes after a tick.
@@ -60,7 +65,7 @@ pub(super) fn act(deed: Option<&Deed>, turn: &Turn, setting: &Setting, roster: &
         Deed::Hold { span } => Box::new(hold::Hold::new(*span, turn)),
         Deed::Subscribe { topic } => Box::new(subscribe::Subscribe::new(topic, turn, roster)),
         Deed::Publish(publish) => Box::new(publish::Await::new(publish, turn, setting, roster)),
-        Deed::Notify(_) => Box::new(Rest),
+        Deed::Notify(_) => Box::new(notify::Receive::new(turn, setting)),
         Deed::Talk(talk) => match &talk.rate {
             Some(rate) => Box::new(talk::Chat::new(talk, rate, turn, setting, roster)),
             None => Box::new(volley::Volley::new(talk, turn, setting, roster)),

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use carillon_wire::stanza::{Kind, Stanza};
 
 use super::{Act, Next};
+use crate::light;
 use crate::plan::{Deed, Publish};
 use crate::worker::crowd::{Crowd, Roster};
 use crate::worker::hand::Turn;
@@ -54,6 +55,17 @@ impl Await {
     fn is_follower(&self, number: usize, crowd: &Crowd<'_>) -> bool {
         !self.subscribed_only || crowd.roster.follows(number)
     }
+
+    fn arrived(&mut self, bytes: &[u8], crowd: &mut Crowd<'_>) {
+        let Some(mark) = self.marks.find(bytes) else { return };
+        if phase_and_item(mark.number).0 != self.phase {
+            return;
+        }
+        self.arrived += 1;
+        self.last = self.last.max(crowd.now);
+        let due = crowd.setting.clock.instant(mark.due_unix_ns);
+        crowd.ledger.delivered_item(mark.number, crowd.now.saturating_duration_since(due));
+    }
 }
 
 impl Act for Await {
@@ -73,14 +85,15 @@ impl Act for Await {
         if !matches!(stanza.kind, Kind::Message(_)) {
             return;
         }
-        let Some(mark) = self.marks.find(stanza.payload.bytes()) else { return };
-        if phase_and_item(mark.number).0 != self.phase {
-            return;
+        self.arrived(stanza.payload.bytes(), crowd);
+    }
+
+    fn light(&mut self, _number: usize, event: &light::Event, crowd: &mut Crowd<'_>) {
+        match event {
+            light::Event::Published(item) => self.arrived(item, crowd),
+            light::Event::Error(code) => crowd.ledger.error(format!("publish: {code}")),
+            _ => {}
         }
-        self.arrived += 1;
-        self.last = self.last.max(crowd.now);
-        let due = crowd.setting.clock.instant(mark.due_unix_ns);
-        crowd.ledger.delivered_item(mark.number, crowd.now.saturating_duration_since(due));
     }
 
     fn ready(&mut self, number: usize, crowd: &mut Crowd<'_>) {

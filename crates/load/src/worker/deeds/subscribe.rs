@@ -6,6 +6,8 @@ use carillon_wire::stanza::Stanza;
 
 use super::{Act, Next};
 use crate::client::stanzas;
+use crate::light;
+use crate::plan::Protocol;
 use crate::worker::crowd::{Crowd, Roster};
 use crate::worker::hand::Turn;
 use crate::worker::tally::Count;
@@ -30,31 +32,50 @@ impl Subscribe {
     }
 }
 
+impl Subscribe {
+    fn ask(&self, number: usize, crowd: &mut Crowd<'_>) -> bool {
+        if crowd.setting.job.scenario.players.protocol == Protocol::Light {
+            return crowd.network.speak_light(number, |client, out| client.subscribe(&self.topic, out));
+        }
+        let Some(jid) = crowd.network.jid(number) else { return false };
+        let request = stanzas::subscribe(crowd.setting.service.clone(), &self.topic, jid).with_id(ID);
+        crowd.network.send(number, &request)
+    }
+
+    fn answered(&mut self, number: usize, refusal: Option<&str>, crowd: &mut Crowd<'_>) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        match refusal {
+            Some(condition) => crowd.ledger.error(format!("subscribe: {condition}")),
+            None => {
+                crowd.roster.follow(number);
+                crowd.ledger.count(Count::Subscribed);
+            }
+        }
+    }
+}
+
 impl Act for Subscribe {
     fn tick(&mut self, crowd: &mut Crowd<'_>) -> Next {
         while self.in_flight < IN_FLIGHT_MAX
             && let Some(number) = self.waiting.pop_front()
         {
-            let Some(jid) = crowd.network.jid(number) else { continue };
-            let request = stanzas::subscribe(crowd.setting.service.clone(), &self.topic, jid).with_id(ID);
-            if crowd.network.send(number, &request) {
-                self.in_flight += 1;
-            }
+            self.in_flight += usize::from(self.ask(number, crowd));
         }
         if self.in_flight == 0 && self.waiting.is_empty() { Next::Done } else { Next::At(None) }
     }
 
     fn stanza(&mut self, number: usize, stanza: &Stanza, crowd: &mut Crowd<'_>) {
-        if !stanzas::is_response(stanza, ID) {
-            return;
+        if stanzas::is_response(stanza, ID) {
+            let refusal = stanzas::error(stanza).map(|error| error.condition.to_string());
+            self.answered(number, refusal.as_deref(), crowd);
         }
-        self.in_flight = self.in_flight.saturating_sub(1);
-        match stanzas::error(stanza) {
-            Some(error) => crowd.ledger.error(format!("subscribe: {}", error.condition)),
-            None => {
-                crowd.roster.follow(number);
-                crowd.ledger.count(Count::Subscribed);
-            }
+    }
+
+    fn light(&mut self, number: usize, event: &light::Event, crowd: &mut Crowd<'_>) {
+        match event {
+            light::Event::Done => self.answered(number, None, crowd),
+            light::Event::Error(code) => self.answered(number, Some(code), crowd),
+            _ => {}
         }
     }
 

@@ -1,0 +1,203 @@
+//! A client of the light protocol, without I/O: for subscribers that speak no XMPP.
+//!
+//! The client's frames end in NUL, the server's in 0x01.
+//!
+//! ```text
+//! client                                     server
+//! <regular-socket/> ──────────────────────►
+//!                   ◄────────────────────── {"timestamp":MILLISECONDS,"token":"…"}
+//! {"action":"subscribe","data":TOPIC} ────►
+//!                   ◄────────────────────── ACK
+//!                   ◄────────────────────── PUBLISH NUL {"topic":…,"event":…,"message_id":…,"data":…}
+//! PING ───────────────────────────────────►
+//!                   ◄────────────────────── PONG
+//!                   ◄────────────────────── {"error":CODE,"message":…}
+//! ```
+
+use std::io::ErrorKind;
+
+use memchr::memchr;
+
+/// What a client begins with.
+const OPENING: &[u8] = b"<regular-socket/>\0";
+const PING: &[u8] = b"PING\0";
+/// The end of the server's frames.
+const END: u8 = 0x01;
+/// What a published item begins with.
+const PUBLISH: &[u8] = b"PUBLISH\0";
+/// The longest frame a server may send; what it sends without an end is not XMPP's light cousin.
+const FRAME_BYTES_MAX: usize = 1 << 20;
+
+/// A client's side of one connection.
+#[derive(Debug, Default)]
+pub struct Client {
+    stage: Stage,
+    /// The beginning of a frame whose rest has not arrived.
+    rest: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// Nothing is said yet.
+    #[default]
+    New,
+    /// The server's greeting is awaited.
+    Opening,
+    /// In session.
+    Ready,
+    /// Nothing more comes or goes.
+    Over,
+}
+
+/// Something that happened on a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The server has greeted the client.
+    Ready,
+    /// The server has done what was asked: the oldest request that has no answer yet.
+    Done,
+    /// The server answered a ping.
+    Pong,
+    /// An item was published: its JSON.
+    Published(Vec<u8>),
+    /// The server refused something, or is about to close: its code.
+    Error(String),
+    /// The connection is over: always the last event.
+    Closed(End),
+}
+
+/// Why a connection ended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum End {
+    /// The server closed it, or it was lost.
+    #[error("the connection was lost")]
+    Cut,
+    /// It could not be made, or failed.
+    #[error("network: {0}")]
+    Network(ErrorKind),
+    /// The server said something that is not in the protocol.
+    #[error("the server sent what is no frame of the light protocol")]
+    Nonsense,
+}
+
+/// Where a client leaves what it has to say; one serves any number of clients in turn.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    /// Bytes for the network.
+    pub bytes: Vec<u8>,
+    /// What happened, in order.
+    pub events: Vec<Event>,
+}
+
+impl Client {
+    /// Begins, once the connection is made.
+    pub fn start(&mut self, out: &mut Outbox) {
+        if self.stage == Stage::New {
+            self.stage = Stage::Opening;
+            out.bytes.extend_from_slice(OPENING);
+        }
+    }
+
+    /// Takes bytes off the network.
+    pub fn receive(&mut self, bytes: &[u8], out: &mut Outbox) {
+        let mut rest = std::mem::take(&mut self.rest);
+        let whole = if rest.is_empty() {
+            bytes
+        } else {
+            rest.extend_from_slice(bytes);
+            &rest
+        };
+        let mut left = whole;
+        while self.stage != Stage::Over
+            && let Some(end) = memchr(END, left)
+        {
+            self.frame(&left[..end], out);
+            left = &left[end + 1..];
+        }
+        if left.len() > FRAME_BYTES_MAX {
+            self.end(End::Nonsense, out);
+        }
+        if self.stage != Stage::Over {
+            self.rest = left.to_vec();
+        }
+    }
+
+    /// Learns that nothing more will come.
+    pub fn receive_end(&mut self, out: &mut Outbox) {
+        self.end(End::Cut, out);
+    }
+
+    /// Learns that the connection could not be made, or failed.
+    pub fn connection_failed(&mut self, kind: ErrorKind, out: &mut Outbox) {
+        self.end(End::Network(kind), out);
+    }
+
+    /// Asks for the items of a topic; [`Event::Done`] is the answer. Nothing is sent while there is no session.
+    pub fn subscribe(&self, topic: &str, out: &mut Outbox) {
+        if self.is_ready() {
+            let request = serde_json::json!({ "action": "subscribe", "data": topic });
+            out.bytes.extend_from_slice(request.to_string().as_bytes());
+            out.bytes.push(0);
+        }
+    }
+
+    /// Says that the client is there; [`Event::Pong`] is the answer.
+    pub fn ping(&self, out: &mut Outbox) {
+        if self.is_ready() {
+            out.bytes.extend_from_slice(PING);
+        }
+    }
+
+    /// Whether the client is in session.
+    pub fn is_ready(&self) -> bool {
+        self.stage == Stage::Ready
+    }
+
+    /// Whether nothing more will come of this client.
+    pub fn is_over(&self) -> bool {
+        self.stage == Stage::Over
+    }
+
+    fn frame(&mut self, frame: &[u8], out: &mut Outbox) {
+        if let Some(code) = error_code(frame) {
+            return out.events.push(Event::Error(code));
+        }
+        match (self.stage, frame) {
+            (Stage::Opening, greeting) if is_greeting(greeting) => {
+                self.stage = Stage::Ready;
+                out.events.push(Event::Ready);
+            }
+            (Stage::Ready, b"ACK") => out.events.push(Event::Done),
+            (Stage::Ready, b"PONG") => out.events.push(Event::Pong),
+            (Stage::Ready, item) if item.starts_with(PUBLISH) => {
+                out.events.push(Event::Published(item[PUBLISH.len()..].to_vec()));
+            }
+            _ => self.end(End::Nonsense, out),
+        }
+    }
+
+    fn end(&mut self, end: End, out: &mut Outbox) {
+        if self.stage != Stage::Over {
+            self.stage = Stage::Over;
+            self.rest = Vec::new();
+            out.events.push(Event::Closed(end));
+        }
+    }
+}
+
+fn is_greeting(frame: &[u8]) -> bool {
+    let greeting = serde_json::from_slice::<serde_json::Value>(frame).unwrap_or_default();
+    greeting["timestamp"].is_u64() && greeting["token"].is_string()
+}
+
+/// The code of an error frame; items and answers are told apart by their first byte.
+fn error_code(frame: &[u8]) -> Option<String> {
+    if !frame.starts_with(b"{") {
+        return None;
+    }
+    let frame = serde_json::from_slice::<serde_json::Value>(frame).ok()?;
+    frame["error"].as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests;

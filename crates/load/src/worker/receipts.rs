@@ -1,0 +1,106 @@
+//! Receipts of notifications: the stream that tells them, and the notifications that wait for theirs.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use super::api::{self, Api};
+use super::setting::Setting;
+use super::tally::{Count, Ledger, Metric};
+
+/// How long the stream may take to begin.
+const BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Receipts of one phase.
+#[derive(Debug)]
+pub(super) struct Receipts {
+    waiting: Mutex<Waiting>,
+    ledger: Arc<Ledger>,
+    /// Nobody wants to know any more.
+    over: AtomicBool,
+    /// Whether there is a stream that tells them.
+    told: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// When each notification was due, by id.
+    due: HashMap<String, Instant>,
+    /// Receipts that came before the answer that names the notification.
+    early: HashMap<String, Instant>,
+}
+
+impl Receipts {
+    /// Follows the receipts of this worker's players from now on; they count in a ledger.
+    pub(super) fn follow(setting: &Arc<Setting>, ledger: &Arc<Ledger>) -> Arc<Self> {
+        let receipts = Arc::new(Self {
+            waiting: Mutex::default(),
+            ledger: Arc::clone(ledger),
+            over: AtomicBool::new(false),
+            told: AtomicBool::new(false),
+        });
+        let Some(api) = Api::of(&setting.job.target) else { return receipts };
+        let (begun, has_begun) = mpsc::channel();
+        let (setting, shared) = (Arc::clone(setting), Arc::clone(&receipts));
+        // Nobody waits for the end of this thread: it learns that it is over by the next line, and the server sends
+        // one every few seconds.
+        std::thread::spawn(move || {
+            let ended = api.receipts(|event| {
+                match event {
+                    None => drop(begun.send(())),
+                    Some((id, to)) if setting.number(to).is_some() => shared.arrived(id),
+                    Some(_) => {}
+                }
+                !shared.over.load(Ordering::Acquire)
+            });
+            shared.told.store(false, Ordering::Release);
+            if let Err(error) = ended
+                && !shared.over.load(Ordering::Acquire)
+            {
+                shared.ledger.error(format!("receipts: {}", api::kind(&error)));
+            }
+        });
+        let told = has_begun.recv_timeout(BEGIN_TIMEOUT).is_ok();
+        receipts.told.store(told, Ordering::Release);
+        receipts
+    }
+
+    /// A notification that was due then is on its way.
+    pub(super) fn expect(&self, id: String, due: Instant) {
+        let mut waiting = self.lock();
+        match waiting.early.remove(&id) {
+            Some(arrived) => self.count(arrived, due),
+            None => drop(waiting.due.insert(id, due)),
+        }
+    }
+
+    /// Notifications whose receipts are to come.
+    pub(super) fn missing(&self) -> usize {
+        if self.told.load(Ordering::Acquire) { self.lock().due.len() } else { 0 }
+    }
+
+    /// Nobody wants to know any more.
+    pub(super) fn forget(&self) {
+        self.over.store(true, Ordering::Release);
+    }
+
+    fn arrived(&self, id: &str) {
+        let now = Instant::now();
+        let mut waiting = self.lock();
+        match waiting.due.remove(id) {
+            Some(due) => self.count(now, due),
+            None => drop(waiting.early.insert(id.to_owned(), now)),
+        }
+    }
+
+    fn count(&self, arrived: Instant, due: Instant) {
+        self.ledger.count(Count::Receipts);
+        self.ledger.time(Metric::Receipt, arrived.saturating_duration_since(due));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // The maps are whole between calls whatever panicked elsewhere.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
