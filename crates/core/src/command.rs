@@ -4,7 +4,7 @@
 #![expect(missing_docs, reason = "the sentence of a variant says what its fields are")]
 
 use crate::model::*;
-use crate::topic::ConfigChange;
+use crate::topic::{ConfigChange, Notice};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::StanzaError;
 use std::sync::Arc;
@@ -34,6 +34,8 @@ pub enum Actor {
     Provider,
     /// An account, by its session.
     Account(Jid),
+    /// Nobody that is known: may listen to what is open to all, and nothing else.
+    Anyone,
 }
 
 /// An operation on a topic.
@@ -67,6 +69,8 @@ pub enum TopicOp {
     Subscribe { account: BareJid },
     /// Make an account follow it no longer → [`TopicOutcome::Done`].
     Unsubscribe { account: BareJid },
+    /// Its number and last item, for those who follow it without being accounts → [`TopicOutcome::Listening`].
+    Listen,
     /// Who follows it, those after `after` → [`TopicOutcome::Jids`].
     Subscribers { after: Option<BareJid>, max: u16 },
     /// Change who stands how to it → [`TopicOutcome::Done`].
@@ -118,6 +122,9 @@ pub enum TopicOutcome {
     Subscribed { new: bool },
     /// Accounts.
     Jids(Vec<BareJid>),
+    /// The topic, and the last item where new followers are given it. Every notice before it was given to the shard that
+    /// asked, and none behind it.
+    Listening { topic: TopicId, last: Option<Arc<Notice>> },
 }
 
 /// A live session as an operator sees it.

@@ -113,6 +113,11 @@ impl Effects {
         self.list.push(Effect::Send { conn, range: start..self.bytes.len() });
     }
 
+    /// Sends what was written before, to one more connection: `range` of [`Effects::bytes`].
+    pub fn send_again(&mut self, conn: ConnId, range: Range<usize>) {
+        self.list.push(Effect::Send { conn, range });
+    }
+
     /// Forgets all but the journal, keeps the memory, unless a burst made it larger than 1 MiB.
     pub fn clear(&mut self) {
         self.list.clear();

@@ -7,7 +7,7 @@
 //!
 //! Read on in this order: [`Input`] and [`Effect`], the two enums that explain the program; [`pipeline`], the order of the
 //! features on one page; [`session`], the states of a connection; [`route`], where a stanza goes; [`topic`], the home of
-//! topics; [`node`], the shard that holds it all together.
+//! topics; [`light`], the protocol of those who speak no XMPP; [`node`], the shard that holds it all together.
 //!
 //! Everything has a home: an account, with all its sessions, lives on the shard that [`node::home`] computes from its
 //! bare JID, and a topic on the one computed from its name. A connection is accepted on any shard and moves, socket and
@@ -20,6 +20,7 @@ pub mod error;
 pub mod event;
 pub mod features;
 pub mod hook;
+pub mod light;
 pub mod model;
 pub mod node;
 pub mod pipeline;
@@ -43,6 +44,12 @@ use std::net::IpAddr;
 pub enum Input<'a> {
     /// A connection was accepted. Its first bytes may follow.
     Opened(Opened),
+    /// A connection of the light protocol was accepted, and its TLS is complete where there is any. Its first bytes may
+    /// follow.
+    OpenedLight {
+        /// Its name.
+        conn: ConnId,
+    },
     /// The TLS handshake that [`Effect::Secure`] asked for is complete.
     Secured {
         /// Whose.

@@ -18,6 +18,8 @@ pub struct Settings {
     pub features_disabled: Vec<String>,
     /// Deliveries of a fan-out between two looks at other work.
     pub fanout_slice: usize,
+    /// The light protocol.
+    pub light: Light,
     /// Largest `ttl` of a notification, milliseconds.
     pub notification_ttl_max_ms: u64,
     /// How long a notification given to a client without XEP-0198 waits for a XEP-0184 receipt before the socket's word
@@ -62,6 +64,17 @@ pub struct Limits {
     pub traces: usize,
 }
 
+/// What those who speak the light protocol may do.
+#[derive(Clone, Debug)]
+pub struct Light {
+    /// The domain whose topics they may follow.
+    pub domain: Box<str>,
+    /// Topics that one connection may follow.
+    pub subscriptions: usize,
+    /// Silence of a client after which its connection is closed, milliseconds.
+    pub idle_timeout_ms: u64,
+}
+
 /// How long things may take, milliseconds.
 #[derive(Clone, Debug)]
 pub struct Timeouts {
@@ -87,6 +100,7 @@ impl Default for Settings {
             secret: [0; 32],
             features_disabled: Vec::new(),
             fanout_slice: 64,
+            light: Light::default(),
             notification_ttl_max_ms: 30 * 86_400_000,
             receipt_wait_ms: 2000,
         }
@@ -113,6 +127,12 @@ impl Default for Limits {
             directed_presence: 500,
             traces: 100_000,
         }
+    }
+}
+
+impl Default for Light {
+    fn default() -> Light {
+        Light { domain: "localhost".into(), subscriptions: 100, idle_timeout_ms: 120_000 }
     }
 }
 

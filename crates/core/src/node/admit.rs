@@ -98,8 +98,8 @@ impl Shard {
     /// Takes a session out of a topic's list, and tells the one that takes its place.
     fn unfollow(&mut self, followed: Followed) {
         let moved = self.hub.subscribers.remove(followed.topic, followed.position);
-        if let Some(other) = moved.and_then(|slot| self.sessions.live_in(slot)) {
-            other.moved(followed);
+        if let Some(other) = moved {
+            self.sessions.moved(other, followed);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use carillon_wire::stream::Condition;
 
-/// Counts since the start, and sizes now (the first three).
+/// Counts since the start, and sizes now (the first four).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Connections now.
@@ -11,6 +11,8 @@ pub struct Counters {
     pub sessions: u64,
     /// Sessions with available presence now.
     pub available: u64,
+    /// Sessions of the light protocol now.
+    pub light: u64,
     /// Logins that succeeded.
     pub logins: u64,
     /// Logins that failed.
@@ -33,6 +35,8 @@ pub struct Counters {
     pub faults: u64,
     /// Stream errors sent, by condition.
     pub stream_errors: Vec<(Condition, u64)>,
+    /// Errors sent to those who speak the light protocol, by code.
+    pub light_errors: Vec<(&'static str, u64)>,
     /// Time from acceptance to the connection of deliveries.
     pub latency: Latency,
 }
@@ -43,6 +47,16 @@ impl Counters {
         match self.stream_errors.iter_mut().find(|(c, _)| *c == condition) {
             Some((_, n)) => *n += 1,
             None => self.stream_errors.push((condition, 1)),
+        }
+    }
+}
+
+impl Counters {
+    /// Counts an error of the light protocol.
+    pub fn light_error(&mut self, code: &'static str) {
+        match self.light_errors.iter_mut().find(|(c, _)| *c == code) {
+            Some((_, n)) => *n += 1,
+            None => self.light_errors.push((code, 1)),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Counters, Letter, Recent, Subscribers, Then, Throttle, Traces, Wake, Wheel, home};
 use crate::error::StreamError;
+use crate::light;
 use crate::model::{ConnId, Domain, Domains, Map, Mono, Now, ShardId, Ticket};
 use crate::pipeline::Pipeline;
 use crate::ports::Ask;
@@ -31,6 +32,8 @@ pub struct Hub {
     pub counters: Counters,
     /// Who follows what.
     pub subscribers: Subscribers,
+    /// What the light sessions share.
+    pub light: light::Shared,
     /// The sessions' timers.
     pub timers: Wheel,
     /// Failed logins.
@@ -73,6 +76,7 @@ impl Hub {
             random: Random::new(seed),
             counters: Counters::default(),
             subscribers: Subscribers::default(),
+            light: light::Shared::default(),
             timers: Wheel::new(now),
             throttle: Throttle::default(),
             recent: Recent::default(),

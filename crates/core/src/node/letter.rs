@@ -1,9 +1,9 @@
 //! What one home sends another: within the node through the shards' inboxes, and later between nodes over the bus.
 
-use crate::command::{Actor, Command, TopicOp};
+use crate::command::{Actor, Command, TopicOp, TopicOutcome};
 use crate::effect::ReplyTo;
 use crate::model::{Domains, TopicId};
-use crate::topic::{Asker, Notice};
+use crate::topic::{Asker, Notice, Refusal};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
 use std::net::IpAddr;
@@ -49,6 +49,18 @@ pub enum Letter {
     Unsubscribed {
         /// The account.
         account: BareJid,
+        /// The topic.
+        topic: TopicId,
+    },
+    /// What a shard asked about a topic for its light sessions ([`TopicOp::Listen`]).
+    Listening {
+        /// The topic's name.
+        name: Box<str>,
+        /// What its home says.
+        result: Result<TopicOutcome, Refusal>,
+    },
+    /// A topic is open to all no longer: to every shard, where those who are no accounts must leave it.
+    Restricted {
         /// The topic.
         topic: TopicId,
     },

@@ -1,7 +1,8 @@
-//! The shard's sessions: a slab by connection, and an index by account.
+//! The shard's sessions, XMPP and light: a slab by connection, and an index by account.
 
+use crate::light::Light;
 use crate::model::{AccountId, ConnId, Map};
-use crate::session::{Live, Session};
+use crate::session::{Followed, Live, Session};
 use carillon_wire::jid::BareJid;
 use smallvec::SmallVec;
 
@@ -16,56 +17,111 @@ pub struct Sessions {
 #[derive(Debug)]
 struct Slot {
     generation: u32,
-    session: Option<Session>,
+    occupant: Occupant,
+}
+
+/// Who is in a slot. As small as a [`Session`]: a light session is one pointer.
+#[derive(Debug, Default)]
+enum Occupant {
+    #[default]
+    Nobody,
+    Xmpp(Session),
+    Light(Box<Light>),
 }
 
 impl Sessions {
     /// Puts a session into its slot, new or back.
     pub fn put(&mut self, conn: ConnId, session: Session) {
-        let slot = conn.slot as usize;
-        if self.slots.len() <= slot {
-            self.slots.resize_with(slot + 1, || Slot { generation: 0, session: None });
-        }
-        self.slots[slot] = Slot { generation: conn.generation, session: Some(session) };
+        self.seat(conn, Occupant::Xmpp(session));
     }
 
     /// Takes a session out of its slot; none when it is gone.
     pub fn take(&mut self, conn: ConnId) -> Option<Session> {
-        let slot = self.slots.get_mut(conn.slot as usize)?;
-        if slot.generation != conn.generation {
-            return None;
+        let slot = self.slot(conn)?;
+        match std::mem::take(&mut slot.occupant) {
+            Occupant::Xmpp(session) => Some(session),
+            other => {
+                slot.occupant = other;
+                None
+            }
         }
-        slot.session.take()
     }
 
     /// The session in its slot.
     pub fn peek(&self, conn: ConnId) -> Option<&Session> {
         let slot = self.slots.get(conn.slot as usize)?;
-        slot.session.as_ref().filter(|_| slot.generation == conn.generation)
+        match &slot.occupant {
+            Occupant::Xmpp(session) if slot.generation == conn.generation => Some(session),
+            _ => None,
+        }
     }
 
     /// A bound session.
     pub fn live(&mut self, conn: ConnId) -> Option<&mut Live> {
-        let slot = self.slots.get_mut(conn.slot as usize)?;
-        match &mut slot.session {
-            Some(Session::Live(live)) if slot.generation == conn.generation => Some(live),
+        match &mut self.slot(conn)?.occupant {
+            Occupant::Xmpp(Session::Live(live)) => Some(live),
             _ => None,
         }
     }
 
     /// The bound session that is in this slot now.
     pub fn live_in(&mut self, slot: u32) -> Option<&mut Live> {
-        match &mut self.slots.get_mut(slot as usize)?.session {
-            Some(Session::Live(live)) => Some(live),
+        match &mut self.slots.get_mut(slot as usize)?.occupant {
+            Occupant::Xmpp(Session::Live(live)) => Some(live),
             _ => None,
         }
     }
 
     /// The same, to look at.
     pub fn peek_live(&self, slot: u32) -> Option<&Live> {
-        match &self.slots.get(slot as usize)?.session {
-            Some(Session::Live(live)) => Some(live),
+        match &self.slots.get(slot as usize)?.occupant {
+            Occupant::Xmpp(Session::Live(live)) => Some(live),
             _ => None,
+        }
+    }
+
+    /// Puts a light session into its slot, new or back.
+    pub fn put_light(&mut self, conn: ConnId, light: Box<Light>) {
+        self.seat(conn, Occupant::Light(light));
+    }
+
+    /// Takes a light session out of its slot; none when it is gone, or when the connection speaks XMPP.
+    pub fn take_light(&mut self, conn: ConnId) -> Option<Box<Light>> {
+        let slot = self.slot(conn)?;
+        match std::mem::take(&mut slot.occupant) {
+            Occupant::Light(light) => Some(light),
+            other => {
+                slot.occupant = other;
+                None
+            }
+        }
+    }
+
+    /// Whether a connection speaks the light protocol.
+    pub fn is_light(&self, conn: ConnId) -> bool {
+        let slot = self.slots.get(conn.slot as usize);
+        slot.is_some_and(|s| s.generation == conn.generation && matches!(s.occupant, Occupant::Light(_)))
+    }
+
+    /// The light session that is in this slot now.
+    pub fn light_in(&mut self, slot: u32) -> Option<&mut Light> {
+        match &mut self.slots.get_mut(slot as usize)?.occupant {
+            Occupant::Light(light) => Some(light),
+            _ => None,
+        }
+    }
+
+    /// Every connection that speaks the light protocol.
+    pub fn lights(&self) -> Vec<ConnId> {
+        self.conns_where(|occupant| matches!(occupant, Occupant::Light(_)))
+    }
+
+    /// Tells the session in this slot that it has the position in a topic's list that another left.
+    pub fn moved(&mut self, slot: u32, followed: Followed) {
+        match self.slots.get_mut(slot as usize).map(|slot| &mut slot.occupant) {
+            Some(Occupant::Xmpp(Session::Live(live))) => live.moved(followed),
+            Some(Occupant::Light(light)) => light.moved(followed),
+            _ => {}
         }
     }
 
@@ -100,20 +156,47 @@ impl Sessions {
 
     /// Every bound session, to look at.
     pub fn lives(&self) -> impl Iterator<Item = &Live> {
-        self.slots.iter().filter_map(|slot| match &slot.session {
-            Some(Session::Live(live)) => Some(&**live),
+        self.slots.iter().filter_map(|slot| match &slot.occupant {
+            Occupant::Xmpp(Session::Live(live)) => Some(&**live),
             _ => None,
         })
     }
 
-    /// Every connection with a session.
+    /// Every connection with an XMPP session.
     pub fn conns(&self) -> Vec<ConnId> {
-        let occupied = self.slots.iter().enumerate().filter(|(_, slot)| slot.session.is_some());
-        occupied.map(|(i, slot)| ConnId { slot: i as u32, generation: slot.generation }).collect()
+        self.conns_where(|occupant| matches!(occupant, Occupant::Xmpp(_)))
     }
 
     /// The number of the account of a bound session of this name.
     pub fn account_id(&self, account: &str) -> Option<AccountId> {
         self.lives_of(account).first().map(|live| live.account)
+    }
+
+    fn seat(&mut self, conn: ConnId, occupant: Occupant) {
+        let slot = conn.slot as usize;
+        if self.slots.len() <= slot {
+            self.slots.resize_with(slot + 1, || Slot { generation: 0, occupant: Occupant::Nobody });
+        }
+        self.slots[slot] = Slot { generation: conn.generation, occupant };
+    }
+
+    fn slot(&mut self, conn: ConnId) -> Option<&mut Slot> {
+        self.slots.get_mut(conn.slot as usize).filter(|slot| slot.generation == conn.generation)
+    }
+
+    fn conns_where(&self, wanted: impl Fn(&Occupant) -> bool) -> Vec<ConnId> {
+        let occupied = self.slots.iter().enumerate().filter(|(_, slot)| wanted(&slot.occupant));
+        occupied.map(|(i, slot)| ConnId { slot: i as u32, generation: slot.generation }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two million of them are 48 MB: a light session must not make the slots of all others larger.
+    #[test]
+    fn a_slot_is_small() {
+        assert_eq!(size_of::<Slot>(), 24);
     }
 }

@@ -10,7 +10,7 @@ use crate::ports::Answer;
 use crate::session::{Closing, Frame, Live, Noted, Opening, Session};
 use crate::settings::Settings;
 use crate::topic::Topics;
-use crate::{Effects, Input, route};
+use crate::{Effects, Input, light, route};
 use carillon_wire::stream::Condition;
 use std::sync::Arc;
 
@@ -51,6 +51,10 @@ impl Shard {
                 let session = Opening::begin(opened, &mut self.cx(now, effects));
                 self.sessions.put(conn, session);
             }
+            Input::OpenedLight { conn } => {
+                self.hub.counters.connections += 1;
+                light::open(conn, &mut self.sessions, &mut Cx { now, hub: &mut self.hub, out: effects });
+            }
             Input::Secured { conn, binding } => {
                 if let Some(session) = self.sessions.take(conn) {
                     let session = match session {
@@ -68,6 +72,10 @@ impl Shard {
                     live.flushed(&mut cx);
                 }
             }
+            Input::Overflowed { conn } if self.sessions.is_light(conn) => {
+                let mut cx = Cx { now, hub: &mut self.hub, out: effects };
+                light::end(conn, light::Ended::SlowReader, &mut self.sessions, &mut cx);
+            }
             Input::Overflowed { conn } => {
                 let error =
                     StreamError::new(Condition::PolicyViolation, "you read too slowly; your queue is full");
@@ -83,7 +91,7 @@ impl Shard {
             Input::Letter(letter) => self.letter(letter, now, effects),
             Input::Answer { ticket, answer } => self.answer(ticket, answer, now, effects),
             Input::Tick => self.tick(now, effects),
-            Input::Drain => self.drain(),
+            Input::Drain => self.drain(now, effects),
         }
         self.work(now, effects);
     }
@@ -94,14 +102,20 @@ impl Shard {
         let max = self.hub.settings.fanout_slice;
         if let Some((notice, slots, range)) = self.hub.subscribers.slice(max) {
             let mut cx = Cx { now, hub: &mut self.hub, out: effects };
+            let mut written = light::Written::default();
             for &slot in &slots[range] {
-                if let Some(live) = self.sessions.live_in(slot) {
-                    pubsub::deliver(live, &notice, &mut cx);
+                match self.sessions.live_in(slot) {
+                    Some(live) => pubsub::deliver(live, &notice, &mut cx),
+                    None => light::deliver(slot, &notice, &mut written, &mut self.sessions, &mut cx),
                 }
             }
             self.work(now, effects);
         }
-        self.hub.subscribers.is_walking()
+        let walks = self.hub.subscribers.is_walking();
+        if !walks {
+            self.hub.light.rest();
+        }
+        walks
     }
 
     /// When [`Input::Tick`] is due, if ever.
@@ -147,7 +161,10 @@ impl Shard {
 
     /// Reads what came behind what was kept, unit by unit, until more is needed or the session must wait.
     fn read(&mut self, conn: ConnId, bytes: &[u8], now: Now, effects: &mut Effects) {
-        let Some(mut session) = self.sessions.take(conn) else { return };
+        let Some(mut session) = self.sessions.take(conn) else {
+            let mut cx = Cx { now, hub: &mut self.hub, out: effects };
+            return light::read(conn, bytes, &mut self.sessions, &mut cx);
+        };
         let kept = session.io_mut().reader.take_rest().map(|mut kept| {
             kept.extend_from_slice(bytes);
             kept
@@ -278,6 +295,10 @@ impl Shard {
     }
 
     fn closed(&mut self, conn: ConnId, now: Now, effects: &mut Effects) {
+        if self.sessions.is_light(conn) {
+            self.hub.counters.connections -= 1;
+            light::closed(conn, &mut self.sessions, &mut Cx { now, hub: &mut self.hub, out: effects });
+        }
         if let Some(session) = self.sessions.take(conn) {
             self.hub.counters.connections -= 1;
             if let Session::Live(live) = session {
@@ -305,11 +326,13 @@ impl Shard {
             Letter::Unsubscribed { account, topic } => {
                 pubsub::unsubscribed(&account, topic, &mut self.sessions, &mut cx);
             }
+            Letter::Listening { name, result } => light::heard(&name, result, &mut self.sessions, &mut cx),
+            Letter::Restricted { topic } => light::restricted(topic, &mut self.sessions, &mut cx),
             Letter::LoginFailed { address, account } => {
                 let (mono, limits) = (cx.now.mono, &cx.hub.settings.limits);
                 cx.hub.throttle.failed(address, &account, mono, limits);
             }
-            Letter::Domains(domains) => self.domains(domains),
+            Letter::Domains(domains) => self.domains(domains, now, effects),
         }
     }
 
@@ -341,7 +364,11 @@ impl Shard {
         let mut due = Vec::new();
         self.hub.timers.advance(now.mono, &mut due);
         for (conn, wake) in due {
-            let Some(session) = self.sessions.take(conn) else { continue };
+            let Some(session) = self.sessions.take(conn) else {
+                let mut cx = Cx { now, hub: &mut self.hub, out: effects };
+                light::wake(conn, wake, &mut self.sessions, &mut cx);
+                continue;
+            };
             let session = match session {
                 Session::Live(mut live) => {
                     let result = live.wake(wake, &mut self.cx(now, effects));
@@ -364,8 +391,10 @@ impl Shard {
         }
     }
 
-    fn drain(&mut self) {
+    fn drain(&mut self, now: Now, effects: &mut Effects) {
         self.hub.drain();
+        let mut cx = Cx { now, hub: &mut self.hub, out: effects };
+        light::end_all(light::Ended::Shutdown, &mut self.sessions, &mut cx);
         for conn in self.sessions.conns() {
             let error = StreamError::new(Condition::SystemShutdown, "the server is shutting down");
             self.hub.queue.push_back(Work::End(conn, error));
@@ -373,8 +402,13 @@ impl Shard {
     }
 
     /// The domains changed: sessions of those that are gone end.
-    fn domains(&mut self, domains: Arc<Domains>) {
-        self.hub.domains = domains;
+    fn domains(&mut self, domains: Arc<Domains>, now: Now, effects: &mut Effects) {
+        let before = std::mem::replace(&mut self.hub.domains, domains);
+        light::domains_changed(
+            &before,
+            &mut self.sessions,
+            &mut Cx { now, hub: &mut self.hub, out: effects },
+        );
         let gone = self.sessions.lives().filter(|live| self.hub.domains.named(live.bare.domain()).is_none());
         for conn in gone.map(|live: &Live| live.io.conn).collect::<Vec<_>>() {
             let error = StreamError::new(Condition::HostGone, "this domain is no longer served");

@@ -197,6 +197,11 @@ impl Subscribers {
         Some(slice)
     }
 
+    /// The slots of the topic's followers here.
+    pub fn followers(&self, topic: TopicId) -> Arc<Vec<u32>> {
+        self.topics.get(&topic).map(|local| local.slots.clone()).unwrap_or_default()
+    }
+
     /// Whether a walk is under way.
     pub fn is_walking(&self) -> bool {
         !self.walks.is_empty()

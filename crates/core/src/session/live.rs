@@ -1,6 +1,6 @@
 //! A bound session: stanzas flow.
 
-use super::Io;
+use super::{Allowance, Io};
 use crate::Effect;
 use crate::error::StreamError;
 use crate::features::PerSession;
@@ -37,7 +37,7 @@ pub struct Live {
     pub topics: Vec<Followed>,
     /// What the features know of it.
     pub state: PerSession,
-    /// Stanzas that may still come in this window, and when it began.
+    /// Stanzas of the present window.
     allowance: Allowance,
 }
 
@@ -59,16 +59,6 @@ pub enum PingState {
     Asked,
 }
 
-/// Stanzas of the present window of ten seconds.
-#[derive(Debug)]
-struct Allowance {
-    window: Mono,
-    used: u32,
-    throttled: bool,
-}
-
-const WINDOW_MS: u64 = 10_000;
-
 impl Live {
     pub(super) fn new(io: Io, jid: Jid, domain: DomainId, login: &Login, cx: &Cx<'_>) -> Live {
         Live {
@@ -80,7 +70,7 @@ impl Live {
             ping: PingState::Quiet,
             topics: Vec::new(),
             state: PerSession::default(),
-            allowance: Allowance { window: cx.now.mono, used: 0, throttled: false },
+            allowance: Allowance::new(cx.now.mono),
             io,
             jid,
         }
@@ -88,7 +78,7 @@ impl Live {
 
     /// Whether input must wait because the client is too fast.
     pub fn is_throttled(&self) -> bool {
-        self.allowance.throttled
+        self.allowance.is_throttled()
     }
 
     /// Whether the session follows a topic.
@@ -260,8 +250,7 @@ impl Live {
 
     /// A timer fired.
     pub fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>) -> Result<(), StreamError> {
-        if wake == Wake::Unthrottle && self.allowance.throttled {
-            self.allowance.throttled = false;
+        if wake == Wake::Unthrottle && self.allowance.lift() {
             cx.resume(self.io.conn);
         }
         for i in 0..cx.hub.pipeline.wake.len() {
@@ -282,18 +271,7 @@ impl Live {
     /// A client that is too fast is read more slowly; nothing of what it sends is lost.
     fn pace(&mut self, cx: &mut Cx<'_>) {
         let per_second = cx.hub.settings.limits.stanzas_per_second;
-        if per_second == 0 {
-            return;
-        }
-        if cx.now.mono.since(self.allowance.window) >= WINDOW_MS {
-            self.allowance = Allowance { window: cx.now.mono, used: 0, throttled: false };
-        }
-        self.allowance.used += 1;
-        if u64::from(self.allowance.used) * 1000 >= u64::from(per_second) * WINDOW_MS
-            && !self.allowance.throttled
-        {
-            self.allowance.throttled = true;
-            let left = WINDOW_MS - cx.now.mono.since(self.allowance.window);
+        if let Some(left) = self.allowance.use_one(cx.now.mono, per_second) {
             cx.wake_in(self.io.conn, left, Wake::Unthrottle);
             cx.out.push(Effect::Pause { conn: self.io.conn });
         }

@@ -8,6 +8,7 @@
 //!
 //! Only [`auth`] can make an [`auth::Authenticated`], and everything after it demands one.
 
+mod allowance;
 pub mod auth;
 mod bind;
 mod closing;
@@ -17,6 +18,7 @@ mod open;
 mod reader;
 mod secure;
 
+pub use allowance::Allowance;
 pub use auth::Mechanism;
 pub use bind::{Binding, Bound, Restarting};
 pub use closing::Closing;

@@ -5,8 +5,8 @@ use super::home::{Home, Stage, Step, ask};
 use super::notice::{Event, Notice, Retained};
 use super::{Asker, Key, Refusal, change, rights};
 use crate::command::TopicOutcome;
-use crate::model::{Affiliation, Item, Revision, TopicConfig, TopicRecord};
-use crate::node::Cx;
+use crate::model::{Access, Affiliation, Item, Revision, TopicConfig, TopicRecord};
+use crate::node::{Cx, Letter};
 use crate::ports::{Answer, Ask};
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
@@ -142,6 +142,9 @@ impl Home {
         if at_login != change::is_at_login(&record.config) {
             let last = newest.first().filter(|_| at_login);
             self.tell_change(after, Event::Silent, known(newest), self.retained(last), cx);
+        }
+        if (record.config.access_model, after.config.access_model) == (Access::Open, Access::Whitelist) {
+            cx.post_all(|| Letter::Restricted { topic: after.id });
         }
     }
 

@@ -43,6 +43,7 @@ impl Home {
             Step::Publish(asker) => self.published(asker, answer, key, cx),
             Step::Subscribe(account, asker) => self.subscribed(account, asker, answer, key, cx),
             Step::Unsubscribe(account, asker) => self.unsubscribed(account, asker, &answer, key, cx),
+            Step::Listen { record, asker } => self.listening(record, asker, &answer, key, cx),
             Step::Items(_) | Step::Jids(_) => {}
         }
     }
@@ -139,6 +140,23 @@ impl Home {
         if let Some(asker) = asker {
             asker.answer(&key.name, result, cx);
         }
+    }
+
+    fn listening(
+        &mut self,
+        record: Arc<TopicRecord>,
+        asker: Asker,
+        answer: &Answer,
+        key: &Key,
+        cx: &mut Cx<'_>,
+    ) {
+        let (topic, at_login) = (record.id, change::is_at_login(&record.config));
+        self.open(record);
+        let Answer::Items(newest) = answer else {
+            return asker.answer(&key.name, Err(Refusal::of(answer)), cx);
+        };
+        let last = newest.first().map(|item| Arc::new(Notice::last_item(item, &self.domain, at_login)));
+        asker.answer(&key.name, Ok(TopicOutcome::Listening { topic, last }), cx);
     }
 
     fn deleted(

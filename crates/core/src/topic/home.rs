@@ -91,6 +91,8 @@ pub(super) enum Step {
     Subscribe(BareJid, Asker),
     /// To make an account follow it no longer; nobody may have asked for it.
     Unsubscribe(BareJid, Option<Asker>),
+    /// Its last item, for those who follow it without being accounts.
+    Listen { record: Arc<TopicRecord>, asker: Asker },
     /// Items.
     Items(Asker),
     /// Followers.
@@ -207,6 +209,8 @@ fn company(waiting: &Waiting, record: &TopicRecord) -> Company {
         | TopicOp::Configure { .. }
         | TopicOp::Amend { .. }
         | TopicOp::Delete
+        // What is published while its last item is read would be told before it.
+        | TopicOp::Listen
         | TopicOp::Retract { .. }
         | TopicOp::Purge
         | TopicOp::SetAffiliations { .. } => Company::Alone,

@@ -17,14 +17,14 @@ mod start;
 pub(crate) mod tests;
 
 pub use change::ConfigChange;
-pub use notice::{Notice, Retained, write_item};
+pub use notice::{News, Notice, Retained, write_item};
 pub use refusal::Refusal;
 
 use crate::command::{Actor, Outcome, TopicOp, TopicOutcome};
 use crate::effect::{Effect, ReplyTo};
 use crate::features::pubsub;
-use crate::model::{DomainId, Map, TopicRecord};
-use crate::node::Cx;
+use crate::model::{DomainId, Map, ShardId, TopicRecord};
+use crate::node::{Cx, Letter};
 use crate::ports::{Answer, Fault};
 use carillon_wire::jid::{BareJid, Jid};
 use home::{Home, Step, Waiting};
@@ -63,6 +63,8 @@ pub enum Asker {
     },
     /// A command from outside.
     Command(ReplyTo),
+    /// The light sessions of a shard, for [`TopicOp::Listen`].
+    Light(ShardId),
 }
 
 /// An operation that waits for the store.
@@ -187,6 +189,7 @@ impl Asker {
                 let outcome = result.map_or_else(Refusal::outcome, |outcome| Outcome::Topic(Ok(outcome)));
                 cx.out.push(Effect::Reply { to, outcome });
             }
+            Asker::Light(shard) => cx.post(shard, Letter::Listening { name: name.into(), result }),
         }
     }
 }

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use carillon_wire::jid::BareJid;
 use carillon_wire::xml::writer::{Writer, escape_attr};
 use carillon_wire::{Framing, ns};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Something that happened on a topic, serialised once for all who are told: each recipient adds only its own `to`.
@@ -40,19 +41,51 @@ enum Kind {
     Item(Name),
     /// The last item, as it is given to whoever comes; at every login, or only to new followers.
     Last { name: Name, at_login: bool },
-    /// Followers are told of a change: a retraction, a purge.
-    Told,
+    /// Followers are told that an item was taken back.
+    Retracted(Box<str>),
+    /// Followers are told that all items were.
+    Purged,
     /// Only what later logins are given changes.
     Silent,
     /// The topic is gone; whether its followers are told.
     End { told: bool },
 }
 
-/// The names by which a device says which item it has.
+/// The names by which a device says which item it has, and where in the notice the item's payload is.
 #[derive(Debug)]
 struct Name {
     topic: Arc<str>,
     item: Box<str>,
+    /// In [`Notice::tail`].
+    payload: Range<usize>,
+}
+
+/// What a notice tells those who follow a topic, for whoever writes it in another way than XMPP does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News<'a> {
+    /// An item, as it was published.
+    Item {
+        /// Its id.
+        id: &'a str,
+        /// Its payload, as in [`Item::payload`].
+        payload: &'a [u8],
+    },
+    /// The last item, as it is given to whoever comes.
+    Last {
+        /// Its id.
+        id: &'a str,
+        /// Its payload, as in [`Item::payload`].
+        payload: &'a [u8],
+    },
+    /// An item was taken back.
+    Retracted {
+        /// Its id.
+        id: &'a str,
+    },
+    /// All items were.
+    Purged,
+    /// The topic is gone.
+    Deleted,
 }
 
 /// What happens on a topic besides new items.
@@ -77,13 +110,15 @@ impl Notice {
 
     /// The last item of a topic of `domain`. `at_login`: whether it is for every login, and not only for new followers.
     pub(super) fn last_item(item: &Item, domain: &str, at_login: bool) -> Notice {
-        let kind = Kind::Last { name: Name::of(item), at_login };
-        Notice::of_item(item, domain, Retained::Unchanged, kind)
+        Notice::of_item(item, domain, Retained::Unchanged, Some(item.published), |name| Kind::Last {
+            name,
+            at_login,
+        })
     }
 
     /// An item that was published just now.
     pub(super) fn published(item: &Item, domain: &str, retained: Retained) -> Notice {
-        Notice::of_item(item, domain, retained, Kind::Item(Name::of(item)))
+        Notice::of_item(item, domain, retained, None, Kind::Item)
     }
 
     /// A change of a topic. `known` is the highest revision of any item that it concerns, `id` names the message.
@@ -96,7 +131,8 @@ impl Notice {
         (id, now): (&str, UnixMs),
     ) -> Notice {
         let kind = match event {
-            Event::Retracted { told: true, .. } | Event::Purged => Kind::Told,
+            Event::Retracted { told: true, item } => Kind::Retracted(item.into()),
+            Event::Purged => Kind::Purged,
             Event::Retracted { told: false, .. } | Event::Silent => Kind::Silent,
             Event::Deleted => Kind::End { told: record.config.notify_delete },
         };
@@ -114,13 +150,24 @@ impl Notice {
         Notice { topic: record.id, revision: known, accepted: now, retained, kind, head, tail }
     }
 
-    fn of_item(item: &Item, domain: &str, retained: Retained, kind: Kind) -> Notice {
-        let stamp = matches!(kind, Kind::Last { .. }).then(|| (domain, item.published));
-        let tail = tail(stamp, |writer| {
+    fn of_item(
+        item: &Item,
+        domain: &str,
+        retained: Retained,
+        delayed_since: Option<UnixMs>,
+        kind: impl FnOnce(Name) -> Kind,
+    ) -> Notice {
+        let mut payload = 0..0;
+        let tail = tail(delayed_since.map(|at| (domain, at)), |writer| {
             writer.start("items").attr("node", &item.name).close_start();
             write_item(writer, item);
+            if !item.payload.is_empty() {
+                let end = writer.position() - "</item>".len();
+                payload = end - item.payload.len()..end;
+            }
             writer.end("items");
         });
+        let kind = kind(Name { topic: item.name.clone(), item: item.id.clone(), payload });
         let head = head(domain, &format!("{}-{}", item.topic, item.revision));
         let (topic, revision, accepted) = (item.topic, item.revision, item.published);
         Notice { topic, revision, accepted, retained, kind, head, tail }
@@ -170,7 +217,20 @@ impl Notice {
     pub fn names(&self) -> Option<(&str, &str)> {
         match &self.kind {
             Kind::Item(name) | Kind::Last { name, .. } => Some((&name.topic, &name.item)),
-            Kind::Told | Kind::Silent | Kind::End { .. } => None,
+            Kind::Retracted(_) | Kind::Purged | Kind::Silent | Kind::End { .. } => None,
+        }
+    }
+
+    /// What followers are told, if they are told anything.
+    pub fn news(&self) -> Option<News<'_>> {
+        let payload = |name: &Name| &self.tail[name.payload.clone()];
+        match &self.kind {
+            Kind::Item(name) => Some(News::Item { id: &name.item, payload: payload(name) }),
+            Kind::Last { name, .. } => Some(News::Last { id: &name.item, payload: payload(name) }),
+            Kind::Retracted(item) => Some(News::Retracted { id: item }),
+            Kind::Purged => Some(News::Purged),
+            Kind::End { told: true } => Some(News::Deleted),
+            Kind::End { told: false } | Kind::Silent => None,
         }
     }
 
@@ -185,12 +245,6 @@ impl Notice {
         escape_attr(out, to);
         out.push(b'\'');
         out.extend_from_slice(&self.tail);
-    }
-}
-
-impl Name {
-    fn of(item: &Item) -> Name {
-        Name { topic: item.name.clone(), item: item.id.clone() }
     }
 }
 

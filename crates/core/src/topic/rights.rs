@@ -49,6 +49,11 @@ pub(super) fn grant(actor: &Actor, op: &TopicOp, record: &TopicRecord) -> Result
     match (actor, op) {
         (_, TopicOp::Create { .. }) => Err(Refusal::Exists),
         (Actor::Provider, _) => Ok(Grant::Given),
+        (Actor::Anyone, TopicOp::Listen) => match record.config.access_model {
+            Access::Open => Ok(Grant::Given),
+            Access::Whitelist => Err(Refusal::Closed),
+        },
+        (Actor::Anyone, _) => Err(Refusal::Forbidden),
         (Actor::Account(jid), op) => by_standing(&jid.bare(), op, record),
     }
 }
@@ -75,7 +80,7 @@ fn by_standing(actor: &BareJid, op: &TopicOp, record: &TopicRecord) -> Result<Gr
             PublishModel::Subscribers => Ok(Grant::IfFollowing),
             PublishModel::Open => Ok(Grant::Given),
         },
-        TopicOp::Items { .. } => readable(actor, record).map(|()| Grant::Given),
+        TopicOp::Items { .. } | TopicOp::Listen => readable(actor, record).map(|()| Grant::Given),
         TopicOp::Subscribe { account } if account != actor && standing != Affiliation::Owner => {
             Err(Refusal::NotItself)
         }

@@ -6,7 +6,7 @@ use super::rights::{self, Grant};
 use super::{Asker, Key, Refusal, change};
 use crate::command::{Actor, TopicOp, TopicOutcome};
 use crate::features::notifications::container;
-use crate::model::{Affiliation, Item, Payload, PubsubCreate, Revision, TopicConfig, TopicRecord};
+use crate::model::{Affiliation, Item, Payload, PubsubCreate, Revision, SendLast, TopicConfig, TopicRecord};
 use crate::node::Cx;
 use crate::ports::Ask;
 use carillon_wire::jid::BareJid;
@@ -34,7 +34,7 @@ impl Home {
         match self.creation(actor, op, cx) {
             Ok((config, first)) => {
                 let owner = match actor {
-                    Actor::Provider => None,
+                    Actor::Provider | Actor::Anyone => None,
                     Actor::Account(jid) => Some((jid.bare(), Affiliation::Owner)),
                 };
                 let question = Ask::CreateTopic {
@@ -59,6 +59,7 @@ impl Home {
         cx: &mut Cx<'_>,
     ) -> Result<(TopicConfig, Option<Draft>), Refusal> {
         let (config, item) = match op {
+            _ if *actor == Actor::Anyone => return Err(Refusal::NotFound),
             TopicOp::Create { config } | TopicOp::Put { config } => (config, None),
             // XEP-0060 §7.1.4: for clients a publication creates what is not there.
             TopicOp::Publish { id, payload } if *actor != Actor::Provider => {
@@ -116,6 +117,7 @@ impl Home {
             }
             TopicOp::Subscribe { account } => self.subscribe(record, account, asker, key, cx),
             TopicOp::Unsubscribe { account } => self.unsubscribe(record, account, Some(asker), key, cx),
+            TopicOp::Listen => self.listen(record, asker, key, cx),
             TopicOp::Subscribers { after, max } => {
                 ask(key, Ask::Subscribers { topic, after, limit: max }, Step::Jids(asker), cx);
             }
@@ -123,6 +125,17 @@ impl Home {
                 self.edit(record, Edit::Affiliate(changes), asker, key, cx);
             }
         }
+    }
+
+    /// Reads what new followers are given, if they are.
+    fn listen(&mut self, record: &Arc<TopicRecord>, asker: Asker, key: &Key, cx: &mut Cx<'_>) {
+        if !record.config.persist_items || record.config.send_last_published_item == SendLast::Never {
+            let outcome = TopicOutcome::Listening { topic: record.id, last: None };
+            return asker.answer(&key.name, Ok(outcome), cx);
+        }
+        self.stage = Stage::Held;
+        let step = Step::Listen { record: record.clone(), asker };
+        ask(key, Ask::Items { topic: record.id, ids: Vec::new(), max: 1 }, step, cx);
     }
 
     /// A publication that only followers may make: whether the actor is one must be asked first.
@@ -216,7 +229,7 @@ fn draft(actor: &Actor, id: Option<Box<str>>, payload: &Payload, cx: &mut Cx<'_>
     let mut bytes = Vec::with_capacity(128);
     container(&mut bytes, payload);
     let publisher = match actor {
-        Actor::Provider => None,
+        Actor::Provider | Actor::Anyone => None,
         Actor::Account(jid) => Some(jid.bare()),
     };
     Draft { id: id.unwrap_or_else(|| cx.hub.random.token().into()), publisher, payload: bytes.into() }

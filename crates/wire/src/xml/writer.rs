@@ -62,6 +62,11 @@ impl<'a> Writer<'a> {
         Self { out }
     }
 
+    /// How many bytes are in the buffer it appends to.
+    pub fn position(&self) -> usize {
+        self.out.len()
+    }
+
     /// `<name`
     pub fn start(&mut self, name: &str) -> &mut Self {
         self.out.push(b'<');

@@ -170,8 +170,8 @@ fn unfollow(slot: u32, topic: TopicId, sessions: &mut Sessions, cx: &mut Cx<'_>)
     let Ok(at) = live.topics.binary_search_by_key(&topic, |f| f.topic) else { return };
     let followed = live.topics.remove(at);
     let moved = cx.hub.subscribers.remove(topic, followed.position);
-    if let Some(other) = moved.and_then(|slot| sessions.live_in(slot)) {
-        other.moved(followed);
+    if let Some(other) = moved {
+        sessions.moved(other, followed);
     }
 }
 

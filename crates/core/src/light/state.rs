@@ -1,0 +1,145 @@
+//! The states of a light connection.
+//!
+//! ```text
+//! Opening ─<regular-socket/>─► Open ◄─answer─ Asking      (Asking: it waits for a topic's home, and is not read)
+//!    │                          │  └─subscribe──►│
+//!    └──────────────────────────┴────────────────┴─► Closing
+//! ```
+
+use crate::model::{ConnId, Mono, TopicId};
+use crate::session::{Allowance, Followed};
+
+/// A light connection in one of its states.
+#[derive(Debug)]
+pub enum Light {
+    /// Awaits the opening.
+    Opening(Rest),
+    /// Requests are taken, items are given.
+    Open(Open),
+    /// It waits for the answer to its last request; items are given.
+    Asking(Open),
+    /// It was told why it ends.
+    Closing,
+}
+
+/// A connection whose opening came.
+#[derive(Debug)]
+pub struct Open {
+    pub(super) conn: ConnId,
+    pub(super) rest: Rest,
+    /// When anything was last heard from the client.
+    pub(super) heard: Mono,
+    /// Frames of the present window.
+    pub(super) allowance: Allowance,
+    /// The topics it follows, sorted by topic.
+    pub(super) topics: Vec<Followed>,
+}
+
+/// Bytes of an incomplete frame, or of frames that must wait; between two frames there are none.
+#[derive(Debug, Default)]
+pub struct Rest(
+    #[expect(clippy::box_collection, reason = "eight bytes in an idle session, not twenty-four")]
+    Option<Box<Vec<u8>>>,
+);
+
+impl Rest {
+    /// Keeps bytes.
+    pub(super) fn keep(&mut self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.0 = Some(Box::new(bytes.to_vec()));
+        }
+    }
+
+    /// What is kept, with `more` behind it; none when nothing is.
+    pub(super) fn take_with(&mut self, more: &[u8]) -> Option<Vec<u8>> {
+        let mut kept = *self.0.take()?;
+        kept.extend_from_slice(more);
+        Some(kept)
+    }
+}
+
+impl Open {
+    /// A connection whose opening came just now.
+    pub(super) fn new(conn: ConnId, now: Mono) -> Open {
+        let (rest, topics) = (Rest::default(), Vec::new());
+        Open { conn, rest, heard: now, allowance: Allowance::new(now), topics }
+    }
+
+    /// Whether it follows a topic.
+    pub(super) fn follows(&self, topic: TopicId) -> bool {
+        self.place(topic).is_ok()
+    }
+
+    /// Notes that it follows a topic from now on.
+    pub(super) fn follow(&mut self, followed: Followed) {
+        if let Err(at) = self.place(followed.topic) {
+            self.topics.reserve_exact(1);
+            self.topics.insert(at, followed);
+        }
+    }
+
+    /// Notes that it no longer does; its place in the topic's list, if it had one.
+    pub(super) fn leave(&mut self, topic: TopicId) -> Option<Followed> {
+        self.place(topic).ok().map(|at| self.topics.remove(at))
+    }
+
+    fn place(&self, topic: TopicId) -> Result<usize, usize> {
+        self.topics.binary_search_by_key(&topic, |followed| followed.topic)
+    }
+}
+
+impl Light {
+    /// The open connection, whether it waits or not.
+    pub(super) fn open_mut(&mut self) -> Option<&mut Open> {
+        match self {
+            Light::Open(open) | Light::Asking(open) => Some(open),
+            Light::Opening(_) | Light::Closing => None,
+        }
+    }
+
+    /// An open connection waits from now on.
+    pub(super) fn asking(self) -> Light {
+        match self {
+            Light::Open(open) => Light::Asking(open),
+            other => other,
+        }
+    }
+
+    /// Another session left a topic's list, and this one took its position there.
+    pub fn moved(&mut self, followed: Followed) {
+        let Some(open) = self.open_mut() else { return };
+        if let Ok(at) = open.place(followed.topic) {
+            open.topics[at].position = followed.position;
+        }
+    }
+
+    /// Whether frames are taken now.
+    pub(super) fn is_reading(&self) -> bool {
+        match self {
+            Light::Opening(_) => true,
+            Light::Open(open) => !open.allowance.is_throttled(),
+            Light::Asking(_) | Light::Closing => false,
+        }
+    }
+
+    pub(super) fn rest_mut(&mut self) -> Option<&mut Rest> {
+        match self {
+            Light::Opening(rest) => Some(rest),
+            Light::Open(open) | Light::Asking(open) => Some(&mut open.rest),
+            Light::Closing => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an idle light session costs in this crate, besides 24 bytes of its slot and of its timer each, and 12 bytes a
+    /// topic. With the server's 104 bytes of a connection it stays below 500.
+    #[test]
+    fn a_light_session_is_small() {
+        assert!(size_of::<Light>() <= 72, "{} bytes", size_of::<Light>());
+        assert_eq!(size_of::<Followed>(), 8);
+    }
+}
