@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use carillon_load::cli::{Cli, run};
+use carillon_load::cli::{Cli, Program, run};
 use clap::Parser;
 
 fn main() -> ExitCode {
-    run(&Cli::parse())
+    run(&Cli::parse(), Program::default())
 }

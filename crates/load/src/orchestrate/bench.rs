@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::plan::Planned;
+use super::request::Planned;
 use super::roster::Roster;
 use super::trial::Trial;
 use crate::report::{Record, Report, Status};
@@ -93,7 +93,8 @@ impl State {
             return true;
         }
         if let Some(at) = self.waiting.iter().position(|(waiting, _)| waiting == id) {
-            let report = self.waiting.remove(at).map(|(id, plan)| waiting_report(&id, &plan, Status::Aborted));
+            let report =
+                self.waiting.remove(at).map(|(id, plan)| waiting_report(&id, &plan, Status::Aborted));
             if let Some(report) = report {
                 self.keep(id.to_owned(), report);
             }
@@ -125,9 +126,10 @@ impl State {
             let report = self.ended.get(id)?;
             Some((id.clone(), report.status, report.scenario.name.clone()))
         });
-        let running = self.running.iter().map(|(id, trial)| {
-            (id.clone(), Status::Running, trial.record.scenario_name().to_owned())
-        });
+        let running = self
+            .running
+            .iter()
+            .map(|(id, trial)| (id.clone(), Status::Running, trial.record.scenario_name().to_owned()));
         let waiting = self.waiting.iter();
         let waiting = waiting.map(|(id, plan)| (id.clone(), Status::Queued, plan.scenario.name.clone()));
         ended.chain(running).chain(waiting).collect()

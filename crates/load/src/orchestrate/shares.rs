@@ -24,8 +24,10 @@ pub(super) fn share_out(players: u32, group: u32, capacities: &[u32]) -> Option<
         *share += more;
         left -= more;
     }
-    let mut shares: Vec<u32> =
-        shares.into_iter().map(|groups| u32::try_from(groups).unwrap_or(u32::MAX).saturating_mul(group)).collect();
+    let mut shares: Vec<u32> = shares
+        .into_iter()
+        .map(|groups| u32::try_from(groups).unwrap_or(u32::MAX).saturating_mul(group))
+        .collect();
     let over = shares.iter().sum::<u32>() - players;
     if let Some(last) = shares.iter_mut().rfind(|share| **share > 0) {
         *last -= over;

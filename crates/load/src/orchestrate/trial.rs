@@ -35,6 +35,17 @@ pub(super) struct Member {
     bytes: u64,
     bytes_max: u64,
     clock_bound_ms: f64,
+    /// When it was last asked how far it is.
+    asked: Option<Instant>,
+}
+
+/// Workers that were silent for too long.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Silent {
+    /// They were given up just now.
+    pub(super) lost: Vec<u32>,
+    /// They are to be asked how far they are.
+    pub(super) asked: Vec<u32>,
 }
 
 /// How long a worker may be silent.
@@ -90,9 +101,8 @@ impl Trial {
 
     /// Whether everyone who is left is done with a step, or beyond it.
     pub(super) fn all_done(&self, position: Position) -> bool {
-        self.left().all(|(_, member)| {
-            member.position > position || (member.position == position && member.done)
-        })
+        self.left()
+            .all(|(_, member)| member.position > position || (member.position == position && member.done))
     }
 
     /// Whether nobody is left.
@@ -105,9 +115,9 @@ impl Trial {
         self.members.iter().map(|(id, member)| (*id, member)).filter(|(_, m)| m.state != WorkerState::Lost)
     }
 
-    /// Finds who is silent: gives up those beyond patience (their ids first), and tells whom to ask.
-    pub(super) fn silent(&mut self, now: Instant, patience: Patience) -> (Vec<u32>, Vec<u32>) {
-        let (mut lost, mut asked) = (Vec::new(), Vec::new());
+    /// Finds who is silent, and gives up those who stay it.
+    pub(super) fn silent(&mut self, now: Instant, patience: Patience) -> Silent {
+        let mut silent = Silent::default();
         for (id, member) in &mut self.members {
             if member.state != WorkerState::Running {
                 continue;
@@ -124,12 +134,13 @@ impl Trial {
                     member.players
                 ));
                 member.online = 0;
-                lost.push(*id);
-            } else if silence >= patience.ask {
-                asked.push(*id);
+                silent.lost.push(*id);
+            } else if silence >= patience.ask && member.asked.is_none_or(|at| now - at >= patience.ask) {
+                member.asked = Some(now);
+                silent.asked.push(*id);
             }
         }
-        (lost, asked)
+        silent
     }
 
     /// Marks those who are left as having finished.
@@ -148,6 +159,11 @@ impl Trial {
     /// Players of workers that are left.
     pub(super) fn players_left(&self) -> u32 {
         self.left().map(|(_, member)| member.players).sum()
+    }
+
+    /// How far any worker's clock may be off, in milliseconds.
+    pub(super) fn clock_bound_ms(&self) -> f64 {
+        self.left().map(|(_, member)| member.clock_bound_ms).fold(0.0, f64::max)
     }
 
     /// The workers' own figures, and the server's as given.

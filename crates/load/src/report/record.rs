@@ -199,19 +199,24 @@ impl Record {
         }
     }
 
-    /// Adds an error that the orchestrator saw itself, in a phase.
+    /// What the test is of.
+    pub fn scenario_name(&self) -> &str {
+        &self.scenario.name
+    }
+
+    /// Adds a latency that the orchestrator measured itself, in a phase.
     pub fn measured(&mut self, phase: usize, metric: &str, milliseconds: f64) {
         if let Some(phase) = self.phases.get_mut(phase) {
             phase.tally.metrics.entry(metric.to_owned()).or_default().add(milliseconds);
         }
     }
 
-    /// A phase begins.
-    pub fn begin(&mut self, phase: usize, meter: Meter) {
+    /// A phase begins at a moment; the meter was read just before.
+    pub fn begin(&mut self, phase: usize, at: Instant, meter: Meter) {
         self.first.get_or_insert(meter);
         if let Some(phase) = self.phases.get_mut(phase) {
             phase.state = PhaseState::Running;
-            phase.start = Some(Instant::now());
+            phase.start = Some(at);
             phase.before = meter;
         }
     }
@@ -233,7 +238,10 @@ impl Record {
 
     /// The test is over.
     pub fn close(&mut self) {
-        self.ended.get_or_insert_with(Instant::now);
+        let now = *self.ended.get_or_insert_with(Instant::now);
+        for phase in self.phases.iter_mut().filter(|phase| phase.state == PhaseState::Running) {
+            (phase.state, phase.end) = (PhaseState::GivenUp, Some(now));
+        }
         if self.phases.iter().any(|phase| phase.tally.counts.get("late").is_some_and(|late| *late > 0)) {
             self.note(
                 "Some sends left more than 10 ms after they were due: the tester, not the server, was at its limit."

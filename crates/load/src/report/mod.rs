@@ -147,6 +147,8 @@ pub enum PhaseState {
     TimedOut,
     /// It could not be done here; a note says why.
     Skipped,
+    /// The test ended in it.
+    GivenUp,
 }
 
 /// A worker of a test.
@@ -255,6 +257,6 @@ fn without_userinfo(url: &str) -> String {
 }
 
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 #[cfg(test)]
 mod tests;

@@ -75,7 +75,10 @@ impl Planned {
         let wrong = |error: String| RequestError::Scenario(error);
         let mut scenario = match request.scenario {
             Value::String(name) => Scenario::shipped(&name).ok_or_else(|| {
-                wrong(format!("there is none called {name:?}; there are {}", Scenario::names().join(", ")))
+                wrong(format!(
+                    "there is none called {name:?}; there are {}",
+                    Scenario::names().collect::<Vec<_>>().join(", ")
+                ))
             })?,
             whole => serde_json::from_value(whole).map_err(|error| wrong(error.to_string()))?,
         };

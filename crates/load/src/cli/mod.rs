@@ -1,0 +1,99 @@
+//! The command line of the load tester.
+//!
+//! Exit status: 0 all went well; 1 the test failed, or something could not be done; 2 the command line makes no sense;
+//! 3 an assertion or comparison does not hold.
+
+mod compare;
+mod crew;
+mod display;
+mod orchestrate;
+mod outputs;
+mod run;
+mod scenarios;
+mod signals;
+mod target;
+mod worker;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Measures an XMPP server from outside, with many real clients.
+#[derive(Debug, Parser)]
+#[command(name = "carillon-load", version, after_help = EXIT_STATUS)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a scenario with workers of its own
+    Run(Box<run::RunArgs>),
+    /// List the scenarios that come with the program, or print one
+    Scenarios(scenarios::ScenariosArgs),
+    /// Put reports side by side, or find out whether one is worse than another
+    Compare(compare::CompareArgs),
+    /// Take tests over HTTP and lead workers through them
+    Orchestrate(orchestrate::OrchestrateArgs),
+    /// Carry players for an orchestrator
+    Worker(worker::WorkerArgs),
+}
+
+/// How the program is started again for a worker: words before `worker`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Program {
+    /// Such as `["load"]` within the server's binary.
+    pub prefix: &'static [&'static str],
+}
+
+/// Why the program ends without success.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    /// The test did not go well; its report was printed.
+    #[error("")]
+    Test,
+    /// Something could not be done.
+    #[error("{0}")]
+    Undone(String),
+    /// The command line makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// What was asserted is not so.
+    #[error("{0}")]
+    Assertion(String),
+}
+
+/// Does what the command line asks for.
+pub fn run(cli: &Cli, program: Program) -> ExitCode {
+    let done = match &cli.command {
+        Command::Run(args) => args.run(program),
+        Command::Scenarios(args) => args.run(),
+        Command::Compare(args) => args.run(),
+        Command::Orchestrate(args) => args.run(),
+        Command::Worker(args) => args.run(),
+    };
+    let Err(failure) = done else { return ExitCode::SUCCESS };
+    let words = failure.to_string();
+    if !words.is_empty() {
+        eprintln!("carillon-load: {words}");
+    }
+    ExitCode::from(match failure {
+        Failure::Test | Failure::Undone(_) => 1,
+        Failure::Usage(_) => 2,
+        Failure::Assertion(_) => 3,
+    })
+}
+
+impl Failure {
+    /// A file cannot be read or written.
+    fn file(path: &str, error: &std::io::Error) -> Self {
+        Self::Undone(format!("{path}: {error}"))
+    }
+}
+
+const EXIT_STATUS: &str = "Exit status: 0 all went well, 1 the test failed, 2 the command line makes no sense, \
+                           3 an assertion does not hold.";
+
+#[cfg(test)]
+mod tests;

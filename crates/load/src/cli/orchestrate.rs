@@ -1,0 +1,58 @@
+//! `carillon-load orchestrate`.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::Failure;
+use super::signals::Signals;
+use super::worker::KEY_VARIABLE;
+use crate::orchestrate::{Options, Orchestrator, Patience};
+use crate::plan::Span;
+
+#[derive(Debug, Args)]
+pub(super) struct OrchestrateArgs {
+    /// Where to listen; port 0 is a free port
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7070")]
+    listen: SocketAddr,
+    /// Ask for this key in every request
+    #[arg(long, env = KEY_VARIABLE, hide_env_values = true)]
+    key: Option<String>,
+    /// Give a worker up after it was silent for so long
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    lost_after: Duration,
+    /// A command that prints how many sessions the server has; the target's HTTP API is asked if it is not given
+    #[arg(long, value_name = "COMMAND")]
+    sessions_command: Option<String>,
+}
+
+impl OrchestrateArgs {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        if self.key.is_none() && !self.listen.ip().is_loopback() {
+            eprintln!("carillon-load: without --key anyone who reaches {} can start tests", self.listen);
+        }
+        let options = Options {
+            key: self.key.clone(),
+            patience: patience(self.lost_after),
+            sessions_command: self.sessions_command.clone(),
+        };
+        let orchestrator = Orchestrator::start(self.listen, options)
+            .map_err(|error| Failure::Undone(format!("cannot listen on {}: {error}", self.listen)))?;
+        let signals = Signals::listen().map_err(|error| Failure::Undone(error.to_string()))?;
+        println!("http://{}", orchestrator.address());
+        signals.wait();
+        Ok(())
+    }
+}
+
+/// Asked for news after a fifth of the time, given up after all of it.
+pub(super) fn patience(lost_after: Duration) -> Patience {
+    Patience { ask: lost_after / 5, give_up: lost_after }
+}
+
+/// Reads a length of time.
+pub(super) fn time(text: &str) -> Result<Duration, String> {
+    let span = Span::parse(text).filter(|span| !span.0.is_zero());
+    span.map(|span| span.0).ok_or_else(|| "a length of time is written as 500ms, 10s or 2m".to_owned())
+}

@@ -1,0 +1,72 @@
+//! Where a report goes, and what is demanded of it.
+
+use clap::Args;
+
+use super::Failure;
+use crate::report::{Assertion, Comparison, Report};
+
+/// Where the report goes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Report")]
+pub(super) struct OutputArgs {
+    /// Print the report as JSON instead of text
+    #[arg(long)]
+    json: bool,
+    /// Write the report as JSON to this file
+    #[arg(long, value_name = "FILE.json")]
+    report: Option<String>,
+    /// Write the report as a page with plots to this file
+    #[arg(long, value_name = "FILE.html")]
+    html: Option<String>,
+    /// Print how the report differs from an earlier one
+    #[arg(long, value_name = "FILE.json")]
+    compare: Option<String>,
+    /// Demand something of the report, such as 'RTT.percentile99<50' or 'rates.logins>=1000'; may be given more than
+    /// once. Exit status 3 if it is not so
+    #[arg(long, value_name = "PATH<VALUE")]
+    assert: Vec<Assertion>,
+}
+
+impl OutputArgs {
+    /// Reads what is needed later, before anything is run.
+    pub(super) fn earlier(&self) -> Result<Option<Report>, Failure> {
+        self.compare.as_deref().map(read).transpose()
+    }
+
+    /// Writes and prints a report, and checks what is demanded of it.
+    pub(super) fn put_out(&self, report: &Report, earlier: Option<Report>) -> Result<(), Failure> {
+        if let Some(path) = &self.report {
+            write(path, &(report.json() + "\n"))?;
+        }
+        if let Some(path) = &self.html {
+            write(path, &report.html())?;
+        }
+        if self.json {
+            println!("{}", report.json());
+        } else {
+            print!("{}", report.summary());
+        }
+        if let Some(earlier) = earlier {
+            let comparison =
+                Comparison::of(vec![("before".to_owned(), earlier), ("now".to_owned(), report.clone())]);
+            print!("\n{}", comparison.table());
+        }
+        let broken: Vec<_> =
+            self.assert.iter().filter_map(|assertion| assertion.check(report).err()).collect();
+        if broken.is_empty() {
+            return if report.is_clean() { Ok(()) } else { Err(Failure::Test) };
+        }
+        Err(Failure::Assertion(broken.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))
+    }
+}
+
+/// Reads a report.
+pub(super) fn read(path: &str) -> Result<Report, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?;
+    serde_json::from_str(&text).map_err(|error| Failure::Undone(format!("{path} is no report: {error}")))
+}
+
+/// Writes a file.
+pub(super) fn write(path: &str, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| Failure::file(path, &error))
+}

@@ -1,0 +1,35 @@
+//! `carillon-load scenarios`.
+
+use clap::Args;
+
+use super::Failure;
+use crate::plan::Scenario;
+
+#[derive(Debug, Args)]
+pub(super) struct ScenariosArgs {
+    /// Print this one as TOML: a start for a file of your own
+    name: Option<String>,
+}
+
+impl ScenariosArgs {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let Some(name) = &self.name else {
+            for scenario in Scenario::names().filter_map(Scenario::shipped) {
+                println!("{:<16} {}", scenario.name, scenario.summary);
+            }
+            return Ok(());
+        };
+        let text = Scenario::text(name).ok_or_else(|| unknown(name))?;
+        print!("{text}");
+        Ok(())
+    }
+}
+
+/// There is no such scenario.
+pub(super) fn unknown(name: &str) -> Failure {
+    let names: Vec<_> = Scenario::names().collect();
+    Failure::Usage(format!(
+        "no scenario is called {name:?}; there are {}, or a file NAME.toml",
+        names.join(", ")
+    ))
+}

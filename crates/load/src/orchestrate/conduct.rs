@@ -1,0 +1,373 @@
+//! Tests run one after the other: workers prepare, and go through the phases step by step.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use super::bench::{Bench, State};
+use super::gone::Watch;
+use super::request::Planned;
+use super::shares::{group, share_out};
+use super::trial::{Patience, Trial};
+use crate::control::{Fault, Job, Order, Position};
+use crate::plan::{Deed, Phase};
+use crate::report::{Meter, PhaseState, Reading, Status};
+
+/// How long a test waits for enough workers.
+const WORKERS_WAIT: Duration = Duration::from_secs(30);
+/// How long workers may take to prepare: they look at the target and derive keys.
+const PREPARE_WAIT: Duration = Duration::from_secs(120);
+/// How long workers may take to close their connections.
+const FINISH_WAIT: Duration = Duration::from_secs(15);
+/// Steps begin so long after they are ordered: the order has arrived everywhere by then.
+const LEAD: Duration = Duration::from_millis(20);
+/// The longest wait without a look at who is silent.
+const LOOK: Duration = Duration::from_millis(100);
+/// How often the server is looked at.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Why a test ended early.
+enum End {
+    Aborted,
+    Fault(Fault),
+    Failed(String),
+}
+
+/// Runs what is in the queue until the bench closes.
+pub(super) fn conduct_all(bench: &Arc<Bench>, patience: Patience) {
+    loop {
+        let next = {
+            let mut state = bench.lock();
+            loop {
+                if state.closing {
+                    return;
+                }
+                if let Some(next) = state.start_next() {
+                    break next;
+                }
+                state = bench.wait(state, SECOND);
+            }
+        };
+        let (test, plan) = next;
+        let conductor = Conductor { bench, plan: &plan, patience, test };
+        let (status, reason) = conductor.run();
+        bench.lock().end(status, reason);
+        bench.ring();
+    }
+}
+
+/// Leads one test.
+struct Conductor<'a> {
+    bench: &'a Bench,
+    plan: &'a Planned,
+    patience: Patience,
+    test: String,
+}
+
+impl Conductor<'_> {
+    fn run(&self) -> (Status, Option<String>) {
+        let (stop, stopped) = mpsc::channel::<()>();
+        let end = thread::scope(|scope| {
+            scope.spawn(move || self.look_every_second(&stopped));
+            let end = self.prepare().and_then(|()| self.phases());
+            self.finish();
+            drop(stop);
+            end
+        });
+        match end {
+            Ok(()) => (Status::Completed, None),
+            Err(End::Aborted) => (Status::Aborted, Some("The test was ended before its time.".to_owned())),
+            Err(End::Failed(why)) => (Status::Failed, Some(why)),
+            Err(End::Fault(Fault::Lacks { feature, why })) => {
+                (Status::Unsupported, Some(format!("The target has no {feature}: {why}")))
+            }
+            Err(End::Fault(Fault::Target { why } | Fault::Worker { why })) => (Status::Failed, Some(why)),
+        }
+    }
+
+    /// Shares the players out and has everyone get ready.
+    fn prepare(&self) -> Result<(), End> {
+        let (players, group) = (self.plan.scenario.players.count, group(&self.plan.scenario));
+        let mut state = self.bench.lock();
+        let deadline = Instant::now() + WORKERS_WAIT;
+        let shares = loop {
+            self.check(&mut state)?;
+            if let Some(shares) = self.shares(&mut state, players, group) {
+                break shares;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(End::Failed(self.too_few_workers(&mut state)));
+            }
+            state = self.bench.wait(state, left);
+        };
+        let mut first = 0;
+        for (at, (id, name, count)) in shares.into_iter().enumerate() {
+            let job = Job {
+                test: self.test.clone(),
+                scenario: self.plan.scenario.clone(),
+                target: self.plan.target.clone(),
+                first,
+                count,
+                total: players,
+                publishes: at == 0,
+                threads: self.plan.threads,
+                clock_offset_ns: 0,
+            };
+            first += count;
+            trial(&mut state).join(id, name, count);
+            state.roster.order(id, Order::Prepare(Box::new(job)));
+        }
+        drop(state);
+        match self.barrier(Position::default(), Instant::now() + PREPARE_WAIT)? {
+            true => Ok(()),
+            false => {
+                Err(End::Failed(format!("Not all workers were ready within {} s.", PREPARE_WAIT.as_secs())))
+            }
+        }
+    }
+
+    /// Who carries how many, if there are workers enough.
+    fn shares(&self, state: &mut State, players: u32, group: u32) -> Option<Vec<(u32, String, u32)>> {
+        let workers: Vec<_> = state
+            .roster
+            .present()
+            .map(|(id, registration)| (id, registration.name.clone(), registration.players_max))
+            .collect();
+        let wanted = self.plan.workers.map_or(workers.len(), |wanted| wanted as usize);
+        let workers = workers.get(..wanted).filter(|workers| !workers.is_empty())?;
+        let capacities: Vec<u32> = workers.iter().map(|worker| worker.2).collect();
+        let shares = share_out(players, group, &capacities)?;
+        let shares = workers.iter().zip(shares).filter(|(_, share)| *share > 0);
+        Some(shares.map(|((id, name, _), share)| (*id, name.clone(), share)).collect())
+    }
+
+    fn too_few_workers(&self, state: &mut State) -> String {
+        let (mut count, mut room) = (0, 0);
+        for (_, registration) in state.roster.present() {
+            (count, room) = (count + 1, room + u64::from(registration.players_max));
+        }
+        let players = self.plan.scenario.players.count;
+        let wanted = self.plan.workers.map_or(String::new(), |wanted| format!("{wanted} "));
+        format!(
+            "{players} players need {wanted}workers with room for them; {count} workers with room for {room} are \
+             there. Start more with carillon-load worker."
+        )
+    }
+
+    fn phases(&self) -> Result<(), End> {
+        let baseline = self.plan.sessions.count();
+        let mut watch: Option<Watch> = None;
+        for (at, phase) in self.plan.scenario.phases.iter().enumerate() {
+            let next = self.plan.scenario.phases.get(at + 1);
+            if matches!(phase.deed, Deed::AwaitGone) {
+                let watch = watch.take().map_or_else(|| self.watch(&baseline), Some);
+                self.await_gone(at, phase, watch, baseline.as_ref().err())?;
+                continue;
+            }
+            // Gone is counted from the drop, so somebody has to look from then on.
+            if matches!(phase.deed, Deed::Drop) && next.is_some_and(|next| next.deed == Deed::AwaitGone) {
+                watch = self.watch(&baseline);
+            }
+            self.phase(at, phase)?;
+        }
+        Ok(())
+    }
+
+    fn watch(&self, baseline: &Result<u64, String>) -> Option<Watch> {
+        let baseline = *baseline.as_ref().ok()?;
+        Some(Watch::start(self.plan.sessions.clone(), baseline))
+    }
+
+    fn phase(&self, at: usize, phase: &Phase) -> Result<(), End> {
+        let index = u32::try_from(at).unwrap_or(u32::MAX);
+        let before = self.meter();
+        let lead = self.lead();
+        let deadline = Instant::now() + lead + phase.timeout.0;
+        trial(&mut self.bench.lock()).record.begin(at, Instant::now() + lead, before);
+        let mut in_time = true;
+        for step in 1..=phase.deed.steps() {
+            let position = Position { phase: index, step };
+            let begin = Order::Begin {
+                test: self.test.clone(),
+                position,
+                at_unix_ns: unix_ns(SystemTime::now() + lead),
+            };
+            self.order(&begin);
+            in_time = self.barrier(position, deadline)?;
+            if !in_time {
+                break;
+            }
+        }
+        let ended = Instant::now();
+        let after = self.meter();
+        let mut state = self.bench.lock();
+        let trial = trial(&mut state);
+        if !in_time && matches!(phase.deed, Deed::Login(_)) {
+            let known = u64::from(trial.online()) + trial.record.failed();
+            let missing = u64::from(trial.players_left()).saturating_sub(known);
+            trial.record.add_failed(missing);
+        }
+        let end = if in_time { PhaseState::Done } else { PhaseState::TimedOut };
+        let online = trial.online();
+        trial.record.end(at, end, ended, online, after);
+        Ok(())
+    }
+
+    /// Waits until the server has no more sessions than before the test.
+    fn await_gone(
+        &self,
+        at: usize,
+        phase: &Phase,
+        watch: Option<Watch>,
+        unknown: Option<&String>,
+    ) -> Result<(), End> {
+        let before = self.meter();
+        trial(&mut self.bench.lock()).record.begin(at, Instant::now(), before);
+        let deadline = Instant::now() + phase.timeout.0;
+        let mut outcome = None;
+        if let Some(watch) = &watch {
+            let mut state = self.bench.lock();
+            while outcome.is_none() && Instant::now() < deadline {
+                self.check(&mut state)?;
+                self.look_after_workers(&mut state)?;
+                state = self.bench.wait(state, GONE_LOOK);
+                outcome = watch.outcome();
+            }
+        }
+        drop(watch);
+        let (ended, after) = (Instant::now(), self.meter());
+        let mut state = self.bench.lock();
+        let trial = trial(&mut state);
+        let name = phase.name();
+        let end = match outcome {
+            Some(Ok(gone)) => {
+                trial.record.measured(at, "gone", gone.as_secs_f64() * 1000.0);
+                PhaseState::Done
+            }
+            Some(Err(why)) => {
+                trial.record.note(format!("The phase {name} was skipped: {why}."));
+                PhaseState::Skipped
+            }
+            None if unknown.is_some() => {
+                let why = unknown.map_or("", String::as_str);
+                trial.record.note(format!("The phase {name} was skipped: {why}."));
+                PhaseState::Skipped
+            }
+            None => PhaseState::TimedOut,
+        };
+        let online = trial.online();
+        trial.record.end(at, end, ended, online, after);
+        Ok(())
+    }
+
+    /// Everyone closes their connections; who does not in time is not waited for.
+    fn finish(&self) {
+        self.order(&Order::Finish { test: self.test.clone() });
+        {
+            let mut state = self.bench.lock();
+            let trial = trial(&mut state);
+            (trial.fault, trial.aborted) = (None, false);
+        }
+        let _ = self.barrier(Position::behind(&self.plan.scenario), Instant::now() + FINISH_WAIT);
+    }
+
+    /// Waits until everyone who is left is done with a step; `false` when the time is over first.
+    fn barrier(&self, position: Position, deadline: Instant) -> Result<bool, End> {
+        let mut state = self.bench.lock();
+        loop {
+            self.check(&mut state)?;
+            self.look_after_workers(&mut state)?;
+            if trial(&mut state).all_done(position) {
+                return Ok(true);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            state = self.bench.wait(state, left.min(LOOK));
+        }
+    }
+
+    fn check(&self, state: &mut State) -> Result<(), End> {
+        let closing = state.closing;
+        let trial = trial(state);
+        if trial.aborted || closing {
+            return Err(End::Aborted);
+        }
+        trial.fault.clone().map_or(Ok(()), |fault| Err(End::Fault(fault)))
+    }
+
+    /// Asks those who are silent, and gives up those who stay it.
+    fn look_after_workers(&self, state: &mut State) -> Result<(), End> {
+        let trial = trial(state);
+        let silent = trial.silent(Instant::now(), self.patience);
+        let deserted = trial.is_deserted();
+        silent.asked.into_iter().for_each(|id| state.roster.order(id, Order::Report));
+        silent.lost.into_iter().for_each(|id| state.roster.remove(id));
+        if deserted { Err(End::Failed("All workers were lost.".to_owned())) } else { Ok(()) }
+    }
+
+    fn order(&self, order: &Order) {
+        let mut state = self.bench.lock();
+        let ids: Vec<u32> = trial(&mut state).left().map(|(id, _)| id).collect();
+        ids.into_iter().for_each(|id| state.roster.order(id, order.clone()));
+    }
+
+    /// Time for an order to arrive everywhere.
+    fn lead(&self) -> Duration {
+        let mut state = self.bench.lock();
+        let bound = trial(&mut state).clock_bound_ms();
+        LEAD + Duration::from_secs_f64(bound * 4.0 / 1000.0)
+    }
+
+    /// Reads all figures now.
+    fn meter(&self) -> Meter {
+        let server = self.read_server();
+        let meter = trial(&mut self.bench.lock()).meter(server);
+        Meter { kernel: self.plan.server.kernel(), ..meter }
+    }
+
+    fn read_server(&self) -> Option<Reading> {
+        self.plan.server.read().unwrap_or_else(|error| {
+            let mut state = self.bench.lock();
+            trial(&mut state)
+                .record
+                .note(format!("The server's figures were not to be had at times: {error}."));
+            None
+        })
+    }
+
+    /// A row of the timeline for each second, and one for the rest.
+    fn look_every_second(&self, stopped: &mpsc::Receiver<()>) {
+        let mut next = Instant::now() + SECOND;
+        loop {
+            let left = next.saturating_duration_since(Instant::now());
+            let over = stopped.recv_timeout(left) != Err(RecvTimeoutError::Timeout);
+            let server = self.read_server();
+            let mut state = self.bench.lock();
+            let trial = trial(&mut state);
+            let (online, meter) = (trial.online(), trial.meter(server));
+            trial.record.tick(online, meter);
+            drop(state);
+            if over {
+                return;
+            }
+            next += SECOND;
+        }
+    }
+}
+
+/// How often the watch is asked whether everyone is gone.
+const GONE_LOOK: Duration = Duration::from_millis(5);
+
+fn trial(state: &mut State) -> &mut Trial {
+    &mut state.running.as_mut().expect("the conductor alone ends the test it leads").1
+}
+
+/// A moment in nanoseconds since the Unix epoch.
+pub(super) fn unix_ns(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}

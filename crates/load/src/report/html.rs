@@ -1,0 +1,305 @@
+//! A report as a page that stands alone: no network, no script.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::chart::{Chart, Series, compact};
+use super::svg::Escaped;
+use super::text::in_order;
+use super::{PhaseReport, PhaseState, Report, Row, Status, WorkerState};
+
+/// How a page looks.
+const STYLE: &str = include_str!("style.css");
+/// How plots look.
+pub(super) const PLOT_STYLE: &str = include_str!("plot.css");
+/// Lines of one plot.
+const SERIES_MAX: usize = 8;
+const MIB: f64 = 1024.0 * 1024.0;
+
+impl Report {
+    /// A page with headline figures, plots, phases, errors and how it was run.
+    pub fn html(&self) -> String {
+        let mut body = String::new();
+        let transport = self.target.transport_name();
+        let title = format!("Load test: {}", self.scenario.name);
+        let _ = write!(
+            body,
+            "<h1>{}</h1><p class=sub>{} {} players, {transport}, at {} · {} · {:.1} s</p>",
+            Escaped(&title),
+            Escaped(&self.scenario.summary),
+            self.players,
+            Escaped(&self.target.address),
+            Escaped(&self.started_at),
+            self.seconds
+        );
+        body += &self.tiles();
+        body += &self.words();
+        body += &self.plots();
+        body += &self.phase_table();
+        body += &self.metric_table();
+        body += &self.error_table();
+        body += &self.worker_table();
+        body += &self.how();
+        page(&title, &body)
+    }
+
+    fn tiles(&self) -> String {
+        let mut tiles = Tiles::default();
+        let class = match self.status {
+            Status::Completed if self.is_clean() => "good",
+            Status::Completed | Status::Aborted => "warn",
+            Status::Queued | Status::Running => "",
+            Status::Failed | Status::Unsupported => "bad",
+        };
+        tiles.add(class, &self.status.to_string(), "status");
+        let class = if self.failed > 0 { "bad" } else { "" };
+        tiles.add(class, &format!("{} / {}", self.successful, self.players), "players successful");
+        for (name, metric) in &self.metrics {
+            tiles.add(
+                "",
+                &format!("{} ms", compact(metric.percentile99)),
+                &format!("{name}, 99th percentile"),
+            );
+        }
+        for (name, rate) in &self.rates {
+            tiles.add("", &format!("{}/s", compact(*rate)), name);
+        }
+        let server = |find: fn(&super::Cost) -> Option<f64>| {
+            self.phases.iter().rev().find_map(|phase| phase.server.as_ref().and_then(find))
+        };
+        if let Some(ms) = server(|cost| cost.cpu_ms_per_login) {
+            tiles.add("", &format!("{} ms", compact(ms)), "server CPU a login");
+        }
+        if let Some(seconds) = server(|cost| cost.cpu_seconds_per_million_deliveries) {
+            tiles.add("", &format!("{} s", compact(seconds)), "server CPU a million deliveries");
+        }
+        let hold = self.phases.iter().rev().find(|phase| phase.deed == "hold" && phase.online > 0);
+        let memory = hold.and_then(|phase| phase.server.as_ref()?.memory_bytes_per_connection);
+        if let Some(bytes) = memory {
+            tiles.add("", &format!("{} KiB", compact(bytes / 1024.0)), "server memory a connection");
+        }
+        format!("<div class=tiles>{}</div>", tiles.0)
+    }
+
+    fn words(&self) -> String {
+        let mut items: Vec<String> = Vec::new();
+        if let Some(reason) = &self.reason {
+            items.push(format!("<li class=bad>{}</li>", Escaped(reason)));
+        }
+        items.extend(self.notes.iter().map(|note| format!("<li>{}</li>", Escaped(note))));
+        if items.is_empty() {
+            return String::new();
+        }
+        format!("<h2>To be known</h2><div class=box><ul>{}</ul></div>", items.concat())
+    }
+
+    fn plots(&self) -> String {
+        let each = |find: &dyn Fn(&Row) -> Option<f64>| -> Vec<(f64, f64)> {
+            self.timeline.iter().filter_map(|row| Some((row.at, find(row)?))).collect()
+        };
+        let one = |name: &str, points| Series { name: name.to_owned(), points };
+        let metrics: BTreeSet<&String> = self.timeline.iter().flat_map(|row| row.metrics.keys()).collect();
+        let latencies = metrics.into_iter().flat_map(|name| {
+            let median = each(&|row| Some(row.metrics.get(name)?.percentile50));
+            let high = each(&|row| Some(row.metrics.get(name)?.percentile99));
+            [one(&format!("{name} p50"), median), one(&format!("{name} p99"), high)]
+        });
+        let names: BTreeSet<&String> = self.timeline.iter().flat_map(|row| row.rates.keys()).collect();
+        let rates = names.into_iter().map(|name| one(name, each(&|row| row.rates.get(name).copied())));
+        let online = vec![one("players in session", each(&|row| Some(f64::from(row.online))))];
+        let cores = vec![
+            one("server", each(&|row| row.server_cores)),
+            one("load tester", each(&|row| Some(row.tester_cores))),
+        ];
+        let memory = vec![one("server", each(&|row| row.server_bytes.map(|bytes| bytes as f64 / MIB)))];
+        let charts = [
+            self.chart("Latency over time", "ms", true, latencies.take(SERIES_MAX).collect()),
+            self.chart("Events a second", "/s", false, rates.take(SERIES_MAX).collect()),
+            self.chart("Connections", "", false, online),
+            self.chart("CPU: cores kept busy", "cores", false, cores),
+            self.chart("Server memory", "MiB", false, memory),
+        ];
+        let figure = |chart: &Chart| {
+            format!("<figure><figcaption>{}</figcaption>{}</figure>", Escaped(&chart.title), chart.svg())
+        };
+        let figures: String = charts.iter().filter(|chart| !chart.is_empty()).map(figure).collect();
+        if figures.is_empty() {
+            return String::new();
+        }
+        format!("<h2>Over time</h2><div class=plots>{figures}</div>")
+    }
+
+    fn chart(&self, title: &str, unit: &str, logarithmic: bool, mut series: Vec<Series>) -> Chart {
+        series.retain(|series| !series.points.is_empty());
+        let span = |phase: &PhaseReport| {
+            (phase.start_seconds, phase.start_seconds + phase.seconds, phase.name.clone())
+        };
+        Chart {
+            title: title.to_owned(),
+            unit: unit.to_owned(),
+            logarithmic,
+            seconds: self.timeline.last().map_or(self.seconds, |row| row.at.max(self.seconds)),
+            series,
+            phases: self.reached().map(span).collect(),
+        }
+    }
+
+    fn phase_table(&self) -> String {
+        let head = [
+            "phase",
+            "",
+            "seconds",
+            "online",
+            "events a second",
+            "p50 ms",
+            "p99 ms",
+            "server CPU",
+            "for each",
+        ];
+        let mut table = Table::new(&head);
+        for phase in self.reached() {
+            let state = match phase.state {
+                PhaseState::Done => "",
+                state => state.words(),
+            };
+            let busiest = phase.rates.iter().max_by(|a, b| a.1.total_cmp(b.1));
+            let metric = phase.metrics.get("RTT").or_else(|| phase.metrics.values().next());
+            let cost = phase.server.as_ref();
+            table.row(&[
+                phase.name.clone(),
+                state.to_owned(),
+                format!("{:.2}", phase.seconds),
+                phase.online.to_string(),
+                busiest.map(|(name, rate)| format!("{} {name}", compact(*rate))).unwrap_or_default(),
+                metric.map(|metric| compact(metric.percentile50)).unwrap_or_default(),
+                metric.map(|metric| compact(metric.percentile99)).unwrap_or_default(),
+                cost.map(|cost| format!("{:.2} s", cost.cpu_seconds)).unwrap_or_default(),
+                cost.and_then(price).unwrap_or_default(),
+            ]);
+        }
+        table.finish("Phases")
+    }
+
+    fn metric_table(&self) -> String {
+        let head = ["metric, ms", "count", "min", "50 %", "80 %", "90 %", "99 %", "99.9 %", "99.99 %", "max"];
+        let mut table = Table::new(&head);
+        for (name, all) in &self.metrics {
+            let values = [
+                all.min,
+                all.percentile50,
+                all.percentile80,
+                all.percentile90,
+                all.percentile99,
+                all.percentile99_9,
+                all.percentile99_99,
+                all.max,
+            ];
+            let cells = values.into_iter().map(compact);
+            table.row(&[name.clone(), all.count.to_string()].into_iter().chain(cells).collect::<Vec<_>>());
+        }
+        table.finish("Latencies of the whole test")
+    }
+
+    fn error_table(&self) -> String {
+        let mut table = Table::new(&["error", "times"]);
+        for (kind, count) in in_order(&self.errors) {
+            table.row(&[kind.clone(), count.to_string()]);
+        }
+        table.finish("Errors")
+    }
+
+    fn worker_table(&self) -> String {
+        let mut table = Table::new(&["worker", "players", "", "CPU", "memory", "clock within"]);
+        for worker in &self.workers {
+            let state = match worker.state {
+                WorkerState::Lost => "lost",
+                WorkerState::Running => "running",
+                WorkerState::Finished => "finished",
+            };
+            let clock = if worker.clock_bound_ms > 0.0 {
+                format!("{:.2} ms", worker.clock_bound_ms)
+            } else {
+                "the same".to_owned()
+            };
+            table.row(&[
+                worker.name.clone(),
+                worker.players.to_string(),
+                state.to_owned(),
+                format!("{:.2} s", worker.cpu_seconds),
+                format!("{:.0} MiB", worker.pss_bytes as f64 / MIB),
+                clock,
+            ]);
+        }
+        table.finish("Workers")
+    }
+
+    fn how(&self) -> String {
+        let scenario = toml::to_string(&self.scenario)
+            .or_else(|_| serde_json::to_string_pretty(&self.scenario))
+            .unwrap_or_default();
+        let target = serde_json::to_string_pretty(&self.target).unwrap_or_default();
+        format!(
+            "<h2>How it was run</h2><div class=box><pre>{}</pre></div><h2>Target</h2><div class=box><pre>{}</pre></div>\
+             <footer>carillon-load {}, test {}</footer>",
+            Escaped(&scenario),
+            Escaped(&target),
+            Escaped(&self.version),
+            Escaped(&self.load_test_id)
+        )
+    }
+}
+
+/// What the server spent for each of what was done.
+fn price(cost: &super::Cost) -> Option<String> {
+    let login = cost.cpu_ms_per_login.map(|ms| format!("{} ms a login", compact(ms)));
+    let delivery = cost.cpu_seconds_per_million_deliveries.map(|s| format!("{} s a million", compact(s)));
+    let idle = cost.idle_percent_of_core.map(|percent| format!("{} % of a core", compact(percent)));
+    login.or(delivery).or(idle)
+}
+
+/// A page around its body.
+pub(super) fn page(title: &str, body: &str) -> String {
+    let title = Escaped(title);
+    format!(
+        "<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport \
+         content=\"width=device-width,initial-scale=1\"><title>{title}</title><style>\n{STYLE}{PLOT_STYLE}</style></head>\
+         <body><main>{body}</main></body></html>\n"
+    )
+}
+
+#[derive(Default)]
+struct Tiles(String);
+
+impl Tiles {
+    fn add(&mut self, class: &str, value: &str, name: &str) {
+        let (value, name) = (Escaped(value), Escaped(name));
+        let _ = write!(self.0, "<div class=tile><b class=\"{class}\">{value}</b><span>{name}</span></div>");
+    }
+}
+
+/// A table as it grows.
+pub(super) struct Table {
+    head: String,
+    rows: String,
+}
+
+impl Table {
+    pub(super) fn new(head: &[&str]) -> Self {
+        let cells = head.iter().map(|name| format!("<th>{}</th>", Escaped(name)));
+        Self { head: cells.collect(), rows: String::new() }
+    }
+
+    pub(super) fn row(&mut self, cells: &[String]) {
+        let cells = cells.iter().map(|cell| format!("<td>{}</td>", Escaped(cell)));
+        let _ = write!(self.rows, "<tr>{}</tr>", cells.collect::<String>());
+    }
+
+    /// Nothing, if there are no rows.
+    pub(super) fn finish(self, title: &str) -> String {
+        if self.rows.is_empty() {
+            return String::new();
+        }
+        let (title, head, rows) = (Escaped(title), self.head, self.rows);
+        format!("<h2>{title}</h2><div class=box><table><tr>{head}</tr>{rows}</table></div>")
+    }
+}

@@ -1,0 +1,354 @@
+//! The HTTP side of a worker: it offers itself to an orchestrator, fetches orders, has an [`Engine`] do them, and
+//! pushes what came of it.
+//!
+//! Orders are fetched by a thread of their own, by requests that the orchestrator holds open. Progress goes out twice a
+//! second, when it is asked for, and at once when a step is done. What could not be sent is sent again under the same
+//! number, and counted once.
+
+mod api;
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TryRecvError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use super::Engine;
+use crate::control::{Fault, Job, Numbered, Order, Position, Progress, Registration, Time, Welcome};
+use crate::measure::Usage;
+use crate::orchestrate::boot_id;
+use api::{Api, ApiError};
+
+/// Progress goes out so often at least.
+const PUSH: Duration = Duration::from_millis(500);
+/// How long the step under way is waited for before orders are looked at.
+const LOOK: Duration = Duration::from_millis(10);
+/// Between two attempts to reach an orchestrator that does not answer.
+const PAUSE: Duration = Duration::from_millis(500);
+/// Orders that may wait for the engine.
+const ORDERS_MAX: usize = 16;
+/// Round trips to compare clocks by: the quickest is the best.
+const CLOCK_TRIPS: usize = 16;
+
+/// How a worker offers itself.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// The orchestrator's URL.
+    pub orchestrator: String,
+    /// Its key, if it asks for one.
+    pub key: Option<String>,
+    /// The most players this process can carry.
+    pub players_max: u32,
+}
+
+/// The orchestrator does not take this worker.
+#[derive(Debug, thiserror::Error)]
+#[error("the orchestrator at {url} does not take this worker: {why}")]
+pub struct LinkError {
+    url: String,
+    why: String,
+}
+
+/// What comes of the thread that fetches orders.
+enum News {
+    Order(Order),
+    /// The orchestrator does not know this worker any more.
+    Forgotten,
+}
+
+/// How a shift ended.
+enum ShiftEnd {
+    Leave,
+    Forgotten,
+}
+
+/// Works for an orchestrator until it says that nothing more is to come. One that does not answer is tried again and
+/// again; `tell` is given a line when that begins.
+pub fn work(offer: &Offer, mut tell: impl FnMut(&str)) -> Result<(), LinkError> {
+    let api = Api::new(&offer.orchestrator, offer.key.as_deref());
+    let registration = Registration { name: name(), players_max: offer.players_max, boot_id: boot_id() };
+    let mut told = false;
+    loop {
+        match api.post::<Welcome>("/v1/workers", &registration) {
+            Ok(Welcome { id }) => {
+                told = false;
+                if matches!(Shift::new(&api, id).run(), ShiftEnd::Leave) {
+                    return Ok(());
+                }
+            }
+            Err(ApiError::Refused(why)) => return Err(LinkError { url: offer.orchestrator.clone(), why }),
+            Err(error @ (ApiError::Unreachable(_) | ApiError::Unknown)) => {
+                if !std::mem::replace(&mut told, true) {
+                    tell(&format!("no orchestrator answers at {}: {error}; trying on", offer.orchestrator));
+                }
+                thread::sleep(PAUSE);
+            }
+        }
+    }
+}
+
+/// Host name and process id.
+fn name() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{}/{}", host.trim(), std::process::id())
+}
+
+/// The time from one registration to being forgotten.
+struct Shift<'a> {
+    api: &'a Api,
+    id: u32,
+    work: Work,
+    /// Counts progress of the test up by one.
+    sequence: u64,
+    clock_bound_ms: f64,
+    unsent: Option<Progress>,
+    pushed: Instant,
+}
+
+/// What the worker is at.
+enum Work {
+    Nothing,
+    /// The engine is being made, which takes its time.
+    Preparing {
+        test: String,
+        behind: Position,
+        engine: Receiver<Result<Engine, Fault>>,
+    },
+    /// A test is under way.
+    Running {
+        test: String,
+        behind: Position,
+        engine: Box<Engine>,
+        busy: bool,
+    },
+}
+
+impl<'a> Shift<'a> {
+    fn new(api: &'a Api, id: u32) -> Self {
+        Self {
+            api,
+            id,
+            work: Work::Nothing,
+            sequence: 0,
+            clock_bound_ms: 0.0,
+            unsent: None,
+            pushed: Instant::now(),
+        }
+    }
+
+    fn run(mut self) -> ShiftEnd {
+        let (sender, news) = mpsc::sync_channel(ORDERS_MAX);
+        let (api, id) = (self.api.clone(), self.id);
+        thread::spawn(move || fetch_orders(&api, id, &sender));
+        loop {
+            let Ok(next) = self.next(&news) else { return ShiftEnd::Forgotten };
+            let ask = match next {
+                Some(News::Forgotten) => return ShiftEnd::Forgotten,
+                Some(News::Order(Order::Leave)) => return ShiftEnd::Leave,
+                Some(News::Order(order)) => self.obey(order),
+                None => false,
+            };
+            let done = self.notice_done();
+            if (ask || done || self.pushed.elapsed() >= PUSH) && !self.push() {
+                return ShiftEnd::Forgotten;
+            }
+        }
+    }
+
+    /// The next order, if one comes before there is something else to do.
+    fn next(&self, news: &Receiver<News>) -> Result<Option<News>, ()> {
+        let until_push = PUSH.saturating_sub(self.pushed.elapsed());
+        let timeout = match &self.work {
+            Work::Running { engine, busy: true, .. } => {
+                engine.wait(LOOK.min(until_push));
+                return match news.try_recv() {
+                    Ok(news) => Ok(Some(news)),
+                    Err(TryRecvError::Empty) => Ok(None),
+                    Err(TryRecvError::Disconnected) => Err(()),
+                };
+            }
+            Work::Preparing { .. } => LOOK.min(until_push),
+            Work::Running { .. } | Work::Nothing => until_push,
+        };
+        match news.recv_timeout(timeout) {
+            Ok(news) => Ok(Some(news)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(()),
+        }
+    }
+
+    /// Does what it is told; whether progress is to be sent now.
+    fn obey(&mut self, order: Order) -> bool {
+        match order {
+            Order::Prepare(job) => self.prepare(*job),
+            Order::Begin { test, position, at_unix_ns } => {
+                if let Work::Running { test: running, engine, busy, .. } = &mut self.work
+                    && *running == test
+                {
+                    engine.begin(position, at_unix_ns);
+                    *busy = true;
+                }
+            }
+            Order::Report => return true,
+            Order::Finish { test } => self.finish(&test),
+            Order::Leave => {}
+        }
+        false
+    }
+
+    fn prepare(&mut self, mut job: Job) {
+        (self.sequence, self.unsent) = (0, None);
+        let (offset_ns, bound_ms) = compare_clocks(self.api);
+        (job.clock_offset_ns, self.clock_bound_ms) = (offset_ns, bound_ms);
+        let (test, behind) = (job.test.clone(), Position::behind(&job.scenario));
+        let (sender, engine) = mpsc::sync_channel(1);
+        thread::spawn(move || drop(sender.send(Engine::prepare(job))));
+        self.work = Work::Preparing { test, behind, engine };
+    }
+
+    fn finish(&mut self, test: &str) {
+        let work = std::mem::replace(&mut self.work, Work::Nothing);
+        let (behind, last) = match work {
+            Work::Running { test: running, behind, engine, .. } if running == test => {
+                (behind, engine.finish())
+            }
+            Work::Preparing { test: preparing, behind, .. } if preparing == test => {
+                (behind, Progress::default())
+            }
+            other => {
+                self.work = other;
+                return;
+            }
+        };
+        // The fault was told before, or does not matter any more.
+        let last = Progress { test: test.to_owned(), position: behind, done: true, fault: None, ..last };
+        self.send(last);
+    }
+
+    /// Whether something was done just now.
+    fn notice_done(&mut self) -> bool {
+        match &mut self.work {
+            Work::Running { engine, busy, .. } if *busy && engine.wait(Duration::ZERO) => {
+                *busy = false;
+                true
+            }
+            Work::Preparing { engine, .. } => {
+                let made = match engine.try_recv() {
+                    Ok(made) => made,
+                    Err(TryRecvError::Empty) => return false,
+                    Err(TryRecvError::Disconnected) => {
+                        Err(Fault::Worker { why: "the worker's engine could not be made".to_owned() })
+                    }
+                };
+                self.made(made);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn made(&mut self, made: Result<Engine, Fault>) {
+        let Work::Preparing { test, behind, .. } = std::mem::replace(&mut self.work, Work::Nothing) else {
+            return;
+        };
+        match made {
+            Ok(engine) => {
+                self.work = Work::Running { test, behind, engine: Box::new(engine), busy: false };
+            }
+            Err(fault) => {
+                let refusal = Progress { test, done: true, fault: Some(fault), ..Progress::default() };
+                self.send(refusal);
+            }
+        }
+    }
+
+    /// Sends progress; `false` if the orchestrator does not know this worker.
+    fn push(&mut self) -> bool {
+        self.pushed = Instant::now();
+        // What could not be sent goes first, so that nothing is lost and the order is kept.
+        if let Some(unsent) = self.unsent.take()
+            && !self.send_numbered(unsent)
+        {
+            return false;
+        }
+        if self.unsent.is_some() {
+            return true;
+        }
+        match &mut self.work {
+            Work::Running { engine, .. } => {
+                let progress = engine.progress();
+                self.send(progress)
+            }
+            Work::Preparing { test, .. } => {
+                let sign_of_life = Progress { test: test.clone(), ..Progress::default() };
+                self.send(sign_of_life)
+            }
+            Work::Nothing => true,
+        }
+    }
+
+    fn send(&mut self, mut progress: Progress) -> bool {
+        self.sequence += 1;
+        progress.sequence = self.sequence;
+        progress.clock_bound_ms = self.clock_bound_ms;
+        if let Ok(cpu) = Usage::cpu_of_self() {
+            progress.cpu_s = cpu.as_secs_f64();
+        }
+        self.send_numbered(progress)
+    }
+
+    fn send_numbered(&mut self, progress: Progress) -> bool {
+        let sent = self.api.post::<()>(&format!("/v1/workers/{}/progress", self.id), &progress);
+        match sent {
+            Ok(()) => true,
+            Err(ApiError::Unreachable(_)) => {
+                self.unsent = Some(progress);
+                true
+            }
+            Err(ApiError::Unknown | ApiError::Refused(_)) => false,
+        }
+    }
+}
+
+/// Fetches orders until the orchestrator has forgotten this worker, or nobody takes them any more.
+fn fetch_orders(api: &Api, id: u32, sender: &SyncSender<News>) {
+    let mut after = 0;
+    loop {
+        match api.get::<Vec<Numbered>>(&format!("/v1/workers/{id}/orders?after={after}")) {
+            Ok(orders) => {
+                for Numbered { number, order } in orders {
+                    after = number;
+                    if sender.send(News::Order(order)).is_err() {
+                        return;
+                    }
+                }
+            }
+            Err(ApiError::Unreachable(_)) => thread::sleep(PAUSE),
+            Err(ApiError::Unknown | ApiError::Refused(_)) => {
+                // The other end may be gone already, for the same reason.
+                let _ = sender.send(News::Forgotten);
+                return;
+            }
+        }
+    }
+}
+
+/// What to add to this machine's Unix time to have the orchestrator's, in nanoseconds, and how far that may be off, in
+/// milliseconds: half of the quickest round trip.
+fn compare_clocks(api: &Api) -> (i64, f64) {
+    let mut best = (0, f64::INFINITY);
+    let own = boot_id();
+    for _ in 0..CLOCK_TRIPS {
+        let (sent, start) = (SystemTime::now(), Instant::now());
+        let Ok(time) = api.get::<Time>("/v1/clock") else { continue };
+        if time.boot_id == own && !own.is_empty() {
+            return (0, 0.0);
+        }
+        let half = start.elapsed() / 2;
+        let bound_ms = half.as_secs_f64() * 1000.0;
+        if bound_ms < best.1 {
+            let middle = sent.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default() + half;
+            let offset = i128::from(time.unix_ns) - middle.as_nanos().cast_signed();
+            best = (i64::try_from(offset).unwrap_or_default(), bound_ms);
+        }
+    }
+    if best.1.is_finite() { best } else { (0, 0.0) }
+}
