@@ -10,7 +10,7 @@ TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 VENV := $(TARGET)/interop/venv
 export CARILLON := $(TARGET)/debug/carillon
 
-.PHONY: help run test test-rust test-interop test-python test-node build tools lint fmt-check clippy doc tidy \
+.PHONY: help run test test-rust test-counts test-interop test-python test-node build tools lint fmt-check clippy doc tidy \
 	lint-python clean-interop
 
 help: ## This list
@@ -19,10 +19,13 @@ help: ## This list
 run: ## A node with a few clients, to look at
 	cargo run --release -p carillon -- demo
 
-test: test-rust test-interop ## Every test; fetches what the tests need
+test: test-rust test-counts test-interop ## Every test; fetches what the tests need
 
 test-rust: ## Unit tests, conversations, simulations
 	cargo test --workspace
+
+test-counts: tools ## Instructions a login and a delivery cost, under valgrind
+	cargo run --quiet -p xtask -- instructions
 
 test-interop: test-python test-node ## Other people's clients against the real server
 

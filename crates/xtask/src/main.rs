@@ -3,9 +3,11 @@
 //! - `cargo run -p xtask -- tidy`: the rules of the code that neither the compiler nor clippy checks ([`tidy`]).
 //! - `cargo run -p xtask -- coverage`: prints `docs/coverage.md`, made of what the code declares ([`coverage`]).
 //! - `cargo run -p xtask -- coverage --check`: fails when the committed file says something else.
+//! - `cargo run -p xtask -- instructions`: what a login and a delivery cost, counted by valgrind ([`instructions`]).
 //! - `cargo run -p xtask -- licences`: where dependencies come from and under which licences ([`licences`]).
 
 mod coverage;
+mod instructions;
 mod licences;
 mod tidy;
 mod tree;
@@ -23,9 +25,13 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         ["coverage", "--check"] => check_coverage(),
-        ["licences"] => check_licences(),
+        ["instructions"] => report(instructions::check(), "instructions: within their limits"),
+        ["licences"] => report(
+            licences::check(),
+            "licences: every dependency is from crates.io, under a licence of deny.toml",
+        ),
         _ => {
-            eprintln!("usage: cargo run -p xtask -- tidy | coverage [--check] | licences");
+            eprintln!("usage: cargo run -p xtask -- tidy | coverage [--check] | instructions | licences");
             ExitCode::from(2)
         }
     }
@@ -59,10 +65,10 @@ fn check_coverage() -> ExitCode {
     }
 }
 
-fn check_licences() -> ExitCode {
-    match licences::check() {
+fn report(findings: Result<Vec<String>, String>, well: &str) -> ExitCode {
+    match findings {
         Ok(findings) if findings.is_empty() => {
-            println!("licences: every dependency is from crates.io, under a licence of deny.toml");
+            println!("{well}");
             ExitCode::SUCCESS
         }
         Ok(findings) => failed(&findings.join("\n")),

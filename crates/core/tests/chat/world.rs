@@ -1,5 +1,6 @@
 //! A node in a test: shards, a store, and connections that are buffers.
 
+use allocation_counter::AllocationInfo;
 use carillon_backend::sqlite::{Options, SqliteStore};
 use carillon_core::command::{Command, Event, Outcome};
 use carillon_core::event::{Kinds, Record, Value, records};
@@ -29,6 +30,10 @@ pub struct World {
     /// What the event log keeps, and what it was told and nobody looked at.
     pub kept: Kinds,
     pub logged: VecDeque<String>,
+    /// What the shards allocated, without what they did in the walks of fan-outs.
+    pub spent: AllocationInfo,
+    /// What they allocated in the walks.
+    pub spent_on_walks: AllocationInfo,
     _folder: tempfile::TempDir,
 }
 
@@ -74,6 +79,8 @@ impl World {
             events: Vec::new(),
             kept: Kinds::default(),
             logged: VecDeque::new(),
+            spent: AllocationInfo::default(),
+            spent_on_walks: AllocationInfo::default(),
             _folder: folder,
         }
     }
@@ -137,6 +144,11 @@ impl World {
         self.conns.get_mut(&key).expect("a connection").sent.pop_front()
     }
 
+    /// Lets go of what a connection was sent.
+    pub fn forget_received(&mut self, key: u32) {
+        self.conns.get_mut(&key).expect("a connection").sent = VecDeque::new();
+    }
+
     pub fn is_closed(&self, key: u32) -> bool {
         self.conns[&key].closed
     }
@@ -191,8 +203,9 @@ impl World {
                     _ => unreachable!("matched above"),
                 },
             };
-            self.shards[shard].handle(self.now, input, &mut effects);
-            while self.shards[shard].walk(self.now, &mut effects) {}
+            let (machine, now) = (&mut self.shards[shard], self.now);
+            self.spent += allocation_counter::measure(|| machine.handle(now, input, &mut effects));
+            self.spent_on_walks += allocation_counter::measure(|| while machine.walk(now, &mut effects) {});
             self.interpret(shard, effects);
         }
     }

@@ -6,20 +6,41 @@ use super::chars::is_legal;
 
 /// Appends `text` as the value of an attribute, for either kind of quotes.
 pub fn escape_attr(out: &mut Vec<u8>, text: &str) {
-    escape(out, text, |b| matches!(b, b'&' | b'<' | b'>' | b'"' | b'\'' | b'\t' | b'\n' | b'\r'));
+    escape(out, text, &IN_VALUES);
 }
 
 /// Appends `text` as character data.
 pub fn escape_text(out: &mut Vec<u8>, text: &str) {
-    // A bare CR would become LF on its way.
-    escape(out, text, |b| matches!(b, b'&' | b'<' | b'>' | b'\r'));
+    escape(out, text, &IN_TEXT);
 }
 
-fn escape(out: &mut Vec<u8>, text: &str, special: impl Fn(u8) -> bool) {
-    // 0xEF may begin U+FFFE or U+FFFF.
-    let stop = |b: u8| special(b) || (b < b' ' && b != b'\t' && b != b'\n' && b != b'\r') || b == 0xEF;
+/// Bytes that cannot be copied as they are. A table: every name in every stanza is looked at.
+type Special = [bool; 256];
+
+static IN_VALUES: Special = special(b"&<>\"'\t\n\r");
+// A bare CR would become LF on its way.
+static IN_TEXT: Special = special(b"&<>\r");
+
+const fn special(marked: &[u8]) -> Special {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < b' ' {
+        table[byte as usize] = !matches!(byte, b'\t' | b'\n' | b'\r');
+        byte += 1;
+    }
+    // It may begin U+FFFE or U+FFFF.
+    table[0xEF] = true;
+    let mut at = 0;
+    while at < marked.len() {
+        table[marked[at] as usize] = true;
+        at += 1;
+    }
+    table
+}
+
+fn escape(out: &mut Vec<u8>, text: &str, special: &Special) {
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(stop) {
+    while let Some(at) = rest.bytes().position(|byte| special[usize::from(byte)]) {
         out.extend_from_slice(&rest.as_bytes()[..at]);
         let Some(c) = rest[at..].chars().next() else { return };
         let length = c.len_utf8();

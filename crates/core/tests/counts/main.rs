@@ -1,0 +1,123 @@
+//! What the core spends, by count: allocations a login and a delivery. Counts do not depend on the machine or on what else
+//! it does, so they fail when, and only when, the code spends more.
+//!
+//! `cargo run -p xtask -- instructions` runs the same two tests under valgrind and counts instructions.
+
+#[path = "../chat/world.rs"]
+#[expect(dead_code, reason = "the conversations use more of it")]
+mod world;
+
+use std::sync::Arc;
+
+use carillon_core::command::{Actor, Command, TopicOp};
+use carillon_core::model::*;
+use carillon_core::ports::Ask;
+use carillon_core::session::auth::scram;
+use carillon_core::settings::Settings;
+use carillon_load::client::{Client, Entropy, Event, Options, Outbox, Profile, Settings as Login, Transport};
+use carillon_wire::Framing;
+use carillon_wire::jid::BareJid;
+use world::World;
+
+const DOMAIN: &str = "example.org";
+const TOPIC: &str = "news";
+/// Logins before anything is counted: tables have grown then, and buffers are there.
+const WARM: usize = 64;
+const COUNTED: usize = 448;
+const ITEMS: usize = 10;
+/// Allocations of a whole login, its effects included: this world has new buffers for each input, the server has not.
+const LOGIN_MAX: usize = 275;
+/// A delivery allocates nothing of its own; what there is are this world's buffers for a slice of the walk.
+const DELIVERIES_AN_ALLOCATION: usize = 10;
+
+/// Accounts, and what their clients need.
+struct Crowd {
+    world: World,
+    profile: Arc<Profile>,
+}
+
+impl Crowd {
+    fn new(count: usize) -> Crowd {
+        let settings = Settings::default();
+        let mut world = World::new(settings);
+        world.domain(DOMAIN, Policy::default());
+        let domain = world.domain_id(DOMAIN);
+        let credentials = scram::keys("pw", b"0123456789abcdef", 4096).expect("a password");
+        for i in 0..count {
+            let (local, credentials, now) = (format!("u{i}").into(), credentials.clone(), world.now());
+            world.ask(Ask::CreateAccount { domain, local, credentials, now });
+        }
+        // TLS is none of the core's business: to it the connection is secured, to the client it is plain.
+        let login = Login { transport: Transport::Plain, ..Login::default() };
+        Crowd { world, profile: Profile::new(login).expect("plain text needs nothing") }
+    }
+
+    /// A whole login: header, SCRAM, header, bind, presence. The connection stays.
+    fn log_in(&mut self, number: usize) -> u32 {
+        let jid = BareJid::new(&format!("u{number}@{DOMAIN}")).expect("a JID");
+        let conn = self.world.open(Framing::Tcp, true);
+        let entropy = Entropy::from_system().expect("the system has some");
+        let mut client = Client::new(Options::new(jid, "pw", &self.profile), entropy);
+        let mut out = Outbox::default();
+        client.start(&mut out);
+        while !out.events.iter().any(|event| matches!(event, Event::Ready)) {
+            let bytes = std::mem::take(&mut out.bytes);
+            self.world.bytes(conn, &bytes);
+            while let Some(bytes) = self.world.received(conn) {
+                client.receive(&bytes, &mut out);
+            }
+        }
+        let bytes = std::mem::take(&mut out.bytes);
+        self.world.bytes(conn, &bytes);
+        self.world.forget_received(conn);
+        conn
+    }
+
+    fn follow(&mut self, number: usize) {
+        let account = BareJid::new(&format!("u{number}@{DOMAIN}")).expect("a JID");
+        self.topic(TopicOp::Subscribe { account });
+    }
+
+    fn publish(&mut self, number: usize) {
+        let payload =
+            Payload::Json(format!("{{\"number\":{number},\"text\":\"{}\"}}", "x".repeat(400)).into());
+        self.topic(TopicOp::Publish { id: None, payload });
+    }
+
+    fn topic(&mut self, op: TopicOp) {
+        let domain = self.world.domain_id(DOMAIN);
+        let command = Command::Topic { domain, name: TOPIC.into(), actor: Actor::Provider, op };
+        self.world.command(&format!("{TOPIC}@pubsub.{DOMAIN}"), command);
+    }
+}
+
+#[test]
+fn a_login() {
+    let mut crowd = Crowd::new(WARM + COUNTED);
+    (0..WARM).for_each(|i| drop(crowd.log_in(i)));
+    let before = crowd.world.spent;
+    (WARM..WARM + COUNTED).for_each(|i| drop(crowd.log_in(i)));
+    let calls = (crowd.world.spent.count_total - before.count_total) as usize / COUNTED;
+    println!("a login: {calls} allocations");
+    assert!(calls <= LOGIN_MAX, "{calls} allocations a login");
+}
+
+#[test]
+fn a_delivery() {
+    let mut crowd = Crowd::new(COUNTED);
+    crowd.topic(TopicOp::Create { config: TopicConfig::default() });
+    for i in 0..COUNTED {
+        crowd.follow(i);
+        crowd.log_in(i);
+    }
+    (0..ITEMS).for_each(|i| crowd.publish(i));
+    let before = crowd.world.spent_on_walks;
+    (0..ITEMS).for_each(|i| crowd.publish(i));
+    let calls = (crowd.world.spent_on_walks.count_total - before.count_total) as usize;
+    let deliveries = COUNTED * ITEMS;
+    println!("{deliveries} deliveries: {calls} allocations");
+    assert!(
+        calls * DELIVERIES_AN_ALLOCATION <= deliveries,
+        "{calls} allocations for {deliveries} deliveries"
+    );
+}
