@@ -2,10 +2,12 @@
 
 use crate::config::Settings;
 use carillon_backend::sqlite;
+use carillon_core::session::auth::fast;
 use carillon_core::settings as core;
+use carillon_server::events::{self, Kinds};
 use carillon_server::tls::{self, SettingsError};
 use carillon_server::{Options, WebSocket};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What a failure counter needs when the operator wants no bound.
@@ -23,6 +25,10 @@ pub fn core(settings: &Settings, secret: [u8; 32]) -> core::Settings {
             close_ms: settings.timeouts.close_ms,
             ping_idle_ms: if settings.ping.idle_ms == 0 { NEVER_MS } else { settings.ping.idle_ms },
             ping_wait_ms: settings.ping.wait_ms,
+        },
+        fast: fast::Settings {
+            token_lifetime_ms: settings.auth.token_lifetime_ms,
+            remembered_accounts: settings.auth.remembered_accounts,
         },
         mechanisms: settings.auth.mechanisms.clone(),
         scram_iterations: settings.auth.scram_iterations,
@@ -91,8 +97,35 @@ pub fn server(settings: &Settings, tls: tls::Settings, core: Arc<core::Settings>
         connect_rate_per_second: settings.limits.connect_rate_per_second,
         out_queue_bytes: settings.limits.out_queue_bytes,
         traces_kept_ms: settings.notifications.trace_retention_ms,
+        events: settings.event_log.enabled.then(|| event_log(settings)),
         ..Options::new(tls, core)
     }
+}
+
+/// How the event log is kept.
+fn event_log(settings: &Settings) -> events::Options {
+    let log = &settings.event_log;
+    events::Options {
+        folder: event_folder(settings),
+        format: log.format,
+        kinds: event_kinds(settings),
+        rotate_bytes: log.rotate_bytes,
+        rotate_ms: log.rotate_interval_ms,
+        compress: log.compress,
+        keep_files: log.keep_files,
+        keep_ms: log.keep_ms,
+        memory_bytes: log.memory_bytes,
+    }
+}
+
+/// The folder of the event log.
+pub fn event_folder(settings: &Settings) -> PathBuf {
+    settings.event_log.path.clone().unwrap_or_else(|| settings.node.data_dir.join("events"))
+}
+
+/// What the event log keeps.
+pub fn event_kinds(settings: &Settings) -> Kinds {
+    Kinds::of(settings.event_log.events.iter().copied())
 }
 
 /// How the store is opened.

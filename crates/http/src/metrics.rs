@@ -7,6 +7,7 @@ use crate::schema;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header;
 use axum::response::IntoResponse;
+use carillon_server::events::EventLogStatus;
 use carillon_server::metrics::Status;
 use std::fmt::{Display, Write};
 
@@ -25,6 +26,7 @@ pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<
     let mut page = Page::default();
     node(&mut page, &app.node.status(), app.node.is_ready());
     requests(&mut page, &app);
+    process(&mut page, &app.node.status());
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], page.0))
 }
 
@@ -75,6 +77,26 @@ fn node(page: &mut Page, status: &Status, ready: bool) {
     page.counter("store_commits_total", "Commits of the store.", status.store.commits);
     page.counter("store_writes_total", "Writes that shared those commits.", status.store.writes);
     page.gauge("store_size_bytes", "Size of the database.", status.store.bytes);
+    if let Some(log) = &status.events {
+        event_log(page, log);
+    }
+}
+
+fn event_log(page: &mut Page, log: &EventLogStatus) {
+    page.counter("event_log_lines_total", "Lines written to the event log.", log.lines);
+    page.counter("event_log_bytes_total", "Bytes of those lines.", log.bytes);
+    page.counter(
+        "event_log_spilled_bytes_total",
+        "Bytes of events that went by way of the disk because the writer was behind.",
+        log.spilled_bytes,
+    );
+    page.gauge("event_log_held_bytes", "Memory of events on their way to the disk.", log.held_bytes);
+    page.counter(
+        "event_log_dropped_total",
+        "Events lost: memory was full and the disk took none.",
+        log.dropped,
+    );
+    page.counter("event_log_failures_total", "Writes that failed and were tried again.", log.failures);
 }
 
 fn requests(page: &mut Page, app: &App) {
@@ -84,6 +106,29 @@ fn requests(page: &mut Page, app: &App) {
     });
     page.family("http_requests_total", "counter", "HTTP requests, by route, method and status.", counts);
 }
+
+/// The process by the names that every Prometheus client library gives them, so that its tools find them.
+fn process(page: &mut Page, status: &Status) {
+    let memory = [(String::new(), status.resident_bytes)];
+    page.named("process_resident_memory_bytes", "gauge", "Resident memory of the process.", memory);
+    if let Some(seconds) = cpu_seconds() {
+        let cpu = [(String::new(), seconds)];
+        page.named("process_cpu_seconds_total", "counter", "User and system time of the process.", cpu);
+    }
+}
+
+/// User and system time of this process; nothing where the system does not tell.
+fn cpu_seconds() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // proc_pid_stat(5): the command in parentheses may hold anything; utime and stime are the 12th and 13th behind it.
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
+    let user: u64 = fields.next()?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    Some((user + system) as f64 / TICKS_PER_SECOND)
+}
+
+/// `USER_HZ`: 100 on every Linux architecture that Rust runs on.
+const TICKS_PER_SECOND: f64 = 100.0;
 
 /// A page of metrics, as it grows.
 #[derive(Default)]
@@ -105,14 +150,25 @@ impl Page {
         help: &str,
         samples: impl IntoIterator<Item = (String, V)>,
     ) {
+        self.named(&format!("carillon_{name}"), kind, help, samples);
+    }
+
+    /// A family by its whole name.
+    fn named<V: Display>(
+        &mut self,
+        name: &str,
+        kind: &str,
+        help: &str,
+        samples: impl IntoIterator<Item = (String, V)>,
+    ) {
         let out = &mut self.0;
-        let written = write!(out, "# HELP carillon_{name} {help}\n# TYPE carillon_{name} {kind}\n");
+        let written = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
         written.expect("writing to a string does not fail");
         for (labels, value) in samples {
             let written = if labels.is_empty() {
-                writeln!(out, "carillon_{name} {value}")
+                writeln!(out, "{name} {value}")
             } else {
-                writeln!(out, "carillon_{name}{{{labels}}} {value}")
+                writeln!(out, "{name}{{{labels}}} {value}")
             };
             written.expect("writing to a string does not fail");
         }
@@ -134,12 +190,17 @@ mod tests {
             uptime_ms: 1500,
             stream_errors: vec![("conflict", 2)],
             delivery_p99_ms: 12.5,
+            events: Some(EventLogStatus { lines: 7, ..EventLogStatus::default() }),
             ..Status::default()
         };
         node(&mut page, &status, true);
+        process(&mut page, &status);
+        assert!(page.0.contains("\nprocess_resident_memory_bytes 0\n"));
+        assert!(page.0.contains("\nprocess_cpu_seconds_total "));
         assert!(page.0.contains("\ncarillon_uptime_seconds 1.5\n"));
         assert!(page.0.contains("\ncarillon_stream_errors_total{condition=\"conflict\"} 2\n"));
         assert!(page.0.contains("\ncarillon_delivery_seconds{quantile=\"0.99\"} 0.0125\n"));
+        assert!(page.0.contains("\ncarillon_event_log_lines_total 7\n"));
         let mut family = String::new();
         for line in page.0.lines() {
             if let Some(name) = line.strip_prefix("# TYPE ").and_then(|l| l.split(' ').next()) {

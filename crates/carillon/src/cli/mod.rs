@@ -6,6 +6,7 @@ mod account;
 mod client;
 mod config;
 mod domain;
+mod events;
 mod failure;
 mod import;
 mod key;
@@ -39,6 +40,8 @@ enum Command {
     Serve(ServeArgs),
     /// Run a node with a few clients, to look at
     Demo(DemoArgs),
+    /// Measure a server with many clients
+    Load(Box<carillon_load::cli::Cli>),
     /// Show the figures of a node
     Status(status::Args),
     /// Domains: the tenants of a node
@@ -55,6 +58,8 @@ enum Command {
     Session(session::Args),
     /// Settings: check, explain, print
     Config(config::Args),
+    /// The event log: follow it, check it, print it as JSON
+    Events(events::Args),
 }
 
 /// What `carillon serve` is told.
@@ -82,6 +87,7 @@ pub fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve(args) => crate::serve::run(&args),
         Command::Demo(args) => crate::demo::run(&args),
+        Command::Load(cli) => carillon_load::cli::run(&cli, carillon_load::cli::Program { prefix: &["load"] }),
         command => match dispatch(command, &mut std::io::stdout()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => failure.report(),
@@ -92,7 +98,7 @@ pub fn main() -> ExitCode {
 /// Does what a command says, printing to `out`.
 fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
-        Command::Serve(_) | Command::Demo(_) => unreachable!("`main` runs those that do not end"),
+        Command::Serve(_) | Command::Demo(_) | Command::Load(_) => unreachable!("`main` runs those that do not end"),
         Command::Status(args) => status::run(&args, out),
         Command::Domain(args) => domain::run(args, out),
         Command::Account(args) => account::run(args, out),
@@ -101,5 +107,6 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Send(args) => send::run(&args, out),
         Command::Session(args) => session::run(args, out),
         Command::Config(args) => config::run(args, out),
+        Command::Events(args) => events::run(args, out),
     }
 }

@@ -5,10 +5,11 @@
 
 use super::declare::{Reload, Setting, settings};
 use super::kind::{Kind, bytes, count, ms, path, port, text};
-use super::unit::{DAY, HOUR, KIB, MIB, MINUTE, SECOND};
-use super::value::{Field, LogFormat, LogLevel, Profile, Words};
+use super::unit::{DAY, GIB, HOUR, KIB, MIB, MINUTE, SECOND};
+use super::value::{Field, LogFormat, LogLevel, Profile, Wanted, Words};
 use carillon_core::model::{Policy, PubsubCreate, SessionPolicy};
 use carillon_core::session::Mechanism;
+use carillon_server::events::{Format, Kind as EventKind};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
@@ -166,6 +167,11 @@ settings! {
         /// SASL mechanisms that are offered, the preferred first. PLAIN only over TLS.
         "auth.mechanisms" mechanisms: Vec<Mechanism> =
             Mechanism::ALL.to_vec(), Kind::Choices(Mechanism::WORDS), Restart;
+        /// How long a token is good that a client logs in with instead of its password (XEP-0484): that long it may stay
+        /// away; 0 gives none.
+        "auth.token_lifetime_ms" token_lifetime_ms: u64 = 21 * DAY, ms(0, 365 * DAY), Live;
+        /// Accounts with tokens whose next login needs no question to the store, about 200 bytes each; 0 remembers none.
+        "auth.remembered_accounts" remembered_accounts: usize = 1_000_000, count(0, 100_000_000, "accounts"), Live;
         /// PBKDF2 iterations of passwords that are set from now on (RFC 7677 §4 wants 4096 at least).
         "auth.scram_iterations" scram_iterations: u32 = 4096, count(4096, 10_000_000, "iterations"), Restart;
     }
@@ -223,6 +229,30 @@ settings! {
     store: Store {
         /// Threads that read; one more writes.
         "store.readers" readers: u16 = 2, count(1, 64, "threads"), Restart;
+    }
+
+    /// What happens, a line each, for analysis: `docs/book/event-log.md`.
+    event_log: EventLog {
+        /// Whether it is kept.
+        "event_log.enabled" enabled: bool = false, Kind::Switch, Restart;
+        /// Folder of its files; empty for `events` in the data folder.
+        "event_log.path" path: Option<PathBuf> = None, path(0), Restart;
+        /// JSON objects, or values between tabs.
+        "event_log.format" format: Format = Format::Json, Kind::Choice(Format::WORDS), Restart;
+        /// Which events have a line.
+        "event_log.events" events: Vec<EventKind> = EventKind::wanted(), Kind::Choices(EventKind::WORDS), Live;
+        /// A file of this size is put away.
+        "event_log.rotate_bytes" rotate_bytes: u64 = 256 * MIB, bytes(64 * KIB, 1024 * GIB), Restart;
+        /// A file so old is put away; 0 for any age.
+        "event_log.rotate_interval_ms" rotate_interval_ms: u64 = DAY, ms(0, 365 * DAY), Restart;
+        /// Whether files that are put away are compressed (zstd).
+        "event_log.compress" compress: bool = true, Kind::Switch, Restart;
+        /// Files kept of those put away; 0 for all.
+        "event_log.keep_files" keep_files: u32 = 100, count(0, 1_000_000, "files"), Restart;
+        /// How long they are kept; 0 for ever.
+        "event_log.keep_ms" keep_ms: u64 = 30 * DAY, ms(0, 3650 * DAY), Restart;
+        /// Events on their way to the disk in memory; what the writer cannot take waits on disk.
+        "event_log.memory_bytes" memory_bytes: usize = 32 * MIB as usize, bytes(MIB, 16 * GIB), Restart;
     }
 
     /// The end of the node.

@@ -2,6 +2,7 @@
 
 use carillon_core::model::{PubsubCreate, SessionPolicy};
 use carillon_core::session::Mechanism;
+use carillon_server::events::{Format, Kind};
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -140,6 +141,43 @@ impl Field for Vec<Mechanism> {
     }
 }
 
+impl Field for Vec<Kind> {
+    fn from_value(value: Value) -> Option<Vec<Kind>> {
+        Vec::<String>::from_value(value)?.iter().map(|word| Kind::named(word)).collect()
+    }
+
+    fn to_value(&self) -> Value {
+        Value::List(self.iter().map(|kind| kind.as_str().to_owned()).collect())
+    }
+}
+
+/// Kinds of events that can be wanted or not: all but those that say where a shard begins and ends.
+pub(super) trait Wanted {
+    /// All of them.
+    fn wanted() -> Vec<Kind>;
+}
+
+impl Wanted for Kind {
+    fn wanted() -> Vec<Kind> {
+        Kind::WORDS.iter().filter_map(|word| Kind::named(word)).collect()
+    }
+}
+
+impl Words for Kind {
+    const WORDS: &'static [&'static str] = &[
+        "connect",
+        "login",
+        "login-failure",
+        "disconnect",
+        "accept",
+        "deliver",
+        "acknowledge",
+        "drop",
+        "publish",
+        "item",
+    ];
+}
+
 /// A type whose values are words: its [`Field`] implementation and the list of the words.
 macro_rules! word_field {
     ($type:ident { $($word:literal => $variant:ident),+ }) => {
@@ -211,6 +249,7 @@ word_field!(Mechanism {
     "PLAIN" => Plain
 });
 word_field!(Profile { "default" => Default, "benchmark" => Benchmark });
+word_field!(Format { "json" => Json, "compact" => Compact });
 word_field!(LogFormat { "text" => Text, "json" => Json });
 word_field!(LogLevel {
     "error" => Error, "warn" => Warn, "info" => Info, "debug" => Debug, "trace" => Trace

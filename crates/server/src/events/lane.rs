@@ -62,7 +62,7 @@ impl Lane {
 
     fn hand_over(&mut self, journal: &mut Journal) {
         self.due = None;
-        let full = journal.take(self.empty.try_recv().unwrap_or_default());
+        let full = journal.take(self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BUFFER_BYTES)));
         if self.figures.hold(full.capacity(), self.memory_bytes) {
             let parcel = Parcel { shard: self.shard, bytes: full };
             let held = parcel.bytes.capacity();
@@ -86,5 +86,7 @@ impl Lane {
 
 /// What is handed over at once, about: enough that a hand-over costs nothing an entry.
 const PARCEL_BYTES: usize = 64 * 1024;
+/// The room of a buffer: what is handed over, and what a turn adds to it.
+const BUFFER_BYTES: usize = PARCEL_BYTES + PARCEL_BYTES / 8;
 /// How old an entry gets before it is handed over.
 const AGE_MS: u64 = 100;

@@ -17,6 +17,7 @@ mod file;
 mod intake;
 mod lane;
 mod line;
+pub mod measure;
 mod recover;
 mod shelf;
 mod spill;

@@ -1,0 +1,52 @@
+//! What the event log costs: events of one shard from its journal to the file, as fast as they can be made. For
+//! `examples/event_log_cost.rs`.
+
+use super::{EventLog, EventLogError, EventLogStatus, Options};
+use carillon_core::event::{Entry, Journal, Kind};
+use carillon_core::model::{Mono, NotificationId, UnixMs};
+use std::time::{Duration, Instant};
+
+/// What was measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    /// Time of the shard: noting, handing over, and waiting for memory when there is little.
+    pub shard: Duration,
+    /// Time from the first event until all are written and durable.
+    pub whole: Duration,
+    /// The log's figures at the end.
+    pub status: EventLogStatus,
+}
+
+/// Notes so many deliveries, a thousand a millisecond of their clock.
+pub fn measure(options: &Options, events: u64) -> Result<Measured, EventLogError> {
+    let (log, mut lanes) = EventLog::start(options, 1)?;
+    let figures = log.figures();
+    let mut journal = Journal::default();
+    let mut lane = lanes.remove(0);
+    let is_full = || figures.status().held_bytes as usize > options.memory_bytes / 4 * 3;
+    let began = Instant::now();
+    lane.begin(&mut journal, UnixMs(BEGIN));
+    for n in 0..events {
+        let at = UnixMs(BEGIN + n / 1000);
+        journal.note(at, Kind::Deliver, || Entry::Deliver {
+            id: NotificationId::new(at, 7, n),
+            to: "device-0000001@example.org/phone",
+            after_ms: n % 100,
+        });
+        // As at the end of a turn.
+        if n % EVENTS_A_TURN == 0 {
+            // Nothing is to be lost, however fast a shard that does nothing else is.
+            while is_full() {
+                std::thread::yield_now();
+            }
+            lane.turned(&mut journal, Mono(at.0));
+        }
+    }
+    lane.end(&mut journal, UnixMs(BEGIN));
+    let shard = began.elapsed();
+    drop(log);
+    Ok(Measured { shard, whole: began.elapsed(), status: figures.status() })
+}
+
+const BEGIN: u64 = 1_795_167_000_000;
+const EVENTS_A_TURN: u64 = 64;
