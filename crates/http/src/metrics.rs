@@ -37,6 +37,7 @@ fn node(page: &mut Page, status: &Status, ready: bool) {
     page.gauge("connections", "Connections open now.", status.connections);
     page.gauge("sessions", "Sessions bound now.", status.sessions);
     page.gauge("sessions_available", "Sessions with available presence now.", status.available);
+    page.gauge("light_sessions", "Sessions of the light protocol now.", status.light_sessions);
     page.counter("connections_accepted_total", "Connections accepted.", status.accepted);
     page.counter("connections_refused_total", "Connections refused at a bound.", status.refused);
     page.counter("tls_handshakes_total", "TLS handshakes completed.", status.handshakes);
@@ -70,6 +71,9 @@ fn node(page: &mut Page, status: &Status, ready: bool) {
     let errors = status.stream_errors.iter();
     let errors = errors.map(|(condition, count)| (format!("condition=\"{}\"", escape(condition)), *count));
     page.family("stream_errors_total", "counter", "Stream errors sent, by condition.", errors);
+    let errors = status.light_errors.iter();
+    let errors = errors.map(|(code, count)| (format!("code=\"{}\"", escape(code)), *count));
+    page.family("light_errors_total", "counter", "Errors sent over the light protocol, by code.", errors);
     page.counter("overflows_total", "Slow readers disconnected.", status.overflows);
     page.gauge("resident_bytes", "Resident memory of the process.", status.resident_bytes);
     page.gauge("store_waiting", "Questions waiting for the store.", status.store.waiting);

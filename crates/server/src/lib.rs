@@ -56,5 +56,5 @@ mod world;
 
 pub use listen::{BindError, Ports};
 pub use node::Node;
-pub use options::{Options, WebSocket};
+pub use options::{Light, Options, WebSocket};
 pub use server::{Server, StartError};

@@ -14,6 +14,8 @@ pub struct Status {
     pub sessions: u64,
     /// Sessions with available presence now.
     pub available: u64,
+    /// Sessions of the light protocol now.
+    pub light_sessions: u64,
     /// Connections accepted.
     pub accepted: u64,
     /// Connections refused at a bound, before any handshake.
@@ -52,6 +54,8 @@ pub struct Status {
     pub published: u64,
     /// Stream errors sent, by condition.
     pub stream_errors: Vec<(&'static str, u64)>,
+    /// Errors sent over the light protocol, by code.
+    pub light_errors: Vec<(&'static str, u64)>,
     /// Slow readers disconnected because their queue was full.
     pub overflows: u64,
     /// Resident memory of the process in bytes.
@@ -124,6 +128,7 @@ impl Snapshot {
         a.connections += b.connections;
         a.sessions += b.sessions;
         a.available += b.available;
+        a.light += b.light;
         a.logins += b.logins;
         a.login_failures += b.login_failures;
         a.stanzas_in += b.stanzas_in;
@@ -134,12 +139,8 @@ impl Snapshot {
         a.notifications_ended += b.notifications_ended;
         a.published += b.published;
         a.faults += b.faults;
-        for (condition, count) in b.stream_errors {
-            match a.stream_errors.iter_mut().find(|(c, _)| *c == condition) {
-                Some((_, n)) => *n += count,
-                None => a.stream_errors.push((condition, count)),
-            }
-        }
+        add_each(&mut a.stream_errors, b.stream_errors);
+        add_each(&mut a.light_errors, b.light_errors);
         a.latency.add(&b.latency);
         self
     }
@@ -150,6 +151,7 @@ impl Snapshot {
         Status {
             sessions: core.sessions,
             available: core.available,
+            light_sessions: core.light,
             accepted: tally.accepted,
             refused: tally.refused,
             handshakes: tally.handshakes,
@@ -165,8 +167,19 @@ impl Snapshot {
             notifications_ended: core.notifications_ended,
             published: core.published,
             stream_errors: core.stream_errors.iter().map(|(c, n)| (c.as_str(), *n)).collect(),
+            light_errors: core.light_errors,
             overflows: tally.overflows,
             ..Status::default()
+        }
+    }
+}
+
+/// Adds counts by label.
+fn add_each<L: PartialEq>(sums: &mut Vec<(L, u64)>, more: Vec<(L, u64)>) {
+    for (label, count) in more {
+        match sums.iter_mut().find(|(l, _)| *l == label) {
+            Some((_, sum)) => *sum += count,
+            None => sums.push((label, count)),
         }
     }
 }

@@ -35,6 +35,8 @@ impl Offers {
     pub(crate) fn handshake(&self, service: Service) -> Handshake {
         Handshake::new(match service {
             Service::StartTls => &self.starttls,
+            // The light protocol has no name in ALPN: whatever a client names or not, it has chosen the port.
+            Service::Light | Service::LightTls => &self.starttls,
             Service::DirectTls => &self.direct,
             Service::WebSocket | Service::WebSocketTls => &self.websocket,
         })

@@ -18,6 +18,8 @@ pub struct Options {
     pub c2s_tls: Option<u16>,
     /// The WebSocket listener.
     pub websocket: Option<WebSocket>,
+    /// The listener of the light protocol.
+    pub light: Option<Light>,
     /// Threads that hold connections; 0 for one a core.
     pub shards: u16,
     /// Connections the kernel keeps for a listener that has not accepted them yet.
@@ -57,6 +59,15 @@ pub struct WebSocket {
     pub path: String,
 }
 
+/// The listener of the light protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Light {
+    /// Its port; 0 lets the system choose.
+    pub port: u16,
+    /// Whether it speaks TLS from the first byte.
+    pub tls: bool,
+}
+
 impl Default for WebSocket {
     fn default() -> WebSocket {
         WebSocket { port: 5281, tls: true, path: "/xmpp-websocket".to_owned() }
@@ -71,6 +82,7 @@ impl Options {
             c2s: Some(5222),
             c2s_tls: Some(5223),
             websocket: None,
+            light: None,
             shards: 0,
             backlog: 4096,
             reuse_port: true,
@@ -94,7 +106,9 @@ impl Options {
         });
         let c2s = self.c2s.map(|port| (Service::StartTls, port));
         let c2s_tls = self.c2s_tls.map(|port| (Service::DirectTls, port));
-        [c2s, c2s_tls, websocket].into_iter().flatten().collect()
+        let light =
+            self.light.map(|light| (if light.tls { Service::LightTls } else { Service::Light }, light.port));
+        [c2s, c2s_tls, websocket, light].into_iter().flatten().collect()
     }
 
     /// How many shards that makes.

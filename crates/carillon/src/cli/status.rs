@@ -20,6 +20,7 @@ const ORDER: &[&str] = &[
     "connections",
     "sessions",
     "available",
+    "light_sessions",
     "resident_bytes",
     "logins_per_second",
     "deliveries_per_second",

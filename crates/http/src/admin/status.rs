@@ -26,6 +26,8 @@ pub(crate) struct StatusView {
     sessions: u64,
     /// Sessions with available presence now.
     available: u64,
+    /// Sessions of the light protocol now.
+    light_sessions: u64,
     /// Connections accepted.
     accepted: u64,
     /// Connections refused at a bound, before any handshake.
@@ -64,6 +66,8 @@ pub(crate) struct StatusView {
     published: u64,
     /// Stream errors sent, by condition.
     stream_errors: BTreeMap<&'static str, u64>,
+    /// Errors sent over the light protocol, by code.
+    light_errors: BTreeMap<&'static str, u64>,
     /// Slow readers disconnected because their queue was full.
     overflows: u64,
     /// Resident memory of the process in bytes.
@@ -110,6 +114,7 @@ impl StatusView {
             connections: status.connections,
             sessions: status.sessions,
             available: status.available,
+            light_sessions: status.light_sessions,
             accepted: status.accepted,
             refused: status.refused,
             handshakes: status.handshakes,
@@ -129,6 +134,7 @@ impl StatusView {
             notifications_ended: status.notifications_ended,
             published: status.published,
             stream_errors: status.stream_errors.iter().copied().collect(),
+            light_errors: status.light_errors.iter().copied().collect(),
             overflows: status.overflows,
             resident_bytes: status.resident_bytes,
             store: StoreView {

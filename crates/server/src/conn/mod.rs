@@ -55,6 +55,8 @@ pub(crate) enum Transport {
 pub(crate) enum Protocol {
     /// The XML stream.
     Stream,
+    /// Frames of the light protocol.
+    Light,
     /// The HTTP request that asks for a WebSocket.
     Upgrade(Box<Upgrade>),
     /// WebSocket frames. A decoder is kept only inside a message.

@@ -24,6 +24,8 @@ pub struct Ports {
     pub c2s_tls: Option<u16>,
     /// WebSocket.
     pub websocket: Option<u16>,
+    /// The light protocol.
+    pub light: Option<u16>,
 }
 
 /// Binds every port on every address, once a shard: the listeners of each shard.
@@ -36,6 +38,7 @@ pub(crate) fn bind(binding: &Binding<'_>) -> Result<(Ports, Vec<Vec<Listener>>),
             Service::StartTls => &mut ports.c2s,
             Service::DirectTls => &mut ports.c2s_tls,
             Service::WebSocket | Service::WebSocketTls => &mut ports.websocket,
+            Service::Light | Service::LightTls => &mut ports.light,
         } = Some(port);
         for (listeners, sockets) in shards.iter_mut().zip(sockets) {
             listeners.extend(sockets.into_iter().map(|socket| Listener::new(socket, service)));

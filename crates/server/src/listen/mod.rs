@@ -27,6 +27,10 @@ pub(crate) enum Service {
     WebSocket,
     /// XMPP over WebSocket over TLS.
     WebSocketTls,
+    /// The light protocol, in the clear.
+    Light,
+    /// The light protocol inside TLS.
+    LightTls,
 }
 
 /// How ports are bound.

@@ -42,17 +42,28 @@ impl<M: Machine> Shard<M> {
             Service::DirectTls => (self.world.start_handshake(service), Protocol::Stream),
             Service::WebSocket => (Transport::Plain, Protocol::Upgrade(Box::default())),
             Service::WebSocketTls => (self.world.start_handshake(service), Protocol::Upgrade(Box::default())),
+            Service::Light => (Transport::Plain, Protocol::Light),
+            Service::LightTls => (self.world.start_handshake(service), Protocol::Light),
         };
         let id = match self.world.attach(Conn::new(socket, address, transport, protocol, permit)) {
             Ok(id) => id,
             Err(error) => return tracing::error!(%error, "cannot watch a socket"),
         };
-        if service == Service::StartTls {
-            self.open(id, Framing::Tcp, Security::StartTls);
-        } else {
-            // The core's own timers begin when it knows the connection.
-            let patience = self.world.settings.timeouts.auth_ms;
-            self.world.deadlines.set(self.now.mono.plus(patience), Deadline::Opening, id);
+        match service {
+            Service::StartTls => self.open(id, Framing::Tcp, Security::StartTls),
+            Service::Light => self.open_light(id),
+            Service::DirectTls | Service::WebSocket | Service::WebSocketTls | Service::LightTls => {
+                // The core's own timers begin when it knows the connection.
+                let patience = self.world.settings.timeouts.auth_ms;
+                self.world.deadlines.set(self.now.mono.plus(patience), Deadline::Opening, id);
+            }
+        }
+    }
+
+    /// Makes a connection of the light protocol known to the core.
+    pub(super) fn open_light(&mut self, conn: ConnId) {
+        if self.world.conns.get_mut(conn).and_then(Conn::open_to_core).is_some() {
+            self.handle(Input::OpenedLight { conn });
         }
     }
 

@@ -126,14 +126,14 @@ impl<M: Machine> Shard<M> {
         let open = self.world.conns.get_mut(id).filter(|_| !self.world.hand.rest().is_empty());
         if let Some(conn) = open {
             match conn.protocol {
-                Protocol::Stream if conn.stage == Stage::Open => {
+                Protocol::Stream | Protocol::Light if conn.stage == Stage::Open => {
                     let bytes = self.world.hand.rest();
                     self.machine.handle(self.now, Input::Bytes { conn: id, bytes }, &mut self.effects);
                     // The core keeps what it does not handle at once.
                     self.world.hand.clear();
                     self.settle();
                 }
-                Protocol::Stream => {}
+                Protocol::Stream | Protocol::Light => {}
                 Protocol::Upgrade(_) => self.upgrade(id),
                 Protocol::WebSocket(_) => self.frames(id),
             }
@@ -146,6 +146,7 @@ impl<M: Machine> Shard<M> {
         let Some(conn) = self.world.conns.get_mut(id) else { return };
         match (&mut conn.protocol, conn.stage) {
             (Protocol::Upgrade(upgrade), _) => upgrade.binding = Some(binding),
+            (Protocol::Light, Stage::New(_)) => self.open_light(id),
             (_, Stage::New(_)) => self.open(id, Framing::Tcp, Security::Secured(binding)),
             _ => self.handle(Input::Secured { conn: id, binding }),
         }
