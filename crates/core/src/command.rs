@@ -23,6 +23,10 @@ pub enum Command {
     /// End sessions of an account, or one of them → [`Outcome::Count`] of sessions ended. `reason` is the stream error:
     /// the account is gone, its credentials changed, or an operator said so.
     Kick { jid: Jid, reason: KickReason },
+    /// Accounts were changed in the store: their homes forget what they knew of them → [`Outcome::Count`] 0.
+    Changed { accounts: Arc<[BareJid]> },
+    /// Take back the tokens of an account (XEP-0484) → [`Outcome::Count`] 0 or [`Outcome::Missing`].
+    RevokeTokens { domain: DomainId, account: BareJid },
     /// The live sessions of this shard, at most `limit`, those of `account` or of `domain` or all → [`Outcome::Sessions`].
     Sessions { domain: Option<DomainId>, account: Option<BareJid>, limit: usize },
 }

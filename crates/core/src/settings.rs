@@ -1,5 +1,7 @@
 //! What an operator decides, as the core reads it. Plain values; the binary's configuration fills them.
 
+use crate::session::auth::fast;
+
 /// The settings of a shard.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -7,6 +9,8 @@ pub struct Settings {
     pub limits: Limits,
     /// How long things may take.
     pub timeouts: Timeouts,
+    /// Tokens for returning clients (XEP-0484).
+    pub fast: fast::Settings,
     /// SASL mechanisms offered, strongest first.
     pub mechanisms: Vec<crate::session::Mechanism>,
     /// PBKDF2 iterations of keys made here, at least 4096.
@@ -95,6 +99,7 @@ impl Default for Settings {
         Settings {
             limits: Limits::default(),
             timeouts: Timeouts::default(),
+            fast: fast::Settings::default(),
             mechanisms: crate::session::Mechanism::ALL.to_vec(),
             scram_iterations: 4096,
             secret: [0; 32],

@@ -8,6 +8,7 @@ use carillon_core::command::{Command, KickReason, Outcome};
 use carillon_core::model::{AccountState, Credentials, Domain};
 use carillon_core::ports::{Answer, Ask, Enrolment};
 use carillon_wire::jid::{BareJid, Jid};
+use std::sync::Arc;
 
 /// An account by the domain it is in. `missing` is what a client is told when it is not there.
 #[derive(Clone, Copy)]
@@ -60,7 +61,10 @@ impl Account<'_> {
         keep_sessions: bool,
     ) -> Result<u64, Problem> {
         self.write(Ask::SetCredentials { domain: self.domain.id, local: self.local(), credentials }).await?;
-        if keep_sessions { Ok(0) } else { self.kick(KickReason::Credentials).await }
+        if !keep_sessions {
+            return self.kick(KickReason::Credentials).await;
+        }
+        changed(self.app, [self.jid.clone()].into()).await.map(|()| 0)
     }
 
     /// Lets it log in, or no longer: then its sessions end.
@@ -77,6 +81,16 @@ impl Account<'_> {
     pub(crate) async fn delete(&self) -> Result<(), Problem> {
         self.write(Ask::DeleteAccount { domain: self.domain.id, local: self.local(), now: now() }).await?;
         self.kick(KickReason::Gone).await.map(drop)
+    }
+
+    /// Takes its tokens back (XEP-0484): each of its clients needs the password again.
+    pub(crate) async fn revoke_tokens(&self) -> Result<(), Problem> {
+        let command = Command::RevokeTokens { domain: self.domain.id, account: self.jid.clone() };
+        match self.app.command(command).await? {
+            Outcome::Count(_) => Ok(()),
+            Outcome::Missing => Err(self.not(Answer::Missing)),
+            other => Err(Problem::unexpected(&other)),
+        }
     }
 
     /// How many sessions it has now.
@@ -114,6 +128,14 @@ impl Account<'_> {
 
     fn local(&self) -> Box<str> {
         jids::local(self.jid)
+    }
+}
+
+/// Has the homes of accounts that were changed in the store forget what they knew of them.
+pub(crate) async fn changed(app: &App, accounts: Arc<[BareJid]>) -> Result<(), Problem> {
+    match app.command(Command::Changed { accounts }).await? {
+        Outcome::Count(_) => Ok(()),
+        other => Err(Problem::unexpected(&other)),
     }
 }
 

@@ -85,6 +85,7 @@ fn admin() -> OpenApiRouter<App> {
         .routes(routes!(accounts::list, accounts::create))
         .routes(routes!(accounts::delete))
         .routes(routes!(accounts::set_password))
+        .routes(routes!(accounts::revoke_tokens))
         .routes(routes!(import::import))
         .routes(routes!(keys::list, keys::create))
         .routes(routes!(keys::delete))

@@ -228,7 +228,8 @@ impl Home {
             },
             Command::Kick { jid, .. } if jid.local().is_some() => Home::Shard(home(jid.bare_str(), shards)),
             Command::Sessions { account: Some(account), .. } => Home::Shard(home(account.as_str(), shards)),
-            Command::Kick { .. } | Command::Sessions { .. } => Home::Every,
+            Command::RevokeTokens { account, .. } => Home::Shard(home(account.as_str(), shards)),
+            Command::Changed { .. } | Command::Kick { .. } | Command::Sessions { .. } => Home::Every,
         }
     }
 }

@@ -50,6 +50,25 @@ pub(super) fn get_other_keys(store: &dyn Store) {
     missing(store, Ask::SetCredentials { domain, local: "bob".into(), credentials: keys(1) });
 }
 
+pub(super) fn have_tokens_taken_back(store: &dyn Store) {
+    let (domain, phone) = (domain(store), AgentId(u64::MAX));
+    account(store, domain, "alice");
+    account(store, domain, "bob");
+    let revoke = |local: &str, agent| Ask::RevokeTokens { domain, local: local.into(), agent };
+    let mut wanted = Revocations::default();
+    assert_eq!(login(store, domain, "alice").revocations, wanted);
+    for agent in [Some(phone), Some(phone), None, Some(AgentId(0))] {
+        match agent {
+            Some(agent) => wanted.revoke(agent),
+            None => wanted.revoke_all(),
+        }
+        let now = answer!(ask(store, revoke("alice", agent)), Answer::Revocations(now) => now);
+        assert_eq!((&now, &login(store, domain, "alice").revocations), (&wanted, &wanted));
+    }
+    assert_eq!(login(store, domain, "bob").revocations, Revocations::default());
+    missing(store, revoke("carol", None));
+}
+
 pub(super) fn are_disabled_and_enabled(store: &dyn Store) {
     let domain = domain(store);
     account(store, domain, "alice");

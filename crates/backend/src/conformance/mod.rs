@@ -54,6 +54,7 @@ pub const CASES: &[Case] = cases! {
     domains: are_listed_by_name, are_changed_by_putting_them_again, that_are_missing, take_all_along,
         leave_others_alone;
     accounts: are_created_once, need_a_domain, are_imported_and_replaced, get_other_keys, are_disabled_and_enabled,
+        have_tokens_taken_back,
         are_described, are_listed_in_pages, that_are_deleted_take_all_along, that_are_deleted_leave_bans,
         of_the_same_name_in_two_domains, are_never_numbered_twice;
     logins: of_nobody, hold_keys_and_state, hold_topics_by_id_with_last_items, share_items,

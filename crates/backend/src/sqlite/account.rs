@@ -102,6 +102,29 @@ pub(super) fn set_state(
     )
 }
 
+pub(super) fn revoke_tokens(
+    write: &mut Write<'_>,
+    domain: DomainId,
+    local: &str,
+    agent: Option<AgentId>,
+) -> Result<Answer> {
+    let Some(account) = find(write.db, domain, local)? else { return Ok(Answer::Missing) };
+    let mut revoked = write
+        .db
+        .prepare_cached("SELECT revocations FROM account WHERE id = ?1")?
+        .query_row([int(account.0)], |row| revocations(row, 0))?;
+    match agent {
+        Some(agent) => revoked.revoke(agent),
+        None => revoked.revoke_all(),
+    }
+    write.run(
+        "UPDATE account SET revocations = ?2 WHERE id = ?1",
+        params![int(account.0), revoked.to_bytes()],
+    )?;
+    write.advance();
+    Ok(Answer::Revocations(revoked))
+}
+
 pub(super) fn delete(write: &mut Write<'_>, domain: DomainId, local: &str, now: UnixMs) -> Result<Answer> {
     let Some(account) = find(write.db, domain, local)? else { return Ok(Answer::Missing) };
     let Some(domain_name) = domain::name(write.db, domain)? else { return Ok(Answer::Missing) };
@@ -156,6 +179,18 @@ fn enrolment(row: &Row<'_>) -> Result<Enrolment> {
 /// The state in the column `disabled`.
 pub(super) fn state(row: &Row<'_>, column: usize) -> Result<AccountState> {
     Ok(opt_ms(row, column)?.map_or(AccountState::Enabled, AccountState::Disabled))
+}
+
+/// The tokens that were taken back, as the column `revocations` has them.
+pub(super) fn revocations(row: &Row<'_>, column: usize) -> Result<Revocations> {
+    let Some(bytes) = row.get::<_, Option<Vec<u8>>>(column)? else { return Ok(Revocations::default()) };
+    Revocations::from_bytes(&bytes).ok_or_else(|| {
+        rusqlite::Error::FromSqlConversionFailure(
+            column,
+            rusqlite::types::Type::Blob,
+            "not revocations".into(),
+        )
+    })
 }
 
 /// The keys in the four columns from `first`.

@@ -113,6 +113,7 @@ pub(super) fn write(write: &mut Write<'_>, ask: &Ask) -> Result<Answer> {
             account::set_credentials(write, *domain, local, credentials)
         }
         Ask::SetAccountState { domain, local, state } => account::set_state(write, *domain, local, *state),
+        Ask::RevokeTokens { domain, local, agent } => account::revoke_tokens(write, *domain, local, *agent),
         Ask::DeleteAccount { domain, local, now } => account::delete(write, *domain, local, *now),
         Ask::CreateTopic { .. }
         | Ask::ConfigureTopic { .. }

@@ -100,7 +100,7 @@ fn accounts(db: &Connection, asks: &[LoginAsk<'_>], revision: Revision) -> Resul
     let mut found = Vec::with_capacity(asks.len());
     let mut query = db.prepare_cached(
         "SELECT r.rowid, id, disabled, sha1_salt, sha1_iterations, sha1_stored_key, sha1_server_key, sha256_salt,
-             sha256_iterations, sha256_stored_key, sha256_server_key
+             sha256_iterations, sha256_stored_key, sha256_server_key, revocations
          FROM rarray(?2) r CROSS JOIN account ON domain = ?1 AND local = r.value",
     )?;
     let mut rest: Vec<usize> = (0..asks.len()).collect();
@@ -123,6 +123,7 @@ fn login(row: &Row<'_>, revision: Revision) -> Result<Login> {
         account: AccountId(uint(row, 1)?),
         credentials: Credentials { sha1: account::keys(row, 3)?, sha256: account::keys(row, 7)? },
         state: account::state(row, 2)?,
+        revocations: account::revocations(row, 11)?,
         subscriptions: Vec::new(),
         pending: Vec::new(),
         pending_more: false,

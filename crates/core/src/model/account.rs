@@ -1,6 +1,6 @@
 //! Accounts and what a login needs of them.
 
-use super::{AccountId, Item, OfflineMessage, Pending, Revision, TopicId, UnixMs};
+use super::{AccountId, Item, OfflineMessage, Pending, Revision, Revocations, TopicId, UnixMs};
 use std::sync::Arc;
 
 /// What proves an account's password without holding it (RFC 5802 §3).
@@ -56,6 +56,8 @@ pub struct Login {
     pub credentials: Credentials,
     /// Whether it may log in.
     pub state: AccountState,
+    /// Which of its tokens were taken back.
+    pub revocations: Revocations,
     /// The topics it follows, sorted by id.
     pub subscriptions: Vec<Subscription>,
     /// The first of its waiting notifications, in the order they are to be delivered: high priority first, then by age.

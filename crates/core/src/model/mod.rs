@@ -8,6 +8,7 @@ mod key;
 mod map;
 mod notification;
 mod offline;
+mod revocation;
 mod time;
 mod topic;
 
@@ -22,5 +23,6 @@ pub use notification::{
     AcknowledgedBy, Audience, DropReason, Notification, NotificationState, Payload, Pending, Priority, Trace,
 };
 pub use offline::OfflineMessage;
+pub use revocation::{AgentId, Revocations};
 pub use time::{Mono, Now, UnixMs};
 pub use topic::{Access, Affiliation, Item, PublishModel, SendLast, TopicConfig, TopicRecord};

@@ -118,7 +118,7 @@ fn greet(live: &mut Live, greeting: Greeting, cx: &mut Cx<'_>) {
             let result = result.with_payload(Element::new("bind", ns::BIND).with_child(jid));
             live.io.send_stanza(&result, cx);
         }
-        Greeting::Success { wrap, data } => {
+        Greeting::Success { wrap, data, token } => {
             let mut bound = Element::new("bound", ns::BIND2);
             if let Wrap::Sasl2(inline) = &wrap {
                 inline.bind.iter().flat_map(Element::children).for_each(|asked| {
@@ -129,7 +129,7 @@ fn greet(live: &mut Live, greeting: Greeting, cx: &mut Cx<'_>) {
                     }
                 });
             }
-            let success = success2(data.as_deref(), live.jid.as_str()).with_child(bound);
+            let success = success2(data.as_deref(), live.jid.as_str(), token).with_child(bound);
             live.io.send_element(&success, cx);
             // XEP-0388 §2.6: features follow a success at once. All that could be negotiated was, inline.
             live.io.send_features(&[], cx);

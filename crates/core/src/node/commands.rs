@@ -1,12 +1,13 @@
 //! Commands from outside, carried out where what they are about lives.
 
-use super::{Cx, Shard};
+use super::{Cx, Shard, Then};
 use crate::Effects;
 use crate::command::{Actor, Command, KickReason, Outcome, SessionInfo};
 use crate::effect::{Effect, ReplyTo};
 use crate::error::StreamError;
 use crate::features::notifications;
 use crate::model::{DomainId, Now};
+use crate::ports::{Answer, Ask};
 use crate::session::Live;
 use crate::topic::Asker;
 use carillon_wire::Framing;
@@ -30,6 +31,15 @@ impl Shard {
                 let outcome = Outcome::Count(self.kick(&jid, reason));
                 effects.push(Effect::Reply { to: reply, outcome });
             }
+            Command::Changed { accounts } => {
+                accounts.iter().for_each(|account| self.hub.changed(account.as_str()));
+                effects.push(Effect::Reply { to: reply, outcome: Outcome::Count(0) });
+            }
+            Command::RevokeTokens { domain, account } => {
+                let local = account.local().unwrap_or_default().into();
+                let ask = Ask::RevokeTokens { domain, local, agent: None };
+                cx.ask(ask, Then::Revoked { account, reply });
+            }
             Command::Sessions { domain, account, limit } => {
                 let sessions = self.list(domain, account.as_ref(), limit);
                 effects.push(Effect::Reply { to: reply, outcome: Outcome::Sessions(sessions) });
@@ -38,6 +48,9 @@ impl Shard {
     }
 
     fn kick(&mut self, jid: &Jid, reason: KickReason) -> u64 {
+        if reason != KickReason::Operator {
+            self.hub.changed(jid.bare_str());
+        }
         let conns: Vec<_> = match jid.local() {
             Some(_) => self
                 .sessions
@@ -73,6 +86,17 @@ impl Shard {
             None => self.sessions.lives().filter(wanted).take(limit).map(info).collect(),
         }
     }
+}
+
+/// The store took the tokens of an account back, or not.
+pub(super) fn revoked(account: &BareJid, reply: ReplyTo, answer: &Answer, cx: &mut Cx<'_>) {
+    cx.hub.changed(account.as_str());
+    let outcome = match answer {
+        Answer::Revocations(_) => Outcome::Count(0),
+        Answer::Missing => Outcome::Missing,
+        _ => Outcome::Unavailable,
+    };
+    cx.out.push(Effect::Reply { to: reply, outcome });
 }
 
 impl KickReason {

@@ -15,6 +15,8 @@ pub struct Counters {
     pub light: u64,
     /// Logins that succeeded.
     pub logins: u64,
+    /// Of these, those that asked no store.
+    pub logins_remembered: u64,
     /// Logins that failed.
     pub login_failures: u64,
     /// Stanzas received from clients.

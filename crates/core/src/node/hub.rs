@@ -1,15 +1,16 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
-use super::{Counters, Letter, Recent, Subscribers, Then, Throttle, Traces, Wake, Wheel, home};
+use super::{Counters, Letter, Memory, Recent, Subscribers, Then, Throttle, Traces, Wake, Wheel, home};
 use crate::error::StreamError;
 use crate::light;
-use crate::model::{ConnId, Domain, Domains, Map, Mono, Now, ShardId, Ticket};
+use crate::model::{ConnId, Domain, DomainId, Domains, Login, Map, Mono, Now, ShardId, Ticket};
 use crate::pipeline::Pipeline;
 use crate::ports::Ask;
 use crate::random::Random;
+use crate::session::auth::fast::{Replays, Stamp};
 use crate::settings::Settings;
 use crate::{Effect, Effects};
-use carillon_wire::jid::Jid;
+use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::Stanza;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -40,6 +41,10 @@ pub struct Hub {
     pub throttle: Throttle,
     /// Accounts for which something was stored lately.
     pub recent: Recent,
+    /// Accounts whose next login needs no store.
+    pub memory: Memory,
+    /// Uses of tokens.
+    pub replays: Replays,
     /// Notifications of the recent past that are not in the store.
     pub traces: Traces,
     /// Work for this shard, done before the input's handling ends.
@@ -80,6 +85,8 @@ impl Hub {
             timers: Wheel::new(now),
             throttle: Throttle::default(),
             recent: Recent::default(),
+            memory: Memory::default(),
+            replays: Replays::default(),
             traces: Traces::default(),
             queue: VecDeque::new(),
             asks: Map::default(),
@@ -88,6 +95,17 @@ impl Hub {
             settings,
             domains,
         }
+    }
+
+    /// This shard's part of the accounts to remember: they are spread evenly.
+    pub fn remembered_max(&self) -> usize {
+        self.settings.fast.remembered_accounts.div_ceil(usize::from(self.shards.max(1)))
+    }
+
+    /// Something of an account changed in the store: what was read of it before is not the truth any more.
+    pub fn changed(&mut self, account: &str) {
+        self.recent.mark(account);
+        self.memory.forget(account);
     }
 
     /// Takes the continuation of an answered question.
@@ -152,6 +170,14 @@ impl Cx<'_> {
         let ticket = Ticket(self.hub.next_ticket);
         self.hub.asks.insert(ticket, then);
         self.out.push(Effect::Ask { ticket, ask });
+    }
+
+    /// Remembers an account for its next login, unless it changed since it was read.
+    pub fn remember(&mut self, account: &BareJid, domain: DomainId, login: &Login, stamp: Stamp) {
+        let hub = &mut *self.hub;
+        if !hub.recent.is_marked(account.as_str()) && !hub.subscribers.is_marked(account) {
+            hub.memory.remember(account, domain, login, stamp, hub.remembered_max());
+        }
     }
 
     /// Sets a timer of a session, `ms` from now.

@@ -1,13 +1,13 @@
 //! The shard's loop as a machine: one input in, effects out.
 
 use super::hub::Work;
-use super::{Counters, Cx, Hub, Letter, Sessions, Then};
+use super::{Counters, Cx, Hub, Letter, Sessions, Then, commands};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind, Leave};
 use crate::features::{notifications, offline, pubsub, registration};
 use crate::model::{ConnId, Domains, Mono, Now, ShardId, Ticket};
 use crate::ports::Answer;
-use crate::session::{Closing, Frame, Live, Noted, Opening, Session};
+use crate::session::{Closing, Frame, Live, Moving, Noted, Opening, Session};
 use crate::settings::Settings;
 use crate::topic::Topics;
 use crate::{Effects, Input, light, route};
@@ -81,10 +81,19 @@ impl Shard {
                     StreamError::new(Condition::PolicyViolation, "you read too slowly; your queue is full");
                 self.hub.queue.push_back(Work::End(conn, error));
             }
-            Input::Arrived { conn, mut moving } => {
+            Input::Arrived { conn, moving } => {
                 self.hub.counters.connections += 1;
-                moving.proven.rename(conn);
-                let session = moving.proven.arrived(&mut self.cx(now, effects));
+                let mut cx = self.cx(now, effects);
+                let session = match *moving {
+                    Moving::Proven(mut proven) => {
+                        proven.rename(conn);
+                        proven.arrived(&mut cx)
+                    }
+                    Moving::Claimed(mut claimed) => {
+                        claimed.arrived(conn, &mut cx);
+                        Session::Claimed(claimed)
+                    }
+                };
                 self.settle(conn, session, now, effects);
                 self.hub.queue.push_back(Work::Read(conn));
             }
@@ -144,7 +153,7 @@ impl Shard {
         self.hub.settings = settings;
     }
 
-    fn cx<'a>(&'a mut self, now: Now, out: &'a mut Effects) -> Cx<'a> {
+    pub(super) fn cx<'a>(&'a mut self, now: Now, out: &'a mut Effects) -> Cx<'a> {
         Cx { now, hub: &mut self.hub, out }
     }
 
@@ -243,7 +252,7 @@ impl Shard {
             (session, Frame::Header(header)) => session.header(&header, &mut self.cx(now, effects)),
             (session, Frame::Close) => session.close(&mut self.cx(now, effects)),
         };
-        match next {
+        match self.claimed(next, now, effects) {
             Session::Bound(bound) => {
                 self.admit(*bound, now, effects);
                 self.sessions.take(conn)
@@ -254,7 +263,7 @@ impl Shard {
 
     /// Puts a session away, admitting it to its account when it was just bound.
     fn settle(&mut self, conn: ConnId, session: Session, now: Now, effects: &mut Effects) {
-        match session {
+        match self.claimed(session, now, effects) {
             Session::Bound(bound) => self.admit(*bound, now, effects),
             session => {
                 if let Some(session) = self.depart(session, now, effects) {
@@ -270,6 +279,11 @@ impl Shard {
             Session::Proven(proven) => {
                 self.hub.counters.connections -= 1;
                 proven.depart(&mut self.cx(now, effects));
+                None
+            }
+            Session::Claimed(claimed) => {
+                self.hub.counters.connections -= 1;
+                claimed.depart(&mut self.cx(now, effects));
                 None
             }
             session => Some(session),
@@ -356,6 +370,7 @@ impl Shard {
             Then::Notification(then) => notifications::answered(then, answer, &mut self.sessions, &mut cx),
             Then::Offline(then) => offline::answered(then, answer, &mut self.sessions, &mut cx),
             Then::Registration(then) => registration::answered(&then, &answer, &mut self.sessions, &mut cx),
+            Then::Revoked { account, reply } => commands::revoked(&account, reply, &answer, &mut cx),
             Then::Nothing => {}
         }
     }
@@ -409,6 +424,7 @@ impl Shard {
             &mut self.sessions,
             &mut Cx { now, hub: &mut self.hub, out: effects },
         );
+        self.hub.memory.keep_domains(&self.hub.domains);
         let gone = self.sessions.lives().filter(|live| self.hub.domains.named(live.bare.domain()).is_none());
         for conn in gone.map(|live: &Live| live.io.conn).collect::<Vec<_>>() {
             let error = StreamError::new(Condition::HostGone, "this domain is no longer served");

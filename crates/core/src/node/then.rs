@@ -1,8 +1,10 @@
 //! Who goes on with an answer of the store.
 
+use crate::effect::ReplyTo;
 use crate::features::{notifications, offline, pubsub, registration};
 use crate::model::ConnId;
 use crate::topic;
+use carillon_wire::jid::BareJid;
 
 /// Who goes on with an answer of the store.
 #[derive(Debug)]
@@ -19,6 +21,13 @@ pub enum Then {
     Offline(offline::Then),
     /// An account that changes or removes itself.
     Registration(registration::Then),
+    /// An account's tokens are being taken back, for whoever asked.
+    Revoked {
+        /// Whose.
+        account: BareJid,
+        /// Where the outcome goes.
+        reply: ReplyTo,
+    },
     /// Nobody: the write was all.
     Nothing,
 }

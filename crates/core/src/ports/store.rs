@@ -55,6 +55,9 @@ pub enum Ask {
     SetCredentials { domain: DomainId, local: Box<str>, credentials: Credentials },
     /// Lets an account log in again, or no longer → [`Answer::Done`] or [`Answer::Missing`].
     SetAccountState { domain: DomainId, local: Box<str>, state: AccountState },
+    /// Takes back the tokens of one client of an account, or of all → [`Answer::Revocations`] as they then are, or
+    /// [`Answer::Missing`].
+    RevokeTokens { domain: DomainId, local: Box<str>, agent: Option<AgentId> },
     /// Removes an account with all that belongs to it; its undelivered notifications end as
     /// [`DropReason::DeviceDeleted`] → [`Answer::Done`] or [`Answer::Missing`].
     DeleteAccount { domain: DomainId, local: Box<str>, now: UnixMs },
@@ -172,6 +175,8 @@ pub enum Answer {
     Login(Box<Login>),
     /// To [`Ask::CreateAccount`].
     Account(AccountId),
+    /// To [`Ask::RevokeTokens`].
+    Revocations(Revocations),
     /// To [`Ask::ImportAccounts`].
     Count(u64),
     /// To [`Ask::Account`].

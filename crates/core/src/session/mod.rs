@@ -3,7 +3,7 @@
 //! ```text
 //! Opening ─header─► Offered ─starttls─► Securing ─TLS─► Opening(secured)
 //!    └─header (secured)─► Authenticating ─asks─► … ─proof─► Proven ─(moves home)─► Restarting ─► Binding
-//!                                                     └─ SASL2 + Bind 2 ────────────────► Bound ─► Live ─► Closing
+//!                      └─token─► Claimed ─(moves home)─┘ └─ SASL2 + Bind 2 ────────────────► Bound ─► Live ─► Closing
 //! ```
 //!
 //! Only [`auth`] can make an [`auth::Authenticated`], and everything after it demands one.
@@ -30,7 +30,7 @@ pub use secure::{Offered, Securing};
 
 use crate::error::StreamError;
 use crate::node::{Cx, Wake};
-use auth::{Authenticating, Proven};
+use auth::{Authenticating, Claimed, Proven};
 use carillon_wire::stanza::Unit;
 use carillon_wire::stream::{Condition, Header};
 
@@ -45,6 +45,8 @@ pub enum Session {
     Securing(Box<Securing>),
     /// SASL mechanisms were offered.
     Authenticating(Box<Authenticating>),
+    /// The client named its account and sent a token's proof: on the way to the account's home.
+    Claimed(Box<Claimed>),
     /// The client proved who it is, and is at its account's home or on the way there.
     Proven(Box<Proven>),
     /// Authenticated by classic SASL; awaits the header of the new stream.
@@ -61,8 +63,11 @@ pub enum Session {
 
 /// A session on its way to another shard, with what was read and not yet handled.
 #[derive(Debug)]
-pub struct Moving {
-    pub(crate) proven: Box<Proven>,
+pub enum Moving {
+    /// Of a client that proved who it is.
+    Proven(Box<Proven>),
+    /// Of one whose proof only the account's home can check.
+    Claimed(Box<Claimed>),
 }
 
 impl Session {
@@ -73,6 +78,7 @@ impl Session {
             Session::Offered(s) => &s.io,
             Session::Securing(s) => &s.io,
             Session::Authenticating(s) => &s.io,
+            Session::Claimed(s) => &s.authenticating.io,
             Session::Proven(s) => &s.io,
             Session::Restarting(s) => &s.io,
             Session::Binding(s) => &s.io,
@@ -89,6 +95,7 @@ impl Session {
             Session::Offered(s) => &mut s.io,
             Session::Securing(s) => &mut s.io,
             Session::Authenticating(s) => &mut s.io,
+            Session::Claimed(s) => &mut s.authenticating.io,
             Session::Proven(s) => &mut s.io,
             Session::Restarting(s) => &mut s.io,
             Session::Binding(s) => &mut s.io,
@@ -104,6 +111,7 @@ impl Session {
             Session::Offered(s) => s.io,
             Session::Securing(s) => s.io,
             Session::Authenticating(s) => s.io,
+            Session::Claimed(s) => s.authenticating.io,
             Session::Proven(s) => s.io,
             Session::Restarting(s) => s.io,
             Session::Binding(s) => s.io,
@@ -121,7 +129,7 @@ impl Session {
     /// Whether input must wait: for an answer of the store, for TLS, or for a shard.
     pub fn is_waiting(&self) -> bool {
         match self {
-            Session::Securing(_) | Session::Proven(_) => true,
+            Session::Securing(_) | Session::Claimed(_) | Session::Proven(_) => true,
             Session::Authenticating(s) => s.is_asking(),
             Session::Live(s) => s.is_throttled(),
             _ => false,

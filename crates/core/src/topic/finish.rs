@@ -114,8 +114,11 @@ impl Home {
         let at_login = change::is_at_login(&record.config);
         let last = last.map(|item| Arc::new(Notice::last_item(&item, &self.domain, at_login)));
         asker.answer(&key.name, Ok(TopicOutcome::Subscribed { new }), cx);
-        let at = home(account.as_str(), cx.hub.shards);
-        cx.post(at, Letter::Subscribed { account, topic: record.id, last });
+        // Of one that is not new the home was told, and with the last item.
+        if new {
+            let at = home(account.as_str(), cx.hub.shards);
+            cx.post(at, Letter::Subscribed { account, topic: record.id, last });
+        }
     }
 
     fn unsubscribed(

@@ -8,6 +8,7 @@
 )]
 
 mod script;
+mod tokens;
 mod world;
 
 use std::path::{Path, PathBuf};

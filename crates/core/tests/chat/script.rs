@@ -1,5 +1,6 @@
 //! The script of a conversation, line by line.
 
+use crate::tokens;
 use crate::world::World;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -13,6 +14,8 @@ use carillon_wire::xml::{Element, Node};
 use std::collections::BTreeMap;
 
 const DOMAIN: &str = "localhost";
+const HEADER: &str = "<stream:stream xmlns='jabber:client' \
+    xmlns:stream='http://etherx.jabber.org/streams' to='localhost' version='1.0'>";
 
 /// Plays a conversation; what went otherwise than written.
 pub fn play(text: &str) -> Result<(), String> {
@@ -60,6 +63,10 @@ impl Script {
                 "unacknowledged" => settings.limits.unacknowledged = value.parse().expect("a number"),
                 "offline_messages" => settings.limits.offline_messages = value.parse().expect("a number"),
                 "stanzas_per_second" => settings.limits.stanzas_per_second = value.parse().expect("a number"),
+                "token_lifetime_ms" => settings.fast.token_lifetime_ms = value.parse().expect("a number"),
+                "remembered_accounts" => {
+                    settings.fast.remembered_accounts = value.parse().expect("a number");
+                }
                 "topic_items" => settings.limits.topic_items = value.parse().expect("a number"),
                 _ => panic!("no setting {key}"),
             }
@@ -78,6 +85,7 @@ impl Script {
     fn line(&mut self, line: &str) -> Result<(), String> {
         if let Some((name, xml)) = line.split_once(" >> ") {
             let xml = self.fill(xml);
+            let xml = tokens::fill(&xml);
             let conn = self.conn(name)?;
             self.world.bytes(conn, unescape(&xml).as_bytes());
             return Ok(());
@@ -120,6 +128,28 @@ impl Script {
                 };
                 self.world.pass(ms);
                 Ok(())
+            }
+            ["asked", n, "logins"] => {
+                let asked = std::mem::take(&mut self.world.logins_asked);
+                (asked.to_string() == *n).then_some(()).ok_or(format!("the store was asked for {asked}"))
+            }
+            ["revoke", local] => {
+                let domain = self.world.domain_id(DOMAIN);
+                let account = BareJid::new(&format!("{local}@{DOMAIN}")).map_err(|e| e.to_string())?;
+                let command = Command::RevokeTokens { domain, account: account.clone() };
+                self.world.command(account.as_str(), command);
+                Ok(())
+            }
+            ["password", local, password] => {
+                self.world.password(DOMAIN, local, password);
+                Ok(())
+            }
+            [name, "opens"] => {
+                self.connect(name, &["raw"])?;
+                let conn = self.conn(name)?;
+                self.world.bytes(conn, HEADER.as_bytes());
+                self.expect(name, "anything")?;
+                self.expect(name, "anything")
             }
             ["log", kinds @ ..] => self.log(kinds),
             ["logged", ..] => self.logged(line.trim_start_matches("logged ")),

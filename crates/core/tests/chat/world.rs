@@ -11,6 +11,7 @@ use carillon_core::session::auth::scram;
 use carillon_core::settings::Settings;
 use carillon_core::{Binding, Effect, Effects, Input, Opened, ReplyTo, Security};
 use carillon_wire::Framing;
+use carillon_wire::jid::BareJid;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, mpsc};
 
@@ -27,6 +28,8 @@ pub struct World {
     work: VecDeque<(usize, Owned)>,
     outcomes: Arc<Mutex<Vec<Outcome>>>,
     pub events: Vec<Event>,
+    /// How often the store was asked for a login since somebody looked.
+    pub logins_asked: usize,
     /// What the event log keeps, and what it was told and nobody looked at.
     pub kept: Kinds,
     pub logged: VecDeque<String>,
@@ -77,6 +80,7 @@ impl World {
             work: VecDeque::new(),
             outcomes: Arc::default(),
             events: Vec::new(),
+            logins_asked: 0,
             kept: Kinds::default(),
             logged: VecDeque::new(),
             spent: AllocationInfo::default(),
@@ -111,6 +115,17 @@ impl World {
         let answer =
             self.ask(Ask::CreateAccount { domain, local: local.into(), credentials, now: self.now.unix });
         assert!(matches!(answer, Answer::Account(_)), "{answer:?}");
+    }
+
+    /// Changes a password as the HTTP API does when the sessions may go on.
+    pub fn password(&mut self, domain: &str, local: &str, password: &str) {
+        let credentials = scram::keys(password, b"fedcba9876543210", 4096).expect("a password");
+        let id = self.domain_id(domain);
+        let answer = self.ask(Ask::SetCredentials { domain: id, local: local.into(), credentials });
+        assert!(matches!(answer, Answer::Done), "{answer:?}");
+        let account = BareJid::from_parts(Some(local), domain).expect("an account");
+        let accounts = [account.clone()].into();
+        self.command(account.as_str(), Command::Changed { accounts });
     }
 
     /// Opens a connection on a shard that is no one's home in particular.
@@ -252,6 +267,7 @@ impl World {
                     self.work.push_back((usize::from(to.0), Owned::Other(Input::Letter(letter))));
                 }
                 Effect::Ask { ticket, ask } => {
+                    self.logins_asked += usize::from(matches!(ask, Ask::Login { .. }));
                     let answer = self.ask(ask);
                     self.work.push_back((shard, Owned::Other(Input::Answer { ticket, answer })));
                 }

@@ -147,6 +147,26 @@ pub(crate) async fn set_password(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Take an account's tokens back
+///
+/// Each of its clients needs the password for its next login (XEP-0484). Its sessions go on.
+#[utoipa::path(
+    delete, path = "/v1/admin/accounts/{jid}/tokens", tag = "admin",
+    params(DomainQuery, ("jid" = String, Path, description = "Its bare JID or local part")),
+    responses((status = 204, description = "They are good no more"), schema::Problems)
+)]
+pub(crate) async fn revoke_tokens(
+    key: Granted<Admin>,
+    State(app): State<App>,
+    Params(query): Params<DomainQuery>,
+    Named(jid): Named<String>,
+) -> Result<StatusCode, Problem> {
+    let (domain, jid) = find(&key, &app, &jid, query.domain.as_deref())?;
+    let account = Account { app: &app, domain: &domain, jid: &jid, missing: Code::UnknownAccount };
+    account.revoke_tokens().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 /// The account that `text` names, and its domain, if the key reaches it.
 fn find(
     key: &Granted<Admin>,

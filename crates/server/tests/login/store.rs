@@ -43,6 +43,7 @@ fn login(n: u64, credentials: &Credentials) -> Login {
         account: AccountId(n),
         credentials: credentials.clone(),
         state: AccountState::Enabled,
+        revocations: Default::default(),
         subscriptions: Vec::new(),
         pending: Vec::new(),
         pending_more: false,

@@ -241,7 +241,7 @@ pub(super) fn close(live: &mut Live, ending: Ending, cx: &mut Cx<'_>) {
     for entry in progress.in_flight {
         if entry.audience == Audience::Always {
             cx.hub.traces.remove(entry.id);
-            cx.hub.recent.mark(live.bare.as_str());
+            cx.hub.changed(live.bare.as_str());
             continue;
         }
         let now = cx.now.unix;

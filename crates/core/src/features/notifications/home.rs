@@ -108,9 +108,15 @@ pub fn answered(then: Then, answer_: Answer, sessions: &mut Sessions, cx: &mut C
             cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Unavailable });
         }
         (Then::Ended(id, conn), answer) => {
-            // From now on the store tells.
-            if let Answer::Done = answer {
-                cx.hub.traces.remove(id);
+            match answer {
+                // From now on the store tells.
+                Answer::Done => drop(cx.hub.traces.remove(id)),
+                // It waits in the store again.
+                _ => {
+                    if let Some(to) = cx.hub.traces.find(id).map(|trace| trace.to.clone()) {
+                        cx.hub.changed(to.as_str());
+                    }
+                }
             }
             if let Some(live) = sessions.live(conn) {
                 delivery::ended(live, cx);
@@ -148,7 +154,7 @@ fn hand_out(notification: &Notification, mut trace: Trace, sessions: &mut Sessio
             tell(&trace, cx);
             keep(trace, cx);
         }
-        Err(_) => cx.hub.recent.mark(notification.to.as_str()),
+        Err(_) => cx.hub.changed(notification.to.as_str()),
     }
 }
 

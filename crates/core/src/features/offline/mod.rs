@@ -148,7 +148,7 @@ pub fn answered(then: Then, answer: Answer, sessions: &mut Sessions, cx: &mut Cx
 /// A message was kept: a session that became available meanwhile gets it now.
 fn kept(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(to) = &stanza.to else { return };
-    cx.hub.recent.mark(to.bare_str());
+    cx.hub.changed(to.bare_str());
     for slot in sessions.of(to.bare_str()) {
         let Some(live) = sessions.live_in(slot) else { continue };
         if live.state.presence.is_available() && live.state.presence.priority() >= 0 {

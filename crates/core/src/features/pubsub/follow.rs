@@ -82,6 +82,7 @@ pub fn subscribed(
     cx: &mut Cx<'_>,
 ) {
     cx.hub.subscribers.mark(account);
+    cx.hub.memory.forget(account.as_str());
     let (is_news, for_it_alone) = match last {
         // Also for logins on their way.
         Some(last) if last.is_for_logins() => (cx.hub.subscribers.learn(last), None),
@@ -111,6 +112,7 @@ pub fn subscribed(
 /// An account follows a topic no longer.
 pub fn unsubscribed(account: &BareJid, topic: TopicId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     cx.hub.subscribers.mark(account);
+    cx.hub.memory.forget(account.as_str());
     for slot in sessions.of(account.as_str()) {
         if let Some(live) = sessions.live_in(slot) {
             live.state.pubsub.outdate();

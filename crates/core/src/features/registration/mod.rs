@@ -92,6 +92,9 @@ fn change(live: &Live, query: &Element, cx: &mut Cx<'_>) -> Result<(Change, Ask)
 
 /// The store answered.
 pub fn answered(then: &Then, answer: &Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    if let Some(account) = &then.iq.from {
+        cx.hub.changed(account.bare_str());
+    }
     let Some(live) = sessions.live(then.conn) else { return };
     if !matches!(answer, Answer::Done) {
         return live.refuse(&then.iq, &StanzaError::new(Condition::InternalServerError), cx);

@@ -1,6 +1,9 @@
 //! The exchange between `<auth/>` and its success or failure.
 
+use super::claimed::Claim;
+use super::fast::{self, Stamp, Wanted};
 use super::mechanism::Mechanism;
+use super::redeem::Revoking;
 use super::scram::{self, ClientFirst};
 use super::wrap::{self, Inline, Wrap};
 use super::{Authenticated, Failure, Greeting, Proven, RegisterRequest, offer};
@@ -22,14 +25,14 @@ use std::sync::Arc;
 pub struct Authenticating {
     pub(in crate::session) io: Io,
     pub(super) domain: Arc<Domain>,
-    protection: Protection,
+    pub(super) protection: Protection,
     attempts: u8,
-    stage: Stage,
+    pub(super) stage: Stage,
 }
 
 /// How far the exchange is.
 #[derive(Debug)]
-enum Stage {
+pub(super) enum Stage {
     /// A mechanism is to be chosen.
     Idle,
     /// The mechanism is chosen, and its first message is awaited.
@@ -38,26 +41,30 @@ enum Stage {
     Asking(Box<Attempt>),
     /// The client is to prove it.
     Challenged(Box<Challenged>),
+    /// The store is asked to take a token back.
+    Revoking(Box<Revoking>),
     /// The store is asked to create an account (XEP-0077).
     Registering(Box<RegisterRequest>),
 }
 
 /// A login that waits for the account.
 #[derive(Debug)]
-struct Attempt {
-    wrap: Wrap,
-    account: BareJid,
-    proof: Proof,
+pub(super) struct Attempt {
+    pub(super) wrap: Wrap,
+    pub(super) account: BareJid,
+    pub(super) proof: Proof,
 }
 
+/// How the client proves who it is.
 #[derive(Debug)]
-enum Proof {
+pub(super) enum Proof {
     Scram(Mechanism, ClientFirst),
     Plain(String),
+    Token(fast::Mechanism, fast::Proof),
 }
 
 #[derive(Debug)]
-struct Challenged {
+pub(super) struct Challenged {
     wrap: Wrap,
     account: BareJid,
     /// None for an account that is not there: the exchange goes on all the same, to its bad end.
@@ -71,7 +78,7 @@ impl Authenticating {
     }
 
     pub(in crate::session) fn is_asking(&self) -> bool {
-        matches!(self.stage, Stage::Asking(_) | Stage::Registering(_))
+        matches!(self.stage, Stage::Asking(_) | Stage::Revoking(_) | Stage::Registering(_))
     }
 
     pub(in crate::session) fn unit(mut self: Box<Self>, unit: Unit, cx: &mut Cx<'_>) -> Session {
@@ -87,7 +94,14 @@ impl Authenticating {
                 self.choose(&element, Wrap::Classic, first, cx)
             }
             ("authenticate", ns::SASL2, Stage::Idle) => {
-                let inline = Inline { bind: element.child("bind", ns::BIND2).cloned() };
+                let bind = element.child("bind", ns::BIND2).cloned();
+                let Ok(tokens) = Wanted::read(&element) else {
+                    return self.fail(&Wrap::Sasl2(Inline::default()), None, Failure::MalformedRequest, cx);
+                };
+                let inline = Inline { bind, tokens };
+                if inline.tokens.using.is_some() {
+                    return self.token(&element, inline, cx);
+                }
                 // XEP-0388: an empty <initial-response/> is an empty message, a missing one is none.
                 let first = match element.child("initial-response", ns::SASL2) {
                     Some(initial) => wrap::decode(initial).map(|d| Some(d.unwrap_or_default())),
@@ -135,7 +149,7 @@ impl Authenticating {
         self.ask(ask, cx)
     }
 
-    fn ask(self: Box<Self>, ask: Ask, cx: &mut Cx<'_>) -> Session {
+    pub(super) fn ask(self: Box<Self>, ask: Ask, cx: &mut Cx<'_>) -> Session {
         cx.ask(ask, Then::Login(self.io.conn));
         cx.out.push(crate::Effect::Pause { conn: self.io.conn });
         Session::Authenticating(self)
@@ -183,21 +197,32 @@ impl Authenticating {
         if authzid.is_some_and(|id| !is_self(&id, &account)) {
             return self.fail(&wrap, None, Failure::InvalidAuthzid, cx);
         }
-        let limits = cx.hub.settings.limits.clone();
-        let (address, now) = (self.io.address, cx.now.mono);
-        if cx.hub.throttle.check(address, account.as_str(), now, &limits).is_err() {
-            return self.fail(&wrap, None, Failure::TemporaryAuthFailure, cx);
+        if let Err(failure) = self.admits(&account, cx) {
+            return self.fail(&wrap, None, failure, cx);
         }
-        let ask = Ask::Login {
+        let ask = self.question(&account, cx);
+        self.stage = Stage::Asking(Box::new(Attempt { wrap, account, proof }));
+        self.ask(ask, cx)
+    }
+
+    /// Whether a login may be tried, after those that failed.
+    pub(super) fn admits(&self, account: &BareJid, cx: &mut Cx<'_>) -> Result<(), Failure> {
+        let (address, now, settings) = (self.io.address, cx.now.mono, cx.hub.settings.clone());
+        let checked = cx.hub.throttle.check(address, account.as_str(), now, &settings.limits);
+        checked.map_err(|_| Failure::TemporaryAuthFailure)
+    }
+
+    /// All that a login needs from the store.
+    pub(super) fn question(&self, account: &BareJid, cx: &Cx<'_>) -> Ask {
+        Ask::Login {
             domain: self.domain.id,
             local: account.local().unwrap_or_default().into(),
             now: cx.now.unix,
             pending_max: crate::features::notifications::PAGE,
             offline_max: crate::features::offline::PAGE,
-        };
-        self.stage = Stage::Asking(Box::new(Attempt { wrap, account, proof }));
-        self.ask(ask, cx)
+        }
     }
+
     fn parse(
         &self,
         mechanism: Mechanism,
@@ -234,6 +259,7 @@ impl Authenticating {
                 Answer::Missing => self.known(*attempt, None, cx),
                 _ => self.fail(&attempt.wrap, None, Failure::TemporaryAuthFailure, cx),
             },
+            Stage::Revoking(revoking) => self.revoked(*revoking, answer, cx),
             Stage::Registering(request) => self.registered(&request, &answer, cx),
             stage => {
                 self.stage = stage;
@@ -253,6 +279,15 @@ impl Authenticating {
                     Some(login) => self.prove(wrap, account, login, None, cx),
                     None => self.fail(&wrap, Some(account), Failure::NotAuthorized, cx),
                 }
+            }
+            Proof::Token(mechanism, proof) => {
+                let Wrap::Sasl2(inline) = wrap else { unreachable!("only SASL2 has tokens") };
+                let claim = Claim { inline, account, mechanism, proof };
+                let known = login.map(|login| {
+                    let stamp = Stamp::of(&cx.hub.settings.secret, &claim.account, &login.credentials);
+                    (login, stamp)
+                });
+                self.redeem(claim, known, cx)
             }
             Proof::Scram(mechanism, first) => {
                 let hash = mechanism.hash().expect("a SCRAM mechanism has a hash");
@@ -307,13 +342,20 @@ impl Authenticating {
         if let AccountState::Disabled(_) = login.state {
             return self.fail(&wrap, None, Failure::AccountDisabled, cx);
         }
-        let authenticated = Authenticated::proved(account, self.domain.id, login);
-        let greeting = Greeting::Success { wrap, data };
+        let stamp = match &wrap {
+            Wrap::Sasl2(inline) if inline.tokens.is_returning() => {
+                Some(Stamp::of(&cx.hub.settings.secret, &account, &login.credentials))
+            }
+            Wrap::Sasl2(_) | Wrap::Classic => None,
+        };
+        let stamp = stamp.filter(|_| cx.hub.settings.fast.are_tokens_on());
+        let authenticated = Authenticated::proved(account, self.domain.id, login, stamp);
+        let greeting = Greeting::Success { wrap, data: data.map(String::into_bytes), token: None };
         Proven::new(self.io, authenticated, greeting).go_home(cx)
     }
 
     /// Says why, and lets the client try again, not too often. `account`: the one whose proof was wrong.
-    fn fail(
+    pub(super) fn fail(
         mut self: Box<Self>,
         wrap: &Wrap,
         account: Option<BareJid>,
@@ -354,7 +396,7 @@ impl Stage {
             Stage::Chosen(_, wrap) => wrap,
             Stage::Asking(attempt) => attempt.wrap,
             Stage::Challenged(challenged) => challenged.wrap,
-            Stage::Idle | Stage::Registering(_) => Wrap::Classic,
+            Stage::Idle | Stage::Revoking(_) | Stage::Registering(_) => Wrap::Classic,
         }
     }
 }

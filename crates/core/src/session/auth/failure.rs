@@ -7,6 +7,8 @@ pub enum Failure {
     Aborted,
     /// The account may not log in.
     AccountDisabled,
+    /// The token was good once.
+    CredentialsExpired,
     /// Not base 64.
     IncorrectEncoding,
     /// The client wants to act as somebody else.
@@ -27,6 +29,7 @@ impl Failure {
         match self {
             Failure::Aborted => "aborted",
             Failure::AccountDisabled => "account-disabled",
+            Failure::CredentialsExpired => "credentials-expired",
             Failure::IncorrectEncoding => "incorrect-encoding",
             Failure::InvalidAuthzid => "invalid-authzid",
             Failure::InvalidMechanism => "invalid-mechanism",

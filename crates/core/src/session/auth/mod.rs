@@ -1,16 +1,22 @@
 //! Authentication: SASL as RFC 6120 §6 wraps it, and SASL2 (XEP-0388), over the same exchange.
 //!
+//! A token (XEP-0484) takes a way of its own: `redeem` checks it where `claimed` took it, at the account's home.
+//!
 //! Only this module can make an [`Authenticated`]: whoever holds one knows that the client proved it.
 
+mod claimed;
 mod exchange;
 mod failure;
+pub mod fast;
 mod mechanism;
 pub mod offer;
 mod proven;
+mod redeem;
 mod registering;
 pub mod scram;
 mod wrap;
 
+pub use claimed::Claimed;
 pub use exchange::Authenticating;
 pub use failure::Failure;
 pub use mechanism::Mechanism;

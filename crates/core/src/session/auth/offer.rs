@@ -1,6 +1,6 @@
 //! What is offered to a client that is not authenticated yet.
 
-use super::Mechanism;
+use super::{Mechanism, fast};
 use crate::model::Domain;
 use crate::node::Cx;
 use crate::session::Protection;
@@ -14,8 +14,10 @@ pub fn features(domain: &Domain, protection: &Protection, cx: &Cx<'_>) -> Vec<El
         let entry = |m: &Mechanism| Element::new("mechanism", ns).with_text(m.as_str());
         offered.iter().fold(Element::new(name, ns), |list, m| list.with_child(entry(m)))
     };
-    let mut features =
-        vec![list("mechanisms", ns::SASL), list("authentication", ns::SASL2).with_child(inline(cx))];
+    let mut features = vec![
+        list("mechanisms", ns::SASL),
+        list("authentication", ns::SASL2).with_child(inline(protection, cx)),
+    ];
     if let Protection::Tls(binding) = protection {
         features.push(channel_bindings(binding));
     }
@@ -39,13 +41,18 @@ pub fn mechanisms(protection: &Protection, cx: &Cx<'_>) -> Vec<Mechanism> {
     cx.hub.settings.mechanisms.iter().copied().filter(fits).collect()
 }
 
-/// What may come inline with SASL2: Bind 2, and inside it what the features take.
-fn inline(cx: &Cx<'_>) -> Element {
+/// What may come inline with SASL2: Bind 2, inside it what the features take, and tokens.
+fn inline(protection: &Protection, cx: &Cx<'_>) -> Element {
     let features = cx.hub.pipeline.inline_features();
     let list = features.fold(Element::new("inline", ns::BIND2), |list, var| {
         list.with_child(Element::new("feature", ns::BIND2).with_attr("var", var))
     });
-    Element::new("inline", ns::SASL2).with_child(Element::new("bind", ns::BIND2).with_child(list))
+    let bind = Element::new("bind", ns::BIND2).with_child(list);
+    let inline = Element::new("inline", ns::SASL2).with_child(bind);
+    match fast::offer(protection).filter(|_| cx.hub.settings.fast.are_tokens_on()) {
+        Some(tokens) => inline.with_child(tokens),
+        None => inline,
+    }
 }
 
 /// XEP-0440: which types of channel binding there are.

@@ -1,6 +1,7 @@
 //! The client proved who it is: it goes home, is told so, and binds.
 
-use super::wrap::{self, Wrap};
+use super::fast::{self, Stamp, Tokens};
+use super::wrap::{self, Inline, Wrap};
 use crate::Effect;
 use crate::model::{DomainId, Login};
 use crate::node::{Cx, Wake, home};
@@ -17,6 +18,8 @@ pub struct Authenticated {
     jid: BareJid,
     domain: DomainId,
     login: Box<Login>,
+    /// Of a login that has to do with tokens.
+    stamp: Option<Stamp>,
 }
 
 /// The client proved who it is, and is at its account's home or on the way there.
@@ -35,7 +38,9 @@ pub enum Greeting {
         /// How the exchange is wrapped.
         wrap: Wrap,
         /// The mechanism's last words.
-        data: Option<String>,
+        data: Option<Vec<u8>>,
+        /// A token for the next login (XEP-0484).
+        token: Option<Element>,
     },
     /// The result of the bind IQ with this id.
     Bind {
@@ -45,8 +50,13 @@ pub enum Greeting {
 }
 
 impl Authenticated {
-    pub(super) fn proved(jid: BareJid, domain: DomainId, login: Box<Login>) -> Authenticated {
-        Authenticated { jid, domain, login }
+    pub(super) fn proved(
+        jid: BareJid,
+        domain: DomainId,
+        login: Box<Login>,
+        stamp: Option<Stamp>,
+    ) -> Authenticated {
+        Authenticated { jid, domain, login, stamp }
     }
 
     /// The account.
@@ -62,6 +72,23 @@ impl Authenticated {
     /// What the login brought.
     pub fn into_login(self) -> Box<Login> {
         self.login
+    }
+
+    /// The token that the client is to have, and its account remembered for when it comes back.
+    fn token(&self, inline: &Inline, cx: &mut Cx<'_>) -> Option<Element> {
+        let (stamp, agent) = (self.stamp?, inline.tokens.agent?);
+        cx.remember(&self.jid, self.domain, &self.login, stamp);
+        let settings = cx.hub.settings.clone();
+        let tokens = Tokens {
+            secret: &settings.secret,
+            lifetime_ms: settings.fast.token_lifetime_ms,
+            stamp,
+            revocations: &self.login.revocations,
+            agent,
+            mechanism: inline.tokens.token_for?,
+        };
+        let (token, expires) = tokens.give(cx.now.unix);
+        Some(fast::element(&token, expires))
     }
 }
 
@@ -94,7 +121,7 @@ impl Proven {
         let Proven { mut io, authenticated, greeting } = *self;
         cx.hub.counters.logins += 1;
         io.reader.trust(&cx.hub.settings.limits);
-        let Greeting::Success { wrap, data } = greeting else {
+        let Greeting::Success { wrap, data, .. } = greeting else {
             unreachable!("only SASL makes a Proven, and it greets with its success")
         };
         cx.wake_in(io.conn, cx.hub.settings.timeouts.bind_ms, Wake::Bind);
@@ -109,20 +136,24 @@ impl Proven {
                 io.reader.restart();
                 Session::Restarting(Box::new(Restarting { io, authenticated }))
             }
-            Wrap::Sasl2(inline) => match inline.bind.as_ref().map(|bind| tagged(&authenticated, bind, cx)) {
-                None => {
-                    io.send_element(&success2(data.as_deref(), authenticated.jid().as_str()), cx);
-                    Binding::offer(io, authenticated, cx)
+            Wrap::Sasl2(inline) => {
+                let token = authenticated.token(&inline, cx);
+                match inline.bind.as_ref().map(|bind| tagged(&authenticated, bind, cx)) {
+                    None => {
+                        let success = success2(data.as_deref(), authenticated.jid().as_str(), token);
+                        io.send_element(&success, cx);
+                        Binding::offer(io, authenticated, cx)
+                    }
+                    Some(Ok(jid)) => {
+                        let greeting = Greeting::Success { wrap: Wrap::Sasl2(inline), data, token };
+                        Bound::bind(io, authenticated, jid, greeting, cx)
+                    }
+                    Some(Err(_)) => {
+                        io.send_element(&Wrap::Sasl2(inline).failure(super::Failure::MalformedRequest), cx);
+                        Closing::politely(io, cx)
+                    }
                 }
-                Some(Ok(jid)) => {
-                    let greeting = Greeting::Success { wrap: Wrap::Sasl2(inline), data };
-                    Bound::bind(io, authenticated, jid, greeting, cx)
-                }
-                Some(Err(_)) => {
-                    io.send_element(&Wrap::Sasl2(inline).failure(super::Failure::MalformedRequest), cx);
-                    Closing::politely(io, cx)
-                }
-            },
+            }
         }
     }
 
@@ -130,17 +161,19 @@ impl Proven {
     pub fn depart(self: Box<Self>, cx: &mut Cx<'_>) {
         let conn = self.io.conn;
         let to = home(self.jid().as_str(), cx.hub.shards);
-        cx.out.push(Effect::Move { conn, to, moving: Box::new(Moving { proven: self }) });
+        cx.out.push(Effect::Move { conn, to, moving: Box::new(Moving::Proven(self)) });
     }
 }
 
 /// SASL2's success.
-pub fn success2(data: Option<&str>, identifier: &str) -> Element {
+pub fn success2(data: Option<&[u8]>, identifier: &str, token: Option<Element>) -> Element {
     let mut success = Element::new("success", ns::SASL2);
     if let Some(data) = data {
         success.push(Element::new("additional-data", ns::SASL2).with_text(wrap::encode(data)));
     }
-    success.with_child(Element::new("authorization-identifier", ns::SASL2).with_text(identifier))
+    success.push(Element::new("authorization-identifier", ns::SASL2).with_text(identifier));
+    token.into_iter().for_each(|token| success.push(token));
+    success
 }
 
 /// Bind 2: the server makes the resource, of the client's tag and something of its own (XEP-0386 §3.2).

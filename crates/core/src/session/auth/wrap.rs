@@ -1,6 +1,7 @@
 //! The two ways SASL is wrapped in XML: classic (RFC 6120 §6.4) and SASL2 (XEP-0388).
 
 use super::Failure;
+use super::fast::Wanted;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use carillon_wire::ns;
@@ -20,6 +21,8 @@ pub enum Wrap {
 pub struct Inline {
     /// `<bind/>`: bind a resource at once, and enable these.
     pub bind: Option<Element>,
+    /// What it says of tokens (XEP-0484).
+    pub tokens: Wanted,
 }
 
 /// The namespace of the SASL condition elements, in both wraps.
@@ -36,7 +39,7 @@ impl Wrap {
 
     /// A challenge.
     pub fn challenge(&self, data: &str) -> Element {
-        Element::new("challenge", self.ns()).with_text(encode(data))
+        Element::new("challenge", self.ns()).with_text(encode(data.as_bytes()))
     }
 
     /// A failure.
@@ -54,18 +57,20 @@ impl Wrap {
 /// What the client sent in an `<auth/>`, `<response/>` or `<initial-response/>`: none when nothing, as opposed to `=`,
 /// which is the empty string (RFC 6120 §6.4.2).
 pub fn decode(element: &Element) -> Result<Option<String>, Failure> {
-    let text = element.text();
-    match text.trim() {
+    let text = |bytes| String::from_utf8(bytes).map_err(|_| Failure::MalformedRequest);
+    decode_bytes(element)?.map(text).transpose()
+}
+
+/// The same for a mechanism that does not speak in text.
+pub fn decode_bytes(element: &Element) -> Result<Option<Vec<u8>>, Failure> {
+    match element.text().trim() {
         "" => Ok(None),
-        "=" => Ok(Some(String::new())),
-        text => {
-            let bytes = BASE64.decode(text).map_err(|_| Failure::IncorrectEncoding)?;
-            String::from_utf8(bytes).map(Some).map_err(|_| Failure::MalformedRequest)
-        }
+        "=" => Ok(Some(Vec::new())),
+        text => BASE64.decode(text).map(Some).map_err(|_| Failure::IncorrectEncoding),
     }
 }
 
 /// The other way.
-pub fn encode(data: &str) -> String {
+pub fn encode(data: &[u8]) -> String {
     if data.is_empty() { "=".to_owned() } else { BASE64.encode(data) }
 }

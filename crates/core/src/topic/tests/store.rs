@@ -164,6 +164,7 @@ impl Store {
             account: AccountId(1),
             credentials: self.credentials.clone(),
             state: AccountState::Enabled,
+            revocations: Default::default(),
             subscriptions,
             pending: Vec::new(),
             pending_more: false,

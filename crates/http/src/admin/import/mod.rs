@@ -3,6 +3,7 @@
 mod record;
 
 use self::record::{Record, Secret};
+use crate::accounts;
 use crate::app::App;
 use crate::auth::{Admin, Granted};
 use crate::extract::{DomainQuery, Format, Line, LineStream, Params, content_type};
@@ -17,6 +18,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use carillon_core::model::DomainId;
 use carillon_core::ports::{Answer, Ask, ImportedAccount};
+use carillon_wire::jid::BareJid;
 use futures_util::stream::{self, StreamExt};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -173,8 +175,11 @@ impl Import {
 
     async fn write(&mut self, domain: DomainId, accounts: Vec<(u64, ImportedAccount)>) {
         let (lines, accounts): (Vec<u64>, Vec<ImportedAccount>) = accounts.into_iter().unzip();
+        let name = self.app.domain_name(domain);
+        let jid = |account: &ImportedAccount| BareJid::from_parts(Some(&account.local), &name).ok();
+        let changed: Arc<[BareJid]> = accounts.iter().filter_map(jid).collect();
         let result = match self.app.ask(Ask::ImportAccounts { domain, accounts, now: now() }).await {
-            Ok(Answer::Count(_)) => Ok(()),
+            Ok(Answer::Count(_)) => accounts::changed(&self.app, changed).await,
             Ok(Answer::Missing) => Err(Problem::new(Code::UnknownDomain, "the domain has just been deleted")),
             Ok(other) => Err(Problem::unexpected(&other)),
             Err(problem) => Err(problem),

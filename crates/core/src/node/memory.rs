@@ -1,0 +1,167 @@
+//! Accounts that logged in with a token, or were given one: what their next login needs, so that it asks no store
+//! (docs/adr/0006).
+//!
+//! What is here is the truth, or it is not here: everything that changes it happens at the account's home or is told to it,
+//! and forgets the account. Bounded: two generations, of which the older goes when the younger is full.
+
+use crate::model::{
+    AccountId, AccountState, Credentials, DomainId, Domains, Login, Map, Revision, Revocations, Subscription,
+    TopicId,
+};
+use crate::session::auth::fast::Stamp;
+use carillon_wire::jid::BareJid;
+
+/// The accounts that a shard remembers.
+#[derive(Debug, Default)]
+pub struct Memory {
+    young: Map<BareJid, Remembered>,
+    old: Map<BareJid, Remembered>,
+}
+
+/// What is known of an account that may log in and for which nothing waits.
+#[derive(Clone, Debug)]
+pub struct Remembered {
+    account: AccountId,
+    domain: DomainId,
+    stamp: Stamp,
+    /// None are taken back as a rule.
+    revocations: Option<Box<Revocations>>,
+    topics: Box<[TopicId]>,
+}
+
+impl Memory {
+    /// Remembers an account as its login found it, unless something waits for it: then the next login asks again.
+    pub fn remember(&mut self, name: &BareJid, domain: DomainId, login: &Login, stamp: Stamp, max: usize) {
+        let waits = !login.pending.is_empty() || login.pending_more;
+        let messages = !login.offline.is_empty() || login.offline_more;
+        if max == 0 || waits || messages {
+            return;
+        }
+        let account = Remembered {
+            account: login.account,
+            domain,
+            stamp,
+            revocations: (!login.revocations.is_empty()).then(|| Box::new(login.revocations.clone())),
+            topics: login.subscriptions.iter().map(|s| s.topic).collect(),
+        };
+        self.put(name.clone(), account, max);
+    }
+
+    /// What is remembered of an account.
+    pub fn recall(&mut self, name: &BareJid, domain: DomainId, max: usize) -> Option<Remembered> {
+        if let Some(account) = self.old.remove(name) {
+            self.put(name.clone(), account, max);
+        }
+        self.young.get(name).filter(|account| account.domain == domain).cloned()
+    }
+
+    /// Forgets an account: something changed.
+    pub fn forget(&mut self, name: &str) {
+        if self.young.remove(name).is_none() {
+            self.old.remove(name);
+        }
+    }
+
+    /// Forgets the accounts of domains that are gone.
+    pub fn keep_domains(&mut self, domains: &Domains) {
+        for accounts in [&mut self.young, &mut self.old] {
+            accounts.retain(|_, account| domains.numbered(account.domain).is_some());
+        }
+    }
+
+    /// How many accounts are remembered.
+    pub fn len(&self) -> usize {
+        self.young.len() + self.old.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn put(&mut self, name: BareJid, account: Remembered, max: usize) {
+        self.old.remove(&name);
+        if self.young.len() >= (max / 2).max(1) && !self.young.contains_key(&name) {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(name, account);
+    }
+}
+
+impl Remembered {
+    /// The topics it follows.
+    pub fn topics(&self) -> &[TopicId] {
+        &self.topics
+    }
+
+    /// As the store would answer, without the last items, which the shard knows, and without the keys, which a stamp
+    /// stands for.
+    pub fn into_login(self) -> (Stamp, Box<Login>) {
+        let subscription = |topic: &TopicId| Subscription { topic: *topic, last: None };
+        let login = Login {
+            account: self.account,
+            credentials: Credentials::default(),
+            state: AccountState::Enabled,
+            revocations: self.revocations.map(|revocations| *revocations).unwrap_or_default(),
+            subscriptions: self.topics.iter().map(subscription).collect(),
+            pending: Vec::new(),
+            pending_more: false,
+            offline: Vec::new(),
+            offline_more: false,
+            revision: Revision::default(),
+        };
+        (self.stamp, Box::new(login))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOMAIN: DomainId = DomainId(1);
+
+    fn name(n: u32) -> BareJid {
+        BareJid::new(&format!("u{n}@localhost")).expect("a JID")
+    }
+
+    fn login(topics: &[i64]) -> Login {
+        let stamp = Stamp::of(b"", &name(0), &Credentials::default());
+        let topics = topics.iter().map(|n| TopicId(*n as _)).collect();
+        let account = AccountId(1);
+        let remembered = Remembered { account, domain: DOMAIN, stamp, revocations: None, topics };
+        *remembered.into_login().1
+    }
+
+    fn remember(memory: &mut Memory, n: u32, login: &Login) {
+        let stamp = Stamp::of(b"", &name(n), &Credentials::default());
+        memory.remember(&name(n), DOMAIN, login, stamp, 4);
+    }
+
+    #[test]
+    fn is_bounded_and_keeps_those_that_come_back() {
+        let mut memory = Memory::default();
+        for n in 0..100 {
+            remember(&mut memory, n, &login(&[1, 2]));
+            assert!(memory.recall(&name(0), DOMAIN, 4).is_some(), "{n}");
+            assert!(memory.len() <= 4);
+        }
+        assert!(memory.recall(&name(50), DOMAIN, 4).is_none());
+        let (_, known) = memory.recall(&name(99), DOMAIN, 4).expect("the last").into_login();
+        assert_eq!(known.subscriptions.iter().map(|s| s.topic.0).collect::<Vec<_>>(), [1, 2]);
+        memory.forget("u99@localhost");
+        assert!(memory.recall(&name(99), DOMAIN, 4).is_none());
+        memory.keep_domains(&Domains::default());
+        assert!(memory.is_empty());
+    }
+
+    #[test]
+    fn passes_over_accounts_for_which_something_waits() {
+        let mut memory = Memory::default();
+        remember(&mut memory, 1, &Login { pending_more: true, ..login(&[]) });
+        remember(&mut memory, 2, &Login { offline_more: true, ..login(&[]) });
+        memory.remember(&name(3), DOMAIN, &login(&[]), Stamp::of(b"", &name(3), &Credentials::default()), 0);
+        assert!(memory.is_empty());
+        remember(&mut memory, 4, &login(&[]));
+        assert!(memory.recall(&name(4), DomainId(2), 4).is_none(), "a domain of the same name, made anew");
+    }
+}

@@ -1,0 +1,90 @@
+//! FAST (XEP-0484): a client swaps its password for a token and logs in with that in one round trip.
+//!
+//! Nobody keeps tokens: they are derived again from what is known of the account (docs/adr/0006). `token` derives and checks
+//! them, `wanted` reads what a client asks for, `replay` counts uses.
+
+mod replay;
+#[cfg(test)]
+mod tests;
+mod token;
+mod wanted;
+
+pub use replay::Replays;
+pub use token::{Checked, Proof, Refused, Stamp, Tokens};
+pub(super) use wanted::element;
+pub use wanted::{Use, Wanted};
+
+use crate::session::Protection;
+use carillon_wire::ns;
+use carillon_wire::xml::Element;
+
+/// A hashed-token mechanism (draft-schmaus-kitten-sasl-ht), by what it binds the login to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mechanism {
+    /// HT-SHA-256-EXPR: the TLS connection, by `tls-exporter`.
+    Exporter,
+    /// HT-SHA-256-ENDP: the server's certificate, by `tls-server-end-point`.
+    EndPoint,
+    /// HT-SHA-256-NONE: nothing.
+    Unbound,
+}
+
+impl Mechanism {
+    /// All of them, strongest first.
+    pub const ALL: [Mechanism; 3] = [Mechanism::Exporter, Mechanism::EndPoint, Mechanism::Unbound];
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Mechanism::Exporter => "HT-SHA-256-EXPR",
+            Mechanism::EndPoint => "HT-SHA-256-ENDP",
+            Mechanism::Unbound => "HT-SHA-256-NONE",
+        }
+    }
+
+    /// The mechanism of this name.
+    pub fn named(name: &str) -> Option<Mechanism> {
+        Mechanism::ALL.into_iter().find(|m| m.as_str() == name)
+    }
+
+    /// What it binds to on such a connection; none where it cannot be used. A token is only ever shown under TLS that
+    /// ends here.
+    pub fn binding(self, protection: &Protection) -> Option<&[u8]> {
+        let Protection::Tls(binding) = protection else { return None };
+        match self {
+            Mechanism::Exporter => binding.exporter.as_ref().map(|exporter| &exporter[..]),
+            Mechanism::EndPoint => binding.end_point.as_deref(),
+            Mechanism::Unbound => Some(b""),
+        }
+    }
+}
+
+/// What is offered inline with SASL2; none where no mechanism can be used.
+pub fn offer(protection: &Protection) -> Option<Element> {
+    let usable: Vec<_> = Mechanism::ALL.into_iter().filter(|m| m.binding(protection).is_some()).collect();
+    let entry = |m: &Mechanism| Element::new("mechanism", ns::FAST).with_text(m.as_str());
+    let list = usable.iter().fold(Element::new("fast", ns::FAST), |list, m| list.with_child(entry(m)));
+    (!usable.is_empty()).then_some(list)
+}
+
+/// What an operator decides about tokens.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How long a token is good, milliseconds; 0 offers none.
+    pub token_lifetime_ms: u64,
+    /// Accounts whose last login the node remembers, so that the next one asks no store; 0 for none.
+    pub remembered_accounts: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { token_lifetime_ms: 21 * 86_400_000, remembered_accounts: 1_000_000 }
+    }
+}
+
+impl Settings {
+    /// Whether tokens are given and taken.
+    pub fn are_tokens_on(&self) -> bool {
+        self.token_lifetime_ms > 0
+    }
+}

@@ -1,0 +1,29 @@
+//! How often each token was used, where its client counts (XEP-0484 §3.5): what was heard once is not taken again.
+
+use crate::model::Map;
+
+/// The highest count seen of each token, in two generations.
+#[derive(Debug, Default)]
+pub struct Replays {
+    young: Map<u64, u32>,
+    old: Map<u64, u32>,
+}
+
+/// The count was seen before, or is lower than one that was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replayed;
+
+impl Replays {
+    /// Notes a use of a token; `tokens_max` are told apart, those not used for the longest time are forgotten.
+    pub fn note(&mut self, token: u64, count: u32, tokens_max: usize) -> Result<(), Replayed> {
+        let last = self.young.get(&token).or_else(|| self.old.get(&token));
+        if last.is_some_and(|last| count <= *last) {
+            return Err(Replayed);
+        }
+        if self.young.len() >= (tokens_max / 2).max(1) && !self.young.contains_key(&token) {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(token, count);
+        Ok(())
+    }
+}

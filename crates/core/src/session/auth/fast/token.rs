@@ -1,0 +1,165 @@
+//! Tokens: derived from the node's secret and what is known of the account, and checked by deriving them again.
+
+use super::Mechanism;
+use crate::model::{AgentId, Credentials, Revocations, ScramKeys, UnixMs};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use carillon_wire::jid::BareJid;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+
+/// What all tokens of an account have in common: made of its name and its keys, so that another password makes other
+/// tokens.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Stamp([u8; 16]);
+
+impl Stamp {
+    /// The stamp of an account with these keys.
+    pub fn of(secret: &[u8], account: &BareJid, credentials: &Credentials) -> Stamp {
+        let mut mac = keyed(secret);
+        // A NUL stands in no JID, so this is no input of any other use of the secret.
+        mac.update(b"\0fast stamp\0");
+        mac.update(account.as_str().as_bytes());
+        for keys in [&credentials.sha1, &credentials.sha256] {
+            mac.update(b"\0");
+            if let Some(ScramKeys { salt, stored_key, .. }) = keys {
+                mac.update(salt);
+                mac.update(stored_key);
+            }
+        }
+        let bytes: [u8; 32] = mac.finalize().into_bytes().into();
+        Stamp(*bytes.first_chunk().expect("16 of 32 bytes"))
+    }
+}
+
+// What tokens are made of never reaches a log.
+impl std::fmt::Debug for Stamp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Stamp")
+    }
+}
+
+/// The tokens of one client of an account.
+#[derive(Clone, Copy, Debug)]
+pub struct Tokens<'a> {
+    /// The node's secret.
+    pub secret: &'a [u8],
+    /// How long one is good, milliseconds.
+    pub lifetime_ms: u64,
+    /// Its account's.
+    pub stamp: Stamp,
+    /// Which were taken back.
+    pub revocations: &'a Revocations,
+    /// Its client.
+    pub agent: AgentId,
+    /// The mechanism it is for: a token is good for no other.
+    pub mechanism: Mechanism,
+}
+
+/// A client's proof that it has a token.
+#[derive(Debug)]
+pub struct Proof {
+    /// What it says its user name is.
+    pub username: String,
+    hash: Vec<u8>,
+}
+
+/// A proof that was right.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// The server's own proof.
+    pub answer: Vec<u8>,
+    /// Names the token, so that its uses can be counted.
+    pub token: u64,
+    /// The token is of an earlier epoch: the client is to be given a newer one.
+    pub is_old: bool,
+}
+
+/// Why a proof is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The token was good once.
+    Expired,
+    /// It never was, or was taken back.
+    Wrong,
+}
+
+impl Proof {
+    /// Reads the client's message: its name, NUL, and an HMAC (draft-schmaus-kitten-sasl-ht §3.1).
+    pub fn parse(message: &[u8]) -> Option<Proof> {
+        let at = message.iter().position(|byte| *byte == 0)?;
+        let (username, hash) = (std::str::from_utf8(&message[..at]).ok()?, &message[at + 1..]);
+        let is_whole = !username.is_empty() && hash.len() == 32;
+        is_whole.then(|| Proof { username: username.to_owned(), hash: hash.to_vec() })
+    }
+}
+
+/// Epochs in the life of a token: good in its own and those after, so between three quarters and all of the lifetime.
+const EPOCHS: u64 = 4;
+
+impl Tokens<'_> {
+    /// The token to be given now, and when it expires.
+    pub fn give(&self, now: UnixMs) -> (String, UnixMs) {
+        let epoch = self.epoch(now);
+        (self.derive(epoch), UnixMs((epoch + EPOCHS) * self.epoch_ms()))
+    }
+
+    /// Checks a proof on a connection that yields `binding`.
+    pub fn check(&self, proof: &Proof, binding: &[u8], now: UnixMs) -> Result<Checked, Refused> {
+        let present = self.epoch(now);
+        let mut refused = Refused::Wrong;
+        // Every epoch is tried, so that the time it takes does not tell which.
+        let mut right = None;
+        for epoch in present.saturating_sub(EPOCHS)..=present {
+            let token = self.derive(epoch);
+            if !bool::from(hash(&token, b"Initiator", binding).ct_eq(&proof.hash)) {
+                continue;
+            }
+            if epoch + EPOCHS <= present {
+                refused = Refused::Expired;
+                continue;
+            }
+            let name = hash(&token, b"name", b"");
+            right = Some(Checked {
+                answer: hash(&token, b"Responder", binding).to_vec(),
+                token: u64::from_be_bytes(*name.first_chunk().expect("8 of 32 bytes")),
+                is_old: epoch < present,
+            });
+        }
+        right.ok_or(refused)
+    }
+
+    fn epoch_ms(&self) -> u64 {
+        (self.lifetime_ms / EPOCHS).max(1)
+    }
+
+    fn epoch(&self, now: UnixMs) -> u64 {
+        now.0 / self.epoch_ms()
+    }
+
+    fn derive(&self, epoch: u64) -> String {
+        let mut mac = keyed(self.secret);
+        mac.update(b"\0fast token\0");
+        mac.update(&self.stamp.0);
+        mac.update(&self.agent.0.to_be_bytes());
+        mac.update(&self.revocations.generation(self.agent).to_be_bytes());
+        // A change of the lifetime changes what an epoch is.
+        mac.update(&self.epoch_ms().to_be_bytes());
+        mac.update(&epoch.to_be_bytes());
+        mac.update(self.mechanism.as_str().as_bytes());
+        URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes())
+    }
+}
+
+/// A message of the mechanism: the client's begins with `Initiator`, the server's with `Responder`.
+fn hash(token: &str, role: &[u8], binding: &[u8]) -> [u8; 32] {
+    let mut mac = keyed(token.as_bytes());
+    mac.update(role);
+    mac.update(binding);
+    mac.finalize().into_bytes().into()
+}
+
+fn keyed(key: &[u8]) -> Hmac<Sha256> {
+    Hmac::new_from_slice(key).expect("HMAC takes a key of any length")
+}

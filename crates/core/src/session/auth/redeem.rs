@@ -1,0 +1,170 @@
+//! Redeeming a token: from an `<authenticate/>` that brings one to its success.
+
+use super::claimed::{Claim, Claimed};
+use super::exchange::{Attempt, Authenticating, Proof, Stage};
+use super::fast::{self, Checked, Stamp, Tokens};
+use super::wrap::{self, Inline, Wrap};
+use super::{Authenticated, Failure, Greeting, Proven};
+use crate::model::{AccountState, Login};
+use crate::node::Cx;
+use crate::ports::{Answer, Ask};
+use crate::session::Session;
+use carillon_wire::jid::BareJid;
+use carillon_wire::ns;
+use carillon_wire::xml::Element;
+
+/// A login that is proved, and waits for its token to be taken back before it is told so.
+#[derive(Debug)]
+pub(super) struct Revoking {
+    inline: Inline,
+    account: BareJid,
+    login: Box<Login>,
+    stamp: Stamp,
+    answer: Vec<u8>,
+}
+
+impl Authenticating {
+    /// An `<authenticate/>` with `<fast/>`.
+    pub(super) fn token(self: Box<Self>, element: &Element, inline: Inline, cx: &mut Cx<'_>) -> Session {
+        match self.claim(element, &inline, cx) {
+            Ok((account, mechanism, proof)) => {
+                Session::Claimed(Claimed::new(self, Claim { inline, account, mechanism, proof }))
+            }
+            Err(failure) => self.fail(&Wrap::Sasl2(inline), None, failure, cx),
+        }
+    }
+
+    fn claim(
+        &self,
+        element: &Element,
+        inline: &Inline,
+        cx: &mut Cx<'_>,
+    ) -> Result<(BareJid, fast::Mechanism, fast::Proof), Failure> {
+        let mechanism = element.attr("mechanism").and_then(fast::Mechanism::named);
+        let mechanism = mechanism
+            .filter(|m| cx.hub.settings.fast.are_tokens_on() && m.binding(&self.protection).is_some())
+            .ok_or(Failure::InvalidMechanism)?;
+        if inline.tokens.agent.is_none() {
+            return Err(Failure::MalformedRequest);
+        }
+        let initial = element.child("initial-response", ns::SASL2).ok_or(Failure::MalformedRequest)?;
+        let message = wrap::decode_bytes(initial)?.ok_or(Failure::MalformedRequest)?;
+        let proof = fast::Proof::parse(&message).ok_or(Failure::MalformedRequest)?;
+        let account = BareJid::from_parts(Some(&proof.username), &self.domain.name)
+            .map_err(|_| Failure::NotAuthorized)?;
+        self.admits(&account, cx)?;
+        Ok((account, mechanism, proof))
+    }
+
+    /// The store is asked for an account that is not remembered.
+    pub(super) fn ask_for(mut self: Box<Self>, claim: Claim, cx: &mut Cx<'_>) -> Session {
+        let Claim { inline, account, mechanism, proof } = claim;
+        let ask = self.question(&account, cx);
+        let proof = Proof::Token(mechanism, proof);
+        self.stage = Stage::Asking(Box::new(Attempt { wrap: Wrap::Sasl2(inline), account, proof }));
+        self.ask(ask, cx)
+    }
+
+    /// Checks the proof against what is known of the account.
+    pub(super) fn redeem(
+        mut self: Box<Self>,
+        claim: Claim,
+        known: Option<(Box<Login>, Stamp)>,
+        cx: &mut Cx<'_>,
+    ) -> Session {
+        let checked = self.check(&claim, known.as_ref().map(|(login, stamp)| (&**login, *stamp)), cx);
+        let Claim { mut inline, account, mechanism, .. } = claim;
+        let (Checked { answer, is_old, .. }, (login, stamp)) = match (checked, known) {
+            (Ok(checked), Some(known)) => (checked, known),
+            (Err(failure), _) => return self.fail(&Wrap::Sasl2(inline), Some(account), failure, cx),
+            (Ok(_), None) => {
+                return self.fail(&Wrap::Sasl2(inline), Some(account), Failure::NotAuthorized, cx);
+            }
+        };
+        if let AccountState::Disabled(_) = login.state {
+            return self.fail(&Wrap::Sasl2(inline), None, Failure::AccountDisabled, cx);
+        }
+        let invalidate = inline.tokens.using.is_some_and(|using| using.invalidate);
+        if is_old && !invalidate {
+            inline.tokens.token_for.get_or_insert(mechanism);
+        }
+        if invalidate {
+            let (domain, local) = (self.domain.id, account.local().unwrap_or_default().into());
+            cx.hub.changed(account.as_str());
+            let agent = inline.tokens.agent;
+            self.stage = Stage::Revoking(Box::new(Revoking { inline, account, login, stamp, answer }));
+            return self.ask(Ask::RevokeTokens { domain, local, agent }, cx);
+        }
+        self.redeemed(inline, account, login, stamp, answer, cx)
+    }
+
+    fn check(
+        &self,
+        claim: &Claim,
+        known: Option<(&Login, Stamp)>,
+        cx: &mut Cx<'_>,
+    ) -> Result<Checked, Failure> {
+        let settings = cx.hub.settings.clone();
+        let nobodys = Default::default();
+        let (revocations, stamp) = match known {
+            Some((login, stamp)) => (&login.revocations, stamp),
+            // As much work for an account that is not there.
+            None => (&nobodys, Stamp::of(&settings.secret, &claim.account, &Default::default())),
+        };
+        let binding = claim.mechanism.binding(&self.protection).ok_or(Failure::InvalidMechanism)?;
+        let tokens = Tokens {
+            secret: &settings.secret,
+            lifetime_ms: settings.fast.token_lifetime_ms,
+            stamp,
+            revocations,
+            agent: claim.inline.tokens.agent.ok_or(Failure::MalformedRequest)?,
+            mechanism: claim.mechanism,
+        };
+        let checked = tokens.check(&claim.proof, binding, cx.now.unix)?;
+        if known.is_some()
+            && let Some(count) = claim.inline.tokens.using.and_then(|using| using.count)
+        {
+            let max = cx.hub.remembered_max().max(REPLAYS_MIN);
+            cx.hub.replays.note(checked.token, count, max).map_err(|_| Failure::NotAuthorized)?;
+        }
+        Ok(checked)
+    }
+
+    /// The store took the token back.
+    pub(super) fn revoked(self: Box<Self>, revoking: Revoking, answer: Answer, cx: &mut Cx<'_>) -> Session {
+        let Revoking { inline, account, mut login, stamp, answer: proof } = revoking;
+        let Answer::Revocations(revocations) = answer else {
+            return self.fail(&Wrap::Sasl2(inline), None, Failure::TemporaryAuthFailure, cx);
+        };
+        // A login that read the account before this commit must not be remembered.
+        cx.hub.changed(account.as_str());
+        login.revocations = revocations;
+        self.redeemed(inline, account, login, stamp, proof, cx)
+    }
+
+    fn redeemed(
+        self: Box<Self>,
+        inline: Inline,
+        account: BareJid,
+        login: Box<Login>,
+        stamp: Stamp,
+        answer: Vec<u8>,
+        cx: &mut Cx<'_>,
+    ) -> Session {
+        let authenticated = Authenticated::proved(account, self.domain.id, login, Some(stamp));
+        let greeting = Greeting::Success { wrap: Wrap::Sasl2(inline), data: Some(answer), token: None };
+        Proven::new(self.io, authenticated, greeting).go_home(cx)
+    }
+}
+
+impl From<fast::Refused> for Failure {
+    fn from(refused: fast::Refused) -> Failure {
+        match refused {
+            fast::Refused::Expired => Failure::CredentialsExpired,
+            fast::Refused::Wrong => Failure::NotAuthorized,
+        }
+    }
+}
+
+/// Tokens whose uses are counted, where no account is remembered.
+const REPLAYS_MIN: usize = 10_000;
