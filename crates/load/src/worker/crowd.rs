@@ -1,15 +1,12 @@
 //! The players of one thread, as a deed sees them: who is in session, and what can be done with them.
 
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::setting::Setting;
 use super::tally::{Count, Ledger};
 use crate::plan::Protocol;
 use crate::swarm::{Network, Start};
-
-/// A send that leaves later than this after it was due is late.
-const LATE: Duration = Duration::from_millis(10);
 
 /// How things are with each player.
 #[derive(Debug)]
@@ -138,10 +135,7 @@ impl Crowd<'_> {
 
     /// Counts something that is sent now and was due then.
     pub(super) fn sent(&self, due: Instant) {
-        self.ledger.count(Count::Sent);
-        if self.now.saturating_duration_since(due) > LATE {
-            self.ledger.count(Count::Late);
-        }
+        self.ledger.sent(self.now.saturating_duration_since(due));
     }
 }
 

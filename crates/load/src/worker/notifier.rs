@@ -25,8 +25,6 @@ const SENDERS: usize = 4;
 const GLANCE: Duration = Duration::from_millis(20);
 /// What has not arrived when nothing has for so long is missing.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A send that leaves later than this after it was due is late.
-const LATE: Duration = Duration::from_millis(10);
 
 /// One phase's notifications.
 struct Round<'a> {
@@ -179,9 +177,7 @@ impl Round<'_> {
             // Writing to a string does not fail.
             let _ = writeln!(lines, "{line}");
         }
-        let late = due.iter().filter(|(_, at)| at.elapsed() > LATE).count();
-        ledger.add(Count::Sent, due.len() as u64);
-        ledger.add(Count::Late, late as u64);
+        due.iter().for_each(|(_, at)| ledger.sent(at.elapsed()));
         let results = match self.api.notify(&lines) {
             Ok(results) => results,
             Err(error) => return ledger.error(format!("notify: {}", api::kind(&error))),

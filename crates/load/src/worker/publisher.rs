@@ -13,7 +13,6 @@ use super::mark::{self, Mark, Marks};
 use super::players::kind;
 use super::schedule::{Schedule, Share};
 use super::setting::Setting;
-use super::tally::Count;
 use crate::blocking::{Client, ConnectError, StreamLost};
 use crate::client::{Event, stanzas};
 use crate::control::Fault;
@@ -23,8 +22,6 @@ use crate::plan::{By, Deed, Publish};
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often the publisher looks at its connection while it has nothing to do.
 const GLANCE: Duration = Duration::from_millis(200);
-/// A send that leaves later than this after it was due is late.
-const LATE: Duration = Duration::from_millis(10);
 
 /// The thread's state.
 struct Publisher {
@@ -130,11 +127,7 @@ impl Publisher {
         let number = mark::number(turn.position.phase, item);
         let mark = Mark { number, due_unix_ns: self.kit.setting.clock.unix_ns(due) };
         let payload = self.marks.json(mark, publish.payload_bytes);
-        let ledger = &self.kit.ledger;
-        ledger.count(Count::Sent);
-        if due.elapsed() > LATE {
-            ledger.count(Count::Late);
-        }
+        self.kit.ledger.sent(due.elapsed());
         let published = match publish.by {
             By::Pubsub => self.publish_by_pubsub(&publish.topic, number, &payload, publish.rate.is_some()),
             By::Http => self.publish_by_http(&publish.topic, &payload),

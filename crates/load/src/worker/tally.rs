@@ -7,6 +7,9 @@ use std::time::Duration;
 use crate::control::Progress;
 use crate::measure::Digest;
 
+/// A send that leaves later than this after it was due is late.
+const LATE: Duration = Duration::from_millis(10);
+
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
@@ -107,6 +110,13 @@ impl Ledger {
         self.lock().counts[count as usize] += many;
     }
 
+    /// Counts something that is sent so long after it was due.
+    pub(super) fn sent(&self, lateness: Duration) {
+        let mut tally = self.lock();
+        tally.counts[Count::Sent as usize] += 1;
+        tally.counts[Count::Late as usize] += u64::from(lateness > LATE);
+    }
+
     /// Adds a latency.
     pub(super) fn time(&self, metric: Metric, latency: Duration) {
         self.lock().metrics[metric as usize].record(latency);
@@ -187,11 +197,14 @@ mod tests {
         ledger.set_online(3);
         ledger.count(Count::Logins);
         ledger.error("login: not-authorized");
+        ledger.sent(LATE);
+        ledger.sent(LATE * 2);
         ledger.delivered_item(7, Duration::from_millis(2));
         ledger.delivered_item(7, Duration::from_millis(1));
         let mut progress = Progress::default();
         ledger.take_into(&mut progress);
-        assert_eq!(progress.counts, BTreeMap::from([("logins".into(), 1), ("deliveries".into(), 2)]));
+        let counts = [("logins", 1), ("deliveries", 2), ("sent", 2), ("late", 1)];
+        assert_eq!(progress.counts, counts.map(|(name, many)| (name.to_owned(), many)).into());
         assert_eq!(progress.errors, BTreeMap::from([("login: not-authorized".into(), 1)]));
         assert_eq!(progress.largest["last_delivery"], BTreeMap::from([(7, 2.0)]));
         assert!(!progress.metrics["RTT"].is_empty());

@@ -2,5 +2,6 @@
 
 mod framed;
 mod login;
+mod registration;
 mod session;
 mod talk;
