@@ -47,7 +47,7 @@ impl Chart {
     /// The plot.
     pub(super) fn svg(&self) -> String {
         let legend = self.legend_rows();
-        let top = 22.0 + ROW * legend.len() as f64;
+        let top = 30.0 + ROW * legend.len() as f64;
         let mut svg = Svg::new(WIDTH, HEIGHT + top, &format!("{} in {}", self.title, self.unit));
         for (row, names) in legend.into_iter().enumerate() {
             for (x, at) in names {
@@ -110,7 +110,7 @@ impl Chart {
     }
 
     fn draw_axes(&self, svg: &mut Svg, frame: &Frame) {
-        svg.text("label", (LEFT - 6.0, frame.top - 8.0), Anchor::End, &self.unit);
+        svg.text("label", (LEFT - 6.0, frame.top - 12.0), Anchor::End, &self.unit);
         for tick in &frame.axis.ticks {
             let y = frame.y(*tick);
             svg.line("grid", (LEFT, y), (WIDTH - RIGHT, y));

@@ -30,7 +30,7 @@ pub struct Cost {
     /// CPU time of a million deliveries, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_seconds_per_million_deliveries: Option<f64>,
-    /// CPU time of a million messages, notifications or items sent, in seconds.
+    /// CPU time of a million messages, notifications or items sent, in seconds, where none of them was delivered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_seconds_per_million_sent: Option<f64>,
     /// CPU time of idling, in percent of one core.
@@ -86,14 +86,15 @@ impl Cost {
             let count = events.counts.get(name).copied().filter(|count| *count > 0)?;
             Some(thousandths(cpu_s * scale / count as f64))
         };
-        // The price of a delivery is told where deliveries are what was done.
-        let sent = each("sent", 1e6);
+        let deliveries = each("deliveries", 1e6);
+        // An item that reached thousands is not dear: the price is that of a delivery where there were any.
+        let sent = each("sent", 1e6).filter(|_| deliveries.is_none());
         let seconds = events.seconds.max(0.001);
         Self {
             cpu_seconds: thousandths(cpu_s),
             cores: thousandths(cpu_s / seconds),
-            cpu_ms_per_login: each("logins", 1e3).filter(|_| sent.is_none()),
-            cpu_seconds_per_million_deliveries: each("deliveries", 1e6),
+            cpu_ms_per_login: each("logins", 1e3).filter(|_| sent.is_none() && deliveries.is_none()),
+            cpu_seconds_per_million_deliveries: deliveries,
             cpu_seconds_per_million_sent: sent,
             idle_percent_of_core: events.idle.then(|| thousandths(100.0 * cpu_s / seconds)),
             ..Self::default()

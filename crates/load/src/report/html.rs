@@ -61,7 +61,9 @@ impl Report {
                 &format!("{name}, 99th percentile"),
             );
         }
-        for (name, rate) in &self.rates {
+        // The others, such as what was dropped on purpose, are in the plots.
+        let main = ["logins", "sent", "deliveries", "receipts"];
+        for (name, rate) in self.rates.iter().filter(|(name, _)| main.contains(&name.as_str())) {
             tiles.add("", &format!("{}/s", compact(*rate)), name);
         }
         let server = |find: fn(&super::Cost) -> Option<f64>| {

@@ -1,0 +1,85 @@
+//! Runs that cannot go well: one clear sentence each, and a report that says what happened.
+
+use super::support::{World, load};
+use serde_json::json;
+use std::net::TcpListener;
+
+#[test]
+fn a_target_that_is_not_there() {
+    let world = World::new();
+    // Bound and never listening again once it is dropped.
+    let nowhere = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let outcome = world.run("login-storm", &["--players", "5", "--target", &nowhere]);
+    assert_eq!((outcome.status, outcome.at("/status")), (1, &json!("failed")), "{}", outcome.out);
+    assert!(outcome.reason().contains(&nowhere) && outcome.out.contains(outcome.reason()), "{}", outcome.out);
+}
+
+#[test]
+fn a_wrong_password() {
+    let world = World::new();
+    let outcome = world.run("login-storm", &["--players", "5", "--password", "wrong"]);
+    assert_eq!((outcome.status, outcome.at("/status")), (1, &json!("failed")), "{}", outcome.out);
+    assert!(outcome.reason().contains("not-authorized"), "{}", outcome.reason());
+    assert!(!outcome.report.unwrap().to_string().contains("wrong\""));
+}
+
+#[test]
+fn accounts_that_are_missing_are_players_that_fail() {
+    let world = World::new();
+    let outcome = world.run("login-storm", &["--players", "30", "--set", "settle.for=0.1"]);
+    assert_eq!((outcome.status, outcome.at("/status")), (1, &json!("completed")), "{}", outcome.out);
+    assert_eq!((outcome.at("/successful"), outcome.at("/failed")), (&json!(20), &json!(10)));
+    let errors = outcome.at("/errors").as_object().unwrap();
+    assert_eq!(errors.values().filter_map(serde_json::Value::as_u64).sum::<u64>(), 10, "{errors:?}");
+}
+
+#[test]
+fn a_certificate_that_has_expired() {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    params.not_before = rcgen::date_time_ymd(2019, 1, 1);
+    params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    let certificate = params.self_signed(&key).unwrap().pem();
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let (certificate, key) = (write("old.crt", &certificate), write("old.key", &key.serialize_pem()));
+    let world =
+        World::with(&[format!("tls.certificate={certificate}"), format!("tls.key={key}")]);
+    let outcome = world.run("login-storm", &["--players", "5", "--ca", &certificate]);
+    assert_eq!((outcome.status, outcome.at("/status")), (1, &json!("failed")), "{}", outcome.out);
+    assert!(outcome.reason().contains("certificate"), "{}", outcome.reason());
+    assert!(outcome.reason().to_lowercase().contains("expired"), "{}", outcome.reason());
+}
+
+#[test]
+fn a_feature_that_is_missing() {
+    let world = World::new();
+    let outcome = world.run("direct", &["--players", "5"]);
+    assert_eq!((outcome.status, outcome.at("/status")), (1, &json!("unsupported")), "{}", outcome.out);
+    assert!(outcome.reason().starts_with("The target has no "), "{}", outcome.reason());
+}
+
+#[test]
+fn mistakes_on_the_command_line() {
+    let world = World::new();
+    let bad = world.file("bad.toml", "name = \"x\"\nsummary = \"x\"\n[players]\ncount = \"many\"\n");
+    let says = |scenario: &str, more: &[&str]| {
+        let outcome = world.run(scenario, more);
+        assert_eq!((outcome.status, outcome.report.is_none()), (2, true), "{}", outcome.errors);
+        outcome.errors
+    };
+    let errors = says(&bad, &[]);
+    assert!(errors.contains("bad.toml") && errors.contains("line 4"), "{errors}");
+    let errors = says("tea-party", &[]);
+    assert!(errors.contains("\"tea-party\"") && errors.contains("login-storm"), "{errors}");
+    let errors = says("idle", &["--set", "players.cuont=5"]);
+    assert!(errors.contains("players.cuont") && errors.contains("players.count"), "{errors}");
+    let errors = says("idle", &["--server-pid", "4294967295"]);
+    assert!(errors.contains("/proc/4294967295"), "{errors}");
+    let listed = load().arg("scenarios").output().unwrap();
+    assert!(String::from_utf8_lossy(&listed.stdout).contains("login-storm"));
+}
