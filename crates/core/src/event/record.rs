@@ -2,7 +2,8 @@
 
 use super::{Field, Kind, Shape};
 use crate::model::{NotificationId, UnixMs};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
+use std::net::Ipv6Addr;
 
 /// The entries in `bytes`, up to the first that is not whole.
 pub fn records(bytes: &[u8]) -> Records<'_> {
