@@ -19,7 +19,7 @@ fn a_wrong_password() {
     let world = World::new();
     let outcome = world.run("login-storm", &["--players", "5", "--password", "wrong"]);
     assert_eq!((outcome.status, outcome.at("/status")), (1, &json!("failed")), "{}", outcome.out);
-    assert!(outcome.reason().contains("not-authorized"), "{}", outcome.reason());
+    assert!(outcome.reason().contains("does not accept its password"), "{}", outcome.reason());
     assert!(!outcome.report.unwrap().to_string().contains("wrong\""));
 }
 

@@ -172,7 +172,7 @@ impl Trial {
         Meter {
             server,
             tester_cpu_s: self.members.values().map(spent).sum(),
-            tester_bytes: self.left().map(|(_, member)| member.bytes).sum(),
+            tester_bytes: self.members.values().map(|member| member.bytes).sum(),
             kernel: None,
         }
     }

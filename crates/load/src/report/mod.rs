@@ -14,6 +14,7 @@ mod html;
 mod percentiles;
 mod record;
 mod svg;
+mod tally;
 mod text;
 mod timeline;
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Percentiles;
 use super::figures::Reading;
 use super::percentiles::thousandths;
-use super::record::Tally;
+use super::tally::Tally;
 
 /// Rows that are kept. When there are more, every other one goes: two hours of seconds, four of every other second.
 const ROWS_MAX: usize = 7200;

@@ -112,6 +112,11 @@ enum Work {
         behind: Position,
         engine: Receiver<Result<Engine, Fault>>,
     },
+    /// The engine could not be made, which was told; the test is about to be finished.
+    Refused {
+        test: String,
+        behind: Position,
+    },
     /// A test is under way.
     Running {
         test: String,
@@ -166,7 +171,7 @@ impl<'a> Shift<'a> {
                 };
             }
             Work::Preparing { .. } => LOOK.min(until_push),
-            Work::Running { .. } | Work::Nothing => until_push,
+            Work::Running { .. } | Work::Refused { .. } | Work::Nothing => until_push,
         };
         match news.recv_timeout(timeout) {
             Ok(news) => Ok(Some(news)),
@@ -210,7 +215,9 @@ impl<'a> Shift<'a> {
             Work::Running { test: running, behind, engine, .. } if running == test => {
                 (behind, engine.finish())
             }
-            Work::Preparing { test: preparing, behind, .. } if preparing == test => {
+            Work::Preparing { test: other, behind, .. } | Work::Refused { test: other, behind }
+                if other == test =>
+            {
                 (behind, Progress::default())
             }
             other => {
@@ -254,6 +261,7 @@ impl<'a> Shift<'a> {
                 self.work = Work::Running { test, behind, engine: Box::new(engine), busy: false };
             }
             Err(fault) => {
+                self.work = Work::Refused { test: test.clone(), behind };
                 let refusal = Progress { test, done: true, fault: Some(fault), ..Progress::default() };
                 self.send(refusal);
             }
@@ -277,7 +285,7 @@ impl<'a> Shift<'a> {
                 let progress = engine.progress();
                 self.send(progress)
             }
-            Work::Preparing { test, .. } => {
+            Work::Preparing { test, .. } | Work::Refused { test, .. } => {
                 let sign_of_life = Progress { test: test.clone(), ..Progress::default() };
                 self.send(sign_of_life)
             }
