@@ -6,7 +6,7 @@ use carillon_core::session::auth::fast;
 use carillon_core::settings as core;
 use carillon_server::events::{self, Kinds};
 use carillon_server::tls::{self, SettingsError};
-use carillon_server::{Options, WebSocket};
+use carillon_server::{Bounds, Options, WebSocket};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -92,9 +92,7 @@ pub fn server(settings: &Settings, tls: tls::Settings, core: Arc<core::Settings>
         backlog: settings.listen.backlog as i32,
         reuse_port: settings.listen.reuse_port,
         nodelay: settings.listen.nodelay,
-        max_connections: settings.limits.max_connections.into(),
-        connections_per_address: settings.limits.connections_per_address,
-        connect_rate_per_second: settings.limits.connect_rate_per_second,
+        bounds: bounds(settings),
         out_queue_bytes: settings.limits.out_queue_bytes,
         traces_kept_ms: settings.notifications.trace_retention_ms,
         events: settings.event_log.enabled.then(|| event_log(settings)),
@@ -126,6 +124,16 @@ pub fn event_folder(settings: &Settings) -> PathBuf {
 /// What the event log keeps.
 pub fn event_kinds(settings: &Settings) -> Kinds {
     Kinds::of(settings.event_log.events.iter().copied())
+}
+
+/// Who gets in.
+pub fn bounds(settings: &Settings) -> Bounds {
+    Bounds {
+        connections: settings.limits.max_connections.into(),
+        connections_per_address: settings.limits.connections_per_address,
+        connects_per_second: settings.limits.connect_rate_per_second,
+        handshakes_in_flight: settings.limits.handshakes_in_flight,
+    }
 }
 
 /// How the store is opened.

@@ -169,6 +169,7 @@ impl Running {
         let settings = &self.config.settings;
         telemetry.set_level(settings.log.level);
         self.server.reload_settings(&Arc::new(assemble::core(settings, self.secret)));
+        self.server.reload_bounds(assemble::bounds(settings), settings.limits.out_queue_bytes);
         self.server.reload_events(assemble::event_kinds(settings));
         match assemble::certificate(settings) {
             Ok(tls) => self.server.reload_tls(&tls),

@@ -39,7 +39,14 @@ fn node(page: &mut Page, status: &Status, ready: bool) {
     page.gauge("sessions_available", "Sessions with available presence now.", status.available);
     page.gauge("light_sessions", "Sessions of the light protocol now.", status.light_sessions);
     page.counter("connections_accepted_total", "Connections accepted.", status.accepted);
-    page.counter("connections_refused_total", "Connections refused at a bound.", status.refused);
+    let refusals = status.refusals.iter().map(|(reason, count)| (format!("reason=\"{reason}\""), *count));
+    page.family("connections_refused_total", "counter", "Connections refused at a bound, by reason.", refusals);
+    page.gauge(
+        "handshakes_in_flight",
+        "Connections whose handshake is not complete.",
+        status.handshakes_in_flight,
+    );
+    page.counter("logins_remembered_total", "Logins that asked no store.", status.logins_remembered);
     page.counter("tls_handshakes_total", "TLS handshakes completed.", status.handshakes);
     page.counter("logins_total", "Logins that succeeded.", status.logins);
     page.counter("login_failures_total", "Logins that failed.", status.login_failures);

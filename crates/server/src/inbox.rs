@@ -49,6 +49,8 @@ pub(crate) enum Order {
     Tls(Arc<Offers>),
     /// Other limits and timeouts.
     Settings(Arc<Settings>),
+    /// Another bound on what waits for a slow reader, in bytes.
+    OutQueue(usize),
     /// Other domains; the token is dropped when they are in force.
     Domains(Arc<Domains>, Arc<AllDone>),
     /// Tell this one of events.

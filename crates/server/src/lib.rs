@@ -54,7 +54,7 @@ mod watch;
 mod websocket;
 mod world;
 
-pub use listen::{BindError, Ports};
+pub use listen::{BindError, Bounds, Ports};
 pub use node::Node;
 pub use options::{Light, Options, WebSocket};
 pub use server::{Server, StartError};

@@ -1,5 +1,6 @@
 //! The node's figures, summed over its shards.
 
+use crate::listen::Refusal;
 use carillon_core::node::Counters;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,10 +21,16 @@ pub struct Status {
     pub accepted: u64,
     /// Connections refused at a bound, before any handshake.
     pub refused: u64,
+    /// The same by reason.
+    pub refusals: Vec<(&'static str, u64)>,
+    /// Connections whose handshake is not complete now.
+    pub handshakes_in_flight: u64,
     /// TLS handshakes completed.
     pub handshakes: u64,
     /// Logins that succeeded.
     pub logins: u64,
+    /// Of these, those that asked no store.
+    pub logins_remembered: u64,
     /// Logins that failed.
     pub login_failures: u64,
     /// Logins a second over the last ten seconds.
@@ -72,7 +79,8 @@ pub struct Status {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) accepted: u64,
-    pub(crate) refused: u64,
+    /// By [`Refusal::index`].
+    pub(crate) refusals: [u64; Refusal::ALL.len()],
     pub(crate) handshakes: u64,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
@@ -119,7 +127,7 @@ impl Snapshot {
     fn plus(mut self, other: Snapshot) -> Snapshot {
         let (a, b) = (&mut self.tally, &other.tally);
         a.accepted += b.accepted;
-        a.refused += b.refused;
+        a.refusals.iter_mut().zip(b.refusals).for_each(|(a, b)| *a += b);
         a.handshakes += b.handshakes;
         a.bytes_in += b.bytes_in;
         a.bytes_out += b.bytes_out;
@@ -130,6 +138,7 @@ impl Snapshot {
         a.available += b.available;
         a.light += b.light;
         a.logins += b.logins;
+        a.logins_remembered += b.logins_remembered;
         a.login_failures += b.login_failures;
         a.stanzas_in += b.stanzas_in;
         a.stanzas_out += b.stanzas_out;
@@ -153,9 +162,11 @@ impl Snapshot {
             available: core.available,
             light_sessions: core.light,
             accepted: tally.accepted,
-            refused: tally.refused,
+            refused: tally.refusals.iter().sum(),
+            refusals: Refusal::ALL.map(|refusal| (refusal.label(), tally.refusals[refusal.index()])).into(),
             handshakes: tally.handshakes,
             logins: core.logins,
+            logins_remembered: core.logins_remembered,
             login_failures: core.login_failures,
             stanzas_in: core.stanzas_in,
             stanzas_out: core.stanzas_out,

@@ -122,6 +122,7 @@ impl Node {
         let mut status = Snapshot::sum(&self.inner.boards).status();
         status.uptime_ms = self.mono().0;
         status.connections = self.inner.admission.open();
+        status.handshakes_in_flight = self.inner.admission.opening();
         status.resident_bytes = resident_bytes();
         status.store = self.inner.store.stats();
         status.events = self.inner.events.as_ref().map(|figures| figures.status());

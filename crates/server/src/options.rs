@@ -1,7 +1,7 @@
 //! What a server is started with.
 
 use crate::events;
-use crate::listen::Service;
+use crate::listen::{Bounds, Service};
 use crate::tls;
 use carillon_core::settings::Settings;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -28,12 +28,8 @@ pub struct Options {
     pub reuse_port: bool,
     /// Whether small messages are sent at once (`TCP_NODELAY`).
     pub nodelay: bool,
-    /// Connections the node takes; 0 for as many as the limit of open files allows.
-    pub max_connections: u64,
-    /// Connections one address may have (an IPv6 /64 counts as one); 0 for no bound.
-    pub connections_per_address: u32,
-    /// Connections accepted a second, with a burst of as many; 0 for no bound.
-    pub connect_rate_per_second: u32,
+    /// Who gets in. No bound on connections is as many as the limit of open files allows.
+    pub bounds: Bounds,
     /// Bytes that wait for a client that reads too slowly, before it is disconnected.
     pub out_queue_bytes: usize,
     /// Certificate and what goes with it.
@@ -87,9 +83,7 @@ impl Options {
             backlog: 4096,
             reuse_port: true,
             nodelay: true,
-            max_connections: 0,
-            connections_per_address: 0,
-            connect_rate_per_second: 0,
+            bounds: Bounds::default(),
             out_queue_bytes: 256 * 1024,
             tls,
             core,

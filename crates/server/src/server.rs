@@ -6,7 +6,7 @@ use crate::drain::Threads;
 use crate::events::{EventLog, EventLogError, Kinds, Lane};
 use crate::inbox::{Inbox, Order};
 use crate::jobs::{Jobs, Note};
-use crate::listen::{Admission, BindError, Binding, Listener, Ports, bind, connections_max};
+use crate::listen::{Admission, BindError, Binding, Bounds, Ceiling, Listener, Ports, bind};
 use crate::machine::Machine;
 use crate::metrics::{Board, Tally};
 use crate::node::{Node, Parts};
@@ -34,6 +34,7 @@ pub struct Server {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) threads: Threads,
     offers: Mutex<Arc<Offers>>,
+    ceiling: Ceiling,
     /// Ends behind the shards, when all of their events are written.
     _events: Option<EventLog>,
 }
@@ -88,11 +89,8 @@ impl Server {
         })?;
         let polls = (0..count).map(|_| Poll::new()).collect::<io::Result<Vec<_>>>()?;
         let inboxes = polls.iter().map(inbox).collect::<io::Result<Arc<[_]>>>()?;
-        let admission = Arc::new(Admission::new(
-            bounded_by_descriptors(options.max_connections),
-            options.connections_per_address,
-            options.connect_rate_per_second,
-        ));
+        let ceiling = Ceiling::find();
+        let admission = Arc::new(Admission::new(ceiling.lower(options.bounds)));
         let boards: Vec<Arc<Board>> = (0..count).map(|_| Arc::default()).collect();
         let offers = Arc::new(Offers::new(&options.tls));
         let common = Common {
@@ -133,7 +131,16 @@ impl Server {
         let threads = Threads::start(shards, jobs, sender, &node)?;
         node.set_ready(true);
         tracing::info!(shards = count, ?ports, "listening");
-        Ok(Server { node, ports, admission, store, threads, offers: Mutex::new(offers), _events: events })
+        Ok(Server {
+            node,
+            ports,
+            admission,
+            store,
+            threads,
+            offers: Mutex::new(offers),
+            ceiling,
+            _events: events,
+        })
     }
 
     /// A handle to the node.
@@ -151,6 +158,12 @@ impl Server {
         let mut offers = self.offers.lock().unwrap_or_else(PoisonError::into_inner);
         *offers = Arc::new(offers.renewed(settings));
         self.node.order(|| Order::Tls(Arc::clone(&offers)));
+    }
+
+    /// Puts other bounds in force: who gets in from now on, and how much waits for a client that reads too slowly.
+    pub fn reload_bounds(&self, bounds: Bounds, out_queue_bytes: usize) {
+        self.admission.set(self.ceiling.lower(bounds));
+        self.node.order(|| Order::OutQueue(out_queue_bytes));
     }
 
     /// Has the event log, if there is one, keep these kinds from now on.
@@ -227,21 +240,6 @@ impl Common<'_> {
 
 fn inbox(poll: &Poll) -> io::Result<Arc<Inbox>> {
     Ok(Arc::new(Inbox::new(Waker::new(poll.registry(), special(WAKER))?)))
-}
-
-/// The operator's bound, or the system's when that is lower.
-fn bounded_by_descriptors(wanted: u64) -> u64 {
-    match connections_max() {
-        Some(allowed) if wanted == 0 => {
-            tracing::info!(connections = allowed, "bounded by the limit of open files");
-            allowed
-        }
-        Some(allowed) if allowed < wanted => {
-            tracing::warn!(connections = allowed, wanted, "the limit of open files is too low");
-            allowed
-        }
-        _ => wanted,
-    }
 }
 
 fn read_domains(store: &dyn Store) -> Result<Domains, StartError> {

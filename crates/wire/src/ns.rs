@@ -103,6 +103,8 @@ namespaces! {
     NOTIFICATION = "urn:carillon:notification:0";
     /// Topics: our own.
     TOPICS = "urn:carillon:topics:0";
+    /// When a client that was refused may come back: our own.
+    RETRY = "urn:carillon:retry:0";
     /// The `xml` prefix, always bound (XML Namespaces §3).
     XML = "http://www.w3.org/XML/1998/namespace";
     /// The `xmlns` prefix, never to be bound (XML Namespaces §3).

@@ -93,13 +93,17 @@ settings! {
         "limits.profile" profile: Profile = Profile::Default, Kind::Choice(Profile::WORDS), Live;
         /// Connections the node holds at once; 0 for as many as there are descriptors, which bound it anyway.
         "limits.max_connections" max_connections: u32 =
-            1_000_000, count(0, 100_000_000, "connections"), Restart, benchmark 0;
+            1_000_000, count(0, 100_000_000, "connections"), Live, benchmark 0;
         /// Connections one address holds at once; 0 for any number.
         "limits.connections_per_address" connections_per_address: u32 =
-            1000, count(0, 100_000_000, "connections"), Restart, benchmark 0;
-        /// Connections the node accepts in a second, others are closed at once; 0 for any number.
+            1000, count(0, 100_000_000, "connections"), Live, benchmark 0;
+        /// Connections the node accepts in a second, others are told when to come back; 0 for any number.
         "limits.connect_rate_per_second" connect_rate_per_second: u32 =
-            10_000, count(0, 1_000_000, "connections"), Restart, benchmark 0;
+            10_000, count(0, 1_000_000, "connections"), Live, benchmark 0;
+        /// Connections whose TLS handshake or WebSocket upgrade is not complete; more are told when to come back; 0 for
+        /// any number.
+        "limits.handshakes_in_flight" handshakes_in_flight: u32 =
+            8192, count(0, 1_000_000, "connections"), Live, benchmark 0;
         /// The largest stanza of a session (RFC 6120 §13.12 wants 10000 at least).
         "limits.stanza_bytes" stanza_bytes: usize = 256 * KIB as usize, bytes(10_000, 16 * MIB), Live;
         /// The largest stanza before authentication, when anyone can send it.
@@ -112,7 +116,7 @@ settings! {
         "limits.stanzas_per_second" stanzas_per_second: u32 =
             200, count(0, 1_000_000, "stanzas"), Live, benchmark 0;
         /// Bytes that wait for one slow reader before it is disconnected.
-        "limits.out_queue_bytes" out_queue_bytes: usize = 256 * KIB as usize, bytes(16 * KIB, 64 * MIB), Restart;
+        "limits.out_queue_bytes" out_queue_bytes: usize = 256 * KIB as usize, bytes(16 * KIB, 64 * MIB), Live;
         /// Failed logins of one address in a window before its next ones are refused; 0 for any number.
         "limits.auth_failures_per_address" auth_failures_per_address: u32 =
             50, count(0, 1_000_000, "failures"), Live, benchmark 0;

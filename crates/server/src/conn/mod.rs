@@ -33,7 +33,7 @@ pub(crate) struct Conn {
     pub(crate) inflow: Option<Box<Inflow>>,
     pub(crate) outflow: Option<Box<Outflow>>,
     /// Its place among those the node takes; given back when it is dropped.
-    _permit: Permit,
+    permit: Permit,
     pub(crate) stage: Stage,
     pub(crate) readiness: Readiness,
     pub(crate) flow: Flow,
@@ -112,7 +112,7 @@ impl Conn {
             protocol,
             inflow: None,
             outflow: None,
-            _permit: permit,
+            permit,
             stage: Stage::New(address),
             readiness: Readiness::Dry,
             flow: Flow::Open,
@@ -125,6 +125,11 @@ impl Conn {
         let Stage::New(address) = self.stage else { return None };
         self.stage = Stage::Open;
         Some(address)
+    }
+
+    /// Its handshake is complete, where there is one.
+    pub(crate) fn opened(&mut self) {
+        self.permit.opened();
     }
 
     /// Whether there is anything to do for a reader: something kept or readable, and nobody who wants it later.

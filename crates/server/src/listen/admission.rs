@@ -4,7 +4,7 @@ use carillon_core::model::Mono;
 use hashbrown::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,19 +17,37 @@ pub(crate) enum Refusal {
     Address,
     /// They come faster than they may.
     Rate,
+    /// As many as may are on their way in: their handshakes come first.
+    Busy,
     /// No descriptor is left for it.
     Descriptors,
+}
+
+/// The bounds of a node. 0 means none, for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// Connections the node takes.
+    pub connections: u64,
+    /// Connections one address may have (an IPv6 /64 counts as one).
+    pub connections_per_address: u32,
+    /// Connections accepted a second, with a burst of as many.
+    pub connects_per_second: u32,
+    /// Connections whose TLS handshake, or WebSocket upgrade, is not complete.
+    pub handshakes_in_flight: u32,
 }
 
 /// The bounds of a node, and how far they are used. Shared by the shards: all of it atomic but the count by address,
 /// which is touched, in one of several maps, when a connection comes and when it goes, and only if there is such a bound.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    connections_max: u64,
-    per_address_max: u32,
+    connections_max: AtomicU64,
+    per_address_max: AtomicU32,
     /// Nanoseconds between two connections at the highest rate; 0 without a bound.
-    interval_ns: u64,
+    interval_ns: AtomicU64,
+    opening_max: AtomicU64,
     open: AtomicU64,
+    /// Of these, those whose handshake is not complete.
+    opening: AtomicU64,
     /// When the bucket of the rate will be full again, in nanoseconds of [`Mono`] (GCRA).
     theoretical_ns: AtomicU64,
     addresses: [Mutex<HashMap<u64, u32>>; SHARES],
@@ -44,34 +62,75 @@ pub(crate) struct Admission {
 pub(crate) struct Permit {
     admission: Arc<Admission>,
     address: u64,
+    /// Its handshake is not complete.
+    opening: bool,
 }
 
 impl Refusal {
+    /// All of them, in the order of [`Refusal::index`].
+    pub(crate) const ALL: [Refusal; 5] =
+        [Refusal::Full, Refusal::Address, Refusal::Rate, Refusal::Busy, Refusal::Descriptors];
+
+    /// Its place among all.
+    pub(crate) fn index(self) -> usize {
+        self as usize
+    }
+
+    /// How long until it is worth trying again, in seconds at least.
+    pub(crate) fn patience_s(self) -> u32 {
+        match self {
+            // A second's burst, or the handshakes under way, are soon over.
+            Refusal::Rate | Refusal::Busy => 2,
+            // Somebody must leave first.
+            Refusal::Full | Refusal::Address | Refusal::Descriptors => 15,
+        }
+    }
+
     /// The reason as a word for the log.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Refusal::Full => "full",
             Refusal::Address => "address",
             Refusal::Rate => "rate",
+            Refusal::Busy => "busy",
             Refusal::Descriptors => "descriptors",
         }
     }
 }
 
 impl Admission {
-    /// The bounds of a node. 0 means none, for each.
-    pub(crate) fn new(connections_max: u64, per_address_max: u32, per_second_max: u32) -> Admission {
-        Admission {
-            connections_max: if connections_max == 0 { u64::MAX } else { connections_max },
-            per_address_max,
-            interval_ns: SECOND_NS.checked_div(u64::from(per_second_max)).unwrap_or(0),
+    /// Admission within these bounds.
+    pub(crate) fn new(bounds: Bounds) -> Admission {
+        let admission = Admission {
+            connections_max: AtomicU64::new(0),
+            per_address_max: AtomicU32::new(0),
+            interval_ns: AtomicU64::new(0),
+            opening_max: AtomicU64::new(0),
             open: AtomicU64::new(0),
+            opening: AtomicU64::new(0),
             theoretical_ns: AtomicU64::new(0),
             addresses: std::array::from_fn(|_| Mutex::default()),
             hasher: RandomState::new(),
             watched: AtomicBool::new(false),
             quiet: (Mutex::new(()), Condvar::new()),
-        }
+        };
+        admission.set(bounds);
+        admission
+    }
+
+    /// Puts other bounds in force, for connections that come from now on.
+    pub(crate) fn set(&self, bounds: Bounds) {
+        let unless_0 = |n: u64| if n == 0 { u64::MAX } else { n };
+        let interval = SECOND_NS.checked_div(u64::from(bounds.connects_per_second)).unwrap_or(0);
+        self.connections_max.store(unless_0(bounds.connections), Ordering::Relaxed);
+        self.per_address_max.store(bounds.connections_per_address, Ordering::Relaxed);
+        self.interval_ns.store(interval, Ordering::Relaxed);
+        self.opening_max.store(unless_0(bounds.handshakes_in_flight.into()), Ordering::Relaxed);
+    }
+
+    /// Connections whose handshake is not complete.
+    pub(crate) fn opening(&self) -> u64 {
+        self.opening.load(Ordering::Relaxed)
     }
 
     /// Connections open now.
@@ -81,20 +140,24 @@ impl Admission {
 
     /// Takes a connection from `address` in, or says why not.
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr, now: Mono) -> Result<Permit, Refusal> {
-        if self.open.fetch_add(1, Ordering::AcqRel) >= self.connections_max {
+        if self.open.fetch_add(1, Ordering::AcqRel) >= self.connections_max.load(Ordering::Relaxed) {
             self.leave();
             return Err(Refusal::Full);
         }
         // From here on dropping the permit undoes what was done.
-        let mut permit = Permit { admission: Arc::clone(self), address: UNCOUNTED };
+        let mut permit = Permit { admission: Arc::clone(self), address: UNCOUNTED, opening: true };
+        if self.opening.fetch_add(1, Ordering::Relaxed) >= self.opening_max.load(Ordering::Relaxed) {
+            return Err(Refusal::Busy);
+        }
         if !self.keeps_pace(now) {
             return Err(Refusal::Rate);
         }
-        if self.per_address_max > 0 {
+        let per_address_max = self.per_address_max.load(Ordering::Relaxed);
+        if per_address_max > 0 {
             let key = key(address);
             let mut counts = self.share(key);
             let count = counts.entry(key).or_default();
-            if *count >= self.per_address_max {
+            if *count >= per_address_max {
                 return Err(Refusal::Address);
             }
             *count += 1;
@@ -121,13 +184,14 @@ impl Admission {
 
     /// The generic cell rate algorithm, with a burst of one second's worth.
     fn keeps_pace(&self, now: Mono) -> bool {
-        if self.interval_ns == 0 {
+        let interval_ns = self.interval_ns.load(Ordering::Relaxed);
+        if interval_ns == 0 {
             return true;
         }
         let now = now.0 * (SECOND_NS / 1000);
         let step = |theoretical: u64| {
-            let next = theoretical.max(now) + self.interval_ns;
-            (next <= now + SECOND_NS.max(self.interval_ns)).then_some(next)
+            let next = theoretical.max(now) + interval_ns;
+            (next <= now + SECOND_NS.max(interval_ns)).then_some(next)
         };
         self.theoretical_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step).is_ok()
     }
@@ -146,8 +210,18 @@ impl Admission {
     }
 }
 
+impl Permit {
+    /// The handshake of its connection is complete: another may begin.
+    pub(crate) fn opened(&mut self) {
+        if std::mem::take(&mut self.opening) {
+            self.admission.opening.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
 impl Drop for Permit {
     fn drop(&mut self) {
+        self.opened();
         if self.address != UNCOUNTED {
             let mut counts = self.admission.share(self.address);
             if let Some(count) = counts.get_mut(&self.address) {

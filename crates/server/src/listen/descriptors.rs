@@ -1,8 +1,38 @@
 //! How many connections the limit of open files leaves room for: it is better to refuse one politely than to find that
 //! the store cannot open its journal.
 
+use super::Bounds;
+
+/// The connections that the system allows; none when it sets no limit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ceiling(Option<u64>);
+
+impl Ceiling {
+    /// To be found before there are connections, whose descriptors would count.
+    pub(crate) fn find() -> Ceiling {
+        Ceiling(connections_max())
+    }
+
+    /// The operator's bounds, that on connections no higher than the system's.
+    pub(crate) fn lower(self, bounds: Bounds) -> Bounds {
+        let wanted = bounds.connections;
+        let connections = match self.0 {
+            Some(allowed) if wanted == 0 => {
+                tracing::info!(connections = allowed, "bounded by the limit of open files");
+                allowed
+            }
+            Some(allowed) if allowed < wanted => {
+                tracing::warn!(connections = allowed, wanted, "the limit of open files is too low");
+                allowed
+            }
+            _ => wanted,
+        };
+        Bounds { connections, ..bounds }
+    }
+}
+
 /// The connections this process may have, as far as the system tells.
-pub(crate) fn connections_max() -> Option<u64> {
+fn connections_max() -> Option<u64> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let open = std::fs::read_dir("/proc/self/fd").ok()?.count() as u64;
     room(soft_limit(&limits)?, open)

@@ -4,15 +4,18 @@ mod accept;
 mod admission;
 mod bind;
 mod descriptors;
+mod parting;
 #[cfg(test)]
 mod tests;
 
+pub use admission::Bounds;
 pub use bind::{BindError, Ports};
 
 pub(crate) use accept::{Accepted, Listener, Reserve};
 pub(crate) use admission::{Admission, Permit, Refusal};
 pub(crate) use bind::bind;
-pub(crate) use descriptors::connections_max;
+pub(crate) use descriptors::Ceiling;
+pub(crate) use parting::Partings;
 
 use std::net::IpAddr;
 

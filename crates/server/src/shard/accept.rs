@@ -12,10 +12,16 @@ use socket2::Socket;
 use std::net::IpAddr;
 
 impl<M: Machine> Shard<M> {
-    /// Accepts a bounded number of connections.
+    /// Accepts a bounded number of connections, and none while enough of those accepted wait for their handshakes: the
+    /// others are as well off in the kernel's queue, where they cost nothing.
     pub(super) fn accept(&mut self) {
+        self.partings.expire(self.now.mono);
+        if self.world.ready.opening.len() >= OPENINGS_QUEUED {
+            return;
+        }
+        let accepts = if self.strained { ACCEPTS_A_STRAINED_TURN } else { ACCEPTS_A_TURN };
         for n in 0..self.listeners.len() {
-            for _ in 0..ACCEPTS_A_TURN {
+            for _ in 0..accepts {
                 let listener = &mut self.listeners[n];
                 if !listener.is_ready(self.now.mono) {
                     break;
@@ -34,7 +40,10 @@ impl<M: Machine> Shard<M> {
     fn admit(&mut self, socket: Socket, address: IpAddr, service: Service) {
         let permit = match self.admission.admit(address, self.now.mono) {
             Ok(permit) => permit,
-            Err(refusal) => return self.refused(refusal),
+            Err(refusal) => {
+                self.partings.part(socket, service, refusal, self.now.mono);
+                return self.refused(refusal);
+            }
         };
         self.world.tally.accepted += 1;
         let (transport, protocol) = match service {
@@ -62,14 +71,16 @@ impl<M: Machine> Shard<M> {
 
     /// Makes a connection of the light protocol known to the core.
     pub(super) fn open_light(&mut self, conn: ConnId) {
-        if self.world.conns.get_mut(conn).and_then(Conn::open_to_core).is_some() {
+        let Some(opened) = self.world.conns.get_mut(conn) else { return };
+        opened.opened();
+        if opened.open_to_core().is_some() {
             self.handle(Input::OpenedLight { conn });
         }
     }
 
     fn refused(&mut self, refusal: Refusal) {
         tracing::debug!(reason = refusal.label(), "a connection was refused");
-        self.world.tally.refused += 1;
+        self.world.tally.refusals[refusal.index()] += 1;
     }
 
     /// Makes a connection known to the core.
@@ -81,3 +92,7 @@ impl<M: Machine> Shard<M> {
 
 /// Connections accepted from one listener in one turn.
 const ACCEPTS_A_TURN: usize = 64;
+/// The same when the last turn took long.
+const ACCEPTS_A_STRAINED_TURN: usize = 4;
+/// Connections that wait for a turn of their handshakes before no more are accepted: the work of several turns.
+const OPENINGS_QUEUED: usize = 64;

@@ -62,6 +62,7 @@ impl<M: Machine> Shard<M> {
             Order::Drain => self.drain(),
             Order::Stop => self.phase = Phase::Stopping,
             Order::Tls(offers) => self.world.offers = offers,
+            Order::OutQueue(bytes) => self.world.out_queue_bytes = bytes,
             Order::Settings(settings) => {
                 self.world.settings = settings.clone();
                 self.machine.reload(settings);

@@ -24,7 +24,7 @@ use crate::clock::Clock;
 use crate::conn::Readiness;
 use crate::events::Lane;
 use crate::inbox::{Inbox, Mail};
-use crate::listen::{Admission, Listener, Reserve};
+use crate::listen::{Admission, Listener, Partings, Reserve};
 use crate::machine::Machine;
 use crate::metrics::Board;
 use crate::world::{Upcall, World, conn_of, special};
@@ -48,6 +48,8 @@ pub(crate) struct Shard<M> {
     listeners: Vec<Listener>,
     reserve: Reserve,
     admission: Arc<Admission>,
+    /// Refused connections that are yet to read why.
+    partings: Partings,
     inbox: Arc<Inbox>,
     mail: VecDeque<Mail>,
     board: Arc<Board>,
@@ -58,6 +60,8 @@ pub(crate) struct Shard<M> {
     phase: Phase,
     /// A fan-out is under way.
     walking: bool,
+    /// The last turn took long: new connections are slowed down for those that are in.
+    strained: bool,
     /// Something happened since the figures were published, then.
     unpublished: bool,
     published: Mono,
@@ -106,6 +110,7 @@ impl<M: Machine> Shard<M> {
             listeners,
             reserve: Reserve::new(),
             admission,
+            partings: Partings::new(),
             inbox,
             mail: VecDeque::new(),
             board,
@@ -114,6 +119,7 @@ impl<M: Machine> Shard<M> {
             now: clock.now(),
             phase: Phase::Running,
             walking: false,
+            strained: false,
             unpublished: true,
             published: Mono(0),
         })
@@ -136,6 +142,7 @@ impl<M: Machine> Shard<M> {
             tracing::error!(%error, "the poll of a shard failed");
         }
         self.tell_time();
+        let began = self.now.mono;
         self.take_edges();
         self.accept();
         self.read_ready();
@@ -151,6 +158,7 @@ impl<M: Machine> Shard<M> {
             lane.turned(&mut self.effects.journal, self.now.mono);
         }
         self.publish_if_due();
+        self.strained = self.clock.mono().since(began) >= STRAINED_MS;
     }
 
     fn tell_time(&mut self) {
@@ -241,6 +249,7 @@ impl<M: Machine> Shard<M> {
             self.machine.next_wake(),
             self.world.deadlines.next(),
             self.listeners.iter().filter_map(Listener::retry_at).min(),
+            self.partings.due(),
             self.unpublished.then(|| self.published.plus(PUBLISH_MS)),
             // The shard that is behind does not say when it has caught up.
             held_back.then(|| now.plus(1)),
@@ -266,6 +275,8 @@ impl<M: Machine> Shard<M> {
 
 /// How long a part of a turn may take, if it consists of many pieces: 4 ms, that of a fan-out's slice several times.
 const PART_MS: u64 = 4;
+/// A turn that takes so long puts off the answers to those who are in: all parts of it together, and more.
+const STRAINED_MS: u64 = 20;
 /// Events taken from the poll at once.
 const EVENTS: usize = 1024;
 /// How often the core is told of the consequences of its effects, before something else gets its turn.

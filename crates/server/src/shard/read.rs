@@ -26,7 +26,8 @@ impl<M: Machine> Shard<M> {
                 break;
             }
         }
-        for _ in 0..OPENINGS_A_TURN {
+        let openings = if self.strained { OPENINGS_A_STRAINED_TURN } else { OPENINGS_A_TURN };
+        for _ in 0..openings {
             let Some(id) = self.world.ready.opening.pop_front() else { break };
             self.read(id);
         }
@@ -144,6 +145,7 @@ impl<M: Machine> Shard<M> {
     /// TLS is complete.
     fn secured(&mut self, id: ConnId, binding: Binding) {
         let Some(conn) = self.world.conns.get_mut(id) else { return };
+        conn.opened();
         match (&mut conn.protocol, conn.stage) {
             (Protocol::Upgrade(upgrade), _) => upgrade.binding = Some(binding),
             (Protocol::Light, Stage::New(_)) => self.open_light(id),
@@ -174,6 +176,7 @@ impl<M: Machine> Shard<M> {
         }
         let Some(rest) = rest else { return self.close(id, NORMAL) };
         conn.protocol = Protocol::WebSocket(None);
+        conn.opened();
         hand.hold(id, rest);
         let security = binding.map_or(Security::Trusted, Security::Secured);
         self.open(id, Framing::WebSocket, security);
@@ -247,3 +250,5 @@ const NORMAL: u16 = 1000;
 const SESSIONS_A_TURN: usize = 128;
 /// Connections on their way in that are read in one turn: a handshake takes as long as ten messages.
 const OPENINGS_A_TURN: usize = 8;
+/// The same when the last turn took long: those who are in come first.
+const OPENINGS_A_STRAINED_TURN: usize = 2;

@@ -8,7 +8,7 @@ use crate::conn::{Conn, Protocol, Transport};
 use crate::deadlines::Deadlines;
 use crate::hand::Hand;
 use crate::inbox::Inbox;
-use crate::listen::Admission;
+use crate::listen::{Admission, Bounds};
 use crate::machine::Machine;
 use crate::metrics::Tally;
 use crate::offers::Offers;
@@ -197,7 +197,7 @@ impl Rig {
             tally: Tally::default(),
             mono: Mono(0),
         };
-        Rig { poll, world, admission: Arc::new(Admission::new(0, 0, 0)) }
+        Rig { poll, world, admission: Arc::new(Admission::new(Bounds::default())) }
     }
 
     /// An open connection with a small buffer in the system, and its peer, which blocks.

@@ -3,6 +3,7 @@
 mod starved;
 mod websocket;
 
+use crate::listen::Bounds;
 use crate::metrics::Status;
 use crate::options::Options;
 use crate::server::Server;
@@ -185,20 +186,30 @@ fn a_slow_reader_is_disconnected_and_told() {
 }
 
 #[test]
-fn refusals_close_and_are_counted() {
+fn refusals_say_why_and_are_counted() {
+    let none = Bounds::default();
     for options in [
-        Options { max_connections: 1, ..options() },
-        Options { connections_per_address: 1, ..options() },
-        Options { connect_rate_per_second: 1, ..options() },
+        Options { bounds: Bounds { connections: 1, ..none }, ..options() },
+        Options { bounds: Bounds { connections_per_address: 1, ..none }, ..options() },
+        Options { bounds: Bounds { handshakes_in_flight: 1, ..none }, ..options() },
+        Options { bounds: Bounds { connects_per_second: 1, ..none }, ..options() },
     ] {
         let server = start(&options);
         let mut first = connect(server.ports().c2s);
         expect(&mut first, "hello Tcp;");
         let mut others: Vec<_> = (0..3).map(|_| connect(server.ports().c2s)).collect();
-        if options.connect_rate_per_second == 0 {
-            others.iter_mut().for_each(|other| assert_eq!(rest(other), b""));
+        if options.bounds.connects_per_second == 0 {
+            for other in &mut others {
+                let text = String::from_utf8(rest(other)).unwrap();
+                assert!(text.contains("<resource-constraint ") && text.contains("<retry-after "), "{text}");
+                assert!(text.ends_with("</stream:stream>"), "{text}");
+            }
             let status = status(&server);
             assert_eq!((status.accepted, status.refused, status.connections), (1, 3, 1));
+            assert_eq!(status.refusals.iter().map(|(_, n)| n).sum::<u64>(), 3);
+            // Bounds that are lifted let the next one in.
+            server.reload_bounds(none, options.out_queue_bytes);
+            expect(&mut connect(server.ports().c2s), "hello Tcp;");
         } else {
             until(&server, |status| status.refused > 0);
         }

@@ -1,0 +1,171 @@
+//! Parting with a connection that is not taken: told why and when to come back, where anything can be said without TLS.
+//!
+//! It costs an accept, a write and a close, and no key is computed. Inside TLS nothing can be said before the handshake, so
+//! such a connection is reset: that leaves nothing behind, neither here nor in the kernel, and the client knows at once.
+
+use super::{Refusal, Service};
+use carillon_core::model::Mono;
+use carillon_wire::ns;
+use carillon_wire::stream::{HeaderOut, write_header};
+use socket2::Socket;
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::time::Duration;
+
+/// Refused connections that are yet to read why. What the client sent meanwhile is read before the close, which would be
+/// a reset otherwise, and a reset takes back what the client has not read.
+#[derive(Debug)]
+pub(crate) struct Partings {
+    lingering: VecDeque<(Mono, Socket)>,
+    hasher: RandomState,
+    parted: u64,
+}
+
+impl Partings {
+    /// None yet.
+    pub(crate) fn new() -> Partings {
+        Partings { lingering: VecDeque::new(), hasher: RandomState::new(), parted: 0 }
+    }
+
+    /// Parts with a connection of this service.
+    pub(crate) fn part(&mut self, socket: Socket, service: Service, refusal: Refusal, now: Mono) {
+        let Some(words) = words(service, self.retry_after_s(refusal)) else {
+            // It may fail for a peer that is gone; then there is nothing to reset.
+            let _ = socket.set_linger(Some(Duration::ZERO));
+            return;
+        };
+        // A new socket takes a few hundred bytes whole, or its peer is gone.
+        if (&socket).write_all(&words).is_ok() && socket.shutdown(Shutdown::Write).is_ok() {
+            if self.lingering.len() == LINGERING_MAX
+                && let Some((_, oldest)) = self.lingering.pop_front()
+            {
+                close(&oldest);
+            }
+            self.lingering.push_back((now.plus(LINGER_MS), socket));
+        }
+    }
+
+    /// Closes those that had their time.
+    pub(crate) fn expire(&mut self, now: Mono) {
+        while let Some((_, socket)) = self.lingering.pop_front_if(|(until, _)| *until <= now) {
+            close(&socket);
+        }
+    }
+
+    /// When the next one is to be closed.
+    pub(crate) fn due(&self) -> Option<Mono> {
+        self.lingering.front().map(|(until, _)| *until)
+    }
+
+    /// Between once and three times the reason's patience: those who were refused together must not come back together.
+    fn retry_after_s(&mut self, refusal: Refusal) -> u32 {
+        self.parted += 1;
+        let patience = refusal.patience_s();
+        patience + (self.hasher.hash_one(self.parted) % u64::from(2 * patience + 1)) as u32
+    }
+}
+
+/// What a refused client is told before TLS; none where nothing can be said.
+fn words(service: Service, retry_after_s: u32) -> Option<Vec<u8>> {
+    match service {
+        Service::StartTls => {
+            let mut out = Vec::with_capacity(512);
+            write_header(&mut out, &HeaderOut { from: None, to: None, id: None, lang: Some("en") });
+            out.extend_from_slice(
+                format!(
+                    "<stream:error><resource-constraint xmlns='{errors}'/>\
+                     <text xmlns='{errors}' xml:lang='en'>no room for another connection now</text>\
+                     <retry-after xmlns='{retry}' seconds='{retry_after_s}'/></stream:error></stream:stream>",
+                    errors = ns::STREAM_ERRORS,
+                    retry = ns::RETRY,
+                )
+                .as_bytes(),
+            );
+            Some(out)
+        }
+        Service::WebSocket => Some(
+            format!(
+                "HTTP/1.1 503 Service Unavailable\r\nRetry-After: {retry_after_s}\r\nContent-Length: 0\r\n\
+                 Connection: close\r\n\r\n"
+            )
+            .into_bytes(),
+        ),
+        Service::DirectTls | Service::WebSocketTls | Service::Light | Service::LightTls => None,
+    }
+}
+
+/// Reads what came, so that the close is no reset.
+fn close(socket: &Socket) {
+    let mut bytes = [0; 4096];
+    // Whatever comes of it, the socket is dropped next.
+    let _ = (&*socket).read(&mut bytes);
+}
+
+/// Connections a shard has lingering; one more, and the oldest is closed. They take descriptors that are not counted.
+const LINGERING_MAX: usize = 16;
+/// How long a refused client is given to read why, milliseconds.
+const LINGER_MS: u64 = 1000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::ErrorKind;
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+    /// A client and its connection as the server has it.
+    fn pair() -> (TcpStream, Socket) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let accepted = listener.accept().unwrap().0;
+        accepted.set_nonblocking(true).unwrap();
+        (client, accepted.into())
+    }
+
+    #[test]
+    fn a_client_reads_why_although_it_spoke() {
+        let mut partings = Partings::new();
+        for (service, first) in [(Service::StartTls, "<?xml"), (Service::WebSocket, "HTTP/1.1 503 ")] {
+            let (mut client, socket) = pair();
+            client.write_all(&[b'x'; 1000]).unwrap();
+            partings.part(socket, service, Refusal::Rate, Mono(0));
+            assert_eq!(partings.due(), Some(Mono(LINGER_MS)));
+            partings.expire(Mono(LINGER_MS));
+            assert_eq!(partings.due(), None);
+            let mut text = String::new();
+            client.read_to_string(&mut text).unwrap();
+            assert!(text.starts_with(first), "{text}");
+        }
+    }
+
+    #[test]
+    fn inside_tls_it_is_reset() {
+        let (mut client, socket) = pair();
+        Partings::new().part(socket, Service::DirectTls, Refusal::Full, Mono(0));
+        assert_eq!(client.read(&mut [0; 8]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    }
+
+    #[test]
+    fn refused_clients_do_not_come_back_together() {
+        let mut partings = Partings::new();
+        let times: Vec<u32> = (0..1000).map(|_| partings.retry_after_s(Refusal::Full)).collect();
+        assert!(times.iter().all(|s| (15..=45).contains(s)));
+        let distinct: std::collections::HashSet<_> = times.iter().collect();
+        assert!(distinct.len() > 20, "{}", distinct.len());
+    }
+
+    #[test]
+    fn few_linger() {
+        let mut partings = Partings::new();
+        let clients: Vec<_> = (0..=LINGERING_MAX)
+            .map(|_| {
+                let (client, socket) = pair();
+                partings.part(socket, Service::StartTls, Refusal::Full, Mono(0));
+                client
+            })
+            .collect();
+        assert_eq!((clients.len(), partings.lingering.len()), (LINGERING_MAX + 1, LINGERING_MAX));
+    }
+}
