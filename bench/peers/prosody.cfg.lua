@@ -12,13 +12,14 @@ c2s_direct_tls_ports = {}
 s2s_ports = {}
 c2s_require_encryption = true
 authentication = "internal_hashed"
+password_hash = "SHA-256"
 -- The default of 10,000 makes a login cost Prosody twice; the other servers here use 4,096.
 default_iteration_count = 4096
 allow_registration = true
 min_seconds_between_registrations = 0
 storage = "internal"
 gc = { mode = "generational" }
-modules_enabled = { "disco", "ping", "register_ib", "roster", "saslauth", "smacks", "tls" }
+modules_enabled = { "admin_shell", "disco", "ping", "register_ibr", "roster", "saslauth", "smacks", "tls" }
 modules_disabled = { "s2s", "offline" }
 log = { error = "*stderr" }
 ssl = { certificate = "@WORK@/peer.crt", key = "@WORK@/peer.key" }
