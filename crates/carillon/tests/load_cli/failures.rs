@@ -35,11 +35,17 @@ fn accounts_that_are_missing_are_players_that_fail() {
 
 #[test]
 fn a_certificate_that_has_expired() {
+    // Issued by an authority: a certificate that is itself the trusted one is taken as it is.
+    let authority_key = rcgen::KeyPair::generate().unwrap();
+    let mut authority = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let trusted = authority.self_signed(&authority_key).unwrap().pem();
+    let issuer = rcgen::Issuer::new(authority, authority_key);
     let key = rcgen::KeyPair::generate().unwrap();
     let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     params.not_before = rcgen::date_time_ymd(2019, 1, 1);
     params.not_after = rcgen::date_time_ymd(2020, 1, 1);
-    let certificate = params.self_signed(&key).unwrap().pem();
+    let certificate = params.signed_by(&key, &issuer).unwrap().pem();
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let path = dir.path().join(name);
@@ -47,9 +53,9 @@ fn a_certificate_that_has_expired() {
         path.display().to_string()
     };
     let (certificate, key) = (write("old.crt", &certificate), write("old.key", &key.serialize_pem()));
-    let world =
-        World::with(&[format!("tls.certificate={certificate}"), format!("tls.key={key}")]);
-    let outcome = world.run("login-storm", &["--players", "5", "--ca", &certificate]);
+    let trusted = write("authority.crt", &trusted);
+    let world = World::with(&[format!("tls.certificate={certificate}"), format!("tls.key={key}")]);
+    let outcome = world.run("login-storm", &["--players", "5", "--ca", &trusted]);
     assert_eq!((outcome.status, outcome.at("/status")), (1, &json!("failed")), "{}", outcome.out);
     assert!(outcome.reason().contains("certificate"), "{}", outcome.reason());
     assert!(outcome.reason().to_lowercase().contains("expired"), "{}", outcome.reason());

@@ -34,12 +34,16 @@ fn a_run_of_two_processes_measures_and_reports() {
     let (scenario, page) = (world.file("short.toml", SHORT), world.path("page.html").display().to_string());
     let (http, key, pid) = (world.http(), world.key(), std::process::id().to_string());
     let more = ["--http", &http, "--key", &key, "--server-pid", &pid, "--workers", "2", "--html", &page];
-    let asserted = ["--assert", "RTT.count==60", "--assert", "last_delivery.count==3", "--assert", "errors==0"];
+    let asserted =
+        ["--assert", "RTT.count==60", "--assert", "last_delivery.count==3", "--assert", "errors==0"];
     let outcome = world.run(&scenario, &[&more[..], &asserted[..]].concat());
     assert_eq!(outcome.status, 0, "{}{}", outcome.out, outcome.errors);
     assert_eq!(outcome.at("/status"), "completed");
     assert_eq!((outcome.at("/successful"), outcome.at("/failed")), (&json!(20), &json!(0)));
-    assert_eq!((outcome.at("/workers/0/players"), outcome.at("/workers/1/players")), (&json!(10), &json!(10)));
+    assert_eq!(
+        (outcome.at("/workers/0/players"), outcome.at("/workers/1/players")),
+        (&json!(10), &json!(10))
+    );
     assert_eq!(outcome.at("/metrics/gone/count"), &json!(1));
     assert!(outcome.at("/phases/0/server/cpuMsPerLogin").is_f64());
     assert!(outcome.out.contains("20 successful, 0 failed"), "{}", outcome.out);
@@ -73,7 +77,8 @@ fn metrics_tell_what_the_server_spent() {
 fn a_worker_that_is_killed_is_told_of_and_the_run_ends() {
     let world = World::new();
     let scenario = SHORT.replace("do = \"subscribe\"\ntopic = \"news\"", "do = \"hold\"\nfor = \"3s\"");
-    let scenario = world.file("held.toml", &scenario[..scenario.find("[[phases]]\ndo = \"publish\"").unwrap()]);
+    let scenario =
+        world.file("held.toml", &scenario[..scenario.find("[[phases]]\ndo = \"publish\"").unwrap()]);
     let mut command = world.command(&scenario, &["--workers", "2", "--lost-after", "1s"]);
     let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(run.stderr.take().unwrap()).lines();
@@ -88,7 +93,10 @@ fn a_worker_that_is_killed_is_told_of_and_the_run_ends() {
     assert_eq!(outcome.status, 1, "{}", outcome.out);
     assert_eq!((outcome.at("/successful"), outcome.at("/failed")), (&json!(10), &json!(10)));
     assert!(outcome.at("/notes/0").as_str().is_some_and(|note| note.contains("was lost")), "{}", outcome.out);
-    assert!(workers.iter().all(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists()), "nobody is left");
+    assert!(
+        workers.iter().all(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists()),
+        "nobody is left"
+    );
 }
 
 #[test]
@@ -104,5 +112,8 @@ fn a_run_that_is_told_to_end_closes_everything_and_reports() {
     let outcome = world.outcome(&run.wait_with_output().unwrap());
     rest.join().unwrap();
     assert_eq!((outcome.status, outcome.at("/status")), (1, &json!("aborted")));
-    assert!(workers.iter().all(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists()), "nobody is left");
+    assert!(
+        workers.iter().all(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists()),
+        "nobody is left"
+    );
 }
