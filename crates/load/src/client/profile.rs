@@ -7,7 +7,7 @@ use carillon_wire::stanza::Framing;
 use carillon_wire::xml::Limits;
 use rustls::ClientConfig;
 
-use super::sasl::{KeyCache, Mechanism};
+use super::sasl::{KeyCache, Mechanism, Purse};
 use super::tls::{self, TlsSetupError, Trust};
 
 /// What carries the stream.
@@ -81,6 +81,9 @@ pub struct Settings {
     pub mechanisms: Vec<Mechanism>,
     /// Whether to log in by SASL2 with Bind 2 (XEP-0388, XEP-0386) if the server offers it.
     pub sasl2: bool,
+    /// Whether to ask for a token at the first login and to use it from then on (XEP-0484), with SASL2. The stream and the
+    /// login are then begun at once, without waiting for what the server offers.
+    pub fast: bool,
     /// What to ask for of stream management.
     pub stream_management: StreamManagement,
     /// The presence to begin with.
@@ -100,6 +103,7 @@ pub struct Settings {
 pub struct Profile {
     pub(crate) settings: Settings,
     pub(crate) tls: Arc<ClientConfig>,
+    pub(crate) purse: Purse,
 }
 
 /// One client: whom it logs in as, and the profile it follows.
@@ -126,6 +130,7 @@ impl Default for Settings {
             tls_resumption: false,
             mechanisms: Mechanism::ALL.to_vec(),
             sasl2: false,
+            fast: false,
             stream_management: StreamManagement::default(),
             presence: InitialPresence::default(),
             receipts: false,
@@ -170,7 +175,7 @@ impl Profile {
     /// Checks the settings and prepares TLS.
     pub fn new(settings: Settings) -> Result<Arc<Self>, TlsSetupError> {
         let tls = tls::config(&settings.trust, settings.transport.alpn(), settings.tls_resumption)?;
-        Ok(Arc::new(Self { settings, tls }))
+        Ok(Arc::new(Self { settings, tls, purse: Purse::default() }))
     }
 
     /// The settings the profile was made from.

@@ -24,6 +24,8 @@ pub(crate) struct Sasl2Offer {
     pub(super) bind2: bool,
     /// Stream management may be switched on along with Bind 2.
     pub(super) inline_stream_management: bool,
+    /// Mechanisms for tokens (XEP-0484).
+    pub(super) tokens: Vec<String>,
 }
 
 impl Features {
@@ -51,7 +53,14 @@ impl Sasl2Offer {
             inline
                 .is_some_and(|inline| inline.children().any(|feature| feature.attr("var") == Some(namespace)))
         };
-        Self { offer, bind2: bind.is_some(), inline_stream_management: along(ns::SM) }
+        let fast =
+            authentication.child("inline", ns::SASL2).and_then(|inline| inline.child("fast", ns::FAST));
+        Self {
+            offer,
+            bind2: bind.is_some(),
+            inline_stream_management: along(ns::SM),
+            tokens: fast.map(mechanisms).unwrap_or_default(),
+        }
     }
 }
 
@@ -76,7 +85,8 @@ mod tests {
               <starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>\
               <mechanisms xmlns='urn:ietf:params:xml:ns:xmpp-sasl'><mechanism>PLAIN</mechanism></mechanisms>\
               <authentication xmlns='urn:xmpp:sasl:2'><mechanism>SCRAM-SHA-1</mechanism>\
-              <inline><bind xmlns='urn:xmpp:bind:0'><inline><feature var='urn:xmpp:sm:3'/></inline></bind></inline>\
+              <inline><bind xmlns='urn:xmpp:bind:0'><inline><feature var='urn:xmpp:sm:3'/></inline></bind><fast xmlns='urn:xmpp:fast:0'>\
+              <mechanism>HT-SHA-256-NONE</mechanism></fast></inline>\
               </authentication>\
               <sasl-channel-binding xmlns='urn:xmpp:sasl-cb:0'><channel-binding type='tls-exporter'/>\
               </sasl-channel-binding><sm xmlns='urn:xmpp:sm:3'/></features>",
@@ -94,6 +104,7 @@ mod tests {
                 offer: offer("SCRAM-SHA-1"),
                 bind2: true,
                 inline_stream_management: true,
+                tokens: vec!["HT-SHA-256-NONE".to_owned()],
             }),
             bind: false,
             stream_management: true,

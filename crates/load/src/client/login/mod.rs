@@ -15,6 +15,7 @@ mod features;
 mod register;
 mod sasl;
 mod sasl2;
+mod token;
 
 use carillon_wire::ns;
 use carillon_wire::stanza::Unit;
@@ -29,7 +30,7 @@ use super::outbox::Outbox;
 use super::profile::{Options, Transport};
 use super::sasl::{Exchange, Mechanism};
 use super::upgrade::Upgrade;
-use features::Features;
+use features::{Features, Sasl2Offer};
 
 /// What a login knows throughout.
 pub(crate) struct Login {
@@ -39,6 +40,10 @@ pub(crate) struct Login {
     exporter: Option<[u8; 32]>,
     secured: bool,
     connected: bool,
+    /// The proof of a token that was sent along with the stream header, before anything was offered.
+    ahead: Option<(Mechanism, Exchange)>,
+    /// What SASL2 offered, should the token be refused.
+    fallback: Option<Sasl2Offer>,
 }
 
 /// What is awaited from the server.
@@ -82,7 +87,15 @@ pub(crate) enum Next {
 
 impl Login {
     pub(crate) fn new(options: Options, entropy: Entropy) -> Self {
-        Self { options, entropy, exporter: None, secured: false, connected: false }
+        Self {
+            options,
+            entropy,
+            exporter: None,
+            secured: false,
+            connected: false,
+            ahead: None,
+            fallback: None,
+        }
     }
 
     /// Begins to speak on a connection that was just made.
@@ -201,6 +214,10 @@ impl Login {
         channel: &mut Channel,
         out: &mut Outbox,
     ) -> Result<Stage, Failure> {
+        if let Some((mechanism, exchange)) = self.ahead.take() {
+            self.fallback = offered.sasl2;
+            return Ok(Stage::Sasl2(mechanism, exchange));
+        }
         let settings = &self.options.profile.settings;
         match (&offered.sasl2, offered.sasl) {
             (Some(sasl2), _) if settings.sasl2 && sasl2.bind2 => self.authenticate2(sasl2, channel, out),
@@ -212,6 +229,9 @@ impl Login {
     /// Opens a stream, or opens it anew (RFC 6120 §4.3.3).
     fn open(&mut self, progress: Progress, channel: &mut Channel, out: &mut Outbox) -> Stage {
         channel.open(self.options.jid.domain(), out);
+        if progress == Progress::Fresh && self.secured {
+            self.begin_with_token(channel, out);
+        }
         Stage::Header(progress)
     }
 

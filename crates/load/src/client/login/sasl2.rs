@@ -33,7 +33,8 @@ impl Login {
             .attr("mechanism", mechanism.name())
             .close_start();
         writer.start("initial-response").close_start().text(&encode(&initial)).end("initial-response");
-        self.write_bind2(offered, &mut writer);
+        self.write_token_request(offered, &mut writer);
+        self.write_bind2(offered.inline_stream_management, &mut writer);
         writer.end("authenticate");
         channel.write(&element, out);
         Ok(Stage::Sasl2(mechanism, exchange))
@@ -61,6 +62,7 @@ impl Login {
             "success" => {
                 let proof = element.child("additional-data", ns::SASL2).map(decode).transpose()?;
                 exchange.succeed(&proof.unwrap_or_default())?;
+                self.keep_token(element);
                 out.events.push(Event::Authenticated { mechanism });
                 match element.child("bound", ns::BIND2) {
                     Some(bound) => self.bound2(element, bound, channel, out).map(Next::Live),
@@ -68,19 +70,25 @@ impl Login {
                     None => Ok(Next::Stage(Stage::Features(Progress::Authenticated))),
                 }
             }
-            "failure" => Err(failure(element, ns::SASL2)),
+            "failure" => match self.fallback.take() {
+                Some(offered) => {
+                    self.options.profile.purse.forget(&self.options.jid);
+                    self.authenticate2(&offered, channel, out).map(Next::Stage)
+                }
+                None => Err(failure(element, ns::SASL2)),
+            },
             "continue" => Err(Failure::NotOffered("login without a further task")),
             other => Err(Stage::Sasl2(mechanism, exchange).unexpected(other)),
         }
     }
 
-    fn write_bind2(&self, offered: &Sasl2Offer, writer: &mut Writer<'_>) {
+    pub(super) fn write_bind2(&self, management: bool, writer: &mut Writer<'_>) {
         let settings = &self.options.profile.settings;
         writer.start("bind").attr("xmlns", ns::BIND2).close_start();
         if let Some(tag) = &self.options.resource {
             writer.start("tag").close_start().text(tag).end("tag");
         }
-        if offered.inline_stream_management {
+        if management {
             write_enable(settings.stream_management, writer);
         }
         writer.end("bind");

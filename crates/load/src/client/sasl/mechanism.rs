@@ -18,6 +18,10 @@ pub enum Mechanism {
     ScramSha1,
     /// PLAIN (RFC 4616): the password itself.
     Plain,
+    /// HT-SHA-256-EXPR: a token (XEP-0484), bound to the TLS channel. Never chosen, but used when there is a token.
+    HtSha256Expr,
+    /// HT-SHA-256-NONE: a token, bound to nothing.
+    HtSha256None,
 }
 
 /// The name is none of a [`Mechanism`].
@@ -42,7 +46,7 @@ pub(crate) struct Choice {
 }
 
 impl Mechanism {
-    /// Every mechanism, the strongest first.
+    /// Every mechanism that can be chosen, the strongest first.
     pub const ALL: [Self; 5] =
         [Self::ScramSha256Plus, Self::ScramSha1Plus, Self::ScramSha256, Self::ScramSha1, Self::Plain];
 
@@ -54,19 +58,21 @@ impl Mechanism {
             Self::ScramSha256 => "SCRAM-SHA-256",
             Self::ScramSha1 => "SCRAM-SHA-1",
             Self::Plain => "PLAIN",
+            Self::HtSha256Expr => "HT-SHA-256-EXPR",
+            Self::HtSha256None => "HT-SHA-256-NONE",
         }
     }
 
     /// Whether it proves that client and server see the same TLS connection.
     pub fn binds_channel(self) -> bool {
-        matches!(self, Self::ScramSha256Plus | Self::ScramSha1Plus)
+        matches!(self, Self::ScramSha256Plus | Self::ScramSha1Plus | Self::HtSha256Expr)
     }
 
     pub(crate) fn hash(self) -> Option<HashFunction> {
         match self {
             Self::ScramSha256Plus | Self::ScramSha256 => Some(HashFunction::Sha256),
             Self::ScramSha1Plus | Self::ScramSha1 => Some(HashFunction::Sha1),
-            Self::Plain => None,
+            Self::Plain | Self::HtSha256Expr | Self::HtSha256None => None,
         }
     }
 }

@@ -5,12 +5,15 @@ mod digest;
 mod keys;
 mod mechanism;
 mod scram;
+mod token;
 
 pub use digest::{Digest, HashFunction};
 pub use keys::{Derivation, KeyCache, ScramKeys};
 pub(crate) use mechanism::{Choice, Offer};
 pub use mechanism::{Mechanism, UnknownMechanism};
 pub use scram::{ChannelBinding, ClientFinal, ClientFirst, ITERATIONS_MAX, ScramError};
+pub use token::Purse;
+pub(crate) use token::{Token, agent_id};
 
 /// A mechanism under way.
 #[derive(Debug)]
@@ -21,6 +24,11 @@ pub(crate) enum Exchange {
     ScramFirst(ClientFirst),
     /// The server's signature is awaited.
     ScramFinal(ClientFinal),
+    /// The server's proof that it knows the token is awaited.
+    Token {
+        /// What it is.
+        answer: Vec<u8>,
+    },
     /// The server proved itself; only its success is awaited.
     Verified,
 }
@@ -70,7 +78,7 @@ impl Exchange {
                 last.verify(data)?;
                 Ok((Self::Verified, Vec::new()))
             }
-            Self::Plain | Self::Verified => Err(SaslError::UnexpectedChallenge),
+            Self::Plain | Self::Token { .. } | Self::Verified => Err(SaslError::UnexpectedChallenge),
         }
     }
 
@@ -78,7 +86,8 @@ impl Exchange {
     pub(crate) fn succeed(self, data: &[u8]) -> Result<(), SaslError> {
         match self {
             Self::ScramFinal(last) => Ok(last.verify(data)?),
-            Self::Plain | Self::Verified => Ok(()),
+            Self::Token { answer } if answer != data => Err(SaslError::Unproven),
+            Self::Plain | Self::Token { .. } | Self::Verified => Ok(()),
             Self::ScramFirst(_) => Err(SaslError::Unproven),
         }
     }
