@@ -6,7 +6,7 @@ use carillon_core::session::auth::fast;
 use carillon_core::settings as core;
 use carillon_server::events::{self, Kinds};
 use carillon_server::tls::{self, SettingsError};
-use carillon_server::{Bounds, Options, WebSocket};
+use carillon_server::{Bounds, Light, Options, WebSocket};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -35,8 +35,21 @@ pub fn core(settings: &Settings, secret: [u8; 32]) -> core::Settings {
         secret,
         features_disabled: settings.features.all_disabled(),
         fanout_slice: settings.fanout.slice as usize,
+        light: light(settings),
         notification_ttl_max_ms: settings.notifications.ttl_max_ms,
         receipt_wait_ms: settings.notifications.receipt_wait_ms,
+    }
+}
+
+fn light(settings: &Settings) -> core::Light {
+    let light = &settings.light;
+    let domain = if light.domain.is_empty() { &settings.node.domain } else { &light.domain };
+    // A domain's name as the node knows it; one that is no name is found nowhere, and the clients are told so.
+    let domain = carillon_wire::jid::prepare_domain(domain).unwrap_or_default();
+    core::Light {
+        domain: domain.into(),
+        subscriptions: light.subscriptions,
+        idle_timeout_ms: if light.idle_timeout_ms == 0 { NEVER_MS } else { light.idle_timeout_ms },
     }
 }
 
@@ -88,6 +101,7 @@ pub fn server(settings: &Settings, tls: tls::Settings, core: Arc<core::Settings>
             tls: settings.websocket.tls,
             path: settings.websocket.path.clone(),
         }),
+        light: settings.light.port.map(|port| Light { port, tls: settings.light.tls }),
         shards: settings.node.shards,
         backlog: settings.listen.backlog as i32,
         reuse_port: settings.listen.reuse_port,

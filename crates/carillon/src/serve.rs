@@ -108,6 +108,7 @@ impl Running {
             c2s: ports.c2s,
             c2s_tls: ports.c2s_tls,
             websocket: ports.websocket,
+            light: ports.light,
             http: Some(self.http.port()),
         }
     }

@@ -57,6 +57,7 @@ fn ports(s: &Settings) -> Option<Broken> {
         (s.c2s.enabled, s.c2s.port, "c2s.port"),
         (s.c2s_tls.enabled, s.c2s_tls.port, "c2s_tls.port"),
         (s.websocket.enabled, s.websocket.port, "websocket.port"),
+        (s.light.port.is_some(), s.light.port.unwrap_or(0), "light.port"),
         (true, s.http.port, "http.port"),
     ];
     let mut taken = BTreeMap::new();

@@ -19,6 +19,8 @@ pub enum Kind {
         /// The most.
         max: u64,
     },
+    /// A port, 0 for any free one, or [`OFF`].
+    PortOrOff,
     /// A time, as milliseconds or like `"30s"`.
     Milliseconds {
         /// The shortest.
@@ -49,6 +51,9 @@ pub enum Kind {
     /// IPv4 and IPv6 addresses.
     Addresses,
 }
+
+/// What is written for a listener that is not wanted.
+pub(super) const OFF: &str = "off";
 
 /// What somebody wrote for a setting.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,6 +92,10 @@ impl Kind {
         match self {
             Kind::Switch => read_switch(written),
             Kind::Count { min, max, .. } => read_number(written, *min, *max, |t| t.parse().ok()),
+            Kind::PortOrOff => match (&written.shape, written.text.trim_matches('"')) {
+                (Shape::Text(_) | Shape::Typed, OFF) => Ok(Value::Text(OFF.to_owned())),
+                _ => read_number(written, 0, u16::MAX.into(), |t| t.parse().ok()),
+            },
             Kind::Milliseconds { min, max } => read_number(written, *min, *max, unit::milliseconds),
             Kind::Bytes { min, max } => read_number(written, *min, *max, unit::bytes),
             Kind::Text { min, max } => read_text(written).and_then(|text| {
@@ -107,6 +116,7 @@ impl Kind {
             Kind::Switch => "true, false".to_owned(),
             Kind::Count { unit: "", min, max } => format!("{min} to {max}"),
             Kind::Count { unit, min, max } => format!("{min} to {max} {unit}"),
+            Kind::PortOrOff => format!("0 to {}, {OFF}", u16::MAX),
             Kind::Milliseconds { min, max } => format!("{} to {}", unit::show_ms(*min), unit::show_ms(*max)),
             Kind::Bytes { min, max } => format!("{} to {}", unit::show_bytes(*min), unit::show_bytes(*max)),
             Kind::Text { min: 0, max } => format!("up to {max} bytes"),
@@ -125,6 +135,7 @@ impl fmt::Display for Kind {
             Kind::Switch => write!(f, "true or false"),
             Kind::Count { unit: "", min, max } => write!(f, "a whole number from {min} to {max}"),
             Kind::Count { unit, min, max } => write!(f, "{min} to {max} {unit}"),
+            Kind::PortOrOff => write!(f, "a whole number from 0 to {}, or \"{OFF}\"", u16::MAX),
             Kind::Milliseconds { min, max } => write!(
                 f,
                 "{min} to {max} milliseconds ({}), as a number or as text such as \"30s\"",

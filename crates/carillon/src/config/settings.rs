@@ -68,6 +68,22 @@ settings! {
         "websocket.url" url: String = String::new(), text(0, 2048), Restart;
     }
 
+    /// Topics for subscribers that speak no XMPP. Frames over a socket, as `docs/book/protocol.md` has them; nobody proves
+    /// anything, so only topics that are open to all are offered.
+    light: Light {
+        /// Its port; 0 for any free one, `"off"` for none.
+        "light.port" port: Option<u16> = None, Kind::PortOrOff, Restart;
+        /// Whether the port speaks TLS from the first byte.
+        "light.tls" tls: bool = false, Kind::Switch, Restart;
+        /// The domain whose topics are offered; empty for that of `domain`.
+        "light.domain" domain: String = String::new(), text(0, 1023), Restart;
+        /// Topics that one connection may follow.
+        "light.subscriptions" subscriptions: usize = 100, count(1, 10_000, "topics"), Live;
+        /// Silence of a client after which its connection is closed: two of the intervals at which clients send `PING`;
+        /// 0 for never.
+        "light.idle_timeout_ms" idle_timeout_ms: u64 = 2 * MINUTE, ms(0, DAY), Live;
+    }
+
     /// The HTTP APIs, the metrics and the console.
     http: Http {
         /// Addresses to listen on; none means those of `listen.address`.

@@ -164,6 +164,11 @@ fn values_out_of_bounds_say_the_bounds() {
 fn rules_between_settings_name_the_one_to_change() {
     for (file, says) in [
         ("http.port = 5222", "carillon.toml:1: http.port: port 5222 is that of c2s.port already"),
+        ("light.port = 5222", "carillon.toml:1: light.port: port 5222 is that of c2s.port already"),
+        (
+            "light.port = 'on'",
+            "carillon.toml:1: light.port = 'on' has the wrong type: it takes a whole number from 0 to 65535, or \"off\"",
+        ),
         (
             "c2s.enabled = false\nc2s_tls.enabled = false\nwebsocket.enabled = false",
             "carillon.toml:1: c2s.enabled: one of c2s.enabled, c2s_tls.enabled and websocket.enabled has to be true",
@@ -324,6 +329,7 @@ fn every_setting_takes_its_default_and_its_bounds() {
             Kind::Count { min, max, .. } | Kind::Milliseconds { min, max } | Kind::Bytes { min, max } => {
                 vec![Value::Number(min), Value::Number(max)]
             }
+            Kind::PortOrOff => vec![Value::Number(0), Value::Number(65_535), Value::Text("off".to_owned())],
             Kind::Choice(words) => words.iter().map(|&w| Value::Text(w.to_owned())).collect(),
             _ => vec![default],
         };

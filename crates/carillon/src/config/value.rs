@@ -1,5 +1,6 @@
 //! Values of settings: in general, and as the Rust types that hold them.
 
+use super::kind::OFF;
 use carillon_core::model::{PubsubCreate, SessionPolicy};
 use carillon_core::session::Mechanism;
 use carillon_server::events::{Format, Kind};
@@ -105,6 +106,20 @@ impl Field for Option<PathBuf> {
 
     fn to_value(&self) -> Value {
         self.clone().unwrap_or_default().to_value()
+    }
+}
+
+/// A port, or none.
+impl Field for Option<u16> {
+    fn from_value(value: Value) -> Option<Option<u16>> {
+        match value {
+            Value::Text(text) => (text == OFF).then_some(None),
+            number => u16::from_value(number).map(Some),
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        self.map_or_else(|| Value::Text(OFF.to_owned()), |port| port.to_value())
     }
 }
 

@@ -16,6 +16,8 @@ pub struct Ready {
     pub c2s_tls: Option<u16>,
     /// Port of XMPP over WebSocket.
     pub websocket: Option<u16>,
+    /// Port of the light protocol.
+    pub light: Option<u16>,
     /// Port of the HTTP APIs.
     pub http: Option<u16>,
 }
@@ -35,11 +37,20 @@ mod tests {
     fn says_the_ports_in_one_line_of_json() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("ready.json");
-        let ready =
-            Ready { pid: 7, c2s: Some(40_001), c2s_tls: Some(40_002), websocket: None, http: Some(40_003) };
+        let ready = Ready {
+            pid: 7,
+            c2s: Some(40_001),
+            c2s_tls: Some(40_002),
+            websocket: None,
+            light: None,
+            http: Some(40_003),
+        };
         ready.write(&path).expect("written");
         let text = std::fs::read_to_string(&path).expect("readable");
-        assert_eq!(text, r#"{"pid":7,"c2s":40001,"c2s_tls":40002,"websocket":null,"http":40003}"#);
+        assert_eq!(
+            text,
+            r#"{"pid":7,"c2s":40001,"c2s_tls":40002,"websocket":null,"light":null,"http":40003}"#
+        );
         assert_eq!(serde_json::from_str::<Ready>(&text).expect("its own JSON"), ready);
     }
 }
