@@ -187,7 +187,9 @@ impl Reactor {
     fn forward(&mut self, unit: &[u8]) {
         let to = talk::attribute(unit, b"to=").unwrap_or_default();
         let bare = to.split(|b| *b == b'/').next().unwrap_or_default();
-        let Some(connection) = self.names.get(bare).and_then(|at| self.connections.get_mut(*at)) else { return };
+        let Some(connection) = self.names.get(bare).and_then(|at| self.connections.get_mut(*at)) else {
+            return;
+        };
         // Whoever is gone is noticed by the next read.
         let _ = connection.send(unit, &mut self.sealed);
     }

@@ -172,7 +172,8 @@ mod tests {
 
     #[test]
     fn an_event_carries_the_item() {
-        let publish = b"<iq id='p'><pubsub><publish node='n'><item id='1'><a/></item></publish></pubsub></iq>";
+        let publish =
+            b"<iq id='p'><pubsub><publish node='n'><item id='1'><a/></item></publish></pubsub></iq>";
         let (before, after) = event(publish);
         let whole = [before, b"u1@x".to_vec(), after].concat();
         assert_eq!(

@@ -40,7 +40,12 @@ fn node(page: &mut Page, status: &Status, ready: bool) {
     page.gauge("light_sessions", "Sessions of the light protocol now.", status.light_sessions);
     page.counter("connections_accepted_total", "Connections accepted.", status.accepted);
     let refusals = status.refusals.iter().map(|(reason, count)| (format!("reason=\"{reason}\""), *count));
-    page.family("connections_refused_total", "counter", "Connections refused at a bound, by reason.", refusals);
+    page.family(
+        "connections_refused_total",
+        "counter",
+        "Connections refused at a bound, by reason.",
+        refusals,
+    );
     page.gauge(
         "handshakes_in_flight",
         "Connections whose handshake is not complete.",

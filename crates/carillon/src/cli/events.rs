@@ -142,7 +142,10 @@ fn tail(folder: &Path, lines: usize, no_follow: bool, out: &mut dyn Write) -> Re
     // Behind the newline before the first of the wanted lines; the beginning, when there are not so many.
     text.drain(..newlines.nth(lines).unwrap_or(0));
     print_whole(&mut text, out)?;
-    while !no_follow {
+    if no_follow {
+        return Ok(());
+    }
+    loop {
         if file.read_to_end(&mut text)? == 0 {
             match successor(folder, &file)? {
                 Some(next) => {
@@ -156,7 +159,6 @@ fn tail(folder: &Path, lines: usize, no_follow: bool, out: &mut dyn Write) -> Re
         }
         print_whole(&mut text, out)?;
     }
-    Ok(())
 }
 
 /// Prints whole lines, and leaves half a one for later.

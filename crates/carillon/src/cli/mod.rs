@@ -87,7 +87,9 @@ pub fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve(args) => crate::serve::run(&args),
         Command::Demo(args) => crate::demo::run(&args),
-        Command::Load(cli) => carillon_load::cli::run(&cli, carillon_load::cli::Program { prefix: &["load"] }),
+        Command::Load(cli) => {
+            carillon_load::cli::run(&cli, carillon_load::cli::Program { prefix: &["load"] })
+        }
         command => match dispatch(command, &mut std::io::stdout()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => failure.report(),
@@ -98,7 +100,9 @@ pub fn main() -> ExitCode {
 /// Does what a command says, printing to `out`.
 fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
-        Command::Serve(_) | Command::Demo(_) | Command::Load(_) => unreachable!("`main` runs those that do not end"),
+        Command::Serve(_) | Command::Demo(_) | Command::Load(_) => {
+            unreachable!("`main` runs those that do not end")
+        }
         Command::Status(args) => status::run(&args, out),
         Command::Domain(args) => domain::run(args, out),
         Command::Account(args) => account::run(args, out),

@@ -159,11 +159,6 @@ impl World {
         self.conns.get_mut(&key).expect("a connection").sent.pop_front()
     }
 
-    /// Lets go of what a connection was sent.
-    pub fn forget_received(&mut self, key: u32) {
-        self.conns.get_mut(&key).expect("a connection").sent = VecDeque::new();
-    }
-
     pub fn is_closed(&self, key: u32) -> bool {
         self.conns[&key].closed
     }
