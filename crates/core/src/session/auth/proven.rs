@@ -87,8 +87,9 @@ impl Authenticated {
             agent,
             mechanism: inline.tokens.token_for?,
         };
-        let (token, expires) = tokens.give(cx.now.unix);
-        Some(fast::element(&token, expires))
+        let given = tokens.give(cx.now.unix);
+        cx.hub.replays.begin(given.name);
+        Some(fast::element(&given.token, given.expires))
     }
 }
 

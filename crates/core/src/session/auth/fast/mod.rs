@@ -10,7 +10,7 @@ mod token;
 mod wanted;
 
 pub use replay::Replays;
-pub use token::{Checked, Proof, Refused, Stamp, Tokens};
+pub use token::{Checked, Given, Proof, Refused, Stamp, Tokens};
 pub(super) use wanted::element;
 pub use wanted::{Use, Wanted};
 

@@ -14,6 +14,12 @@ pub struct Replays {
 pub struct Replayed;
 
 impl Replays {
+    /// A client was given this token: it counts from the beginning, also when it had the same one before.
+    pub fn begin(&mut self, token: u64) {
+        self.young.remove(&token);
+        self.old.remove(&token);
+    }
+
     /// Notes a use of a token; `tokens_max` are told apart, those not used for the longest time are forgotten.
     pub fn note(&mut self, token: u64, count: u32, tokens_max: usize) -> Result<(), Replayed> {
         let last = self.young.get(&token).or_else(|| self.old.get(&token));

@@ -45,7 +45,7 @@ fn proof(token: &str, binding: &[u8]) -> Proof {
 fn a_token_is_good_for_its_lifetime_and_replaced_before() {
     let (stamp, none) = (Stamp::of(&[1; 32], &alice(), &keys(1)), Revocations::default());
     let tokens = tokens(stamp, &none);
-    let (token, expires) = tokens.give(NOW);
+    let Given { token, expires, .. } = tokens.give(NOW);
     let life = expires.0 - NOW.0;
     assert!((15 * DAY..=20 * DAY).contains(&life), "{life}");
 
@@ -64,7 +64,7 @@ fn a_token_is_good_for_its_lifetime_and_replaced_before() {
 fn a_token_is_of_one_account_password_client_mechanism_and_generation() {
     let none = Revocations::default();
     let stamp = Stamp::of(&[1; 32], &alice(), &keys(1));
-    let (token, _) = tokens(stamp, &none).give(NOW);
+    let token = tokens(stamp, &none).give(NOW).token;
     let mut revoked = Revocations::default();
     revoked.revoke(AgentId(7));
     let mut all_revoked = Revocations::default();
@@ -82,7 +82,7 @@ fn a_token_is_of_one_account_password_client_mechanism_and_generation() {
         tokens(stamp, &all_revoked),
     ];
     for other in others {
-        assert_ne!(other.give(NOW).0, token, "{other:?}");
+        assert_ne!(other.give(NOW).token, token, "{other:?}");
         assert_eq!(other.check(&proof(&token, b""), b"", NOW), Err(Refused::Wrong), "{other:?}");
     }
 }
@@ -122,4 +122,6 @@ fn a_count_is_taken_once() {
     assert_eq!(replays.note(1, 6, 4), Err(Replayed));
     assert_eq!((replays.note(4, 1, 4), replays.note(5, 1, 4)), (Ok(()), Ok(())));
     assert_eq!(replays.note(1, 6, 4), Ok(()), "forgotten");
+    replays.begin(1);
+    assert_eq!(replays.note(1, 1, 4), Ok(()), "given anew");
 }

@@ -65,6 +65,17 @@ pub struct Proof {
     hash: Vec<u8>,
 }
 
+/// A token that is given to a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// The token.
+    pub token: String,
+    /// Names it, so that its uses can be counted.
+    pub name: u64,
+    /// When it expires.
+    pub expires: UnixMs,
+}
+
 /// A proof that was right.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Checked {
@@ -99,10 +110,11 @@ impl Proof {
 const EPOCHS: u64 = 4;
 
 impl Tokens<'_> {
-    /// The token to be given now, and when it expires.
-    pub fn give(&self, now: UnixMs) -> (String, UnixMs) {
+    /// The token to be given now. Within an epoch it is the same each time.
+    pub fn give(&self, now: UnixMs) -> Given {
         let epoch = self.epoch(now);
-        (self.derive(epoch), UnixMs((epoch + EPOCHS) * self.epoch_ms()))
+        let token = self.derive(epoch);
+        Given { name: name(&token), expires: UnixMs((epoch + EPOCHS) * self.epoch_ms()), token }
     }
 
     /// Checks a proof on a connection that yields `binding`.
@@ -120,10 +132,9 @@ impl Tokens<'_> {
                 refused = Refused::Expired;
                 continue;
             }
-            let name = hash(&token, b"name", b"");
             right = Some(Checked {
                 answer: hash(&token, b"Responder", binding).to_vec(),
-                token: u64::from_be_bytes(*name.first_chunk().expect("8 of 32 bytes")),
+                token: name(&token),
                 is_old: epoch < present,
             });
         }
@@ -150,6 +161,11 @@ impl Tokens<'_> {
         mac.update(self.mechanism.as_str().as_bytes());
         URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes())
     }
+}
+
+/// What a token is called where its uses are counted: not by itself.
+fn name(token: &str) -> u64 {
+    u64::from_be_bytes(*hash(token, b"name", b"").first_chunk().expect("8 of 32 bytes"))
 }
 
 /// A message of the mechanism: the client's begins with `Initiator`, the server's with `Responder`.
