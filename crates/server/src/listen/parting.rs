@@ -92,7 +92,14 @@ fn words(service: Service, retry_after_s: u32) -> Option<Vec<u8>> {
             )
             .into_bytes(),
         ),
-        Service::DirectTls | Service::WebSocketTls | Service::Light | Service::LightTls => None,
+        Service::Light => Some(
+            format!(
+                "{{\"error\":\"busy\",\"message\":\"no room for another connection now\",\
+                 \"retry_after\":{retry_after_s}}}\x01"
+            )
+            .into_bytes(),
+        ),
+        Service::DirectTls | Service::WebSocketTls | Service::LightTls => None,
     }
 }
 
@@ -127,7 +134,11 @@ mod tests {
     #[test]
     fn a_client_reads_why_although_it_spoke() {
         let mut partings = Partings::new();
-        for (service, first) in [(Service::StartTls, "<?xml"), (Service::WebSocket, "HTTP/1.1 503 ")] {
+        for (service, first) in [
+            (Service::StartTls, "<?xml"),
+            (Service::WebSocket, "HTTP/1.1 503 "),
+            (Service::Light, "{\"error\":\"busy\","),
+        ] {
             let (mut client, socket) = pair();
             client.write_all(&[b'x'; 1000]).unwrap();
             partings.part(socket, service, Refusal::Rate, Mono(0));
