@@ -1,6 +1,8 @@
 -- Prosody as a benchmark wants it: what the scenarios need is on, what costs and is not needed is off, and nothing is
 -- throttled. @WORK@ and @PORT@ are filled in by bench/compare.
 daemonize = false
+-- Creates the topic.
+admins = { "publisher0@localhost" }
 run_as_root = true
 pidfile = "@WORK@/prosody.pid"
 data_path = "@WORK@/prosody"
@@ -26,5 +28,4 @@ ssl = { certificate = "@WORK@/peer.crt", key = "@WORK@/peer.key" }
 VirtualHost "localhost"
 Component "pubsub.localhost" "pubsub"
   autocreate_on_publish = false
-  add_permissions = { ["prosody:registered"] = { "pubsub:create-node" } }
   default_admin_affiliation = "owner"

@@ -3,11 +3,7 @@
 //!
 //! `cargo run -p xtask -- instructions` runs the same two tests under valgrind and counts instructions.
 
-#![expect(
-    clippy::disallowed_types,
-    clippy::disallowed_methods,
-    reason = "the test is the world around the core"
-)]
+#![expect(clippy::disallowed_types, reason = "the test is the world around the core")]
 
 #[path = "../chat/world.rs"]
 #[expect(dead_code, reason = "the conversations use more of it")]
