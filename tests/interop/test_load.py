@@ -1,0 +1,103 @@
+"""The load tester: every scenario it ships against Carillon, and those of plain XMPP against ejabberd."""
+
+import asyncio
+import json
+
+import pytest
+
+from harness.ejabberd import Ejabberd, is_installed
+from harness.server import run
+
+PLAYERS = 20
+# What makes a scenario short. Phases that a scenario does not have are not named for it.
+SHORT = {
+    "login-storm": ["settle.for=0.2"],
+    "idle": ["settle.for=0.2", "hold.for=0.2"],
+    "fanout": ["settle.for=0.2", "publish.items=3"],
+    "direct": ["notify.rate=100", "notify.for=2"],
+    "one-to-one": ["talk.for=2", "talk.rate=50"],
+    "mass-disconnect": ["settle.for=0.2"],
+    "churn": [],
+    "janus": ["publish.items=3", "publish.rate=5"],
+}
+# The least that must have been measured: metric and count.
+MEASURED = {
+    "login-storm": ("login", PLAYERS),
+    "idle": ("login", PLAYERS),
+    "fanout": ("RTT", 3 * PLAYERS),
+    "direct": ("receipt", 150),
+    "one-to-one": ("RTT", 90),
+    "mass-disconnect": ("login", 2 * PLAYERS),
+    "churn": ("login", PLAYERS + 5),
+    "janus": ("RTT", 3 * PLAYERS),
+}
+
+
+@pytest.fixture(scope="module")
+def settings():
+    return {"registration__in_band": "true", "light__port": 0, "limits__profile": "benchmark"}
+
+
+@pytest.fixture(scope="module")
+def ejabberd(tmp_path_factory):
+    if not is_installed():
+        pytest.skip("ejabberd is not installed; tests/interop/setup does that")
+    ejabberd = Ejabberd(tmp_path_factory.mktemp("ejabberd"))
+    yield ejabberd
+    ejabberd.end()
+
+
+async def load(folder, scenario, target, *more):
+    """Runs a scenario, short and small; its report."""
+    report = folder / "report.json"
+    command = ["load", "run", scenario, "--target", target, "--domain", "localhost", "--password", "pw"]
+    command += ["--players", str(PLAYERS), "--report", str(report), *more]
+    if scenario != "janus":
+        # Registering makes the players' accounts; the one who publishes is a player's account as well.
+        command += ["--register", "--publisher", "u0", "--mechanism", "SCRAM-SHA-256"]
+    for change in SHORT[scenario]:
+        command += ["--set", change]
+    outcome = await asyncio.to_thread(run, *command)
+    assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+    return json.loads(report.read_text())
+
+
+def is_sound(report, scenario, players=PLAYERS):
+    metric, count = MEASURED[scenario]
+    assert report["status"] == "completed"
+    assert (report["successful"], report["failed"], report["errors"]) == (players, 0, {})
+    keys = {"count", "min", "max", "percentile80", "percentile90", "percentile99"}
+    keys |= {"percentile99point9", "percentile99point99"}
+    measured = report["metrics"][metric]
+    assert keys <= measured.keys()
+    assert measured["count"] >= count
+    assert measured["min"] <= measured["percentile80"] <= measured["percentile99"] <= measured["max"]
+
+
+def test_every_scenario_is_tried():
+    listed = run("load", "scenarios").stdout
+    assert sorted(SHORT) == sorted(line.split()[0] for line in listed.splitlines() if line.strip())
+
+
+@pytest.mark.parametrize("scenario", SHORT)
+async def test_scenario_against_carillon(server, tmp_path, scenario):
+    target = f"127.0.0.1:{server.port('c2s')}"
+    more = ["--http", server.http, "--key", server.key, "--light", f"127.0.0.1:{server.port('light')}"]
+    if scenario == "churn":
+        more += ["--set", "churn.rate=5", "--set", "churn.for=2"]
+    is_sound(await load(tmp_path, scenario, target, *more), scenario)
+
+
+@pytest.mark.parametrize("scenario", ["login-storm", "fanout", "one-to-one"])
+async def test_scenario_against_ejabberd(ejabberd, tmp_path, scenario):
+    more = ["--sessions-command", ejabberd.sessions]
+    is_sound(await load(tmp_path, scenario, ejabberd.target, *more), scenario)
+
+
+async def test_ejabberd_has_no_api(ejabberd, tmp_path):
+    """A scenario whose feature the target lacks says so, and stops."""
+    command = ["load", "run", "direct", "--target", ejabberd.target, "--domain", "localhost", "--password", "pw"]
+    command += ["--players", "5", "--register", "--mechanism", "SCRAM-SHA-256"]
+    outcome = await asyncio.to_thread(run, *command)
+    assert outcome.returncode == 1
+    assert "HTTP API" in outcome.stdout + outcome.stderr
