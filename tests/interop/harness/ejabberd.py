@@ -100,6 +100,19 @@ def free_port():
 def certificate(folder):
     """A self-signed certificate and its key, in one file."""
     key, chain = folder / "peer.key", folder / "peer.crt"
-    make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=localhost".split()
+    make = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "30",
+        "-subj",
+        "/CN=localhost",
+    ]
     subprocess.run([*make, "-keyout", key, "-out", chain], capture_output=True, check=True)
     (folder / "peer.pem").write_text(chain.read_text() + key.read_text())
