@@ -10,7 +10,7 @@ TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 VENV := $(TARGET)/interop/venv
 export CARILLON := $(TARGET)/debug/carillon
 
-.PHONY: help run test test-rust test-counts test-interop test-python test-node build tools lint fmt-check clippy doc tidy \
+.PHONY: help run bench test test-rust test-counts test-interop test-python test-node build tools lint fmt-check clippy doc tidy \
 	lint-python clean-interop
 
 help: ## This list
@@ -41,6 +41,10 @@ build:
 tools:
 	bash $(INTEROP)/setup $(VENV)
 
+bench: ## Carillon beside the floor, ejabberd and Prosody; an hour on a quiet machine
+	bench/compare
+	bench/results
+
 lint: fmt-check clippy doc tidy lint-python ## Everything that looks at the code without running it
 
 fmt-check:
@@ -58,8 +62,8 @@ tidy: ## The rules that neither the compiler nor clippy knows
 	cargo run --quiet -p xtask -- licences
 
 lint-python: tools
-	$(VENV)/bin/ruff check --quiet $(INTEROP)
-	$(VENV)/bin/ruff format --quiet --check $(INTEROP)
+	$(VENV)/bin/ruff check --quiet --config $(INTEROP)/ruff.toml $(INTEROP) bench/results
+	$(VENV)/bin/ruff format --quiet --check --config $(INTEROP)/ruff.toml $(INTEROP) bench/results
 
 clean-interop: ## Forgets what the interop tests installed
 	rm -rf $(VENV) $(INTEROP)/node_modules

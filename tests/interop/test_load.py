@@ -6,7 +6,7 @@ import json
 import pytest
 
 from harness.ejabberd import Ejabberd, is_installed
-from harness.server import run
+from harness.server import Server, run
 
 PLAYERS = 20
 # What makes a scenario short. Phases that a scenario does not have are not named for it.
@@ -101,3 +101,33 @@ async def test_ejabberd_has_no_api(ejabberd, tmp_path):
     outcome = await asyncio.to_thread(run, *command)
     assert outcome.returncode == 1
     assert "HTTP API" in outcome.stdout + outcome.stderr
+
+
+# A guard: 1.41 to 1.48 KiB in three runs; the budget of all there is, is 2 KiB.
+IDLE_BYTES_MAX = 2048
+CROWD = 1500
+
+
+async def test_memory_of_an_idle_session(tmp_path):
+    """What 1,500 sessions add to the memory of the real process, each one's share of it."""
+
+    async def crowd(server, *more):
+        command = ["load", "run", "idle", "--target", f"127.0.0.1:{server.port('c2s')}", "--domain", "localhost"]
+        command += ["--password", "pw", "--players", str(CROWD), "--mechanism", "SCRAM-SHA-256"]
+        command += ["--set", "settle.for=3", "--set", "hold.for=0.1", "--key-cache", str(tmp_path / "keys")]
+        command += ["--server-pid", str(server.ports["pid"]), "--report", str(tmp_path / "report.json"), *more]
+        outcome = await asyncio.to_thread(run, *command)
+        assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+        return json.loads((tmp_path / "report.json").read_text())
+
+    lifted = {"limits__profile": "benchmark"}
+    server = Server(tmp_path, registration__in_band="true", **lifted)
+    await crowd(server, "--register")
+    server.end()
+    # Another process: what making the accounts left behind would hide what a session takes.
+    server = Server(tmp_path, **lifted)
+    report = await crowd(server)
+    server.end()
+    settled = next(phase for phase in report["phases"] if phase["name"] == "settle")
+    assert settled["online"] == CROWD
+    assert settled["server"]["memoryBytesPerConnection"] <= IDLE_BYTES_MAX

@@ -39,6 +39,9 @@ pub(super) struct RunArgs {
     /// Log in by SASL2 and Bind 2 if the server offers them
     #[arg(long)]
     sasl2: bool,
+    /// Come back by token (XEP-0484) from the second login on, with SASL2
+    #[arg(long, requires = "sasl2")]
+    fast: bool,
     /// Resume TLS sessions by ticket
     #[arg(long)]
     tls_resumption: bool,
@@ -98,6 +101,7 @@ impl RunArgs {
         players.stream_management |= self.sm;
         players.receipts |= self.receipts;
         players.sasl2 |= self.sasl2;
+        players.fast |= self.fast;
         players.tls_resumption |= self.tls_resumption;
         players.register |= self.register;
         scenario.check().map_err(|error| usage(error.to_string()))?;

@@ -28,6 +28,10 @@ impl Scenario {
                 return Err(here("the light protocol has topics only"));
             }
         }
+        // Nobody would ever use a token, and nobody would see why.
+        if self.players.fast && !self.players.sasl2 {
+            return Err(wrong("players.fast", "tokens come by SASL2: set players.sasl2 as well"));
+        }
         self.check_light()
     }
 
@@ -40,6 +44,7 @@ impl Scenario {
             ("stream_management", players.stream_management),
             ("receipts", players.receipts),
             ("sasl2", players.sasl2),
+            ("fast", players.fast),
             ("tls_resumption", players.tls_resumption),
             ("register", players.register),
         ];

@@ -36,6 +36,9 @@ pub struct Players {
     /// Log in by SASL2 and Bind 2 when the server offers them.
     #[serde(default)]
     pub sasl2: bool,
+    /// Ask for a token at the first login and come back by it from then on (XEP-0484); with `sasl2`.
+    #[serde(default)]
+    pub fast: bool,
     /// Resume TLS sessions by ticket.
     #[serde(default)]
     pub tls_resumption: bool,

@@ -168,6 +168,7 @@ fn profile(job: &Job, keys: &Arc<KeyCache>) -> Result<Arc<Profile>, Fault> {
         trust,
         tls_resumption: players.tls_resumption,
         sasl2: players.sasl2,
+        fast: players.fast,
         stream_management: if players.stream_management {
             StreamManagement::On
         } else {
