@@ -19,7 +19,7 @@ pub enum Kind {
         /// The most.
         max: u64,
     },
-    /// A port, 0 for any free one, or [`OFF`].
+    /// A port, 0 for any free one, or `off`.
     PortOrOff,
     /// A time, as milliseconds or like `"30s"`.
     Milliseconds {

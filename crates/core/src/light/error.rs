@@ -26,7 +26,7 @@ pub enum Ended {
     BadOpening,
     /// The opening did not come in time.
     OpeningTimeout,
-    /// A frame is longer than [`super::frame::BYTES_MAX`].
+    /// A frame is longer than 4 KiB.
     FrameTooLarge,
     /// A frame is not UTF-8.
     BadUtf8,

@@ -4,7 +4,7 @@
 //! - [`record`](Record): where progress of all workers is added up while the test goes on.
 //! - `figures`: what the server and the kernel spent, and on what.
 //! - `text`, `html`, `svg`, `chart`: how it is shown.
-//! - [`compare`]: several reports side by side. [`Assertion`]: what a report must fulfil.
+//! - `compare`: several reports side by side. [`Assertion`]: what a report must fulfil.
 
 mod assertion;
 mod chart;
