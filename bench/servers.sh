@@ -43,6 +43,9 @@ start_floor() {
     address=127.0.0.1:$(field c2s)
     more=(--mechanism PLAIN --sessions-command "ss -Htn state established sport = :$(field c2s) | wc -l")
 }
+# Erlang's port mapper stays when its nodes are gone: this one is ours, and ends with us.
+export ERL_EPMD_PORT
+ERL_EPMD_PORT=$(free_port)
 # As its own user, but not by way of su, which would leave it 1,024 descriptors.
 ejabberd() { setpriv --reuid=ejabberd --regid=ejabberd --clear-groups env HOME="$work/ejabberd" ejabberdctl -n bench@localhost -d "$work/ejabberd" -s "$work/ejabberd/spool" \
     -l "$work/ejabberd/logs" "$@"; }
@@ -82,7 +85,7 @@ stop() {
     wait
     pid=
 }
-trap 'stop; rm -rf "$work"' EXIT
+trap 'stop; epmd -kill >/dev/null 2>&1 || true; rm -rf "$work"' EXIT
 
 load() { # SCENARIO REPORT OPTION…
     local scenario=$1 report=$2

@@ -29,12 +29,19 @@ class Ejabberd:
             text = text.replace(word, str(value))
         (self.folder / "ejabberd.yml").write_text(text)
         (self.folder / "ejabberdctl.cfg").write_text("INET_DIST_INTERFACE=127.0.0.1\n")
+        # Erlang's port mapper stays when its nodes are gone: this one is ours, and ends with us.
+        self.mapper = free_port()
+        self.environment = {**os.environ, "ERL_EPMD_PORT": str(self.mapper)}
         self.sessions = f"curl -s -X POST -d '{{}}' http://127.0.0.1:{api}/api/connected_users_number | tr -dc 0-9"
         self.log = (self.folder / "log").open("wb")
         if os.getuid() == 0:
             self._give_away()
         self.process = subprocess.Popen(
-            self._command("foreground"), stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log
+            self._command("foreground"),
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=self.log,
+            stderr=self.log,
         )
         self._await()
 
@@ -43,13 +50,17 @@ class Ejabberd:
         return f"127.0.0.1:{self.port}"
 
     def end(self):
-        subprocess.run(self._command("stop"), capture_output=True, timeout=START_S, check=False)
+        self._run(*self._command("stop"))
         try:
             self.process.wait(timeout=START_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        self._run("epmd", "-port", str(self.mapper), "-kill")
         self.log.close()
+
+    def _run(self, *command):
+        subprocess.run(command, env=self.environment, capture_output=True, timeout=START_S, check=False)
 
     def _command(self, word):
         control = ["ejabberdctl", "-n", NODE, "-d", str(self.folder), "-s", str(self.folder / "spool")]
