@@ -12,7 +12,8 @@ struct Count {
     function: &'static str,
     /// How often the test does it.
     times: u64,
-    /// The most one may cost, in the profile of the tests.
+    /// The most one may cost, in the profile of the tests: some percent more than it does, since another processor may have
+    /// another way to copy.
     max: u64,
 }
 
@@ -22,14 +23,14 @@ const COUNTS: [Count; 2] = [
         test: "a_login",
         function: "carillon_core::node::shard::Shard::handle",
         times: 512,
-        max: 410_000,
+        max: 425_000,
     },
     Count {
         what: "a delivery",
         test: "a_delivery",
         function: "carillon_core::node::shard::Shard::walk",
         times: 8960,
-        max: 2_600,
+        max: 2_700,
     },
 ];
 
