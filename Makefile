@@ -41,8 +41,9 @@ build:
 tools:
 	bash $(INTEROP)/setup $(VENV)
 
-bench: ## Carillon beside the floor, ejabberd and Prosody; an hour on a quiet machine
+bench: ## Carillon beside the floor, ejabberd and Prosody, three rounds; wants a quiet machine
 	bench/compare
+	bench/own
 	bench/results
 
 lint: fmt-check clippy doc tidy lint-python ## Everything that looks at the code without running it
