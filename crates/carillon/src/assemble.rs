@@ -106,6 +106,7 @@ pub fn server(settings: &Settings, tls: tls::Settings, core: Arc<core::Settings>
         backlog: settings.listen.backlog as i32,
         reuse_port: settings.listen.reuse_port,
         nodelay: settings.listen.nodelay,
+        io_uring: settings.node.io_uring,
         bounds: bounds(settings),
         out_queue_bytes: settings.limits.out_queue_bytes,
         traces_kept_ms: settings.notifications.trace_retention_ms,

@@ -86,6 +86,8 @@ fn node(page: &mut Page, status: &Status, ready: bool) {
     let errors = status.light_errors.iter();
     let errors = errors.map(|(code, count)| (format!("code=\"{}\"", escape(code)), *count));
     page.family("light_errors_total", "counter", "Errors sent over the light protocol, by code.", errors);
+    page.counter("sends_total", "Parts of streams given to the kernel, each for one client.", status.sends);
+    page.counter("send_calls_total", "System calls that these took.", status.send_calls);
     page.counter("overflows_total", "Slow readers disconnected.", status.overflows);
     page.gauge("resident_bytes", "Resident memory of the process.", status.resident_bytes);
     page.gauge("store_waiting", "Questions waiting for the store.", status.store.waiting);

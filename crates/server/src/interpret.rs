@@ -11,6 +11,7 @@ use carillon_core::{Effect, Effects};
 use carillon_wire::frame::websocket::encode_text;
 use std::iter::Peekable;
 use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::vec::Drain;
 
@@ -20,6 +21,9 @@ impl World {
         let Effects { list, bytes, .. } = effects;
         let mut list = list.drain(..).peekable();
         while let Some(effect) = list.next() {
+            if ends_batch(&effect) {
+                self.send_batch();
+            }
             match effect {
                 Effect::Send { conn, range } => self.send_run(conn, range, bytes, &mut list),
                 Effect::Secure { conn } => self.secure(conn),
@@ -45,10 +49,11 @@ impl World {
             }
         }
         drop(list);
+        self.send_batch();
         effects.clear();
     }
 
-    /// Sends one element, and with it those that follow for the same connection: one record, one system call.
+    /// Sends one element, and with it those that follow for the same connection: one record, one part of the batch.
     fn send_run(
         &mut self,
         id: ConnId,
@@ -56,31 +61,68 @@ impl World {
         bytes: &[u8],
         list: &mut Peekable<Drain<'_, Effect>>,
     ) {
+        if self.sends.is_full() || self.conns.get_mut(id).is_some_and(|conn| conn.staged) {
+            self.send_batch();
+        }
         let Some(conn) = self.conns.get_mut(id).filter(|conn| conn.stage == Stage::Open) else { return };
         let framed = matches!(conn.protocol, Protocol::WebSocket(_));
-        let scratch = &mut self.scratch;
-        scratch.framed.clear();
+        let frames = &mut self.scratch.framed;
+        frames.clear();
         if framed {
-            encode_text(&mut scratch.framed, &bytes[first.clone()]);
+            encode_text(frames, &bytes[first.clone()]);
         }
         let mut run = first;
         while let Some(range) = next_of_run(id, &run, list) {
             if framed {
-                encode_text(&mut scratch.framed, &bytes[range.clone()]);
+                encode_text(frames, &bytes[range.clone()]);
             }
             run.end = range.end;
         }
-        let data = if framed { &scratch.framed[..] } else { &bytes[run] };
-        let len = data.len();
-        match conn.send(data, self.out_queue_bytes, &mut scratch.sealed) {
-            Ok(Sent::Taken) => self.tally.bytes_out += len as u64,
+        let data = if framed { &frames[..] } else { &bytes[run] };
+        let start = self.sends.bytes().len();
+        match conn.seal(data, self.out_queue_bytes, self.sends.bytes()) {
+            Ok(Sent::Taken) => {
+                self.tally.bytes_out += data.len() as u64;
+                if self.sends.bytes().len() > start {
+                    conn.staged = true;
+                    self.sends.add(id, conn.socket.as_raw_fd(), start);
+                }
+            }
             Ok(Sent::Overflowed { first: false }) => {}
             Ok(Sent::Overflowed { first: true }) => {
                 self.tally.overflows += 1;
                 self.upcalls.push(Upcall::Overflowed(id));
             }
-            Err(broken) => self.broken(id, &broken),
+            Err(broken) => {
+                self.sends.bytes().truncate(start);
+                self.broken(id, &broken);
+            }
         }
+    }
+
+    /// Sends what was gathered.
+    fn send_batch(&mut self) {
+        let sends = self.sends.len() as u64;
+        if sends == 0 {
+            return;
+        }
+        let together = self.sends.send();
+        self.tally.sends += sends;
+        self.tally.send_calls += if together { 1 } else { sends };
+        while let Some((id, taken, bytes)) = self.sends.next() {
+            let Some(conn) = self.conns.get_mut(id) else { continue };
+            conn.staged = false;
+            let written = match taken {
+                Ok(all) if all == bytes.len() => continue,
+                // Not sent yet, or not wholly, or the socket is full, which shows once more.
+                Ok(some) => conn.write(&bytes[some..]),
+                Err(error) => Err(error),
+            };
+            if written.is_err() {
+                self.lose(id);
+            }
+        }
+        self.sends.clear();
     }
 
     /// Begins the TLS handshake. What is queued goes out in the clear, before the handshake's answer.
@@ -112,6 +154,22 @@ impl World {
     fn ask(&self, ticket: Ticket, ask: Ask) {
         let inbox = Arc::clone(&self.post.inboxes[usize::from(self.id.0)]);
         self.store.ask(ask, Box::new(move |answer| inbox.push(Mail::Answer { ticket, answer })));
+    }
+}
+
+/// Whether an effect has to do with what a connection was sent before.
+fn ends_batch(effect: &Effect) -> bool {
+    match effect {
+        Effect::Secure { .. } | Effect::WatchFlush { .. } | Effect::Close { .. } | Effect::Move { .. } => {
+            true
+        }
+        Effect::Send { .. }
+        | Effect::Pause { .. }
+        | Effect::Resume { .. }
+        | Effect::Post { .. }
+        | Effect::Ask { .. }
+        | Effect::Reply { .. }
+        | Effect::Event(_) => false,
     }
 }
 

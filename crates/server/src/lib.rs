@@ -17,6 +17,7 @@
 //! | `server`, `options`, `drain` | starting and ending |
 //! | `shard` | the loop: what a turn is, how the socket is read, what comes by the inbox |
 //! | `world`, `interpret` | what a shard has to do with, and the effects on it |
+//! | `sends` | what goes to many connections by one system call |
 //! | `conn`, `hand`, `deadlines` | a connection, in as few bytes as it can be |
 //! | `listen` | binding, accepting, refusing |
 //! | `websocket` | the HTTP request before the frames |
@@ -45,6 +46,7 @@ pub mod metrics;
 pub mod node;
 mod offers;
 mod options;
+mod sends;
 mod server;
 mod shard;
 #[cfg(test)]

@@ -43,6 +43,10 @@ pub struct Status {
     pub bytes_in: u64,
     /// Bytes sent, before encryption.
     pub bytes_out: u64,
+    /// Parts of the stream given to the kernel, each for one client.
+    pub sends: u64,
+    /// System calls that these took: fewer, where io_uring is allowed.
+    pub send_calls: u64,
     /// Topic items and notifications given to connections.
     pub deliveries: u64,
     /// The same a second over the last ten seconds.
@@ -84,6 +88,8 @@ pub(crate) struct Tally {
     pub(crate) handshakes: u64,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
+    pub(crate) sends: u64,
+    pub(crate) send_calls: u64,
     pub(crate) overflows: u64,
 }
 
@@ -131,6 +137,8 @@ impl Snapshot {
         a.handshakes += b.handshakes;
         a.bytes_in += b.bytes_in;
         a.bytes_out += b.bytes_out;
+        a.sends += b.sends;
+        a.send_calls += b.send_calls;
         a.overflows += b.overflows;
         let (a, b) = (&mut self.core, other.core);
         a.connections += b.connections;
@@ -172,6 +180,8 @@ impl Snapshot {
             stanzas_out: core.stanzas_out,
             bytes_in: tally.bytes_in,
             bytes_out: tally.bytes_out,
+            sends: tally.sends,
+            send_calls: tally.send_calls,
             deliveries: core.deliveries,
             notifications_accepted: core.notifications_accepted,
             notifications_acknowledged: core.notifications_acknowledged,

@@ -28,6 +28,8 @@ pub struct Options {
     pub reuse_port: bool,
     /// Whether small messages are sent at once (`TCP_NODELAY`).
     pub nodelay: bool,
+    /// Whether what goes to many is handed to the kernel together, by io_uring, where the system allows that.
+    pub io_uring: bool,
     /// Who gets in. No bound on connections is as many as the limit of open files allows.
     pub bounds: Bounds,
     /// Bytes that wait for a client that reads too slowly, before it is disconnected.
@@ -83,6 +85,7 @@ impl Options {
             backlog: 4096,
             reuse_port: true,
             nodelay: true,
+            io_uring: true,
             bounds: Bounds::default(),
             out_queue_bytes: 256 * 1024,
             tls,

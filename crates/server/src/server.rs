@@ -12,6 +12,7 @@ use crate::metrics::{Board, Tally};
 use crate::node::{Node, Parts};
 use crate::offers::Offers;
 use crate::options::Options;
+use crate::sends::Sends;
 use crate::shard::{Shard, Ties};
 use crate::tls;
 use crate::watch::Watchers;
@@ -212,6 +213,7 @@ impl Common<'_> {
             id,
             conns: Default::default(),
             scratch: Scratch::new(),
+            sends: Sends::default(),
             hand: Default::default(),
             upcalls: Vec::new(),
             ready: Ready::default(),
@@ -232,6 +234,7 @@ impl Common<'_> {
             inbox: Arc::clone(&self.inboxes[usize::from(id.0)]),
             board: Arc::clone(board),
             lane,
+            io_uring: self.options.io_uring,
             clock: self.clock,
         };
         Shard::new(machine, world, poll, listeners, ties)

@@ -22,6 +22,9 @@ settings! {
         "data_dir" data_dir: PathBuf = PathBuf::from("./data"), path(1), Restart;
         /// Threads that hold sessions; 0 for one a core.
         "shards" shards: u16 = 0, count(0, 1024, "shards"), Restart;
+        /// Whether what goes to many sessions is handed to the kernel together, by io_uring. Where the system forbids
+        /// io_uring, as many containers do, every delivery is a system call of its own: slower, the same otherwise.
+        "io_uring" io_uring: bool = true, Kind::Switch, Restart;
     }
 
     /// Sockets that clients connect to.

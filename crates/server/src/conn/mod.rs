@@ -39,6 +39,8 @@ pub(crate) struct Conn {
     pub(crate) flow: Flow,
     /// It stands in one of the shard's queues of connections to read.
     pub(crate) queued: bool,
+    /// Something for it is in the shard's batch of sends.
+    pub(crate) staged: bool,
 }
 
 /// What lies between the socket and the stream.
@@ -117,6 +119,7 @@ impl Conn {
             readiness: Readiness::Dry,
             flow: Flow::Open,
             queued: false,
+            staged: false,
         }
     }
 

@@ -71,6 +71,17 @@ impl Conn {
     /// Sends data of the stream or of its WebSocket, sealed if the connection is secured. `bound` limits the queue, but
     /// an empty queue takes whatever there is. `sealed` is scratch.
     pub(crate) fn send(&mut self, data: &[u8], bound: usize, sealed: &mut Vec<u8>) -> Result<Sent, Broken> {
+        sealed.clear();
+        let sent = self.seal(data, bound, sealed)?;
+        if !sealed.is_empty() {
+            self.write(sealed)?;
+        }
+        Ok(sent)
+    }
+
+    /// The same, but what the socket is to be given is appended to `out`, for the caller to send at once; nothing is, if a
+    /// queue has it or nobody.
+    pub(crate) fn seal(&mut self, data: &[u8], bound: usize, out: &mut Vec<u8>) -> Result<Sent, Broken> {
         if let Some(outflow) = &mut self.outflow
             && !outflow.has_room(data.len(), bound)
         {
@@ -80,19 +91,13 @@ impl Conn {
             }
             return Ok(Sent::Overflowed { first });
         }
-        match (&mut self.transport, &mut self.outflow) {
+        // Behind what waits, if anything does: sealed into its place, no copy.
+        let out = self.outflow.as_mut().map_or(out, |outflow| &mut outflow.bytes);
+        match &mut self.transport {
             // There is no way to say anything now: neither in the clear nor, yet, under TLS.
-            (Transport::Handshaking(_), _) => {}
-            // Sealed into its place: no copy.
-            (Transport::Secured(link), Some(outflow)) => {
-                link.seal(data, &mut outflow.bytes).map_err(Broken::Tls)?;
-            }
-            (Transport::Secured(link), None) => {
-                sealed.clear();
-                link.seal(data, sealed).map_err(Broken::Tls)?;
-                self.write(sealed)?;
-            }
-            (Transport::Plain, _) => self.write(data)?,
+            Transport::Handshaking(_) => {}
+            Transport::Secured(link) => link.seal(data, out).map_err(Broken::Tls)?,
+            Transport::Plain => out.extend_from_slice(data),
         }
         Ok(Sent::Taken)
     }

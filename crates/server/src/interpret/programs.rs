@@ -31,12 +31,9 @@ struct Program {
 const QUEUE_BYTES: usize = 12 * 1024;
 
 impl Program {
+    /// One of its worlds sends by a ring, if the system allows one.
     fn new(seed: u64) -> Program {
-        Program {
-            random: seed | 1,
-            worlds: [Rig::new(QUEUE_BYTES), Rig::new(QUEUE_BYTES)],
-            peers: Vec::new(),
-        }
+        Program { random: seed | 1, worlds: Rig::both(QUEUE_BYTES), peers: Vec::new() }
     }
 
     /// xorshift64
@@ -61,7 +58,8 @@ impl Program {
         }
         let n = self.below(self.peers.len());
         match self.below(100) {
-            0..50 => self.send(n),
+            0..30 => self.send(n),
+            30..50 => self.send_to_many(),
             50..75 => drop(self.read(n)),
             75..85 => self.watch(n),
             85..95 => self.relocate(n),
@@ -86,6 +84,32 @@ impl Program {
             assert!(!peer.ended, "the core has let it go");
             peer.taken.extend(element);
         }
+    }
+
+    /// One batch, sometimes with two parts for one peer, sometimes with an end in the middle.
+    fn send_to_many(&mut self) {
+        let (home, len) = (self.below(2), 1 + self.below(1500));
+        let (twice, closed) = (self.below(self.peers.len()), self.below(8 * self.peers.len()));
+        let mut effects = Effects::default();
+        for (n, peer) in self.peers.iter_mut().enumerate() {
+            let world = &mut self.worlds[home].world;
+            let Some(conn) = world.conns.get_mut(peer.id).filter(|_| peer.home == home && !peer.ended) else {
+                continue;
+            };
+            // What has room is taken, unless nobody is there.
+            if peer.socket.is_none() || queued(conn) + 2 * len > QUEUE_BYTES {
+                continue;
+            }
+            for _ in 0..if n == twice { 2 } else { 1 } {
+                let element: Vec<u8> = (0..len).map(|i| (peer.taken.len() + i) as u8).collect();
+                effects.send(peer.id, |out| out.extend_from_slice(&element));
+                peer.taken.extend(element);
+            }
+            if n == closed {
+                effects.push(Effect::Close { conn: peer.id });
+            }
+        }
+        self.worlds[home].world.carry_out(&mut effects);
     }
 
     fn watch(&mut self, n: usize) {

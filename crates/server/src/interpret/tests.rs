@@ -67,6 +67,45 @@ fn sends_that_adjoin_share_a_system_call() {
 }
 
 #[test]
+fn a_fan_out_is_one_system_call_where_there_is_a_ring() {
+    for mut rig in Rig::both(1 << 20) {
+        let conns: Vec<_> = (0..100).map(|_| rig.connect(Type::STREAM, Protocol::Stream)).collect();
+        rig.carry_out(|effects| {
+            conns.iter().enumerate().for_each(|(n, (conn, _))| send(effects, *conn, n));
+        });
+        let calls = if rig.world.sends.has_ring() { 1 } else { 100 };
+        assert_eq!((rig.world.tally.sends, rig.world.tally.send_calls), (100, calls));
+        for (n, (_, peer)) in conns.iter().enumerate() {
+            let mut got = vec![0; element(n).len()];
+            (&*peer).read_exact(&mut got).unwrap();
+            assert!(got == element(n));
+        }
+    }
+}
+
+#[test]
+fn a_batch_goes_on_past_those_who_are_gone_and_those_who_do_not_read() {
+    for mut rig in Rig::both(1 << 20) {
+        let (gone, its_peer) = rig.connect(Type::STREAM, Protocol::Stream);
+        let (full, slow) = rig.connect(Type::STREAM, Protocol::Stream);
+        let (well, peer) = rig.connect(Type::STREAM, Protocol::Stream);
+        drop(its_peer);
+        rig.carry_out(|effects| {
+            for n in 0..100 {
+                [gone, full].into_iter().for_each(|conn| send(effects, conn, n));
+            }
+            send(effects, well, 0);
+        });
+        assert_eq!(rig.world.upcalls, [Upcall::Closed(gone)]);
+        let mut got = vec![0; element(0).len()];
+        (&peer).read_exact(&mut got).unwrap();
+        assert!(got == element(0));
+        rig.carry_out(|effects| effects.push(Effect::Close { conn: full }));
+        assert!(read_all(&mut rig, slow) == (0..100).flat_map(element).collect::<Vec<_>>());
+    }
+}
+
+#[test]
 fn a_long_run_is_cut_at_the_size_of_a_record() {
     let mut rig = Rig::new(1 << 20);
     let (conn, peer) = rig.connect(Type::SEQPACKET, Protocol::Stream);

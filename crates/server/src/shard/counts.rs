@@ -62,8 +62,14 @@ impl Bench {
     fn new() -> Bench {
         let Rig { poll, world, admission } = Rig::new(1 << 20);
         let inbox = Arc::clone(&world.post.inboxes[0]);
-        let ties =
-            Ties { admission, inbox, board: Arc::new(Board::default()), lane: None, clock: Clock::start() };
+        let ties = Ties {
+            admission,
+            inbox,
+            board: Arc::new(Board::default()),
+            lane: None,
+            io_uring: false,
+            clock: Clock::start(),
+        };
         let shard = Shard::new(Echo::default(), world, poll, Vec::new(), ties).unwrap();
         Bench { shard, calls: 0, bytes: 0 }
     }

@@ -119,4 +119,4 @@ impl<M: Machine> Shard<M> {
 /// Letters, answers and arrivals taken in one turn.
 const MAIL_A_TURN: usize = 512;
 /// Effects are carried out at the latest when they send so much.
-const EFFECTS_BYTES: usize = 128 * 1024;
+pub(super) const EFFECTS_BYTES: usize = 128 * 1024;

@@ -27,6 +27,7 @@ use crate::inbox::{Inbox, Mail};
 use crate::listen::{Admission, Listener, Partings, Reserve};
 use crate::machine::Machine;
 use crate::metrics::Board;
+use crate::sends::Sends;
 use crate::world::{Upcall, World, conn_of, special};
 use carillon_core::model::{Mono, Now};
 use carillon_core::{Effects, Input};
@@ -55,6 +56,8 @@ pub(crate) struct Shard<M> {
     board: Arc<Board>,
     /// Its way into the event log, if there is one.
     lane: Option<Lane>,
+    /// Whether it may use io_uring.
+    io_uring: bool,
     clock: Clock,
     now: Now,
     phase: Phase,
@@ -80,6 +83,7 @@ pub(crate) struct Ties {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) board: Arc<Board>,
     pub(crate) lane: Option<Lane>,
+    pub(crate) io_uring: bool,
     pub(crate) clock: Clock,
 }
 
@@ -95,7 +99,7 @@ impl<M: Machine> Shard<M> {
         for (n, listener) in listeners.iter_mut().enumerate() {
             poll.registry().register(&mut listener.socket, special(n), Interest::READABLE)?;
         }
-        let Ties { admission, inbox, board, lane, clock } = ties;
+        let Ties { admission, inbox, board, lane, io_uring, clock } = ties;
         let mut effects = Effects::default();
         if let Some(lane) = &lane {
             lane.begin(&mut effects.journal, clock.now().unix);
@@ -115,6 +119,7 @@ impl<M: Machine> Shard<M> {
             mail: VecDeque::new(),
             board,
             lane,
+            io_uring,
             clock,
             now: clock.now(),
             phase: Phase::Running,
@@ -127,6 +132,10 @@ impl<M: Machine> Shard<M> {
 
     /// Turns until it is told to stop.
     pub(crate) fn run(mut self) {
+        if self.io_uring {
+            // A ring belongs to the thread that made it.
+            self.world.sends = Sends::by_ring();
+        }
         while self.phase == Phase::Running {
             self.turn();
         }

@@ -1,13 +1,14 @@
 //! Reading: from the socket through TLS and WebSocket to the core.
 
 use super::Shard;
+use super::mail::EFFECTS_BYTES;
 use crate::conn::{Conn, Flow, Kept, Protocol, Received, Shaken, Stage};
 use crate::machine::Machine;
 use crate::tls::Fault;
 use crate::websocket::Head;
 use crate::world::{GOING_AWAY, World};
 use carillon_core::model::ConnId;
-use carillon_core::{Binding, Input, Security};
+use carillon_core::{Binding, Effect, Effects, Input, Security};
 use carillon_wire::Framing;
 use carillon_wire::frame::websocket::{Decoder, Event, Opcode, Role, encode_control};
 use carillon_wire::xml::Limits;
@@ -26,6 +27,7 @@ impl<M: Machine> Shard<M> {
                 break;
             }
         }
+        self.settle();
         let openings = if self.strained { OPENINGS_A_STRAINED_TURN } else { OPENINGS_A_TURN };
         for _ in 0..openings {
             let Some(id) = self.world.ready.opening.pop_front() else { break };
@@ -129,10 +131,11 @@ impl<M: Machine> Shard<M> {
             match conn.protocol {
                 Protocol::Stream | Protocol::Light if conn.stage == Stage::Open => {
                     let bytes = self.world.hand.rest();
+                    let before = self.effects.list.len();
                     self.machine.handle(self.now, Input::Bytes { conn: id, bytes }, &mut self.effects);
                     // The core keeps what it does not handle at once.
                     self.world.hand.clear();
-                    self.settle();
+                    self.settle_soon(before);
                 }
                 Protocol::Stream | Protocol::Light => {}
                 Protocol::Upgrade(_) => self.upgrade(id),
@@ -140,6 +143,16 @@ impl<M: Machine> Shard<M> {
             }
         }
         self.world.hand.clear();
+    }
+
+    /// Carries out the effects from `before` on, unless they are only bytes and letters: those may wait for what others
+    /// bring about in this part of the turn, and share its system calls.
+    fn settle_soon(&mut self, before: usize) {
+        let can_wait = |effect: &Effect| matches!(effect, Effect::Send { .. } | Effect::Post { .. });
+        let Effects { list, bytes, .. } = &self.effects;
+        if bytes.len() > EFFECTS_BYTES || !list[before..].iter().all(can_wait) {
+            self.settle();
+        }
     }
 
     /// TLS is complete.
@@ -197,7 +210,11 @@ impl<M: Machine> Shard<M> {
                 Err(error) => return self.close(id, error.close_code()),
             };
             match event {
-                Event::Text(text) => self.handle(Input::Bytes { conn: id, bytes: &text }),
+                Event::Text(text) => {
+                    let before = self.effects.list.len();
+                    self.machine.handle(self.now, Input::Bytes { conn: id, bytes: &text }, &mut self.effects);
+                    self.settle_soon(before);
+                }
                 Event::Ping(payload) => self.pong(id, &payload),
                 Event::Pong(_) => {}
                 Event::Close { code, .. } => return self.close(id, code.unwrap_or(NORMAL)),

@@ -13,6 +13,7 @@ use crate::machine::Machine;
 use crate::metrics::Tally;
 use crate::offers::Offers;
 use crate::options::{Options, WebSocket};
+use crate::sends::Sends;
 use crate::tls;
 use crate::watch::Watchers;
 use crate::websocket::Face;
@@ -173,14 +174,24 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// A world whose queues hold so many bytes.
+    /// A world whose queues hold so many bytes, and which sends by one system call each.
     pub(crate) fn new(out_queue_bytes: usize) -> Rig {
+        Rig::sending(Sends::default(), out_queue_bytes)
+    }
+
+    /// The same twice: once with a ring, if the system allows one.
+    pub(crate) fn both(out_queue_bytes: usize) -> [Rig; 2] {
+        [Sends::default(), Sends::by_ring()].map(|sends| Rig::sending(sends, out_queue_bytes))
+    }
+
+    fn sending(sends: Sends, out_queue_bytes: usize) -> Rig {
         let poll = Poll::new().unwrap();
         let inbox = |poll: &Poll| Arc::new(Inbox::new(Waker::new(poll.registry(), special(255)).unwrap()));
         let world = World {
             id: ShardId(0),
             conns: Default::default(),
             scratch: Scratch::new(),
+            sends,
             hand: Hand::default(),
             upcalls: Vec::new(),
             ready: Ready::default(),

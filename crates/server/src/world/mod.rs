@@ -12,6 +12,7 @@ use crate::inbox::{Inbox, Mail};
 use crate::listen::Service;
 use crate::metrics::Tally;
 use crate::offers::Offers;
+use crate::sends::Sends;
 use crate::watch::Watchers;
 use crate::websocket::Face;
 use carillon_core::model::{ConnId, Mono};
@@ -30,6 +31,7 @@ pub(crate) struct World {
     pub(crate) id: ShardId,
     pub(crate) conns: Slab,
     pub(crate) scratch: Scratch,
+    pub(crate) sends: Sends,
     pub(crate) hand: Hand,
     /// What the core is to be told.
     pub(crate) upcalls: Vec<Upcall>,
