@@ -60,6 +60,7 @@ impl<M: Machine> Shard<M> {
     }
 
     fn end(&mut self, id: ConnId) {
+        self.settle();
         self.world.ended(id);
         self.settle();
     }
@@ -120,6 +121,7 @@ impl<M: Machine> Shard<M> {
     }
 
     fn fault(&mut self, id: ConnId, fault: &Fault) {
+        self.settle();
         self.world.tls_fault(id, fault);
         self.settle();
     }
@@ -146,7 +148,8 @@ impl<M: Machine> Shard<M> {
     }
 
     /// Carries out the effects from `before` on, unless they are only bytes and letters: those may wait for what others
-    /// bring about in this part of the turn, and share its system calls.
+    /// bring about in this part of the turn, and share its system calls. Whatever ends a connection has them carried out
+    /// first: it may be owed an answer.
     fn settle_soon(&mut self, before: usize) {
         let can_wait = |effect: &Effect| matches!(effect, Effect::Send { .. } | Effect::Post { .. });
         let Effects { list, bytes, .. } = &self.effects;
@@ -238,6 +241,7 @@ impl<M: Machine> Shard<M> {
     }
 
     fn close(&mut self, id: ConnId, code: u16) {
+        self.settle();
         self.world.close(id, code);
         self.settle();
     }
