@@ -34,7 +34,11 @@ pub fn core(settings: &Settings, secret: [u8; 32]) -> core::Settings {
         scram_iterations: settings.auth.scram_iterations,
         secret,
         features_disabled: settings.features.all_disabled(),
-        fanout_slice: settings.fanout.slice as usize,
+        fanout: core::Fanout {
+            slice: settings.fanout.slice as usize,
+            waiting_deliveries: settings.fanout.max_waiting,
+            waiting_bytes: settings.fanout.max_waiting_bytes,
+        },
         light: light(settings),
         notification_ttl_max_ms: settings.notifications.ttl_max_ms,
         receipt_wait_ms: settings.notifications.receipt_wait_ms,

@@ -81,6 +81,31 @@ pub enum TopicOp {
     SetAffiliations { changes: Vec<(BareJid, Affiliation)> },
 }
 
+impl TopicOp {
+    /// Whether those who follow the topic are told of it each time: what may be done no faster than they can be told.
+    pub(crate) fn is_told(&self) -> bool {
+        match self {
+            TopicOp::Publish { .. }
+            | TopicOp::PublishIf { .. }
+            | TopicOp::Retract { .. }
+            | TopicOp::Purge => true,
+            TopicOp::Create { .. }
+            | TopicOp::Put { .. }
+            | TopicOp::Configure { .. }
+            | TopicOp::Amend { .. }
+            | TopicOp::Describe
+            | TopicOp::Manage
+            | TopicOp::Delete
+            | TopicOp::Items { .. }
+            | TopicOp::Subscribe { .. }
+            | TopicOp::Unsubscribe { .. }
+            | TopicOp::Listen
+            | TopicOp::Subscribers { .. }
+            | TopicOp::SetAffiliations { .. } => false,
+        }
+    }
+}
+
 /// Why a session is ended from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KickReason {

@@ -20,8 +20,8 @@ pub struct Settings {
     pub secret: [u8; 32],
     /// Features switched off, by name: none of their code runs.
     pub features_disabled: Vec<String>,
-    /// Deliveries of a fan-out between two looks at other work.
-    pub fanout_slice: usize,
+    /// How topics are given to their followers.
+    pub fanout: Fanout,
     /// The light protocol.
     pub light: Light,
     /// Largest `ttl` of a notification, milliseconds.
@@ -68,6 +68,17 @@ pub struct Limits {
     pub traces: usize,
 }
 
+/// How topics are given to their followers.
+#[derive(Clone, Debug)]
+pub struct Fanout {
+    /// Deliveries between two looks at other work.
+    pub slice: usize,
+    /// Deliveries of one topic that wait in a shard before no more is published to it.
+    pub waiting_deliveries: usize,
+    /// Bytes that wait in a shard, of all topics together, before the same.
+    pub waiting_bytes: usize,
+}
+
 /// What those who speak the light protocol may do.
 #[derive(Clone, Debug)]
 pub struct Light {
@@ -104,7 +115,7 @@ impl Default for Settings {
             scram_iterations: 4096,
             secret: [0; 32],
             features_disabled: Vec::new(),
-            fanout_slice: 64,
+            fanout: Fanout::default(),
             light: Light::default(),
             notification_ttl_max_ms: 30 * 86_400_000,
             receipt_wait_ms: 2000,
@@ -132,6 +143,12 @@ impl Default for Limits {
             directed_presence: 500,
             traces: 100_000,
         }
+    }
+}
+
+impl Default for Fanout {
+    fn default() -> Fanout {
+        Fanout { slice: 64, waiting_deliveries: 1_000_000, waiting_bytes: 64 << 20 }
     }
 }
 

@@ -80,6 +80,13 @@ fn node(page: &mut Page, status: &Status, ready: bool) {
         status.notifications_ended,
     );
     page.counter("items_published_total", "Items published to topics.", status.published);
+    page.counter(
+        "publications_refused_total",
+        "Publications refused because the topic's followers could not be given them as fast.",
+        status.too_fast,
+    );
+    page.gauge("fanout_waiting_deliveries", "Deliveries of topics that wait.", status.waiting_deliveries);
+    page.gauge("fanout_waiting_bytes", "Memory of what waits so.", status.waiting_bytes);
     let errors = status.stream_errors.iter();
     let errors = errors.map(|(condition, count)| (format!("condition=\"{}\"", escape(condition)), *count));
     page.family("stream_errors_total", "counter", "Stream errors sent, by condition.", errors);

@@ -63,6 +63,12 @@ pub struct Status {
     pub notifications_ended: u64,
     /// Items published.
     pub published: u64,
+    /// What was not published because the topic's followers could not be given it as fast.
+    pub too_fast: u64,
+    /// Deliveries of topics that wait now.
+    pub waiting_deliveries: u64,
+    /// Memory of what waits so.
+    pub waiting_bytes: u64,
     /// Stream errors sent, by condition.
     pub stream_errors: Vec<(&'static str, u64)>,
     /// Errors sent over the light protocol, by code.
@@ -155,6 +161,9 @@ impl Snapshot {
         a.notifications_acknowledged += b.notifications_acknowledged;
         a.notifications_ended += b.notifications_ended;
         a.published += b.published;
+        a.too_fast += b.too_fast;
+        a.backlog.deliveries += b.backlog.deliveries;
+        a.backlog.bytes += b.backlog.bytes;
         a.faults += b.faults;
         add_each(&mut a.stream_errors, b.stream_errors);
         add_each(&mut a.light_errors, b.light_errors);
@@ -187,6 +196,9 @@ impl Snapshot {
             notifications_acknowledged: core.notifications_acknowledged,
             notifications_ended: core.notifications_ended,
             published: core.published,
+            too_fast: core.too_fast,
+            waiting_deliveries: core.backlog.deliveries as u64,
+            waiting_bytes: core.backlog.bytes as u64,
             stream_errors: core.stream_errors.iter().map(|(c, n)| (c.as_str(), *n)).collect(),
             light_errors: core.light_errors,
             overflows: tally.overflows,

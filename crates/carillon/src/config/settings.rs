@@ -246,6 +246,11 @@ settings! {
     fanout: Fanout {
         /// Deliveries between two looks at other work, so that logins and direct messages do not wait.
         "fanout.slice" slice: u32 = 64, count(1, 65_536, "deliveries"), Live;
+        /// Deliveries of one topic that wait in a shard before what is published to it is refused, until half of them are
+        /// left. One item of a topic is taken however many follow it.
+        "fanout.max_waiting" max_waiting: usize = 1_000_000, count(1, 1_000_000_000, "deliveries"), Live;
+        /// Memory of what waits so in a shard, of all topics, before the same.
+        "fanout.max_waiting_bytes" max_waiting_bytes: usize = 64 * MIB as usize, bytes(MIB, 16 * GIB), Live;
     }
 
     /// The embedded database.

@@ -85,7 +85,8 @@ impl From<Refusal> for Refused {
             | Refusal::NotItself
             | Refusal::NotSubscribed
             | Refusal::PreconditionNotMet
-            | Refusal::TooManyAffiliations => Refused::Unavailable,
+            | Refusal::TooManyAffiliations
+            | Refusal::TooFast => Refused::Unavailable,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! What a shard counts. Plain numbers, read by the server between two turns of the shard's loop.
 
+use super::Backlog;
 use carillon_wire::stream::Condition;
 
-/// Counts since the start, and sizes now (the first four).
+/// Counts since the start, and sizes now (the first five).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Connections now.
@@ -13,6 +14,8 @@ pub struct Counters {
     pub available: u64,
     /// Sessions of the light protocol now.
     pub light: u64,
+    /// Deliveries of topics that wait now.
+    pub backlog: Backlog,
     /// Logins that succeeded.
     pub logins: u64,
     /// Of these, those that asked no store.
@@ -33,6 +36,8 @@ pub struct Counters {
     pub notifications_ended: u64,
     /// Items published on topics that live here.
     pub published: u64,
+    /// What was not published to topics that live here, because their followers could not be given it as fast.
+    pub too_fast: u64,
     /// Faults of observers and stores, each also logged as an event.
     pub faults: u64,
     /// Stream errors sent, by condition.

@@ -1,9 +1,11 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
-use super::{Counters, Letter, Memory, Recent, Subscribers, Then, Throttle, Traces, Wake, Wheel, home};
+use super::{
+    Behind, Counters, Letter, Memory, Pace, Recent, Subscribers, Then, Throttle, Traces, Wake, Wheel, home,
+};
 use crate::error::StreamError;
 use crate::light;
-use crate::model::{ConnId, Domain, DomainId, Domains, Login, Map, Mono, Now, ShardId, Ticket};
+use crate::model::{ConnId, Domain, DomainId, Domains, Login, Map, Mono, Now, ShardId, Ticket, TopicId};
 use crate::pipeline::Pipeline;
 use crate::ports::Ask;
 use crate::random::Random;
@@ -33,6 +35,8 @@ pub struct Hub {
     pub counters: Counters,
     /// Who follows what.
     pub subscribers: Subscribers,
+    /// Topics with which a shard is behind.
+    pub behind: Behind,
     /// What the light sessions share.
     pub light: light::Shared,
     /// The sessions' timers.
@@ -81,6 +85,7 @@ impl Hub {
             random: Random::new(seed),
             counters: Counters::default(),
             subscribers: Subscribers::default(),
+            behind: Behind::default(),
             light: light::Shared::default(),
             timers: Wheel::new(now),
             throttle: Throttle::default(),
@@ -162,6 +167,12 @@ impl Cx<'_> {
         for shard in 0..self.hub.shards {
             self.post(ShardId(shard), letter());
         }
+    }
+
+    /// Tells every shard how this one keeps up with a topic.
+    pub(super) fn tell_pace(&mut self, topic: TopicId, pace: Pace) {
+        let shard = self.hub.id;
+        self.post_all(|| Letter::Pace { topic, shard, pace });
     }
 
     /// Asks the store; `then` says who goes on with the answer.

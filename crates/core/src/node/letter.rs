@@ -2,7 +2,8 @@
 
 use crate::command::{Actor, Command, TopicOp, TopicOutcome};
 use crate::effect::ReplyTo;
-use crate::model::{Domains, TopicId};
+use crate::model::{Domains, ShardId, TopicId};
+use crate::node::Pace;
 use crate::topic::{Asker, Notice, Refusal};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
@@ -36,6 +37,15 @@ pub enum Letter {
     },
     /// Something happened on a topic: to every shard, which walks its own subscribers.
     Publication(Arc<Notice>),
+    /// A shard fell behind with a topic's publications, or caught up: to every shard, one of which is the topic's home.
+    Pace {
+        /// The topic.
+        topic: TopicId,
+        /// Which shard it is.
+        shard: ShardId,
+        /// How it keeps up now.
+        pace: Pace,
+    },
     /// An account follows a topic from now on: to the account's home. `last` is sent to its available sessions.
     Subscribed {
         /// The account.

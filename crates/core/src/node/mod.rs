@@ -1,6 +1,7 @@
 //! The shard: sole owner of its sessions and of what lives at home here.
 
 mod admit;
+mod behind;
 mod commands;
 mod counters;
 mod hub;
@@ -14,8 +15,10 @@ mod subscribers;
 mod then;
 mod throttle;
 mod traces;
+mod walks;
 mod wheel;
 
+pub use behind::Behind;
 pub use counters::{Counters, Latency};
 pub use hub::{Cx, Hub};
 pub use letter::Letter;
@@ -27,6 +30,7 @@ pub use subscribers::Subscribers;
 pub use then::Then;
 pub use throttle::{Refusal, Throttle};
 pub use traces::Traces;
+pub use walks::{Backlog, Pace, Slice};
 pub use wheel::{Wake, Wheel};
 
 use crate::hook::Track;

@@ -1,7 +1,7 @@
 //! The shard's loop as a machine: one input in, effects out.
 
 use super::hub::Work;
-use super::{Counters, Cx, Hub, Letter, Sessions, Then, commands};
+use super::{Counters, Cx, Hub, Letter, Pace, Sessions, Slice, Then, commands};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind, Leave};
 use crate::features::{notifications, offline, pubsub, registration};
@@ -108,23 +108,37 @@ impl Shard {
     /// Goes on with the fan-outs under way, for one slice of deliveries. Whether any is left: then the caller looks at
     /// other work and comes back without sleeping.
     pub fn walk(&mut self, now: Now, effects: &mut Effects) -> bool {
-        let max = self.hub.settings.fanout_slice;
-        if let Some((notice, slots, range)) = self.hub.subscribers.slice(max) {
-            let mut cx = Cx { now, hub: &mut self.hub, out: effects };
-            let mut written = light::Written::default();
-            for &slot in &slots[range] {
-                match self.sessions.live_in(slot) {
-                    Some(live) => pubsub::deliver(live, &notice, &mut cx),
-                    None => light::deliver(slot, &notice, &mut written, &mut self.sessions, &mut cx),
-                }
-            }
+        let settings = self.hub.settings.clone();
+        let mut left = settings.fanout.slice;
+        // Of topics that few follow, several get their turn.
+        while left > 0
+            && let Some(slice) = self.hub.subscribers.slice(left, &settings.fanout)
+        {
+            left -= slice.slots().len();
+            self.give(&slice, now, effects);
             self.work(now, effects);
         }
+        self.hub.counters.backlog = self.hub.subscribers.backlog();
         let walks = self.hub.subscribers.is_walking();
         if !walks {
             self.hub.light.rest();
         }
         walks
+    }
+
+    /// Gives a notice to some of those who follow its topic.
+    fn give(&mut self, slice: &Slice, now: Now, effects: &mut Effects) {
+        let mut cx = Cx { now, hub: &mut self.hub, out: effects };
+        let mut written = light::Written::default();
+        for &slot in slice.slots() {
+            match self.sessions.live_in(slot) {
+                Some(live) => pubsub::deliver(live, &slice.notice, &mut cx),
+                None => light::deliver(slot, &slice.notice, &mut written, &mut self.sessions, &mut cx),
+            }
+        }
+        if let Some(topic) = slice.caught_up {
+            cx.tell_pace(topic, Pace::CaughtUp);
+        }
     }
 
     /// When [`Input::Tick`] is due, if ever.
@@ -333,7 +347,14 @@ impl Shard {
             Letter::Topic { domain, name, actor, op, asker } => {
                 self.topics.operate(domain, &name, actor, op, asker, &mut cx);
             }
-            Letter::Publication(notice) => cx.hub.subscribers.publish(&notice),
+            Letter::Publication(notice) => {
+                let pace = cx.hub.subscribers.publish(&notice, &cx.hub.settings.fanout);
+                cx.hub.counters.backlog = cx.hub.subscribers.backlog();
+                if let Some(pace) = pace {
+                    cx.tell_pace(notice.topic(), pace);
+                }
+            }
+            Letter::Pace { topic, shard, pace } => cx.hub.behind.note(topic, shard, pace),
             Letter::Subscribed { account, topic, last } => {
                 pubsub::subscribed(&account, topic, last, &mut self.sessions, &mut cx);
             }

@@ -2,26 +2,26 @@
 //!
 //! Upstream nobody lists subscribers: a [`Notice`] comes once to each shard, and the shard walks its own dense list of slots.
 //! The list is shared with the walks under way (`Arc`) and copied only if it changes while one is. A walk is done in slices,
-//! so that logins and direct messages go in between; walks are done one after the other, so that a session sees the items of
-//! a topic in their order.
+//! so that logins and direct messages go in between ([`super::walks`]).
 //!
 //! What comes from the topic's home comes in order, but what a login read from the store may be older than what has come, or
 //! newer: then the notice is still on its way. So the shard counts what changes last items, and a session remembers the
 //! count at which it was given them ([`Subscribers::clock`]). A walk passes over sessions that were given its item, or a
 //! newer one, before.
 
-use super::Recent;
+use super::walks::{Walk, Walks};
+use super::{Backlog, Pace, Recent, Slice};
 use crate::model::{Map, Mono, Revision, TopicId};
+use crate::settings::Fanout;
 use crate::topic::{Notice, Retained};
 use carillon_wire::jid::BareJid;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The topics that sessions of this shard follow.
 #[derive(Debug, Default)]
 pub struct Subscribers {
     topics: Map<TopicId, Local>,
-    walks: VecDeque<Walk>,
+    walks: Walks,
     /// Counts notices that came, and logins that brought an item before its notice.
     clock: u64,
     /// The count at which whoever has all last items is passed over by the walk under way.
@@ -48,19 +48,6 @@ struct Local {
     /// Turns of housekeeping since somebody here followed it.
     idle: u8,
 }
-
-/// A fan-out under way.
-#[derive(Debug)]
-struct Walk {
-    notice: Arc<Notice>,
-    slots: Arc<Vec<u32>>,
-    next: usize,
-    /// Sessions that had all last items at this count have this one.
-    cutoff: u64,
-}
-
-/// A notice, slots, and which of them are next.
-type Slice = (Arc<Notice>, Arc<Vec<u32>>, std::ops::Range<usize>);
 
 impl Subscribers {
     /// A session follows a topic from now on; its position in the topic's list, to be given to [`Subscribers::remove`].
@@ -123,11 +110,7 @@ impl Subscribers {
     /// Takes a slot out of the topic's walks under way: its session follows the topic from now on, and what was published
     /// before is not for it.
     pub fn pass_over(&mut self, topic: TopicId, slot: u32) {
-        for walk in self.walks.iter_mut().filter(|walk| walk.notice.topic() == topic) {
-            if let Some(at) = walk.slots[walk.next..].iter().position(|s| *s == slot) {
-                Arc::make_mut(&mut walk.slots)[walk.next + at] = u32::MAX;
-            }
-        }
+        self.walks.pass_over(topic, slot);
     }
 
     /// The notice that is sent for a topic at login, if any.
@@ -165,10 +148,11 @@ impl Subscribers {
         self.changed.is_marked(account.as_str())
     }
 
-    /// A notice came: what it means for later logins is noted, and its walk is put in line.
-    pub fn publish(&mut self, notice: &Arc<Notice>) {
+    /// A notice came: what it means for later logins is noted, and its walk is put in line. [`Pace::Behind`] when that line
+    /// has just become too long.
+    pub fn publish(&mut self, notice: &Arc<Notice>, bounds: &Fanout) -> Option<Pace> {
         if matches!(notice.retained(), Retained::Unchanged) && !self.knows(notice.topic()) {
-            return;
+            return None;
         }
         self.clock += 1;
         // Also without followers here: a login whose data were read before may be on its way.
@@ -176,24 +160,18 @@ impl Subscribers {
         let cutoff = local.cutoff(notice).unwrap_or(self.clock);
         let slots = local.receivers(notice);
         local.arrived(notice);
-        if (notice.is_told() || notice.is_end()) && !slots.is_empty() {
-            self.walks.push_back(Walk { notice: notice.clone(), slots, next: 0, cutoff });
-        }
         if notice.is_end() {
             *local = Local { ended: true, ..Local::default() };
         }
+        let is_walked = (notice.is_told() || notice.is_end()) && !slots.is_empty();
+        let falls_behind = is_walked && self.walks.push(Walk::new(notice.clone(), slots, cutoff), bounds);
+        falls_behind.then_some(Pace::Behind)
     }
 
     /// The next subscribers to give a notice to, at most `max`, or none when no walk is under way.
-    pub fn slice(&mut self, max: usize) -> Option<Slice> {
-        let walk = self.walks.front_mut()?;
-        let range = walk.next..(walk.next + max).min(walk.slots.len());
-        walk.next = range.end;
-        self.walking = walk.cutoff;
-        let slice = (walk.notice.clone(), walk.slots.clone(), range);
-        if walk.next == walk.slots.len() {
-            self.walks.pop_front();
-        }
+    pub fn slice(&mut self, max: usize, bounds: &Fanout) -> Option<Slice> {
+        let slice = self.walks.next(max, bounds)?;
+        self.walking = slice.cutoff;
         Some(slice)
     }
 
@@ -207,9 +185,15 @@ impl Subscribers {
         !self.walks.is_empty()
     }
 
+    /// What waits to be given to followers.
+    pub fn backlog(&self) -> Backlog {
+        self.walks.backlog()
+    }
+
     /// Forgets topics that nobody here followed for a generation, which is to be longer than the longest login.
     pub fn tidy(&mut self, now: Mono, generation_ms: u64) {
         self.changed.tidy(now, generation_ms);
+        self.walks.tidy();
         if now < self.swap_at {
             return;
         }

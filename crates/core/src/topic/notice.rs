@@ -117,7 +117,7 @@ impl Notice {
     }
 
     /// An item that was published just now.
-    pub(super) fn published(item: &Item, domain: &str, retained: Retained) -> Notice {
+    pub(crate) fn published(item: &Item, domain: &str, retained: Retained) -> Notice {
         Notice::of_item(item, domain, retained, None, Kind::Item)
     }
 
@@ -219,6 +219,15 @@ impl Notice {
             Kind::Item(name) | Kind::Last { name, .. } => Some((&name.topic, &name.item)),
             Kind::Retracted(_) | Kind::Purged | Kind::Silent | Kind::End { .. } => None,
         }
+    }
+
+    /// The memory of its text, and of what it leaves to later logins.
+    pub fn bytes(&self) -> usize {
+        let left = match &self.retained {
+            Retained::Last(last) => last.bytes(),
+            Retained::Nothing | Retained::Unchanged => 0,
+        };
+        size_of::<Notice>() + self.head.len() + self.tail.len() + left
     }
 
     /// What followers are told, if they are told anything.

@@ -29,6 +29,8 @@ pub enum Refusal {
     TooManyAffiliations,
     /// Too many operations wait for the topic.
     Crowded,
+    /// Items come faster than those who follow the topic can be given them.
+    TooFast,
     /// The store could not do it.
     Fault(Fault),
 }
@@ -65,7 +67,9 @@ impl From<Refusal> for StanzaError {
             Refusal::NotSubscribed => Condition::UnexpectedRequest,
             Refusal::Unacceptable(_) => Condition::NotAcceptable,
             Refusal::TooManyAffiliations => Condition::PolicyViolation,
-            Refusal::Crowded | Refusal::Fault(Fault::Busy) => Condition::ResourceConstraint,
+            Refusal::Crowded | Refusal::TooFast | Refusal::Fault(Fault::Busy) => {
+                Condition::ResourceConstraint
+            }
             Refusal::Fault(Fault::Closed) => Condition::ServiceUnavailable,
             Refusal::Fault(Fault::Broken) => Condition::InternalServerError,
         });
@@ -79,10 +83,18 @@ impl From<Refusal> for StanzaError {
             }
             Refusal::Unacceptable(why) => error.with_text(why),
             Refusal::TooManyAffiliations => error.with_text("too many accounts stand to this topic"),
-            Refusal::Crowded => error.with_text("too many operations wait for this topic"),
+            Refusal::Crowded => error.with_text("too many operations wait for this topic").with_app(later()),
+            Refusal::TooFast => error
+                .with_text("items come faster than the topic's followers can be given them")
+                .with_app(later()),
             _ => error,
         }
     }
+}
+
+/// When it may be tried again: what waits for a topic is done in about so long.
+fn later() -> Element {
+    Element::new("retry-after", ns::RETRY).with_attr("seconds", "1")
 }
 
 fn app(name: &str) -> Element {

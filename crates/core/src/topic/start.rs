@@ -22,7 +22,12 @@ impl Home {
                 return self.start_absent(&actor, op, asker, key, cx);
             }
         };
-        match rights::check(&actor, &op, &record, &cx.hub.settings.limits) {
+        let grant = rights::check(&actor, &op, &record, &cx.hub.settings.limits);
+        if grant.is_ok() && op.is_told() && cx.hub.behind.is_behind(record.id) {
+            cx.hub.counters.too_fast += 1;
+            return asker.answer(&key.name, Err(Refusal::TooFast), cx);
+        }
+        match grant {
             Ok(Grant::Given) => self.start_open(&record, &actor, op, asker, key, cx),
             Ok(Grant::IfFollowing) => self.look_up_standing(record, &actor, op, asker, key, cx),
             Err(refusal) => asker.answer(&key.name, Err(refusal), cx),

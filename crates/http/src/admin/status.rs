@@ -64,6 +64,12 @@ pub(crate) struct StatusView {
     notifications_ended: u64,
     /// Items published.
     published: u64,
+    /// Publications refused because the topic's followers could not be given them as fast.
+    publications_refused: u64,
+    /// Deliveries of topics that wait now.
+    waiting_deliveries: u64,
+    /// Memory of what waits so, in bytes.
+    waiting_bytes: u64,
     /// Stream errors sent, by condition.
     stream_errors: BTreeMap<&'static str, u64>,
     /// Errors sent over the light protocol, by code.
@@ -133,6 +139,9 @@ impl StatusView {
             notifications_acknowledged: status.notifications_acknowledged,
             notifications_ended: status.notifications_ended,
             published: status.published,
+            publications_refused: status.too_fast,
+            waiting_deliveries: status.waiting_deliveries,
+            waiting_bytes: status.waiting_bytes,
             stream_errors: status.stream_errors.iter().copied().collect(),
             light_errors: status.light_errors.iter().copied().collect(),
             overflows: status.overflows,

@@ -120,6 +120,11 @@ codes! {
     /// Another request with this idempotency key is being worked on; `Retry-After` says when to ask again.
     InProgress: CONFLICT, "in-progress", "A request with this idempotency key is in progress";
 
+    // ---- it comes too fast
+    /// More is published to the topic than its followers can be given, or more operations wait for it than may; nothing
+    /// was changed. Publish again after `Retry-After`, and more slowly.
+    TooFast: TOO_MANY_REQUESTS, "too-fast", "Too fast for the topic";
+
     // ---- our fault
     /// The node cannot do it now (busy, starting or draining); nothing was changed. Try again after `Retry-After`.
     Unavailable: SERVICE_UNAVAILABLE, "unavailable", "Not available now";

@@ -31,11 +31,13 @@ impl Problem {
                 Code::InvalidValue
             }
             Condition::SubscriptionRequired | Condition::UnexpectedRequest => Code::NotSubscribed,
-            Condition::ResourceConstraint | Condition::ServiceUnavailable => return Problem::unavailable(),
+            Condition::ResourceConstraint => Code::TooFast,
+            Condition::ServiceUnavailable => return Problem::unavailable(),
             _ => return Problem::unexpected(error),
         };
         let detail = error.text.as_deref().unwrap_or(code.title());
-        Problem::new(code, detail)
+        let problem = Problem::new(code, detail);
+        if code == Code::TooFast { problem.retry_after(1) } else { problem }
     }
 
     /// The node gave an answer that does not fit the question: a fault of ours.

@@ -7,7 +7,7 @@ pub mod store;
 use crate::Input;
 use crate::command::{Outcome, TopicOp, TopicOutcome};
 use crate::model::*;
-use crate::node::Letter;
+use crate::node::{Letter, Pace};
 use crate::ports::{Answer, Ask, Fault};
 use crate::settings::Settings;
 use carillon_wire::jid::Jid;
@@ -69,6 +69,33 @@ fn a_read_sees_what_was_written_before_it_and_holds_nobody_up() {
     machine.settle();
     let Ok(TopicOutcome::Items(items)) = result(&read) else { panic!() };
     assert_eq!(items.iter().map(|item| &*item.id).collect::<Vec<_>>(), ["a"]);
+}
+
+#[test]
+fn nothing_is_told_of_a_topic_faster_than_its_followers_can_be() {
+    let mut machine = Machine::new(Settings::default());
+    let Ok(TopicOutcome::Record { record, .. }) = machine.does("t", create()) else { panic!() };
+    machine.does("t", publish("a")).unwrap();
+    let pace = |machine: &mut Machine, shard: u16, pace| {
+        let letter = Letter::Pace { topic: record.id, shard: ShardId(shard), pace };
+        machine.give(Input::Letter(letter));
+    };
+    pace(&mut machine, 0, Pace::Behind);
+    pace(&mut machine, 1, Pace::Behind);
+    let retract = TopicOp::Retract { id: "a".into(), notify: None };
+    for op in [publish("b"), retract, TopicOp::Purge] {
+        assert_eq!(machine.does("t", op).unwrap_err(), Condition::ResourceConstraint);
+    }
+    assert_eq!(machine.shard.counters().too_fast, 3);
+    machine.does("t", configure(|c| c.max_items = 3)).unwrap();
+    machine.does("other", create()).unwrap();
+    machine.does("other", publish("a")).unwrap();
+    let stranger = machine.does_as("u@d/r", "t", publish("b")).unwrap_err();
+    assert_eq!(stranger, Condition::Forbidden, "who may not publish is told so");
+    pace(&mut machine, 1, Pace::CaughtUp);
+    assert_eq!(machine.does("t", publish("b")).unwrap_err(), Condition::ResourceConstraint);
+    pace(&mut machine, 0, Pace::CaughtUp);
+    machine.does("t", publish("b")).unwrap();
 }
 
 #[test]

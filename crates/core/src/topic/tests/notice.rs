@@ -2,6 +2,7 @@
 
 use crate::model::*;
 use crate::node::Subscribers;
+use crate::settings::Fanout;
 use crate::topic::notice::Event;
 use crate::topic::{Notice, Retained};
 use carillon_wire::Framing;
@@ -106,14 +107,14 @@ fn changes() {
 fn a_topic_that_ended_takes_no_followers() {
     let mut subscribers = Subscribers::default();
     assert_eq!([subscribers.add(TopicId(7), 1, None), subscribers.add(TopicId(7), 2, None)], [0, 1]);
-    subscribers.publish(&Arc::new(changed(Event::Deleted)));
+    subscribers.publish(&Arc::new(changed(Event::Deleted)), &Fanout::default());
     // A login that read of it before comes late, and sessions of before leave.
     let last = Arc::new(Notice::last_item(&item(), "d", true));
     let late = subscribers.add(TopicId(7), 3, Some(last));
     assert!(subscribers.last(TopicId(7)).is_none());
     assert_eq!(subscribers.remove(TopicId(7), 0), None);
     assert_eq!(subscribers.remove(TopicId(7), late), None);
-    let (notice, slots, range) = subscribers.slice(10).expect("its followers are told");
-    assert!(notice.is_end() && !subscribers.is_walking());
-    assert_eq!(slots[range], [1, 2]);
+    let slice = subscribers.slice(10, &Fanout::default()).expect("its followers are told");
+    assert!(slice.notice.is_end() && !subscribers.is_walking());
+    assert_eq!(slice.slots(), [1, 2]);
 }

@@ -5,7 +5,7 @@ use crate::effect::ReplyTo;
 use crate::model::*;
 use crate::node::{Letter, Shard, home};
 use crate::ports::{Answer, Ask};
-use crate::settings::Settings;
+use crate::settings::{Fanout, Settings};
 use crate::topic::address;
 use crate::topic::tests::store::{PASSWORD, Store};
 use crate::{Binding, Effect, Effects, Input, Opened, Security};
@@ -69,7 +69,8 @@ impl Cluster {
         };
         let domains = Arc::new(Domains::new([domain]));
         // A walk takes one session at a time.
-        let settings = Arc::new(Settings { fanout_slice: 1, ..Settings::default() });
+        let settings =
+            Arc::new(Settings { fanout: Fanout { slice: 1, ..Fanout::default() }, ..Settings::default() });
         let shard =
             |id| Shard::new(ShardId(id), SHARDS as u16, settings.clone(), domains.clone(), [id as u8; 32]);
         Cluster {

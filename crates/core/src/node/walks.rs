@@ -1,0 +1,179 @@
+//! The fan-outs under way in a shard.
+//!
+//! Each topic has a line of notices, walked one after the other, so that its followers see them in their order. The topics
+//! take turns, a slice each, so that a flooded topic holds up no other. The lines are bounded: when one is too long, the shard
+//! is *behind* with its topic and says so, and the topic's home refuses what would make it longer ([`super::Behind`]).
+
+use crate::model::{Map, TopicId};
+use crate::settings::Fanout;
+use crate::topic::Notice;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The fan-outs under way.
+#[derive(Debug, Default)]
+pub(super) struct Walks {
+    lines: Map<TopicId, Line>,
+    /// The topics that have a line, in the order of their turns.
+    turns: VecDeque<TopicId>,
+    backlog: Backlog,
+}
+
+/// What waits to be given to followers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Deliveries.
+    pub deliveries: usize,
+    /// Memory of the notices and of the lists of those who get them.
+    pub bytes: usize,
+}
+
+/// How a shard keeps up with what is published to a topic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pace {
+    /// It does, or does again.
+    #[default]
+    CaughtUp,
+    /// It does not: nothing more is to be published for now.
+    Behind,
+}
+
+/// A notice on its way to those who follow its topic.
+#[derive(Debug)]
+pub(super) struct Walk {
+    notice: Arc<Notice>,
+    slots: Arc<Vec<u32>>,
+    next: usize,
+    /// Sessions that had all last items at this count have this one.
+    cutoff: u64,
+}
+
+/// A part of a walk.
+#[derive(Debug)]
+pub struct Slice {
+    /// What is given.
+    pub notice: Arc<Notice>,
+    /// The walk's sessions.
+    slots: Arc<Vec<u32>>,
+    range: Range<usize>,
+    /// Whoever had all last items at this count is passed over.
+    pub(super) cutoff: u64,
+    /// The shard has just caught up with this topic.
+    pub caught_up: Option<TopicId>,
+}
+
+/// The notices of a topic that wait, and the one that is being walked.
+#[derive(Debug, Default)]
+struct Line {
+    walks: VecDeque<Walk>,
+    deliveries: usize,
+    pace: Pace,
+}
+
+impl Walks {
+    /// Puts a walk in its topic's line. Whether the shard has just fallen behind with the topic.
+    pub(super) fn push(&mut self, walk: Walk, bounds: &Fanout) -> bool {
+        let topic = walk.notice.topic();
+        let line = self.lines.entry(topic).or_default();
+        if line.walks.is_empty() {
+            self.turns.push_back(topic);
+        }
+        self.backlog.deliveries += walk.slots.len();
+        self.backlog.bytes += walk.bytes();
+        line.deliveries += walk.slots.len();
+        line.walks.push_back(walk);
+        let is_long =
+            line.deliveries > bounds.waiting_deliveries || self.backlog.bytes > bounds.waiting_bytes;
+        // A notice alone is never too much, however many it is for.
+        let falls_behind = is_long && line.walks.len() > 1 && line.pace == Pace::CaughtUp;
+        if falls_behind {
+            line.pace = Pace::Behind;
+        }
+        falls_behind
+    }
+
+    /// The next deliveries, at most `max`; none when no walk is under way.
+    pub(super) fn next(&mut self, max: usize, bounds: &Fanout) -> Option<Slice> {
+        let topic = self.turns.pop_front()?;
+        let line = self.lines.get_mut(&topic).expect("a topic has its turn as long as it has a line");
+        let walk = line.walks.front_mut().expect("a topic has a line as long as it has a walk");
+        let range = walk.next..(walk.next + max).min(walk.slots.len());
+        walk.next = range.end;
+        let (notice, slots, cutoff) = (walk.notice.clone(), walk.slots.clone(), walk.cutoff);
+        if range.end == slots.len() {
+            self.backlog.bytes -= walk.bytes();
+            line.walks.pop_front();
+        }
+        self.backlog.deliveries -= range.len();
+        line.deliveries -= range.len();
+        let caught_up = line.has_caught_up(self.backlog.bytes, bounds);
+        if caught_up {
+            line.pace = Pace::CaughtUp;
+        }
+        match line.walks.is_empty() {
+            true => drop(self.lines.remove(&topic)),
+            false => self.turns.push_back(topic),
+        }
+        Some(Slice { notice, slots, range, cutoff, caught_up: caught_up.then_some(topic) })
+    }
+
+    /// Takes a slot out of the walks of a topic.
+    pub(super) fn pass_over(&mut self, topic: TopicId, slot: u32) {
+        let Some(line) = self.lines.get_mut(&topic) else { return };
+        for walk in &mut line.walks {
+            if let Some(at) = walk.slots[walk.next..].iter().position(|s| *s == slot) {
+                Arc::make_mut(&mut walk.slots)[walk.next + at] = u32::MAX;
+            }
+        }
+    }
+
+    /// Whether none is under way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.turns.is_empty()
+    }
+
+    /// What waits.
+    pub(super) fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    /// Gives back what a burst made it grow to.
+    pub(super) fn tidy(&mut self) {
+        if self.is_empty() {
+            self.lines.shrink_to_fit();
+            self.turns.shrink_to_fit();
+        }
+    }
+}
+
+impl Walk {
+    /// A walk that begins with the first of `slots`.
+    pub(super) fn new(notice: Arc<Notice>, slots: Arc<Vec<u32>>, cutoff: u64) -> Walk {
+        Walk { notice, slots, next: 0, cutoff }
+    }
+
+    /// The memory that it may hold alone: its list is shared until somebody comes or goes.
+    fn bytes(&self) -> usize {
+        size_of::<Walk>() + self.notice.bytes() + self.slots.len() * size_of::<u32>()
+    }
+}
+
+impl Line {
+    /// Whether the shard was behind with the topic and is not any more. What the other topics hold counts only as long as
+    /// this one holds something, too.
+    fn has_caught_up(&self, bytes: usize, bounds: &Fanout) -> bool {
+        let is_short = self.deliveries <= bounds.waiting_deliveries / 2 && bytes <= bounds.waiting_bytes / 2;
+        self.pace == Pace::Behind && (is_short || self.walks.is_empty())
+    }
+}
+
+impl Slice {
+    /// The slots of the sessions it is for; `u32::MAX` for one that was passed over.
+    pub fn slots(&self) -> &[u32] {
+        &self.slots[self.range.clone()]
+    }
+}
+
+#[cfg(test)]
+mod tests;
