@@ -1,7 +1,7 @@
 //! How the SQLite store opens its file, and when it refuses to.
 
 use carillon_backend::sqlite::{OpenError, Options, SqliteStore};
-use carillon_core::model::{DomainId, Policy};
+use carillon_core::model::{DomainId, Policy, UnixMs};
 use carillon_core::ports::{Answer, Ask, Fault, Store};
 use rusqlite::Connection;
 use std::fs::Permissions;
@@ -87,6 +87,37 @@ fn a_path_that_cannot_be_says_which() {
     let refused = refused(&folder.path().join("file").join("carillon.db"));
     assert!(matches!(&refused, OpenError::File { .. }), "{refused:?}");
     assert!(refused.to_string().contains("/file"), "{refused}");
+}
+
+#[test]
+fn questions_that_carry_too_much_are_answered_at_once() {
+    let (_folder, path) = folder();
+    let store = SqliteStore::open(Options { queue_bytes_max: 100, ..Options::new(path) }).expect("opens");
+    let (go, wait) = channel::<()>();
+    let (began, begin) = channel();
+    let hold = move |_| {
+        began.send(()).expect("someone waits");
+        wait.recv().expect("someone lets it go");
+    };
+    store.ask(Ask::DeleteDomain { domain: DomainId(1) }, Box::new(hold));
+    begin.recv().expect("the first is answered");
+    let (sender, receiver) = channel();
+    let keep = |n: usize, bytes: usize| {
+        let (sender, stanza) = (sender.clone(), vec![b'x'; bytes].into());
+        let (domain, local, received) = (DomainId(1), "nobody".into(), UnixMs(1));
+        let question = Ask::StoreOffline { domain, local, received, stanza, queue_max: 9 };
+        store.ask(question, Box::new(move |answer| sender.send((n, answer)).expect("someone waits")));
+    };
+    // One is taken however large it is; another only beside what leaves it room, and one of no size always.
+    keep(0, 1000);
+    keep(1, 1);
+    keep(2, 0);
+    assert!(matches!(receiver.recv(), Ok((1, Answer::Failed(Fault::Busy)))));
+    go.send(()).expect("it waits");
+    for expected in [0, 2] {
+        let (n, answer) = receiver.recv().expect("answered");
+        assert!(n == expected && matches!(answer, Answer::Missing), "{n}: {answer:?}");
+    }
 }
 
 #[test]

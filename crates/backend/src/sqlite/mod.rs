@@ -73,8 +73,8 @@ impl SqliteStore {
     pub fn open(options: Options) -> Result<SqliteStore, OpenError> {
         let lock = file::claim(&options.path)?;
         let store = SqliteStore {
-            reads: Arc::new(Queue::new(options.queue_max)),
-            writes: Arc::new(Queue::new(options.queue_max)),
+            reads: Arc::new(Queue::new(options.queue_max, options.queue_bytes_max)),
+            writes: Arc::new(Queue::new(options.queue_max, options.queue_bytes_max)),
             counters: Arc::default(),
             open: Mutex::new(Open { threads: Vec::new(), lock: Some(lock) }),
             options,

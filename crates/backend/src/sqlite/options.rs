@@ -15,6 +15,11 @@ pub struct Options {
     ///
     /// [`Busy`]: carillon_core::ports::Fault::Busy
     pub queue_max: usize,
+    /// Bytes of what those questions carry, for the reads and again for the writes. One question is taken whatever it
+    /// carries; past it they are answered [`Busy`], too.
+    ///
+    /// [`Busy`]: carillon_core::ports::Fault::Busy
+    pub queue_bytes_max: usize,
     /// Page cache of each connection (the readers' and the writer's). The file system's cache holds the rest; what
     /// is here is given back after ten idle seconds.
     pub cache_kib: u32,
@@ -26,12 +31,14 @@ pub struct Options {
 }
 
 impl Options {
-    /// The defaults for a database at `path`: 2 readers, 65,536 questions, 8 MiB a connection, 16 MiB of items.
+    /// The defaults for a database at `path`: 2 readers, 65,536 questions with 128 MiB, 8 MiB a connection, 16 MiB of
+    /// items.
     pub fn new(path: impl Into<PathBuf>) -> Options {
         Options {
             path: path.into(),
             readers: 2,
             queue_max: 65_536,
+            queue_bytes_max: 128 << 20,
             cache_kib: 8 * 1024,
             items_bytes_max: 16 << 20,
             bytes_max: None,

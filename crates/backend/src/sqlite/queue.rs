@@ -14,10 +14,13 @@ pub(super) struct Queue {
     state: Mutex<State>,
     ready: Condvar,
     max: usize,
+    bytes_max: usize,
 }
 
 struct State {
     waiting: VecDeque<Question>,
+    /// What they carry.
+    bytes: usize,
     closed: bool,
 }
 
@@ -32,20 +35,23 @@ pub(super) enum Taken {
 }
 
 impl Queue {
-    /// A queue of at most `max` questions.
-    pub(super) fn new(max: usize) -> Queue {
-        let state = State { waiting: VecDeque::new(), closed: false };
-        Queue { state: Mutex::new(state), ready: Condvar::new(), max }
+    /// A queue of at most `max` questions, which carry at most `bytes_max` if they are more than one.
+    pub(super) fn new(max: usize, bytes_max: usize) -> Queue {
+        let state = State { waiting: VecDeque::new(), bytes: 0, closed: false };
+        Queue { state: Mutex::new(state), ready: Condvar::new(), max, bytes_max }
     }
 
     /// Adds a question; one there is no room for is answered at once.
     pub(super) fn push(&self, question: Question) {
+        let bytes = question.bytes();
         let mut state = self.lock();
+        let is_too_much = bytes > 0 && state.bytes + bytes > self.bytes_max && !state.waiting.is_empty();
         let fault = if state.closed {
             Fault::Closed
-        } else if state.waiting.len() >= self.max {
+        } else if state.waiting.len() >= self.max || is_too_much {
             Fault::Busy
         } else {
+            state.bytes += bytes;
             state.waiting.push_back(question);
             drop(state);
             return self.ready.notify_one();
@@ -76,7 +82,8 @@ impl Queue {
             };
         }
         let count = state.waiting.len().div_ceil(share).min(max);
-        let batch = state.waiting.drain(..count).collect();
+        let batch: Vec<Question> = state.waiting.drain(..count).collect();
+        state.bytes -= batch.iter().map(Question::bytes).sum::<usize>();
         if state.waiting.is_empty() {
             state.waiting.shrink_to(KEPT_WHEN_EMPTY);
         }

@@ -43,6 +43,20 @@ async fn each_line_has_its_answer_in_order() {
 }
 
 #[tokio::test]
+async fn lines_wait_for_room() {
+    let world = world_with(|options| options.body_bytes_max = 100);
+    world.enrol("alice").await;
+    let long = format!("{{\"to\":\"alice\",\"payload\":\"{}\"}}", "a".repeat(300));
+    let short = r#"{"to":"alice","payload":1}"#.to_owned();
+    // Each long one is more than there is room for: it goes alone.
+    let lines: Vec<_> = (0..50).map(|n| if n % 5 == 0 { long.clone() } else { short.clone() }).collect();
+    let reply = world.call(batch(&world, Body::from(lines.join("\n")))).await;
+    let results = reply.lines();
+    assert!(results.iter().all(|r| r["state"] == "stored"), "{results:?}");
+    assert!(results.iter().map(|r| r["line"].as_u64().unwrap()).eq(1..=50));
+}
+
+#[tokio::test]
 async fn the_first_answer_comes_before_the_last_line() {
     let world = world();
     world.enrol("alice").await;

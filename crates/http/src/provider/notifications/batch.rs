@@ -19,6 +19,7 @@ use futures_util::stream::StreamExt;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// What became of a line of a batch: either of its parts.
 #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
@@ -102,18 +103,40 @@ pub(crate) async fn send_batch(
     };
     let timeout = Duration::from_millis(app.options.read_timeout_ms);
     let lines = LineStream::new(body, app.options.batch_line_bytes_max, timeout);
-    let window = app.options.pending_max;
+    let (window, room) = (app.options.pending_max, Room::new(app.options.body_bytes_max));
     let batch = Arc::new(Batch { app, key, domain, reserved });
     let results = lines
         .into_stream()
-        .map(move |line| process(batch.clone(), line))
+        .then(move |line| room.clone().hold(line))
+        .map(move |(line, held)| process(batch.clone(), line, held))
         .buffered(window)
         .ready_chunks(CHUNK_LINES)
         .map(|chunk| Ok::<Bytes, Infallible>(chunk.concat().into()));
     Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(results)).into_response())
 }
 
-async fn process(batch: Arc<Batch>, line: Line) -> Vec<u8> {
+/// Bounds what the lines of a request hold that are under way: as much as the body of any other request may.
+#[derive(Clone)]
+struct Room {
+    bytes: Arc<Semaphore>,
+    bytes_max: usize,
+}
+
+impl Room {
+    fn new(bytes_max: usize) -> Room {
+        Room { bytes: Arc::new(Semaphore::new(bytes_max)), bytes_max }
+    }
+
+    /// Waits until there is room for a line. It is given back when what comes with the line is dropped.
+    async fn hold(self, line: Line) -> (Line, OwnedSemaphorePermit) {
+        let bytes = line.text.as_ref().map_or(0, Bytes::len).min(self.bytes_max);
+        let held = self.bytes.acquire_many_owned(bytes as u32).await;
+        (line, held.expect("nobody closes it"))
+    }
+}
+
+/// The result of a line. `_held` is the room it takes until then.
+async fn process(batch: Arc<Batch>, line: Line, _held: OwnedSemaphorePermit) -> Vec<u8> {
     let number = line.number;
     let result = send_line(&batch, line).await;
     let out = match result {
