@@ -33,6 +33,14 @@ pub(super) struct Intake {
     returns: Returns,
     figures: Arc<Figures>,
     complaint: Complaint,
+    losses: Losses,
+}
+
+/// Says how many events were lost, when they have become more.
+#[derive(Default)]
+struct Losses {
+    told: u64,
+    complaint: Complaint,
 }
 
 /// Says what is wrong, not too often.
@@ -47,6 +55,18 @@ impl Complaint {
             self.0 = Some(Instant::now());
         }
         due
+    }
+}
+
+impl Losses {
+    fn tell(&mut self, dropped: u64) {
+        if dropped > self.told && self.complaint.is_due() {
+            self.told = dropped;
+            tracing::error!(
+                dropped,
+                "the event log loses events: its memory is full and the disk takes nothing; make room in its folder"
+            );
+        }
     }
 }
 
@@ -69,12 +89,12 @@ impl Intake {
             returns,
             figures,
             complaint: Complaint::default(),
+            losses: Losses::default(),
         }
     }
 
     /// Works until the lanes are gone.
     pub(super) fn run(mut self, inbox: &Receiver<Parcel>) {
-        let mut dropped = 0;
         loop {
             let next = match self.is_spilling() {
                 true => inbox.recv_timeout(PATIENCE),
@@ -86,14 +106,7 @@ impl Intake {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             self.settle();
-            let now = self.figures.status().dropped;
-            if now > dropped && self.complaint.is_due() {
-                tracing::error!(
-                    dropped = now,
-                    "the event log loses events: its memory is full and the disk takes nothing; make room in its folder"
-                );
-                dropped = now;
-            }
+            self.losses.tell(self.figures.status().dropped);
         }
         // Whatever waits, the writer is to have it.
         for shard in 0..self.segments.len() {
@@ -111,9 +124,10 @@ impl Intake {
                 return self.forward(back);
             }
             if self.complaint.is_due() {
-                let (folder, dropped) = (self.folder.display(), self.figures.status().dropped);
-                tracing::error!(%error, %folder, dropped, "the event log cannot spill; it tries again");
+                let folder = self.folder.display();
+                tracing::error!(%error, %folder, "the event log cannot spill; it tries again");
             }
+            self.losses.tell(self.figures.status().dropped);
             parcel = back;
             std::thread::sleep(PATIENCE);
             self.settle();

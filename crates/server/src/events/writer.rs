@@ -30,8 +30,17 @@ pub(super) struct Writer {
     returns: Returns,
     figures: Arc<Figures>,
     complaint: Complaint,
+    health: Health,
     /// Writes that may still fail when the node ends.
     last_tries: u32,
+}
+
+/// Whether the disk takes what is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Health {
+    Sound,
+    /// The last write failed.
+    Failing,
 }
 
 /// The node ends, the disk takes nothing, and so many lines were given up.
@@ -59,6 +68,7 @@ impl Writer {
             returns,
             figures,
             complaint: Complaint::default(),
+            health: Health::Sound,
             last_tries: LAST_TRIES,
         }
     }
@@ -176,7 +186,10 @@ impl Writer {
         let mut at = 0;
         while at < self.page.len() {
             match self.file.write(&self.page[at..]) {
-                Ok(n) if n > 0 => at += n,
+                Ok(n) if n > 0 => {
+                    at += n;
+                    self.recovered();
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 other => self.failed(&other.err().unwrap_or_else(|| io::ErrorKind::WriteZero.into()))?,
             }
@@ -191,9 +204,21 @@ impl Writer {
         Ok(())
     }
 
+    /// A write succeeded: if none did before, that is told, and what was lost meanwhile.
+    fn recovered(&mut self) {
+        if std::mem::replace(&mut self.health, Health::Sound) == Health::Failing {
+            let dropped = self.figures.status().dropped;
+            tracing::warn!(
+                dropped,
+                "the event log is written again; events dropped since the start are missing in its numbers"
+            );
+        }
+    }
+
     /// A write failed; waits, or gives the page up when the node has waited long enough.
     fn failed(&mut self, error: &io::Error) -> Result<(), GivenUp> {
         add(&self.figures.failures, 1);
+        self.health = Health::Failing;
         if self.complaint.is_due() {
             tracing::error!(%error, "the event log cannot be written; it tries again, and events wait on disk");
         }
