@@ -1,7 +1,7 @@
 //! Each deed, and what it counts and times.
 
 use crate::support::{World, run};
-use carillon_load::plan::Encryption;
+use carillon_load::plan::{Encryption, Target};
 
 /// A scenario of so many players and these phases, each with its `do`.
 fn scenario(count: u32, phases: &str) -> String {
@@ -88,6 +88,22 @@ fn every_transport_carries_it() {
         job.target.address = world.address(transport).unwrap();
         assert_eq!(run(vec![job]).clean().count("deliveries"), 10, "{transport:?}");
     }
+}
+
+#[test]
+fn players_are_dealt_out_among_nodes_and_items_published_at_each() {
+    let (one, other) = (World::new(20, &[]), World::new(20, &[]));
+    let fan_out = "[[phases]]\ndo = 'subscribe'\ntopic = 'news'\n\
+                   [[phases]]\ndo = 'publish'\ntopic = 'news'\nby = 'http'\nitems = 3\n";
+    let mut job = one.job(&scenario(20, &format!("{LOGIN}{fan_out}")));
+    let both = |of: fn(&Target) -> &str| format!("{},{}", of(&one.target), of(&other.target));
+    job.target.address = both(|target| &target.address);
+    job.target.http = Some(both(|target| target.http.as_deref().unwrap()));
+    job.target.key = Some(both(|target| target.key.as_deref().unwrap()));
+    let outcome = run(vec![job]);
+    assert_eq!((outcome.clean().count("sent"), outcome.count("deliveries")), (3, 60));
+    // Ten players each, and a probe.
+    assert_eq!((one.logins(), other.logins()), (11, 11));
 }
 
 #[test]

@@ -83,6 +83,14 @@ impl World {
         Some(format!("127.0.0.1:{port}"))
     }
 
+    /// How many logins there were.
+    pub fn logins(&self) -> u64 {
+        let request = ureq::get(format!("{}/v1/admin/status", self.target.http.as_deref().unwrap()))
+            .header("authorization", format!("Bearer {}", self.target.key.as_deref().unwrap()));
+        let status: serde_json::Value = request.call().unwrap().body_mut().read_json().unwrap();
+        status["logins"].as_u64().unwrap()
+    }
+
     /// One worker's job: all players of a scenario.
     pub fn job(&self, scenario: &str) -> Job {
         let scenario = Scenario::parse(scenario).unwrap();

@@ -10,7 +10,7 @@ use crate::plan::{Encryption, Target};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Target")]
 pub(super) struct TargetArgs {
-    /// The server
+    /// The server; several, separated by commas, are nodes among which the players are dealt out in turn
     #[arg(long, value_name = "HOST:PORT")]
     target: String,
     /// The domain of the accounts
@@ -46,10 +46,11 @@ pub(super) struct TargetArgs {
     /// Localpart of the account that publishes by XEP-0060
     #[arg(long, default_value = "publisher")]
     publisher: String,
-    /// Carillon's HTTP API
+    /// Carillon's HTTP API; several, separated by commas, are of nodes that know nothing of each other: every item is
+    /// published at each
     #[arg(long, value_name = "URL")]
     http: Option<String>,
-    /// A key of that API
+    /// A key of that API; several, separated by commas, in the order of the APIs
     #[arg(long, env = "CARILLON_KEY", hide_env_values = true)]
     key: Option<String>,
     /// The light protocol

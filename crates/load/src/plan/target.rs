@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// `HOST:PORT` for clients.
+    /// `HOST:PORT` for clients; several, separated by commas, are nodes among which the players are dealt out in turn.
     pub address: String,
     /// What carries the stream.
     #[serde(default)]
@@ -36,10 +36,11 @@ pub struct Target {
     /// The localpart of the account that publishes by XEP-0060.
     #[serde(default = "Target::default_publisher")]
     pub publisher: String,
-    /// Carillon's HTTP API.
+    /// Carillon's HTTP API. Several, separated by commas, are of nodes that know nothing of each other: each topic is made
+    /// and each item published at every one.
     #[serde(default)]
     pub http: Option<String>,
-    /// A key of that API.
+    /// A key of that API; several, separated by commas, in the order of the APIs.
     #[serde(default)]
     pub key: Option<String>,
     /// `HOST:PORT` of the light protocol.
@@ -68,6 +69,19 @@ pub enum Encryption {
 }
 
 impl Target {
+    /// Where clients of the light protocol, or of XMPP, connect to: one place or several.
+    pub(crate) fn places(address: &str) -> impl Iterator<Item = &str> {
+        address.split(',').map(str::trim)
+    }
+
+    /// The HTTP APIs, each with its key; none if URL or key were not given. One key may be for all.
+    pub(crate) fn apis(&self) -> Vec<(&str, &str)> {
+        let (Some(urls), Some(keys)) = (&self.http, &self.key) else { return Vec::new() };
+        let keys: Vec<_> = Self::places(keys).collect();
+        let key = |n: usize| keys.get(n).or(keys.last()).copied().unwrap_or_default();
+        Self::places(urls).enumerate().map(|(n, url)| (url, key(n))).collect()
+    }
+
     fn default_path() -> String {
         "/xmpp-websocket".to_owned()
     }

@@ -55,9 +55,9 @@ pub struct Swarm {
 }
 
 impl Swarm {
-    /// Clients with these indices, of one target.
-    pub fn new(target: SocketAddr, clients: Range<usize>) -> io::Result<Self> {
-        Ok(Self { network: Network::new(target, clients)? })
+    /// Clients with these indices, dealt out among the targets.
+    pub fn new(targets: Vec<SocketAddr>, clients: Range<usize>) -> io::Result<Self> {
+        Ok(Self { network: Network::new(targets, clients)? })
     }
 
     /// Wakes the swarm from another thread, so that its scenario's tick is called soon.

@@ -31,7 +31,7 @@ pub struct Network {
     poll: Poll,
     waker: Arc<mio::Waker>,
     alarm: Alarm,
-    target: SocketAddr,
+    targets: Vec<SocketAddr>,
     first: usize,
     connections: Vec<Option<Box<Connection>>>,
     logging_in: usize,
@@ -54,7 +54,7 @@ impl Waker {
 }
 
 impl Network {
-    pub(super) fn new(target: SocketAddr, clients: Range<usize>) -> io::Result<Self> {
+    pub(super) fn new(targets: Vec<SocketAddr>, clients: Range<usize>) -> io::Result<Self> {
         let poll = Poll::new()?;
         let waker = Arc::new(mio::Waker::new(poll.registry(), WAKER)?);
         let alarm = Alarm::new(poll.registry(), ALARM)?;
@@ -62,7 +62,7 @@ impl Network {
             poll,
             waker,
             alarm,
-            target,
+            targets,
             first: clients.start,
             connections: clients.map(|_| None).collect(),
             logging_in: 0,
@@ -198,7 +198,8 @@ impl Network {
     }
 
     fn open(&mut self, index: usize, start: Start) -> io::Result<Box<Connection>> {
-        let mut socket = source::connect(self.target, index)?;
+        let target = self.targets[index % self.targets.len()];
+        let mut socket = source::connect(target, index)?;
         let interest = Interest::READABLE | Interest::WRITABLE;
         self.poll.registry().register(&mut socket, Token(index - self.first), interest)?;
         Ok(Box::new(Connection::new(socket, Speaker::new(start)?)))

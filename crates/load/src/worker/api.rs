@@ -23,19 +23,23 @@ pub(super) struct Api {
 pub(super) type LineResult = Result<String, String>;
 
 impl Api {
-    /// The API of a target; `None` if its URL or the key was not given.
-    pub(super) fn of(target: &Target) -> Option<Self> {
-        let (url, key) = (target.http.as_deref()?, target.key.as_deref()?);
+    /// The APIs of a target; none if URL or key were not given.
+    pub(super) fn of(target: &Target) -> Vec<Self> {
+        target.apis().into_iter().map(|(url, key)| Self::new(url, key, &target.domain)).collect()
+    }
+
+    /// The API at a URL.
+    pub(super) fn new(url: &str, key: &str, domain: &str) -> Self {
         let config = ureq::Agent::config_builder()
             .timeout_connect(Some(TIMEOUT))
             .timeout_recv_response(Some(TIMEOUT))
             .build();
-        Some(Self {
+        Self {
             agent: config.into(),
             base: url.trim_end_matches('/').to_owned(),
             authorization: format!("Bearer {key}"),
-            domain: target.domain.clone(),
-        })
+            domain: domain.to_owned(),
+        }
     }
 
     /// Whether it is there and takes the key.

@@ -106,7 +106,7 @@ impl Hand {
 pub(super) fn hire(setting: &Arc<Setting>, steps: &Arc<Steps>) -> Result<Vec<Hand>, Fault> {
     let mut hands = Vec::new();
     for numbers in setting.shares() {
-        let swarm = Swarm::new(setting.address, numbers.clone())
+        let swarm = Swarm::new(setting.addresses.clone(), numbers.clone())
             .map_err(|error| setting::worker(format!("waiting for sockets: {error}")))?;
         let waker = Some(swarm.waker());
         hands.push(Hand::start(setting, steps, waker, move |kit| {

@@ -1,7 +1,7 @@
 //! Before anyone is connected: one probe finds out whether players get in, and whether what the scenario needs is there.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use carillon_wire::ns;
@@ -9,7 +9,7 @@ use carillon_wire::stanza::Stanza;
 
 use super::api::Api;
 use super::publisher;
-use super::setting::{Setting, at_target, lacks};
+use super::setting::{Setting, at_target, lacks, worker};
 use crate::blocking::{Client, ConnectError, StreamLost};
 use crate::client::{End, Failure, stanzas};
 use crate::control::Fault;
@@ -19,22 +19,26 @@ use crate::plan::{By, Deed, Protocol};
 /// How long the probe's login, and each answer to it, may take.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Checks the target.
+/// Checks the target, every node of it that one of this worker's players is dealt to.
 pub(super) fn check(setting: &Setting) -> Result<(), Fault> {
     if setting.job.count == 0 {
         return Ok(());
     }
     let needs = Needs::of(setting);
-    match setting.job.scenario.players.protocol {
-        Protocol::Xmpp => {
-            let mut probe = log_in(setting)?;
-            if needs.pubsub {
-                check_pubsub(setting, &mut probe)?;
+    let nodes = setting.addresses.len() as u32;
+    for number in (setting.job.first..).take(setting.job.count.min(nodes) as usize) {
+        let address = setting.addresses[(number % nodes) as usize];
+        match setting.job.scenario.players.protocol {
+            Protocol::Xmpp => {
+                let mut probe = log_in(setting, number, address)?;
+                if needs.pubsub {
+                    check_pubsub(setting, &mut probe)?;
+                }
+                // Whether it says farewell in time is of no interest.
+                let _ = probe.close(Duration::from_secs(1));
             }
-            // Whether it says farewell in time is of no interest.
-            let _ = probe.close(Duration::from_secs(1));
+            Protocol::Light => greet(address)?,
         }
-        Protocol::Light => greet(setting)?,
     }
     if needs.http { check_http(setting) } else { Ok(()) }
 }
@@ -62,11 +66,10 @@ impl Needs {
     }
 }
 
-fn log_in(setting: &Setting) -> Result<Client, Fault> {
-    let address = &setting.job.target.address;
-    let options = setting.options(setting.job.first as usize, true);
+fn log_in(setting: &Setting, number: u32, address: SocketAddr) -> Result<Client, Fault> {
+    let options = setting.options(number as usize, true);
     let account = options.jid.clone();
-    Client::connect_within(setting.address, options, TIMEOUT).map_err(|error| {
+    Client::connect_within(address, options, TIMEOUT).map_err(|error| {
         at_target(match error {
             ConnectError::Connect(error) => {
                 format!("{address} cannot be reached: {}", error.kind())
@@ -79,9 +82,8 @@ fn log_in(setting: &Setting) -> Result<Client, Fault> {
 }
 
 /// Waits for the greeting of the light protocol.
-fn greet(setting: &Setting) -> Result<(), Fault> {
-    let address = setting.job.target.light.as_deref().unwrap_or_default();
-    let reached = TcpStream::connect_timeout(&setting.address, TIMEOUT);
+fn greet(address: SocketAddr) -> Result<(), Fault> {
+    let reached = TcpStream::connect_timeout(&address, TIMEOUT);
     let mut socket =
         reached.map_err(|error| at_target(format!("{address} cannot be reached: {}", error.kind())))?;
     let no = |why: String| lacks("light protocol", format!("{address} {why}"));
@@ -146,12 +148,18 @@ fn check_pubsub(setting: &Setting, probe: &mut Client) -> Result<(), Fault> {
 }
 
 fn check_http(setting: &Setting) -> Result<(), Fault> {
-    let target = &setting.job.target;
-    let Some(api) = Api::of(target) else {
+    let (apis, deeds) = (setting.job.target.apis(), &setting.job.scenario.phases);
+    if apis.is_empty() {
         return Err(lacks("HTTP API", "its URL and a key of it were not given"));
-    };
-    let url = target.http.as_deref().unwrap_or_default();
-    api.check().map_err(|error| match error {
+    }
+    if apis.len() > 1 && deeds.iter().any(|phase| matches!(phase.deed, Deed::Notify(_))) {
+        return Err(worker("notifications are sent through one HTTP API, and several were given"));
+    }
+    apis.into_iter().try_for_each(|(url, key)| check_api(setting, url, key))
+}
+
+fn check_api(setting: &Setting, url: &str, key: &str) -> Result<(), Fault> {
+    Api::new(url, key, &setting.job.target.domain).check().map_err(|error| match error {
         ureq::Error::StatusCode(401) => at_target(format!("the API at {url} does not accept the key")),
         ureq::Error::StatusCode(403) => {
             at_target(format!("the API at {url} does not give the key the rights it needs"))

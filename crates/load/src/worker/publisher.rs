@@ -16,7 +16,7 @@ use super::setting::Setting;
 use crate::blocking::{Client, ConnectError, StreamLost};
 use crate::client::{Event, stanzas};
 use crate::control::Fault;
-use crate::plan::{By, Deed, Publish};
+use crate::plan::{By, Deed, Publish, Target};
 
 /// How long the answer to a request may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -28,15 +28,16 @@ struct Publisher {
     kit: Kit,
     marks: Marks,
     client: Option<Client>,
-    api: Option<Api>,
+    /// One, or one of each node.
+    apis: Vec<Api>,
     created: HashSet<String>,
 }
 
 /// Publishes what turns ask for, until there are no more turns.
 pub(super) fn work(kit: Kit) -> Result<(), Fault> {
     let marks = Marks::of(&kit.setting.job.test);
-    let api = Api::of(&kit.setting.job.target);
-    let mut publisher = Publisher { kit, marks, client: None, api, created: HashSet::new() };
+    let apis = Api::of(&kit.setting.job.target);
+    let mut publisher = Publisher { kit, marks, client: None, apis, created: HashSet::new() };
     let mut next = None;
     loop {
         let turn = match next.take() {
@@ -130,7 +131,7 @@ impl Publisher {
         self.kit.ledger.sent(due.elapsed());
         let published = match publish.by {
             By::Pubsub => self.publish_by_pubsub(&publish.topic, number, &payload, publish.rate.is_some()),
-            By::Http => self.publish_by_http(&publish.topic, &payload),
+            By::Http => self.at_every_api(|api| api.publish(&publish.topic, &payload)),
         };
         if let Err(kind) = published {
             self.kit.ledger.error(format!("publish: {kind}"));
@@ -143,10 +144,7 @@ impl Publisher {
         }
         let created = match by {
             By::Pubsub => self.create_by_pubsub(topic),
-            By::Http => match &self.api {
-                Some(api) => api.create(topic).map_err(|error| api::kind(&error)),
-                None => Err("no HTTP API was given".to_owned()),
-            },
+            By::Http => self.at_every_api(|api| api.create(topic)),
         };
         match created {
             Ok(()) => drop(self.created.insert(topic.to_owned())),
@@ -154,9 +152,16 @@ impl Publisher {
         }
     }
 
-    fn publish_by_http(&self, topic: &str, payload: &Value) -> Result<(), String> {
-        let api = self.api.as_ref().ok_or("no HTTP API was given")?;
-        api.publish(topic, payload).map_err(|error| api::kind(&error))
+    /// Asks all of them at the same time.
+    fn at_every_api(&self, ask: impl Fn(&Api) -> Result<(), ureq::Error> + Sync) -> Result<(), String> {
+        let (first, others) = self.apis.split_first().ok_or("no HTTP API was given")?;
+        std::thread::scope(|scope| {
+            let ask = &ask;
+            let others: Vec<_> = others.iter().map(|api| scope.spawn(move || ask(api))).collect();
+            let first = ask(first);
+            let others = others.into_iter().map(|other| other.join().expect("asking does not panic"));
+            std::iter::once(first).chain(others).try_for_each(|done| done.map_err(|error| api::kind(&error)))
+        })
     }
 
     fn create_by_pubsub(&mut self, topic: &str) -> Result<(), String> {
@@ -192,7 +197,9 @@ impl Publisher {
         if self.client.is_none() {
             let setting = &self.kit.setting;
             let options = setting.publisher().map_err(|_| "the publisher's account is no JID")?;
-            let client = Client::connect(&*setting.job.target.address, options);
+            // The publisher is one account, so it is at one node.
+            let place = Target::places(&setting.job.target.address).next().unwrap_or_default();
+            let client = Client::connect(place, options);
             self.client = Some(client.map_err(|error| match error {
                 ConnectError::Ended(end) => format!("the publisher's login: {}", kind(&end)),
                 other => format!("the publisher: {other}"),

@@ -40,7 +40,7 @@ impl Receipts {
             over: AtomicBool::new(false),
             told: AtomicBool::new(false),
         });
-        let Some(api) = Api::of(&setting.job.target) else { return receipts };
+        let Some(api) = Api::of(&setting.job.target).pop() else { return receipts };
         let (begun, has_begun) = mpsc::channel();
         let (setting, shared) = (Arc::clone(setting), Arc::clone(&receipts));
         // Nobody waits for the end of this thread: it learns that it is over by the next line, and the server sends

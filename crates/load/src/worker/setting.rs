@@ -30,8 +30,8 @@ const SPARE_DESCRIPTORS: u64 = 64;
 #[derive(Debug)]
 pub(super) struct Setting {
     pub(super) job: Job,
-    /// Where players connect to.
-    pub(super) address: SocketAddr,
+    /// Where players connect to, each by its number in turn.
+    pub(super) addresses: Vec<SocketAddr>,
     /// The pubsub service.
     pub(super) service: Jid,
     pub(super) clock: Clock,
@@ -51,7 +51,7 @@ impl Setting {
             return Err(worker(format!("{:?} is no name of a test: letters, digits and hyphens", job.test)));
         }
         check_descriptors(u64::from(job.count))?;
-        let address = match (job.scenario.players.protocol, &target.light) {
+        let addresses = match (job.scenario.players.protocol, &target.light) {
             (Protocol::Xmpp, _) => resolve(&target.address)?,
             (Protocol::Light, Some(light)) => resolve(light)?,
             (Protocol::Light, None) => return Err(lacks("light protocol", "no address of it was given")),
@@ -64,7 +64,7 @@ impl Setting {
         let keys_read = keys.len();
         let clock = Clock::new(job.clock_offset_ns);
         let setting =
-            Self { job, address, service, clock, profile, notified: AtomicU64::new(0), keys, keys_read };
+            Self { job, addresses, service, clock, profile, notified: AtomicU64::new(0), keys, keys_read };
         // The longest name stands for all.
         setting.account(setting.job.first + setting.job.count)?;
         setting.publisher()?;
@@ -186,11 +186,14 @@ fn profile(job: &Job, keys: &Arc<KeyCache>) -> Result<Arc<Profile>, Fault> {
     Profile::new(settings).map_err(|error| worker(error.to_string()))
 }
 
-fn resolve(address: &str) -> Result<SocketAddr, Fault> {
-    let fault = |why: String| at_target(format!("the target {address:?} {why}"));
-    let mut addresses =
-        address.to_socket_addrs().map_err(|error| fault(format!("cannot be resolved: {error}")))?;
-    addresses.next().ok_or_else(|| fault("has no address".to_owned()))
+fn resolve(places: &str) -> Result<Vec<SocketAddr>, Fault> {
+    let address = |place: &str| {
+        let fault = |why: String| at_target(format!("the target {place:?} {why}"));
+        let mut addresses =
+            place.to_socket_addrs().map_err(|error| fault(format!("cannot be resolved: {error}")))?;
+        addresses.next().ok_or_else(|| fault("has no address".to_owned()))
+    };
+    Target::places(places).map(address).collect()
 }
 
 fn read_keys(target: &Target, keys: &KeyCache) -> Result<(), Fault> {
