@@ -81,6 +81,9 @@ impl Scenario for Players {
             Event::Xmpp(client::Event::Ready) | Event::Light(light::Event::Ready) => {
                 self.ready(index, now, network);
             }
+            Event::Xmpp(client::Event::Secured(security)) if security.resumed => {
+                self.kit.ledger.count(Count::Resumed);
+            }
             Event::Xmpp(client::Event::Closed(end)) => self.closed(index, &kind(&end), now, network),
             Event::Light(light::Event::Closed(end)) => {
                 self.closed(index, &end.to_string(), now, network);

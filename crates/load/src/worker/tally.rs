@@ -15,6 +15,8 @@ const LATE: Duration = Duration::from_millis(10);
 pub(super) enum Count {
     /// Logins that succeeded.
     Logins,
+    /// TLS handshakes that a ticket shortened.
+    Resumed,
     /// Messages, notifications or items that were sent.
     Sent,
     /// Messages, notifications or items that were received.
@@ -60,8 +62,9 @@ pub(super) struct Tally {
 pub(super) struct Ledger(Mutex<Tally>);
 
 impl Count {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Logins,
+        Self::Resumed,
         Self::Sent,
         Self::Deliveries,
         Self::Receipts,
@@ -75,6 +78,7 @@ impl Count {
     fn name(self) -> &'static str {
         match self {
             Self::Logins => "logins",
+            Self::Resumed => "resumed",
             Self::Sent => "sent",
             Self::Deliveries => "deliveries",
             Self::Receipts => "receipts",

@@ -2,6 +2,7 @@
 
 mod exporter;
 mod layer;
+mod tickets;
 mod trust;
 
 pub(crate) use layer::{PeerState, TlsLayer};

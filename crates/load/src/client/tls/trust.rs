@@ -10,6 +10,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
 
 use super::exporter::ExporterLog;
+use super::tickets::Tickets;
 
 /// Whom a client believes to be the server.
 #[derive(Clone, Debug, Default)]
@@ -61,7 +62,8 @@ pub fn config(
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
     config.alpn_protocols = alpn.map(<[u8]>::to_vec).into_iter().collect();
-    config.resumption = if resumption { Resumption::default() } else { Resumption::disabled() };
+    config.resumption =
+        if resumption { Resumption::store(Arc::new(Tickets::new())) } else { Resumption::disabled() };
     config.key_log = Arc::new(ExporterLog);
     Ok(Arc::new(config))
 }

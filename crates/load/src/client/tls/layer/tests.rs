@@ -135,6 +135,20 @@ fn a_ticket_shortens_the_next_handshake() {
 }
 
 #[test]
+fn there_is_a_ticket_for_each_of_many_who_return_at_once() {
+    let (server, trust) = server(&rustls::version::TLS13, ALL_CIPHER_SUITES);
+    let config = config(&trust, None, true).expect("valid");
+    for resumed in [false, true] {
+        // All of them say hello before the first has an answer.
+        let mut pairs: Vec<_> = (0..20).map(|_| join(&server, &config)).collect();
+        for pair in &mut pairs {
+            pair.settle(usize::MAX);
+            assert_eq!(pair.client.security().map(|security| security.resumed), Some(resumed));
+        }
+    }
+}
+
+#[test]
 fn a_stranger_is_told_by_an_alert() {
     let (server, _) = server(&rustls::version::TLS13, ALL_CIPHER_SUITES);
     let other = rcgen::generate_simple_self_signed(vec!["example.org".to_owned()]).expect("valid");
