@@ -2,6 +2,7 @@
 
 use super::column::int;
 use super::{OpenError, Options};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -82,6 +83,9 @@ fn connect(options: &Options, flags: OpenFlags) -> rusqlite::Result<Connection> 
     db.pragma_update(None, "cache_size", -i64::from(options.cache_kib))?;
     // More than there are statements: none is ever prepared twice.
     db.set_prepared_statement_cache_capacity(256);
+    // Nor anew for other values: by default SQLite plans again when a parameter that the plan could depend on changes,
+    // which costs more than the question. The guarantee is that the plan stays.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     rusqlite::vtab::array::load_module(&db)?;
     Ok(db)
 }

@@ -95,14 +95,15 @@ pub(super) fn logins(read: &mut Read<'_>, asks: &[LoginAsk<'_>]) -> Result<Vec<A
     Ok(answers)
 }
 
+const ACCOUNTS: &str = "SELECT r.rowid, id, disabled,
+        sha1_salt, sha1_iterations, sha1_stored_key, sha1_server_key,
+        sha256_salt, sha256_iterations, sha256_stored_key, sha256_server_key, revocations
+    FROM rarray(?2) r CROSS JOIN account ON domain = ?1 AND local = r.value";
+
 /// The accounts that are there, each with its place in `asks`, and with nothing yet of what belongs to it.
 fn accounts(db: &Connection, asks: &[LoginAsk<'_>], revision: Revision) -> Result<Vec<(usize, Box<Login>)>> {
     let mut found = Vec::with_capacity(asks.len());
-    let mut query = db.prepare_cached(
-        "SELECT r.rowid, id, disabled, sha1_salt, sha1_iterations, sha1_stored_key, sha1_server_key, sha256_salt,
-             sha256_iterations, sha256_stored_key, sha256_server_key, revocations
-         FROM rarray(?2) r CROSS JOIN account ON domain = ?1 AND local = r.value",
-    )?;
+    let mut query = db.prepare_cached(ACCOUNTS)?;
     let mut rest: Vec<usize> = (0..asks.len()).collect();
     while let Some(first) = rest.first() {
         let domain = asks[*first].domain;
@@ -135,12 +136,13 @@ fn login(row: &Row<'_>, revision: Revision) -> Result<Login> {
 
 /// Positions in `ids` with the topics each follows, by topic.
 fn subscriptions(db: &Connection, ids: &Array) -> Result<Vec<(usize, TopicId)>> {
-    db.prepare_cached(
-        "SELECT r.rowid, topic FROM rarray(?1) r CROSS JOIN subscription ON account = r.value ORDER BY r.rowid, topic",
-    )?
-    .query_map([ids], |row| Ok((position(row)?, TopicId(row.get(1)?))))?
-    .collect()
+    db.prepare_cached(SUBSCRIPTIONS)?
+        .query_map([ids], |row| Ok((position(row)?, TopicId(row.get(1)?))))?
+        .collect()
 }
+
+const SUBSCRIPTIONS: &str = "SELECT r.rowid, topic FROM rarray(?1) r
+    CROSS JOIN subscription ON account = r.value ORDER BY r.rowid, topic";
 
 const WITH_NOTIFICATIONS: &str = "SELECT r.rowid FROM rarray(?1) r
     WHERE EXISTS (SELECT 1 FROM notification WHERE account = r.value AND due IS NULL)";
@@ -155,4 +157,39 @@ fn holders(db: &Connection, sql: &str, ids: &Array) -> Result<Vec<usize>> {
 /// Where in the array a row comes from: SQLite counts from 1.
 fn position(row: &Row<'_>) -> Result<usize> {
     row.get::<_, u32>(0).map(|rowid| rowid as usize - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::last::LastItems;
+    use super::super::{Options, file, schema};
+    use super::*;
+    use rusqlite::StatementStatus;
+
+    #[test]
+    fn no_question_is_prepared_anew_for_other_names() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = Options::new(folder.path().join("store.db"));
+        let _lock = file::claim(&options.path).expect("it is made");
+        let mut db = file::connect_writer(&options).expect("it opens");
+        schema::migrate(&mut db, &options.path).expect("it is new");
+        let (last, mut revisions) = (LastItems::new(0), LastRevisions::default());
+        for names in [&["alice"][..], &["bob", "carol"], &["dave"]] {
+            let ask = |local| LoginAsk {
+                domain: DomainId(1),
+                local,
+                now: UnixMs(0),
+                pending_max: 1,
+                offline_max: 1,
+            };
+            let asks: Vec<_> = names.iter().map(|name| ask(*name)).collect();
+            let mut read = Read { db: &db, last: &last, revisions: &mut revisions };
+            assert_eq!(logins(&mut read, &asks).expect("it answers").len(), names.len());
+        }
+        for sql in [ACCOUNTS, SUBSCRIPTIONS, WITH_NOTIFICATIONS, WITH_OFFLINE] {
+            let statement = db.prepare_cached(sql).expect("it is kept");
+            let count = |status| statement.get_status(status);
+            assert_eq!((count(StatementStatus::Run), count(StatementStatus::RePrepare)), (3, 0), "{sql}");
+        }
+    }
 }

@@ -9,6 +9,9 @@ use std::time::Duration;
 /// A queue keeps the memory for this many questions when it is empty; what a storm needed beyond is given back.
 const KEPT_WHEN_EMPTY: usize = 1024;
 
+/// So many questions are one thread's work: a snapshot begun and ended costs as much as several of them.
+const FEW: usize = 32;
+
 /// The questions that wait for the threads of one kind.
 pub(super) struct Queue {
     state: Mutex<State>,
@@ -21,6 +24,10 @@ struct State {
     waiting: VecDeque<Question>,
     /// What they carry.
     bytes: usize,
+    /// Threads that wait for questions.
+    idle: usize,
+    /// Of these, those that were called and have not come yet.
+    called: usize,
     closed: bool,
 }
 
@@ -37,7 +44,7 @@ pub(super) enum Taken {
 impl Queue {
     /// A queue of at most `max` questions, which carry at most `bytes_max` if they are more than one.
     pub(super) fn new(max: usize, bytes_max: usize) -> Queue {
-        let state = State { waiting: VecDeque::new(), bytes: 0, closed: false };
+        let state = State { waiting: VecDeque::new(), bytes: 0, idle: 0, called: 0, closed: false };
         Queue { state: Mutex::new(state), ready: Condvar::new(), max, bytes_max }
     }
 
@@ -53,8 +60,7 @@ impl Queue {
         } else {
             state.bytes += bytes;
             state.waiting.push_back(question);
-            drop(state);
-            return self.ready.notify_one();
+            return self.call(state);
         };
         // The asker's code does not run under the lock.
         drop(state);
@@ -62,32 +68,51 @@ impl Queue {
     }
 
     /// Waits for questions, for `patience` at most where given, and takes the `share`-th part of them (rounded up), so
-    /// that the other threads find some too; at most `max`.
+    /// that the other threads find some too; few are not shared; at most `max`.
     pub(super) fn take(&self, share: usize, max: usize, patience: Option<Duration>) -> Taken {
         let mut state = self.lock();
         while state.waiting.is_empty() {
             if state.closed {
                 return Taken::Closed;
             }
+            state.idle += 1;
+            let mut timed_out = false;
             state = match patience {
                 None => self.ready.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(patience) => {
-                    let (state, timeout) =
-                        self.ready.wait_timeout(state, patience).unwrap_or_else(PoisonError::into_inner);
-                    if timeout.timed_out() && state.waiting.is_empty() && !state.closed {
-                        return Taken::Idle;
-                    }
+                    let waited = self.ready.wait_timeout(state, patience);
+                    let (state, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+                    timed_out = timeout.timed_out();
                     state
                 }
             };
+            state.idle -= 1;
+            // Who comes uncalled answers a call all the same; the one that was meant finds nothing, and waits again.
+            state.called = state.called.saturating_sub(1);
+            if timed_out && state.waiting.is_empty() && !state.closed {
+                return Taken::Idle;
+            }
         }
-        let count = state.waiting.len().div_ceil(share).min(max);
+        let count = state.waiting.len().div_ceil(share).max(FEW).min(max).min(state.waiting.len());
         let batch: Vec<Question> = state.waiting.drain(..count).collect();
         state.bytes -= batch.iter().map(Question::bytes).sum::<usize>();
         if state.waiting.is_empty() {
             state.waiting.shrink_to(KEPT_WHEN_EMPTY);
+        } else {
+            self.call(state);
         }
         Taken::Batch(batch)
+    }
+
+    /// Calls a thread, if one waits and those that were called have enough to do. A call is a system call for who makes
+    /// it and a change of threads for who comes.
+    fn call(&self, mut state: MutexGuard<'_, State>) {
+        let enough = state.called > 0 && state.waiting.len() <= state.called * FEW;
+        if state.called < state.idle && !enough {
+            state.called += 1;
+            drop(state);
+            self.ready.notify_one();
+        }
     }
 
     /// Takes no more questions. Those that wait are still handed out.
@@ -104,5 +129,58 @@ impl Queue {
     // No code that can panic runs under the lock, so a poisoned one is whole.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::question::Respond;
+    use super::*;
+    use carillon_core::ports::Ask;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn question() -> Question {
+        Question { ask: Ask::Domains, respond: Respond::new(Box::new(|_| ())) }
+    }
+
+    #[test]
+    fn nothing_waits_while_a_thread_does() {
+        const ASKED: usize = 20_000;
+        let (queue, taken) = (Queue::new(ASKED, 1 << 20), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    // It would not end if a question were left without a thread that was called.
+                    while let Taken::Batch(batch) = queue.take(3, 64, None) {
+                        if taken.fetch_add(batch.len(), Ordering::SeqCst) + batch.len() == ASKED {
+                            queue.close();
+                        }
+                    }
+                });
+            }
+            (0..2).for_each(|_| drop(scope.spawn(|| (0..ASKED / 2).for_each(|_| queue.push(question())))));
+        });
+        assert_eq!((taken.into_inner(), queue.len()), (ASKED, 0));
+    }
+
+    #[test]
+    fn few_questions_call_one_thread() {
+        let queue = Queue::new(1000, 1 << 20);
+        std::thread::scope(|scope| {
+            (0..2).for_each(|_| drop(scope.spawn(|| queue.take(2, 64, None))));
+            while queue.lock().idle < 2 {
+                std::thread::yield_now();
+            }
+            {
+                // Nobody comes while the lock is held: the calls add up.
+                let mut state = queue.lock();
+                (0..FEW).for_each(|_| state.waiting.push_back(question()));
+                state.called = 1;
+                queue.call(state);
+            }
+            assert!(queue.lock().called <= 1);
+            (0..FEW).for_each(|_| queue.push(question()));
+            queue.close();
+        });
     }
 }
