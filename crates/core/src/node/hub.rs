@@ -10,6 +10,7 @@ use crate::pipeline::Pipeline;
 use crate::ports::Ask;
 use crate::random::Random;
 use crate::session::auth::fast::{Replays, Stamp};
+use crate::session::auth::offer::Offers;
 use crate::settings::Settings;
 use crate::{Effect, Effects};
 use carillon_wire::jid::{BareJid, Jid};
@@ -49,6 +50,8 @@ pub struct Hub {
     pub memory: Memory,
     /// Uses of tokens.
     pub replays: Replays,
+    /// Stream features that were sent before.
+    pub offers: Offers,
     /// Notifications of the recent past that are not in the store.
     pub traces: Traces,
     /// Work for this shard, done before the input's handling ends.
@@ -92,6 +95,7 @@ impl Hub {
             recent: Recent::default(),
             memory: Memory::default(),
             replays: Replays::default(),
+            offers: Offers::default(),
             traces: Traces::default(),
             queue: VecDeque::new(),
             asks: Map::default(),

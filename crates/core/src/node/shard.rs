@@ -165,6 +165,7 @@ impl Shard {
     /// Takes the settings that may change while it runs: all but which features are on.
     pub fn reload(&mut self, settings: Arc<Settings>) {
         self.hub.settings = settings;
+        self.hub.offers.forget();
     }
 
     pub(super) fn cx<'a>(&'a mut self, now: Now, out: &'a mut Effects) -> Cx<'a> {

@@ -64,7 +64,7 @@ impl Opening {
             io.send_features(&[Offered::feature()], cx);
             return Session::Offered(Box::new(Offered { io }));
         }
-        io.send_features(&offer::features(&domain, &protection, cx), cx);
+        offer::send(&io, &domain, &protection, cx);
         Session::Authenticating(Box::new(Authenticating::new(io, domain, protection)))
     }
 }
