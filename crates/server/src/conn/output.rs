@@ -12,6 +12,8 @@ pub(crate) struct Outflow {
     /// The core wants to know when the queue's first so many bytes have left.
     watch: Option<usize>,
     overflow: Overflow,
+    /// It waits for what is said next, not for the socket: see [`Conn::hold`].
+    held: bool,
 }
 
 /// Whether the queue reached its bound.
@@ -82,6 +84,9 @@ impl Conn {
     /// The same, but what the socket is to be given is appended to `out`, for the caller to send at once; nothing is, if a
     /// queue has it or nobody.
     pub(crate) fn seal(&mut self, data: &[u8], bound: usize, out: &mut Vec<u8>) -> Result<Sent, Broken> {
+        if self.outflow.as_ref().is_some_and(|outflow| outflow.is_held_beyond(data.len(), bound)) {
+            self.flush()?;
+        }
         if let Some(outflow) = &mut self.outflow
             && !outflow.has_room(data.len(), bound)
         {
@@ -115,9 +120,24 @@ impl Conn {
         Ok(())
     }
 
+    /// Holds `bytes` back, and with them what is sent until [`Conn::flush`]: all of it leaves by one system call, and the
+    /// peer is woken once. Not beyond the input in hand, and not beyond some bytes.
+    pub(crate) fn hold(&mut self, bytes: &[u8]) {
+        let outflow = self.outflow.get_or_insert_default();
+        // What the socket did not take before is waited for in any case.
+        outflow.held |= outflow.queued() == 0;
+        outflow.bytes.extend_from_slice(bytes);
+    }
+
+    /// Whether something is held back.
+    pub(crate) fn holds(&self) -> bool {
+        self.outflow.as_ref().is_some_and(|outflow| outflow.held)
+    }
+
     /// Goes on writing the queue, as the socket takes bytes again.
     pub(crate) fn flush(&mut self) -> io::Result<Flushed> {
         let Some(outflow) = &mut self.outflow else { return Ok(Flushed::Wholly { watched: false }) };
+        outflow.held = false;
         outflow.sent += write(&self.socket, &outflow.bytes[outflow.sent..])?;
         let watched = outflow.watch.take_if(|watch| *watch <= outflow.sent).is_some();
         if outflow.queued() > 0 {
@@ -179,6 +199,11 @@ impl Outflow {
         self.bytes.len() - self.sent
     }
 
+    /// Whether `len` bytes more are too many to be held back.
+    fn is_held_beyond(&self, len: usize, bound: usize) -> bool {
+        self.held && self.queued().saturating_add(len) > HELD_BYTES_MAX.min(bound)
+    }
+
     /// Whether `len` bytes more are taken.
     fn has_room(&self, len: usize, bound: usize) -> bool {
         let queued = self.queued();
@@ -214,6 +239,8 @@ fn write(socket: &socket2::Socket, bytes: &[u8]) -> io::Result<usize> {
     Ok(taken)
 }
 
+/// Bytes held back at most: those of one record.
+const HELD_BYTES_MAX: usize = 16 * 1024;
 /// Room past the bound for a stream error and the stream's end.
 const LAST_WORDS_BYTES_MAX: usize = 4096;
 /// Sent bytes are cut off a queue when there are so many.

@@ -1,7 +1,9 @@
-//! What the loop costs, by count: allocations a message, and bytes an idle connection. The loop runs on the test's own
+//! What the loop costs, by count: allocations a message, bytes an idle connection, writes a login. The loop runs on the test's own
 //! thread, so that nothing else is counted.
 
 #![expect(unsafe_code, reason = "a counting allocator cannot be had without")]
+
+mod flights;
 
 use super::{Shard, Ties};
 use crate::clock::Clock;
@@ -75,7 +77,11 @@ impl Bench {
     }
 
     fn connect(&mut self, service: Service) -> (ConnId, Socket) {
-        let (ours, theirs) = Socket::pair(Domain::UNIX, Type::STREAM, None).unwrap();
+        self.connect_by(service, Type::STREAM)
+    }
+
+    fn connect_by(&mut self, service: Service, kind: Type) -> (ConnId, Socket) {
+        let (ours, theirs) = Socket::pair(Domain::UNIX, kind, None).unwrap();
         ours.set_nonblocking(true).unwrap();
         theirs.set_nonblocking(true).unwrap();
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);

@@ -50,6 +50,8 @@ impl<M: Machine> Shard<M> {
         match self.world.attach(conn) {
             Ok(id) => {
                 self.handle(Input::Arrived { conn: id, moving });
+                self.world.let_go(id);
+                self.settle();
                 // Decrypted bytes that came along have no edge.
                 self.world.schedule(id);
             }

@@ -77,20 +77,23 @@ impl<M: Machine> Shard<M> {
             return;
         }
         let scratch = &mut self.world.scratch;
-        let mut start = 0;
         match conn.shake(&scratch.raw[..len], &mut scratch.reply) {
-            Ok(None) => {}
-            Ok(Some(Shaken::Pending)) => return self.reply(id),
+            Ok(None) => self.open_records(id, 0, len),
+            Ok(Some(Shaken::Pending)) => self.reply(id),
             Ok(Some(Shaken::Done { secured, end_point, consumed })) => {
-                start = consumed;
                 self.world.tally.handshakes += 1;
-                self.reply(id);
+                // The ticket leaves with the answer to what came behind the handshake, here or at the account's home.
+                conn.hold(&scratch.reply);
+                scratch.reply.clear();
                 let exporter = secured.exporter.as_deref().copied();
                 self.secured(id, Binding { exporter, end_point });
+                self.open_records(id, consumed, len);
+                self.settle();
+                self.world.let_go(id);
+                self.settle();
             }
-            Err(fault) => return self.fault(id, &fault),
+            Err(fault) => self.fault(id, &fault),
         }
-        self.open_records(id, start, len);
     }
 
     fn open_records(&mut self, id: ConnId, start: usize, len: usize) {

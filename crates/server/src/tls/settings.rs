@@ -166,6 +166,10 @@ fn server_config(
     config.ticketer = Arc::clone(ticketer);
     // Tickets do it without a store, which shards would have to lock.
     config.session_storage = Arc::new(NoServerSessionStorage {});
+    // A ticket is good for one return, and that brings the next. A client that says how many it wants (RFC 9149) gets
+    // none or one.
+    config.send_tls13_tickets = 1;
+    config.max_tls13_tickets = 1;
     config.enable_secret_extraction = true;
     config.key_log = Arc::new(SecretHook);
     Ok(config)

@@ -207,6 +207,13 @@ impl World {
         }
     }
 
+    /// Writes what was held back.
+    pub(crate) fn let_go(&mut self, id: ConnId) {
+        if self.conns.get_mut(id).is_some_and(|conn| conn.holds()) {
+            self.writable(id);
+        }
+    }
+
     /// A handshake that offers what this kind of listener does.
     pub(crate) fn start_handshake(&self, service: Service) -> Transport {
         Transport::Handshaking(Box::new(Handshaking {
