@@ -17,7 +17,7 @@
 //! | `settings`, `certificate`, `self_signed` | what a listener offers: certificate, suites, groups, ALPN, tickets |
 //! | `handshake`, `capture` | rustls, fed one record at a time, and the hook that tells the traffic secrets |
 //! | `link` | the two ways a connection can go on, behind one set of verbs |
-//! | `keys`, `suite`, `schedule` | an extracted connection's state, its algorithms, its key schedule |
+//! | `keys`, `suite`, `schedule`, `hkdf` | an extracted connection's state, its algorithms, its key schedule |
 //! | `seal`, `open`, `record` | the record layer |
 //! | `buffered` | the same verbs on a rustls connection |
 //! | `fault` | what can go wrong, whose fault it is, which alert says so |
@@ -30,6 +30,7 @@ mod capture;
 mod certificate;
 mod fault;
 mod handshake;
+mod hkdf;
 mod keys;
 mod link;
 mod open;

@@ -1,6 +1,6 @@
 //! The part of the TLS 1.3 key schedule a running connection needs: `HKDF-Expand-Label` (RFC 8446 §7.1).
 
-use aws_lc_rs::hkdf;
+use rustls::crypto::tls13::{Hkdf, OkmBlock};
 
 use super::fault::Fault;
 use super::suite::Suite;
@@ -13,16 +13,5 @@ pub(super) fn expand_label(suite: Suite, secret: &[u8], label: &[u8], out: &mut 
     let label_len = [(PREFIX.len() + label.len()) as u8];
     let no_context = [0];
     let info = [&len[..], &label_len, PREFIX, label, &no_context];
-    hkdf::Prk::new_less_safe(suite.hkdf(), secret)
-        .expand(&info, Length(out.len()))
-        .and_then(|okm| okm.fill(out))
-        .map_err(|_| Fault::Cipher)
-}
-
-struct Length(usize);
-
-impl hkdf::KeyType for Length {
-    fn len(&self) -> usize {
-        self.0
-    }
+    suite.hkdf().expander_for_okm(&OkmBlock::new(secret)).expand_slice(&info, out).map_err(|_| Fault::Cipher)
 }

@@ -1,7 +1,7 @@
 //! What a listener offers its clients, as one immutable value: to reload is to swap it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::SystemTime;
 
 use rustls::crypto::CryptoProvider;
@@ -9,11 +9,12 @@ use rustls::crypto::aws_lc_rs::{self, Ticketer, cipher_suite, kx_group};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, NoServerSessionStorage, ProducesTickets};
-use rustls::{NamedGroup, ServerConfig};
+use rustls::{CipherSuiteCommon, NamedGroup, ServerConfig, SupportedCipherSuite, Tls13CipherSuite};
 
 use super::capture::SecretHook;
 use super::certificate::{self, Leaf};
 use super::self_signed;
+use super::suite::Suite;
 
 /// Certificate, cipher suites, key exchange, application protocols and tickets. Cloning it shares it.
 #[derive(Clone, Debug)]
@@ -154,7 +155,7 @@ fn server_config(
     ticketer: &Arc<dyn ProducesTickets>,
 ) -> Result<ServerConfig, SettingsError> {
     let provider = CryptoProvider {
-        cipher_suites: CIPHER_SUITES.to_vec(),
+        cipher_suites: CIPHER_SUITES.iter().map(|suite| with_own_hkdf(*suite)).collect(),
         kx_groups: groups.to_vec(),
         ..aws_lc_rs::default_provider()
     };
@@ -175,6 +176,23 @@ fn server_config(
     Ok(config)
 }
 
+/// The same suite with this module's key derivation, if it is of TLS 1.3.
+fn with_own_hkdf(suite: SupportedCipherSuite) -> SupportedCipherSuite {
+    static OWN: LazyLock<Vec<Tls13CipherSuite>> = LazyLock::new(|| {
+        let own = |rustls: &'static Tls13CipherSuite| {
+            Some(Tls13CipherSuite {
+                common: CipherSuiteCommon { ..rustls.common },
+                hkdf_provider: Suite::from_iana(rustls.common.suite)?.hkdf(),
+                aead_alg: rustls.aead_alg,
+                quic: None,
+            })
+        };
+        CIPHER_SUITES.iter().filter_map(|suite| own(suite.tls13()?)).collect()
+    });
+    let own = OWN.iter().find(|own| own.common.suite == suite.suite());
+    own.map_or(suite, SupportedCipherSuite::Tls13)
+}
+
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, SettingsError> {
     std::fs::read(path).map_err(|source| SettingsError::File { path: path.to_owned(), source })
 }
@@ -186,7 +204,7 @@ const HYBRID_GROUPS: &[Group] = &[kx_group::X25519MLKEM768];
 
 /// The cheapest first; the order is ours, whatever the client's. Its own wish for ChaCha20, if it has no AES
 /// instructions, is not worth twice the cost on our side: a device opens a few records a minute.
-const CIPHER_SUITES: &[rustls::SupportedCipherSuite] = &[
+const CIPHER_SUITES: &[SupportedCipherSuite] = &[
     cipher_suite::TLS13_AES_128_GCM_SHA256,
     cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
     cipher_suite::TLS13_AES_256_GCM_SHA384,

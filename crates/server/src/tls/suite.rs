@@ -1,7 +1,10 @@
 //! The three TLS 1.3 cipher suites an extracted connection can have.
 
-use aws_lc_rs::{aead, hkdf};
+use aws_lc_rs::aead;
 use rustls::CipherSuite;
+use rustls::crypto::tls13::HkdfUsingHmac;
+
+use super::hkdf;
 
 /// A TLS 1.3 cipher suite; the value is the low byte of its IANA number (RFC 8446 §B.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,10 +42,10 @@ impl Suite {
         }
     }
 
-    pub(super) fn hkdf(self) -> hkdf::Algorithm {
+    pub(super) fn hkdf(self) -> &'static HkdfUsingHmac<'static> {
         match self {
-            Suite::Aes128Gcm | Suite::Chacha20Poly1305 => hkdf::HKDF_SHA256,
-            Suite::Aes256Gcm => hkdf::HKDF_SHA384,
+            Suite::Aes128Gcm | Suite::Chacha20Poly1305 => &hkdf::WITH_SHA256,
+            Suite::Aes256Gcm => &hkdf::WITH_SHA384,
         }
     }
 
