@@ -63,8 +63,8 @@ tidy: ## The rules that neither the compiler nor clippy knows
 	cargo run --quiet -p xtask -- licences
 
 lint-python: tools
-	$(VENV)/bin/ruff check --quiet --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/fill
-	$(VENV)/bin/ruff format --quiet --check --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/fill
+	$(VENV)/bin/ruff check --quiet --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/fill bench/flame
+	$(VENV)/bin/ruff format --quiet --check --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/fill bench/flame
 
 clean-interop: ## Forgets what the interop tests installed
 	rm -rf $(VENV) $(INTEROP)/node_modules
