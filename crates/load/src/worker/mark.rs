@@ -1,6 +1,8 @@
 //! What the tester writes into what it sends: which test and item it is, and when it was due. Whoever receives it can
 //! tell how long it took, and leaves alone what another test has left behind.
 
+use std::fmt;
+
 use memchr::memmem::Finder;
 use serde_json::json;
 
@@ -43,16 +45,13 @@ impl Marks {
 
     /// Text of about so many bytes that begins with a mark.
     pub(super) fn text(&self, mark: Mark, bytes: usize) -> String {
-        let mut text = format!("{}{}:{}:", self.prefix, mark.number, mark.due_unix_ns);
-        let padding = bytes.saturating_sub(text.len());
-        text.extend(std::iter::repeat_n('x', padding));
-        text
+        let begin = format!("{}{}:{}:", self.prefix, mark.number, mark.due_unix_ns);
+        format!("{begin:x<bytes$}")
     }
 
     /// JSON of about so many bytes with a mark in it.
     pub(super) fn json(&self, mark: Mark, bytes: usize) -> serde_json::Value {
-        // `{"text":""}`
-        json!({ "text": self.text(mark, bytes.saturating_sub(11)) })
+        json!({ "text": self.text(mark, bytes.saturating_sub(AROUND_TEXT_BYTES)) })
     }
 
     /// The mark in something received, if it is of this test.
@@ -63,6 +62,26 @@ impl Marks {
         Some(Mark { number: u32::try_from(number).ok()?, due_unix_ns })
     }
 }
+
+/// JSON of about so many bytes with a mark in it, as it is written.
+pub(super) struct JsonText<'a> {
+    pub(super) marks: &'a Marks,
+    pub(super) mark: Mark,
+    pub(super) bytes: usize,
+}
+
+impl fmt::Display for JsonText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A mark has nothing in it that JSON escapes.
+        let text = self.marks.text(self.mark, self.bytes.saturating_sub(AROUND_TEXT_BYTES));
+        f.write_str("{\"text\":\"")?;
+        f.write_str(&text)?;
+        f.write_str("\"}")
+    }
+}
+
+/// `{"text":""}`
+const AROUND_TEXT_BYTES: usize = 11;
 
 /// A number and the colon after it.
 fn take_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
@@ -82,6 +101,8 @@ mod tests {
         let text = marks.text(mark, 100);
         assert_eq!(text.len(), 100);
         assert_eq!(marks.json(mark, 400).to_string().len(), 400);
+        let written = JsonText { marks: &marks, mark, bytes: 400 }.to_string();
+        assert_eq!(written, marks.json(mark, 400).to_string());
         assert_eq!(marks.find(format!("<body>{text}</body>").as_bytes()), Some(mark));
         assert_eq!(phase_and_item(mark.number), (3, 17));
         assert_eq!(Marks::of("t-2").find(text.as_bytes()), None);
