@@ -172,6 +172,16 @@ impl Sessions {
         self.lives_of(account).first().map(|live| live.account)
     }
 
+    /// Gives back the slots behind the last one that is taken, when they are many.
+    pub fn tidy(&mut self) {
+        let used = self.slots.iter().rposition(|slot| !matches!(slot.occupant, Occupant::Nobody));
+        let used = used.map_or(0, |last| last + 1);
+        if used * 4 + 64 < self.slots.capacity() {
+            self.slots.truncate(used);
+            self.slots.shrink_to(used * 2);
+        }
+    }
+
     fn seat(&mut self, conn: ConnId, occupant: Occupant) {
         let slot = conn.slot as usize;
         if self.slots.len() <= slot {

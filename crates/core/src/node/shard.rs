@@ -422,6 +422,7 @@ impl Shard {
         if now.mono >= self.tidy_at {
             self.tidy_at = now.mono.plus(TIDY_MS);
             self.topics.tidy();
+            self.sessions.tidy();
             let longest = self.hub.settings.timeouts.auth_ms + self.hub.settings.timeouts.bind_ms;
             self.hub.subscribers.tidy(now.mono, longest + TIDY_MS);
             self.hub.recent.tidy(now.mono, longest + TIDY_MS);

@@ -104,6 +104,9 @@ impl Subscribers {
         }
         let slots = Arc::make_mut(&mut local.slots);
         slots.swap_remove(position as usize);
+        if slots.len() * 4 + 64 < slots.capacity() {
+            slots.shrink_to(slots.len() * 2);
+        }
         slots.get(position as usize).copied()
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 /// The connections of a shard.
 #[derive(Default)]
 pub(crate) struct Slab {
-    pages: Vec<Option<Box<Page>>>,
+    pages: Vec<Option<Page>>,
     /// Pages with room, the lowest first: the others get a chance to empty.
     roomy: BTreeSet<u32>,
     generation: u32,
@@ -16,7 +16,7 @@ pub(crate) struct Slab {
 }
 
 struct Page {
-    entries: [Entry; PAGE],
+    entries: Box<[Entry]>,
     free: u16,
     used: u16,
 }
@@ -105,8 +105,9 @@ impl Slab {
     }
 
     fn add_page(&mut self) -> u32 {
-        let page =
-            Box::new(Page { entries: std::array::from_fn(|i| Entry::Free(i as u16 + 1)), free: 0, used: 0 });
+        // Made where it is to be: a page that is made on the stack leaves the thread's stack that much larger for good.
+        let entries = (1..=PAGE as u16).map(Entry::Free).collect();
+        let page = Page { entries, free: 0, used: 0 };
         let vacant = self.pages.iter().position(Option::is_none);
         let at = vacant.unwrap_or_else(|| {
             self.pages.push(None);
