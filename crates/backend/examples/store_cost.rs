@@ -108,7 +108,7 @@ fn store_ask(domain: DomainId, n: u64) -> Ask {
         accepted: NOW.plus(n / 20),
         send_at: None,
     };
-    Ask::StoreNotification { notification, queue_max: 1000, now: NOW }
+    Ask::StoreNotification { notification: notification.into(), queue_max: 1000, now: NOW }
 }
 
 fn end_ask(n: u64) -> Ask {

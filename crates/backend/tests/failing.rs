@@ -52,7 +52,7 @@ fn store_ask(domain: DomainId, n: u64, payload_bytes: usize) -> Ask {
         accepted: T,
         send_at: None,
     };
-    Ask::StoreNotification { notification, queue_max: 1_000_000, now: T }
+    Ask::StoreNotification { notification: notification.into(), queue_max: 1_000_000, now: T }
 }
 
 fn end_ask(n: u64) -> Ask {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub enum Command {
     /// Deliver a notification → [`Outcome::Notified`].
-    Notify(Notification),
+    Notify(Arc<Notification>),
     /// Take a notification back → [`Outcome::Trace`] or [`Outcome::Missing`].
     Cancel { id: NotificationId },
     /// What became of a notification → [`Outcome::Trace`] or [`Outcome::Missing`].
@@ -181,5 +181,5 @@ pub struct SessionInfo {
 #[derive(Clone, Debug)]
 pub enum Event {
     /// A notification reached a state.
-    Notification { domain: DomainId, trace: Box<Trace> },
+    Notification { domain: DomainId, trace: Arc<Trace> },
 }

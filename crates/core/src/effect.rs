@@ -2,7 +2,7 @@
 
 use crate::command::{Event, Outcome};
 use crate::event::Journal;
-use crate::model::{ConnId, ShardId, Ticket};
+use crate::model::{ConnId, ShardId, States, Ticket};
 use crate::node::Letter;
 use crate::ports::{Ask, Reply};
 use crate::session::Moving;
@@ -98,6 +98,8 @@ pub struct Effects {
     pub bytes: Vec<u8>,
     /// What happened, for the event log. Empty unless it is told to keep something.
     pub journal: Journal,
+    /// Which states of notifications someone wants to hear of: no [`Effect::Event`] is made of the others.
+    pub watched: States,
 }
 
 impl Effects {
@@ -118,7 +120,7 @@ impl Effects {
         self.list.push(Effect::Send { conn, range });
     }
 
-    /// Forgets all but the journal, keeps the memory, unless a burst made it larger than 1 MiB.
+    /// Forgets all but the journal and what is watched, keeps the memory, unless a burst made it larger than 1 MiB.
     pub fn clear(&mut self) {
         self.list.clear();
         self.bytes.clear();

@@ -6,6 +6,8 @@ use carillon_wire::ns;
 use carillon_wire::xml::Element;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Takes a member that is there, also when it is `null`: a payload may be `null`.
 pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
@@ -18,7 +20,7 @@ pub(crate) fn read(json: Option<&RawValue>, xml: Option<&str>, bytes_max: usize)
         (Some(json), None) => {
             let text = compact(json.get());
             bounded(text.len(), bytes_max, "/payload")?;
-            Ok(Payload::Json(text.into()))
+            Ok(Payload::Json(Arc::from(&*text)))
         }
         (None, Some(xml)) => {
             // Bounded before it is read, so that no tree is made of what is refused anyway.
@@ -72,21 +74,51 @@ fn element(xml: &str) -> Result<String, Problem> {
 }
 
 /// A JSON text without the white space between its tokens. Numbers, key order and escapes stay as they were sent; the
-/// two characters that JSON allows in strings and XML nowhere are escaped.
-fn compact(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    let (mut in_string, mut escaped) = (false, false);
-    for c in json.chars() {
-        match c {
-            '\u{fffe}' => out.push_str("\\ufffe"),
-            '\u{ffff}' => out.push_str("\\uffff"),
-            ' ' | '\n' | '\r' | '\t' if !in_string => {}
-            _ => out.push(c),
+/// two characters that JSON allows in strings and XML nowhere are escaped. As a rule there is nothing to do.
+fn compact(json: &str) -> Cow<'_, str> {
+    let bytes = json.as_bytes();
+    let mut out = String::new();
+    let (mut kept, mut at, mut in_string) = (0, 0, false);
+    while at < bytes.len() {
+        if in_string {
+            let Some(next) = memchr::memchr3(b'"', b'\\', NONCHARACTER, &bytes[at..]) else { break };
+            at += next;
         }
-        in_string = if c == '"' && !escaped { !in_string } else { in_string };
-        escaped = c == '\\' && !escaped;
+        match (bytes[at], in_string) {
+            (b'"', _) => in_string = !in_string,
+            // What is escaped is passed over: one byte is enough, none of the longer escapes has a quote.
+            (b'\\', true) => at += 1,
+            (NONCHARACTER, true) => {
+                if let Some(escape) = escape(&bytes[at..]) {
+                    out.push_str(&json[kept..at]);
+                    out.push_str(escape);
+                    kept = at + 3;
+                }
+            }
+            (b' ' | b'\n' | b'\r' | b'\t', false) => {
+                out.push_str(&json[kept..at]);
+                kept = at + 1;
+            }
+            _ => {}
+        }
+        at += 1;
     }
-    out
+    if kept == 0 && out.is_empty() {
+        return Cow::Borrowed(json);
+    }
+    out.push_str(&json[kept..]);
+    Cow::Owned(out)
+}
+
+/// The first byte of U+FFFE and U+FFFF, and of others.
+const NONCHARACTER: u8 = 0xef;
+
+fn escape(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0xef, 0xbf, 0xbe, ..] => Some("\\ufffe"),
+        [0xef, 0xbf, 0xbf, ..] => Some("\\uffff"),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use std::cell::RefCell;
 
 /// `N` random bytes.
 pub(crate) fn bytes<const N: usize>() -> [u8; N] {
@@ -10,10 +11,22 @@ pub(crate) fn bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// A random number.
+/// A random number. Each comes from the operating system and is used once; they are fetched in stock, because asking is
+/// a system call.
 pub(crate) fn number() -> u64 {
-    u64::from_ne_bytes(bytes())
+    thread_local! {
+        static STOCK: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    }
+    STOCK.with_borrow_mut(|stock| {
+        if stock.is_empty() {
+            let fresh = bytes::<{ 8 * STOCK_NUMBERS }>();
+            stock.extend(fresh.as_chunks().0.iter().map(|bytes| u64::from_ne_bytes(*bytes)));
+        }
+        stock.pop().expect("it was filled")
+    })
 }
+
+const STOCK_NUMBERS: usize = 32;
 
 /// A secret no one can guess: 32 characters of base64url, 192 bits.
 pub(crate) fn secret() -> String {

@@ -106,6 +106,18 @@ impl Inbox {
         Ok(())
     }
 
+    /// Puts commands in; gives back those that are too many.
+    pub(crate) fn offer_all(&self, letters: Vec<Letter>) -> Vec<Letter> {
+        let mut letters = letters.into_iter();
+        if letters.len() > 0 {
+            let mut state = self.lock();
+            let room = if state.closed { 0 } else { COMMANDS_MAX.saturating_sub(state.mail.len()) };
+            state.mail.extend(letters.by_ref().take(room).map(Mail::Letter));
+            self.wake(state);
+        }
+        letters.collect()
+    }
+
     /// Takes a batch of another shard whole, or not at all while too much waits. Whether it was taken.
     pub(crate) fn append(&self, batch: &mut VecDeque<Mail>) -> bool {
         let mut state = self.lock();
@@ -161,7 +173,7 @@ impl Inbox {
     }
 }
 
-/// Answers the commands among the mail of a shard that has ended.
+/// Answers the commands among the mail that a shard does not take.
 pub(crate) fn turn_away(mail: impl IntoIterator<Item = Mail>) {
     for mail in mail {
         if let Mail::Letter(Letter::Command { reply: ReplyTo(reply), .. }) = mail {
@@ -220,6 +232,7 @@ mod tests {
         let (_poll, inbox) = inbox();
         let taken = std::iter::repeat_with(|| inbox.offer(letter()).is_ok()).take_while(|ok| *ok).count();
         assert_eq!(taken, COMMANDS_MAX);
+        assert_eq!(inbox.offer_all(vec![letter(), letter()]).len(), 2);
         let batch = || VecDeque::from_iter((0..COMMANDS_MAX).map(|_| Mail::Letter(letter())));
         assert_eq!((0..8).filter(|_| inbox.append(&mut batch())).count(), 3);
         inbox.push(Mail::Order(Order::Stop));

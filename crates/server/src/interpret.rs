@@ -3,16 +3,13 @@
 use crate::conn::{Conn, Flow, Protocol, Sent, Stage};
 use crate::inbox::{Arrival, Mail};
 use crate::world::{Upcall, World};
-use carillon_core::effect::ReplyTo;
-use carillon_core::model::{ConnId, ShardId, Ticket};
-use carillon_core::ports::Ask;
+use carillon_core::model::{ConnId, ShardId};
 use carillon_core::session::Moving;
 use carillon_core::{Effect, Effects};
 use carillon_wire::frame::websocket::encode_text;
 use std::iter::Peekable;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::sync::Arc;
 use std::vec::Drain;
 
 impl World {
@@ -44,8 +41,8 @@ impl World {
                 Effect::Move { conn, to, moving } => self.relocate(conn, to, moving),
                 Effect::Post { to, letter } => self.post.add(to, Mail::Letter(letter)),
                 Effect::Ask { ticket, ask } => self.ask(ticket, ask),
-                Effect::Reply { to: ReplyTo(reply), outcome } => reply(outcome),
-                Effect::Event(event) => self.watchers.tell(&event),
+                Effect::Reply { to, outcome } => self.errands.reply(to, outcome),
+                Effect::Event(event) => self.errands.tell(event),
             }
         }
         drop(list);
@@ -149,11 +146,6 @@ impl World {
             conn.keep_plain(self.hand.rest_of(id));
             self.post.add(to, Mail::Arrival(Box::new(Arrival { conn, moving })));
         }
-    }
-
-    fn ask(&self, ticket: Ticket, ask: Ask) {
-        let inbox = Arc::clone(&self.post.inboxes[usize::from(self.id.0)]);
-        self.store.ask(ask, Box::new(move |answer| inbox.push(Mail::Answer { ticket, answer })));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::events;
-use crate::inbox::{Inbox, Mail, Order};
+use crate::inbox::{Inbox, Mail, Order, turn_away};
 use crate::jobs::Rates;
 use crate::join::{AllDone, Join};
 use crate::listen::Admission;
@@ -10,7 +10,7 @@ use crate::metrics::{Board, Snapshot, Status, resident_bytes};
 use crate::watch::Watcher;
 use carillon_core::command::{Command, Event, Outcome};
 use carillon_core::effect::ReplyTo;
-use carillon_core::model::{DomainId, Domains, Mono, ShardId};
+use carillon_core::model::{DomainId, Domains, Mono, ShardId, States};
 use carillon_core::node::{Letter, home};
 use carillon_core::ports::{Answer, Ask, Reply, Store};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -92,6 +92,23 @@ impl Node {
         }
     }
 
+    /// Has many commands carried out, in their order at each shard: the same as one after the other, and each shard is
+    /// woken once.
+    pub fn command_all(&self, commands: Vec<(Command, Reply<Outcome>)>) {
+        let mut letters: Vec<Vec<Letter>> = self.shards().map(|_| Vec::new()).collect();
+        for (command, reply) in commands {
+            match Home::of(&command, self) {
+                Home::Shard(shard) => {
+                    letters[usize::from(shard.0)].push(Letter::Command { command, reply: ReplyTo(reply) });
+                }
+                Home::Every | Home::Nowhere => self.command(command, reply),
+            }
+        }
+        for (shard, letters) in self.shards().zip(letters) {
+            turn_away(self.inbox(shard).offer_all(letters).into_iter().map(Mail::Letter));
+        }
+    }
+
     /// Asks the store directly: for what needs no decision of the core, such as listing accounts.
     pub fn ask(&self, ask: Ask, reply: Reply<Answer>) {
         self.inner.store.ask(ask, reply);
@@ -138,10 +155,15 @@ impl Node {
         self.order(|| Order::Publish(Arc::clone(&done)));
     }
 
-    /// Calls `sink` for each event of `domain` (or of all) until it returns false. `sink` must not block. At most 4096
+    /// Calls `sink` for each event of `domain` (or of all) that reaches one of `states`, until it returns false. `sink` must not block. At most 4096
     /// watch at a time; one more, and the oldest is forgotten.
-    pub fn watch(&self, domain: Option<DomainId>, sink: Box<dyn Fn(&Event) -> bool + Send + Sync>) {
-        let watcher = Watcher::new(domain, sink);
+    pub fn watch(
+        &self,
+        domain: Option<DomainId>,
+        states: States,
+        sink: Box<dyn Fn(&Event) -> bool + Send + Sync>,
+    ) {
+        let watcher = Watcher::new(domain, states, sink);
         self.order(|| Order::Watch(Arc::clone(&watcher)));
     }
 

@@ -17,7 +17,7 @@ use crate::shard::{Shard, Ties};
 use crate::tls;
 use crate::watch::Watchers;
 use crate::websocket::Face;
-use crate::world::{Post, Ready, Scratch, World, special};
+use crate::world::{Errands, Post, Ready, Scratch, World, special};
 use carillon_core::model::{Domains, Mono, ShardId};
 use carillon_core::node::Shard as Core;
 use carillon_core::ports::{Answer, Ask, Fault, Store};
@@ -219,6 +219,7 @@ impl Common<'_> {
             ready: Ready::default(),
             deadlines: Deadlines::default(),
             post: Post::new(Arc::clone(self.inboxes)),
+            errands: Errands::default(),
             store: Arc::clone(self.store),
             watchers: Watchers::default(),
             offers: Arc::clone(self.offers),

@@ -149,7 +149,7 @@ pub(super) fn notification(domain: DomainId, local: &str, n: u64) -> Notificatio
 }
 
 pub(super) fn store_at(notification: Notification, now: UnixMs) -> Ask {
-    Ask::StoreNotification { notification, queue_max: 1000, now }
+    Ask::StoreNotification { notification: notification.into(), queue_max: 1000, now }
 }
 
 /// Stores it at [`T`]; what ended because of it.

@@ -78,8 +78,9 @@ pub const CASES: &[Case] = cases! {
     idempotency: first_goes, second_waits_then_goes, finished_is_replayed, other_body_is_refused,
         is_forgotten_after_a_day, is_of_its_key;
     names: in_every_script, hostile, very_long, far_in_time;
-    together: what_fails_changes_nothing, writes_are_in_order, reads_see_answered_writes, many_threads,
-        each_question_is_answered_once, revisions_do_not_go_back, closed_answers_closed;
+    together: what_fails_changes_nothing, together_is_as_one_after_the_other, writes_are_in_order,
+        reads_see_answered_writes, many_threads, each_question_is_answered_once, revisions_do_not_go_back,
+        closed_answers_closed;
 };
 
 /// Every case that needs the store to be opened again.

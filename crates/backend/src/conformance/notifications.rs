@@ -131,7 +131,8 @@ pub(super) fn are_bounded(store: &dyn Store) {
     account(store, domain, "alice");
     let store_within = |n, priority, queue_max| {
         let notification = Notification { priority, ..notification(domain, "alice", n) };
-        let question = Ask::StoreNotification { notification, queue_max, now: T.plus(50) };
+        let question =
+            Ask::StoreNotification { notification: notification.into(), queue_max, now: T.plus(50) };
         let ended = answer!(ask(store, question), Answer::Stored { new: true, ended } => ended);
         for trace in &ended {
             assert_eq!(

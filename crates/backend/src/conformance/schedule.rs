@@ -76,7 +76,8 @@ pub(super) fn leaves_out_what_expired(store: &dyn Store) {
 
 pub(super) fn is_bounded_and_collapsed(store: &dyn Store) {
     let domain = with_alice(store);
-    let within = |n| Ask::StoreNotification { notification: later(domain, n, 10), queue_max: 2, now: T };
+    let within =
+        |n| Ask::StoreNotification { notification: later(domain, n, 10).into(), queue_max: 2, now: T };
     for n in [1, 2] {
         answer!(ask(store, within(n)), Answer::Stored { new: true, ended } => assert!(ended.is_empty()));
     }

@@ -2,7 +2,7 @@
 
 use super::ground::*;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, Fault, ImportedAccount, Store};
+use carillon_core::ports::{Answer, Ask, Fault, ImportedAccount, NotificationChange, Reply, Store};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -38,6 +38,86 @@ pub(super) fn what_fails_changes_nothing(store: &dyn Store) {
         missing(store, login_ask(domain, "half", T));
     }
     answer!(ask(store, create_account(domain, "after")), Answer::Account(_) => ());
+}
+
+/// Notifications asked for in one go are kept and ended as they would be one after the other: with accounts that are not
+/// there, ids that were there before, keys that replace, bounds that are reached, and ends that come twice.
+pub(super) fn together_is_as_one_after_the_other(store: &dyn Store) {
+    let domain = domain(store);
+    let run = |base: u64, ask: &dyn Fn(Vec<Ask>) -> Vec<Answer>| {
+        for n in 0..3 {
+            account(store, domain, &format!("u{base}-{n}"));
+        }
+        let told = ask(notifications(domain, base)).iter().map(|answer| summary(answer, base)).collect();
+        let left: Vec<Vec<u64>> = (0..3)
+            .map(|n| {
+                let left = waiting(store, domain, &format!("u{base}-{n}"), T);
+                left.into_iter().map(|id| number(id, base)).collect()
+            })
+            .collect();
+        let states: Vec<_> = (0..200)
+            .map(|n| match ask_one(store, Ask::Trace { id: id(base + n) }) {
+                Answer::Trace(trace) => Some((trace.state, trace.acknowledged_by, trace.sent)),
+                _ => None,
+            })
+            .collect();
+        let told: Vec<String> = told;
+        (told, left, states)
+    };
+    let alone = run(1_000, &|asks| asks.into_iter().map(|question| ask_one(store, question)).collect());
+    let together = run(2_000, &|asks| {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let count = asks.len();
+        let mut questions: Vec<(Ask, Reply<Answer>)> = asks
+            .into_iter()
+            .map(|question| {
+                let sender = sender.clone();
+                (question, Box::new(move |answer| drop(sender.send(answer))) as Reply<Answer>)
+            })
+            .collect();
+        store.ask_all(&mut questions);
+        assert!(questions.is_empty());
+        (0..count).map(|_| receiver.recv().expect("each is answered")).collect()
+    });
+    assert_eq!(alone, together);
+}
+
+fn ask_one(store: &dyn Store, question: Ask) -> Answer {
+    waited(&asked(store, question))
+}
+
+/// Two hundred to be kept, then ends for most of them, some twice.
+fn notifications(domain: DomainId, base: u64) -> Vec<Ask> {
+    let keep = |n: u64| {
+        let owner = if n % 67 == 66 { "nobody".to_owned() } else { format!("u{base}-{}", n % 3) };
+        let mut notification = notification(domain, &owner, base + n);
+        notification.accepted = T.plus(n);
+        if n % 71 == 70 {
+            notification.id = id(base + n - 1);
+        }
+        if n % 50 < 2 {
+            notification.collapse_key = Some("key".into());
+        }
+        Ask::StoreNotification { notification: notification.into(), queue_max: 60, now: T }
+    };
+    let end = |n: u64| Ask::EndNotifications {
+        changes: vec![NotificationChange { at: T.plus(n), ..acknowledged(id(base + n % 150)) }],
+    };
+    (0..200).map(keep).chain((0..170).map(end)).collect()
+}
+
+fn summary(answer: &Answer, base: u64) -> String {
+    match answer {
+        Answer::Stored { new, ended } => {
+            let ended: Vec<_> = ended.iter().map(|trace| (number(trace.id, base), trace.state)).collect();
+            format!("stored {new} {ended:?}")
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+fn number(id: NotificationId, base: u64) -> u64 {
+    (id.0 as u64).wrapping_sub(base)
 }
 
 pub(super) fn writes_are_in_order(store: &dyn Store) {

@@ -1,5 +1,6 @@
 //! Which question is a read and which a write, and who answers it.
 
+use super::keeping::Keep;
 use super::last::LastItems;
 use super::login::{self, LastRevisions, LoginAsk};
 use super::write::Write;
@@ -125,7 +126,7 @@ pub(super) fn write(write: &mut Write<'_>, ask: &Ask) -> Result<Answer> {
         | Ask::Retract { .. }
         | Ask::Purge { .. } => write_topic(write, ask),
         Ask::StoreNotification { notification, queue_max, now } => {
-            notification::store(write, notification, *queue_max, *now)
+            notification::store(write, Keep { notification, queue_max: *queue_max, now: *now })
         }
         Ask::EndNotifications { changes } => ending::change(write, changes),
         Ask::CancelNotification { id, now } => ending::cancel(write, *id, *now),

@@ -5,6 +5,7 @@ use super::write::Write;
 use carillon_core::model::*;
 use carillon_core::ports::{Answer, NotificationChange};
 use rusqlite::{Connection, OptionalExtension, Params, Result, Row, params};
+use std::sync::LazyLock;
 
 /// How long an idempotency key is remembered.
 pub(super) const RESERVED_MS: u64 = 24 * 60 * 60 * 1000;
@@ -17,11 +18,17 @@ struct End {
     at: UnixMs,
 }
 
-/// The way of an acknowledgement, the busiest of all writes: two statements a notification.
-pub(super) fn change(write: &mut Write<'_>, changes: &[NotificationChange]) -> Result<Answer> {
+/// The way of an acknowledgement, the busiest of all writes: two statements for [`TOGETHER`] of them.
+pub(super) fn change<'a>(
+    write: &mut Write<'_>,
+    changes: impl IntoIterator<Item = &'a NotificationChange>,
+) -> Result<Answer> {
+    let mut ends = Vec::new();
     for change in changes {
         match change.state {
             NotificationState::Sent => {
+                finish_changes(write, &ends)?;
+                ends.clear();
                 write.run(
                     "UPDATE notification SET sent = ?2 WHERE id = ?1",
                     params![id_blob(change.id), int(change.sent.unwrap_or(change.at).0)],
@@ -31,16 +38,68 @@ pub(super) fn change(write: &mut Write<'_>, changes: &[NotificationChange]) -> R
             | NotificationState::Expired
             | NotificationState::Replaced
             | NotificationState::Cancelled
-            | NotificationState::Dropped => {
-                let end = End { state: change.state, reason: change.reason, at: change.at };
-                finish(write, change.id, end, change.sent, change.acknowledged_by)?;
-            }
+            | NotificationState::Dropped => ends.push(change),
             // Not ends, and not for others to set.
             NotificationState::Scheduled | NotificationState::Accepted | NotificationState::Stored => {}
         }
     }
+    finish_changes(write, &ends)?;
     Ok(Answer::Done)
 }
+
+/// Ends all of them, [`TOGETHER`] at a time: a statement costs more than a row.
+fn finish_changes(write: &Write<'_>, changes: &[&NotificationChange]) -> Result<()> {
+    let mut chunks = changes.chunks_exact(TOGETHER);
+    for chunk in &mut chunks {
+        finish_together(write, chunk)?;
+    }
+    for change in chunks.remainder() {
+        let end = End { state: change.state, reason: change.reason, at: change.at };
+        finish(write, change.id, end, change.sent, change.acknowledged_by)?;
+    }
+    Ok(())
+}
+
+/// Ends [`TOGETHER`] notifications. Of two ends of one the first counts.
+fn finish_together(write: &Write<'_>, changes: &[&NotificationChange]) -> Result<()> {
+    let mut insert = write.db.prepare_cached(&INSERT_TOGETHER)?;
+    let mut delete = write.db.prepare_cached(&DELETE_TOGETHER)?;
+    for (i, change) in changes.iter().enumerate() {
+        let (id, first) = (id_blob(change.id), i * COLUMNS);
+        insert.raw_bind_parameter(first + 1, id)?;
+        insert.raw_bind_parameter(first + 2, change.state.code())?;
+        insert.raw_bind_parameter(first + 3, opt_int(change.sent))?;
+        insert.raw_bind_parameter(first + 4, int(change.at.0))?;
+        insert.raw_bind_parameter(first + 5, change.acknowledged_by.map(Code::code))?;
+        insert.raw_bind_parameter(first + 6, change.reason.map(Code::code))?;
+        delete.raw_bind_parameter(i + 1, id)?;
+    }
+    insert.raw_execute()?;
+    delete.raw_execute()?;
+    Ok(())
+}
+
+/// How many notifications a statement ends that ends many.
+const TOGETHER: usize = 16;
+/// What is bound for each of them.
+const COLUMNS: usize = 6;
+
+// CROSS JOIN: first what was bound, then the row that it is about.
+static INSERT_TOGETHER: LazyLock<String> = LazyLock::new(|| {
+    let values = vec!["(?, ?, ?, ?, ?, ?)"; TOGETHER].join(", ");
+    format!(
+        "WITH change (id, state, sent, ended, acknowledged_by, reason) AS (VALUES {values})
+         INSERT OR IGNORE INTO trace (id, domain, local, audience, rank, state, accepted, send_at, stored, sent, ended,
+             acknowledged_by, reason)
+         SELECT n.id, n.domain, n.local, n.audience, n.rank, c.state, n.accepted, n.send_at, n.stored,
+             coalesce(c.sent, n.sent), c.ended, c.acknowledged_by, c.reason
+         FROM change c CROSS JOIN notification n ON n.id = c.id"
+    )
+});
+static DELETE_TOGETHER: LazyLock<String> = LazyLock::new(|| {
+    let ids = vec!["?"; TOGETHER].join(", ");
+    format!("DELETE FROM notification WHERE id IN ({ids})")
+});
 
 /// Ends one; false when it is not there or has ended.
 fn finish(

@@ -20,6 +20,7 @@ mod domain;
 mod ending;
 mod file;
 mod item;
+mod keeping;
 mod key;
 mod last;
 mod login;
@@ -114,6 +115,13 @@ impl Store for SqliteStore {
     fn ask(&self, ask: Ask, reply: Reply<Answer>) {
         let queue = if dispatch::is_read(&ask) { &self.reads } else { &self.writes };
         queue.push(Question { ask, respond: Respond::new(reply) });
+    }
+
+    fn ask_all(&self, asks: &mut Vec<(Ask, Reply<Answer>)>) {
+        let questions = asks.drain(..).map(|(ask, reply)| Question { ask, respond: Respond::new(reply) });
+        let (reads, writes): (Vec<_>, Vec<_>) = questions.partition(|q| dispatch::is_read(&q.ask));
+        self.reads.push_all(reads);
+        self.writes.push_all(writes);
     }
 
     fn stats(&self) -> StoreStats {

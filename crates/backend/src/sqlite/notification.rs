@@ -1,19 +1,17 @@
 //! Notifications that wait: stored, handed out, due.
 
-use super::column::{Code, code, id_blob, int, jid, ms, notification_id, opt_int, opt_ms, opt_text, uint};
+use super::column::{code, id_blob, int, jid, ms, notification_id, opt_ms, opt_text, uint};
+use super::keeping::Keep;
 use super::write::Write;
-use super::{account, ending};
+use super::{account, ending, keeping};
 use bytes::Bytes;
 use carillon_core::model::*;
 use carillon_core::ports::Answer;
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+use std::sync::LazyLock;
 
-pub(super) fn store(
-    write: &mut Write<'_>,
-    notification: &Notification,
-    queue_max: u32,
-    now: UnixMs,
-) -> Result<Answer> {
+pub(super) fn store(write: &mut Write<'_>, keep: Keep<'_>) -> Result<Answer> {
+    let Keep { notification, queue_max, now } = keep;
     let Some(local) = notification.to.local() else { return Ok(Answer::Missing) };
     let Some(found) = look(write.db, notification, local)? else { return Ok(Answer::Missing) };
     if found.known {
@@ -23,7 +21,7 @@ pub(super) fn store(
         Some(key) => ending::replaced(write, found.account, key, now)?,
         None => Vec::new(),
     };
-    insert(write, notification, found.account, local, now)?;
+    insert(write, keep, found.account)?;
     let excess = (found.waiting + 1).saturating_sub(u64::from(queue_max)).saturating_sub(ended.len() as u64);
     if excess > 0 {
         ended.extend(ending::over_bound(write, found.account, excess, now)?);
@@ -53,42 +51,13 @@ fn look(db: &Connection, notification: &Notification, local: &str) -> Result<Opt
     .optional()
 }
 
-fn insert(
-    write: &Write<'_>,
-    notification: &Notification,
-    account: AccountId,
-    local: &str,
-    now: UnixMs,
-) -> Result<usize> {
-    let due = notification.send_at.filter(|at| *at > now);
-    // A scheduled one counts as stored from when it waits for the device.
-    let stored = if due.is_none() { Some(now) } else { None };
-    let (xml, payload) = match &notification.payload {
-        Payload::Json(text) => (false, text.as_bytes()),
-        Payload::Xml(bytes) => (true, &bytes[..]),
-    };
-    write.run(
-        "INSERT INTO notification (id, account, domain, local, audience, rank, accepted, expires, collapse_key,
-             send_at, due, stored, xml, payload)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
-        params![
-            id_blob(notification.id),
-            int(account.0),
-            notification.domain.0,
-            local,
-            notification.audience.code(),
-            notification.priority.code(),
-            int(notification.accepted.0),
-            opt_int(notification.expires),
-            notification.collapse_key,
-            opt_int(notification.send_at),
-            opt_int(due),
-            opt_int(stored),
-            xml,
-            payload
-        ],
-    )
+fn insert(write: &Write<'_>, keep: Keep<'_>, account: AccountId) -> Result<usize> {
+    let mut insert = write.db.prepare_cached(&INSERT_ONE)?;
+    keeping::bind(&mut insert, 0, &keep, int(account.0))?;
+    insert.raw_execute()
 }
+
+static INSERT_ONE: LazyLock<String> = LazyLock::new(|| format!("{}{}", keeping::INSERT, keeping::ROW));
 
 pub(super) fn pending(
     db: &Connection,

@@ -50,21 +50,34 @@ impl Queue {
 
     /// Adds a question; one there is no room for is answered at once.
     pub(super) fn push(&self, question: Question) {
-        let bytes = question.bytes();
+        self.push_all(std::iter::once(question));
+    }
+
+    /// Adds questions in their order; those there is no room for are answered at once.
+    pub(super) fn push_all(&self, questions: impl IntoIterator<Item = Question>) {
+        let mut refused = Vec::new();
         let mut state = self.lock();
-        let is_too_much = bytes > 0 && state.bytes + bytes > self.bytes_max && !state.waiting.is_empty();
-        let fault = if state.closed {
-            Fault::Closed
-        } else if state.waiting.len() >= self.max || is_too_much {
-            Fault::Busy
+        for question in questions {
+            let bytes = question.bytes();
+            let is_too_much = bytes > 0 && state.bytes + bytes > self.bytes_max && !state.waiting.is_empty();
+            if state.closed {
+                refused.push((question, Fault::Closed));
+            } else if state.waiting.len() >= self.max || is_too_much {
+                refused.push((question, Fault::Busy));
+            } else {
+                state.bytes += bytes;
+                state.waiting.push_back(question);
+            }
+        }
+        if state.waiting.is_empty() {
+            drop(state);
         } else {
-            state.bytes += bytes;
-            state.waiting.push_back(question);
-            return self.call(state);
-        };
+            self.call(state);
+        }
         // The asker's code does not run under the lock.
-        drop(state);
-        question.respond.with(Answer::Failed(fault));
+        for (question, fault) in refused {
+            question.respond.with(Answer::Failed(fault));
+        }
     }
 
     /// Waits for questions, for `patience` at most where given, and takes the `share`-th part of them (rounded up), so

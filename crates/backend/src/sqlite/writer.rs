@@ -4,13 +4,14 @@
 //! large as the load makes them.
 
 use super::counters::Counters;
+use super::keeping::Keep;
 use super::last::LastItems;
 use super::question::{Question, Respond};
 use super::queue::{Queue, Taken};
 use super::write::Write;
-use super::{dispatch, domain};
+use super::{dispatch, domain, ending, keeping};
 use carillon_core::model::Revision;
-use carillon_core::ports::{Answer, Ask, Fault};
+use carillon_core::ports::{Answer, Ask, Fault, NotificationChange};
 use rusqlite::Connection;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -75,11 +76,11 @@ impl Writer {
 
     /// Does all of them in one commit. Answers mean what they say: the commit is on disk, or they are failures.
     fn group(&mut self, asks: &[Ask]) -> Vec<Answer> {
-        match self.attempt(asks, plain_step) {
+        match self.attempt(asks, plain_steps) {
             Ok(answers) => answers,
             Err(Failure::Group) => broken(asks),
             // One of them failed, which is rare: again, so that it harms none of the others.
-            Err(Failure::Step) => match self.attempt(asks, guarded_step) {
+            Err(Failure::Step) => match self.attempt(asks, guarded_steps) {
                 Ok(answers) => answers,
                 // It ended the transaction of all, as a full disk does: each goes alone.
                 Err(Failure::Step) if asks.len() > 1 => {
@@ -91,8 +92,8 @@ impl Writer {
     }
 
     /// One transaction, committed or as if it had never been.
-    fn attempt(&mut self, asks: &[Ask], step: Step) -> Result<Vec<Answer>, Failure> {
-        let failure = match catch_unwind(AssertUnwindSafe(|| self.commit(asks, step))) {
+    fn attempt(&mut self, asks: &[Ask], steps: Steps) -> Result<Vec<Answer>, Failure> {
+        let failure = match catch_unwind(AssertUnwindSafe(|| self.commit(asks, steps))) {
             Ok(Ok((answers, revision))) => {
                 self.revision = revision;
                 self.counters.committed(asks.len());
@@ -112,13 +113,10 @@ impl Writer {
         Err(failure)
     }
 
-    fn commit(&self, asks: &[Ask], step: Step) -> Result<(Vec<Answer>, Revision), Failure> {
+    fn commit(&self, asks: &[Ask], steps: Steps) -> Result<(Vec<Answer>, Revision), Failure> {
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let mut write = Write::new(&self.db, &self.last, self.revision);
-        let mut answers = Vec::with_capacity(asks.len());
-        for ask in asks {
-            answers.push(step(&mut write, ask)?);
-        }
+        let answers = steps(&mut write, asks)?;
         write.seal()?;
         self.db.prepare_cached("COMMIT")?.execute([])?;
         Ok((answers, write.committed()))
@@ -144,14 +142,70 @@ impl From<rusqlite::Error> for Failure {
     }
 }
 
-type Step = fn(&mut Write<'_>, &Ask) -> Result<Answer, Failure>;
+type Steps = fn(&mut Write<'_>, &[Ask]) -> Result<Vec<Answer>, Failure>;
 
-/// One write of a group in which all is expected to go well.
-fn plain_step(write: &mut Write<'_>, ask: &Ask) -> Result<Answer, Failure> {
-    dispatch::write(write, ask).map_err(|e| {
-        tracing::error!(error = %e, "store write failed");
-        Failure::Step
-    })
+/// The writes of a group in which all is expected to go well. Notifications to be kept that follow each other are kept
+/// together, and so are ended those to be ended.
+fn plain_steps(write: &mut Write<'_>, asks: &[Ask]) -> Result<Vec<Answer>, Failure> {
+    let mut answers = Vec::with_capacity(asks.len());
+    for run in asks.chunk_by(|one, next| Kind::of(one) == Kind::of(next) && Kind::of(one) != Kind::Other) {
+        answers.extend(together(write, run).map_err(|e| {
+            tracing::error!(error = %e, "store write failed");
+            Failure::Step
+        })?);
+    }
+    Ok(answers)
+}
+
+/// The writes that are many when there is much to do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Keep,
+    End,
+    Other,
+}
+
+impl Kind {
+    fn of(ask: &Ask) -> Kind {
+        match ask {
+            Ask::StoreNotification { .. } => Kind::Keep,
+            Ask::EndNotifications { .. } => Kind::End,
+            _ => Kind::Other,
+        }
+    }
+}
+
+/// Writes of one kind; an answer for each.
+fn together(write: &mut Write<'_>, run: &[Ask]) -> rusqlite::Result<Vec<Answer>> {
+    match Kind::of(&run[0]) {
+        Kind::Keep => keeping::keep_all(write, &run.iter().filter_map(keep_of).collect::<Vec<_>>()),
+        Kind::End => {
+            let done = ending::change(write, run.iter().filter_map(ends_of).flatten())?;
+            Ok(vec![done; run.len()])
+        }
+        Kind::Other => run.iter().map(|ask| dispatch::write(write, ask)).collect(),
+    }
+}
+
+fn keep_of(ask: &Ask) -> Option<Keep<'_>> {
+    match ask {
+        Ask::StoreNotification { notification, queue_max, now } => {
+            Some(Keep { notification, queue_max: *queue_max, now: *now })
+        }
+        _ => None,
+    }
+}
+
+fn ends_of(ask: &Ask) -> Option<&[NotificationChange]> {
+    match ask {
+        Ask::EndNotifications { changes } => Some(changes),
+        _ => None,
+    }
+}
+
+/// The writes of a group one of which fails.
+fn guarded_steps(write: &mut Write<'_>, asks: &[Ask]) -> Result<Vec<Answer>, Failure> {
+    asks.iter().map(|ask| guarded_step(write, ask)).collect()
 }
 
 /// One write, all of it or nothing, whatever becomes of the others.

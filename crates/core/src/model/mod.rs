@@ -20,7 +20,8 @@ pub use id::{
 pub use key::{ApiKey, Scope, Scopes};
 pub use map::{Map, Set};
 pub use notification::{
-    AcknowledgedBy, Audience, DropReason, Notification, NotificationState, Payload, Pending, Priority, Trace,
+    AcknowledgedBy, Audience, DropReason, Notification, NotificationState, Payload, Pending, Priority,
+    States, Trace,
 };
 pub use offline::OfflineMessage;
 pub use revocation::{AgentId, Revocations};

@@ -3,6 +3,7 @@
 use super::{DomainId, NotificationId, UnixMs};
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
+use std::sync::Arc;
 
 /// When a notification is worth delivering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -31,11 +32,11 @@ pub enum Priority {
     High,
 }
 
-/// What a notification carries.
+/// What a notification carries. Cheap to clone: the store and the session share it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// A JSON text, delivered in a XEP-0335 `<json/>` container.
-    Json(Box<str>),
+    Json(Arc<str>),
     /// One XML element in a namespace of its own, as UTF-8, already checked.
     Xml(Bytes),
 }
@@ -102,6 +103,34 @@ pub enum AcknowledgedBy {
     Receipt,
     /// The server's socket took it, from a client that does neither.
     Socket,
+}
+
+/// Some of the states that a notification may reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct States(u16);
+
+impl States {
+    /// None of them.
+    pub const NONE: States = States(0);
+    /// All of them.
+    pub const ALL: States = States(u16::MAX);
+
+    /// Whether a state is among them.
+    pub fn contains(self, state: NotificationState) -> bool {
+        self.0 & States::from(state).0 != 0
+    }
+
+    /// These and others.
+    #[must_use]
+    pub fn with(self, others: States) -> States {
+        States(self.0 | others.0)
+    }
+}
+
+impl From<NotificationState> for States {
+    fn from(state: NotificationState) -> States {
+        States(1 << state as u16)
+    }
 }
 
 /// Why a notification was dropped.

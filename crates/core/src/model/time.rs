@@ -17,7 +17,26 @@ impl UnixMs {
         let (days, ms) = ((self.0 / 86_400_000) as i64, self.0 % 86_400_000);
         let (year, month, day) = civil(days);
         let (h, m, s, milli) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60, ms % 1000);
-        format!("{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}.{milli:03}Z")
+        if year > 9999 {
+            return format!("{year}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}.{milli:03}Z");
+        }
+        // Digit by digit: a notification has several of them, and formatting costs ten times as much.
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        put(&mut text[0..4], year as u64);
+        put(&mut text[5..7], month as u64);
+        put(&mut text[8..10], day as u64);
+        put(&mut text[11..13], h);
+        put(&mut text[14..16], m);
+        put(&mut text[17..19], s);
+        put(&mut text[20..23], milli);
+        str::from_utf8(&text).expect("digits are ASCII").to_owned()
+    }
+}
+
+fn put(digits: &mut [u8], mut number: u64) {
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
     }
 }
 
@@ -67,5 +86,7 @@ mod tests {
         assert_eq!(UnixMs(0).to_xmpp(), "1970-01-01T00:00:00.000Z");
         assert_eq!(UnixMs(951_782_400_000).to_xmpp(), "2000-02-29T00:00:00.000Z");
         assert_eq!(UnixMs(1_795_167_000_125).to_xmpp(), "2026-11-20T09:30:00.125Z");
+        assert_eq!(UnixMs(253_402_300_799_999).to_xmpp(), "9999-12-31T23:59:59.999Z");
+        assert_eq!(UnixMs(253_402_300_800_000).to_xmpp(), "10000-01-01T00:00:00.000Z");
     }
 }

@@ -24,6 +24,11 @@ pub trait Store: Send + Sync + 'static {
     /// Asks; returns at once. Past its bound of waiting questions a store answers [`Fault::Busy`] at once.
     fn ask(&self, ask: Ask, reply: Reply<Answer>);
 
+    /// Asks all of them, in their order: the same as one after the other, at the price of one. Empties `asks`.
+    fn ask_all(&self, asks: &mut Vec<(Ask, Reply<Answer>)>) {
+        asks.drain(..).for_each(|(ask, reply)| self.ask(ask, reply));
+    }
+
     /// Figures for the operator.
     fn stats(&self) -> StoreStats;
 
@@ -114,7 +119,7 @@ pub enum Ask {
     /// replaced, and when the account then has over `queue_max` waiting, the oldest of the lowest priority end as
     /// [`DropReason::QueueFull`]. An id that is there already is left as it is → [`Answer::Stored`] or
     /// [`Answer::Missing`] without the account.
-    StoreNotification { notification: Notification, queue_max: u32, now: UnixMs },
+    StoreNotification { notification: Arc<Notification>, queue_max: u32, now: UnixMs },
     /// Ends notifications; a change of one that has ended otherwise, or is not there, is passed over → [`Answer::Done`].
     EndNotifications { changes: Vec<NotificationChange> },
     /// Takes a notification back → [`Answer::Trace`] as it then is (`Cancelled`, or what it already was), or

@@ -316,7 +316,7 @@ impl Script {
             accepted: now,
             send_at: None,
         };
-        let outcome = self.world.command(to.as_str(), Command::Notify(notification));
+        let outcome = self.world.command(to.as_str(), Command::Notify(notification.into()));
         match outcome {
             Outcome::Notified(trace) => same_state(&trace, &state),
             other => Err(format!("{other:?}")),

@@ -30,6 +30,8 @@ pub struct World {
     pub events: Vec<Event>,
     /// How often the store was asked for a login since somebody looked.
     pub logins_asked: usize,
+    /// How often the shards asked the store for anything.
+    pub asked: usize,
     /// What the event log keeps, and what it was told and nobody looked at.
     pub kept: Kinds,
     pub logged: VecDeque<String>,
@@ -81,6 +83,7 @@ impl World {
             outcomes: Arc::default(),
             events: Vec::new(),
             logins_asked: 0,
+            asked: 0,
             kept: Kinds::default(),
             logged: VecDeque::new(),
             spent: AllocationInfo::default(),
@@ -202,6 +205,7 @@ impl World {
         while let Some((shard, input)) = self.work.pop_front() {
             let mut effects = Effects::default();
             effects.journal.keep(self.kept);
+            effects.watched = States::ALL;
             let input = match &input {
                 Owned::Bytes(conn, bytes) => Input::Bytes { conn: *conn, bytes },
                 Owned::Closed(conn) => Input::Closed { conn: *conn },
@@ -221,7 +225,7 @@ impl World {
     }
 
     fn interpret(&mut self, shard: usize, effects: Effects) {
-        let Effects { list, bytes, journal } = effects;
+        let Effects { list, bytes, journal, .. } = effects;
         self.logged.extend(records(journal.bytes()).map(|record| line(&record)));
         for effect in list {
             match effect {
@@ -262,6 +266,7 @@ impl World {
                     self.work.push_back((usize::from(to.0), Owned::Other(Input::Letter(letter))));
                 }
                 Effect::Ask { ticket, ask } => {
+                    self.asked += 1;
                     self.logins_asked += usize::from(matches!(ask, Ask::Login { .. }));
                     let answer = self.ask(ask);
                     self.work.push_back((shard, Owned::Other(Input::Answer { ticket, answer })));

@@ -11,12 +11,14 @@ mod world;
 
 use std::sync::Arc;
 
-use carillon_core::command::{Actor, Command, TopicOp};
+use carillon_core::command::{Actor, Command, Outcome, TopicOp};
 use carillon_core::model::*;
 use carillon_core::ports::Ask;
 use carillon_core::session::auth::scram;
 use carillon_core::settings::Settings;
-use carillon_load::client::{Client, Entropy, Event, Options, Outbox, Profile, Settings as Login, Transport};
+use carillon_load::client::{
+    Client, Entropy, Event, Options, Outbox, Profile, Settings as Login, StreamManagement, Transport,
+};
 use carillon_wire::Framing;
 use carillon_wire::jid::BareJid;
 use world::World;
@@ -31,6 +33,12 @@ const ITEMS: usize = 10;
 const LOGIN_MAX: usize = 275;
 /// A delivery allocates nothing of its own; what there is are this world's buffers for a slice of the walk.
 const DELIVERIES_AN_ALLOCATION: usize = 10;
+/// Allocations of a notification that is kept, delivered and acknowledged; about half are this world's, which has new
+/// buffers for each input.
+const NOTIFICATION_MAX: usize = 60;
+/// What such a notification asks the store: to keep it, and to end it.
+const NOTIFICATION_ASKS: usize = 2;
+const NOTIFICATIONS: usize = 1000;
 
 /// Accounts, and what their clients need.
 struct Crowd {
@@ -40,6 +48,10 @@ struct Crowd {
 
 impl Crowd {
     fn new(count: usize) -> Crowd {
+        Crowd::with(count, StreamManagement::Off)
+    }
+
+    fn with(count: usize, stream_management: StreamManagement) -> Crowd {
         let settings = Settings::default();
         let mut world = World::new(settings);
         world.domain(DOMAIN, Policy::default());
@@ -50,12 +62,12 @@ impl Crowd {
             world.ask(Ask::CreateAccount { domain, local, credentials, now });
         }
         // TLS is none of the core's business: to it the connection is secured, to the client it is plain.
-        let login = Login { transport: Transport::Plain, ..Login::default() };
+        let login = Login { transport: Transport::Plain, stream_management, ..Login::default() };
         Crowd { world, profile: Profile::new(login).expect("plain text needs nothing") }
     }
 
     /// A whole login: header, SCRAM, header, bind, presence. The connection stays.
-    fn log_in(&mut self, number: usize) {
+    fn log_in(&mut self, number: usize) -> (u32, Client) {
         let jid = BareJid::new(&format!("u{number}@{DOMAIN}")).expect("a JID");
         let conn = self.world.open(Framing::Tcp, true);
         let entropy = Entropy::from_system().expect("the system has some");
@@ -71,6 +83,27 @@ impl Crowd {
         }
         let bytes = std::mem::take(&mut out.bytes);
         self.world.bytes(conn, &bytes);
+        (conn, client)
+    }
+
+    /// A notification for an account, to be kept until it is acknowledged.
+    fn notify(&mut self, number: usize, nth: u64) {
+        let to = BareJid::new(&format!("u{number}@{DOMAIN}")).expect("a JID");
+        let accepted = self.world.now();
+        let notification = Notification {
+            id: NotificationId::new(accepted, bucket(to.as_str()), nth),
+            domain: self.world.domain_id(DOMAIN),
+            to: to.clone(),
+            audience: Audience::Always,
+            priority: Priority::Normal,
+            expires: Some(accepted.plus(60_000)),
+            collapse_key: None,
+            payload: Payload::Json(format!("{{\"n\":{nth},\"text\":\"{}\"}}", "x".repeat(370)).into()),
+            accepted,
+            send_at: None,
+        };
+        let outcome = self.world.command(to.as_str(), Command::Notify(notification.into()));
+        assert!(matches!(outcome, Outcome::Notified(_)), "{outcome:?}");
     }
 
     fn follow(&mut self, number: usize) {
@@ -94,12 +127,36 @@ impl Crowd {
 #[test]
 fn a_login() {
     let mut crowd = Crowd::new(WARM + COUNTED);
-    (0..WARM).for_each(|i| crowd.log_in(i));
+    (0..WARM).for_each(|i| drop(crowd.log_in(i)));
     let before = crowd.world.spent;
-    (WARM..WARM + COUNTED).for_each(|i| crowd.log_in(i));
+    (WARM..WARM + COUNTED).for_each(|i| drop(crowd.log_in(i)));
     let calls = (crowd.world.spent.count_total - before.count_total) as usize / COUNTED;
     println!("a login: {calls} allocations");
     assert!(calls <= LOGIN_MAX, "{calls} allocations a login");
+}
+
+#[test]
+fn a_notification() {
+    let mut crowd = Crowd::with(1, StreamManagement::On);
+    let (conn, mut client) = crowd.log_in(0);
+    let mut out = Outbox::default();
+    let (mut before, mut asked) = (crowd.world.spent.count_total, crowd.world.asked);
+    for nth in 0..(WARM + NOTIFICATIONS) as u64 {
+        if nth == WARM as u64 {
+            (before, asked) = (crowd.world.spent.count_total, crowd.world.asked);
+        }
+        crowd.notify(0, nth);
+        while let Some(bytes) = crowd.world.received(conn) {
+            client.receive(&bytes, &mut out);
+        }
+        assert_eq!(out.events.drain(..).count(), 1, "the notification arrives");
+        let bytes = std::mem::take(&mut out.bytes);
+        crowd.world.bytes(conn, &bytes);
+    }
+    let calls = (crowd.world.spent.count_total - before) as usize / NOTIFICATIONS;
+    println!("a notification: {calls} allocations");
+    assert!(calls <= NOTIFICATION_MAX, "{calls} allocations a notification");
+    assert_eq!(crowd.world.asked - asked, NOTIFICATIONS * NOTIFICATION_ASKS);
 }
 
 #[test]
@@ -108,7 +165,7 @@ fn a_delivery() {
     crowd.topic(TopicOp::Create { config: TopicConfig::default() });
     for i in 0..COUNTED {
         crowd.follow(i);
-        crowd.log_in(i);
+        drop(crowd.log_in(i));
     }
     (0..ITEMS).for_each(|i| crowd.publish(i));
     let before = crowd.world.spent_on_walks;

@@ -5,7 +5,6 @@ use axum::body::{Body, BodyDataStream};
 use axum::http::{HeaderMap, header};
 use bytes::Bytes;
 use futures_util::StreamExt;
-use futures_util::stream::{self, Stream};
 use std::time::Duration;
 
 /// A line that is not blank, counted from 1, blank ones too.
@@ -55,11 +54,6 @@ impl LineStream {
             timeout,
             ended: false,
         }
-    }
-
-    /// The lines as a stream.
-    pub(crate) fn into_stream(self) -> impl Stream<Item = Line> + Send {
-        stream::unfold(self, |mut lines| async move { lines.next().await.map(|line| (line, lines)) })
     }
 
     /// The next line that is not blank.
@@ -146,19 +140,19 @@ pub(crate) fn content_type(headers: &HeaderMap, allowed: &[Format]) -> Result<Fo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::stream;
     use std::convert::Infallible;
 
     async fn lines(chunks: &[&'static str], max: usize) -> Vec<(u64, Result<String, Code>)> {
         let chunks: Vec<Result<&'static str, Infallible>> = chunks.iter().copied().map(Ok).collect();
         let body = Body::from_stream(stream::iter(chunks));
-        LineStream::new(body, max, Duration::from_secs(5))
-            .into_stream()
-            .map(|line| {
-                let text = line.text.map(|t| String::from_utf8(t.to_vec()).unwrap());
-                (line.number, text.map_err(|p| p.code()))
-            })
-            .collect()
-            .await
+        let mut stream = LineStream::new(body, max, Duration::from_secs(5));
+        let mut lines = Vec::new();
+        while let Some(line) = stream.next().await {
+            let text = line.text.map(|t| String::from_utf8(t.to_vec()).unwrap());
+            lines.push((line.number, text.map_err(|p| p.code())));
+        }
+        lines
     }
 
     fn ok(number: u64, text: &str) -> (u64, Result<String, Code>) {
@@ -187,8 +181,9 @@ mod tests {
         let body = Body::from_stream(
             stream::once(async { Ok::<_, Infallible>("one\ntw") }).chain(stream::pending()),
         );
-        let got: Vec<Line> = LineStream::new(body, 100, Duration::from_secs(5)).into_stream().collect().await;
-        assert_eq!(got.len(), 2);
-        assert_eq!(got[1].text.as_ref().unwrap_err().code(), Code::SlowBody);
+        let mut lines = LineStream::new(body, 100, Duration::from_secs(5));
+        assert!(lines.next().await.unwrap().text.is_ok());
+        assert_eq!(lines.next().await.unwrap().text.unwrap_err().code(), Code::SlowBody);
+        assert!(lines.next().await.is_none());
     }
 }

@@ -1,32 +1,39 @@
 //! Receipts as they happen, as Server-Sent Events.
 
-use super::notifications::{NotificationView, state_word};
+use super::notifications::NotificationView;
 use crate::app::App;
 use crate::auth::{Granted, Send};
 use crate::extract::Params;
 use crate::problem::{Code, Problem};
 use crate::schema;
+use axum::body::Body;
 use axum::extract::State;
-use axum::response::sse::{Event as Frame, KeepAlive, Sse};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use carillon_core::command::Event;
-use carillon_core::model::{DomainId, KeyId, Trace};
+use carillon_core::model::{DomainId, KeyId, NotificationState, States, Trace};
 use carillon_server::node::Node;
-use futures_util::stream::{self, Stream};
+use futures_util::stream;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-/// Where receipts come out: one feed a domain that is watched, one for all, shared by their streams.
+/// Where receipts come out: one feed for each topic that is followed, shared by its streams.
 pub(crate) struct Feeds {
-    open: Mutex<HashMap<Option<DomainId>, Arc<Feed>>>,
+    open: Mutex<HashMap<Topic, Arc<Feed>>>,
     streams: Arc<Semaphore>,
     events_max: usize,
 }
 
 type Feed = broadcast::Sender<Arc<Trace>>;
+
+/// What a feed is about: the receipts of a domain, or of all, that reach one of these states.
+type Topic = (Option<DomainId>, States);
 
 impl Feeds {
     /// Feeds for at most `streams_max` streams, each of which may be `events_max` events behind.
@@ -34,10 +41,10 @@ impl Feeds {
         Feeds { open: Mutex::default(), streams: Arc::new(Semaphore::new(streams_max)), events_max }
     }
 
-    /// The receipts of a domain, or of all, from now on.
-    fn subscribe(&self, node: &Node, domain: Option<DomainId>) -> broadcast::Receiver<Arc<Trace>> {
+    /// The receipts of a topic from now on.
+    fn subscribe(&self, node: &Node, topic: Topic) -> broadcast::Receiver<Arc<Trace>> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(feed) = open.get(&domain) {
+        if let Some(feed) = open.get(&topic) {
             let receipts = feed.subscribe();
             // Alone on the feed, this stream cannot tell whether the node has dropped its sink already.
             if feed.receiver_count() > 1 {
@@ -48,14 +55,17 @@ impl Feeds {
         let (feed, receipts) = broadcast::channel(self.events_max);
         let feed = Arc::new(feed);
         let weak = Arc::downgrade(&feed);
-        open.insert(domain, feed);
-        node.watch(domain, Box::new(move |event| weak.upgrade().is_some_and(|feed| publish(&feed, event))));
+        open.insert(topic, feed);
+        let (domain, states) = topic;
+        let sink = move |event: &Event| weak.upgrade().is_some_and(|feed| publish(&feed, event));
+        node.watch(domain, states, Box::new(sink));
         receipts
     }
 
-    /// Ends the feed of a domain that is gone.
+    /// Ends the feeds of a domain that is gone.
     pub(crate) fn forget(&self, domain: DomainId) {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&Some(domain));
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|(of, _), _| *of != Some(domain));
     }
 }
 
@@ -63,7 +73,7 @@ impl Feeds {
 /// many.
 fn publish(feed: &Feed, event: &Event) -> bool {
     let Event::Notification { trace, .. } = event;
-    feed.receiver_count() > 0 && feed.send(Arc::new(Trace::clone(trace))).is_ok()
+    feed.receiver_count() > 0 && feed.send(Arc::clone(trace)).is_ok()
 }
 
 /// Which receipts to stream.
@@ -95,8 +105,8 @@ pub(crate) async fn events(
     key: Granted<Send>,
     State(app): State<App>,
     Params(query): Params<EventsQuery>,
-) -> Result<Sse<impl Stream<Item = Result<Frame, Infallible>>>, Problem> {
-    let states = query.state.as_deref().map(read_states).transpose()?;
+) -> Result<Response, Problem> {
+    let states = query.state.as_deref().map_or(Ok(States::ALL), read_states)?;
     let domain = match (query.domain.as_deref(), key.key.domain) {
         (None, own) => own,
         (Some(name), _) => Some(key.reach(&app, name)?.id),
@@ -106,24 +116,23 @@ pub(crate) async fn events(
             .retry_after(10)
     })?;
     let reader = Reader {
-        traces: app.feeds.subscribe(&app.node, domain),
-        states,
+        traces: app.feeds.subscribe(&app.node, (domain, states)),
         key: key.key.id,
         deletions: app.keys.deletions(),
         closing: app.closing.subscribe(),
         _permit: permit,
     };
     let frames = stream::unfold(reader, |mut reader| async move {
-        let frame = reader.next().await?;
-        Some((Ok(frame), reader))
+        let frames = reader.next().await?;
+        Some((Ok::<Bytes, Infallible>(frames), reader))
     });
-    Ok(Sse::new(frames).keep_alive(KeepAlive::new().interval(KEEP_ALIVE).text("still here")))
+    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
+    Ok((headers, Body::from_stream(frames)).into_response())
 }
 
 /// One open stream.
 struct Reader {
     traces: broadcast::Receiver<Arc<Trace>>,
-    states: Option<Vec<&'static str>>,
     key: KeyId,
     deletions: broadcast::Receiver<KeyId>,
     closing: watch::Receiver<bool>,
@@ -131,18 +140,24 @@ struct Reader {
 }
 
 impl Reader {
-    /// The next frame; none when the node closes, the key is deleted or the domain is gone.
-    async fn next(&mut self) -> Option<Frame> {
-        let Reader { traces, states, key, deletions, closing, .. } = self;
+    /// The next frames, as many as are there; none when the node closes, the key is deleted or the domain is gone.
+    async fn next(&mut self) -> Option<Bytes> {
+        let Reader { traces, key, deletions, closing, .. } = self;
         loop {
             tokio::select! {
-                trace = traces.recv() => match trace {
-                    Ok(trace) if wants(states.as_deref(), &trace) => return frame(&trace),
-                    Ok(_) => {}
-                    Err(RecvError::Lagged(count)) => {
-                        return Some(Frame::default().event("lagged").data(format!("{{\"count\":{count}}}")));
+                trace = traces.recv() => {
+                    let mut frames = Vec::new();
+                    frame(&mut frames, &trace)?;
+                    for _ in 1..FRAMES_MAX {
+                        let trace = match traces.try_recv() {
+                            Ok(trace) => Ok(trace),
+                            Err(TryRecvError::Lagged(count)) => Err(RecvError::Lagged(count)),
+                            // That nothing more will come is found out the next time.
+                            Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+                        };
+                        frame(&mut frames, &trace)?;
                     }
-                    Err(RecvError::Closed) => return None,
+                    return Some(frames.into());
                 },
                 deleted = deletions.recv() => match deleted {
                     Ok(deleted) if deleted != *key => {}
@@ -150,27 +165,41 @@ impl Reader {
                     _ => return None,
                 },
                 _ = closing.wait_for(|closing| *closing) => return None,
+                () = tokio::time::sleep(KEEP_ALIVE) => return Some(Bytes::from_static(b": still here\n\n")),
             }
         }
     }
 }
 
-fn wants(states: Option<&[&'static str]>, trace: &Trace) -> bool {
-    states.is_none_or(|states| states.contains(&state_word(trace.state)))
+/// Appends what a feed says; none when it is at its end.
+fn frame(frames: &mut Vec<u8>, said: &Result<Arc<Trace>, RecvError>) -> Option<()> {
+    match said {
+        Ok(trace) => {
+            frames.extend_from_slice(b"event: notification\ndata: ");
+            // JSON as it is written here has no line ends.
+            serde_json::to_writer(&mut *frames, &NotificationView::from(&**trace)).ok()?;
+        }
+        Err(RecvError::Lagged(count)) => {
+            let lagged = format!("event: lagged\ndata: {{\"count\":{count}}}");
+            frames.extend_from_slice(lagged.as_bytes());
+        }
+        Err(RecvError::Closed) => return None,
+    }
+    frames.extend_from_slice(b"\n\n");
+    Some(())
 }
 
-fn frame(trace: &Trace) -> Option<Frame> {
-    Frame::default().event("notification").json_data(NotificationView::from(trace)).ok()
-}
-
-fn read_states(text: &str) -> Result<Vec<&'static str>, Problem> {
-    let words = schema::NotificationState::WORDS;
-    text.split(',')
-        .map(|word| words.iter().copied().find(|known| *known == word))
-        .collect::<Option<Vec<_>>>()
-        .ok_or_else(|| {
-            Problem::new(Code::InvalidParameter, format!("`state` is one or more of {}", words.join(",")))
-        })
+fn read_states(text: &str) -> Result<States, Problem> {
+    let states = |word: &str| {
+        let json = format!("\"{word}\"");
+        serde_json::from_str::<NotificationState>(&json).map(States::from).ok()
+    };
+    text.split(',').map(states).try_fold(States::NONE, |all, one| Some(all.with(one?))).ok_or_else(|| {
+        let words = schema::NotificationState::WORDS.join(",");
+        Problem::new(Code::InvalidParameter, format!("`state` is one or more of {words}"))
+    })
 }
 
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Frames that travel together when they are there together.
+const FRAMES_MAX: usize = 256;

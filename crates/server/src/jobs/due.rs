@@ -6,16 +6,17 @@ use carillon_core::effect::ReplyTo;
 use carillon_core::model::Notification;
 use carillon_core::node::Letter;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Notifications that are due and not handed to their homes yet.
 #[derive(Default)]
-pub(super) struct Due(VecDeque<Notification>);
+pub(super) struct Due(VecDeque<Arc<Notification>>);
 
 impl Due {
     /// The store hands these out.
     pub(super) fn add(&mut self, notifications: Vec<Notification>) {
         // Due now: for its home it is a notification like any other.
-        self.0.extend(notifications.into_iter().map(|n| Notification { send_at: None, ..n }));
+        self.0.extend(notifications.into_iter().map(|n| Arc::new(Notification { send_at: None, ..n })));
     }
 
     /// Hands over what the shards take. A home that is too busy gets the rest later: taken from the store, a

@@ -14,6 +14,7 @@ use carillon_core::command::Event;
 use carillon_core::model::{ShardId, Trace, UnixMs};
 use carillon_core::ports::{Answer, Ask};
 use due::Due;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
@@ -128,7 +129,7 @@ impl Jobs {
 
     fn tell(&self, trace: Trace) {
         if let Some(domain) = self.node.domains().named(trace.to.domain()) {
-            let event = Event::Notification { domain: domain.id, trace: Box::new(trace) };
+            let event = Event::Notification { domain: domain.id, trace: Arc::new(trace) };
             // Any shard will do: all of them know the watchers.
             self.node.inbox(ShardId(0)).push(Mail::Order(Order::Ended(event)));
         }

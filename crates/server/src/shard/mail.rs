@@ -105,6 +105,7 @@ impl<M: Machine> Shard<M> {
     /// Ends: nobody waits for an answer that will not come.
     pub(super) fn stop(mut self) {
         self.listeners.clear();
+        self.world.run_errands();
         self.world.post.send();
         let left = std::mem::take(&mut self.mail);
         turn_away(left.into_iter().chain(self.inbox.close()));

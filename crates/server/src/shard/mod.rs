@@ -155,13 +155,16 @@ impl<M: Machine> Shard<M> {
         self.take_edges();
         self.accept();
         self.read_ready();
+        self.hand_over();
         self.tell_time();
         self.take_mail();
+        self.hand_over();
         self.tell_time();
         self.take_time();
         self.walking = self.machine.walk(self.now, &mut self.effects);
         self.unpublished |= self.walking;
         self.settle();
+        self.hand_over();
         self.world.post.send();
         if let Some(lane) = &mut self.lane {
             lane.turned(&mut self.effects.journal, self.now.mono);
@@ -231,6 +234,12 @@ impl<M: Machine> Shard<M> {
             }
         }
         self.world.carry_out(&mut self.effects);
+    }
+
+    /// Hands over what a part of the turn has left for others.
+    fn hand_over(&mut self) {
+        self.world.run_errands();
+        self.effects.watched = self.world.watchers.states();
     }
 
     /// What is due by now: the server's deadlines and the core's.

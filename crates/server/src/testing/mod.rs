@@ -17,7 +17,7 @@ use crate::sends::Sends;
 use crate::tls;
 use crate::watch::Watchers;
 use crate::websocket::Face;
-use crate::world::{Post, Ready, Scratch, World, special};
+use crate::world::{Errands, Post, Ready, Scratch, World, special};
 use carillon_core::model::{ConnId, Domain, DomainId, Mono, Now, Policy, ShardId};
 use carillon_core::node::Counters;
 use carillon_core::ports::{Answer, Ask, Reply, Store, StoreStats};
@@ -198,6 +198,7 @@ impl Rig {
             deadlines: Deadlines::default(),
             // Its own, and that of a shard that does nothing.
             post: Post::new(Arc::new([inbox(&poll), inbox(&Poll::new().unwrap())])),
+            errands: Errands::default(),
             store: Arc::new(Bare::default()),
             watchers: Watchers::default(),
             offers: Arc::new(Offers::new(&certificate())),

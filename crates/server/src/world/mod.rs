@@ -2,8 +2,10 @@
 //! calls the core back: what the core must hear of is noted as an [`Upcall`] and told when the effects are done.
 
 mod ending;
+mod errands;
 
 pub(crate) use ending::GOING_AWAY;
+pub(crate) use errands::Errands;
 
 use crate::conn::{Conn, Flushed, Handshaking, Readiness, SCRATCH_BYTES, Slab, Stage, Transport};
 use crate::deadlines::Deadlines;
@@ -38,6 +40,7 @@ pub(crate) struct World {
     pub(crate) ready: Ready,
     pub(crate) deadlines: Deadlines,
     pub(crate) post: Post,
+    pub(crate) errands: Errands,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) watchers: Watchers,
     pub(crate) offers: Arc<Offers>,

@@ -21,6 +21,14 @@ pub struct BareJid {
 }
 
 impl BareJid {
+    /// The host `label` below this address's domain: `push.example.org`, say. A label that is prepared, of lower-case
+    /// letters, makes a prepared address.
+    pub fn service(&self, label: &'static str) -> Jid {
+        debug_assert!(label.bytes().all(|c| c.is_ascii_lowercase()), "a label of our own");
+        let host: Arc<str> = [label, ".", self.domain()].concat().into();
+        Jid::from_bare(host, 0)
+    }
+
     /// Prepares `text` as a bare address.
     ///
     /// # Errors

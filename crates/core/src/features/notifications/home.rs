@@ -8,9 +8,15 @@ use crate::node::{self, Cx, Sessions};
 use crate::ports::{Answer, Ask};
 use crate::{Effect, ReplyTo};
 use NotificationState::{Acknowledged, Cancelled, Dropped, Expired, Scheduled, Sent, Stored};
+use std::sync::Arc;
 
 /// Takes a notification.
-pub fn notify(notification: Notification, reply: Option<ReplyTo>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+pub fn notify(
+    notification: Arc<Notification>,
+    reply: Option<ReplyTo>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
     if !cx.hub.pipeline.features().iter().any(|f| f.name == FEATURE.name) {
         return answer(reply, Outcome::Unavailable, cx);
     }
@@ -20,7 +26,7 @@ pub fn notify(notification: Notification, reply: Option<ReplyTo>, sessions: &mut
         // Durable before acknowledged: the sender hears of it when it is committed.
         let queue_max = cx.hub.settings.limits.pending_notifications;
         let ask = Ask::StoreNotification { notification: notification.clone(), queue_max, now: cx.now.unix };
-        return cx.ask(ask, node::Then::Notification(Then::Kept(Box::new(notification), reply, cx.now.unix)));
+        return cx.ask(ask, node::Then::Notification(Then::Kept(notification, reply, cx.now.unix)));
     }
     accepted(&notification, cx);
     let mut trace = Trace::of(&notification);
@@ -34,7 +40,7 @@ pub fn notify(notification: Notification, reply: Option<ReplyTo>, sessions: &mut
             let (domain, local) = (notification.domain, notification.to.local().unwrap_or_default().into());
             cx.ask(
                 Ask::Account { domain, local },
-                node::Then::Notification(Then::Known(Box::new(notification), reply)),
+                node::Then::Notification(Then::Known(notification, reply)),
             );
         }
         Err(reason) => drop_it(trace, reason, reply, cx),
@@ -195,8 +201,11 @@ pub(super) fn keep(trace: Trace, cx: &mut Cx<'_>) {
 
 /// Tells whoever watches.
 pub(super) fn tell(trace: &Trace, cx: &mut Cx<'_>) {
+    if !cx.out.watched.contains(trace.state) {
+        return;
+    }
     let Some(domain) = cx.hub.domains.named(trace.to.domain()) else { return };
-    let event = Event::Notification { domain: domain.id, trace: Box::new(trace.clone()) };
+    let event = Event::Notification { domain: domain.id, trace: Arc::new(trace.clone()) };
     cx.out.push(Effect::Event(event));
 }
 

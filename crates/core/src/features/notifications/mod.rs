@@ -11,6 +11,7 @@ pub(crate) use xml::container;
 
 use crate::hook::{Feature, Hooks, Spec};
 use crate::model::{Audience, Mono, Notification, NotificationId, Pending, UnixMs};
+use std::sync::Arc;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
@@ -77,11 +78,11 @@ struct InFlight {
 #[derive(Debug)]
 pub enum Then {
     /// A notification is being kept, since then.
-    Kept(Box<Notification>, Option<crate::ReplyTo>, UnixMs),
+    Kept(Arc<Notification>, Option<crate::ReplyTo>, UnixMs),
     /// A notification that is not kept found no session; is there such an account at all?
-    Known(Box<Notification>, Option<crate::ReplyTo>),
+    Known(Arc<Notification>, Option<crate::ReplyTo>),
     /// A notification was there already: what became of it?
-    Again(Box<Notification>, Option<crate::ReplyTo>),
+    Again(Arc<Notification>, Option<crate::ReplyTo>),
     /// A page for this session.
     Page(crate::model::ConnId),
     /// What became of it, for whoever asked.

@@ -3,17 +3,16 @@
 use crate::model::{Notification, Payload, Priority};
 use crate::session::Live;
 use bytes::Bytes;
-use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{MessageType, Payload as Xml, Stanza};
 use carillon_wire::xml::writer::{escape_attr, escape_text};
 
 /// The message for one session. `receipt`: whether a receipt is asked for, because nothing else acknowledges it.
 pub fn message(notification: &Notification, live: &Live, receipt: bool) -> Stanza {
-    let from = Jid::from_parts(None, &format!("push.{}", live.bare.domain()), None);
-    let mut stanza =
-        Stanza::message(MessageType::Headline).with_to(live.jid.clone()).with_id(notification.id.to_string());
-    stanza.from = from.ok();
+    let mut stanza = Stanza::message(MessageType::Headline)
+        .with_to(live.jid.clone())
+        .with_from(live.bare.service("push"))
+        .with_id(notification.id.to_string());
     stanza.payload = Xml::from_raw(payload(notification, receipt));
     stanza
 }
@@ -25,7 +24,11 @@ pub fn receipt(stanza: &Stanza) -> Option<String> {
 }
 
 fn payload(notification: &Notification, receipt: bool) -> Bytes {
-    let mut out = Vec::with_capacity(256);
+    let carried = match &notification.payload {
+        Payload::Json(json) => json.len(),
+        Payload::Xml(xml) => xml.len(),
+    };
+    let mut out = Vec::with_capacity(256 + carried);
     out.extend_from_slice(b"<notification xmlns='urn:carillon:notification:0'");
     attribute(&mut out, "priority", word(notification.priority));
     attribute(&mut out, "sent", &notification.accepted.to_xmpp());

@@ -2,8 +2,9 @@
 
 use super::body::NotificationBody;
 use super::idempotency::{self, Ids, Reserved, Turn};
-use super::submit::{SendResult, submit, target};
+use super::submit::{SendResult, address, question, target};
 use super::targets::Targets;
+use super::window::{Order, Place, Said, Window};
 use crate::app::App;
 use crate::auth::{Granted, Send};
 use crate::extract::{DomainQuery, Format, Line, LineStream, Params, content_type, parse};
@@ -15,11 +16,14 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Uri, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use futures_util::stream::StreamExt;
+use carillon_core::command::{Command, Outcome};
+use carillon_core::ports::Reply;
+use futures_util::FutureExt;
+use futures_util::stream;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 /// What became of a line of a batch: either of its parts.
 #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
@@ -47,12 +51,17 @@ pub(crate) struct LineProblem {
     pointer: Option<String>,
 }
 
-/// What all lines of a batch have in common.
+/// A batch that is being sent: what all of its lines have in common, and those that are on their way.
 struct Batch {
     app: App,
     key: Granted<Send>,
     domain: Arc<str>,
     reserved: Option<Reserved>,
+    lines: LineStream,
+    window: Window,
+    /// What the node has not been given yet.
+    orders: Vec<(Command, Reply<Outcome>)>,
+    ended: bool,
 }
 
 /// Send a batch
@@ -103,70 +112,128 @@ pub(crate) async fn send_batch(
     };
     let timeout = Duration::from_millis(app.options.read_timeout_ms);
     let lines = LineStream::new(body, app.options.batch_line_bytes_max, timeout);
-    let (window, room) = (app.options.pending_max, Room::new(app.options.body_bytes_max));
-    let batch = Arc::new(Batch { app, key, domain, reserved });
-    let results = lines
-        .into_stream()
-        .then(move |line| room.clone().hold(line))
-        .map(move |(line, held)| process(batch.clone(), line, held))
-        .buffered(window)
-        .ready_chunks(CHUNK_LINES)
-        .map(|chunk| Ok::<Bytes, Infallible>(chunk.concat().into()));
+    let window = Window::new(app.options.pending_max, app.options.body_bytes_max);
+    let batch = Batch { app, key, domain, reserved, lines, window, orders: Vec::new(), ended: false };
+    let results = stream::unfold(batch, |mut batch| async move {
+        let results = batch.next().await?;
+        Some((Ok::<Bytes, Infallible>(results), batch))
+    });
     Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(results)).into_response())
 }
 
-/// Bounds what the lines of a request hold that are under way: as much as the body of any other request may.
-#[derive(Clone)]
-struct Room {
-    bytes: Arc<Semaphore>,
-    bytes_max: usize,
-}
-
-impl Room {
-    fn new(bytes_max: usize) -> Room {
-        Room { bytes: Arc::new(Semaphore::new(bytes_max)), bytes_max }
-    }
-
-    /// Waits until there is room for a line. It is given back when what comes with the line is dropped.
-    async fn hold(self, line: Line) -> (Line, OwnedSemaphorePermit) {
-        let bytes = line.text.as_ref().map_or(0, Bytes::len).min(self.bytes_max);
-        let held = self.bytes.acquire_many_owned(bytes as u32).await;
-        (line, held.expect("nobody closes it"))
-    }
-}
-
-/// The result of a line. `_held` is the room it takes until then.
-async fn process(batch: Arc<Batch>, line: Line, _held: OwnedSemaphorePermit) -> Vec<u8> {
-    let number = line.number;
-    let result = send_line(&batch, line).await;
-    let out = match result {
-        Ok(result) => BatchLine { line: number, result: Some(result), problem: None },
-        Err(problem) => BatchLine { line: number, result: None, problem: Some(LineProblem::of(&problem)) },
-    };
-    let mut text = serde_json::to_vec(&out).expect("a result is strings and numbers");
-    text.push(b'\n');
-    text
-}
-
-async fn send_line(batch: &Batch, line: Line) -> Result<SendResult, Problem> {
-    let body: NotificationBody = parse(&line.text?)?;
-    let Targets::One(to) = &body.to else {
-        return Err(Problem::new(Code::WrongType, "a line of a batch has one target").at("/to"));
-    };
-    let target = target(&batch.app, &batch.key, to, &batch.domain).map_err(|p| p.at("/to"))?;
-    let (at, ids) = match &batch.reserved {
-        Some(reserved) => (reserved.since, &reserved.ids),
-        None => (now(), &Ids::Random),
-    };
-    let draft = body.draft(&batch.app, at)?;
-    for _ in 0..TRIES {
-        match submit(&batch.app, &body, &draft, target.clone(), ids, line.number).await {
-            // Too much waits at the shard: this line waits here, and the sender with it.
-            Err(problem) if problem.code() == Code::Unavailable => tokio::time::sleep(PAUSE).await,
-            result => return result,
+impl Batch {
+    /// The next results, as many as are there.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            self.take_in();
+            let results = self.results();
+            if !results.is_empty() {
+                return Some(results);
+            }
+            if self.ended && self.window.is_empty() {
+                return None;
+            }
+            if self.window.has_refused() {
+                // Too much waits at a shard: lines wait here, and the sender with them.
+                tokio::time::sleep(PAUSE).await;
+                self.ask_again();
+                continue;
+            }
+            self.wait().await;
         }
     }
-    submit(&batch.app, &body, &draft, target, ids, line.number).await
+
+    /// Takes in the lines that are here already, and gives the node what they ask for in one go.
+    fn take_in(&mut self) {
+        while !self.ended && self.window.has_room() {
+            match self.lines.next().now_or_never() {
+                Some(line) => self.line(line),
+                None => break,
+            }
+        }
+        if !self.orders.is_empty() {
+            self.app.node.command_all(std::mem::take(&mut self.orders));
+        }
+    }
+
+    /// Waits until there is a line, or a result, or none in time.
+    async fn wait(&mut self) {
+        let limit = Duration::from_millis(self.app.options.answer_timeout_ms);
+        let oldest = self.window.waits_since();
+        let expires = oldest.unwrap_or_else(Instant::now) + limit;
+        let reads = !self.ended && self.window.has_room();
+        tokio::select! {
+            () = self.window.moved() => {}
+            line = self.lines.next(), if reads => self.line(line),
+            () = tokio::time::sleep_until(expires), if oldest.is_some() => self.window.give_up_first(),
+        }
+    }
+
+    fn line(&mut self, line: Option<Line>) {
+        let Some(Line { number, text }) = line else {
+            self.ended = true;
+            return;
+        };
+        let bytes = text.as_ref().map_or(0, Bytes::len);
+        match text.and_then(|text| self.read(&text, number)) {
+            Ok(order) => {
+                let place = self.window.add(number, order.clone(), bytes);
+                self.ask(place, order);
+            }
+            Err(problem) => self.window.add_refused(number, problem),
+        }
+    }
+
+    fn read(&self, text: &[u8], number: u64) -> Result<Order, Problem> {
+        let body: NotificationBody = parse(text)?;
+        let Targets::One(to) = &body.to else {
+            return Err(Problem::new(Code::WrongType, "a line of a batch has one target").at("/to"));
+        };
+        let target = target(&self.app, &self.key, to, &self.domain).map_err(|p| p.at("/to"))?;
+        let (at, ids) = match &self.reserved {
+            Some(reserved) => (reserved.since, &reserved.ids),
+            None => (now(), &Ids::Random),
+        };
+        let draft = body.draft(&self.app, at)?;
+        if body.dry_run {
+            return Ok(Order::Rehearse(target));
+        }
+        Ok(Order::Send(address(&draft, target, ids, number)))
+    }
+
+    fn ask(&mut self, place: Place, order: Order) {
+        match order {
+            Order::Send(notification) => {
+                let reply = Box::new(move |outcome| place.answer(Said::Outcome(outcome)));
+                self.orders.push((Command::Notify(notification), reply));
+            }
+            Order::Rehearse(target) => {
+                let reply = Box::new(move |answer| place.answer(Said::Answer(answer)));
+                self.app.node.ask(question(&target), reply);
+            }
+        }
+    }
+
+    fn ask_again(&mut self) {
+        for (place, order) in self.window.ask_again() {
+            self.ask(place, order);
+        }
+    }
+
+    fn results(&self) -> Bytes {
+        let mut out = Vec::new();
+        let done = std::iter::from_fn(|| self.window.next());
+        for (line, result) in done.take(CHUNK_LINES) {
+            let (result, problem) = match result {
+                Ok(result) => (Some(result), None),
+                Err(problem) => (None, Some(LineProblem::of(&problem))),
+            };
+            serde_json::to_writer(&mut out, &BatchLine { line, result, problem })
+                .expect("a result is strings and numbers");
+            out.push(b'\n');
+        }
+        out.into()
+    }
 }
 
 impl LineProblem {
@@ -179,8 +246,7 @@ impl LineProblem {
     }
 }
 
-/// How often, and after how long, a line is offered again to a shard that has too much to do.
-const TRIES: u32 = 50;
+/// After how long lines are offered again to a shard that has too much to do.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Results that travel together when they are ready together.
 const CHUNK_LINES: usize = 512;

@@ -7,7 +7,8 @@ mod send;
 mod submit;
 mod targets;
 mod trace;
+mod window;
 
 pub(crate) use batch::{__path_send_batch, send_batch};
 pub(crate) use send::{__path_send, send};
-pub(crate) use trace::{__path_cancel, __path_trace, NotificationView, cancel, state_word, trace};
+pub(crate) use trace::{__path_cancel, __path_trace, NotificationView, cancel, trace};

@@ -8,9 +8,12 @@ use crate::auth::{Granted, Send};
 use crate::jids;
 use crate::problem::{Code, Problem};
 use carillon_core::command::{Command, Outcome};
-use carillon_core::model::{DomainId, DropReason, NotificationId, NotificationState, Trace, bucket};
+use carillon_core::model::{
+    DomainId, DropReason, Notification, NotificationId, NotificationState, Trace, bucket,
+};
 use carillon_core::ports::{Answer, Ask};
 use carillon_wire::jid::BareJid;
+use std::sync::Arc;
 
 /// What became of a notification to one target.
 #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
@@ -65,19 +68,31 @@ pub(crate) async fn submit(
     if body.dry_run {
         return rehearse(app, target).await;
     }
-    let random = ids.random(index);
-    let id = NotificationId::new(draft.accepted(), bucket(target.jid.as_str()), random);
-    let notification = draft.to(target.jid.clone(), target.domain, id);
-    match app.command(Command::Notify(notification)).await? {
+    match app.command(Command::Notify(address(draft, target.clone(), ids, index))).await? {
         Outcome::Notified(trace) => sent(&trace),
         Outcome::Missing => Err(unknown_device(&target.jid)),
         other => Err(Problem::unexpected(&other)),
     }
 }
 
+/// The `index`th notification of a request.
+pub(super) fn address(draft: &Draft, target: Target, ids: &Ids, index: u64) -> Arc<Notification> {
+    let id = NotificationId::new(draft.accepted(), bucket(target.jid.as_str()), ids.random(index));
+    Arc::new(draft.to(target.jid, target.domain, id))
+}
+
 async fn rehearse(app: &App, target: Target) -> Result<SendResult, Problem> {
-    let local = jids::local(&target.jid);
-    match app.ask(Ask::Account { domain: target.domain, local }).await? {
+    rehearsed(&target, app.ask(question(&target)).await?)
+}
+
+/// Whether the target is there.
+pub(super) fn question(target: &Target) -> Ask {
+    Ask::Account { domain: target.domain, local: jids::local(&target.jid) }
+}
+
+/// What the answer to [`question`] means.
+pub(super) fn rehearsed(target: &Target, answer: Answer) -> Result<SendResult, Problem> {
+    match answer {
         Answer::Enrolment(_) => Ok(SendResult {
             to: target.jid.as_str().to_owned(),
             id: None,
@@ -87,11 +102,13 @@ async fn rehearse(app: &App, target: Target) -> Result<SendResult, Problem> {
             detail: None,
         }),
         Answer::Missing => Err(unknown_device(&target.jid)),
+        Answer::Failed(fault) => Err(fault.into()),
         other => Err(Problem::unexpected(&other)),
     }
 }
 
-fn sent(trace: &Trace) -> Result<SendResult, Problem> {
+/// What the trace that answers a notification means.
+pub(super) fn sent(trace: &Trace) -> Result<SendResult, Problem> {
     if trace.reason == Some(DropReason::UnknownDevice) {
         return Err(unknown_device(&trace.to));
     }
@@ -105,7 +122,7 @@ fn sent(trace: &Trace) -> Result<SendResult, Problem> {
     })
 }
 
-fn unknown_device(jid: &BareJid) -> Problem {
+pub(super) fn unknown_device(jid: &BareJid) -> Problem {
     Problem::new(Code::UnknownDevice, format!("there is no device `{jid}`"))
         .with_state(state_word(NotificationState::Dropped))
 }

@@ -1,0 +1,137 @@
+//! Notifications kept, many at a time: a statement costs more than a row, so those that follow each other in a group share
+//! two.
+
+use super::column::{Code, id_blob, int, opt_int, uint};
+use super::notification;
+use super::write::Write;
+use carillon_core::model::*;
+use carillon_core::ports::Answer;
+use rusqlite::{Result, Statement};
+use std::sync::LazyLock;
+
+/// A notification to be kept: what `Ask::StoreNotification` says.
+#[derive(Clone, Copy)]
+pub(super) struct Keep<'a> {
+    pub(super) notification: &'a Notification,
+    pub(super) queue_max: u32,
+    pub(super) now: UnixMs,
+}
+
+/// What there is before a notification is kept.
+struct Found {
+    account: i64,
+    /// How many the account has that have not ended.
+    waiting: u64,
+    /// Whether there is, or was, a notification of this id.
+    known: bool,
+}
+
+/// Keeps all of them, in their order; an answer for each.
+pub(super) fn keep_all(write: &mut Write<'_>, keeps: &[Keep<'_>]) -> Result<Vec<Answer>> {
+    let mut answers = Vec::with_capacity(keeps.len());
+    let mut chunks = keeps.chunks_exact(TOGETHER);
+    for chunk in &mut chunks {
+        if keep_together(write, chunk)? {
+            answers.extend(chunk.iter().map(|_| Answer::Stored { new: true, ended: Vec::new() }));
+        } else {
+            for keep in chunk {
+                answers.push(notification::store(write, *keep)?);
+            }
+        }
+    }
+    for keep in chunks.remainder() {
+        answers.push(notification::store(write, *keep)?);
+    }
+    Ok(answers)
+}
+
+/// Keeps [`TOGETHER`] notifications by two statements, where nothing stands out: every account is there, no
+/// notification was kept before, none takes another's place. Otherwise nothing is changed, and each goes alone.
+fn keep_together(write: &Write<'_>, keeps: &[Keep<'_>]) -> Result<bool> {
+    if keeps.iter().any(|keep| keep.notification.collapse_key.is_some()) {
+        return Ok(false);
+    }
+    let Some(accounts) = look_together(write, keeps)? else { return Ok(false) };
+    let mut insert = write.db.prepare_cached(&INSERT_TOGETHER)?;
+    for (i, (keep, account)) in keeps.iter().zip(accounts).enumerate() {
+        bind(&mut insert, i * COLUMNS, keep, account)?;
+    }
+    insert.raw_execute()?;
+    Ok(true)
+}
+
+/// The accounts that they are for; none when anything stands out.
+fn look_together(write: &Write<'_>, keeps: &[Keep<'_>]) -> Result<Option<Vec<i64>>> {
+    let mut look = write.db.prepare_cached(&LOOK_TOGETHER)?;
+    for (i, keep) in keeps.iter().enumerate() {
+        let notification = keep.notification;
+        look.raw_bind_parameter(3 * i + 1, notification.domain.0)?;
+        look.raw_bind_parameter(3 * i + 2, notification.to.local().unwrap_or_default())?;
+        look.raw_bind_parameter(3 * i + 3, id_blob(notification.id))?;
+    }
+    let mut accounts = Vec::with_capacity(keeps.len());
+    let mut rows = look.raw_query();
+    while let Some(row) = rows.next()? {
+        let found = Found { account: row.get(0)?, waiting: uint(row, 1)?, known: row.get(2)? };
+        let Some(keep) = keeps.get(accounts.len()) else { break };
+        let before = accounts.iter().filter(|account| **account == found.account).count() as u64;
+        if found.known || found.waiting + before >= u64::from(keep.queue_max) {
+            return Ok(None);
+        }
+        accounts.push(found.account);
+    }
+    // An account that is not there has no row.
+    Ok((accounts.len() == keeps.len()).then_some(accounts))
+}
+
+/// Binds the columns of one notification, behind the first `from` parameters.
+pub(super) fn bind(insert: &mut Statement<'_>, from: usize, keep: &Keep<'_>, account: i64) -> Result<()> {
+    let Keep { notification, now, .. } = keep;
+    let due = notification.send_at.filter(|at| at > now);
+    // A scheduled one counts as stored from when it waits for the device.
+    let stored = if due.is_none() { Some(*now) } else { None };
+    let (xml, payload) = match &notification.payload {
+        Payload::Json(text) => (false, text.as_bytes()),
+        Payload::Xml(bytes) => (true, &bytes[..]),
+    };
+    insert.raw_bind_parameter(from + 1, id_blob(notification.id))?;
+    insert.raw_bind_parameter(from + 2, account)?;
+    insert.raw_bind_parameter(from + 3, notification.domain.0)?;
+    insert.raw_bind_parameter(from + 4, notification.to.local().unwrap_or_default())?;
+    insert.raw_bind_parameter(from + 5, notification.audience.code())?;
+    insert.raw_bind_parameter(from + 6, notification.priority.code())?;
+    insert.raw_bind_parameter(from + 7, int(notification.accepted.0))?;
+    insert.raw_bind_parameter(from + 8, opt_int(notification.expires))?;
+    insert.raw_bind_parameter(from + 9, notification.collapse_key.as_deref())?;
+    insert.raw_bind_parameter(from + 10, opt_int(notification.send_at))?;
+    insert.raw_bind_parameter(from + 11, opt_int(due))?;
+    insert.raw_bind_parameter(from + 12, opt_int(stored))?;
+    insert.raw_bind_parameter(from + 13, xml)?;
+    insert.raw_bind_parameter(from + 14, payload)
+}
+
+/// How many notifications a statement keeps that keeps many.
+const TOGETHER: usize = 16;
+/// What is bound for each of them.
+const COLUMNS: usize = 14;
+
+/// The beginning of a statement that keeps notifications; `(?, …)` for each follows.
+pub(super) const INSERT: &str = "INSERT INTO notification (id, account, domain, local, audience, rank, accepted, expires, \
+     collapse_key, send_at, due, stored, xml, payload) VALUES ";
+
+/// What is bound for one notification.
+pub(super) const ROW: &str = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+
+static INSERT_TOGETHER: LazyLock<String> =
+    LazyLock::new(|| format!("{INSERT}{}", [ROW; TOGETHER].join(", ")));
+
+// CROSS JOIN: in the order of what was bound.
+static LOOK_TOGETHER: LazyLock<String> = LazyLock::new(|| {
+    let values = ["(?, ?, ?)"; TOGETHER].join(", ");
+    format!(
+        "WITH keep (domain, local, id) AS (VALUES {values})
+         SELECT a.id, (SELECT count(*) FROM notification WHERE account = a.id),
+             EXISTS (SELECT 1 FROM notification n WHERE n.id = k.id) OR EXISTS (SELECT 1 FROM trace t WHERE t.id = k.id)
+         FROM keep k CROSS JOIN account a ON a.domain = k.domain AND a.local = k.local"
+    )
+});

@@ -1,0 +1,63 @@
+//! What a shard hands to others: questions for the store, replies, events. They are gathered during a part of a turn and
+//! leave together at its end, so that whoever waits for them is woken once and finds all of them: the store commits
+//! them in one group, a stream of results writes them in one piece.
+
+use super::World;
+use crate::inbox::Mail;
+use carillon_core::command::{Event, Outcome};
+use carillon_core::effect::ReplyTo;
+use carillon_core::model::Ticket;
+use carillon_core::ports::{Answer, Ask, Reply};
+use std::sync::Arc;
+
+/// Gathered and not handed over yet.
+#[derive(Default)]
+pub(crate) struct Errands {
+    asks: Vec<(Ask, Reply<Answer>)>,
+    replies: Vec<(ReplyTo, Outcome)>,
+    events: Vec<Event>,
+}
+
+impl Errands {
+    /// An outcome for whoever gave a command.
+    pub(crate) fn reply(&mut self, to: ReplyTo, outcome: Outcome) {
+        self.replies.push((to, outcome));
+    }
+
+    /// An event for those who watch.
+    pub(crate) fn tell(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    /// Gives back what a burst made it grow to.
+    fn tidy(&mut self) {
+        self.asks.shrink_to(CAPACITY);
+        self.replies.shrink_to(CAPACITY);
+        self.events.shrink_to(CAPACITY);
+    }
+}
+
+impl World {
+    /// A question; its answer comes by the inbox.
+    pub(crate) fn ask(&mut self, ticket: Ticket, ask: Ask) {
+        let inbox = Arc::clone(&self.post.inboxes[usize::from(self.id.0)]);
+        let reply = Box::new(move |answer| inbox.push(Mail::Answer { ticket, answer }));
+        self.errands.asks.push((ask, reply));
+    }
+
+    /// Hands over what was gathered.
+    pub(crate) fn run_errands(&mut self) {
+        let errands = &mut self.errands;
+        if !errands.asks.is_empty() {
+            self.store.ask_all(&mut errands.asks);
+        }
+        errands.replies.drain(..).for_each(|(ReplyTo(reply), outcome)| reply(outcome));
+        for event in errands.events.drain(..) {
+            self.watchers.tell(&event);
+        }
+        errands.tidy();
+    }
+}
+
+/// Errands of a kind that there is always room for.
+const CAPACITY: usize = 1024;
