@@ -25,11 +25,11 @@ connects() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 package() { command -v "$1" >/dev/null || apt-get install -y --no-install-recommends "$2" >"$work/apt" 2>&1; }
 
 # Each start_… sets pid (what is measured), address, and more for the load tester.
-start_carillon() { # its data in $data, if that is set
+start_carillon() { # OPTION…; its data in $data, if that is set
     rm -f "$work/ready"
     "$bin/carillon" serve --ready-file "$work/ready" --set data_dir="$work/${data:=carillon}" --set c2s.port=0 --set c2s_tls.port=0 \
         --set websocket.port=0 --set http.port=0 --set limits.profile=benchmark --set registration.in_band=true \
-        --set log.level=warn &
+        --set log.level=warn "$@" &
     pid=$!
     await test -f "$work/ready"
     address=127.0.0.1:$(field c2s)

@@ -155,8 +155,8 @@ impl Node {
         self.order(|| Order::Publish(Arc::clone(&done)));
     }
 
-    /// Calls `sink` for each event of `domain` (or of all) that reaches one of `states`, until it returns false. `sink` must not block. At most 4096
-    /// watch at a time; one more, and the oldest is forgotten.
+    /// Calls `sink` for each event of `domain` (or of all) that reaches one of `states`, until it returns false. `sink` must
+    /// not block. At most 4096 watch at a time; one more, and the oldest is forgotten.
     pub fn watch(
         &self,
         domain: Option<DomainId>,
