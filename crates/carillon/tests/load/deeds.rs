@@ -103,7 +103,7 @@ fn players_are_dealt_out_among_nodes_and_items_published_at_each() {
     let outcome = run(vec![job]);
     assert_eq!((outcome.clean().count("sent"), outcome.count("deliveries")), (3, 60));
     // Ten players each, and a probe.
-    assert_eq!((one.logins(), other.logins()), (11, 11));
+    [one, other].iter().for_each(|world| world.logins_are(11));
 }
 
 #[test]

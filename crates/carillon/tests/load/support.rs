@@ -6,7 +6,7 @@ use carillon_load::control::{Fault, Job, Position, Progress};
 use carillon_load::plan::{Encryption, Scenario, Target};
 use carillon_load::worker::Engine;
 use std::fmt::Write as _;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 
 /// How long a step may take before the test fails.
@@ -83,8 +83,18 @@ impl World {
         Some(format!("127.0.0.1:{port}"))
     }
 
-    /// How many logins there were.
-    pub fn logins(&self) -> u64 {
+    /// Makes sure that there were so many logins; a node's figures may be 100 ms old.
+    #[track_caller]
+    pub fn logins_are(&self, count: u64) {
+        let began = Instant::now();
+        let mut logins = 0;
+        while logins != count {
+            assert!(began.elapsed() < PATIENCE, "{logins} logins");
+            logins = self.logins();
+        }
+    }
+
+    fn logins(&self) -> u64 {
         let request = ureq::get(format!("{}/v1/admin/status", self.target.http.as_deref().unwrap()))
             .header("authorization", format!("Bearer {}", self.target.key.as_deref().unwrap()));
         let status: serde_json::Value = request.call().unwrap().body_mut().read_json().unwrap();
