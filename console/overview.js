@@ -78,6 +78,8 @@ export function overview({ onLive, signal }) {
       : empty("None", "No stream had to be ended with an error."));
   };
   const tick = async () => {
+    // The page was left, and perhaps the key with it, while this waited.
+    if (signal.aborted) return;
     try {
       show(await get("/v1/admin/status"));
       onLive(true);
@@ -90,7 +92,7 @@ export function overview({ onLive, signal }) {
       Object.values(charts).forEach((c) => c.push(...c.values.map(() => null)));
       onLive(false);
     }
-    if (!signal.aborted) setTimeout(tick, 1000);
+    setTimeout(tick, 1000);
   };
   tick();
   return page;
