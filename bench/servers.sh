@@ -26,14 +26,15 @@ package() { command -v "$1" >/dev/null || apt-get install -y --no-install-recomm
 
 # Each start_… sets pid (what is measured), address, and more for the load tester.
 start_carillon() { # OPTION…; its data in $data, if that is set
+    local folder=$work/${data:-carillon}
     rm -f "$work/ready"
-    "$bin/carillon" serve --ready-file "$work/ready" --set data_dir="$work/${data:=carillon}" --set c2s.port=0 --set c2s_tls.port=0 \
+    "$bin/carillon" serve --ready-file "$work/ready" --set data_dir="$folder" --set c2s.port=0 --set c2s_tls.port=0 \
         --set websocket.port=0 --set http.port=0 --set limits.profile=benchmark --set registration.in_band=true \
         --set log.level=warn "$@" &
     pid=$!
     await test -f "$work/ready"
     address=127.0.0.1:$(field c2s)
-    more=(--mechanism SCRAM-SHA-256 --http "http://127.0.0.1:$(field http)" --key "$(cat "$work/$data/admin.key")")
+    more=(--mechanism SCRAM-SHA-256 --http "http://127.0.0.1:$(field http)" --key "$(cat "$folder/admin.key")")
 }
 start_floor() {
     rm -f "$work/ready"
