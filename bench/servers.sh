@@ -11,7 +11,8 @@ pid=
 ulimit -n "$(ulimit -Hn)"
 
 say() { echo "== $*"; }
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+# Free on every address: what is left of a storm of connections from all of 127.0.0.0/8 holds thousands of ports.
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("0.0.0.0", 0)); print(s.getsockname()[1])'; }
 field() { sed -E "s/.*\"$1\":([0-9]+).*/\1/" "$work/ready"; }
 await() { # TEST…: until it succeeds, half a minute at most
     for _ in $(seq 300); do
