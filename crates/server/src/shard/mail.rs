@@ -73,7 +73,11 @@ impl<M: Machine> Shard<M> {
                 self.handle(Input::Letter(Letter::Domains(domains)));
                 drop(done);
             }
-            Order::Watch(watcher) => self.world.watchers.add(watcher),
+            Order::Watch(watcher) => {
+                self.world.watchers.add(watcher);
+                // What comes behind it in the same mail is for it already.
+                self.effects.watched = self.world.watchers.states();
+            }
             Order::Ended(event) => {
                 let Event::Notification { trace, .. } = &event;
                 self.effects.journal.note(self.now.unix, Kind::Drop, || Entry::dropped(trace));
