@@ -81,8 +81,8 @@ pub struct Settings {
     pub mechanisms: Vec<Mechanism>,
     /// Whether to log in by SASL2 with Bind 2 (XEP-0388, XEP-0386) if the server offers it.
     pub sasl2: bool,
-    /// Whether to ask for a token at the first login and to use it from then on (XEP-0484), with SASL2. The stream and the
-    /// login are then begun at once, without waiting for what the server offers.
+    /// Whether to ask for a token at the first login and to use it from then on (XEP-0484), with SASL2. A client that has
+    /// one asks for STARTTLS and proves the token without waiting for what the server offers (XEP-0305).
     pub fast: bool,
     /// What to ask for of stream management.
     pub stream_management: StreamManagement,

@@ -32,6 +32,8 @@ use super::sasl::{Exchange, Mechanism};
 use super::upgrade::Upgrade;
 use features::{Features, Sasl2Offer};
 
+const STARTTLS: &[u8] = b"<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>";
+
 /// What a login knows throughout.
 pub(crate) struct Login {
     options: Options,
@@ -40,6 +42,8 @@ pub(crate) struct Login {
     exporter: Option<[u8; 32]>,
     secured: bool,
     connected: bool,
+    /// STARTTLS was asked for along with the stream header, before it was offered.
+    tls_ahead: bool,
     /// The proof of a token that was sent along with the stream header, before anything was offered.
     ahead: Option<(Mechanism, Exchange)>,
     /// What SASL2 offered, should the token be refused.
@@ -93,6 +97,7 @@ impl Login {
             exporter: None,
             secured: false,
             connected: false,
+            tls_ahead: false,
             ahead: None,
             fallback: None,
         }
@@ -198,7 +203,9 @@ impl Login {
             if !offered.starttls {
                 return Err(Failure::TlsNotOffered);
             }
-            channel.write(b"<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>", out);
+            if !self.tls_ahead {
+                channel.write(STARTTLS, out);
+            }
             return Ok(Stage::StartTls);
         }
         if self.options.register {
@@ -231,8 +238,19 @@ impl Login {
         channel.open(self.options.jid.domain(), out);
         if progress == Progress::Fresh && self.secured {
             self.begin_with_token(channel, out);
+        } else if progress == Progress::Fresh && self.has_been_here() {
+            channel.write(STARTTLS, out);
+            self.tls_ahead = true;
         }
         Stage::Header(progress)
+    }
+
+    /// Whether the server is known to offer STARTTLS: it has given this client a token (XEP-0305 §3).
+    fn has_been_here(&self) -> bool {
+        let profile = &self.options.profile;
+        profile.settings.fast
+            && profile.settings.transport == Transport::StartTls
+            && profile.purse.has(&self.options.jid)
     }
 
     fn handshake(&mut self, channel: &mut Channel, out: &mut Outbox) -> Result<Stage, Failure> {

@@ -28,6 +28,11 @@ impl Purse {
         self.lock().insert(account.clone(), Token { secret, mechanism, count: 0 });
     }
 
+    /// Whether there is a token.
+    pub(crate) fn has(&self, account: &BareJid) -> bool {
+        self.lock().contains_key(account)
+    }
+
     /// The token to use now; each use has a higher count.
     pub(crate) fn take_turn(&self, account: &BareJid) -> Option<Token> {
         let mut tokens = self.lock();

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use super::talk::*;
 use crate::client::sasl::{Derivation, HashFunction, Mechanism};
-use crate::client::{Entropy, InitialPresence, Settings, StreamManagement, Transport};
+use crate::client::{Entropy, InitialPresence, Profile, Settings, StreamManagement, Transport};
 
 const OFFER_SCRAM: &str = "<stream:features><mechanisms xmlns='urn:ietf:params:xml:ns:xmpp-sasl'>\
     <mechanism>SCRAM-SHA-256</mechanism></mechanisms></stream:features>";
@@ -153,6 +153,28 @@ fn sasl2_with_bind2_is_one_round_trip() {
         "bound alice@example.org/r.1",
         "ready",
     ]);
+}
+
+#[test]
+fn who_has_a_token_asks_for_tls_at_once() {
+    const STARTTLS: &str = "<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>";
+    let settings = Settings { transport: Transport::StartTls, sasl2: true, fast: true, ..bare() };
+    let profile = Profile::new(settings).expect("valid settings");
+    let offer = ["<stream:features>", STARTTLS, "</stream:features>"].concat();
+    Talk::of(&profile).client(OPEN).server(HEADER).server(&offer).client(STARTTLS);
+
+    let alice = "alice@example.org".parse().expect("a JID");
+    profile.purse.put(&alice, "s".to_owned(), Mechanism::HtSha256Expr);
+    let mut back = Talk::of(&profile);
+    back.client(&[OPEN, STARTTLS].concat()).server(HEADER).server(&offer).client("");
+    back.server("<proceed xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>");
+    assert_eq!(back.out.bytes.first(), Some(&22), "a TLS handshake");
+    // A server that has given STARTTLS up is left, token or not.
+    Talk::of(&profile)
+        .server(HEADER)
+        .server("<stream:features/>")
+        .client(&[OPEN, STARTTLS, CLOSE].concat())
+        .events(&["connected", "closed: the server does not offer STARTTLS"]);
 }
 
 #[test]

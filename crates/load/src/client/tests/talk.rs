@@ -1,5 +1,7 @@
 //! A conversation with a client, line by line.
 
+use std::sync::Arc;
+
 use carillon_wire::stanza::Framing;
 
 use crate::client::sasl::Mechanism;
@@ -49,8 +51,12 @@ pub(super) struct Talk {
 impl Talk {
     /// alice@example.org, who has just connected.
     pub(super) fn new(settings: Settings) -> Self {
-        let profile = Profile::new(settings).expect("valid settings");
-        let options = Options::new("alice@example.org".parse().expect("a JID"), "secret", &profile);
+        Self::of(&Profile::new(settings).expect("valid settings"))
+    }
+
+    /// The same, of a profile that may know her.
+    pub(super) fn of(profile: &Arc<Profile>) -> Self {
+        let options = Options::new("alice@example.org".parse().expect("a JID"), "secret", profile);
         let client = Client::new(options.with_resource("r"), Entropy::from_seed(SEED));
         let mut talk = Self { client, out: Outbox::default() };
         talk.client.start(&mut talk.out);
