@@ -1,14 +1,13 @@
 """More than the node can do, or a client can take: who causes it is told, what waits is bounded, and nobody else notices.
 
-The bounds are small here, so that little is needed to reach them. Connections past their bound: ``test_refused.py``.
+The bounds are small here, so that little is needed to reach them. Connections past their bound: ``test_refused.py``; disks that are
+slow or full: ``test_disks.py``.
 """
 
 import asyncio
 import itertools
 import json
-import os
-import re
-import subprocess
+import time
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -16,8 +15,8 @@ import pytest
 from harness.api import Api, check_problem
 from harness.follower import Follower
 from harness.inbox import deadline
-from harness.raw import CLIENT, STANZA_ERRORS
-from harness.server import Server, run, unique
+from harness.raw import CLIENT, STANZA_ERRORS, Raw
+from harness.server import Server, unique
 
 FOLLOWERS = 40
 SHARDS = 2
@@ -220,113 +219,44 @@ async def test_a_batch_too_large_for_its_device_is_answered_line_by_line(account
     assert not device.messages.left()
 
 
-EVENT_LOG = {
-    "event_log__enabled": "true",
-    "event_log__memory_bytes": "1MiB",
-    "event_log__events": '["publish", "item"]',
-}
-
-
-class Busy:
-    """A node whose event log gets a line for each item that a crowd is given."""
-
-    def __init__(self, server, api, topic, crowd):
-        self.server = server
-        self.api = api
-        self.topic = topic
-        self.crowd = crowd
-        self.published = []
-
-    @classmethod
-    async def start(cls, server):
-        api, topic = Api(server), unique("busy")
-        await api.ok("PUT", f"/v1/topics/{topic}", {}, status=201)
-        jids = [f"{unique('busy')}@localhost" for _ in range(30)]
-        for jid in jids:
-            await api.account(jid)
-        return cls(server, api, topic, [await Follower.of(api, server, jid, topic) for jid in jids])
-
-    async def until(self, figure, wanted):
-        """Publishes until a figure is as wanted; everybody is given every item all the same."""
-        async with deadline(f"{figure} as wanted", 60):
-            while not wanted(await self.api.figure(figure)):
-                await self.publish(20)
-                assert await self.api.figure("event_log_held_bytes") <= 2**20
-
-    async def publish(self, count):
-        for _ in range(count):
-            id = f"item-{len(self.published)}"
-            await self.api.ok("POST", f"/v1/topics/{self.topic}/items", {"id": id, "payload": 0}, status=202)
-            self.published.append(id)
-        for one in self.crowd:
-            await one.got(lambda items: items == self.published, "every item")
-
-    async def close(self):
-        for one in self.crowd:
-            await one.close()
-        await self.api.aclose()
-
-
 @pytest.fixture
-def small_disk(tmp_path):
-    """A disk of one MiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "carillon-test", str(folder)]
-    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
-    if mounted.returncode != 0:
-        pytest.skip(f"a small disk cannot be mounted here: {mounted.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+async def bounded(tmp_path):
+    """A node with bounds of its own, and its API."""
+    nodes = []
+
+    async def start(**settings):
+        nodes.append((server := Server(tmp_path, **settings), api := Api(server)))
+        return server, api
+
+    yield start
+    for server, api in nodes:
+        await api.aclose()
+        server.end()
 
 
-async def test_a_full_disk_of_the_event_log_slows_nobody_and_what_is_lost_is_said(small_disk, tmp_path):
-    server = Server(tmp_path, event_log__path=small_disk, **EVENT_LOG)
-    busy = await Busy.start(server)
-    await busy.until("event_log_dropped_total", lambda n: n > 0)
-    assert await busy.api.figure("event_log_failures_total") > 0
-    # Somebody makes room: nothing need be told to the node.
-    await asyncio.to_thread(subprocess.run, ["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
-    await busy.api.figure_is("event_log_held_bytes", lambda n: n == 0)
-    dropped = await busy.api.figure("event_log_dropped_total")
-    lines = await busy.api.figure("event_log_lines_total")
-    await busy.publish(1)
-    await busy.api.figure_is("event_log_lines_total", lambda n: n >= lines + 1 + len(busy.crowd))
-    assert await busy.api.figure("event_log_dropped_total") == dropped
-    await busy.close()
-    server.end(expected=["the event log"])
-    log = server.log.read_text()
-    assert "the event log loses events" in log
-    assert "the event log is written again" in log
-    # The log itself says what is missing, and it is what was counted.
-    found = await asyncio.to_thread(run, "events", "verify", str(small_disk))
-    missing = [int(n) for n in re.findall(r"(\d+) missing before", found.stdout)]
-    assert sum(missing) == dropped, found.stdout
-    assert len(found.stdout.splitlines()) == len(missing) + 1, found.stdout
-
-
-async def test_a_slow_disk_of_the_event_log_slows_nobody_and_loses_nothing(tmp_path):
-    folder = tmp_path / "events"
-    folder.mkdir()
-    # A pipe is a disk that takes nothing for as long as nobody reads it.
-    os.mkfifo(folder / "events.jsonl")
-    pipe = os.open(folder / "events.jsonl", os.O_RDONLY | os.O_NONBLOCK)
-    server = Server(tmp_path, event_log__path=folder, **EVENT_LOG)
-    busy = await Busy.start(server)
-    await busy.until("event_log_spilled_bytes_total", lambda n: n > 2**20)
-    os.set_blocking(pipe, True)
-    with os.fdopen(pipe, "rb") as reading:
-        reader = asyncio.create_task(asyncio.to_thread(reading.read))
-        await busy.api.figure_is("event_log_held_bytes", lambda n: n == 0)
-        assert await busy.api.figure("event_log_dropped_total") == 0
-        await busy.close()
-        await asyncio.to_thread(server.end)
-        async with deadline("the end of the pipe"):
-            lines = await reader
-    whole = tmp_path / "whole.jsonl"
-    whole.write_bytes(lines)
-    found = await asyncio.to_thread(run, "events", "verify", str(whole))
-    assert found.returncode == 0, found.stdout
-    items = lines.count(b'"kind":"item"')
-    assert items == len(busy.published) * len(busy.crowd)
-    assert not list(folder.glob("spill-*"))
+async def test_a_session_that_sends_too_fast_is_read_more_slowly_and_loses_nothing(bounded):
+    per_second, window_s = 5, 10
+    server, api = await bounded(limits__stanzas_per_second=per_second)
+    for name in ("hasty", "calm", "other"):
+        await api.account(f"{name}@localhost")
+    calm = await Raw.logged_in(server, "calm")
+    calm.send("<presence/>")
+    await calm.ping()
+    began = time.monotonic()
+    hasty = await Raw.logged_in(server, "hasty")
+    messages = [f"m{n}" for n in range(per_second * window_s + 20)]
+    for id in messages:
+        hasty.send(f"<message type='chat' to='calm@localhost' id='{id}'><body>.</body></message>")
+    seen = []
+    while len(seen) < len(messages):
+        message = await calm.until(lambda e: e.tag == CLIENT + "message")
+        seen.append(message.get("id"))
+        if len(seen) == len(messages) // 2:
+            # Others are not made to wait.
+            await api.ok("GET", "/v1/admin/status")
+            await (await Raw.logged_in(server, "other")).close()
+    assert time.monotonic() - began >= window_s, "the last ones had to wait for the next window"
+    assert seen == messages
+    await hasty.ping()
+    for stream in (hasty, calm):
+        await stream.close()

@@ -23,7 +23,7 @@ const COUNTS: [Count; 2] = [
         test: "a_login",
         function: "carillon_core::node::shard::Shard::handle",
         times: 512,
-        max: 425_000,
+        max: 360_000,
     },
     Count {
         what: "a delivery",

@@ -14,6 +14,7 @@
 
 mod account;
 mod column;
+mod complaints;
 mod counters;
 mod dispatch;
 mod domain;

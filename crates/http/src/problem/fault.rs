@@ -9,7 +9,9 @@ impl From<Fault> for Problem {
         match fault {
             Fault::Busy => Problem::new(Code::Unavailable, "the store is busy").retry_after(1),
             Fault::Closed => Problem::new(Code::Unavailable, "the node is shutting down").retry_after(5),
-            Fault::Broken => Problem::new(Code::Internal, "the store failed"),
+            Fault::Broken => {
+                Problem::new(Code::Unavailable, "the store failed; nothing was changed").retry_after(5)
+            }
         }
     }
 }
