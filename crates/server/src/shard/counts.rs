@@ -13,8 +13,10 @@ use crate::inbox::{LETTERS_MAX, Mail, Order};
 use crate::listen::Service;
 use crate::metrics::Board;
 use crate::testing::{Echo, Rig, client_config};
+use crate::watch::Watcher;
 use carillon_core::event::{Entry, Journal, Kind};
-use carillon_core::model::{ConnId, Mono, NotificationId, UnixMs};
+use carillon_core::model::{ConnId, Mono, NotificationId, States, UnixMs};
+use carillon_core::node::Letter;
 use rustls::{ClientConfig, ClientConnection};
 use socket2::{Domain, Socket, Type};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -227,6 +229,24 @@ fn clients_wait_while_another_shard_is_behind() {
     bench.expect(&mut waiter, b"<b/>");
     other.take(&mut mail);
     assert_eq!(mail.len(), 1);
+}
+
+#[test]
+fn what_comes_behind_a_watcher_in_the_same_mail_is_for_it() {
+    let mut bench = Bench::new();
+    let letter = || {
+        let account = carillon_wire::jid::BareJid::new("a@localhost").unwrap();
+        Mail::Letter(Letter::LoginFailed { address: IpAddr::V4(Ipv4Addr::LOCALHOST), account })
+    };
+    let inbox = Arc::clone(&bench.shard.world.post.inboxes[0]);
+    inbox.push(letter());
+    bench.turn();
+    assert_eq!(bench.shard.machine.watched, Some(States::NONE));
+    let watcher = Watcher::new(None, States::ALL, Box::new(|_| true));
+    inbox.push(Mail::Order(Order::Watch(watcher)));
+    inbox.push(letter());
+    bench.turn();
+    assert_eq!(bench.shard.machine.watched, Some(States::ALL));
 }
 
 #[test]

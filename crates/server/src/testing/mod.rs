@@ -18,7 +18,7 @@ use crate::tls;
 use crate::watch::Watchers;
 use crate::websocket::Face;
 use crate::world::{Errands, Post, Ready, Scratch, World, special};
-use carillon_core::model::{ConnId, Domain, DomainId, Mono, Now, Policy, ShardId};
+use carillon_core::model::{ConnId, Domain, DomainId, Mono, Now, Policy, ShardId, States};
 use carillon_core::node::Counters;
 use carillon_core::ports::{Answer, Ask, Reply, Store, StoreStats};
 use carillon_core::settings::Settings;
@@ -65,6 +65,8 @@ pub(crate) struct Echo {
     counters: Counters,
     paused: Vec<ConnId>,
     wake: Option<Mono>,
+    /// What events were wanted when the last letter came.
+    pub(crate) watched: Option<States>,
 }
 
 impl Machine for Echo {
@@ -89,6 +91,7 @@ impl Machine for Echo {
                 self.wake = None;
                 self.paused.drain(..).for_each(|conn| effects.push(Effect::Resume { conn }));
             }
+            Input::Letter(_) => self.watched = Some(effects.watched),
             _ => {}
         }
     }
