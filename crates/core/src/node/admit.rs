@@ -23,7 +23,9 @@ impl Shard {
         let Bound { mut live, greeting, login } = bound;
         self.replace(&live, now, effects);
         let conn = live.io.conn;
-        self.sessions.bind(&live.bare, conn.slot);
+        if self.sessions.bind(&live.bare, conn.slot) > 1 {
+            self.hub.in_company.insert(live.account);
+        }
         let mut cx = Cx { now, hub: &mut self.hub, out: effects };
         cx.hub.counters.sessions += 1;
         cx.out.journal.note(now.unix, Kind::Login, || Entry::Login {
@@ -73,7 +75,9 @@ impl Shard {
     /// it. What is left is the connection.
     pub(super) fn part(&mut self, mut live: Box<Live>, leave: Leave, now: Now, effects: &mut Effects) -> Io {
         let slot = live.io.conn.slot;
-        self.sessions.unbind(&live.bare, slot);
+        if self.sessions.unbind(&live.bare, slot) <= 1 {
+            self.hub.in_company.remove(&live.account);
+        }
         let mut cx = Cx { now, hub: &mut self.hub, out: effects };
         cx.hub.counters.sessions -= 1;
         let ending = if leave == Leave::Closed { Ending::Closed } else { Ending::Lost };

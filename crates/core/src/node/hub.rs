@@ -5,7 +5,9 @@ use super::{
 };
 use crate::error::StreamError;
 use crate::light;
-use crate::model::{ConnId, Domain, DomainId, Domains, Login, Map, Mono, Now, ShardId, Ticket, TopicId};
+use crate::model::{
+    AccountId, ConnId, Domain, DomainId, Domains, Login, Map, Mono, Now, Set, ShardId, Ticket, TopicId,
+};
 use crate::pipeline::Pipeline;
 use crate::ports::Ask;
 use crate::random::Random;
@@ -40,6 +42,8 @@ pub struct Hub {
     pub behind: Behind,
     /// What the light sessions share.
     pub light: light::Shared,
+    /// Accounts with more than one session: what concerns an account's other sessions is no work for most.
+    pub in_company: Set<AccountId>,
     /// The sessions' timers.
     pub timers: Wheel,
     /// Failed logins.
@@ -90,6 +94,7 @@ impl Hub {
             subscribers: Subscribers::default(),
             behind: Behind::default(),
             light: light::Shared::default(),
+            in_company: Set::default(),
             timers: Wheel::new(now),
             throttle: Throttle::default(),
             recent: Recent::default(),

@@ -136,22 +136,27 @@ impl Sessions {
         slots.into_iter().flatten().filter_map(|&slot| self.peek_live(slot)).collect()
     }
 
-    /// Notes that the session in `slot` is bound to `account`.
-    pub fn bind(&mut self, account: &BareJid, slot: u32) {
-        self.accounts.entry(account.clone()).or_default().push(slot);
+    /// Notes that the session in `slot` is bound to `account`; how many it has now.
+    pub fn bind(&mut self, account: &BareJid, slot: u32) -> usize {
+        let slots = self.accounts.entry(account.clone()).or_default();
+        slots.push(slot);
+        slots.len()
     }
 
-    /// Notes that it no longer is.
-    pub fn unbind(&mut self, account: &BareJid, slot: u32) {
+    /// Notes that it no longer is; how many the account has left.
+    pub fn unbind(&mut self, account: &BareJid, slot: u32) -> usize {
+        let mut left = 0;
         if let Some(slots) = self.accounts.get_mut(account.as_str()) {
             slots.retain(|s| *s != slot);
-            if slots.is_empty() {
+            left = slots.len();
+            if left == 0 {
                 self.accounts.remove(account.as_str());
             }
         }
         if self.accounts.len() * 4 + 64 < self.accounts.capacity() {
             self.accounts.shrink_to(self.accounts.len() * 2);
         }
+        left
     }
 
     /// Every bound session, to look at.

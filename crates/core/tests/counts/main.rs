@@ -30,15 +30,18 @@ const WARM: usize = 64;
 const COUNTED: usize = 448;
 const ITEMS: usize = 10;
 /// Allocations of a whole login, its effects included: this world has new buffers for each input, the server has not.
-const LOGIN_MAX: usize = 275;
+const LOGIN_MAX: usize = 190;
 /// A delivery allocates nothing of its own; what there is are this world's buffers for a slice of the walk.
 const DELIVERIES_AN_ALLOCATION: usize = 10;
 /// Allocations of a notification that is kept, delivered and acknowledged; about half are this world's, which has new
 /// buffers for each input.
-const NOTIFICATION_MAX: usize = 60;
+const NOTIFICATION_MAX: usize = 36;
 /// What such a notification asks the store: to keep it, and to end it.
 const NOTIFICATION_ASKS: usize = 2;
 const NOTIFICATIONS: usize = 1000;
+/// Allocations of a chat message from one account to another, this world's buffers included.
+const MESSAGE_MAX: usize = 28;
+const MESSAGES: usize = 1000;
 
 /// Accounts, and what their clients need.
 struct Crowd {
@@ -157,6 +160,29 @@ fn a_notification() {
     println!("a notification: {calls} allocations");
     assert!(calls <= NOTIFICATION_MAX, "{calls} allocations a notification");
     assert_eq!(crowd.world.asked - asked, NOTIFICATIONS * NOTIFICATION_ASKS);
+}
+
+#[test]
+fn a_message() {
+    let mut crowd = Crowd::new(2);
+    let (sender, _) = crowd.log_in(0);
+    let (receiver, _) = crowd.log_in(1);
+    let words =
+        format!("<message to='u1@{DOMAIN}' type='chat' id='1'><body>{}</body></message>", "x".repeat(400));
+    // What they hear of their own logins.
+    [sender, receiver].into_iter().for_each(|conn| while crowd.world.received(conn).is_some() {});
+    let mut before = 0;
+    for nth in 0..WARM + MESSAGES {
+        if nth == WARM {
+            before = crowd.world.spent.count_total;
+        }
+        crowd.world.bytes(sender, words.as_bytes());
+        assert!(crowd.world.received(receiver).is_some(), "the message arrives");
+        assert!(crowd.world.received(sender).is_none(), "who sent it hears nothing");
+    }
+    let calls = (crowd.world.spent.count_total - before) as usize / MESSAGES;
+    println!("a message: {calls} allocations");
+    assert!(calls <= MESSAGE_MAX, "{calls} allocations a message");
 }
 
 #[test]

@@ -74,10 +74,10 @@ fn disable(
     Ok(None)
 }
 
-/// A message from one session goes as a copy to the account, where the others that want it get it.
+/// A message from one session goes as a copy to the account, where the others that want it get it. All sessions of an account
+/// are at its home, and so is this one.
 fn sent(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
-    let is_copied = xml::is_copied(stanza);
-    if is_copied {
+    if cx.hub.in_company.contains(&live.account) && xml::is_copied(stanza) {
         let mut inner = stanza.clone();
         inner.to.get_or_insert_with(|| live.bare.to_jid());
         cx.route(xml::wrap("sent", &inner, &live.bare, None, Some(&live.jid)));
