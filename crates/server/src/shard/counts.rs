@@ -12,6 +12,7 @@ use crate::events::{EventLog, Lane};
 use crate::inbox::{LETTERS_MAX, Mail, Order};
 use crate::listen::Service;
 use crate::metrics::Board;
+use crate::sends::Sends;
 use crate::testing::{Echo, Rig, client_config};
 use crate::watch::Watcher;
 use carillon_core::event::{Entry, Journal, Kind};
@@ -170,6 +171,30 @@ fn a_message_under_tls_allocates_nothing() {
     bench.calls = 0;
     (0..1000).for_each(|_| bench.ask(&mut tls, &[b'x'; 421]));
     assert!(bench.calls <= PUBLISHING, "{} allocations for 1000 messages", bench.calls);
+}
+
+#[test]
+fn those_who_are_read_together_are_answered_by_one_call() {
+    const CLIENTS: usize = 64;
+    let mut bench = Bench::new();
+    bench.shard.world.sends = Sends::by_ring();
+    let config = client_config(&[]);
+    let mut clients: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            let (_, socket) = bench.connect(Service::DirectTls);
+            let mut tls = bench.secure(&config, socket);
+            bench.expect(&mut tls, b"hello Tcp;");
+            bench.ask(&mut tls, b"<a/>");
+            tls
+        })
+        .collect();
+    let (sends, calls) = (bench.shard.world.tally.sends, bench.shard.world.tally.send_calls);
+    clients.iter_mut().for_each(|tls| tls.write_all(b"<b/>").unwrap());
+    bench.turn();
+    clients.iter_mut().for_each(|tls| bench.expect(tls, b"<b/>"));
+    let tally = &bench.shard.world.tally;
+    let expected = if bench.shard.world.sends.has_ring() { 1 } else { CLIENTS as u64 };
+    assert_eq!((tally.sends - sends, tally.send_calls - calls), (CLIENTS as u64, expected));
 }
 
 #[test]

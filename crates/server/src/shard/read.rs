@@ -118,9 +118,12 @@ impl<M: Machine> Shard<M> {
         }
     }
 
+    /// Writes what TLS wants to say of its own accord, if anything: what others are to be sent goes on waiting otherwise.
     fn reply(&mut self, id: ConnId) {
-        self.world.reply(id);
-        self.settle();
+        if !self.world.scratch.reply.is_empty() {
+            self.world.reply(id);
+            self.settle();
+        }
     }
 
     fn fault(&mut self, id: ConnId, fault: &Fault) {
