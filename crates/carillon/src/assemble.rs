@@ -171,6 +171,7 @@ pub fn http(settings: &Settings, ports: carillon_server::Ports) -> carillon_http
     carillon_http::Options {
         default_domain: settings.node.domain.clone(),
         body_bytes_max: settings.http.body_bytes_max,
+        bodies_bytes_max: settings.http.bodies_bytes_max,
         payload_bytes_max: settings.http.payload_bytes_max,
         connections_max: settings.http.connections_max,
         streams_max: settings.http.streams_max,

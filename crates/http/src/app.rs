@@ -1,6 +1,7 @@
 //! What every handler has at hand.
 
 use crate::auth::Keys;
+use crate::extract::Bodies;
 use crate::options::Options;
 use crate::problem::{Code, Problem};
 use crate::provider::events::Feeds;
@@ -30,6 +31,8 @@ pub(crate) struct Inner {
     pub(crate) feeds: Feeds,
     /// Requests counted by route and status.
     pub(crate) requests: Requests,
+    /// Room for the bodies of requests.
+    pub(crate) bodies: Bodies,
     /// Who may hash passwords now.
     pub(crate) derivations: Derivations,
     /// True once the server is closing: streams end.
@@ -49,6 +52,7 @@ impl App {
     pub(crate) fn new(node: Node, options: Options) -> App {
         let feeds = Feeds::new(options.stream_events_max, options.streams_max);
         App(Arc::new(Inner {
+            bodies: Bodies::new(options.bodies_bytes_max),
             node,
             options,
             keys: Keys::default(),

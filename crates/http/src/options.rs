@@ -7,6 +7,8 @@ pub struct Options {
     pub default_domain: String,
     /// Largest body of a request that is not a stream, in bytes.
     pub body_bytes_max: usize,
+    /// What such bodies may take together, in bytes; more are refused.
+    pub bodies_bytes_max: usize,
     /// Largest line of an NDJSON or CSV stream, in bytes.
     pub batch_line_bytes_max: usize,
     /// Largest payload of a notification or item, in bytes of compact JSON or XML.
@@ -55,6 +57,7 @@ impl Default for Options {
         Options {
             default_domain: "localhost".to_owned(),
             body_bytes_max: 1024 * 1024,
+            bodies_bytes_max: 64 * 1024 * 1024,
             batch_line_bytes_max: 64 * 1024,
             payload_bytes_max: 32 * 1024,
             notification_ttl_max_ms: 30 * 24 * 3600 * 1000,

@@ -95,6 +95,8 @@ settings! {
         "http.port" port: u16 = 8080, port(), Restart;
         /// The largest body of a request that is not read as a stream.
         "http.body_bytes_max" body_bytes_max: usize = MIB as usize, bytes(64 * KIB, 64 * MIB), Restart;
+        /// What bodies larger than 16 KiB may take in memory together; one more is refused, with the time to come back.
+        "http.bodies_bytes_max" bodies_bytes_max: usize = 64 * MIB as usize, bytes(MIB, 64 * GIB), Restart;
         /// The largest payload of a notification or an item.
         "http.payload_bytes_max" payload_bytes_max: usize = 32 * KIB as usize, bytes(KIB, 16 * MIB), Restart;
         /// Connections open at once; more wait to be accepted.

@@ -7,7 +7,9 @@ use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use serde::de::DeserializeOwned;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// A body that is JSON of a `T`, with the bytes it was read from.
 pub(crate) struct JsonBody<T> {
@@ -15,6 +17,44 @@ pub(crate) struct JsonBody<T> {
     pub(crate) value: T,
     /// The bytes as they came.
     pub(crate) bytes: Bytes,
+    /// Their place among the bodies in memory.
+    _room: Room,
+}
+
+/// How much the bodies of all requests may take in memory, in KiB. What is no larger than [`SMALL`] is not counted.
+pub(crate) struct Bodies {
+    free: Arc<Semaphore>,
+    max: u32,
+}
+
+/// A body's place in memory, free again when this is dropped.
+type Room = Option<OwnedSemaphorePermit>;
+
+/// A body of so many bytes needs no place: that many connections as there may be have room for one.
+const SMALL: usize = 16 * 1024;
+
+impl Bodies {
+    /// Room for so many bytes.
+    pub(crate) fn new(bytes: usize) -> Bodies {
+        let max = u32::try_from(bytes / 1024).unwrap_or(u32::MAX);
+        Bodies { free: Arc::new(Semaphore::new(max as usize)), max }
+    }
+
+    /// A place for a body of so many bytes, if there is one now.
+    fn room(&self, bytes: usize) -> Result<Room, Problem> {
+        if bytes <= SMALL {
+            return Ok(None);
+        }
+        // The largest body has room when it is alone.
+        let needed = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX).min(self.max);
+        match self.free.clone().try_acquire_many_owned(needed) {
+            Ok(room) => Ok(Some(room)),
+            Err(_) => {
+                let detail = "too many large bodies are being read; send smaller ones, or a batch";
+                Err(Problem::new(Code::Unavailable, detail).retry_after(1))
+            }
+        }
+    }
 }
 
 /// The same for a route whose body may be left out.
@@ -25,11 +65,11 @@ impl<T: DeserializeOwned> FromRequest<App> for JsonBody<T> {
 
     async fn from_request(request: Request, app: &App) -> Result<JsonBody<T>, Problem> {
         let is_json = is_json(request.headers());
-        let bytes = read(request, app).await?;
+        let (bytes, room) = read(request, app).await?;
         if !is_json {
             return Err(Problem::new(Code::WrongContentType, "send `Content-Type: application/json`"));
         }
-        Ok(JsonBody { value: parse(&bytes)?, bytes })
+        Ok(JsonBody { value: parse(&bytes)?, bytes, _room: room })
     }
 }
 
@@ -38,7 +78,7 @@ impl<T: DeserializeOwned + Default> FromRequest<App> for Optional<T> {
 
     async fn from_request(request: Request, app: &App) -> Result<Optional<T>, Problem> {
         let is_json = is_json(request.headers());
-        let bytes = read(request, app).await?;
+        let (bytes, _room) = read(request, app).await?;
         match (bytes.is_empty(), is_json) {
             (true, _) => Ok(Optional(T::default())),
             (false, true) => parse(&bytes).map(Optional),
@@ -66,21 +106,33 @@ fn is_json(headers: &HeaderMap) -> bool {
         || essence.to_ascii_lowercase().strip_prefix("application/").is_some_and(|s| s.ends_with("+json"))
 }
 
-async fn read(request: Request, app: &App) -> Result<Bytes, Problem> {
+async fn read(request: Request, app: &App) -> Result<(Bytes, Room), Problem> {
     let max = app.options.body_bytes_max;
     let too_large = || Problem::new(Code::TooLarge, format!("a body may have at most {max} bytes"));
     let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse().ok());
     if declared.is_some_and(|length: usize| length > max) {
         return Err(too_large());
     }
+    let room = app.bodies.room(declared.unwrap_or(max))?;
     let reading = axum::body::to_bytes(Body::new(request.into_body()), max);
     let limit = Duration::from_millis(app.options.read_timeout_ms);
     match tokio::time::timeout(limit, reading).await {
-        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Ok(bytes)) => {
+            let room = shrink(room, bytes.len());
+            Ok((bytes, room))
+        }
         Ok(Err(error)) if error_is_length(&error) => Err(too_large()),
         Ok(Err(_)) => Err(Problem::new(Code::NotJson, "the body broke off")),
         Err(_) => Err(Problem::new(Code::SlowBody, "the body did not arrive in time")),
     }
+}
+
+/// Gives back what a body does not need whose length was not announced.
+fn shrink(room: Room, bytes: usize) -> Room {
+    let mut room = room.filter(|_| bytes > SMALL)?;
+    let spare = room.num_permits().saturating_sub(bytes.div_ceil(1024));
+    drop(room.split(spare));
+    Some(room)
 }
 
 fn error_is_length(error: &axum::Error) -> bool {
@@ -112,6 +164,24 @@ mod tests {
         assert!(read(" {}").is_ok());
         assert_eq!(read("[]"), Err(Code::WrongType));
         assert_eq!(read("[\"multi\"]"), Err(Code::WrongType));
+    }
+
+    #[test]
+    fn bodies_share_the_memory_there_is() {
+        let bodies = Bodies::new(100 * 1024);
+        let room = |bytes| bodies.room(bytes).map_err(|problem| problem.code());
+        let first = room(60 * 1024).unwrap();
+        assert!(room(60 * 1024).is_err_and(|code| code == Code::Unavailable));
+        assert!(room(SMALL).unwrap().is_none(), "small ones always have room");
+        drop(room(40 * 1024).unwrap());
+        drop(first);
+        let whole = room(1 << 30).unwrap();
+        assert!(whole.is_some(), "one that is larger than all there is has room alone");
+        let part = shrink(whole, 60 * 1024);
+        drop(room(40 * 1024).unwrap());
+        assert!(room(41 * 1024).is_err() && part.is_some());
+        assert!(shrink(part, SMALL).is_none());
+        assert!(room(100 * 1024).is_ok());
     }
 
     #[tokio::test]

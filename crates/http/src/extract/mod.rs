@@ -6,7 +6,7 @@ mod lines;
 mod path;
 mod query;
 
-pub(crate) use json::{JsonBody, Optional, parse};
+pub(crate) use json::{Bodies, JsonBody, Optional, parse};
 pub(crate) use lines::{Format, Line, LineStream, content_type};
 pub(crate) use path::Named;
 pub(crate) use query::{DomainQuery, Params, limit};

@@ -1,9 +1,14 @@
 //! Requests that are wrong are told what is wrong with them.
 
 use crate::support::{world, world_with};
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{Method, header};
+use futures_util::stream;
 use serde_json::json;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::Poll;
+use tokio::sync::Notify;
 
 #[tokio::test]
 async fn bodies_are_read_strictly() {
@@ -78,6 +83,32 @@ async fn values_have_bounds() {
     post(json!({"to": ["a", "b", "c", "d"], "payload": 1})).await.problem(422, "too-many-targets");
     post(json!({"to": [], "payload": 1})).await.problem(422, "too-many-targets");
     post(json!({"to": "a@nowhere.example", "payload": 1})).await.problem(404, "unknown-domain");
+}
+
+#[tokio::test]
+async fn large_bodies_share_the_memory_there_is() {
+    let world = world_with(|options| options.bodies_bytes_max = 1 << 20);
+    let announced = |bytes: usize, body| {
+        let mut request = world.request(Method::POST, "/v1/notifications", body);
+        request.headers_mut().insert(header::CONTENT_LENGTH, bytes.into());
+        request
+    };
+    // It is read and does not come.
+    let reading = Arc::new(Notify::new());
+    let read = Arc::clone(&reading);
+    let slow = stream::poll_fn(move |_| {
+        read.notify_one();
+        Poll::<Option<Result<Bytes, Infallible>>>::Pending
+    });
+    let mut slow = Box::pin(world.call(announced(600 * 1024, Body::from_stream(slow))));
+    tokio::select! {
+        _ = &mut slow => panic!("answered without its body"),
+        () = reading.notified() => {}
+    }
+    world.call(announced(600 * 1024, Body::from("{}"))).await.problem(503, "unavailable");
+    world.call(announced(2, Body::from("{}"))).await.problem(400, "missing-field");
+    drop(slow);
+    world.call(announced(600 * 1024, Body::from("{}"))).await.problem(400, "missing-field");
 }
 
 #[tokio::test]

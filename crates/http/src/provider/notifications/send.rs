@@ -63,7 +63,7 @@ pub(crate) async fn send(
     Params(query): Params<DomainQuery>,
     uri: Uri,
     headers: HeaderMap,
-    JsonBody { value: body, bytes }: JsonBody<NotificationBody>,
+    JsonBody { value: body, bytes, .. }: JsonBody<NotificationBody>,
 ) -> Result<Response, Problem> {
     let idempotency_key = idempotency::header(&headers)?;
     let targets = targets(&app, &key, &body, query.domain.as_deref())?;
