@@ -45,9 +45,9 @@ start_floor() {
     address=127.0.0.1:$(field c2s)
     more=(--mechanism PLAIN --sessions-command "ss -Htn state established sport = :$(field c2s) | wc -l")
 }
-# Erlang's port mapper stays when its nodes are gone: this one is ours, and ends with us.
-export ERL_EPMD_PORT
-ERL_EPMD_PORT=$(free_port)
+# Erlang's port mapper stays when its nodes are gone: this one is ours, and ends with us. Its port is chosen when it is needed:
+# the storms before it would have taken it.
+export ERL_EPMD_PORT=
 # As its own user, but not by way of su, which would leave it 1,024 descriptors.
 ejabberd() { setpriv --reuid=ejabberd --regid=ejabberd --clear-groups env HOME="$work/ejabberd" ejabberdctl -n bench@localhost -d "$work/ejabberd" -s "$work/ejabberd/spool" \
     -l "$work/ejabberd/logs" "$@"; }
@@ -55,6 +55,7 @@ start_ejabberd() {
     package ejabberdctl ejabberd
     local port api
     port=$(free_port) api=$(free_port)
+    ERL_EPMD_PORT=${ERL_EPMD_PORT:-$(free_port)}
     mkdir -p "$work"/ejabberd/{spool,logs}
     sed "s|@WORK@|$work|g; s|@PORT@|$port|; s|@API_PORT@|$api|" bench/peers/ejabberd.yml >"$work/ejabberd/ejabberd.yml"
     printf 'ERL_MAX_PORTS=20000\nINET_DIST_INTERFACE=127.0.0.1\n' >"$work/ejabberd/ejabberdctl.cfg"
@@ -87,7 +88,7 @@ stop() {
     wait
     pid=
 }
-trap 'stop; epmd -kill >/dev/null 2>&1 || true; rm -rf "$work"' EXIT
+trap 'stop; [ -z "$ERL_EPMD_PORT" ] || epmd -kill >/dev/null 2>&1 || true; rm -rf "$work"' EXIT
 
 load() { # SCENARIO REPORT OPTION…
     local scenario=$1 report=$2
