@@ -118,16 +118,11 @@ impl Writer {
 
     fn commit(&self, asks: &[Ask], steps: Steps) -> Result<(Vec<Answer>, Revision), Failure> {
         let mut write = Write::new(&self.db, &self.last, self.revision);
-        self.run_step("BEGIN IMMEDIATE")?;
+        write.run("BEGIN IMMEDIATE", []).map_err(|e| self.group_failed(&e))?;
         let answers = steps(&mut write, asks, &self.complaints)?;
         write.seal().map_err(|e| self.group_failed(&e))?;
-        self.run_step("COMMIT")?;
+        write.run("COMMIT", []).map_err(|e| self.group_failed(&e))?;
         Ok((answers, write.committed()))
-    }
-
-    fn run_step(&self, sql: &str) -> Result<(), Failure> {
-        let done = self.db.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
-        done.map(drop).map_err(|e| self.group_failed(&e))
     }
 
     fn group_failed(&self, e: &rusqlite::Error) -> Failure {

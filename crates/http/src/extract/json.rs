@@ -30,7 +30,7 @@ pub(crate) struct Bodies {
 /// A body's place in memory, free again when this is dropped.
 type Room = Option<OwnedSemaphorePermit>;
 
-/// A body of so many bytes needs no place: that many connections as there may be have room for one.
+/// A body that says it has no more than so many bytes needs no place: `connections_max` bounds those.
 const SMALL: usize = 16 * 1024;
 
 impl Bodies {

@@ -126,7 +126,7 @@ codes! {
     TooFast: TOO_MANY_REQUESTS, "too-fast", "Too fast for the topic";
 
     // ---- our fault
-    /// The node cannot do it now (busy, starting or draining); nothing was changed. Try again after `Retry-After`.
+    /// The node cannot do it now (busy, starting, draining, or its disk is full); nothing was changed. Try again after `Retry-After`.
     Unavailable: SERVICE_UNAVAILABLE, "unavailable", "Not available now";
     /// As many event streams are open as this node serves.
     TooManyStreams: SERVICE_UNAVAILABLE, "too-many-streams", "Too many event streams";

@@ -10,7 +10,7 @@ impl From<Fault> for Problem {
             Fault::Busy => Problem::new(Code::Unavailable, "the store is busy").retry_after(1),
             Fault::Closed => Problem::new(Code::Unavailable, "the node is shutting down").retry_after(5),
             Fault::Broken => {
-                Problem::new(Code::Unavailable, "the store failed; nothing was changed").retry_after(5)
+                Problem::new(Code::Unavailable, "the store failed; the node's log says why").retry_after(5)
             }
         }
     }

@@ -5,7 +5,7 @@ use super::submit::{SendResult, Target, rehearsed, sent, unknown_device};
 use crate::problem::{Code, Problem};
 use carillon_core::command::Outcome;
 use carillon_core::model::Notification;
-use carillon_core::ports::Answer;
+use carillon_core::ports::{Answer, Fault};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -230,8 +230,8 @@ impl Said {
     fn is_too_busy(&self) -> bool {
         match self {
             Said::Outcome(outcome) => matches!(outcome, Outcome::Unavailable),
-            Said::Answer(Answer::Failed(fault)) => Problem::from(*fault).code() == Code::Unavailable,
-            Said::Answer(_) | Said::Problem(_) => false,
+            Said::Answer(answer) => matches!(answer, Answer::Failed(Fault::Busy)),
+            Said::Problem(_) => false,
         }
     }
 }

@@ -245,7 +245,7 @@ impl Login {
         Stage::Header(progress)
     }
 
-    /// Whether the server is known to offer STARTTLS: it has given this client a token (XEP-0305 §3).
+    /// Whether the server is known to offer STARTTLS: it has given this client a token (XEP-0305).
     fn has_been_here(&self) -> bool {
         let profile = &self.options.profile;
         profile.settings.fast
