@@ -4,7 +4,7 @@ use aws_lc_rs::aead::{LessSafeKey, Nonce, UnboundKey};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::fault::Fault;
-use super::schedule::expand_label;
+use super::schedule::Secret;
 use super::suite::Suite;
 
 /// A TLS 1.3 connection after its handshake: keys, secrets and sequence numbers of both directions, and the few counters
@@ -148,7 +148,7 @@ impl Half {
     pub(super) fn update(&mut self, suite: Suite) -> Result<(), Fault> {
         let mut next = Zeroizing::new([0; SECRET_MAX]);
         let len = suite.secret_len();
-        expand_label(suite, &self.secret[..len], b"traffic upd", &mut next[..len])?;
+        Secret::new(suite, &self.secret[..len]).expand_label(b"traffic upd", &mut next[..len])?;
         self.secret = *next;
         self.seq = 0;
         self.derive(suite)
@@ -156,9 +156,9 @@ impl Half {
 
     /// Derives key and IV from the secret (RFC 8446 §7.3).
     fn derive(&mut self, suite: Suite) -> Result<(), Fault> {
-        let secret = &self.secret[..suite.secret_len()];
-        expand_label(suite, secret, b"key", &mut self.key[..suite.key_len()])?;
-        expand_label(suite, secret, b"iv", &mut self.iv)
+        let secret = Secret::new(suite, &self.secret[..suite.secret_len()]);
+        secret.expand_label(b"key", &mut self.key[..suite.key_len()])?;
+        secret.expand_label(b"iv", &mut self.iv)
     }
 
     fn write_to(&self, bytes: &mut [u8]) {
