@@ -6,6 +6,7 @@ use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Framing;
 use carillon_wire::xml::Limits;
 use rustls::ClientConfig;
+use serde::{Deserialize, Serialize};
 
 use super::sasl::{KeyCache, Mechanism, Purse};
 use super::tls::{self, TlsSetupError, Trust};
@@ -45,7 +46,8 @@ pub enum StreamManagement {
 }
 
 /// The presence sent as soon as the stream is bound.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum InitialPresence {
     /// None: the client gets no messages to its bare JID.
     None,

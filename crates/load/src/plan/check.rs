@@ -1,6 +1,7 @@
 //! What the form of a scenario alone does not say: values that make sense, phases in an order that works.
 
 use super::{Deed, Named, Phase, Protocol, Scenario, ScenarioError, Shape, Span};
+use crate::client::InitialPresence;
 
 /// The most players of a test.
 const PLAYERS_MAX: u32 = 100_000_000;
@@ -46,6 +47,7 @@ impl Scenario {
             ("sasl2", players.sasl2),
             ("fast", players.fast),
             ("tls_resumption", players.tls_resumption),
+            ("presence", players.presence != InitialPresence::default()),
             ("register", players.register),
         ];
         match xmpp_only.into_iter().find(|(_, is_on)| *is_on) {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Deed, Phase};
+use crate::client::InitialPresence;
 
 /// What a load test does, phase after phase. Nobody enters a phase before everybody is done with the one before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,6 +43,9 @@ pub struct Players {
     /// Resume TLS sessions by ticket.
     #[serde(default)]
     pub tls_resumption: bool,
+    /// The presence sent after each login.
+    #[serde(default)]
+    pub presence: InitialPresence,
     /// Make the accounts by in-band registration (XEP-0077) before the first login.
     #[serde(default)]
     pub register: bool,

@@ -107,6 +107,10 @@ fn values_that_make_no_sense_are_named() {
         replace("count = 10", "count = 10\nprotocol = \"light\"\nregister = true"),
         "players.register: the light protocol has no such thing"
     );
+    assert_eq!(
+        replace("count = 10", "count = 10\nprotocol = \"light\"\npresence = \"none\""),
+        "players.presence: the light protocol has no such thing"
+    );
 }
 
 #[test]

@@ -175,6 +175,7 @@ fn profile(job: &Job, keys: &Arc<KeyCache>) -> Result<Arc<Profile>, Fault> {
             StreamManagement::Off
         },
         receipts: players.receipts,
+        presence: players.presence,
         keys: Arc::clone(keys),
         ..Settings::default()
     };
