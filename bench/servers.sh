@@ -85,11 +85,11 @@ stop() {
     kill "$pid" 2>/dev/null || true
     # A peer may be the child of its own starter: wait for the process, whoever its parent is. One that does not come to its
     # end within half a minute, as Prosody did not once after it lost 15,000 sessions, is ended.
-    for _ in $(seq 300); do
+    for tenth in $(seq 301); do
         kill -0 "$pid" 2>/dev/null || break
+        [ "$tenth" -ne 300 ] || kill -KILL "$pid" 2>/dev/null || true
         sleep 0.1
     done
-    kill -KILL "$pid" 2>/dev/null || true
     wait
     pid=
 }
