@@ -48,8 +48,8 @@ impl Account<'_> {
     /// Its keys, and whether it may log in.
     pub(crate) async fn credentials(&self) -> Result<(Credentials, AccountState), Problem> {
         let (domain, local) = (self.domain.id, self.local());
-        match self.app.ask(Ask::Login { domain, local, now: now(), pending_max: 0, offline_max: 0 }).await? {
-            Answer::Login(login) => Ok((login.credentials, login.state)),
+        match self.app.ask(Ask::Identity { domain, local }).await? {
+            Answer::Identity(identity) => Ok((identity.credentials, identity.state)),
             other => Err(self.not(other)),
         }
     }

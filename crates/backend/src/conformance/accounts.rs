@@ -13,7 +13,7 @@ pub(super) fn are_created_once(store: &dyn Store) {
     let domain = domain(store);
     let id = account(store, domain, "alice");
     answer!(ask(store, create_account(domain, "alice")), Answer::Exists => ());
-    assert_eq!(login(store, domain, "alice").account, id);
+    assert_eq!(identity(store, domain, "alice").account, id);
 }
 
 pub(super) fn need_a_domain(store: &dyn Store) {
@@ -31,7 +31,7 @@ pub(super) fn are_imported_and_replaced(store: &dyn Store) {
         .collect();
     let import = Ask::ImportAccounts { domain, accounts, now: T.plus(5) };
     answer!(ask(store, import), Answer::Count(10) => ());
-    let replaced = login(store, domain, "u3");
+    let replaced = identity(store, domain, "u3");
     assert_eq!((replaced.account, replaced.credentials), (id, keys(53)));
     assert_eq!(described(store, domain, "u3").created, T);
     assert_eq!(described(store, domain, "u4").created, T.plus(5));
@@ -45,7 +45,7 @@ pub(super) fn get_other_keys(store: &dyn Store) {
     for credentials in [keys(9), Credentials { sha1: None, ..keys(8) }, Credentials::default()] {
         let set = Ask::SetCredentials { domain, local: "alice".into(), credentials: credentials.clone() };
         done(store, set);
-        assert_eq!(login(store, domain, "alice").credentials, credentials);
+        assert_eq!(identity(store, domain, "alice").credentials, credentials);
     }
     missing(store, Ask::SetCredentials { domain, local: "bob".into(), credentials: keys(1) });
 }
@@ -56,16 +56,16 @@ pub(super) fn have_tokens_taken_back(store: &dyn Store) {
     account(store, domain, "bob");
     let revoke = |local: &str, agent| Ask::RevokeTokens { domain, local: local.into(), agent };
     let mut wanted = Revocations::default();
-    assert_eq!(login(store, domain, "alice").revocations, wanted);
+    assert_eq!(identity(store, domain, "alice").revocations, wanted);
     for agent in [Some(phone), Some(phone), None, Some(AgentId(0))] {
         match agent {
             Some(agent) => wanted.revoke(agent),
             None => wanted.revoke_all(),
         }
         let now = answer!(ask(store, revoke("alice", agent)), Answer::Revocations(now) => now);
-        assert_eq!((&now, &login(store, domain, "alice").revocations), (&wanted, &wanted));
+        assert_eq!((&now, &identity(store, domain, "alice").revocations), (&wanted, &wanted));
     }
-    assert_eq!(login(store, domain, "bob").revocations, Revocations::default());
+    assert_eq!(identity(store, domain, "bob").revocations, Revocations::default());
     missing(store, revoke("carol", None));
 }
 
@@ -74,6 +74,7 @@ pub(super) fn are_disabled_and_enabled(store: &dyn Store) {
     account(store, domain, "alice");
     for state in [AccountState::Disabled(T.plus(3)), AccountState::Enabled] {
         done(store, Ask::SetAccountState { domain, local: "alice".into(), state });
+        assert_eq!(identity(store, domain, "alice").state, state);
         assert_eq!(login(store, domain, "alice").state, state);
         assert_eq!(described(store, domain, "alice").state, state);
     }
@@ -138,7 +139,7 @@ pub(super) fn that_are_deleted_take_all_along(store: &dyn Store) {
 
     done(store, Ask::DeleteAccount { domain, local: "alice".into(), now: T.plus(9) });
 
-    missing(store, login_ask(domain, "alice", T));
+    missing(store, identity_ask(domain, "alice"));
     missing(store, Ask::DeleteAccount { domain, local: "alice".into(), now: T });
     for n in [1, 2] {
         let trace = trace(store, id(n));
@@ -177,7 +178,7 @@ pub(super) fn of_the_same_name_in_two_domains(store: &dyn Store) {
     let (here, there) = (account(store, domain, "alice"), account(store, other, "alice"));
     assert_ne!(here, there);
     done(store, Ask::DeleteAccount { domain, local: "alice".into(), now: T });
-    assert_eq!(login(store, other, "alice").account, there);
+    assert_eq!(identity(store, other, "alice").account, there);
 }
 
 pub(super) fn are_never_numbered_twice(store: &dyn Store) {

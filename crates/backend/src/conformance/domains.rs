@@ -68,7 +68,7 @@ pub(super) fn take_all_along(store: &dyn Store) {
 
     done(store, Ask::DeleteDomain { domain });
 
-    missing(store, login_ask(domain, "alice", T));
+    missing(store, identity_ask(domain, "alice"));
     missing(store, Ask::Topic { domain, name: "news".into() });
     missing(store, Ask::Trace { id: id(1) });
     missing(store, Ask::Trace { id: id(2) });

@@ -196,10 +196,19 @@ pub(super) fn end(store: &dyn Store, changes: Vec<NotificationChange>) {
 
 // ---- logins
 
-pub(super) fn login_ask(domain: DomainId, local: &str, now: UnixMs) -> Ask {
-    Ask::Login { domain, local: local.into(), now, pending_max: 100, offline_max: 100 }
+pub(super) fn identity_ask(domain: DomainId, local: &str) -> Ask {
+    Ask::Identity { domain, local: local.into() }
+}
+
+pub(super) fn identity(store: &dyn Store, domain: DomainId, local: &str) -> Identity {
+    answer!(ask(store, identity_ask(domain, local)), Answer::Identity(identity) => *identity)
+}
+
+pub(super) fn login_ask(account: AccountId) -> Ask {
+    Ask::Login { account, now: T, pending_max: 100, offline_max: 100 }
 }
 
 pub(super) fn login(store: &dyn Store, domain: DomainId, local: &str) -> Login {
-    answer!(ask(store, login_ask(domain, local, T)), Answer::Login(login) => *login)
+    let account = identity(store, domain, local).account;
+    answer!(ask(store, login_ask(account)), Answer::Login(login) => *login)
 }

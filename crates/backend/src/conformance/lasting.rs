@@ -42,8 +42,8 @@ fn check_everything(store: &dyn Store) {
     let domains = answer!(ask(store, Ask::Domains), Answer::Domains(domains) => domains);
     assert_eq!(domains.len(), 1);
     let domain = domains[0].id;
-    let login = login(store, domain, "alice");
-    assert_eq!((login.credentials, login.state), (keys(1), AccountState::Enabled));
+    let (who, login) = (identity(store, domain, "alice"), login(store, domain, "alice"));
+    assert_eq!((who.credentials, who.state), (keys(1), AccountState::Enabled));
     assert_eq!(login.subscriptions[0].last.as_ref().map(|item| &*item.id), Some("1"));
     assert_eq!(login.pending.iter().map(|n| n.id).collect::<Vec<_>>(), [1, 3].map(id));
     assert_eq!(login.offline.len(), 1);

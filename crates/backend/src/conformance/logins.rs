@@ -6,17 +6,23 @@ use carillon_core::ports::{Answer, Ask, Store};
 use std::sync::Arc;
 
 pub(super) fn of_nobody(store: &dyn Store) {
-    missing(store, login_ask(DomainId(1), "alice", T));
+    missing(store, identity_ask(DomainId(1), "alice"));
+    missing(store, login_ask(AccountId(1)));
     let domain = domain(store);
-    missing(store, login_ask(domain, "alice", T));
-    missing(store, login_ask(domain, "", T));
+    missing(store, identity_ask(domain, "alice"));
+    missing(store, identity_ask(domain, ""));
+    let gone = account(store, domain, "alice");
+    done(store, Ask::DeleteAccount { domain, local: "alice".into(), now: T });
+    missing(store, login_ask(gone));
 }
 
 pub(super) fn hold_keys_and_state(store: &dyn Store) {
     let domain = domain(store);
     let id = account(store, domain, "alice");
+    let who = identity(store, domain, "alice");
+    assert_eq!((who.account, who.credentials, who.state), (id, keys(1), AccountState::Enabled));
     let login = login(store, domain, "alice");
-    assert_eq!((login.account, login.credentials, login.state), (id, keys(1), AccountState::Enabled));
+    assert_eq!(login.state, AccountState::Enabled);
     assert!(login.subscriptions.is_empty() && login.pending.is_empty() && login.offline.is_empty());
     assert!(!login.pending_more && !login.offline_more);
 }
@@ -69,7 +75,7 @@ pub(super) fn share_items(store: &dyn Store) {
 
 pub(super) fn hold_waiting_notifications_in_order(store: &dyn Store) {
     let domain = domain(store);
-    account(store, domain, "alice");
+    let alice = account(store, domain, "alice");
     account(store, domain, "bob");
     for (n, priority) in [(1, Priority::Low), (2, Priority::Normal), (3, Priority::High), (4, Priority::High)]
     {
@@ -77,7 +83,7 @@ pub(super) fn hold_waiting_notifications_in_order(store: &dyn Store) {
     }
     stored(store, notification(domain, "bob", 9));
     let at = |pending_max, now| {
-        let question = Ask::Login { domain, local: "alice".into(), now, pending_max, offline_max: 0 };
+        let question = Ask::Login { account: alice, now, pending_max, offline_max: 0 };
         let login = answer!(ask(store, question), Answer::Login(login) => login);
         (login.pending.iter().map(|n| n.id).collect::<Vec<_>>(), login.pending_more)
     };
@@ -94,7 +100,7 @@ pub(super) fn hold_waiting_notifications_in_order(store: &dyn Store) {
 
 pub(super) fn hold_offline_messages(store: &dyn Store) {
     let domain = domain(store);
-    account(store, domain, "alice");
+    let alice = account(store, domain, "alice");
     for n in 0..3 {
         let stanza = format!("<message id='{n}'/>").into_bytes().into();
         let keep =
@@ -102,7 +108,7 @@ pub(super) fn hold_offline_messages(store: &dyn Store) {
         done(store, keep);
     }
     let at = |offline_max| {
-        let question = Ask::Login { domain, local: "alice".into(), now: T, pending_max: 0, offline_max };
+        let question = Ask::Login { account: alice, now: T, pending_max: 0, offline_max };
         let login = answer!(ask(store, question), Answer::Login(login) => login);
         let stanzas: Vec<_> = login.offline.iter().map(|m| m.stanza.to_vec()).collect();
         (stanzas, login.offline_more)
@@ -146,14 +152,25 @@ pub(super) fn of_many_at_once(store: &dyn Store) {
     for receiver in &writes {
         assert!(matches!(waited(receiver), Answer::Account(_) | Answer::Subscribed { new: true, .. }));
     }
-    let logins: Vec<_> = (0..500).map(|n| asked(store, login_ask(who(n).0, &who(n).1, T))).collect();
-    let mut accounts = std::collections::HashSet::new();
-    for (n, receiver) in logins.iter().enumerate() {
+    let identities: Vec<_> = (0..500).map(|n| asked(store, identity_ask(who(n).0, &who(n).1))).collect();
+    let mut accounts = Vec::new();
+    for (n, receiver) in identities.iter().enumerate() {
         match waited(receiver) {
             Answer::Missing if !exists(n) => {}
-            Answer::Login(login) if exists(n) => {
-                assert!(accounts.insert(login.account), "u{n} got the answer of another");
-                assert_eq!(login.subscriptions.len(), usize::from(follows(n)), "u{n}");
+            Answer::Identity(identity) if exists(n) => accounts.push((n, identity.account)),
+            other => panic!("u{n}: {other:?}"),
+        }
+    }
+    let different: std::collections::HashSet<_> = accounts.iter().map(|(_, account)| account).collect();
+    assert_eq!(different.len(), accounts.len(), "nobody got the answer of another");
+    // One that is not there, in the middle of those that are.
+    accounts.insert(250, (500, AccountId(1 << 40)));
+    let logins: Vec<_> = accounts.iter().map(|(_, account)| asked(store, login_ask(*account))).collect();
+    for ((n, _), receiver) in accounts.iter().zip(&logins) {
+        match waited(receiver) {
+            Answer::Missing if *n == 500 => {}
+            Answer::Login(login) => {
+                assert_eq!(login.subscriptions.len(), usize::from(follows(*n)), "u{n}");
             }
             other => panic!("u{n}: {other:?}"),
         }

@@ -71,7 +71,7 @@ pub(super) fn in_every_script(store: &dyn Store) {
         assert_eq!(found.jid.local(), Some(local));
         assert_eq!(found.jid.domain(), "münchen.example");
     }
-    missing(store, login_ask(domain, "jurgen", T));
+    missing(store, identity_ask(domain, "jurgen"));
 }
 
 pub(super) fn hostile(store: &dyn Store) {

@@ -35,7 +35,7 @@ pub(super) fn what_fails_changes_nothing(store: &dyn Store) {
         login(store, domain, &format!("u{n}"));
     }
     if failed {
-        missing(store, login_ask(domain, "half", T));
+        missing(store, identity_ask(domain, "half"));
     }
     answer!(ask(store, create_account(domain, "after")), Answer::Account(_) => ());
 }
@@ -141,7 +141,7 @@ pub(super) fn writes_are_in_order(store: &dyn Store) {
     }
     assert!(waiting(store, domain, "alice", T).is_empty(), "each was ended after it was stored");
     assert_eq!(
-        login(store, domain, "alice").credentials.sha1,
+        identity(store, domain, "alice").credentials.sha1,
         keys((1998 % 256) as u8).sha1,
         "the last one holds"
     );
@@ -158,7 +158,7 @@ pub(super) fn reads_see_answered_writes(store: &dyn Store) {
                     account(store, domain, &local);
                     login(store, domain, &local);
                     done(store, Ask::DeleteAccount { domain, local: local.as_str().into(), now: T });
-                    missing(store, login_ask(domain, &local, T));
+                    missing(store, identity_ask(domain, &local));
                 }
             });
         }
@@ -195,7 +195,7 @@ pub(super) fn each_question_is_answered_once(store: &dyn Store) {
     let count = 5000;
     for n in 0..count {
         let question = match n % 3 {
-            0 => login_ask(domain, "alice", T),
+            0 => identity_ask(domain, "alice"),
             1 => store_at(notification(domain, "alice", n), T),
             _ => Ask::Topic { domain, name: "none".into() },
         };

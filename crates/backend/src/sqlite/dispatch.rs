@@ -2,7 +2,7 @@
 
 use super::keeping::Keep;
 use super::last::LastItems;
-use super::login::{self, LastRevisions, LoginAsk};
+use super::login::{self, IdentityAsk, LastRevisions, LoginAsk};
 use super::write::Write;
 use super::{account, domain, ending, item, key, notification, offline, subscription, topic};
 use carillon_core::ports::{Answer, Ask, Fault};
@@ -13,6 +13,7 @@ pub(super) fn is_read(ask: &Ask) -> bool {
     matches!(
         ask,
         Ask::Domains
+            | Ask::Identity { .. }
             | Ask::Login { .. }
             | Ask::Account { .. }
             | Ask::Accounts { .. }
@@ -38,33 +39,49 @@ pub(super) struct Read<'a> {
     pub(super) revisions: &'a mut LastRevisions,
 }
 
-/// Answers many reads, in their order: the logins among them together.
+/// Answers many reads, in their order: those of logins together.
 pub(super) fn reads(read: &mut Read<'_>, asks: &[Ask]) -> Vec<Answer> {
-    let (places, logins): (Vec<usize>, Vec<LoginAsk<'_>>) =
-        asks.iter().enumerate().filter_map(|(i, ask)| login_ask(ask).map(|login| (i, login))).unzip();
     let mut answers: Vec<Answer> = asks
         .iter()
-        // Logins get theirs below.
-        .map(|ask| if matches!(ask, Ask::Login { .. }) { Answer::Missing } else { or_broken(one(read, ask)) })
+        .map(|ask| match ask {
+            // They get theirs below.
+            Ask::Identity { .. } | Ask::Login { .. } => Answer::Missing,
+            ask => or_broken(one(read, ask)),
+        })
         .collect();
-    let found = login::logins(read, &logins).unwrap_or_else(|e| {
+    together(asks, &mut answers, identity_ask, |asks| login::identities(read.db, asks));
+    together(asks, &mut answers, login_ask, |asks| login::logins(read, asks));
+    answers
+}
+
+/// Answers those that `pick` picks together; one by one should that fail.
+fn together<'a, T>(
+    asks: &'a [Ask],
+    answers: &mut [Answer],
+    pick: impl Fn(&'a Ask) -> Option<T>,
+    mut answer: impl FnMut(&[T]) -> Result<Vec<Answer>>,
+) {
+    let picked = asks.iter().enumerate().filter_map(|(i, ask)| pick(ask).map(|picked| (i, picked)));
+    let (places, picked): (Vec<usize>, Vec<T>) = picked.unzip();
+    let found = answer(&picked).unwrap_or_else(|e| {
         tracing::error!(error = %e, "a batch of logins failed; each is tried alone");
-        logins.chunks(1).flat_map(|login| alone(read, login)).collect()
+        let alone = |ask: &[T]| answer(ask).unwrap_or_else(|e| vec![or_broken(Err(e))]);
+        picked.chunks(1).flat_map(alone).collect()
     });
     for (place, answer) in places.into_iter().zip(found) {
         answers[place] = answer;
     }
-    answers
 }
 
-fn login_ask(ask: &Ask) -> Option<LoginAsk<'_>> {
-    let Ask::Login { domain, local, now, pending_max, offline_max } = ask else { return None };
-    let (domain, now, pending_max, offline_max) = (*domain, *now, *pending_max, *offline_max);
-    Some(LoginAsk { domain, local, now, pending_max, offline_max })
+fn identity_ask(ask: &Ask) -> Option<IdentityAsk<'_>> {
+    let Ask::Identity { domain, local } = ask else { return None };
+    Some(IdentityAsk { domain: *domain, local })
 }
 
-fn alone(read: &mut Read<'_>, ask: &[LoginAsk<'_>]) -> Vec<Answer> {
-    login::logins(read, ask).unwrap_or_else(|e| vec![or_broken(Err(e))])
+fn login_ask(ask: &Ask) -> Option<LoginAsk> {
+    let Ask::Login { account, now, pending_max, offline_max } = ask else { return None };
+    let (account, now, pending_max, offline_max) = (*account, *now, *pending_max, *offline_max);
+    Some(LoginAsk { account, now, pending_max, offline_max })
 }
 
 fn or_broken(answer: Result<Answer>) -> Answer {

@@ -1,4 +1,4 @@
-//! Logins: all that one needs, read in one snapshot.
+//! Logins: who an account is, and once that is proved what belongs to it, each for many in one snapshot.
 
 use super::column::{Code, int, uint};
 use super::dispatch::Read;
@@ -49,61 +49,29 @@ impl LastRevisions {
     }
 }
 
-/// A login's question.
+/// A question for who an account is.
 #[derive(Clone, Copy)]
-pub(super) struct LoginAsk<'a> {
+pub(super) struct IdentityAsk<'a> {
     pub(super) domain: DomainId,
     pub(super) local: &'a str,
+}
+
+/// A question for what belongs to an account.
+#[derive(Clone, Copy)]
+pub(super) struct LoginAsk {
+    pub(super) account: AccountId,
     pub(super) now: UnixMs,
     pub(super) pending_max: u16,
     pub(super) offline_max: u16,
 }
 
-/// Answers many logins by few queries, in their order.
-///
-/// Measured (`store_cost`, 20,000 accounts with 3 topics each): 4.5 µs of processor a login in batches of 64 and more,
-/// 5.5 µs in batches of 16, against 21.5 µs by four prepared point queries. What few have, waiting notifications and
-/// messages, is looked for by set and read by account.
-pub(super) fn logins(read: &mut Read<'_>, asks: &[LoginAsk<'_>]) -> Result<Vec<Answer>> {
-    if asks.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut found = accounts(read.db, asks, read.revisions.at)?;
-    let ids: Array = Rc::new(found.iter().map(|(_, login)| Value::from(int(login.account.0))).collect());
-    for (position, topic) in subscriptions(read.db, &ids)? {
-        let last = match read.revisions.of(read.db, topic)? {
-            Some(revision) => Some(item::shared(read.db, read.last, topic, revision)?),
-            None => None,
-        };
-        found[position].1.subscriptions.push(Subscription { topic, last });
-    }
-    for position in holders(read.db, WITH_NOTIFICATIONS, &ids)? {
-        let (place, login) = &mut found[position];
-        let ask = asks[*place];
-        (login.pending, login.pending_more) =
-            notification::waiting(read.db, login.account, &[], ask.pending_max, ask.now)?;
-    }
-    for position in holders(read.db, WITH_OFFLINE, &ids)? {
-        let (place, login) = &mut found[position];
-        (login.offline, login.offline_more) =
-            offline::waiting(read.db, login.account, 0, asks[*place].offline_max)?;
-    }
+/// Says who many accounts are by one query per domain, in their order.
+pub(super) fn identities(db: &Connection, asks: &[IdentityAsk<'_>]) -> Result<Vec<Answer>> {
     let mut answers = vec![Answer::Missing; asks.len()];
-    for (place, login) in found {
-        answers[place] = Answer::Login(login);
+    if asks.is_empty() {
+        return Ok(answers);
     }
-    Ok(answers)
-}
-
-const ACCOUNTS: &str = "SELECT r.rowid, id, disabled,
-        sha1_salt, sha1_iterations, sha1_stored_key, sha1_server_key,
-        sha256_salt, sha256_iterations, sha256_stored_key, sha256_server_key, revocations
-    FROM rarray(?2) r CROSS JOIN account ON domain = ?1 AND local = r.value";
-
-/// The accounts that are there, each with its place in `asks`, and with nothing yet of what belongs to it.
-fn accounts(db: &Connection, asks: &[LoginAsk<'_>], revision: Revision) -> Result<Vec<(usize, Box<Login>)>> {
-    let mut found = Vec::with_capacity(asks.len());
-    let mut query = db.prepare_cached(ACCOUNTS)?;
+    let mut query = db.prepare_cached(IDENTITIES)?;
     let mut rest: Vec<usize> = (0..asks.len()).collect();
     while let Some(first) = rest.first() {
         let domain = asks[*first].domain;
@@ -112,27 +80,86 @@ fn accounts(db: &Connection, asks: &[LoginAsk<'_>], revision: Revision) -> Resul
         let names: Vec<Value> = here.iter().map(|place| Value::from(asks[*place].local.to_owned())).collect();
         let mut rows = query.query(params![domain.0, Rc::new(names)])?;
         while let Some(row) = rows.next()? {
-            found.push((here[position(row)?], Box::new(login(row, revision)?)));
+            answers[here[position(row)?]] = Answer::Identity(Box::new(identity(row)?));
         }
         rest = elsewhere;
     }
-    Ok(found)
+    Ok(answers)
 }
 
-fn login(row: &Row<'_>, revision: Revision) -> Result<Login> {
-    Ok(Login {
+const IDENTITIES: &str = "SELECT r.rowid, id, disabled,
+        sha1_salt, sha1_iterations, sha1_stored_key, sha1_server_key,
+        sha256_salt, sha256_iterations, sha256_stored_key, sha256_server_key, revocations
+    FROM rarray(?2) r CROSS JOIN account ON domain = ?1 AND local = r.value";
+
+fn identity(row: &Row<'_>) -> Result<Identity> {
+    Ok(Identity {
         account: AccountId(uint(row, 1)?),
         credentials: Credentials { sha1: account::keys(row, 3)?, sha256: account::keys(row, 7)? },
         state: account::state(row, 2)?,
         revocations: account::revocations(row, 11)?,
+    })
+}
+
+/// Answers many logins by few queries, in their order.
+///
+/// Measured (`store_cost`, 20,000 accounts with 3 topics each): 4.5 µs of processor a login in batches of 64 and more,
+/// 5.5 µs in batches of 16, against 21.5 µs by four prepared point queries. What few have, waiting notifications and
+/// messages, is looked for by set and read by account.
+pub(super) fn logins(read: &mut Read<'_>, asks: &[LoginAsk]) -> Result<Vec<Answer>> {
+    if asks.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: Array = Rc::new(asks.iter().map(|ask| Value::from(int(ask.account.0))).collect());
+    let mut found: Vec<Option<Box<Login>>> = asks.iter().map(|_| None).collect();
+    for (position, state) in states(read.db, &ids)? {
+        found[position] = Some(Box::new(empty(state, read.revisions.at)));
+    }
+    for (position, topic) in subscriptions(read.db, &ids)? {
+        let last = match read.revisions.of(read.db, topic)? {
+            Some(revision) => Some(item::shared(read.db, read.last, topic, revision)?),
+            None => None,
+        };
+        if let Some(login) = &mut found[position] {
+            login.subscriptions.push(Subscription { topic, last });
+        }
+    }
+    for position in holders(read.db, WITH_NOTIFICATIONS, &ids)? {
+        if let Some(login) = &mut found[position] {
+            let LoginAsk { account, now, pending_max, .. } = asks[position];
+            (login.pending, login.pending_more) =
+                notification::waiting(read.db, account, &[], pending_max, now)?;
+        }
+    }
+    for position in holders(read.db, WITH_OFFLINE, &ids)? {
+        if let Some(login) = &mut found[position] {
+            let LoginAsk { account, offline_max, .. } = asks[position];
+            (login.offline, login.offline_more) = offline::waiting(read.db, account, 0, offline_max)?;
+        }
+    }
+    Ok(found.into_iter().map(|login| login.map_or(Answer::Missing, Answer::Login)).collect())
+}
+
+fn empty(state: AccountState, revision: Revision) -> Login {
+    Login {
+        state,
         subscriptions: Vec::new(),
         pending: Vec::new(),
         pending_more: false,
         offline: Vec::new(),
         offline_more: false,
         revision,
-    })
+    }
 }
+
+/// Positions in `ids` of the accounts that are there, with the state of each.
+fn states(db: &Connection, ids: &Array) -> Result<Vec<(usize, AccountState)>> {
+    db.prepare_cached(STATES)?
+        .query_map([ids], |row| Ok((position(row)?, account::state(row, 1)?)))?
+        .collect()
+}
+
+const STATES: &str = "SELECT r.rowid, disabled FROM rarray(?1) r CROSS JOIN account ON id = r.value";
 
 /// Positions in `ids` with the topics each follows, by topic.
 fn subscriptions(db: &Connection, ids: &Array) -> Result<Vec<(usize, TopicId)>> {
@@ -175,18 +202,15 @@ mod tests {
         schema::migrate(&mut db, &options.path).expect("it is new");
         let (last, mut revisions) = (LastItems::new(0), LastRevisions::default());
         for names in [&["alice"][..], &["bob", "carol"], &["dave"]] {
-            let ask = |local| LoginAsk {
-                domain: DomainId(1),
-                local,
-                now: UnixMs(0),
-                pending_max: 1,
-                offline_max: 1,
-            };
+            let ask = |local| IdentityAsk { domain: DomainId(1), local };
             let asks: Vec<_> = names.iter().map(|name| ask(*name)).collect();
+            assert_eq!(identities(&db, &asks).expect("it answers").len(), names.len());
+            let ask = |account| LoginAsk { account, now: UnixMs(0), pending_max: 1, offline_max: 1 };
+            let asks: Vec<_> = (0..names.len()).map(|n| ask(AccountId(n as u64))).collect();
             let mut read = Read { db: &db, last: &last, revisions: &mut revisions };
             assert_eq!(logins(&mut read, &asks).expect("it answers").len(), names.len());
         }
-        for sql in [ACCOUNTS, SUBSCRIPTIONS, WITH_NOTIFICATIONS, WITH_OFFLINE] {
+        for sql in [IDENTITIES, STATES, SUBSCRIPTIONS, WITH_NOTIFICATIONS, WITH_OFFLINE] {
             let statement = db.prepare_cached(sql).expect("it is kept");
             let count = |status| statement.get_status(status);
             assert_eq!((count(StatementStatus::Run), count(StatementStatus::RePrepare)), (3, 0), "{sql}");

@@ -47,9 +47,9 @@ pub struct Subscription {
     pub last: Option<Arc<Item>>,
 }
 
-/// Everything a login needs from the store, read in one round trip and at one [`Revision`].
+/// Who an account is and what proves it: all that is read before a client has proved anything.
 #[derive(Clone, Debug)]
-pub struct Login {
+pub struct Identity {
     /// The account.
     pub account: AccountId,
     /// What proves it.
@@ -58,6 +58,14 @@ pub struct Login {
     pub state: AccountState,
     /// Which of its tokens were taken back.
     pub revocations: Revocations,
+}
+
+/// What belongs to an account: everything that a session needs from the store once its client has proved whose it is, read
+/// in one round trip and at one [`Revision`].
+#[derive(Clone, Debug)]
+pub struct Login {
+    /// Whether it may still log in.
+    pub state: AccountState,
     /// The topics it follows, sorted by id.
     pub subscriptions: Vec<Subscription>,
     /// The first of its waiting notifications, in the order they are to be delivered: high priority first, then by age.

@@ -12,7 +12,7 @@ mod revocation;
 mod time;
 mod topic;
 
-pub use account::{AccountState, Credentials, Login, ScramKeys, Subscription};
+pub use account::{AccountState, Credentials, Identity, Login, ScramKeys, Subscription};
 pub use domain::{Domain, Domains, Policy, PubsubCreate, SessionPolicy};
 pub use id::{
     AccountId, ConnId, DomainId, KeyId, NotificationId, Revision, ShardId, Ticket, TopicId, bucket,

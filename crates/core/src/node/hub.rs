@@ -1,12 +1,13 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Behind, Counters, Letter, Memory, Pace, Recent, Subscribers, Then, Throttle, Traces, Wake, Wheel, home,
+    Behind, Counters, Known, Letter, Memory, Pace, Recent, Subscribers, Then, Throttle, Traces, Wake, Wheel,
+    home,
 };
 use crate::error::StreamError;
 use crate::light;
 use crate::model::{
-    AccountId, ConnId, Domain, DomainId, Domains, Login, Map, Mono, Now, Set, ShardId, Ticket, TopicId,
+    AccountId, ConnId, Domain, DomainId, Domains, Map, Mono, Now, Set, ShardId, Ticket, TopicId,
 };
 use crate::pipeline::Pipeline;
 use crate::ports::Ask;
@@ -193,10 +194,10 @@ impl Cx<'_> {
     }
 
     /// Remembers an account for its next login, unless it changed since it was read.
-    pub fn remember(&mut self, account: &BareJid, domain: DomainId, login: &Login, stamp: Stamp) {
+    pub fn remember(&mut self, account: &BareJid, domain: DomainId, known: Known<'_>, stamp: Stamp) {
         let hub = &mut *self.hub;
         if !hub.recent.is_marked(account.as_str()) && !hub.subscribers.is_marked(account) {
-            hub.memory.remember(account, domain, login, stamp, hub.remembered_max());
+            hub.memory.remember(account, domain, known, stamp, hub.remembered_max());
         }
     }
 

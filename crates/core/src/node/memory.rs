@@ -5,8 +5,8 @@
 //! and forgets the account. Bounded: two generations, of which the older goes when the younger is full.
 
 use crate::model::{
-    AccountId, AccountState, Credentials, DomainId, Domains, Login, Map, Revision, Revocations, Subscription,
-    TopicId,
+    AccountId, AccountState, Credentials, DomainId, Domains, Identity, Login, Map, Revision, Revocations,
+    Subscription, TopicId,
 };
 use crate::session::auth::fast::Stamp;
 use carillon_wire::jid::BareJid;
@@ -29,19 +29,31 @@ pub struct Remembered {
     topics: Box<[TopicId]>,
 }
 
+/// What a login found out about an account.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    /// The account.
+    pub account: AccountId,
+    /// Which of its tokens were taken back.
+    pub revocations: &'a Revocations,
+    /// What belongs to it.
+    pub login: &'a Login,
+}
+
 impl Memory {
     /// Remembers an account as its login found it, unless something waits for it: then the next login asks again.
-    pub fn remember(&mut self, name: &BareJid, domain: DomainId, login: &Login, stamp: Stamp, max: usize) {
+    pub fn remember(&mut self, name: &BareJid, domain: DomainId, known: Known<'_>, stamp: Stamp, max: usize) {
+        let Known { account, revocations, login } = known;
         let waits = !login.pending.is_empty() || login.pending_more;
         let messages = !login.offline.is_empty() || login.offline_more;
         if max == 0 || waits || messages {
             return;
         }
         let account = Remembered {
-            account: login.account,
+            account,
             domain,
             stamp,
-            revocations: (!login.revocations.is_empty()).then(|| Box::new(login.revocations.clone())),
+            revocations: (!revocations.is_empty()).then(|| Box::new(revocations.clone())),
             topics: login.subscriptions.iter().map(|s| s.topic).collect(),
         };
         self.put(name.clone(), account, max);
@@ -96,13 +108,16 @@ impl Remembered {
 
     /// As the store would answer, without the last items, which the shard knows, and without the keys, which a stamp
     /// stands for.
-    pub fn into_login(self) -> (Stamp, Box<Login>) {
+    pub fn into_login(self) -> (Stamp, Identity, Box<Login>) {
         let subscription = |topic: &TopicId| Subscription { topic: *topic, last: None };
-        let login = Login {
+        let identity = Identity {
             account: self.account,
             credentials: Credentials::default(),
             state: AccountState::Enabled,
             revocations: self.revocations.map(|revocations| *revocations).unwrap_or_default(),
+        };
+        let login = Login {
+            state: AccountState::Enabled,
             subscriptions: self.topics.iter().map(subscription).collect(),
             pending: Vec::new(),
             pending_more: false,
@@ -110,7 +125,7 @@ impl Remembered {
             offline_more: false,
             revision: Revision::default(),
         };
-        (self.stamp, Box::new(login))
+        (self.stamp, identity, Box::new(login))
     }
 }
 
@@ -129,12 +144,17 @@ mod tests {
         let topics = topics.iter().map(|n| TopicId(*n as _)).collect();
         let account = AccountId(1);
         let remembered = Remembered { account, domain: DOMAIN, stamp, revocations: None, topics };
-        *remembered.into_login().1
+        *remembered.into_login().2
+    }
+
+    fn known(login: &Login) -> Known<'_> {
+        static NONE: std::sync::LazyLock<Revocations> = std::sync::LazyLock::new(Revocations::default);
+        Known { account: AccountId(1), revocations: &NONE, login }
     }
 
     fn remember(memory: &mut Memory, n: u32, login: &Login) {
         let stamp = Stamp::of(b"", &name(n), &Credentials::default());
-        memory.remember(&name(n), DOMAIN, login, stamp, 4);
+        memory.remember(&name(n), DOMAIN, known(login), stamp, 4);
     }
 
     #[test]
@@ -146,7 +166,7 @@ mod tests {
             assert!(memory.len() <= 4);
         }
         assert!(memory.recall(&name(50), DOMAIN, 4).is_none());
-        let (_, known) = memory.recall(&name(99), DOMAIN, 4).expect("the last").into_login();
+        let (_, _, known) = memory.recall(&name(99), DOMAIN, 4).expect("the last").into_login();
         assert_eq!(known.subscriptions.iter().map(|s| s.topic.0).collect::<Vec<_>>(), [1, 2]);
         memory.forget("u99@localhost");
         assert!(memory.recall(&name(99), DOMAIN, 4).is_none());
@@ -159,7 +179,8 @@ mod tests {
         let mut memory = Memory::default();
         remember(&mut memory, 1, &Login { pending_more: true, ..login(&[]) });
         remember(&mut memory, 2, &Login { offline_more: true, ..login(&[]) });
-        memory.remember(&name(3), DOMAIN, &login(&[]), Stamp::of(b"", &name(3), &Credentials::default()), 0);
+        let stamp = Stamp::of(b"", &name(3), &Credentials::default());
+        memory.remember(&name(3), DOMAIN, known(&login(&[])), stamp, 0);
         assert!(memory.is_empty());
         remember(&mut memory, 4, &login(&[]));
         assert!(memory.recall(&name(4), DomainId(2), 4).is_none(), "a domain of the same name, made anew");

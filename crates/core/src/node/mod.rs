@@ -22,7 +22,7 @@ pub use behind::Behind;
 pub use counters::{Counters, Latency};
 pub use hub::{Cx, Hub};
 pub use letter::Letter;
-pub use memory::{Memory, Remembered};
+pub use memory::{Known, Memory, Remembered};
 pub use recent::Recent;
 pub use sessions::Sessions;
 pub use shard::Shard;

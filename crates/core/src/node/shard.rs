@@ -383,6 +383,7 @@ impl Shard {
                 let Some(session) = self.sessions.take(conn) else { return };
                 let session = match session {
                     Session::Authenticating(authenticating) => authenticating.answered(answer, &mut cx),
+                    Session::Loading(loading) => loading.answered(answer, &mut cx),
                     other => other,
                 };
                 self.settle(conn, session, now, effects);

@@ -49,9 +49,12 @@ pub enum Ask {
     DeleteDomain { domain: DomainId },
 
     // ---- accounts
-    /// Everything a login needs. `local` is prepared → [`Answer::Login`], or [`Answer::Missing`].
+    /// Who an account is and what proves it, before anything is proved. `local` is prepared → [`Answer::Identity`], or
+    /// [`Answer::Missing`].
+    Identity { domain: DomainId, local: Box<str> },
+    /// What belongs to an account whose client has proved itself → [`Answer::Login`], or [`Answer::Missing`].
     /// Notifications that expired by `now` or are not due yet are left out; at most `pending_max` and `offline_max`.
-    Login { domain: DomainId, local: Box<str>, now: UnixMs, pending_max: u16, offline_max: u16 },
+    Login { account: AccountId, now: UnixMs, pending_max: u16, offline_max: u16 },
     /// Creates an account → [`Answer::Account`], or [`Answer::Exists`], or [`Answer::Missing`] without the domain.
     CreateAccount { domain: DomainId, local: Box<str>, credentials: Credentials, now: UnixMs },
     /// Creates or replaces many accounts in one step → [`Answer::Count`] of accounts written.
@@ -176,6 +179,8 @@ pub enum Answer {
     Domains(Vec<Domain>),
     /// To [`Ask::PutDomain`].
     Domain { domain: Domain, created: bool },
+    /// To [`Ask::Identity`].
+    Identity(Box<Identity>),
     /// To [`Ask::Login`].
     Login(Box<Login>),
     /// To [`Ask::CreateAccount`].

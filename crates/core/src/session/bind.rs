@@ -1,10 +1,14 @@
 //! After authentication: the new stream of classic SASL, and the choice of a resource (RFC 6120 §7).
 
-use super::auth::{Authenticated, Greeting};
+use super::auth::{Authenticated, Failure, Greeting};
 use super::open::check;
 use super::{Closing, Io, Live, Session};
+use crate::Effect;
 use crate::error::StreamError;
-use crate::node::Cx;
+use crate::features::{notifications, offline};
+use crate::model::{AccountState, Login};
+use crate::node::{Cx, Then};
+use crate::ports::{Answer, Ask};
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError, Unit};
@@ -25,7 +29,16 @@ pub struct Binding {
     pub(super) authenticated: Authenticated,
 }
 
-/// A resource is chosen; the shard admits the session to its account.
+/// A resource is chosen; the store is asked what belongs to the account.
+#[derive(Debug)]
+pub struct Loading {
+    pub(super) io: Io,
+    authenticated: Authenticated,
+    jid: Jid,
+    greeting: Greeting,
+}
+
+/// What belongs to the account is there; the shard admits the session to its account.
 #[derive(Debug)]
 pub struct Bound {
     /// The session to be.
@@ -33,7 +46,7 @@ pub struct Bound {
     /// What the client is told once it is.
     pub greeting: Greeting,
     /// What its login brought.
-    pub login: Box<crate::model::Login>,
+    pub login: Box<Login>,
 }
 
 impl Restarting {
@@ -114,22 +127,86 @@ impl Binding {
         };
         let Binding { io, authenticated } = *self;
         let id = request.id.clone().unwrap_or_default();
-        Bound::bind(io, authenticated, jid, Greeting::Bind { id }, cx)
+        Loading::begin(io, authenticated, jid, Greeting::Bind { id }, cx)
     }
 }
 
-impl Bound {
-    pub(super) fn bind(
+impl Loading {
+    /// Binds at once where the node remembers what belongs to the account; else the store is asked.
+    pub(super) fn begin(
         io: Io,
-        authenticated: Authenticated,
+        mut authenticated: Authenticated,
         jid: Jid,
         greeting: Greeting,
         cx: &mut Cx<'_>,
     ) -> Session {
-        let domain = authenticated.domain();
-        let login = authenticated.into_login();
-        let live = Box::new(Live::new(io, jid, domain, &login, cx));
+        let known = authenticated.take_known();
+        let loading = Loading { io, authenticated, jid, greeting };
+        if let Some(login) = known {
+            return loading.bound(login, cx);
+        }
+        let ask = Ask::Login {
+            account: loading.authenticated.account(),
+            now: cx.now.unix,
+            pending_max: notifications::PAGE,
+            offline_max: offline::PAGE,
+        };
+        cx.ask(ask, Then::Login(loading.io.conn));
+        cx.out.push(Effect::Pause { conn: loading.io.conn });
+        Session::Loading(Box::new(loading))
+    }
+
+    /// The store answered.
+    pub(crate) fn answered(self, answer: Answer, cx: &mut Cx<'_>) -> Session {
+        cx.resume(self.io.conn);
+        match answer {
+            Answer::Login(login) if login.state == AccountState::Enabled => {
+                self.authenticated.remember(&login, cx);
+                self.bound(login, cx)
+            }
+            // It was disabled, or removed, since the client proved whose it is.
+            Answer::Login(_) => self.refuse(Failure::AccountDisabled, "this account is disabled", cx),
+            Answer::Missing => self.refuse(Failure::NotAuthorized, "this account is gone", cx),
+            _ => self.unavailable(cx),
+        }
+    }
+
+    fn bound(self, login: Box<Login>, cx: &mut Cx<'_>) -> Session {
+        let Loading { io, authenticated, jid, greeting } = self;
+        let live = Box::new(Live::new(io, jid, authenticated.domain(), authenticated.account(), cx));
         Session::Bound(Box::new(Bound { live, greeting, login }))
+    }
+
+    /// The client may not log in any more.
+    fn refuse(self, failure: Failure, why: &'static str, cx: &mut Cx<'_>) -> Session {
+        match self.greeting {
+            // It was not told of its success yet.
+            Greeting::Success { wrap, .. } => {
+                self.io.send_element(&wrap.failure(failure), cx);
+                Closing::politely(self.io, cx)
+            }
+            Greeting::Bind { .. } => {
+                let error = StreamError::new(stream::Condition::NotAuthorized, why);
+                Closing::with_error(self.io, &error, cx)
+            }
+        }
+    }
+
+    /// The store cannot say: the client may try again.
+    fn unavailable(self, cx: &mut Cx<'_>) -> Session {
+        match self.greeting {
+            Greeting::Success { wrap, .. } => {
+                self.io.send_element(&wrap.failure(Failure::TemporaryAuthFailure), cx);
+                Closing::politely(self.io, cx)
+            }
+            Greeting::Bind { id } => {
+                let error = StanzaError::new(Condition::ResourceConstraint)
+                    .with_text("the store cannot answer; try again later");
+                let reply = Stanza::iq(IqType::Error).with_id(id).with_payload(error.to_element());
+                self.io.send_stanza(&reply, cx);
+                Session::Binding(Box::new(Binding { io: self.io, authenticated: self.authenticated }))
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::Effect;
 use crate::error::StreamError;
 use crate::features::PerSession;
 use crate::hook::{At, Emit, Flow, Outgoing, Request, Track};
-use crate::model::{AccountId, DomainId, Login, Mono, TopicId, UnixMs};
+use crate::model::{AccountId, DomainId, Mono, TopicId, UnixMs};
 use crate::node::{Cx, Wake};
 use crate::topic::Notice;
 use carillon_wire::jid::{BareJid, Jid};
@@ -60,10 +60,10 @@ pub enum PingState {
 }
 
 impl Live {
-    pub(super) fn new(io: Io, jid: Jid, domain: DomainId, login: &Login, cx: &Cx<'_>) -> Live {
+    pub(super) fn new(io: Io, jid: Jid, domain: DomainId, account: AccountId, cx: &Cx<'_>) -> Live {
         Live {
             bare: jid.bare(),
-            account: login.account,
+            account,
             domain,
             since: cx.now.unix,
             heard: cx.now.mono,

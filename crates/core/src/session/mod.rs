@@ -3,7 +3,7 @@
 //! ```text
 //! Opening ─header─► Offered ─starttls─► Securing ─TLS─► Opening(secured)
 //!    └─header (secured)─► Authenticating ─asks─► … ─proof─► Proven ─(moves home)─► Restarting ─► Binding
-//!                      └─token─► Claimed ─(moves home)─┘ └─ SASL2 + Bind 2 ────────────────► Bound ─► Live ─► Closing
+//!                      └─token─► Claimed ─(moves home)─┘ └─ SASL2 + Bind 2 ──► Loading ─► Bound ─► Live ─► Closing
 //! ```
 //!
 //! Only [`auth`] can make an [`auth::Authenticated`], and everything after it demands one.
@@ -20,7 +20,7 @@ mod secure;
 
 pub use allowance::Allowance;
 pub use auth::Mechanism;
-pub use bind::{Binding, Bound, Restarting};
+pub use bind::{Binding, Bound, Loading, Restarting};
 pub use closing::Closing;
 pub use io::{Io, Noted};
 pub use live::{Followed, Live, PingState};
@@ -53,7 +53,9 @@ pub enum Session {
     Restarting(Box<Restarting>),
     /// Resource binding was offered.
     Binding(Box<Binding>),
-    /// A resource is chosen; the shard admits the session to its account.
+    /// A resource is chosen; the store is asked what belongs to the account.
+    Loading(Box<Loading>),
+    /// What belongs to the account is there; the shard admits the session to it.
     Bound(Box<Bound>),
     /// Bound: stanzas flow.
     Live(Box<Live>),
@@ -82,6 +84,7 @@ impl Session {
             Session::Proven(s) => &s.io,
             Session::Restarting(s) => &s.io,
             Session::Binding(s) => &s.io,
+            Session::Loading(s) => &s.io,
             Session::Bound(s) => &s.live.io,
             Session::Live(s) => &s.io,
             Session::Closing(s) => &s.io,
@@ -99,6 +102,7 @@ impl Session {
             Session::Proven(s) => &mut s.io,
             Session::Restarting(s) => &mut s.io,
             Session::Binding(s) => &mut s.io,
+            Session::Loading(s) => &mut s.io,
             Session::Bound(s) => &mut s.live.io,
             Session::Live(s) => &mut s.io,
             Session::Closing(s) => &mut s.io,
@@ -115,6 +119,7 @@ impl Session {
             Session::Proven(s) => s.io,
             Session::Restarting(s) => s.io,
             Session::Binding(s) => s.io,
+            Session::Loading(s) => s.io,
             Session::Bound(s) => s.live.io,
             Session::Live(s) => s.io,
             Session::Closing(s) => s.io,
@@ -123,13 +128,20 @@ impl Session {
 
     /// Whether it is known whose it is, so that its stanzas may be larger.
     pub fn is_trusted(&self) -> bool {
-        matches!(self, Session::Restarting(_) | Session::Binding(_) | Session::Bound(_) | Session::Live(_))
+        matches!(
+            self,
+            Session::Restarting(_)
+                | Session::Binding(_)
+                | Session::Loading(_)
+                | Session::Bound(_)
+                | Session::Live(_)
+        )
     }
 
     /// Whether input must wait: for an answer of the store, for TLS, or for a shard.
     pub fn is_waiting(&self) -> bool {
         match self {
-            Session::Securing(_) | Session::Claimed(_) | Session::Proven(_) => true,
+            Session::Securing(_) | Session::Claimed(_) | Session::Proven(_) | Session::Loading(_) => true,
             Session::Authenticating(s) => s.is_asking(),
             Session::Live(s) => s.is_throttled(),
             _ => false,
@@ -176,7 +188,9 @@ impl Session {
                 Session::Opening(_) | Session::Offered(_) | Session::Securing(_) | Session::Authenticating(_),
                 Wake::Login,
             ) => "no login in time",
-            (Session::Restarting(_) | Session::Binding(_), Wake::Bind) => "no resource bound in time",
+            (Session::Restarting(_) | Session::Binding(_) | Session::Loading(_), Wake::Bind) => {
+                "no resource bound in time"
+            }
             (Session::Closing(_), Wake::Close) => {
                 let Session::Closing(s) = self else { unreachable!("matched above") };
                 return s.expired(cx);

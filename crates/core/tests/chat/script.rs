@@ -129,9 +129,11 @@ impl Script {
                 self.world.pass(ms);
                 Ok(())
             }
-            ["asked", n, "logins"] => {
-                let asked = std::mem::take(&mut self.world.logins_asked);
-                (asked.to_string() == *n).then_some(()).ok_or(format!("the store was asked for {asked}"))
+            ["asked", who, "identities", what, "logins"] => {
+                let identities = std::mem::take(&mut self.world.identities_asked);
+                let logins = std::mem::take(&mut self.world.logins_asked);
+                let is_so = identities.to_string() == *who && logins.to_string() == *what;
+                is_so.then_some(()).ok_or(format!("asked {identities} identities {logins} logins"))
             }
             ["revoke", local] => {
                 let domain = self.world.domain_id(DOMAIN);

@@ -28,7 +28,9 @@ pub struct World {
     work: VecDeque<(usize, Owned)>,
     outcomes: Arc<Mutex<Vec<Outcome>>>,
     pub events: Vec<Event>,
-    /// How often the store was asked for a login since somebody looked.
+    /// How often the store was asked who somebody is, since somebody looked.
+    pub identities_asked: usize,
+    /// The same for what belongs to an account.
     pub logins_asked: usize,
     /// How often the shards asked the store for anything.
     pub asked: usize,
@@ -82,6 +84,7 @@ impl World {
             work: VecDeque::new(),
             outcomes: Arc::default(),
             events: Vec::new(),
+            identities_asked: 0,
             logins_asked: 0,
             asked: 0,
             kept: Kinds::default(),
@@ -267,6 +270,7 @@ impl World {
                 }
                 Effect::Ask { ticket, ask } => {
                     self.asked += 1;
+                    self.identities_asked += usize::from(matches!(ask, Ask::Identity { .. }));
                     self.logins_asked += usize::from(matches!(ask, Ask::Login { .. }));
                     let answer = self.ask(ask);
                     self.work.push_back((shard, Owned::Other(Input::Answer { ticket, answer })));

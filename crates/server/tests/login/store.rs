@@ -1,6 +1,8 @@
 //! A store with ten accounts, `u0` to `u9`, all of whose passwords are `secret`.
 
-use carillon_core::model::{AccountId, AccountState, Credentials, Domain, DomainId, Login, Policy, Revision};
+use carillon_core::model::{
+    AccountId, AccountState, Credentials, Domain, DomainId, Identity, Login, Policy, Revision,
+};
 use carillon_core::ports::{Answer, Ask, Reply, Store, StoreStats};
 use carillon_core::session::auth::scram;
 use std::sync::mpsc;
@@ -28,22 +30,29 @@ fn answer(ask: &Ask, credentials: &Credentials) -> Answer {
             name: "localhost".into(),
             policy: Policy::default(),
         }]),
-        Ask::Login { local, .. } => match local.strip_prefix('u').and_then(|n| n.parse::<u64>().ok()) {
-            Some(n) if n < 10 => Answer::Login(Box::new(login(n, credentials))),
+        Ask::Identity { local, .. } => match local.strip_prefix('u').and_then(|n| n.parse::<u64>().ok()) {
+            Some(n) if n < 10 => Answer::Identity(Box::new(identity(n, credentials))),
             _ => Answer::Missing,
         },
+        Ask::Login { .. } => Answer::Login(Box::new(login())),
         Ask::TakeDue { .. } => Answer::Pending { notifications: Vec::new(), more: false },
         Ask::Sweep { .. } => Answer::Expired { traces: Vec::new(), more: false },
         _ => Answer::Missing,
     }
 }
 
-fn login(n: u64, credentials: &Credentials) -> Login {
-    Login {
+fn identity(n: u64, credentials: &Credentials) -> Identity {
+    Identity {
         account: AccountId(n),
         credentials: credentials.clone(),
         state: AccountState::Enabled,
         revocations: Default::default(),
+    }
+}
+
+fn login() -> Login {
+    Login {
+        state: AccountState::Enabled,
         subscriptions: Vec::new(),
         pending: Vec::new(),
         pending_more: false,

@@ -3,6 +3,7 @@
 
 use super::exchange::Authenticating;
 use super::fast::{self, Proof};
+use super::redeem::Found;
 use super::wrap::Inline;
 use crate::Effect;
 use crate::model::{ConnId, DomainId};
@@ -62,8 +63,8 @@ impl Claimed {
     /// At home, where the account is remembered.
     pub fn recalled(self, account: Remembered, cx: &mut Cx<'_>) -> Session {
         let Claimed { authenticating, claim } = self;
-        let (stamp, login) = account.into_login();
-        authenticating.redeem(claim, Some((login, stamp)), cx)
+        let (stamp, identity, login) = account.into_login();
+        authenticating.redeem(claim, Some(Found { identity, stamp, login: Some(login) }), cx)
     }
 
     /// At home, where nothing is known of the account: the store is asked.

@@ -3,13 +3,13 @@
 use super::claimed::Claim;
 use super::fast::{self, Stamp, Wanted};
 use super::mechanism::Mechanism;
-use super::redeem::Revoking;
+use super::redeem::{Found, Revoking};
 use super::scram::{self, ClientFirst};
 use super::wrap::{self, Inline, Wrap};
 use super::{Authenticated, Failure, Greeting, Proven, RegisterRequest, offer};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind};
-use crate::model::{AccountState, Credentials, Domain, Login};
+use crate::model::{AccountState, Credentials, Domain, Identity};
 use crate::node::{Cx, Letter, Then};
 use crate::ports::{Answer, Ask};
 use crate::session::{Closing, Io, Protection, Session};
@@ -68,7 +68,7 @@ pub(super) struct Challenged {
     wrap: Wrap,
     account: BareJid,
     /// None for an account that is not there: the exchange goes on all the same, to its bad end.
-    login: Option<Box<Login>>,
+    identity: Option<Box<Identity>>,
     scram: scram::Challenged,
 }
 
@@ -179,7 +179,8 @@ impl Authenticating {
         }
     }
 
-    /// The client's first message: whose login it is. The store is asked for all of it.
+    /// The client's first message: whose login it is. The store is asked what proves it, and nothing else: a stranger
+    /// costs no more than that.
     fn first(
         mut self: Box<Self>,
         mechanism: Mechanism,
@@ -200,7 +201,7 @@ impl Authenticating {
         if let Err(failure) = self.admits(&account, cx) {
             return self.fail(&wrap, None, failure, cx);
         }
-        let ask = self.question(&account, cx);
+        let ask = self.question(&account);
         self.stage = Stage::Asking(Box::new(Attempt { wrap, account, proof }));
         self.ask(ask, cx)
     }
@@ -212,15 +213,9 @@ impl Authenticating {
         checked.map_err(|_| Failure::TemporaryAuthFailure)
     }
 
-    /// All that a login needs from the store.
-    pub(super) fn question(&self, account: &BareJid, cx: &Cx<'_>) -> Ask {
-        Ask::Login {
-            domain: self.domain.id,
-            local: account.local().unwrap_or_default().into(),
-            now: cx.now.unix,
-            pending_max: crate::features::notifications::PAGE,
-            offline_max: crate::features::offline::PAGE,
-        }
+    /// Who an account is, for the store.
+    pub(super) fn question(&self, account: &BareJid) -> Ask {
+        Ask::Identity { domain: self.domain.id, local: account.local().unwrap_or_default().into() }
     }
 
     fn parse(
@@ -255,7 +250,7 @@ impl Authenticating {
         cx.resume(self.io.conn);
         match std::mem::replace(&mut self.stage, Stage::Idle) {
             Stage::Asking(attempt) => match answer {
-                Answer::Login(login) => self.known(*attempt, Some(login), cx),
+                Answer::Identity(identity) => self.known(*attempt, Some(identity), cx),
                 Answer::Missing => self.known(*attempt, None, cx),
                 _ => self.fail(&attempt.wrap, None, Failure::TemporaryAuthFailure, cx),
             },
@@ -268,64 +263,74 @@ impl Authenticating {
         }
     }
 
-    fn known(mut self: Box<Self>, attempt: Attempt, login: Option<Box<Login>>, cx: &mut Cx<'_>) -> Session {
+    fn known(self: Box<Self>, attempt: Attempt, identity: Option<Box<Identity>>, cx: &mut Cx<'_>) -> Session {
         let Attempt { wrap, account, proof } = attempt;
         match proof {
             Proof::Plain(password) => {
                 let decoy = || self.decoys(&account, cx);
-                let credentials = login.as_ref().map_or_else(decoy, |l| l.credentials.clone());
+                let credentials = identity.as_ref().map_or_else(decoy, |i| i.credentials.clone());
                 let right = scram::is_password(&password, &credentials);
-                match login.filter(|_| right) {
-                    Some(login) => self.prove(wrap, account, login, None, cx),
+                match identity.filter(|_| right) {
+                    Some(identity) => self.prove(wrap, account, *identity, None, cx),
                     None => self.fail(&wrap, Some(account), Failure::NotAuthorized, cx),
                 }
             }
             Proof::Token(mechanism, proof) => {
                 let Wrap::Sasl2(inline) = wrap else { unreachable!("only SASL2 has tokens") };
                 let claim = Claim { inline, account, mechanism, proof };
-                let known = login.map(|login| {
-                    let stamp = Stamp::of(&cx.hub.settings.secret, &claim.account, &login.credentials);
-                    (login, stamp)
+                let found = identity.map(|identity| {
+                    let stamp = Stamp::of(&cx.hub.settings.secret, &claim.account, &identity.credentials);
+                    Found { identity: *identity, stamp, login: None }
                 });
-                self.redeem(claim, known, cx)
+                self.redeem(claim, found, cx)
             }
-            Proof::Scram(mechanism, first) => {
-                let hash = mechanism.hash().expect("a SCRAM mechanism has a hash");
-                let credentials = match &login {
-                    Some(login) => login.credentials.clone(),
-                    None => self.decoys(&account, cx),
-                };
-                let keys = match hash {
-                    super::mechanism::Hash::Sha1 => credentials.sha1,
-                    super::mechanism::Hash::Sha256 => credentials.sha256,
-                };
-                // Keys that were imported for one hash only: the other mechanism is of no use for this account.
-                let Some(keys) = keys else {
-                    return self.fail(&wrap, None, Failure::NotAuthorized, cx);
-                };
-                let nonce = cx.hub.random.token();
-                let none = crate::Binding::default();
-                let channel = match &self.protection {
-                    Protection::Tls(binding) => binding,
-                    Protection::None | Protection::Trusted => &none,
-                };
-                match first.challenge(keys, &nonce, channel) {
-                    Ok((message, scram)) => {
-                        self.io.send_element(&wrap.challenge(&message), cx);
-                        self.stage = Stage::Challenged(Box::new(Challenged { wrap, account, login, scram }));
-                        Session::Authenticating(self)
-                    }
-                    Err(failure) => self.fail(&wrap, None, failure, cx),
-                }
+            Proof::Scram(mechanism, first) => self.challenge(wrap, account, mechanism, first, identity, cx),
+        }
+    }
+
+    fn challenge(
+        mut self: Box<Self>,
+        wrap: Wrap,
+        account: BareJid,
+        mechanism: Mechanism,
+        first: ClientFirst,
+        identity: Option<Box<Identity>>,
+        cx: &mut Cx<'_>,
+    ) -> Session {
+        let hash = mechanism.hash().expect("a SCRAM mechanism has a hash");
+        let credentials = match &identity {
+            Some(identity) => identity.credentials.clone(),
+            None => self.decoys(&account, cx),
+        };
+        let keys = match hash {
+            super::mechanism::Hash::Sha1 => credentials.sha1,
+            super::mechanism::Hash::Sha256 => credentials.sha256,
+        };
+        // Keys that were imported for one hash only: the other mechanism is of no use for this account.
+        let Some(keys) = keys else {
+            return self.fail(&wrap, None, Failure::NotAuthorized, cx);
+        };
+        let nonce = cx.hub.random.token();
+        let none = crate::Binding::default();
+        let channel = match &self.protection {
+            Protection::Tls(binding) => binding,
+            Protection::None | Protection::Trusted => &none,
+        };
+        match first.challenge(keys, &nonce, channel) {
+            Ok((message, scram)) => {
+                self.io.send_element(&wrap.challenge(&message), cx);
+                self.stage = Stage::Challenged(Box::new(Challenged { wrap, account, identity, scram }));
+                Session::Authenticating(self)
             }
+            Err(failure) => self.fail(&wrap, None, failure, cx),
         }
     }
 
     /// The client's last message: the proof.
     fn last(self: Box<Self>, challenged: Challenged, message: &str, cx: &mut Cx<'_>) -> Session {
-        let Challenged { wrap, account, login, scram } = challenged;
-        match (scram.verify(message), login) {
-            (Ok(signature), Some(login)) => self.prove(wrap, account, login, Some(signature), cx),
+        let Challenged { wrap, account, identity, scram } = challenged;
+        match (scram.verify(message), identity) {
+            (Ok(signature), Some(identity)) => self.prove(wrap, account, *identity, Some(signature), cx),
             (Ok(_), None) => self.fail(&wrap, Some(account), Failure::NotAuthorized, cx),
             (Err(failure), _) => self.fail(&wrap, Some(account), failure, cx),
         }
@@ -335,21 +340,21 @@ impl Authenticating {
         self: Box<Self>,
         wrap: Wrap,
         account: BareJid,
-        login: Box<Login>,
+        identity: Identity,
         data: Option<String>,
         cx: &mut Cx<'_>,
     ) -> Session {
-        if let AccountState::Disabled(_) = login.state {
+        if let AccountState::Disabled(_) = identity.state {
             return self.fail(&wrap, None, Failure::AccountDisabled, cx);
         }
         let stamp = match &wrap {
             Wrap::Sasl2(inline) if inline.tokens.is_returning() => {
-                Some(Stamp::of(&cx.hub.settings.secret, &account, &login.credentials))
+                Some(Stamp::of(&cx.hub.settings.secret, &account, &identity.credentials))
             }
             Wrap::Sasl2(_) | Wrap::Classic => None,
         };
         let stamp = stamp.filter(|_| cx.hub.settings.fast.are_tokens_on());
-        let authenticated = Authenticated::proved(account, self.domain.id, login, stamp);
+        let authenticated = Authenticated::proved(account, self.domain.id, identity, stamp, None);
         let greeting = Greeting::Success { wrap, data: data.map(String::into_bytes), token: None };
         Proven::new(self.io, authenticated, greeting).go_home(cx)
     }

@@ -3,10 +3,10 @@
 use super::fast::{self, Stamp, Tokens};
 use super::wrap::{self, Inline, Wrap};
 use crate::Effect;
-use crate::model::{DomainId, Login};
-use crate::node::{Cx, Wake, home};
+use crate::model::{AccountId, DomainId, Identity, Login, Revocations};
+use crate::node::{Cx, Known, Wake, home};
 use crate::session::bind::choose;
-use crate::session::{Binding, Bound, Closing, Io, Moving, Restarting, Session};
+use crate::session::{Binding, Closing, Io, Loading, Moving, Restarting, Session};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::StanzaError;
@@ -17,9 +17,12 @@ use carillon_wire::xml::Element;
 pub struct Authenticated {
     jid: BareJid,
     domain: DomainId,
-    login: Box<Login>,
+    account: AccountId,
+    revocations: Revocations,
     /// Of a login that has to do with tokens.
     stamp: Option<Stamp>,
+    /// What belongs to the account, where the node remembers it: then no store is asked.
+    known: Option<Box<Login>>,
 }
 
 /// The client proved who it is, and is at its account's home or on the way there.
@@ -53,10 +56,12 @@ impl Authenticated {
     pub(super) fn proved(
         jid: BareJid,
         domain: DomainId,
-        login: Box<Login>,
+        identity: Identity,
         stamp: Option<Stamp>,
+        known: Option<Box<Login>>,
     ) -> Authenticated {
-        Authenticated { jid, domain, login, stamp }
+        let Identity { account, revocations, .. } = identity;
+        Authenticated { jid, domain, account, revocations, stamp, known }
     }
 
     /// The account.
@@ -69,21 +74,33 @@ impl Authenticated {
         self.domain
     }
 
-    /// What the login brought.
-    pub fn into_login(self) -> Box<Login> {
-        self.login
+    /// Its number.
+    pub fn account(&self) -> AccountId {
+        self.account
     }
 
-    /// The token that the client is to have, and its account remembered for when it comes back.
+    /// What belongs to the account, where the node remembers it.
+    pub fn take_known(&mut self) -> Option<Box<Login>> {
+        self.known.take()
+    }
+
+    /// Has the node remember the account for when its client comes back with a token.
+    pub fn remember(&self, login: &Login, cx: &mut Cx<'_>) {
+        if let Some(stamp) = self.stamp {
+            let known = Known { account: self.account, revocations: &self.revocations, login };
+            cx.remember(&self.jid, self.domain, known, stamp);
+        }
+    }
+
+    /// The token that the client is to have.
     fn token(&self, inline: &Inline, cx: &mut Cx<'_>) -> Option<Element> {
         let (stamp, agent) = (self.stamp?, inline.tokens.agent?);
-        cx.remember(&self.jid, self.domain, &self.login, stamp);
         let settings = cx.hub.settings.clone();
         let tokens = Tokens {
             secret: &settings.secret,
             lifetime_ms: settings.fast.token_lifetime_ms,
             stamp,
-            revocations: &self.login.revocations,
+            revocations: &self.revocations,
             agent,
             mechanism: inline.tokens.token_for?,
         };
@@ -147,7 +164,7 @@ impl Proven {
                     }
                     Some(Ok(jid)) => {
                         let greeting = Greeting::Success { wrap: Wrap::Sasl2(inline), data, token };
-                        Bound::bind(io, authenticated, jid, greeting, cx)
+                        Loading::begin(io, authenticated, jid, greeting, cx)
                     }
                     Some(Err(_)) => {
                         io.send_element(&Wrap::Sasl2(inline).failure(super::Failure::MalformedRequest), cx);

@@ -5,7 +5,7 @@ use super::exchange::{Attempt, Authenticating, Proof, Stage};
 use super::fast::{self, Checked, Stamp, Tokens};
 use super::wrap::{self, Inline, Wrap};
 use super::{Authenticated, Failure, Greeting, Proven};
-use crate::model::{AccountState, Login};
+use crate::model::{AccountState, Identity, Login};
 use crate::node::Cx;
 use crate::ports::{Answer, Ask};
 use crate::session::Session;
@@ -18,9 +18,17 @@ use carillon_wire::xml::Element;
 pub(super) struct Revoking {
     inline: Inline,
     account: BareJid,
-    login: Box<Login>,
-    stamp: Stamp,
+    found: Found,
     answer: Vec<u8>,
+}
+
+/// What is known of the account that a client claims to be.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) identity: Identity,
+    pub(super) stamp: Stamp,
+    /// What belongs to it, where the node remembers.
+    pub(super) login: Option<Box<Login>>,
 }
 
 impl Authenticating {
@@ -59,7 +67,7 @@ impl Authenticating {
     /// The store is asked for an account that is not remembered.
     pub(super) fn ask_for(mut self: Box<Self>, claim: Claim, cx: &mut Cx<'_>) -> Session {
         let Claim { inline, account, mechanism, proof } = claim;
-        let ask = self.question(&account, cx);
+        let ask = self.question(&account);
         let proof = Proof::Token(mechanism, proof);
         self.stage = Stage::Asking(Box::new(Attempt { wrap: Wrap::Sasl2(inline), account, proof }));
         self.ask(ask, cx)
@@ -69,19 +77,19 @@ impl Authenticating {
     pub(super) fn redeem(
         mut self: Box<Self>,
         claim: Claim,
-        known: Option<(Box<Login>, Stamp)>,
+        found: Option<Found>,
         cx: &mut Cx<'_>,
     ) -> Session {
-        let checked = self.check(&claim, known.as_ref().map(|(login, stamp)| (&**login, *stamp)), cx);
+        let checked = self.check(&claim, found.as_ref(), cx);
         let Claim { mut inline, account, mechanism, .. } = claim;
-        let (Checked { answer, is_old, .. }, (login, stamp)) = match (checked, known) {
-            (Ok(checked), Some(known)) => (checked, known),
+        let (Checked { answer, is_old, .. }, found) = match (checked, found) {
+            (Ok(checked), Some(found)) => (checked, found),
             (Err(failure), _) => return self.fail(&Wrap::Sasl2(inline), Some(account), failure, cx),
             (Ok(_), None) => {
                 return self.fail(&Wrap::Sasl2(inline), Some(account), Failure::NotAuthorized, cx);
             }
         };
-        if let AccountState::Disabled(_) = login.state {
+        if let AccountState::Disabled(_) = found.identity.state {
             return self.fail(&Wrap::Sasl2(inline), None, Failure::AccountDisabled, cx);
         }
         let invalidate = inline.tokens.using.is_some_and(|using| using.invalidate);
@@ -92,22 +100,17 @@ impl Authenticating {
             let (domain, local) = (self.domain.id, account.local().unwrap_or_default().into());
             cx.hub.changed(account.as_str());
             let agent = inline.tokens.agent;
-            self.stage = Stage::Revoking(Box::new(Revoking { inline, account, login, stamp, answer }));
+            self.stage = Stage::Revoking(Box::new(Revoking { inline, account, found, answer }));
             return self.ask(Ask::RevokeTokens { domain, local, agent }, cx);
         }
-        self.redeemed(inline, account, login, stamp, answer, cx)
+        self.redeemed(inline, account, found, answer, cx)
     }
 
-    fn check(
-        &self,
-        claim: &Claim,
-        known: Option<(&Login, Stamp)>,
-        cx: &mut Cx<'_>,
-    ) -> Result<Checked, Failure> {
+    fn check(&self, claim: &Claim, found: Option<&Found>, cx: &mut Cx<'_>) -> Result<Checked, Failure> {
         let settings = cx.hub.settings.clone();
         let nobodys = Default::default();
-        let (revocations, stamp) = match known {
-            Some((login, stamp)) => (&login.revocations, stamp),
+        let (revocations, stamp) = match found {
+            Some(found) => (&found.identity.revocations, found.stamp),
             // As much work for an account that is not there.
             None => (&nobodys, Stamp::of(&settings.secret, &claim.account, &Default::default())),
         };
@@ -121,7 +124,7 @@ impl Authenticating {
             mechanism: claim.mechanism,
         };
         let checked = tokens.check(&claim.proof, binding, cx.now.unix)?;
-        if known.is_some()
+        if found.is_some()
             && let Some(count) = claim.inline.tokens.using.and_then(|using| using.count)
         {
             let max = cx.hub.remembered_max().max(REPLAYS_MIN);
@@ -132,26 +135,26 @@ impl Authenticating {
 
     /// The store took the token back.
     pub(super) fn revoked(self: Box<Self>, revoking: Revoking, answer: Answer, cx: &mut Cx<'_>) -> Session {
-        let Revoking { inline, account, mut login, stamp, answer: proof } = revoking;
+        let Revoking { inline, account, mut found, answer: proof } = revoking;
         let Answer::Revocations(revocations) = answer else {
             return self.fail(&Wrap::Sasl2(inline), None, Failure::TemporaryAuthFailure, cx);
         };
         // A login that read the account before this commit must not be remembered.
         cx.hub.changed(account.as_str());
-        login.revocations = revocations;
-        self.redeemed(inline, account, login, stamp, proof, cx)
+        found.identity.revocations = revocations;
+        self.redeemed(inline, account, found, proof, cx)
     }
 
     fn redeemed(
         self: Box<Self>,
         inline: Inline,
         account: BareJid,
-        login: Box<Login>,
-        stamp: Stamp,
+        found: Found,
         answer: Vec<u8>,
         cx: &mut Cx<'_>,
     ) -> Session {
-        let authenticated = Authenticated::proved(account, self.domain.id, login, Some(stamp));
+        let Found { identity, stamp, login } = found;
+        let authenticated = Authenticated::proved(account, self.domain.id, identity, Some(stamp), login);
         let greeting = Greeting::Success { wrap: Wrap::Sasl2(inline), data: Some(answer), token: None };
         Proven::new(self.io, authenticated, greeting).go_home(cx)
     }

@@ -13,6 +13,7 @@ pub const PASSWORD: &str = "secret";
 #[derive(Default)]
 pub struct Store {
     topics: BTreeMap<TopicId, Topic>,
+    accounts: Vec<Box<str>>,
     credentials: Credentials,
     revision: u64,
     next: u32,
@@ -37,7 +38,8 @@ impl Store {
     pub fn is_read(ask: &Ask) -> bool {
         matches!(
             ask,
-            Ask::Login { .. }
+            Ask::Identity { .. }
+                | Ask::Login { .. }
                 | Ask::Topic { .. }
                 | Ask::Topics { .. }
                 | Ask::SubscriptionsOf { .. }
@@ -61,7 +63,8 @@ impl Store {
     /// Answers.
     pub fn answer(&mut self, ask: Ask) -> Answer {
         match ask {
-            Ask::Login { local, .. } => Answer::Login(Box::new(self.login(&local))),
+            Ask::Identity { local, .. } => Answer::Identity(Box::new(self.identity(local))),
+            Ask::Login { account, .. } => Answer::Login(Box::new(self.login(account))),
             Ask::Topic { name, .. } => match self.named(&name) {
                 Some(topic) => Answer::Topic(Box::new(topic.record.clone())),
                 None => Answer::Missing,
@@ -156,15 +159,27 @@ impl Store {
         Answer::Topic(Box::new(record))
     }
 
-    fn login(&self, local: &str) -> Login {
+    /// Accounts are numbered as they are first asked for.
+    fn identity(&mut self, local: Box<str>) -> Identity {
+        let place = self.accounts.iter().position(|known| *known == local).unwrap_or_else(|| {
+            self.accounts.push(local);
+            self.accounts.len() - 1
+        });
+        Identity {
+            account: AccountId(place as u64),
+            credentials: self.credentials.clone(),
+            state: AccountState::Enabled,
+            revocations: Default::default(),
+        }
+    }
+
+    fn login(&self, account: AccountId) -> Login {
+        let local = &self.accounts[account.0 as usize];
         let followed = self.topics.values().filter(|topic| topic.followers.contains(local));
         let subscriptions =
             followed.map(|topic| Subscription { topic: topic.record.id, last: topic.last() }).collect();
         Login {
-            account: AccountId(1),
-            credentials: self.credentials.clone(),
             state: AccountState::Enabled,
-            revocations: Default::default(),
             subscriptions,
             pending: Vec::new(),
             pending_more: false,
