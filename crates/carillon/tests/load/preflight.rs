@@ -41,8 +41,7 @@ fn a_target_that_lets_nobody_in_is_told() {
     let mut job = world.job(PUBLISH);
     job.target.password = "wrong".to_owned();
     let why = target(job);
-    let expected =
-        "does not let u0@localhost in: the server does not accept its password, or does not know the account";
+    let expected = "refused the login of u0@localhost: the server does not accept its password, or does not know the account";
     assert!(why.ends_with(expected), "{why}");
 
     let mut job = world.job(PUBLISH);
@@ -68,7 +67,7 @@ fn what_the_scenario_needs_and_the_target_lacks_is_told() {
     let world = World::new(2, &["features.disabled=pubsub"]);
     let (feature, why) = lacks(world.job(PUBLISH));
     assert_eq!(feature, "pubsub");
-    assert!(why.starts_with("pubsub.localhost does not say what it is: "), "{why}");
+    assert!(why.starts_with("pubsub.localhost does not answer service discovery: "), "{why}");
 }
 
 #[test]
@@ -77,7 +76,7 @@ fn the_api_and_its_key_are_tried() {
     let mut job = world.job(PUBLISH);
     job.target.key = None;
     let (feature, why) = lacks(job);
-    assert_eq!((feature.as_str(), why.as_str()), ("HTTP API", "its URL and a key of it were not given"));
+    assert_eq!((feature.as_str(), why.as_str()), ("the HTTP API", "pass --http and --key"));
 
     let mut job = world.job(PUBLISH);
     job.target.key = Some("crl_wrong".to_owned());
@@ -89,7 +88,7 @@ fn a_job_that_makes_no_sense_is_told() {
     let world = World::new(0, &[]);
     let mut job = world.job(PUBLISH);
     job.test = "a b".to_owned();
-    assert!(matches!(fault(job), Fault::Worker { why } if why.contains("no name of a test")));
+    assert!(matches!(fault(job), Fault::Worker { why } if why.contains("not a valid test id")));
     let mut job = world.job(PUBLISH);
     job.count = u32::MAX / 2;
     assert!(matches!(fault(job), Fault::Worker { why } if why.contains("file descriptors")));

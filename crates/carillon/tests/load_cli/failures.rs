@@ -27,7 +27,9 @@ fn a_wrong_password() {
 fn accounts_that_are_missing_are_players_that_fail() {
     let world = World::new();
     let outcome = world.run("login-storm", &["--players", "30", "--set", "settle.for=0.1"]);
-    assert_eq!((outcome.status, outcome.at("/status")), (1, &json!("completed")), "{}", outcome.out);
+    assert_eq!((outcome.status, outcome.at("/status")), (4, &json!("failed")), "{}", outcome.out);
+    assert!(outcome.reason().starts_with("10 of 30 players failed"), "{}", outcome.reason());
+    assert!(outcome.out.starts_with("verdict "), "{}", outcome.out);
     assert_eq!((outcome.at("/successful"), outcome.at("/failed")), (&json!(20), &json!(10)));
     let errors = outcome.at("/errors").as_object().unwrap();
     assert_eq!(errors.values().filter_map(serde_json::Value::as_u64).sum::<u64>(), 10, "{errors:?}");
@@ -66,7 +68,11 @@ fn a_feature_that_is_missing() {
     let world = World::new();
     let outcome = world.run("direct", &["--players", "5"]);
     assert_eq!((outcome.status, outcome.at("/status")), (1, &json!("unsupported")), "{}", outcome.out);
-    assert!(outcome.reason().starts_with("The target has no "), "{}", outcome.reason());
+    assert!(
+        outcome.reason().starts_with("The scenario needs the HTTP API: pass --http and --key."),
+        "{}",
+        outcome.reason()
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::report::{Assertion, Comparison};
 
 #[derive(Debug, Args)]
 pub(super) struct CompareArgs {
-    /// Reports to put side by side, the first being the measure; NAME=FILE.json to give one a name
+    /// Reports to put side by side; changes are relative to the first. NAME=FILE.json gives one a name
     #[arg(required = true, num_args = 1.., value_name = "REPORT.json")]
     reports: Vec<String>,
     /// Write bar charts as a page to this file
@@ -22,7 +22,7 @@ pub(super) struct CompareArgs {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
-    /// Demand something of the last report; exit status 3 if it is not so
+    /// Require something of the last report; exit status 3 if it does not hold
     #[arg(long, value_name = "PATH<VALUE")]
     assert: Vec<Assertion>,
 }

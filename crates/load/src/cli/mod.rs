@@ -1,7 +1,7 @@
 //! The command line of the load tester.
 //!
-//! Exit status: 0 all went well; 1 the test failed, or something could not be done; 2 the command line makes no sense;
-//! 3 an assertion or comparison does not hold.
+//! Exit status: 0 all went well; 1 the test did not run to its end, or something could not be done; 2 the command line or
+//! the scenario is wrong; 3 an assertion does not hold; 4 the test ran, and players failed.
 
 mod compare;
 mod crew;
@@ -50,13 +50,16 @@ pub struct Program {
 /// Why the program ends without success.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
-    /// The test did not go well; its report was printed.
+    /// The test did not run to its end, or a phase ran out of time; its report was printed.
     #[error("")]
     Test,
+    /// Players failed; the report was printed.
+    #[error("")]
+    Players,
     /// Something could not be done.
     #[error("{0}")]
     Undone(String),
-    /// The command line makes no sense.
+    /// The command line or the scenario is wrong.
     #[error("{0}")]
     Usage(String),
     /// What was asserted is not so.
@@ -82,6 +85,7 @@ pub fn run(cli: &Cli, program: Program) -> ExitCode {
         Failure::Test | Failure::Undone(_) => 1,
         Failure::Usage(_) => 2,
         Failure::Assertion(_) => 3,
+        Failure::Players => 4,
     })
 }
 
@@ -92,8 +96,8 @@ impl Failure {
     }
 }
 
-const EXIT_STATUS: &str = "Exit status: 0 all went well, 1 the test failed, 2 the command line makes no sense, \
-                           3 an assertion does not hold.";
+const EXIT_STATUS: &str = "Exit status: 0 all went well, 1 the test could not be run to its end, 2 the command line or the \
+                           scenario is wrong, 3 an assertion does not hold, 4 the test ran and players failed.";
 
 #[cfg(test)]
 mod tests;

@@ -19,7 +19,7 @@ pub(super) struct OrchestrateArgs {
     /// Ask for this key in every request
     #[arg(long, env = KEY_VARIABLE, hide_env_values = true)]
     key: Option<String>,
-    /// Give a worker up after it was silent for so long
+    /// Count a worker as lost after this silence
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     lost_after: Duration,
     /// A command that prints how many sessions the server has; the target's HTTP API is asked if it is not given
@@ -54,5 +54,5 @@ pub(super) fn patience(lost_after: Duration) -> Patience {
 /// Reads a length of time.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
     let span = Span::parse(text).filter(|span| !span.0.is_zero());
-    span.map(|span| span.0).ok_or_else(|| "a length of time is written as 500ms, 10s or 2m".to_owned())
+    span.map(|span| span.0).ok_or_else(|| "expected a duration such as 500ms, 10s or 2m".to_owned())
 }

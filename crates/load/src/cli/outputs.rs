@@ -18,11 +18,11 @@ pub(super) struct OutputArgs {
     /// Write the report as a page with plots to this file
     #[arg(long, value_name = "FILE.html")]
     html: Option<String>,
-    /// Print how the report differs from an earlier one
+    /// Put the difference from an earlier report into this one, and print it
     #[arg(long, value_name = "FILE.json")]
     compare: Option<String>,
-    /// Demand something of the report, such as 'RTT.percentile99<50' or 'rates.logins>=1000'; may be given more than
-    /// once. Exit status 3 if it is not so
+    /// Require something of the report, such as 'RTT.percentile99<50' or 'rates.logins>=1000'; may be given more than
+    /// once. Exit status 3 if it does not hold
     #[arg(long, value_name = "PATH<VALUE")]
     assert: Vec<Assertion>,
 }
@@ -34,7 +34,11 @@ impl OutputArgs {
     }
 
     /// Writes and prints a report, and checks what is demanded of it.
-    pub(super) fn put_out(&self, report: &Report, earlier: Option<Report>) -> Result<(), Failure> {
+    pub(super) fn put_out(&self, mut report: Report, earlier: Option<Report>) -> Result<(), Failure> {
+        report.check(&self.assert);
+        report.comparison = earlier.map(|earlier| {
+            Comparison::of(vec![("before".to_owned(), earlier), ("now".to_owned(), report.clone())])
+        });
         if let Some(path) = &self.report {
             write(path, &(report.json() + "\n"))?;
         }
@@ -46,17 +50,16 @@ impl OutputArgs {
         } else {
             print!("{}", report.summary());
         }
-        if let Some(earlier) = earlier {
-            let comparison =
-                Comparison::of(vec![("before".to_owned(), earlier), ("now".to_owned(), report.clone())]);
+        if let Some(comparison) = report.comparison.as_ref().filter(|_| !self.json) {
             print!("\n{}", comparison.table());
         }
-        let broken: Vec<_> =
-            self.assert.iter().filter_map(|assertion| assertion.check(report).err()).collect();
-        if broken.is_empty() {
-            return if report.is_clean() { Ok(()) } else { Err(Failure::Test) };
+        let broken: Vec<_> = report.broken_assertions().map(|checked| checked.problem.clone()).collect();
+        match () {
+            () if !broken.is_empty() => Err(Failure::Assertion(broken.join("\n"))),
+            () if report.is_clean() => Ok(()),
+            () if report.failed > 0 => Err(Failure::Players),
+            () => Err(Failure::Test),
         }
-        Err(Failure::Assertion(broken.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))
     }
 }
 

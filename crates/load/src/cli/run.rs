@@ -56,7 +56,7 @@ pub(super) struct RunArgs {
     /// Threads a worker spreads its players over
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Workers")]
     threads: u32,
-    /// Give a worker up after it was silent for so long
+    /// Count a worker as lost after this silence
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time, help_heading = "Workers")]
     lost_after: Duration,
     /// A process of the server, to measure; may be given more than once
@@ -78,7 +78,7 @@ impl RunArgs {
         let request = self.request(&scenario)?;
         let earlier = self.outputs.earlier()?;
         let report = self.lead(program, request, scenario.players.count)?;
-        self.outputs.put_out(&report, earlier)
+        self.outputs.put_out(report, earlier)
     }
 
     fn scenario(&self) -> Result<Scenario, Failure> {

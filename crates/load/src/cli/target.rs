@@ -10,8 +10,9 @@ use crate::plan::{Encryption, Target};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Target")]
 pub(super) struct TargetArgs {
-    /// The server; several, separated by commas, are nodes among which the players are dealt out in turn
-    #[arg(long, value_name = "HOST:PORT")]
+    /// The server, such as 127.0.0.1 or example.org:5222; without a port, 5222, 5223 for tls, 5280 for ws, 5443 for wss.
+    /// Several, separated by commas, are nodes among which the players are dealt out in turn
+    #[arg(long, value_name = "HOST[:PORT]")]
     target: String,
     /// The domain of the accounts
     #[arg(long)]

@@ -124,7 +124,7 @@ pub enum Failure {
     #[error("TLS: {0}")]
     Tls(#[from] rustls::Error),
     /// The domain is no name a certificate can be checked for.
-    #[error("{0:?} is no server name TLS can check")]
+    #[error("{0:?} is not a name that TLS can check")]
     ServerName(String),
     /// The server did not open a WebSocket.
     #[error(transparent)]
@@ -136,13 +136,13 @@ pub enum Failure {
     #[error("registration failed: {0}")]
     Registration(StanzaError),
     /// The server sent a stanza that breaks the rules.
-    #[error("the server sent a stanza that cannot be understood: {0}")]
+    #[error("the server sent an invalid stanza: {0}")]
     Stanza(StanzaError),
     /// The server does not offer what is needed next.
     #[error("the server does not offer {0}")]
     NotOffered(&'static str),
     /// What the server sent is not XMPP.
-    #[error("the server sent what is not XMPP: {0}")]
+    #[error("the server sent something that is not XMPP: {0}")]
     Xml(xml::Error),
     /// What the server sent is no WebSocket frame a client expects.
     #[error("the server's WebSocket frames are broken: {0}")]

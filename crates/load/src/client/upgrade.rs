@@ -19,7 +19,7 @@ pub enum UpgradeError {
     #[error("the WebSocket request was answered with HTTP status {0}")]
     Status(u16),
     /// The server's hash of our key is missing or wrong.
-    #[error("the answer to the WebSocket request does not belong to our key")]
+    #[error("the answer to the WebSocket request does not match the client's key")]
     Accept,
     /// The server did not choose the subprotocol `xmpp`.
     #[error("the server does not speak XMPP over WebSocket here")]

@@ -76,7 +76,7 @@ pub enum End {
     #[error("network: {0}")]
     Network(ErrorKind),
     /// The server said something that is not in the protocol.
-    #[error("the server sent what is no frame of the light protocol")]
+    #[error("the server sent something that is not a frame of the light protocol")]
     Nonsense,
 }
 

@@ -82,6 +82,13 @@ impl Digest {
         (count > 0).then(|| parts.map(|part| whole.at(rank(part, count))))
     }
 
+    /// Values, each with how many of all it stands for, in ascending order.
+    pub fn centroids(&self) -> Vec<(f64, u64)> {
+        let mut settled = self.clone();
+        settled.settle();
+        settled.whole.centroids.iter().map(|Centroid(mean, weight)| (*mean, *weight)).collect()
+    }
+
     /// The smallest and the largest value; nothing if nothing was added.
     pub fn ends(&self) -> Option<(f64, f64)> {
         self.quantiles([0.0, 1.0]).map(|[min, max]| (min, max))

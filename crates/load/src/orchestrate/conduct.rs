@@ -69,18 +69,21 @@ impl Conductor<'_> {
     fn run(&self) -> (Status, Option<String>) {
         let (stop, stopped) = mpsc::channel::<()>();
         let end = thread::scope(|scope| {
-            scope.spawn(move || self.look_every_second(&stopped));
+            let looking = scope.spawn(move || self.look_every_second(&stopped));
             let end = self.prepare().and_then(|()| self.phases());
-            self.finish();
+            // The farewells are no part of the test, nor of its timeline.
             drop(stop);
+            // Whatever happened to it, the others are to be told that the test is over.
+            let _ = looking.join();
+            self.finish();
             end
         });
         match end {
             Ok(()) => (Status::Completed, None),
-            Err(End::Aborted) => (Status::Aborted, Some("The test was ended before its time.".to_owned())),
+            Err(End::Aborted) => (Status::Aborted, Some("The test was aborted.".to_owned())),
             Err(End::Failed(why)) => (Status::Failed, Some(why)),
             Err(End::Fault(Fault::Lacks { feature, why })) => {
-                (Status::Unsupported, Some(format!("The target has no {feature}: {why}")))
+                (Status::Unsupported, Some(format!("The scenario needs {feature}: {why}.")))
             }
             Err(End::Fault(Fault::Target { why } | Fault::Worker { why })) => (Status::Failed, Some(why)),
         }
@@ -119,6 +122,8 @@ impl Conductor<'_> {
             trial(&mut state).join(id, name, count);
             state.roster.order(id, Order::Prepare(Box::new(job)));
         }
+        let workers = trial(&mut state).members.len() as u32;
+        trial(&mut state).record.set_tester_threads(workers.saturating_mul(self.plan.threads));
         drop(state);
         match self.barrier(Position::default(), Instant::now() + PREPARE_WAIT)? {
             true => Ok(()),
@@ -170,7 +175,20 @@ impl Conductor<'_> {
             if matches!(phase.deed, Deed::Drop) && next.is_some_and(|next| next.deed == Deed::AwaitGone) {
                 watch = self.watch(&baseline);
             }
+            self.somebody_is_left(phase)?;
             self.phase(at, phase)?;
+        }
+        Ok(())
+    }
+
+    /// A phase in which nobody can take part is not begun.
+    fn somebody_is_left(&self, phase: &Phase) -> Result<(), End> {
+        let needs_players = !matches!(phase.deed, Deed::Login(_) | Deed::Drop | Deed::AwaitGone);
+        let mut state = self.bench.lock();
+        let trial = trial(&mut state);
+        if needs_players && self.plan.scenario.first_login().is_some() && trial.online() == 0 {
+            let reached = phase.name();
+            return Err(End::Failed(format!("No player was in session when {reached} was to begin.")));
         }
         Ok(())
     }
@@ -279,8 +297,13 @@ impl Conductor<'_> {
         loop {
             self.check(&mut state)?;
             self.look_after_workers(&mut state)?;
-            if trial(&mut state).all_done(position) {
+            let trial = trial(&mut state);
+            if trial.all_done(position) {
                 return Ok(true);
+            }
+            let all = u64::from(self.plan.scenario.players.count);
+            if trial.online() == 0 && trial.record.failed() >= all {
+                return Err(End::Failed("All players failed.".to_owned()));
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -334,7 +357,7 @@ impl Conductor<'_> {
             let mut state = self.bench.lock();
             trial(&mut state)
                 .record
-                .note(format!("The server's figures were not to be had at times: {error}."));
+                .note(format!("The server's figures could not be read at times: {error}."));
             None
         })
     }

@@ -17,7 +17,7 @@ impl Problem {
     pub(super) fn request(detail: impl Into<String>) -> Self {
         Self {
             status: StatusCode::UNPROCESSABLE_ENTITY,
-            title: "The request makes no sense",
+            title: "The request is invalid",
             detail: detail.into(),
         }
     }
@@ -40,7 +40,7 @@ impl Problem {
     /// The key is missing or wrong.
     pub(super) fn key() -> Self {
         let detail = "Send the orchestrator's key as Authorization: Bearer KEY.".to_owned();
-        Self { status: StatusCode::UNAUTHORIZED, title: "No valid key", detail }
+        Self { status: StatusCode::UNAUTHORIZED, title: "The key is missing or invalid", detail }
     }
 }
 

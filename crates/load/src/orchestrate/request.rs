@@ -76,7 +76,7 @@ impl Planned {
         let mut scenario = match request.scenario {
             Value::String(name) => Scenario::shipped(&name).ok_or_else(|| {
                 wrong(format!(
-                    "there is none called {name:?}; there are {}",
+                    "unknown scenario {name:?}; known are {}",
                     Scenario::names().collect::<Vec<_>>().join(", ")
                 ))
             })?,

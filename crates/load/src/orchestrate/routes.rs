@@ -76,7 +76,7 @@ async fn register(Shared(app): Shared<App>, body: Bytes) -> Result<Response, Pro
     let registration: Registration = read(&body)?;
     let id = app.bench.lock().roster.register(registration);
     app.bench.ring();
-    let id = id.ok_or_else(|| Problem::full("There are as many workers as this orchestrator takes."))?;
+    let id = id.ok_or_else(|| Problem::full("The orchestrator has its maximum number of workers."))?;
     Ok((StatusCode::CREATED, Json(Welcome { id })).into_response())
 }
 
@@ -131,7 +131,7 @@ async fn submit(Shared(app): Shared<App>, body: Bytes) -> Result<Response, Probl
     let planned = planned.map_err(|error| Problem::request(error.to_string()))?;
     let id = super::new_id().map_err(Problem::request)?;
     if !app.bench.lock().submit(id.clone(), planned) {
-        return Err(Problem::full("One test runs at a time, and as many wait for it as may."));
+        return Err(Problem::full("One test runs at a time, and the queue is full."));
     }
     app.bench.ring();
     let location = format!("/loadtests/{id}");
@@ -192,9 +192,9 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
 }
 
 fn no_worker() -> Problem {
-    Problem::missing("No worker has this number any more; register again.")
+    Problem::missing("There is no worker with this number; register again.")
 }
 
 fn no_test() -> Problem {
-    Problem::missing("No test has this id, or it ended many tests ago.")
+    Problem::missing("There is no test with this id, or its report is no longer kept.")
 }

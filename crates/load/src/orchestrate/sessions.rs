@@ -61,7 +61,9 @@ impl Sessions {
                 let output = Command::new("sh").arg("-c").arg(command).output();
                 let output = output.map_err(|error| format!("{command}: {error}"))?;
                 let text = String::from_utf8_lossy(&output.stdout);
-                text.trim().parse().map_err(|_| format!("{command} printed {:?}, no number", text.trim()))
+                text.trim()
+                    .parse()
+                    .map_err(|_| format!("{command} printed {:?}, which is not a number", text.trim()))
             }
             Self::Unknown => Err("neither the HTTP API with a key (--http, --key) nor a command \
                                   (--sessions-command) was given to count sessions by"

@@ -157,6 +157,11 @@ fn two_workers_go_through_a_test() {
     assert_eq!((report.successful, report.failed, report.counts["logins"]), (20, 0, 20));
     let login = report.metrics["login"];
     assert_eq!((login.count, login.percentile50, login.percentile99), (20, 10.0, 10.0));
+    assert_eq!(
+        report.timeline.last().map(|row| row.online),
+        Some(20),
+        "farewells are no part of the timeline"
+    );
     assert!(report.is_clean() && report.workers.iter().all(|worker| worker.state == WorkerState::Finished));
     let (status, over_http) = played.call("GET", &format!("/loadtests/{id}?wait=5"), None);
     assert_eq!((status, &over_http["status"]), (200, &json!("completed")));
@@ -189,8 +194,40 @@ fn a_silent_worker_is_given_up_and_the_test_goes_on() {
         two.prepare();
     });
     let report = played.report(&id);
-    assert_eq!((report.status, report.failed, report.successful), (Status::Completed, 10, 10));
+    assert_eq!((report.status, report.failed, report.successful), (Status::Failed, 10, 10));
+    assert!(report.reason.as_deref().is_some_and(|why| why.contains("1 of 2 workers were lost")));
     assert!(!report.is_clean() && report.notes[0].contains("two was lost"), "{:?}", report.notes);
+}
+
+#[test]
+fn a_test_ends_when_nobody_is_left() {
+    let played = start(TIMEOUT);
+    let id = played.submit();
+    let (mut one, mut two) = (played.puppet("one"), played.puppet("two"));
+    thread::scope(|scope| {
+        for puppet in [&mut one, &mut two] {
+            scope.spawn(|| {
+                let (_, count, _) = puppet.prepare();
+                loop {
+                    match puppet.order() {
+                        Order::Begin { position, .. } => {
+                            assert_eq!(position.phase, 0, "nobody is there for the next phase");
+                            let failed = count.into();
+                            puppet.say(Progress { position, done: true, failed, ..Progress::default() });
+                        }
+                        Order::Finish { .. } => {
+                            let position = Position::behind(&scenario());
+                            return puppet.say(Progress { position, done: true, ..Progress::default() });
+                        }
+                        _ => {}
+                    }
+                }
+            });
+        }
+    });
+    let report = played.report(&id);
+    assert_eq!((report.status, report.failed), (Status::Failed, 20));
+    assert_eq!(report.reason.as_deref(), Some("No player was in session when hold was to begin."));
 }
 
 #[test]
@@ -201,7 +238,7 @@ fn a_fault_ends_the_test_in_a_sentence() {
     two.prepare();
     let Order::Prepare(job) = one.order() else { panic!("a job comes first") };
     one.test = job.test;
-    let fault = Fault::Lacks { feature: "pubsub".to_owned(), why: "nobody offers it.".to_owned() };
+    let fault = Fault::Lacks { feature: "pubsub".to_owned(), why: "nobody offers it".to_owned() };
     one.say(Progress { done: true, fault: Some(fault), ..Progress::default() });
     for puppet in [&mut one, &mut two] {
         while !matches!(puppet.order(), Order::Finish { .. }) {}
@@ -209,7 +246,7 @@ fn a_fault_ends_the_test_in_a_sentence() {
     }
     let report = played.report(&id);
     assert_eq!(report.status, Status::Unsupported);
-    assert_eq!(report.reason.as_deref(), Some("The target has no pubsub: nobody offers it."));
+    assert_eq!(report.reason.as_deref(), Some("The scenario needs pubsub: nobody offers it."));
 }
 
 #[test]

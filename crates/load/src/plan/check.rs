@@ -15,14 +15,14 @@ impl Scenario {
     pub fn check(&self) -> Result<(), ScenarioError> {
         within("players.count", u64::from(self.players.count), 1, u64::from(PLAYERS_MAX))?;
         if self.phases.is_empty() {
-            return Err(wrong("phases", "there is none"));
+            return Err(wrong("phases", "there are no phases"));
         }
         for (at, phase) in self.phases.iter().enumerate() {
             phase.check()?;
             let here = |why: &str| wrong(phase.name(), why);
             let needs_login = !matches!(phase.deed, Deed::Login(_) | Deed::Hold { .. } | Deed::AwaitGone);
             if needs_login && self.first_login().is_none_or(|login| login > at) {
-                return Err(here("nobody has logged in yet: a login comes before it"));
+                return Err(here("no player has logged in yet; put a login phase before it"));
             }
             let speaks_xmpp = matches!(phase.deed, Deed::Notify(_) | Deed::Talk(_));
             if self.players.protocol == Protocol::Light && speaks_xmpp {
@@ -31,7 +31,7 @@ impl Scenario {
         }
         // Nobody would ever use a token, and nobody would see why.
         if self.players.fast && !self.players.sasl2 {
-            return Err(wrong("players.fast", "tokens come by SASL2: set players.sasl2 as well"));
+            return Err(wrong("players.fast", "tokens need SASL2; set players.sasl2 = true too"));
         }
         self.check_light()
     }
@@ -51,7 +51,7 @@ impl Scenario {
             ("register", players.register),
         ];
         match xmpp_only.into_iter().find(|(_, is_on)| *is_on) {
-            Some((key, _)) => Err(wrong(&format!("players.{key}"), "the light protocol has no such thing")),
+            Some((key, _)) => Err(wrong(&format!("players.{key}"), "not available with the light protocol")),
             None => Ok(()),
         }
     }
@@ -60,7 +60,7 @@ impl Scenario {
 impl Phase {
     fn check(&self) -> Result<(), ScenarioError> {
         if self.name().is_empty() || self.name() == "players" || self.name().contains(['.', '=']) {
-            return Err(wrong("phases.name", &format!("{:?} is no name for a phase", self.name())));
+            return Err(wrong("phases.name", &format!("{:?} is not a valid name for a phase", self.name())));
         }
         let key = |key: &str| format!("{}.{key}", self.name());
         lasts(&key("timeout"), self.timeout)?;
@@ -77,7 +77,10 @@ impl Phase {
                 within(&key("items"), u64::from(publish.items), 1, 1_000_000)?;
                 payload(&key("payload_bytes"), publish.payload_bytes)?;
                 if publish.rate.as_ref().is_some_and(Shape::is_per_player) {
-                    return Err(wrong(&key("rate"), "there is one publisher, not one a player"));
+                    return Err(wrong(
+                        &key("rate"),
+                        "there is one publisher, so the rate cannot be per player",
+                    ));
                 }
                 rate(&key("rate"), publish.rate.as_ref())
             }
@@ -89,7 +92,7 @@ impl Phase {
                 if ["active", "connected", "always"].contains(&notify.audience.as_str()) {
                     return Ok(());
                 }
-                Err(wrong(&key("audience"), "it is active, connected or always"))
+                Err(wrong(&key("audience"), "expected active, connected or always"))
             }
             Deed::Talk(talk) => {
                 rate(&key("rate"), talk.rate.as_ref())?;
@@ -114,15 +117,15 @@ fn within(at: &str, value: u64, min: u64, max: u64) -> Result<(), ScenarioError>
     if (min..=max).contains(&value) {
         return Ok(());
     }
-    Err(wrong(at, &format!("{value} is not from {min} to {max}")))
+    Err(wrong(at, &format!("{value} is out of range; expected {min} to {max}")))
 }
 
 fn lasts(at: &str, span: Span) -> Result<(), ScenarioError> {
-    if span.0.is_zero() { Err(wrong(at, "it lasts no time at all")) } else { Ok(()) }
+    if span.0.is_zero() { Err(wrong(at, "the duration must be more than 0")) } else { Ok(()) }
 }
 
 fn topic(at: &str, name: &str) -> Result<(), ScenarioError> {
-    if name.is_empty() { Err(wrong(at, "a topic has a name")) } else { Ok(()) }
+    if name.is_empty() { Err(wrong(at, "the name of the topic is empty")) } else { Ok(()) }
 }
 
 fn payload(at: &str, bytes: usize) -> Result<(), ScenarioError> {
@@ -151,16 +154,16 @@ fn rate(at: &str, shape: Option<&Shape>) -> Result<(), ScenarioError> {
         Shape::Named(Named::TopHeavy { base, peak, rise, fall_per_minute }) => {
             lasts(&format!("{at}.rise"), *rise)?;
             if !fall_per_minute.is_finite() || *fall_per_minute <= 0.0 {
-                return Err(wrong(&format!("{at}.fall_per_minute"), "it does not fall"));
+                return Err(wrong(&format!("{at}.fall_per_minute"), "it must be more than 0"));
             }
             if peak < base {
-                return Err(wrong(&format!("{at}.peak"), "it is lower than the base"));
+                return Err(wrong(&format!("{at}.peak"), "it must not be lower than the base"));
             }
             [*base, *peak]
         }
     };
     if rates.iter().any(|rate| !rate.is_finite() || *rate < 0.0) {
-        return Err(wrong(at, "a rate is a number that is not negative"));
+        return Err(wrong(at, "a rate must not be negative"));
     }
-    if rates == [0.0; 2] { Err(wrong(at, "a rate of nothing")) } else { Ok(()) }
+    if rates == [0.0; 2] { Err(wrong(at, "a rate must be more than 0")) } else { Ok(()) }
 }

@@ -15,7 +15,7 @@ impl Scenario {
         let (key, text) = (key.trim(), text.trim());
         let wrong = |why: String| ScenarioError::Value { at: key.to_owned(), why };
         if text.is_empty() {
-            return Err(wrong("there is no value: KEY=VALUE".to_owned()));
+            return Err(wrong("expected KEY=VALUE".to_owned()));
         }
         let value = read(text).map_err(&wrong)?;
         let mut whole = serde_json::to_value(&*self).map_err(|error| wrong(error.to_string()))?;

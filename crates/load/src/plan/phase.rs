@@ -45,9 +45,9 @@ enum Word {
 impl<'de> Deserialize<'de> for Phase {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut table = Table::deserialize(deserializer)?;
-        let deed = table.deed().map_err(|key| D::Error::custom(format!("the key `{key}` is missing")))?;
+        let deed = table.deed().map_err(|key| D::Error::custom(format!("the setting `{key}` is missing")))?;
         if let Some(key) = table.left_over() {
-            return Err(D::Error::custom(format!("`{}` has no key `{key}`", deed.name())));
+            return Err(D::Error::custom(format!("`{}` has no setting `{key}`", deed.name())));
         }
         let timeout = table.timeout.unwrap_or_else(Self::default_timeout);
         Ok(Self { name: table.name, timeout, deed })

@@ -77,7 +77,7 @@ pub enum ScenarioError {
         why: String,
     },
     /// An override (`--set`) names nothing of the scenario.
-    #[error("nothing in this scenario is called {key:?}; there is {known}")]
+    #[error("the scenario has no setting {key:?}; known are {known}")]
     Unknown {
         /// As given.
         key: String,

@@ -80,36 +80,39 @@ fn errors_of_form_say_where() {
     let unknown = error(&SMALL.replace("items = 3", "itms = 3"));
     assert!(unknown.contains("line 20, column 1") && unknown.contains("unknown field `itms`"), "{unknown}");
     let foreign = error(&SMALL.replace("do = \"login\"", "do = \"login\"\nitems = 3"));
-    assert!(foreign.contains("line 8") && foreign.contains("`login` has no key `items`"), "{foreign}");
+    assert!(foreign.contains("line 8") && foreign.contains("`login` has no setting `items`"), "{foreign}");
     let missing = error(&SMALL.replace("by = \"pubsub\"\n", ""));
-    assert!(missing.contains("the key `by` is missing"), "{missing}");
+    assert!(missing.contains("the setting `by` is missing"), "{missing}");
     let deed = error(&SMALL.replace("do = \"login\"", "do = \"jump\""));
     assert!(deed.contains("line 9") && deed.contains("unknown variant `jump`"), "{deed}");
     let shape = error(&SMALL.replace("over = \"10s\"", "ove = \"10s\""));
     assert!(shape.contains("unknown field `ove`"), "{shape}");
     let span = error(&SMALL.replace("\"10s\"", "\"10 parsecs\""));
-    assert!(span.contains("expected a length of time"), "{span}");
+    assert!(span.contains("expected a duration"), "{span}");
 }
 
 #[test]
 fn values_that_make_no_sense_are_named() {
     let replace = |from: &str, to: &str| error(&SMALL.replace(from, to));
-    assert_eq!(replace("count = 10", "count = 0"), "players.count: 0 is not from 1 to 100000000");
-    assert_eq!(replace("items = 4", "items = 0"), "fanout.items: 0 is not from 1 to 1000000");
+    assert_eq!(
+        replace("count = 10", "count = 0"),
+        "players.count: 0 is out of range; expected 1 to 100000000"
+    );
+    assert_eq!(replace("items = 4", "items = 0"), "fanout.items: 0 is out of range; expected 1 to 1000000");
     assert_eq!(
         replace("do = \"login\"", "do = \"hold\"\nfor = 1"),
-        "subscribe: nobody has logged in yet: a login comes before it"
+        "subscribe: no player has logged in yet; put a login phase before it"
     );
-    assert_eq!(replace("from = 1, to = 5", "from = 0, to = 0"), "fanout.rate: a rate of nothing");
-    assert_eq!(replace("from = 1", "from = -1"), "fanout.rate: a rate is a number that is not negative");
-    assert_eq!(replace("\"10s\"", "0"), "fanout.rate.over: it lasts no time at all");
+    assert_eq!(replace("from = 1, to = 5", "from = 0, to = 0"), "fanout.rate: a rate must be more than 0");
+    assert_eq!(replace("from = 1", "from = -1"), "fanout.rate: a rate must not be negative");
+    assert_eq!(replace("\"10s\"", "0"), "fanout.rate.over: the duration must be more than 0");
     assert_eq!(
         replace("count = 10", "count = 10\nprotocol = \"light\"\nregister = true"),
-        "players.register: the light protocol has no such thing"
+        "players.register: not available with the light protocol"
     );
     assert_eq!(
         replace("count = 10", "count = 10\nprotocol = \"light\"\npresence = \"none\""),
-        "players.presence: the light protocol has no such thing"
+        "players.presence: not available with the light protocol"
     );
 }
 
@@ -142,12 +145,12 @@ fn overrides_of_nothing_say_what_there_is() {
         error
     };
     let unknown = refused("publish.items=1");
-    assert!(unknown.starts_with("nothing in this scenario is called \"publish.items\""), "{unknown}");
+    assert!(unknown.starts_with("the scenario has no setting \"publish.items\""), "{unknown}");
     assert!(unknown.contains("fanout.items, ") && unknown.contains("players.count, "), "{unknown}");
     assert!(!unknown.contains(".do"), "{unknown}");
-    assert!(refused("fanout.do=drop").starts_with("nothing"));
+    assert!(refused("fanout.do=drop").starts_with("the scenario has no setting"));
     assert!(refused("players.count=many").starts_with("players.count: invalid type"));
-    assert_eq!(refused("players.count=0"), "players.count: 0 is not from 1 to 100000000");
-    assert_eq!(refused("players.count"), "players.count: there is no value: KEY=VALUE");
+    assert_eq!(refused("players.count=0"), "players.count: 0 is out of range; expected 1 to 100000000");
+    assert_eq!(refused("players.count"), "players.count: expected KEY=VALUE");
     assert!(refused("login.rate={ shape = 'bell'").starts_with("login.rate: "));
 }

@@ -120,7 +120,7 @@ impl<'de> Deserialize<'de> for Shape {
         impl<'de> serde::de::Visitor<'de> for Visitor {
             type Value = Shape;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a rate: events a second, or a table such as { shape = \"ramp\", … }")
+                f.write_str("a rate: events per second, or a table such as { shape = \"ramp\", … }")
             }
             fn visit_f64<E>(self, rate: f64) -> Result<Shape, E> {
                 Ok(Shape::Steady(rate))

@@ -50,9 +50,7 @@ impl<'de> Deserialize<'de> for Span {
             Given::Other(_) => None,
         }
         .ok_or_else(|| {
-            serde::de::Error::custom(
-                "expected a length of time such as 10, \"500ms\", \"10s\", \"2m\" or \"1h\"",
-            )
+            serde::de::Error::custom("expected a duration such as 10, \"500ms\", \"10s\", \"2m\" or \"1h\"")
         })
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// `HOST:PORT` for clients; several, separated by commas, are nodes among which the players are dealt out in turn.
+    /// `HOST` or `HOST:PORT` for clients; several, separated by commas, are nodes among which the players are dealt out in turn.
     pub address: String,
     /// What carries the stream.
     #[serde(default)]
@@ -68,10 +68,35 @@ pub enum Encryption {
     Plain,
 }
 
+impl Encryption {
+    /// The port where servers listen for it when nothing else is said.
+    fn port(self) -> u16 {
+        match self {
+            Self::Starttls | Self::Plain => 5222,
+            Self::Tls => 5223,
+            Self::Ws => 5280,
+            Self::Wss => 5443,
+        }
+    }
+}
+
 impl Target {
     /// Where clients of the light protocol, or of XMPP, connect to: one place or several.
     pub(crate) fn places(address: &str) -> impl Iterator<Item = &str> {
         address.split(',').map(str::trim)
+    }
+
+    /// Where XMPP clients connect to, each place with a port: the transport's own where none is given.
+    pub(crate) fn client_places(&self) -> impl Iterator<Item = String> {
+        Self::places(&self.address).map(|place| {
+            let is_bare_v6 = place.parse::<std::net::Ipv6Addr>().is_ok();
+            let after_host = place.rsplit_once(']').map_or(place, |(_, after)| after);
+            match (is_bare_v6, after_host.contains(':')) {
+                (true, _) => format!("[{place}]:{}", self.transport.port()),
+                (false, true) => place.to_owned(),
+                (false, false) => format!("{place}:{}", self.transport.port()),
+            }
+        })
     }
 
     /// The HTTP APIs, each with its key; none if URL or key were not given. One key may be for all.
@@ -92,5 +117,19 @@ impl Target {
 
     fn default_publisher() -> String {
         "publisher".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_without_a_port_gets_that_of_the_transport() {
+        let mut target = crate::report::samples::target();
+        target.address = "127.0.0.1, example.org:7,::1,[::1],[::1]:9".to_owned();
+        target.transport = Encryption::Tls;
+        let places: Vec<_> = target.client_places().collect();
+        assert_eq!(places, ["127.0.0.1:5223", "example.org:7", "[::1]:5223", "[::1]:5223", "[::1]:9"]);
     }
 }

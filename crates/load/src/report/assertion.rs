@@ -4,6 +4,7 @@
 //! `metrics.RTT.percentile99`, `rates.logins`, `server.cpuSeconds`, `phases.login.server.cpuMsPerLogin`. A path may
 //! begin with a metric's name, too. `errors` and other objects of counts stand for their sum.
 
+use std::fmt;
 use std::str::FromStr;
 
 use serde_json::Value;
@@ -13,7 +14,6 @@ use super::Report;
 /// A demand on a report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assertion {
-    text: String,
     path: String,
     operator: Operator,
     value: f64,
@@ -33,10 +33,10 @@ enum Operator {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum AssertionError {
     /// It cannot be read.
-    #[error("{0:?} is no assertion: write PATH<VALUE, with one of < <= > >= == !=")]
+    #[error("{0:?} is not an assertion; write PATH<VALUE, with one of < <= > >= == !=")]
     Form(String),
     /// The report has no such thing.
-    #[error("{path}: the report has no {missing:?}; there is {known}")]
+    #[error("{path}: the report has no {missing:?}; known here: {known}")]
     Unknown {
         /// As given.
         path: String,
@@ -45,14 +45,14 @@ pub enum AssertionError {
         /// Its siblings, comma separated.
         known: String,
     },
-    /// There is something, and it is no number.
-    #[error("{0}: that is no number in the report")]
+    /// There is something, and it is not a number.
+    #[error("{0} is not a number in the report")]
     NoNumber(String),
-    /// It is not so.
-    #[error("{text} is not so: it is {actual}")]
+    /// It does not hold.
+    #[error("expected {wanted}, got {actual}")]
     Broken {
         /// The demand.
-        text: String,
+        wanted: String,
         /// What the report says.
         actual: f64,
     },
@@ -82,7 +82,7 @@ impl FromStr for Assertion {
         if path.is_empty() {
             return Err(form());
         }
-        Ok(Self { text: text.to_owned(), path, operator, value })
+        Ok(Self { path, operator, value })
     }
 }
 
@@ -99,7 +99,7 @@ impl Assertion {
             Operator::Equal => actual == self.value,
             Operator::Different => actual != self.value,
         };
-        if holds { Ok(()) } else { Err(AssertionError::Broken { text: self.text.clone(), actual }) }
+        if holds { Ok(()) } else { Err(AssertionError::Broken { wanted: self.to_string(), actual }) }
     }
 
     fn find(&self, report: &Value) -> Result<f64, AssertionError> {
@@ -128,6 +128,14 @@ impl Assertion {
             here = next;
         }
         number(here).ok_or_else(|| AssertionError::NoNumber(self.path.clone()))
+    }
+}
+
+impl fmt::Display for Assertion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The first sign that stands for it: `=` is written as `==`.
+        let sign = OPERATORS.into_iter().find(|(_, operator)| *operator == self.operator);
+        write!(f, "{} {} {}", self.path, sign.map_or("", |(sign, _)| sign), self.value)
     }
 }
 

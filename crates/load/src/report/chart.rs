@@ -1,5 +1,8 @@
 //! Plots over time.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
 use super::svg::{Anchor, Svg, text_width};
 
 const WIDTH: f64 = 720.0;
@@ -11,6 +14,8 @@ const BOTTOM: f64 = 34.0;
 const ROW: f64 = 17.0;
 /// More distant neighbours are not joined, in seconds.
 const GAP_S: f64 = 3.5;
+/// The least width of an area that shows its values.
+const HOVER: f64 = 3.0;
 /// Colours there are.
 const COLOURS: usize = 8;
 
@@ -64,6 +69,7 @@ impl Chart {
         for (at, series) in self.series.iter().enumerate() {
             svg.polyline(colour(at), &frame.line(&series.points), frame.width(GAP_S).max(2.0));
         }
+        self.draw_hovers(&mut svg, &frame);
         svg.finish(None)
     }
 
@@ -106,6 +112,38 @@ impl Chart {
             if text_width(name) + 8.0 <= right - left {
                 svg.text("phase", (left + 4.0, frame.top + 12.0), Anchor::Start, name);
             }
+        }
+    }
+
+    /// The values of each moment, shown while the pointer is over it.
+    fn draw_hovers(&self, svg: &mut Svg, frame: &Frame) {
+        let mut columns: BTreeMap<usize, Vec<(usize, f64, f64)>> = BTreeMap::new();
+        for (at, series) in self.series.iter().enumerate() {
+            for (seconds, value) in &series.points {
+                let column = (frame.x(*seconds) / HOVER).round() as usize;
+                let known = columns.entry(column).or_default();
+                // Of several moments in one column the highest value, as in the line.
+                match known.iter_mut().find(|(series, ..)| *series == at) {
+                    Some((_, when, highest)) if *value > *highest => (*when, *highest) = (*seconds, *value),
+                    Some(_) => {}
+                    None => known.push((at, *seconds, *value)),
+                }
+            }
+        }
+        let middles: Vec<f64> = columns.keys().map(|column| *column as f64 * HOVER).collect();
+        for (at, values) in columns.values().enumerate() {
+            // Half way to the neighbours, and no further than a moment reaches.
+            let reach = frame.width(GAP_S).max(HOVER) / 2.0;
+            let (before, after) = (at.checked_sub(1).map(|at| middles[at]), middles.get(at + 1));
+            let left = before.map_or(reach, |before| ((middles[at] - before) / 2.0).min(reach));
+            let right = after.map_or(reach, |after| ((after - middles[at]) / 2.0).min(reach));
+            let x = (middles[at] - left).max(LEFT);
+            let mut words =
+                values.first().map(|(_, when, _)| format!("{} s", compact(*when))).unwrap_or_default();
+            for (series, _, value) in values {
+                let _ = write!(words, "\n{}: {} {}", self.series[*series].name, compact(*value), self.unit);
+            }
+            svg.hover((x, frame.top), middles[at] + right - x, frame.bottom - frame.top, &words);
         }
     }
 

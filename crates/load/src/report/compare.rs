@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use super::chart::{colour, compact};
 use super::html::{PLOT_STYLE, Table, page};
@@ -18,19 +18,24 @@ const KIB: f64 = 1024.0;
 /// Colours of a picture that stands alone, as those of a page.
 const COLOURS: &str = include_str!("compare.css");
 
-/// Reports with their names.
-#[derive(Clone, Debug)]
+/// Figures of several reports, and how the last differs from the first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
+    #[serde(rename = "reports")]
     names: Vec<String>,
+    #[serde(rename = "figures")]
     rows: Vec<Figure>,
 }
 
 /// A figure of every report.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Figure {
     name: String,
-    unit: &'static str,
+    unit: String,
     values: Vec<Option<f64>>,
+    /// How the last differs from the first, in percent.
+    change_percent: Option<f64>,
 }
 
 impl Comparison {
@@ -53,7 +58,7 @@ impl Comparison {
             for value in &row.values {
                 let _ = write!(out, " {:>width$}", value.map(compact).unwrap_or_else(|| "–".to_owned()));
             }
-            if let Some(change) = row.change() {
+            if let Some(change) = row.change_percent {
                 let _ = write!(out, " {change:>+8.1} %");
             }
             out.push('\n');
@@ -63,9 +68,7 @@ impl Comparison {
 
     /// As a JSON object.
     pub fn json(&self) -> String {
-        let row = |row: &Figure| json!({ "name": row.name, "unit": row.unit, "values": row.values, "changePercent": row.change() });
-        let rows: Vec<Value> = self.rows.iter().map(row).collect();
-        json!({ "reports": self.names, "figures": rows }).to_string()
+        serde_json::to_string(self).expect("a comparison is plain data")
     }
 
     /// Bar charts as a picture that stands alone.
@@ -75,19 +78,24 @@ impl Comparison {
 
     /// Bar charts and a table as a page that stands alone.
     pub fn html(&self) -> String {
+        let picture = self.picture().finish(None);
+        let title = "Load tests compared";
+        page(title, &format!("<h1>{title}</h1><figure>{picture}</figure>{}", self.table_html("Figures")))
+    }
+
+    /// A table with a heading, for a page.
+    pub(super) fn table_html(&self, heading: &str) -> String {
         let mut head = vec!["figure", "unit"];
         head.extend(self.names.iter().map(String::as_str));
         head.push("change");
         let mut table = Table::new(&head);
         for row in &self.rows {
-            let mut cells = vec![row.name.clone(), row.unit.to_owned()];
+            let mut cells = vec![row.name.clone(), row.unit.clone()];
             cells.extend(row.values.iter().map(|value| value.map(compact).unwrap_or_default()));
-            cells.push(row.change().map(|change| format!("{change:+.1} %")).unwrap_or_default());
+            cells.push(row.change_percent.map(|change| format!("{change:+.1} %")).unwrap_or_default());
             table.row(&cells);
         }
-        let picture = self.picture().finish(None);
-        let title = "Load tests compared";
-        page(title, &format!("<h1>{title}</h1><figure>{picture}</figure>{}", table.finish("Figures")))
+        table.finish(heading)
     }
 
     fn picture(&self) -> Svg {
@@ -103,7 +111,7 @@ impl Comparison {
         for (at, row) in self.rows.iter().enumerate() {
             let y = top + each * at as f64;
             svg.text("strong", (BARS - 10.0, y + 12.0), Anchor::End, &row.name);
-            svg.text("label", (BARS - 10.0, y + 26.0), Anchor::End, row.unit);
+            svg.text("label", (BARS - 10.0, y + 26.0), Anchor::End, &row.unit);
             let max = row.values.iter().flatten().copied().fold(0.0, f64::max);
             for (of, value) in row.values.iter().enumerate() {
                 let y = y + of as f64 * BAR;
@@ -137,19 +145,21 @@ impl Comparison {
 }
 
 impl Figure {
-    /// How the last differs from the first, in percent.
-    fn change(&self) -> Option<f64> {
-        let (first, last) = (self.values.first().copied()??, self.values.last().copied()??);
-        (self.values.len() > 1 && first != 0.0).then(|| (last / first - 1.0) * 100.0)
+    fn of(name: String, unit: &str, values: Vec<Option<f64>>) -> Self {
+        let ends = values.first().copied().flatten().zip(values.last().copied().flatten());
+        let change_percent = ends
+            .filter(|(first, _)| values.len() > 1 && *first != 0.0)
+            .map(|(first, last)| (last / first - 1.0) * 100.0);
+        Self { name, unit: unit.to_owned(), values, change_percent }
     }
 }
 
 fn figures(reports: &[Report]) -> Vec<Figure> {
     let mut all = Vec::new();
-    let mut add = |name: String, unit, find: &dyn Fn(&Report) -> Option<f64>| {
+    let mut add = |name: String, unit: &str, find: &dyn Fn(&Report) -> Option<f64>| {
         let values: Vec<_> = reports.iter().map(find).collect();
         if values.iter().any(Option::is_some) {
-            all.push(Figure { name, unit, values });
+            all.push(Figure::of(name, unit, values));
         }
     };
     let metrics: BTreeSet<&String> = reports.iter().flat_map(|report| report.metrics.keys()).collect();
@@ -160,17 +170,17 @@ fn figures(reports: &[Report]) -> Vec<Figure> {
     }
     let rates: BTreeSet<&String> = reports.iter().flat_map(|report| report.rates.keys()).collect();
     for rate in rates {
-        add(rate.clone(), "a second", &|report| report.rates.get(rate).copied());
+        add(rate.clone(), "per second", &|report| report.rates.get(rate).copied());
     }
-    add("server CPU".into(), "ms a login", &|report| latest(report, |cost| cost.cpu_ms_per_login));
-    add("server CPU".into(), "s a million deliveries", &|report| {
+    add("server CPU".into(), "ms per login", &|report| latest(report, |cost| cost.cpu_ms_per_login));
+    add("server CPU".into(), "s per million deliveries", &|report| {
         latest(report, |cost| cost.cpu_seconds_per_million_deliveries)
     });
-    add("server CPU".into(), "s a million sent", &|report| {
+    add("server CPU".into(), "s per million sent", &|report| {
         latest(report, |cost| cost.cpu_seconds_per_million_sent)
     });
     add("server, idle".into(), "% of a core", &|report| latest(report, |cost| cost.idle_percent_of_core));
-    add("server memory".into(), "KiB a connection", &|report| {
+    add("server memory".into(), "KiB per connection", &|report| {
         let hold = report.phases.iter().rev().find(|phase| phase.deed == "hold" && phase.online > 0)?;
         Some(hold.server.as_ref()?.memory_bytes_per_connection? / KIB)
     });

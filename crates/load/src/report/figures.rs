@@ -24,13 +24,13 @@ pub struct Cost {
     pub cpu_seconds: f64,
     /// Cores kept busy, on average.
     pub cores: f64,
-    /// CPU time of a login, in milliseconds.
+    /// CPU time per login, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ms_per_login: Option<f64>,
-    /// CPU time of a million deliveries, in seconds.
+    /// CPU time per million deliveries, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_seconds_per_million_deliveries: Option<f64>,
-    /// CPU time of a million messages, notifications or items sent, in seconds, where none of them was delivered.
+    /// CPU time per million messages, notifications or items sent, in seconds, where none of them was delivered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_seconds_per_million_sent: Option<f64>,
     /// CPU time of idling, in percent of one core.
@@ -39,17 +39,17 @@ pub struct Cost {
     /// Memory at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// Memory that came since before the first login, a connection.
+    /// Growth of memory since before the first login, per connection; missing where it shrank.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes_per_connection: Option<f64>,
-    /// Kernel objects that came since then, a connection, in the whole machine: sockets, descriptors, poll registrations.
+    /// Growth of kernel objects since then, per connection, in the whole machine: sockets, descriptors, poll registrations.
     /// When the workers run on the server's machine these are both ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_bytes_per_connection: Option<f64>,
     /// The server's end of it: half of both, which are sockets of the same kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_bytes_per_connection_server_end: Option<f64>,
-    /// Bytes queued in the machine's TCP sockets, a connection.
+    /// Bytes queued in the machine's TCP sockets, per connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_queued_bytes_per_connection: Option<f64>,
 }
@@ -112,17 +112,15 @@ impl Cost {
         let mut cost = Self::of_cpu(is.cpu_s - was.cpu_s, events);
         cost.memory_bytes = Some(is.memory_bytes);
         let Some(first) = first.filter(|_| events.online > 0) else { return Some(cost) };
-        let each =
-            |now: u64, before: u64| thousandths((now as f64 - before as f64) / f64::from(events.online));
         cost.memory_bytes_per_connection =
-            first.server.map(|server| each(is.memory_bytes, server.memory_bytes));
+            first.server.and_then(|server| growth_each(is.memory_bytes, server.memory_bytes, events));
         if let (Some(kernel), Some(was)) = (after.kernel, first.kernel) {
-            let slab = each(kernel.slab_bytes, was.slab_bytes);
-            cost.kernel_bytes_per_connection = Some(slab);
+            let slab = growth_each(kernel.slab_bytes, was.slab_bytes, events);
+            cost.kernel_bytes_per_connection = slab;
             cost.kernel_bytes_per_connection_server_end =
-                Some(if events.both_ends { thousandths(slab / 2.0) } else { slab });
+                slab.map(|slab| if events.both_ends { thousandths(slab / 2.0) } else { slab });
             cost.kernel_queued_bytes_per_connection =
-                Some(each(kernel.tcp_queued_bytes, was.tcp_queued_bytes));
+                growth_each(kernel.tcp_queued_bytes, was.tcp_queued_bytes, events);
         }
         Some(cost)
     }
@@ -137,11 +135,16 @@ impl Cost {
         let mut cost = Self::of_cpu(after.tester_cpu_s - before.tester_cpu_s, events);
         cost.memory_bytes = Some(after.tester_bytes);
         if let Some(first) = first.filter(|_| events.online > 0) {
-            let grown = after.tester_bytes as f64 - first.tester_bytes as f64;
-            cost.memory_bytes_per_connection = Some(thousandths(grown / f64::from(events.online)));
+            cost.memory_bytes_per_connection = growth_each(after.tester_bytes, first.tester_bytes, events);
         }
         cost
     }
+}
+
+/// What came per connection; nothing where there is less than before, which says that something else gave memory back.
+fn growth_each(now: u64, before: u64, events: &Events<'_>) -> Option<f64> {
+    let grown = now.checked_sub(before)?;
+    Some(thousandths(grown as f64 / f64::from(events.online)))
 }
 
 #[cfg(test)]
@@ -163,6 +166,9 @@ mod tests {
         assert_eq!(cost.kernel_bytes_per_connection, Some(8000.0));
         assert_eq!(cost.kernel_bytes_per_connection_server_end, Some(4000.0));
         assert_eq!(cost.cpu_seconds_per_million_deliveries, None);
+        let fewer = Meter { server: server(1.5, 900), kernel: kernel(4000), ..Meter::default() };
+        let cost = Cost::of_server(&first, &fewer, Some(&first), &events).expect("in sight");
+        assert_eq!((cost.memory_bytes_per_connection, cost.kernel_bytes_per_connection), (None, None));
         assert_eq!(Cost::of_server(&Meter::default(), &after, None, &events), None);
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::chart::{Chart, Series, compact};
 use super::svg::Escaped;
 use super::text::in_order;
-use super::{PhaseReport, PhaseState, Report, Row, Status, WorkerState};
+use super::{Bucket, PhaseReport, PhaseState, Report, Row, WorkerState, histogram};
 
 /// How a page looks.
 const STYLE: &str = include_str!("style.css");
@@ -32,9 +32,13 @@ impl Report {
             Escaped(&self.started_at),
             self.seconds
         );
+        body += &self.verdict_box();
         body += &self.tiles();
-        body += &self.words();
+        body += &self.notes();
+        body += &self.assertion_table();
+        body += &self.comparison();
         body += &self.plots();
+        body += &self.histograms();
         body += &self.phase_table();
         body += &self.metric_table();
         body += &self.error_table();
@@ -45,13 +49,6 @@ impl Report {
 
     fn tiles(&self) -> String {
         let mut tiles = Tiles::default();
-        let class = match self.status {
-            Status::Completed if self.is_clean() => "good",
-            Status::Completed | Status::Aborted => "warn",
-            Status::Queued | Status::Running => "",
-            Status::Failed | Status::Unsupported => "bad",
-        };
-        tiles.add(class, &self.status.to_string(), "status");
         let class = if self.failed > 0 { "bad" } else { "" };
         tiles.add(class, &format!("{} / {}", self.successful, self.players), "players successful");
         for (name, metric) in &self.metrics {
@@ -70,29 +67,61 @@ impl Report {
             self.phases.iter().rev().find_map(|phase| phase.server.as_ref().and_then(find))
         };
         if let Some(ms) = server(|cost| cost.cpu_ms_per_login) {
-            tiles.add("", &format!("{} ms", compact(ms)), "server CPU a login");
+            tiles.add("", &format!("{} ms", compact(ms)), "server CPU per login");
         }
         if let Some(seconds) = server(|cost| cost.cpu_seconds_per_million_deliveries) {
-            tiles.add("", &format!("{} s", compact(seconds)), "server CPU a million deliveries");
+            tiles.add("", &format!("{} s", compact(seconds)), "server CPU per million deliveries");
         }
         let hold = self.phases.iter().rev().find(|phase| phase.deed == "hold" && phase.online > 0);
         let memory = hold.and_then(|phase| phase.server.as_ref()?.memory_bytes_per_connection);
         if let Some(bytes) = memory {
-            tiles.add("", &format!("{} KiB", compact(bytes / 1024.0)), "server memory a connection");
+            tiles.add("", &format!("{} KiB", compact(bytes / 1024.0)), "server memory per connection");
         }
         format!("<div class=tiles>{}</div>", tiles.0)
     }
 
-    fn words(&self) -> String {
-        let mut items: Vec<String> = Vec::new();
-        if let Some(reason) = &self.reason {
-            items.push(format!("<li class=bad>{}</li>", Escaped(reason)));
-        }
-        items.extend(self.notes.iter().map(|note| format!("<li>{}</li>", Escaped(note))));
-        if items.is_empty() {
+    fn verdict_box(&self) -> String {
+        let (verdict, class, reasons) = self.verdict();
+        let reasons = list(&reasons);
+        format!("<div class=\"box verdict {class}\"><b>{verdict}</b>{reasons}</div>")
+    }
+
+    fn notes(&self) -> String {
+        if self.notes.is_empty() {
             return String::new();
         }
-        format!("<h2>To be known</h2><div class=box><ul>{}</ul></div>", items.concat())
+        format!("<h2>Notes</h2><div class=box>{}</div>", list(&self.notes))
+    }
+
+    fn assertion_table(&self) -> String {
+        let mut table = Table::new(&["assertion", "result"]);
+        for checked in &self.assertions {
+            let result = if checked.holds { "holds" } else { &checked.problem };
+            table.row(&[checked.assertion.clone(), result.to_owned()]);
+        }
+        table.finish("Assertions")
+    }
+
+    fn comparison(&self) -> String {
+        self.comparison.as_ref().map(|comparison| comparison.table_html("Comparison")).unwrap_or_default()
+    }
+
+    fn histograms(&self) -> String {
+        let figure = |(name, buckets): (&String, &Vec<Bucket>)| {
+            let count: u64 = buckets.iter().map(|bucket| bucket.count).sum();
+            let caption = format!("{name}, {count} values");
+            format!(
+                "<figure><figcaption>{}</figcaption>{}</figure>",
+                Escaped(&caption),
+                histogram::svg(name, buckets)
+            )
+        };
+        let figures: String =
+            self.histograms.iter().filter(|(_, buckets)| !buckets.is_empty()).map(figure).collect();
+        if figures.is_empty() {
+            return String::new();
+        }
+        format!("<h2>Distribution of latencies</h2><div class=plots>{figures}</div>")
     }
 
     fn plots(&self) -> String {
@@ -116,7 +145,7 @@ impl Report {
         let memory = vec![one("server", each(&|row| row.server_bytes.map(|bytes| bytes as f64 / MIB)))];
         let charts = [
             self.chart("Latency over time", "ms", true, latencies.take(SERIES_MAX).collect()),
-            self.chart("Events a second", "/s", false, rates.take(SERIES_MAX).collect()),
+            self.chart("Events per second", "/s", false, rates.take(SERIES_MAX).collect()),
             self.chart("Connections", "", false, online),
             self.chart("CPU: cores kept busy", "cores", false, cores),
             self.chart("Server memory", "MiB", false, memory),
@@ -147,17 +176,8 @@ impl Report {
     }
 
     fn phase_table(&self) -> String {
-        let head = [
-            "phase",
-            "",
-            "seconds",
-            "online",
-            "events a second",
-            "p50 ms",
-            "p99 ms",
-            "server CPU",
-            "for each",
-        ];
+        let head =
+            ["phase", "", "seconds", "online", "events per second", "p50 ms", "p99 ms", "server CPU", "each"];
         let mut table = Table::new(&head);
         for phase in self.reached() {
             let state = match phase.state {
@@ -221,7 +241,7 @@ impl Report {
             let clock = if worker.clock_bound_ms > 0.0 {
                 format!("{:.2} ms", worker.clock_bound_ms)
             } else {
-                "the same".to_owned()
+                "same clock".to_owned()
             };
             table.row(&[
                 worker.name.clone(),
@@ -251,10 +271,10 @@ impl Report {
     }
 }
 
-/// What the server spent for each of what was done.
+/// What the server spent per login, delivery or second of idling.
 fn price(cost: &super::Cost) -> Option<String> {
-    let login = cost.cpu_ms_per_login.map(|ms| format!("{} ms a login", compact(ms)));
-    let delivery = cost.cpu_seconds_per_million_deliveries.map(|s| format!("{} s a million", compact(s)));
+    let login = cost.cpu_ms_per_login.map(|ms| format!("{} ms per login", compact(ms)));
+    let delivery = cost.cpu_seconds_per_million_deliveries.map(|s| format!("{} s per million", compact(s)));
     let idle = cost.idle_percent_of_core.map(|percent| format!("{} % of a core", compact(percent)));
     login.or(delivery).or(idle)
 }
@@ -267,6 +287,14 @@ pub(super) fn page(title: &str, body: &str) -> String {
          content=\"width=device-width,initial-scale=1\"><title>{title}</title><style>\n{STYLE}{PLOT_STYLE}</style></head>\
          <body><main>{body}</main></body></html>\n"
     )
+}
+
+fn list(sentences: &[String]) -> String {
+    if sentences.is_empty() {
+        return String::new();
+    }
+    let items: String = sentences.iter().map(|sentence| format!("<li>{}</li>", Escaped(sentence))).collect();
+    format!("<ul>{items}</ul>")
 }
 
 #[derive(Default)]

@@ -3,13 +3,15 @@
 //!
 //! - [`record`](Record): where progress of all workers is added up while the test goes on.
 //! - `figures`: what the server and the kernel spent, and on what.
-//! - `text`, `html`, `svg`, `chart`: how it is shown.
-//! - `compare`: several reports side by side. [`Assertion`]: what a report must fulfil.
+//! - `verdict`: whether the test passed. [`Assertion`]: what a report must fulfil.
+//! - `text`, `html`, `svg`, `chart`, `histogram`: how it is shown.
+//! - `compare`: several reports side by side.
 
 mod assertion;
 mod chart;
 mod compare;
 mod figures;
+mod histogram;
 mod html;
 mod percentiles;
 mod record;
@@ -17,6 +19,7 @@ mod svg;
 mod tally;
 mod text;
 mod timeline;
+mod verdict;
 
 use std::collections::BTreeMap;
 
@@ -25,9 +28,11 @@ use serde::{Deserialize, Serialize};
 pub use assertion::{Assertion, AssertionError};
 pub use compare::Comparison;
 pub use figures::{Cost, Meter, Reading};
+pub use histogram::Bucket;
 pub use percentiles::Percentiles;
 pub use record::{Glance, Record, WorkerState};
 pub use timeline::Row;
+pub use verdict::Checked;
 
 use crate::plan::{Encryption, Scenario, Target};
 
@@ -39,15 +44,24 @@ pub struct Report {
     pub load_test_id: String,
     /// How far it is, or how it ended.
     pub status: Status,
-    /// Why it ended early, in a sentence.
+    /// Why it failed or ended early, in sentences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Players that logged in and were never lost.
     pub successful: u64,
     /// Players that failed to log in, or whose session was lost unasked.
     pub failed: u64,
+    /// What was asserted of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assertions: Vec<Checked>,
+    /// How it differs from an earlier report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
     /// Latencies of the whole test, by metric.
     pub metrics: BTreeMap<String, Percentiles>,
+    /// The same by ranges, for a histogram.
+    #[serde(default)]
+    pub histograms: BTreeMap<String, Vec<Bucket>>,
     /// When it began: RFC 3339, UTC.
     pub started_at: String,
     /// How long it took, or has taken.
@@ -56,7 +70,7 @@ pub struct Report {
     pub players: u32,
     /// Events of the whole test, by name.
     pub counts: BTreeMap<String, u64>,
-    /// Events a second, over the phases in which there were any.
+    /// Events per second, over the phases in which there were any.
     pub rates: BTreeMap<String, f64>,
     /// What went wrong, by kind.
     pub errors: BTreeMap<String, u64>,
@@ -90,9 +104,9 @@ pub enum Status {
     Queued,
     /// Under way.
     Running,
-    /// All phases were gone through.
+    /// All phases were done in time, and no player failed.
     Completed,
-    /// It could not go on.
+    /// It could not go on, or something in it did not go well.
     Failed,
     /// The target does not have what the scenario needs.
     Unsupported,
@@ -120,7 +134,7 @@ pub struct PhaseReport {
     pub metrics: BTreeMap<String, Percentiles>,
     /// Events, by name.
     pub counts: BTreeMap<String, u64>,
-    /// Events a second.
+    /// Events per second.
     pub rates: BTreeMap<String, f64>,
     /// What went wrong, by kind.
     pub errors: BTreeMap<String, u64>,
@@ -193,15 +207,6 @@ pub struct TargetReport {
 }
 
 impl Report {
-    /// Whether all went well: every phase done in time, no player failed, no worker lost.
-    pub fn is_clean(&self) -> bool {
-        let done = |phase: &PhaseReport| matches!(phase.state, PhaseState::Done | PhaseState::Skipped);
-        self.status == Status::Completed
-            && self.failed == 0
-            && self.phases.iter().all(done)
-            && self.workers.iter().all(|worker| worker.state != WorkerState::Lost)
-    }
-
     /// One JSON object.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a report is plain data")

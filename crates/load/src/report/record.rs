@@ -15,6 +15,8 @@ use crate::plan::{Deed, Scenario, Target};
 
 /// Notes that are kept.
 const NOTES_MAX: usize = 100;
+/// A thread that is busy for so much of the time has no more to give.
+const TESTER_BUSY: f64 = 0.8;
 
 /// A test as it goes on.
 #[derive(Debug)]
@@ -33,6 +35,7 @@ pub struct Record {
     notes: Vec<String>,
     first: Option<Meter>,
     last: Meter,
+    tester_threads: u32,
 }
 
 #[derive(Debug, Default)]
@@ -72,7 +75,7 @@ pub struct Glance {
     pub online: u32,
     /// Players in all.
     pub players: u32,
-    /// The last second: the busiest event and how many a second.
+    /// The last second: the most frequent event and how often it happened.
     pub rate: Option<(String, f64)>,
     /// The last metric seen in the phase: name, median and 99th percentile in milliseconds.
     pub latency: Option<(String, f64, f64)>,
@@ -100,6 +103,7 @@ impl Record {
             notes: Vec::new(),
             first: None,
             last: Meter::default(),
+            tester_threads: 1,
         }
     }
 
@@ -173,12 +177,38 @@ impl Record {
         for phase in self.phases.iter_mut().filter(|phase| phase.state == PhaseState::Running) {
             (phase.state, phase.end) = (PhaseState::GivenUp, Some(now));
         }
-        if self.phases.iter().any(|phase| phase.tally.counts.get("late").is_some_and(|late| *late > 0)) {
-            self.note(
-                "Some sends left more than 10 ms after they were due: the tester, not the server, was at its limit."
-                    .to_owned(),
-            );
+        for at in 0..self.phases.len() {
+            if let Some(note) = self.late_note(at) {
+                self.note(note);
+            }
         }
+    }
+
+    /// That sends of a phase left late, and whether the tester had no more to give.
+    fn late_note(&self, at: usize) -> Option<String> {
+        let phase = &self.phases[at];
+        let late = phase.tally.counts.get("late").copied().filter(|late| *late > 0)?;
+        let (start, end) = (phase.start?, phase.end?);
+        let seconds = end.saturating_duration_since(start).as_secs_f64().max(0.001);
+        let cores = (phase.after.tester_cpu_s - phase.before.tester_cpu_s).max(0.0) / seconds;
+        let name = self.scenario.phases[at].name();
+        let said = format!("{name}: {late} sends left more than 10 ms after they were due");
+        Some(if cores >= TESTER_BUSY * f64::from(self.tester_threads.max(1)) {
+            format!(
+                "{said}: the load tester was at its limit ({cores:.2} cores busy, {} threads). Use more workers or threads.",
+                self.tester_threads
+            )
+        } else {
+            format!(
+                "{said}. The load tester itself was not busy ({cores:.2} cores): the machine was, or connections \
+                 were not there in time. Latencies count from when a send was due."
+            )
+        })
+    }
+
+    /// Threads of all workers together: what the tester may keep busy.
+    pub fn set_tester_threads(&mut self, threads: u32) {
+        self.tester_threads = threads;
     }
 
     /// A few figures for a display that is drawn often.
@@ -224,13 +254,16 @@ impl Record {
         let seconds = now.saturating_duration_since(self.started).as_secs_f64();
         let events = self.events(&whole.counts, seconds, false, 0);
         let first = self.first.unwrap_or_default();
-        Report {
+        let mut report = Report {
             load_test_id: self.id.clone(),
             status,
             reason,
             successful: succeeded.min(u64::from(players) - failed),
             failed,
+            assertions: Vec::new(),
+            comparison: None,
             metrics: whole.percentiles(),
+            histograms: whole.histograms(),
             started_at: super::text::rfc3339(self.started_at),
             seconds: thousandths(seconds),
             players,
@@ -246,7 +279,12 @@ impl Record {
             scenario: self.scenario.clone(),
             target: (&self.target).into(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let shortfalls = report.shortfalls();
+        if status == Status::Completed && !shortfalls.is_empty() {
+            (report.status, report.reason) = (Status::Failed, Some(shortfalls.join(" ")));
         }
+        report
     }
 
     fn phase(&self, at: usize) -> PhaseReport {
@@ -293,7 +331,7 @@ impl Record {
     }
 }
 
-/// Events a second over the phases in which there were any.
+/// Events per second over the phases in which there were any.
 fn rates_of_busy_phases(phases: &[PhaseReport]) -> BTreeMap<String, f64> {
     let mut sums: BTreeMap<String, (u64, f64)> = BTreeMap::new();
     for phase in phases {

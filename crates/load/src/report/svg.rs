@@ -70,6 +70,14 @@ impl Svg {
         ));
     }
 
+    /// An area that shows a text while the pointer is over it.
+    pub(super) fn hover(&mut self, (x, y): (f64, f64), width: f64, height: f64, text: &str) {
+        let text = Escaped(text);
+        self.put(format_args!(
+            r#"<rect class="hover" x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}"><title>{text}</title></rect>"#
+        ));
+    }
+
     /// The whole picture; `style` is put into it if it is to stand alone.
     pub(super) fn finish(self, style: Option<&str>) -> String {
         let Self { width, height, label, body } = self;

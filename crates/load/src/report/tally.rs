@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Percentiles;
+use super::histogram::{Bucket, buckets};
 use super::percentiles::thousandths;
 use crate::control::Progress;
 use crate::measure::Digest;
@@ -72,7 +73,12 @@ impl Tally {
         all.into_iter().filter_map(|(name, digest)| Some((name, Percentiles::of(&digest)?))).collect()
     }
 
-    /// Events a second, by name.
+    /// How many latencies lie in which range, by metric.
+    pub(super) fn histograms(&self) -> BTreeMap<String, Vec<Bucket>> {
+        self.digests().into_iter().map(|(name, digest)| (name, buckets(&digest))).collect()
+    }
+
+    /// Events per second, by name.
     pub(super) fn rates(&self, seconds: f64) -> BTreeMap<String, f64> {
         let rate = |count: &u64| thousandths(*count as f64 / seconds.max(0.001));
         self.counts.iter().map(|(name, count)| (name.clone(), rate(count))).collect()

@@ -46,6 +46,45 @@ fn a_page_stands_alone() {
 }
 
 #[test]
+fn a_page_says_first_whether_the_test_passed() {
+    let mut report = report();
+    let assertions: [Assertion; 2] =
+        ["login.max<50", "errors==0"].map(|text| text.parse().expect("an assertion"));
+    report.check(&assertions);
+    report.comparison =
+        Some(Comparison::of(vec![("before".to_owned(), report.clone()), ("now".to_owned(), report.clone())]));
+    let page = report.html();
+    let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text} is missing"));
+    assert!(at("<b>Failed</b>") < at("expected errors == 0, got 2"));
+    assert!(at("expected errors == 0, got 2") < at("class=tiles"));
+    assert!(at(">Assertions<") < at(">Comparison<") && at("login.max &lt; 50") > 0);
+    assert!(at(">Distribution of latencies<") > 0 && at("class=\"hover\"") > 0);
+    let text = report.summary();
+    assert!(text.starts_with("verdict                Failed\n"), "{text}");
+    assert_eq!(serde_json::from_str::<Report>(&report.json()).expect("a report"), report);
+}
+
+#[test]
+fn a_late_tester_is_blamed_only_when_it_was_busy() {
+    let note = |cpu_s: f64| {
+        let mut record = Record::new("t".to_owned(), samples::scenario(), samples::target());
+        let start = std::time::Instant::now();
+        record.begin(0, start, Meter::default());
+        let counts = BTreeMap::from([("late".to_owned(), 7)]);
+        record.add(&Progress { counts, position: Position { phase: 0, step: 1 }, ..Progress::default() });
+        let end = start + std::time::Duration::from_secs(10);
+        let meter = Meter { tester_cpu_s: cpu_s, ..Meter::default() };
+        record.end(0, PhaseState::Done, end, 10, meter);
+        record.close();
+        record.report(Status::Completed, None, Vec::new()).notes.concat()
+    };
+    assert!(
+        note(9.5).contains("login: 7 sends left") && note(9.5).contains("the load tester was at its limit")
+    );
+    assert!(note(1.2).contains("The load tester itself was not busy (0.12 cores)"), "{}", note(1.2));
+}
+
+#[test]
 fn what_all_workers_take_part_in_counts_by_its_largest() {
     let mut record = record();
     for values in [[3.0, 9.0], [5.0, 7.0]] {
@@ -96,7 +135,7 @@ fn assertions_find_their_figures() {
     ] {
         assert_eq!(check(text), Ok(()), "{text}");
     }
-    assert_eq!(check("login.max<10").expect_err("it is 10").to_string(), "login.max<10 is not so: it is 10");
+    assert_eq!(check("login.max<10").expect_err("it is 10").to_string(), "expected login.max < 10, got 10");
     let unknown = check("login.percentile98<1").expect_err("there is none").to_string();
     assert!(unknown.contains("\"percentile98\"") && unknown.contains("percentile99"), "{unknown}");
     assert!(matches!(check("status==1"), Err(AssertionError::NoNumber(_))));

@@ -10,6 +10,14 @@ impl Report {
     /// What a reader wants to know first, in a page of a terminal.
     pub fn summary(&self) -> String {
         let mut out = String::new();
+        let (verdict, _, reasons) = self.verdict();
+        line(&mut out, "verdict", verdict);
+        for reason in &reasons {
+            line(&mut out, "", reason);
+        }
+        for checked in self.assertions.iter().filter(|checked| checked.holds) {
+            line(&mut out, "", &format!("{} holds", checked.assertion));
+        }
         let Self { scenario, players, target, .. } = self;
         let transport = target.transport_name();
         line(
@@ -17,8 +25,6 @@ impl Report {
             "scenario",
             &format!("{}: {players} players, {transport}, at {}", scenario.name, target.address),
         );
-        let reason = self.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        line(&mut out, "status", &format!("{}{reason}", self.status));
         line(&mut out, "players", &format!("{} successful, {} failed", self.successful, self.failed));
         for phase in self.reached() {
             out.push('\n');
@@ -78,7 +84,7 @@ fn describe(phase: &PhaseReport, out: &mut String) {
     line(out, &phase.name, &format!("{:.2} s, {} online{comma}{state}", phase.seconds, phase.online));
     for (name, count) in &phase.counts {
         let rate = phase.rates.get(name).copied().unwrap_or_default();
-        line(out, &format!("  {name}"), &format!("{count}, {rate:.1} a second"));
+        line(out, &format!("  {name}"), &format!("{count}, {rate:.1} per second"));
     }
     for (name, percentiles) in &phase.metrics {
         line(out, &format!("  {name}"), &latencies(percentiles));
@@ -115,15 +121,15 @@ pub(super) fn costs(cost: &Cost) -> Vec<(&'static str, String)> {
             all.push((name, format!("{:.2} {unit}", value / scale)));
         }
     };
-    add("CPU", cost.cpu_ms_per_login, 1.0, "ms a login");
-    add("CPU", cost.cpu_seconds_per_million_deliveries, 1.0, "s a million deliveries");
-    add("CPU", cost.cpu_seconds_per_million_sent, 1.0, "s a million sent");
+    add("CPU", cost.cpu_ms_per_login, 1.0, "ms per login");
+    add("CPU", cost.cpu_seconds_per_million_deliveries, 1.0, "s per million deliveries");
+    add("CPU", cost.cpu_seconds_per_million_sent, 1.0, "s per million sent");
     add("idle CPU", cost.idle_percent_of_core, 1.0, "% of a core");
     add("memory", cost.memory_bytes.map(|bytes| bytes as f64), MIB, "MiB");
-    add("memory", cost.memory_bytes_per_connection, KIB, "KiB a connection");
-    add("kernel", cost.kernel_bytes_per_connection, KIB, "KiB a connection, the whole machine");
-    add("kernel", cost.kernel_bytes_per_connection_server_end, KIB, "KiB a connection, server's end");
-    add("kernel queues", cost.kernel_queued_bytes_per_connection, KIB, "KiB a connection");
+    add("memory", cost.memory_bytes_per_connection, KIB, "KiB per connection");
+    add("kernel", cost.kernel_bytes_per_connection, KIB, "KiB per connection, both ends of the machine");
+    add("kernel", cost.kernel_bytes_per_connection_server_end, KIB, "KiB per connection, server's end");
+    add("kernel queues", cost.kernel_queued_bytes_per_connection, KIB, "KiB per connection");
     all
 }
 

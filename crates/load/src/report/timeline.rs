@@ -11,6 +11,8 @@ use super::tally::Tally;
 
 /// Rows that are kept. When there are more, every other one goes: two hours of seconds, four of every other second.
 const ROWS_MAX: usize = 7200;
+/// A shorter rest at the end makes no row.
+const ROW_MIN_S: f64 = 0.9;
 
 /// A second of a test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -20,7 +22,7 @@ pub struct Row {
     pub at: f64,
     /// Players in session.
     pub online: u32,
-    /// Events a second, by name.
+    /// Events per second, by name.
     pub rates: BTreeMap<String, f64>,
     /// Latencies of this second, by metric.
     pub metrics: BTreeMap<String, Brief>,
@@ -69,6 +71,10 @@ impl Timeline {
         tester_cpu: f64,
     ) {
         let seconds = (at - self.last_at).max(0.001);
+        // Workers report twice per second: over less than that, what arrived says nothing of a rate.
+        if seconds < ROW_MIN_S && !self.rows.is_empty() {
+            return;
+        }
         let cpu = server.zip(self.last_server).map(|(now, before)| now.cpu_s - before.cpu_s);
         let row = Row {
             at: thousandths(at),
@@ -114,6 +120,15 @@ impl From<&Percentiles> for Brief {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_short_rest_at_the_end_makes_no_row() {
+        let mut timeline = Timeline::default();
+        let tally = Tally { counts: BTreeMap::from([("sent".to_owned(), 100)]), ..Tally::default() };
+        timeline.close(1.0, &tally, 1, None, 0.0);
+        timeline.close(1.2, &tally, 1, None, 0.0);
+        assert_eq!(timeline.rows().len(), 1, "500 per second never were");
+    }
 
     #[test]
     fn a_long_test_keeps_every_other_row() {

@@ -139,7 +139,7 @@ fn line_result(line: &str) -> LineResult {
     match serde_json::from_str(line) {
         Ok(Line { id: Some(id), .. }) => Ok(id.to_owned()),
         Ok(Line { code: Some(code), .. }) => Err(code.to_owned()),
-        Ok(Line { id: None, code: None }) | Err(_) => Err("an answer that cannot be understood".to_owned()),
+        Ok(Line { id: None, code: None }) | Err(_) => Err("invalid answer".to_owned()),
     }
 }
 

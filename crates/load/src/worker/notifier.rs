@@ -57,7 +57,7 @@ pub(super) fn is_needed(setting: &Setting) -> bool {
 /// Sends what turns ask for, until there are no more turns.
 pub(super) fn work(kit: &Kit) -> Result<(), Fault> {
     let Some(api) = Api::of(&kit.setting.job.target).pop() else {
-        return Err(super::setting::lacks("HTTP API", "its URL and a key of it were not given"));
+        return Err(super::setting::lacks("the HTTP API", "pass --http and --key"));
     };
     let mut next = None;
     while let Some(turn) = next.take().or_else(|| kit.turns.recv().ok()) {

@@ -74,9 +74,13 @@ fn log_in(setting: &Setting, number: u32, address: SocketAddr) -> Result<Client,
             ConnectError::Connect(error) => {
                 format!("{address} cannot be reached: {}", error.kind())
             }
-            ConnectError::Timeout(_) => format!("{address} did not let {account} in within {TIMEOUT:?}"),
-            ConnectError::Io(error) => format!("{address} broke the connection off: {}", error.kind()),
-            ConnectError::Ended(end) => format!("{address} does not let {account} in: {}", explain(&end)),
+            ConnectError::Timeout(_) => {
+                format!("{address} did not complete the login of {account} within {TIMEOUT:?}")
+            }
+            ConnectError::Io(error) => format!("{address} closed the connection: {}", error.kind()),
+            ConnectError::Ended(end) => {
+                format!("{address} refused the login of {account}: {}", explain(&end))
+            }
         })
     })
 }
@@ -86,24 +90,24 @@ fn greet(address: SocketAddr) -> Result<(), Fault> {
     let reached = TcpStream::connect_timeout(&address, TIMEOUT);
     let mut socket =
         reached.map_err(|error| at_target(format!("{address} cannot be reached: {}", error.kind())))?;
-    let no = |why: String| lacks("light protocol", format!("{address} {why}"));
+    let no = |why: String| lacks("the light protocol", format!("{address} {why}"));
     let (mut client, mut out) = (light::Client::default(), light::Outbox::default());
     client.start(&mut out);
     let opened = socket.set_read_timeout(Some(TIMEOUT)).and_then(|()| socket.write_all(&out.bytes));
-    opened.map_err(|error| no(format!("takes no opening: {}", error.kind())))?;
+    opened.map_err(|error| no(format!("does not accept the opening: {}", error.kind())))?;
     let mut buffer = [0; 4096];
     while !client.is_ready() {
         match socket.read(&mut buffer) {
             Ok(0) => client.receive_end(&mut out),
             Ok(length) => client.receive(&buffer[..length], &mut out),
-            Err(error) => return Err(no(format!("does not greet: {}", error.kind()))),
+            Err(error) => return Err(no(format!("sends no greeting: {}", error.kind()))),
         }
         match out
             .events
             .iter()
             .find(|event| matches!(event, light::Event::Closed(_) | light::Event::Error(_)))
         {
-            Some(light::Event::Closed(end)) => return Err(no(format!("does not greet: {end}"))),
+            Some(light::Event::Closed(end)) => return Err(no(format!("sends no greeting: {end}"))),
             Some(light::Event::Error(code)) => return Err(no(format!("refuses: {code}"))),
             _ => {}
         }
@@ -119,7 +123,7 @@ fn explain(end: &End) -> String {
         }
         End::Failure(Failure::Tls(error)) => format!("its certificate or TLS is not accepted: {error}"),
         End::Failure(Failure::Registration(error)) => {
-            format!("it does not make the account by in-band registration: {error}")
+            format!("in-band registration of the account failed: {error}")
         }
         other => other.to_string(),
     }
@@ -131,10 +135,10 @@ fn check_pubsub(setting: &Setting, probe: &mut Client) -> Result<(), Fault> {
     let answer: Result<Stanza, StreamLost> = probe.iq(stanzas::disco_info(service.clone()), TIMEOUT);
     let answer = match answer {
         Ok(answer) => answer,
-        Err(error) => return no(format!("does not say what it is: {error}")),
+        Err(error) => return no(format!("does not answer service discovery: {error}")),
     };
     if let Some(error) = stanzas::error(&answer) {
-        return no(format!("does not say what it is: {}", error.condition));
+        return no(format!("does not answer service discovery: {}", error.condition));
     }
     let query = answer.payload.find("query", ns::DISCO_INFO).map(|query| query.element());
     let is_pubsub = query.is_some_and(|query| {
@@ -144,13 +148,13 @@ fn check_pubsub(setting: &Setting, probe: &mut Client) -> Result<(), Fault> {
             _ => false,
         })
     });
-    if is_pubsub { Ok(()) } else { no("is no pubsub service".to_owned()) }
+    if is_pubsub { Ok(()) } else { no("is not a pubsub service".to_owned()) }
 }
 
 fn check_http(setting: &Setting) -> Result<(), Fault> {
     let (apis, deeds) = (setting.job.target.apis(), &setting.job.scenario.phases);
     if apis.is_empty() {
-        return Err(lacks("HTTP API", "its URL and a key of it were not given"));
+        return Err(lacks("the HTTP API", "pass --http and --key"));
     }
     if apis.len() > 1 && deeds.iter().any(|phase| matches!(phase.deed, Deed::Notify(_))) {
         return Err(worker("notifications are sent through one HTTP API, and several were given"));
@@ -165,7 +169,7 @@ fn check_api(setting: &Setting, url: &str, key: &str) -> Result<(), Fault> {
             at_target(format!("the API at {url} does not give the key the rights it needs"))
         }
         ureq::Error::StatusCode(status) => {
-            lacks("HTTP API", format!("{url} answers {status}: it is not Carillon's"))
+            lacks("the HTTP API", format!("{url} answers {status}; it is not Carillon's API"))
         }
         error => at_target(format!("the API at {url} cannot be reached: {error}")),
     })

@@ -16,7 +16,7 @@ use super::setting::Setting;
 use crate::blocking::{Client, ConnectError, StreamLost};
 use crate::client::{Event, stanzas};
 use crate::control::Fault;
-use crate::plan::{By, Deed, Publish, Target};
+use crate::plan::{By, Deed, Publish};
 
 /// How long the answer to a request may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -154,7 +154,7 @@ impl Publisher {
 
     /// Asks all of them at the same time.
     fn at_every_api(&self, ask: impl Fn(&Api) -> Result<(), ureq::Error> + Sync) -> Result<(), String> {
-        let (first, others) = self.apis.split_first().ok_or("no HTTP API was given")?;
+        let (first, others) = self.apis.split_first().ok_or("pass --http and --key")?;
         std::thread::scope(|scope| {
             let ask = &ask;
             let others: Vec<_> = others.iter().map(|api| scope.spawn(move || ask(api))).collect();
@@ -196,16 +196,16 @@ impl Publisher {
     fn client(&mut self) -> Result<&mut Client, String> {
         if self.client.is_none() {
             let setting = &self.kit.setting;
-            let options = setting.publisher().map_err(|_| "the publisher's account is no JID")?;
+            let options = setting.publisher().map_err(|_| "the publisher's account is not a JID")?;
             // The publisher is one account, so it is at one node.
-            let place = Target::places(&setting.job.target.address).next().unwrap_or_default();
-            let client = Client::connect(place, options);
+            let place = setting.job.target.client_places().next().unwrap_or_default();
+            let client = Client::connect(place.as_str(), options);
             self.client = Some(client.map_err(|error| match error {
                 ConnectError::Ended(end) => format!("the publisher's login: {}", kind(&end)),
                 other => format!("the publisher: {other}"),
             })?);
         }
-        self.client.as_mut().ok_or_else(|| "the publisher is gone".to_owned())
+        self.client.as_mut().ok_or_else(|| "the publisher has no connection".to_owned())
     }
 
     /// Takes what came for the publisher: what the server asks is answered, and refused items are counted.

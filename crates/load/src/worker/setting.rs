@@ -48,13 +48,18 @@ impl Setting {
         let target = &job.target;
         job.scenario.check().map_err(|error| worker(format!("the scenario: {error}")))?;
         if job.test.is_empty() || !job.test.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
-            return Err(worker(format!("{:?} is no name of a test: letters, digits and hyphens", job.test)));
+            return Err(worker(format!(
+                "{:?} is not a valid test id; use letters, digits and hyphens",
+                job.test
+            )));
         }
         check_descriptors(u64::from(job.count))?;
         let addresses = match (job.scenario.players.protocol, &target.light) {
-            (Protocol::Xmpp, _) => resolve(&target.address)?,
-            (Protocol::Light, Some(light)) => resolve(light)?,
-            (Protocol::Light, None) => return Err(lacks("light protocol", "no address of it was given")),
+            (Protocol::Xmpp, _) => resolve(target.client_places())?,
+            (Protocol::Light, Some(light)) => resolve(Target::places(light).map(str::to_owned))?,
+            (Protocol::Light, None) => {
+                return Err(lacks("the light protocol", "pass its address with --light"));
+            }
         };
         let service = target.pubsub.clone().unwrap_or_else(|| format!("pubsub.{}", target.domain));
         let service = Jid::new(&service).map_err(|error| at_target(format!("{service:?}: {error}")))?;
@@ -187,14 +192,14 @@ fn profile(job: &Job, keys: &Arc<KeyCache>) -> Result<Arc<Profile>, Fault> {
     Profile::new(settings).map_err(|error| worker(error.to_string()))
 }
 
-fn resolve(places: &str) -> Result<Vec<SocketAddr>, Fault> {
-    let address = |place: &str| {
+fn resolve(places: impl Iterator<Item = String>) -> Result<Vec<SocketAddr>, Fault> {
+    let address = |place: String| {
         let fault = |why: String| at_target(format!("the target {place:?} {why}"));
         let mut addresses =
             place.to_socket_addrs().map_err(|error| fault(format!("cannot be resolved: {error}")))?;
         addresses.next().ok_or_else(|| fault("has no address".to_owned()))
     };
-    Target::places(places).map(address).collect()
+    places.map(address).collect()
 }
 
 fn read_keys(target: &Target, keys: &KeyCache) -> Result<(), Fault> {
@@ -210,7 +215,7 @@ fn check_descriptors(players: u64) -> Result<(), Fault> {
     let needed = players + SPARE_DESCRIPTORS;
     match limit {
         Some(limit) if limit < needed => Err(worker(format!(
-            "{players} players need {needed} file descriptors, and a process may have {limit}: raise it with ulimit -n"
+            "{players} players need {needed} file descriptors, but the process may have {limit}; raise the limit with ulimit -n"
         ))),
         _ => Ok(()),
     }

@@ -275,7 +275,7 @@ impl Stage {
             Self::Header(_) => "waiting for the stream header",
             Self::Features(_) => "waiting for stream features",
             Self::Register(_) => "registering",
-            Self::StartTls => "waiting for leave to start TLS",
+            Self::StartTls => "waiting for the answer to STARTTLS",
             Self::Sasl(..) | Self::Sasl2(..) => "authenticating",
             Self::Bind { .. } => "binding the resource",
         };

@@ -77,7 +77,7 @@ impl Login {
                 }
                 None => Err(failure(element, ns::SASL2)),
             },
-            "continue" => Err(Failure::NotOffered("login without a further task")),
+            "continue" => Err(Failure::NotOffered("a login without further tasks")),
             other => Err(Stage::Sasl2(mechanism, exchange).unexpected(other)),
         }
     }

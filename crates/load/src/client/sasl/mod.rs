@@ -43,7 +43,7 @@ pub enum SaslError {
     #[error("the server sent a challenge where the mechanism has none")]
     UnexpectedChallenge,
     /// The server claims success without having proved that it knows the account.
-    #[error("the server claims success without its signature")]
+    #[error("the server reports success without its signature")]
     Unproven,
 }
 

@@ -219,7 +219,7 @@ fn what_has_no_place_ends_the_login() {
             "<proceed xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>",
             "closed: unexpected <proceed/> while waiting for stream features",
         ),
-        ("<!-- -->", "closed: the server sent what is not XMPP: restricted XML: comment"),
+        ("<!-- -->", "closed: the server sent something that is not XMPP: restricted XML: comment"),
         (
             "<stream:error><host-unknown xmlns='urn:ietf:params:xml:ns:xmpp-streams'/></stream:error>",
             "closed: stream error host-unknown",

@@ -37,7 +37,7 @@ impl Churn {
                 crowd.drop(number);
                 crowd.log_in(number, due);
             }
-            None => crowd.ledger.error("churn: hardly anyone is in session"),
+            None => crowd.ledger.error("churn: too few players are in session"),
         }
     }
 }

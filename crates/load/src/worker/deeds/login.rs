@@ -46,7 +46,7 @@ impl Act for LogIn {
                     Some(due) => due,
                     None if schedule.next().is_none() => {
                         // The shape is at its end: who is left stays out.
-                        crowd.ledger.error("login: the rate's shape ended before everyone was in");
+                        crowd.ledger.error("login: the rate's shape ended before all players had logged in");
                         self.waiting.clear();
                         break;
                     }
