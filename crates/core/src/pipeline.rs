@@ -28,6 +28,7 @@ pub const ORDER: &[&Feature] = &[
     &csi::FEATURE,
     &ping::FEATURE,
     &registration::FEATURE,
+    &session_establishment::FEATURE,
     &json::FEATURE,
     &stream_limits::FEATURE,
     // Describes the others.

@@ -185,8 +185,8 @@ fn rules_between_settings_name_the_one_to_change() {
         (
             "features.disabled = ['csi', 'telepathy']",
             "carillon.toml:1: features.disabled: there is no feature telepathy; there are stream_management, \
-             stanza_ids, pubsub, notifications, presence, carbons, receipts, offline, csi, ping, registration, json, \
-             stream_limits, disco",
+             stanza_ids, pubsub, notifications, presence, carbons, receipts, offline, csi, ping, registration, \
+             session_establishment, json, stream_limits, disco",
         ),
     ] {
         assert_eq!(problems(file, &[]), says);

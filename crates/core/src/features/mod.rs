@@ -12,6 +12,7 @@ pub mod presence;
 pub mod pubsub;
 pub mod receipts;
 pub mod registration;
+pub mod session_establishment;
 pub mod stanza_ids;
 pub mod stream_limits;
 pub mod stream_management;

@@ -72,11 +72,7 @@ impl Restarting {
 impl Binding {
     /// Offers resource binding and what else an authenticated client may use.
     pub(super) fn offer(io: Io, authenticated: Authenticated, cx: &mut Cx<'_>) -> Session {
-        let mut features = vec![
-            Element::new("bind", ns::BIND),
-            // RFC 3921's session establishment is a no-op; old clients look for it.
-            Element::new("session", ns::SESSION).with_child(Element::new("optional", ns::SESSION)),
-        ];
+        let mut features = vec![Element::new("bind", ns::BIND)];
         for i in 0..cx.hub.pipeline.offer.len() {
             let offer = cx.hub.pipeline.offer[i];
             offer(cx, &mut features);

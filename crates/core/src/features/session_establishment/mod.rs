@@ -1,0 +1,46 @@
+//! Session establishment of RFC 3921: it does nothing since RFC 6121, and old clients do not go on without it.
+
+use crate::error::StanzaError;
+use crate::hook::{At, Feature, Hooks, IqHandler, Request, Spec};
+use crate::node::Cx;
+use crate::session::Live;
+use carillon_wire::ns;
+use carillon_wire::stanza::IqType;
+use carillon_wire::xml::Element;
+
+/// The feature.
+pub const FEATURE: Feature = Feature {
+    name: "session_establishment",
+    about: "Lets old clients establish a session after binding, which does nothing.",
+    specs: &[Spec {
+        id: "RFC 3921",
+        title: "XMPP: Instant Messaging and Presence",
+        version: "",
+        coverage: "§3 only: offered as optional and answered with an empty result.",
+    }],
+    server_features: &[],
+    account_features: &[],
+    inline_features: &[],
+    hooks: Hooks {
+        offer: Some(|_, features| {
+            features
+                .push(Element::new("session", ns::SESSION).with_child(Element::new("optional", ns::SESSION)));
+        }),
+        iq: &[IqHandler {
+            kind: IqType::Set,
+            name: "session",
+            ns: ns::SESSION,
+            at: At::Both,
+            handle: establish,
+        }],
+        ..Hooks::NONE
+    },
+};
+
+fn establish(
+    _live: &mut Live,
+    _request: &Request<'_>,
+    _cx: &mut Cx<'_>,
+) -> Result<Option<Element>, StanzaError> {
+    Ok(None)
+}
