@@ -180,6 +180,8 @@ pub struct NonzaHandler {
     pub ns: &'static str,
     /// The reply, if any: written to the stream, or put into `<bound/>`.
     pub handle: NonzaHandle,
+    /// The reply to a client that has no session yet, which may bind one all the same; none ends its stream.
+    pub unbound: Option<fn() -> Element>,
 }
 
 /// Whether a stanza from the client goes on.

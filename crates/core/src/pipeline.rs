@@ -127,4 +127,9 @@ impl Pipeline {
     pub(crate) fn nonza(&self, name: &str, ns: &str) -> Option<NonzaHandle> {
         self.nonza.get(&(name, ns)).map(|h| h.handle)
     }
+
+    /// The reply to an element that came before a resource was bound.
+    pub(crate) fn unbound(&self, element: &Element) -> Option<Element> {
+        self.nonza.get(&(element.name(), element.ns())).and_then(|h| h.unbound).map(|reply| reply())
+    }
 }

@@ -98,7 +98,11 @@ impl Binding {
                 (stanza, StanzaError::new(Condition::NotAllowed).with_text("bind a resource first"))
             }
             Unit::Refused { reply, error } => (reply, error),
-            Unit::Nonza(_) => {
+            Unit::Nonza(element) => {
+                if let Some(reply) = cx.hub.pipeline.unbound(&element) {
+                    self.io.send_element(&reply, cx);
+                    return Session::Binding(self);
+                }
                 let error =
                     StreamError::new(stream::Condition::UnsupportedStanzaType, "bind a resource first");
                 return Closing::with_error(self.io, &error, cx);

@@ -45,6 +45,7 @@ pub const FEATURE: Feature = Feature {
                 live.state.carbons = State::On;
                 Ok(None)
             },
+            unbound: None,
         }],
         ..Hooks::NONE
     },

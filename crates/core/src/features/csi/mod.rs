@@ -32,6 +32,7 @@ pub const FEATURE: Feature = Feature {
                     release(live, cx);
                     Ok(None)
                 },
+                unbound: None,
             },
             NonzaHandler {
                 name: "inactive",
@@ -42,6 +43,7 @@ pub const FEATURE: Feature = Feature {
                     }
                     Ok(None)
                 },
+                unbound: None,
             },
         ],
         ..Hooks::NONE

@@ -21,7 +21,7 @@ pub const FEATURE: Feature = Feature {
         id: "XEP-0198",
         title: "Stream Management",
         version: "1.6.3",
-        coverage: "Acknowledgement, also inline in Bind 2. Resumption is refused with feature-not-implemented.",
+        coverage: "Acknowledgement, also inline in Bind 2. Resumption is refused: before binding with item-not-found, after it with feature-not-implemented.",
     }],
     server_features: &[],
     account_features: &[],
@@ -32,10 +32,10 @@ pub const FEATURE: Feature = Feature {
         emitted: Some(emitted),
         close: Some(close),
         nonza: &[
-            NonzaHandler { name: "enable", ns: ns::SM, handle: enable },
-            NonzaHandler { name: "resume", ns: ns::SM, handle: resume },
-            NonzaHandler { name: "r", ns: ns::SM, handle: answer },
-            NonzaHandler { name: "a", ns: ns::SM, handle: acknowledge },
+            NonzaHandler { name: "enable", ns: ns::SM, handle: enable, unbound: Some(enable_unbound) },
+            NonzaHandler { name: "resume", ns: ns::SM, handle: resume, unbound: Some(resume_unbound) },
+            NonzaHandler { name: "r", ns: ns::SM, handle: answer, unbound: None },
+            NonzaHandler { name: "a", ns: ns::SM, handle: acknowledge, unbound: None },
         ],
         ..Hooks::NONE
     },
@@ -80,6 +80,16 @@ fn enable(live: &mut Live, _element: &Element, _cx: &mut Cx<'_>) -> Result<Optio
 
 fn resume(_live: &mut Live, _element: &Element, _cx: &mut Cx<'_>) -> Result<Option<Element>, StreamError> {
     Ok(Some(failed(StanzaCondition::FeatureNotImplemented)))
+}
+
+/// XEP-0198 §3: only a bound stream is managed.
+fn enable_unbound() -> Element {
+    failed(StanzaCondition::UnexpectedRequest)
+}
+
+/// XEP-0198 §5: no former stream can be resumed, whoever had it, and the client binds a resource instead.
+fn resume_unbound() -> Element {
+    failed(StanzaCondition::ItemNotFound)
 }
 
 fn failed(condition: StanzaCondition) -> Element {
