@@ -6,6 +6,7 @@ import base64
 
 import pytest
 
+from harness.inbox import deadline
 from harness.peer import Peer
 from harness.raw import CLIENT, STARTTLS, STREAM, TLS, auth, header, plain
 from harness.server import unique
@@ -175,6 +176,20 @@ async def test_starttls_injection(raw):
     stream.send(STARTTLS + header() + auth("PLAIN", plain("alice")))
     assert (await stream.element()).tag == TLS + "failure"
     await stream.stream_error("policy-violation")
+
+
+@pytest.mark.parametrize(("before", "after"), [("\n", ""), ("", " \r\n"), ("\t", "\n\n")])
+async def test_white_space_after_starttls(raw, before, after):
+    """It is passed over with `<starttls/>` and also when it comes late, and no more than white space is."""
+    stream = await raw.connect()
+    await stream.begin()
+    stream.send(STARTTLS + before)
+    assert (await stream.element()).tag == TLS + "proceed"
+    stream.send(after)
+    async with deadline("the TLS handshake"):
+        await stream.writer.start_tls(stream.server.tls(), server_hostname="localhost")
+    features = await stream.begin()
+    assert features.find("{urn:ietf:params:xml:ns:xmpp-sasl}mechanisms") is not None
 
 
 async def test_starttls_twice(raw):

@@ -34,7 +34,7 @@ impl Offers {
     /// Begins a handshake on a connection of this kind.
     pub(crate) fn handshake(&self, service: Service) -> Handshake {
         Handshake::new(match service {
-            Service::StartTls => &self.starttls,
+            Service::StartTls => return Handshake::after_starttls(&self.starttls),
             // The light protocol has no name in ALPN: whatever a client names or not, it has chosen the port.
             Service::Light | Service::LightTls => &self.starttls,
             Service::DirectTls => &self.direct,

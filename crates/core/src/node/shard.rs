@@ -227,7 +227,8 @@ impl Shard {
             if starttls {
                 session.io_mut().reader.take_rest();
             }
-            if matches!(session, Session::Closing(_)) {
+            // Behind <starttls/> there is white space at most, and none of it may be taken for bytes protected by TLS.
+            if matches!(session, Session::Closing(_) | Session::Securing(_)) {
                 at = input.len();
             }
         }

@@ -7,6 +7,7 @@ use carillon_wire::Framing;
 use carillon_wire::frame::tcp::{Framer, Step};
 use carillon_wire::stanza::{self, Context, Unit};
 use carillon_wire::stream::{Condition, Header};
+use carillon_wire::xml::is_space;
 use carillon_wire::{ns, xml};
 
 /// Cuts a stream into units. Between stanzas it holds no bytes.
@@ -56,9 +57,9 @@ impl Reader {
         self.prefixes = (!header.extra.is_empty()).then(|| Box::new(header.extra.clone().into()));
     }
 
-    /// Whether anything was read that is not handled.
-    pub fn has_input(&self) -> bool {
-        self.rest.as_ref().is_some_and(|rest| !rest.is_empty())
+    /// Whether anything but white space was read that is not handled.
+    pub fn has_more_than_space(&self) -> bool {
+        self.rest.as_ref().is_some_and(|rest| !rest.iter().copied().all(is_space))
     }
 
     /// Keeps `bytes` behind what is kept already.

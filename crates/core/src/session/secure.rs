@@ -33,7 +33,8 @@ impl Offered {
             let error = StreamError::new(Condition::PolicyViolation, "STARTTLS first");
             return Closing::with_error(io, &error, cx);
         }
-        if io.reader.has_input() {
+        // RFC 6120 §5.3.3 allows white space to be ignored, and many clients end each element with a line break.
+        if io.reader.has_more_than_space() {
             // Bytes sent in the clear behind <starttls/> would be taken for bytes protected by TLS (CVE-2011-0411).
             let failure = Element::new("failure", ns::TLS);
             io.send_element(&failure, cx);

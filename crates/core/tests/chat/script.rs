@@ -84,6 +84,7 @@ impl Script {
 
     fn line(&mut self, line: &str) -> Result<(), String> {
         if let Some((name, xml)) = line.split_once(" >> ") {
+            let xml = &xml.replace(r"\n", "\n");
             let xml = self.fill(xml);
             let xml = tokens::fill(&xml);
             let conn = self.conn(name)?;

@@ -6,6 +6,8 @@ use rustls::server::Acceptor;
 use rustls::{CipherSuite, ConnectionTrafficSecrets, HandshakeKind, ProtocolVersion, ServerConnection};
 use zeroize::Zeroizing;
 
+use carillon_wire::xml::is_space;
+
 use super::capture::Captured;
 use super::fault::{Fault, Violation};
 use super::keys::{Half, Keys};
@@ -68,10 +70,21 @@ pub enum Version {
 impl Handshake {
     /// Waits for a client's first message, to be answered as `settings` say.
     pub fn new(settings: &Settings) -> Handshake {
+        Handshake::begin(settings, Lead::Nothing)
+    }
+
+    /// The same for a client that asked for TLS in the clear. White space that it sent behind `<starttls/>` may come
+    /// late, and is passed over (RFC 6120 §5.3.3).
+    pub fn after_starttls(settings: &Settings) -> Handshake {
+        Handshake::begin(settings, Lead::Space)
+    }
+
+    fn begin(settings: &Settings, lead: Lead) -> Handshake {
         Handshake(State::Greeting(Box::new(Greeting {
             acceptor: Acceptor::default(),
             settings: settings.clone(),
             budget: Budget(HANDSHAKE_BYTES_MAX),
+            lead,
         })))
     }
 
@@ -79,7 +92,7 @@ impl Handshake {
     /// included.
     pub fn feed(self, input: &[u8], out: &mut Vec<u8>) -> Result<Progress, Fault> {
         let mut state = self.0;
-        let mut consumed = 0;
+        let mut consumed = state.pass_lead(input)?;
         loop {
             let rest = &input[consumed..];
             let record = match record::frame(rest) {
@@ -122,6 +135,14 @@ struct Greeting {
     acceptor: Acceptor,
     settings: Settings,
     budget: Budget,
+    lead: Lead,
+}
+
+/// What may come before a client's first message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lead {
+    Nothing,
+    Space,
 }
 
 struct Answered {
@@ -131,6 +152,20 @@ struct Answered {
 }
 
 impl State {
+    /// Passes over what may come before the client's first message; how many bytes of `input` that is.
+    fn pass_lead(&mut self, input: &[u8]) -> Result<usize, Violation> {
+        let State::Greeting(greeting) = self else { return Ok(0) };
+        if greeting.lead == Lead::Nothing {
+            return Ok(0);
+        }
+        let length = input.iter().take_while(|byte| is_space(**byte)).count();
+        greeting.budget.spend(&input[..length])?;
+        if length < input.len() {
+            greeting.lead = Lead::Nothing;
+        }
+        Ok(length)
+    }
+
     /// Takes one record.
     fn record(self, record: &[u8], out: &mut Vec<u8>) -> Result<State, Fault> {
         match self {

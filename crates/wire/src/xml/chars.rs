@@ -2,8 +2,8 @@
 
 use super::Error;
 
-/// XML white space.
-pub(crate) const fn is_space(byte: u8) -> bool {
+/// Whether a byte is white space in XML.
+pub const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 

@@ -16,11 +16,12 @@ mod scope;
 mod tag;
 pub mod writer;
 
+pub use chars::is_space;
 pub use element::{Attribute, Element, Node};
 pub use error::{Error, Restriction};
 pub use limits::Limits;
 
-pub(crate) use chars::{is_space, legal_utf8_prefix, trim};
+pub(crate) use chars::{legal_utf8_prefix, trim};
 pub(crate) use declaration::split_declaration;
 pub(crate) use lexer::{Lexer, Token};
 pub(crate) use reference::{REFERENCE_BYTES_MAX, resolve_reference};
