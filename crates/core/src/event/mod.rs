@@ -135,6 +135,8 @@ pub enum Leave {
     Closed,
     /// The connection was lost.
     Lost,
+    /// The client ended it with a stream error.
+    ClientError,
     /// The server ended it, with this stream error.
     Error(carillon_wire::stream::Condition),
     /// It ended before any session was bound.
@@ -147,6 +149,7 @@ impl Leave {
         match self {
             Leave::Closed => "closed",
             Leave::Lost => "lost",
+            Leave::ClientError => "client-error",
             Leave::Error(condition) => condition.as_str(),
             Leave::Unbound => "unbound",
         }

@@ -260,13 +260,18 @@ impl Shard {
                 let io = self.part(live, Leave::Closed, now, effects);
                 Closing::politely(io, &mut self.cx(now, effects))
             }
+            (Session::Live(live), Frame::Error) => {
+                let io = self.part(live, Leave::ClientError, now, effects);
+                Closing::politely(io, &mut self.cx(now, effects))
+            }
             (session @ Session::Live(_), Frame::Header(_)) => {
                 let error = StreamError::new(Condition::NotWellFormed, "a stream header inside a stream");
                 self.fail(session, &error, now, effects)
             }
             (session, Frame::Unit(unit)) => session.unit(*unit, &mut self.cx(now, effects)),
             (session, Frame::Header(header)) => session.header(&header, &mut self.cx(now, effects)),
-            (session, Frame::Close) => session.close(&mut self.cx(now, effects)),
+            // RFC 6120 §4.9.1.1: an error of the peer's is not answered with another.
+            (session, Frame::Close | Frame::Error) => session.close(&mut self.cx(now, effects)),
         };
         match self.claimed(next, now, effects) {
             Session::Bound(bound) => {

@@ -31,6 +31,8 @@ pub enum Frame {
     Header(Box<Header>),
     /// A top-level element.
     Unit(Box<Unit>),
+    /// The peer's stream error: it ends the stream (RFC 6120 §4.9.1.1).
+    Error,
     /// The stream's end, or `<close/>`.
     Close,
 }
@@ -108,7 +110,7 @@ impl Io {
                 Step::Element(n) => {
                     let context = self.reader.context(Framing::Tcp, limits);
                     let unit = stanza::read(&bytes[at..at + n], &context)?;
-                    return Ok((Some(Frame::Unit(Box::new(unit))), at + n));
+                    return Ok((Some(Frame::of(unit)), at + n));
                 }
                 Step::Close(n) => return Ok((Some(Frame::Close), at + n)),
             }
@@ -126,7 +128,16 @@ impl Io {
                 Ok(Frame::Header(Box::new(Header::parse_open(element)?)))
             }
             Unit::Nonza(element) if element.is("close", ns::FRAMING) => Ok(Frame::Close),
-            _ => Ok(Frame::Unit(Box::new(unit))),
+            _ => Ok(Frame::of(unit)),
+        }
+    }
+}
+
+impl Frame {
+    fn of(unit: Unit) -> Frame {
+        match &unit {
+            Unit::Nonza(element) if element.is("error", ns::STREAMS) => Frame::Error,
+            _ => Frame::Unit(Box::new(unit)),
         }
     }
 }
