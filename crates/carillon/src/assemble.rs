@@ -84,14 +84,21 @@ fn limits(settings: &Settings) -> core::Limits {
 pub fn certificate(settings: &Settings) -> Result<tls::Settings, SettingsError> {
     match (&settings.tls.certificate, &settings.tls.key) {
         (Some(certificate), Some(key)) => tls::Settings::load(certificate, key),
-        _ => {
-            let mut names = vec![settings.node.domain.clone()];
-            if settings.node.domain != "localhost" {
-                names.push("localhost".to_owned());
-            }
-            tls::Settings::self_signed_in(&settings.node.data_dir, &names)
-        }
+        _ => tls::Settings::self_signed_in(&settings.node.data_dir, &certified_names(settings)),
     }
+}
+
+/// Whom the self-signed certificate is for: the domain, and the names and addresses by which clients reach this machine.
+fn certified_names(settings: &Settings) -> Vec<String> {
+    let mut names = vec![settings.node.domain.clone()];
+    // A host name in other letters cannot be in a certificate, and its ASCII form may be.
+    names.extend(Some(settings.listen.host.clone()).filter(|host| !host.is_empty() && host.is_ascii()));
+    names.extend(["localhost", "127.0.0.1", "::1"].map(str::to_owned));
+    let addresses = settings.listen.address.iter().filter(|address| !address.is_unspecified());
+    names.extend(addresses.map(ToString::to_string));
+    let mut seen = std::collections::HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names
 }
 
 /// What the server is started with.
