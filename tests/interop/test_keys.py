@@ -20,6 +20,7 @@ NEEDS = [
     ("admin", "GET", "/v1/admin/keys", None),
     ("admin", "GET", "/v1/admin/sessions", None),
     ("admin", "GET", "/v1/admin/status", None),
+    ("admin", "GET", "/v1/admin/history", None),
 ]
 
 

@@ -1,6 +1,6 @@
 //! The API's routes, and the OpenAPI document that comes out of the same list.
 
-use crate::admin::{accounts, domains, import, keys, sessions, status};
+use crate::admin::{accounts, domains, history, import, keys, sessions, status};
 use crate::app::App;
 use crate::consumer::{credentials, devices, subscriptions};
 use crate::provider::{events, items, notifications, topics};
@@ -92,6 +92,7 @@ fn admin() -> OpenApiRouter<App> {
         .routes(routes!(sessions::list))
         .routes(routes!(sessions::end))
         .routes(routes!(status::status))
+        .routes(routes!(history::history))
 }
 
 fn operation() -> OpenApiRouter<App> {

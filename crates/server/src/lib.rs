@@ -14,6 +14,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`node`], [`metrics`] | the handle to a running node, and its figures |
+//! | [`history`] | its figures over the last ten minutes |
 //! | `server`, `options`, `drain` | starting and ending |
 //! | `shard` | the loop: what a turn is, how the socket is read, what comes by the inbox |
 //! | `world`, `interpret` | what a shard has to do with, and the effects on it |
@@ -36,6 +37,7 @@ mod deadlines;
 mod drain;
 pub mod events;
 mod hand;
+pub mod history;
 mod inbox;
 mod interpret;
 mod jobs;

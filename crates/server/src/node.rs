@@ -1,7 +1,8 @@
 //! The handle to a running node: what HTTP, the command line and the demo speak to.
 
-use crate::clock::Clock;
+use crate::clock::{Clock, unix};
 use crate::events;
+use crate::history::{History, Sample};
 use crate::inbox::{Inbox, Mail, Order, turn_away};
 use crate::jobs::Rates;
 use crate::join::{AllDone, Join};
@@ -10,7 +11,7 @@ use crate::metrics::{Board, Snapshot, Status, resident_bytes};
 use crate::watch::Watcher;
 use carillon_core::command::{Command, Event, Outcome};
 use carillon_core::effect::ReplyTo;
-use carillon_core::model::{DomainId, Domains, Mono, ShardId, States};
+use carillon_core::model::{DomainId, Domains, Mono, ShardId, States, UnixMs};
 use carillon_core::node::{Letter, home};
 use carillon_core::ports::{Answer, Ask, Reply, Store};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -34,6 +35,7 @@ struct Inner {
     /// Numbers the questions for domains.
     domains_asked: AtomicU64,
     rates: Mutex<Rates>,
+    history: Mutex<History>,
 }
 
 /// The domains, and which question's answer they are.
@@ -68,6 +70,7 @@ impl Node {
             domains: Mutex::new(Known { domains, asked: 0 }),
             domains_asked: AtomicU64::new(0),
             rates: Mutex::default(),
+            history: Mutex::default(),
         };
         Node { inner: Arc::new(inner) }
     }
@@ -148,6 +151,11 @@ impl Node {
         status
     }
 
+    /// The figures of the last ten minutes, oldest first: those behind the sample taken at `after`, or all.
+    pub fn history(&self, after: Option<UnixMs>) -> Vec<Sample> {
+        lock(&self.inner.history).after(after)
+    }
+
     /// Has every shard publish its figures, and gives them when all have. `reply` must not block.
     pub fn fresh_status(&self, reply: Reply<Status>) {
         let node = self.clone();
@@ -193,6 +201,11 @@ impl Node {
 
     pub(crate) fn rates(&self) -> MutexGuard<'_, Rates> {
         lock(&self.inner.rates)
+    }
+
+    /// Adds to the history.
+    pub(crate) fn observe(&self, now: Mono, figures: &Snapshot) {
+        lock(&self.inner.history).observe(now, unix(), self.inner.admission.open(), figures);
     }
 
     pub(crate) fn mono(&self) -> Mono {

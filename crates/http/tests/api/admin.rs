@@ -106,3 +106,30 @@ async fn the_status_has_the_nodes_figures() {
     assert_eq!((&status["ready"], &status["shards"]), (&json!(true), &json!(2)));
     assert!(status["store"]["answered"].is_u64() && status["delivery_p99_ms"].is_number());
 }
+
+#[tokio::test]
+async fn the_history_has_what_the_node_did_and_goes_on_where_a_reader_left() {
+    let world = world();
+    world.enrol("alice").await;
+    let _device = Device::login(world.server.ports().websocket.unwrap(), "alice").await;
+    let history = world
+        .until("/v1/admin/history", |history| {
+            history["samples"].as_array().unwrap().last().is_some_and(|sample| sample["sessions"] == 1)
+        })
+        .await;
+    assert_eq!(history["interval_ms"], 2000);
+    let samples = history["samples"].as_array().unwrap();
+    let (first, last) = (&samples[0], &samples[samples.len() - 1]);
+    assert!(samples.iter().any(|sample| sample["logins_per_second"].as_f64().unwrap() > 0.0), "{history}");
+    assert!(last["resident_bytes"].as_u64().unwrap() > 1 << 20, "{last}");
+    assert!(first["cpu"].as_f64().unwrap() > 0.0, "{first}");
+    assert_eq!((&last["connections"], &last["delivery_p50_ms"]), (&json!(1), &json!(null)));
+
+    // Its own page and nothing before it; all of them for one who knows a time that no sample has.
+    let after = format!("/v1/admin/history?after={}", last["at"].as_str().unwrap());
+    let later = world.until(&after, |later| later["samples"][0].is_object()).await;
+    assert!(later["samples"][0]["at"].as_str() > last["at"].as_str(), "{later}");
+    let all = world.get("/v1/admin/history?after=2001-01-01T00:00:00Z").await.expect(StatusCode::OK);
+    assert_eq!(all["samples"][0], *first);
+    world.get("/v1/admin/history?after=yesterday").await.problem(400, "invalid-parameter");
+}

@@ -55,6 +55,7 @@ async fn a_key_of_a_domain_stays_in_it() {
         world.call(as_other(Method::POST, "/v1/notifications", body)).await.problem(403, "other-domain");
     assert_eq!(pointer.as_deref(), Some("/to"));
     world.call(as_other(Method::GET, "/v1/admin/status", "")).await.problem(403, "other-domain");
+    world.call(as_other(Method::GET, "/v1/admin/history", "")).await.problem(403, "other-domain");
     world
         .call(as_other(Method::DELETE, "/v1/admin/domains/other.example", ""))
         .await

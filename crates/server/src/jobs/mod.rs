@@ -140,7 +140,9 @@ impl Node {
     /// Samples the figures.
     fn sample(&self) {
         let figures = Snapshot::sum(self.boards());
-        self.rates().sample(self.mono(), &figures);
+        let now = self.mono();
+        self.rates().sample(now, &figures);
+        self.observe(now, &figures);
     }
 }
 
