@@ -1,6 +1,9 @@
 // The API as the console speaks to it: with the key of this tab, in the chosen domain.
 
 const KEY = "carillon.key";
+const DOMAIN = "carillon.domain";
+/** A node that has not answered by then is taken for unreachable. */
+const PATIENCE_MS = 8000;
 
 /** An answer that is a problem (RFC 9457), or no answer at all. */
 export class Problem extends Error {
@@ -16,14 +19,27 @@ export const session = {
   key: sessionStorage.getItem(KEY),
   own: null,
   domain: "",
+  /** The domains that the key reaches. */
+  domains: [],
   /** Called when the node no longer knows the key. */
   lost: () => {},
 };
+
+/** Whether the node answers: `lost` is when it stopped to. Says `change` when that changes. */
+export const node = Object.assign(new EventTarget(), { lost: null });
 
 export function remember(key) {
   session.key = key;
   if (key) sessionStorage.setItem(KEY, key);
   else sessionStorage.removeItem(KEY);
+}
+
+/** The domain that was chosen in this tab. */
+export const chosenDomain = () => sessionStorage.getItem(DOMAIN);
+
+export function choose(domain) {
+  session.domain = domain;
+  sessionStorage.setItem(DOMAIN, domain);
 }
 
 /** Whether the key in hand may do this. */
@@ -32,7 +48,7 @@ export function may(scope) {
   return scopes.includes(scope) || scopes.includes("admin");
 }
 
-export const get = (path, query) => request("GET", path, { query });
+export const get = (path, query, signal) => request("GET", path, { query, signal });
 export const post = (path, body, query) => request("POST", path, { body, query });
 export const put = (path, body, query) => request("PUT", path, { body, query });
 export const del = (path, query) => request("DELETE", path, { query });
@@ -47,27 +63,48 @@ export function here(query) {
   return session.domain ? { domain: session.domain, ...query } : { ...query };
 }
 
-async function request(method, where, { query, body }) {
+/** Asks whether the node is there, which needs no key. */
+export async function probe() {
+  const late = AbortSignal.timeout(PATIENCE_MS);
+  await send("GET", "/healthz", { signal: late, late }).catch(() => {});
+}
+
+async function request(method, where, { query, body, signal }) {
   const headers = {};
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const response = await send(method, where, { query, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  const late = AbortSignal.timeout(PATIENCE_MS);
+  const response = await send(method, where, {
+    query, headers, late, body: body === undefined ? undefined : JSON.stringify(body), signal: signal ? AbortSignal.any([signal, late]) : late,
+  });
   return response.status === 204 ? null : response.json();
 }
 
-async function send(method, where, { query, headers, body, signal }) {
+async function send(method, where, { query, headers, body, signal, late }) {
   const search = new URLSearchParams(Object.entries(query ?? {}).filter(([, v]) => v !== undefined && v !== ""));
   const url = search.size > 0 ? `${where}?${search}` : where;
   let response;
   try {
     response = await fetch(url, { method, headers: { ...headers, Authorization: `Bearer ${session.key}` }, body, signal, cache: "no-store" });
   } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new Problem({ detail: "The node cannot be reached." }, 0);
+    if (signal?.aborted && !late?.aborted) throw error;
+    answered(false);
+    throw new Problem({ detail: late?.aborted ? "The node does not answer." : "The node cannot be reached." }, 0);
   }
-  if (response.ok) return response;
-  const problem = new Problem(await response.json().catch(() => ({ title: response.statusText })), response.status);
+  if (response.ok) {
+    answered(true);
+    return response;
+  }
+  const problem = new Problem(await response.json().catch(() => ({ title: `The request failed: ${response.status} ${response.statusText}` })), response.status);
+  // A gateway before the node answers for it when it is gone, without a problem's code.
+  answered(problem.code !== "unreachable" || problem.status < 502);
   if (response.status === 401) session.lost(problem);
   throw problem;
+}
+
+function answered(yes) {
+  if (yes === (node.lost === null)) return;
+  node.lost = yes ? null : new Date();
+  node.dispatchEvent(new Event("change"));
 }
 
 /** Follows receipts until the signal; begins again when the stream breaks. `opened` is told whether it is open. */

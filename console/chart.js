@@ -1,19 +1,18 @@
-// Line charts of the last minutes, drawn as SVG.
+// Line charts of the last ten minutes, drawn as SVG.
 
 import { h } from "./dom.js";
+import { clock, duration } from "./format.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 600;
 const HEIGHT = 150;
-/** Samples a chart shows, one a second. */
-const SAMPLES = 180;
+/** What a chart shows: ten minutes. */
+export const SPAN_MS = 600_000;
 
 export class Chart {
-  /** `series` are names; `format` writes a value with its unit. */
-  constructor(title, series, format) {
-    this.format = format;
-    this.samples = [];
-    this.hovered = null;
+  /** `series` are [name, value of a sample]; `format` writes a value with its unit; `pointed` is told the time pointed at, or null. */
+  constructor(id, title, series, format, pointed) {
+    Object.assign(this, { series, format, samples: [], now: 0, time: null });
     this.lines = series.map((_, i) => shape("path", `line series-${i + 1}`));
     this.areas = series.map((_, i) => shape("path", `area series-${i + 1}`));
     this.cursor = shape("line", "cursor");
@@ -26,69 +25,68 @@ export class Chart {
     this.top = h("span", { class: "scale top" });
     this.middle = h("span", { class: "scale middle" });
     this.foot = h("span", {});
-    const plot = h("div", { class: "plot", onpointermove: (e) => this.hover(e, plot), onpointerleave: () => this.leave() }, svg, this.top, this.middle);
-    this.element = h("figure", { class: "card", "aria-label": title },
+    const time = (event) => {
+      const box = plot.getBoundingClientRect();
+      return this.now - (1 - (event.clientX - box.left) / box.width) * SPAN_MS;
+    };
+    const plot = h("div", { class: "plot", onpointermove: (e) => pointed(time(e)), onpointerleave: () => pointed(null) }, svg, this.top, this.middle);
+    this.element = h("figure", { class: "card chart", "aria-label": `${title}, the last ten minutes`, "data-testid": `chart-${id}` },
       h("div", { class: "chart-head" }, h("h2", {}, title),
-        h("div", { class: "legend" }, series.map((name, i) => h("span", { class: `series-${i + 1}` }, `${name} `, this.values[i])))),
+        h("div", { class: "legend" }, series.map(([name], i) => h("span", { class: `series-${i + 1}` }, `${name} `, this.values[i])))),
       plot,
-      h("div", { class: "chart-foot" }, h("span", {}, `${SAMPLES / 60} minutes ago`), this.foot, h("span", {}, "now")));
+      h("div", { class: "chart-foot" }, h("span", {}, "10 minutes ago"), this.foot, h("span", {}, "now")));
   }
 
-  /** Adds the values of a second; `null` leaves a gap. */
-  push(...values) {
-    this.samples.push(values);
-    if (this.samples.length > SAMPLES) this.samples.shift();
-    this.draw();
-  }
-
-  draw() {
-    const seen = this.samples.flat().filter((v) => v !== null);
-    const max = roundUp(Math.max(...seen, 0));
+  /** Draws samples, in the order of their time `t`; the right end is `now`, and a hole wider than `gap` is left open. */
+  draw(samples, now, gap) {
+    Object.assign(this, { samples, now });
+    const values = this.series.flatMap(([, of]) => samples.map(of)).filter((v) => v !== null);
+    const max = roundUp(Math.max(...values, 0));
     this.top.textContent = this.format(max);
     this.middle.textContent = this.format(max / 2);
-    const x = (i) => WIDTH - (this.samples.length - 1 - i) * (WIDTH / (SAMPLES - 1));
-    this.lines.forEach((line, s) => {
-      const runs = pieces(this.samples.map((values) => values[s]));
-      const text = (run) => run.map(([i, v], n) => `${n ? "L" : "M"}${x(i).toFixed(1)} ${(HEIGHT * (1 - v / max)).toFixed(1)}`).join("");
-      line.setAttribute("d", runs.map(text).join(""));
-      const floor = (run) => `L${x(run.at(-1)[0]).toFixed(1)} ${HEIGHT}L${x(run[0][0]).toFixed(1)} ${HEIGHT}Z`;
+    const x = (t) => (WIDTH - ((now - t) * WIDTH) / SPAN_MS).toFixed(1);
+    const y = (v) => (HEIGHT * (1 - v / max)).toFixed(1);
+    this.series.forEach(([, of], s) => {
+      const runs = pieces(samples, of, gap);
+      // A point alone is drawn by the round ends of a line of no length.
+      const text = (run) => run.map(([t, v], n) => `${n ? "L" : "M"}${x(t)} ${y(v)}`).join("") + (run.length === 1 ? "h0" : "");
+      const floor = (run) => `L${x(run.at(-1)[0])} ${HEIGHT}L${x(run[0][0])} ${HEIGHT}Z`;
+      this.lines[s].setAttribute("d", runs.map(text).join(""));
       this.areas[s].setAttribute("d", runs.map((run) => text(run) + floor(run)).join(""));
     });
-    this.read();
+    this.point(this.time);
   }
 
-  hover(event, plot) {
-    const box = plot.getBoundingClientRect();
-    const age = Math.round((1 - (event.clientX - box.left) / box.width) * (SAMPLES - 1));
-    this.hovered = age >= 0 && age < this.samples.length ? age : null;
-    const x = WIDTH - age * (WIDTH / (SAMPLES - 1));
-    for (const [name, value] of [["x1", x], ["x2", x], ["y1", 0], ["y2", this.hovered === null ? 0 : HEIGHT]]) this.cursor.setAttribute(name, value);
-    this.read();
-  }
-
-  leave() {
-    this.hovered = null;
-    this.cursor.setAttribute("y2", 0);
-    this.read();
-  }
-
-  /** Writes the hovered values, or the newest. */
-  read() {
-    const values = this.samples.at(-1 - (this.hovered ?? 0));
-    if (!values) return;
-    values.forEach((v, s) => { this.values[s].textContent = v === null ? "–" : this.format(v); });
-    this.foot.textContent = this.hovered ? `${this.hovered} s ago` : "";
+  /** Shows the values at a time, or the newest. */
+  point(time) {
+    this.time = time;
+    const shown = time === null ? this.samples.at(-1) : nearest(this.samples, time);
+    if (!shown) return;
+    this.series.forEach(([, of], s) => {
+      const v = of(shown);
+      this.values[s].textContent = v === null ? "–" : this.format(v);
+    });
+    const x = WIDTH - ((this.now - shown.t) * WIDTH) / SPAN_MS;
+    for (const [name, value] of [["x1", x], ["x2", x], ["y1", 0], ["y2", time === null ? 0 : HEIGHT]]) this.cursor.setAttribute(name, value);
+    this.foot.textContent = time === null ? "" : `${clock(shown.t)}, ${duration(Math.max(0, this.now - shown.t))} ago`;
   }
 }
 
-/** The stretches without gaps, as [index, value]. */
-function pieces(values) {
+function nearest(samples, time) {
+  return samples.reduce((best, s) => (!best || Math.abs(s.t - time) < Math.abs(best.t - time) ? s : best), null);
+}
+
+/** The stretches without holes, as [time, value]. */
+function pieces(samples, of, gap) {
   const runs = [];
-  values.forEach((v, i) => {
-    if (v === null) return;
-    if (i === 0 || values[i - 1] === null) runs.push([]);
-    runs.at(-1).push([i, v]);
-  });
+  let last = null;
+  for (const sample of samples) {
+    const value = of(sample);
+    if (value === null) { last = null; continue; }
+    if (last === null || sample.t - last > gap) runs.push([]);
+    runs.at(-1).push([sample.t, value]);
+    last = sample.t;
+  }
   return runs;
 }
 

@@ -1,4 +1,4 @@
-// Small tools for making pages: elements, words for numbers and times, messages.
+// Small tools for making pages: elements, controls, messages.
 
 /** An element. Properties that begin with `on` are listeners; `false`, `null` and `undefined` are left out. */
 export function h(tag, props, ...children) {
@@ -19,18 +19,48 @@ export function field(label, control, hint) {
     h("span", { class: "label" }, label), control, hint && h("span", { class: "hint" }, hint));
 }
 
+/** A line of text for names and ids: nothing is completed or corrected. */
+export function input(id, props) {
+  return h("input", { id, "data-testid": id, autocomplete: "off", autocapitalize: "none", spellcheck: "false", ...props });
+}
+
 /** A choice among words. */
 export function select(id, options, chosen) {
   return h("select", { id, "data-testid": id },
     options.map(([value, text]) => h("option", { value, selected: value === chosen }, text)));
 }
 
+/** A box to tick. */
+export function check(id, text, props) {
+  return h("label", { class: "check", for: id }, h("input", { id, "data-testid": id, type: "checkbox", ...props }), h("span", {}, text));
+}
+
+export function button(text, kind, onclick, props) {
+  return h("button", { class: `button ${kind}`, type: "button", onclick, ...props }, text);
+}
+
+/** A link to a page of the console. */
+export function link(text, ...segments) {
+  return h("a", { href: address(...segments) }, text);
+}
+
+/** The address of a page of the console. */
+export function address(...segments) {
+  return `#${segments.map(encodeURIComponent).join("/")}`;
+}
+
 export function badge(text, kind) {
   return h("span", { class: `badge ${kind ?? ""}` }, text);
 }
 
+/** What stands where there is nothing. */
 export function empty(title, text) {
   return h("div", { class: "empty" }, h("strong", {}, title), text);
+}
+
+/** Names with their values. */
+export function facts(entries) {
+  return h("dl", { class: "facts" }, entries.filter(Boolean).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }
 
 export function toast(text, kind) {
@@ -39,64 +69,27 @@ export function toast(text, kind) {
   setTimeout(() => box.remove(), kind === "bad" ? 8000 : 4000);
 }
 
-/** Asks before something that cannot be undone. */
-export function confirm(title, text, yes) {
-  const dialog = document.getElementById("confirm");
-  document.getElementById("confirm-title").textContent = title;
-  document.getElementById("confirm-text").textContent = text;
-  document.getElementById("confirm-yes").textContent = yes;
+/** Takes all messages away: they are about the page that was left. */
+export function hush() {
+  document.getElementById("toasts").replaceChildren();
+}
+
+/** Asks before something that cannot be undone; with `typed`, only who types that word may say yes. */
+export function confirm(title, text, yes, typed) {
+  const at = (id) => document.getElementById(id);
+  const dialog = at("confirm");
+  at("confirm-title").textContent = title;
+  at("confirm-text").textContent = text;
+  at("confirm-yes").textContent = yes;
+  at("confirm-field").hidden = !typed;
+  at("confirm-label").textContent = `Type ${typed} to confirm`;
+  at("confirm-typed").value = "";
+  const allow = () => { at("confirm-yes").disabled = Boolean(typed) && at("confirm-typed").value.trim() !== typed; };
+  at("confirm-typed").oninput = allow;
+  allow();
   dialog.returnValue = "no";
   dialog.showModal();
   return new Promise((done) => {
     dialog.addEventListener("close", () => done(dialog.returnValue === "yes"), { once: true });
   });
-}
-
-const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
-const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
-
-/** A count: to the last digit up to 99,999, then in thousands and millions. */
-export function count(n) {
-  return Math.abs(n) < 100_000 ? whole.format(n) : short.format(n);
-}
-
-/** A rate or a time, with as many digits as mean something. */
-export function measure(n) {
-  if (n === 0) return "0";
-  return n >= 100 ? count(Math.round(n)) : n >= 10 ? n.toFixed(1) : n.toFixed(2);
-}
-
-/** Bytes as [number, unit]. */
-export function bytes(n) {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  let at = 0;
-  while (n >= 1024 && at < units.length - 1) { n /= 1024; at += 1; }
-  return [at === 0 || n >= 100 ? String(Math.round(n)) : n.toFixed(1), units[at]];
-}
-
-/** How long, in its two largest units. */
-export function duration(ms) {
-  const s = Math.floor(ms / 1000);
-  const [d, hh, m] = [Math.floor(s / 86400), Math.floor(s / 3600) % 24, Math.floor(s / 60) % 60];
-  if (d > 0) return `${d}d ${hh}h`;
-  if (hh > 0) return `${hh}h ${m}m`;
-  return m > 0 ? `${m}m ${s % 60}s` : `${s}s`;
-}
-
-/** A time of day with milliseconds, in the reader's zone. */
-export function clock(text) {
-  const at = new Date(text);
-  const two = (n, width = 2) => String(n).padStart(width, "0");
-  return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${two(at.getMilliseconds(), 3)}`;
-}
-
-/** A date and time, in the reader's zone and language. */
-export function moment(text) {
-  return new Date(text).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
-}
-
-/** A cell with a date; the time of day is in its title. */
-export function dayCell(text) {
-  const day = new Date(text).toLocaleDateString(undefined, { dateStyle: "medium" });
-  return h("td", { class: "when", title: moment(text) }, day);
 }

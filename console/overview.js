@@ -1,9 +1,12 @@
-// Live numbers of the node.
+// The node's figures now, and over the last ten minutes as the node has kept them.
 
-import { get } from "./api.js";
-import { Chart } from "./chart.js";
-import { bytes, count, duration, empty, h, measure } from "./dom.js";
+import { node } from "./api.js";
+import { Chart, SPAN_MS } from "./chart.js";
+import { badge, empty, facts, h } from "./dom.js";
+import { bytes, clock, count, duration, measure } from "./format.js";
+import { card } from "./page.js";
 
+const MIB = 1 << 20;
 const TILES = [
   ["connections", "Connections", (s) => [count(s.connections)]],
   ["sessions", "Sessions", (s) => [count(s.sessions)]],
@@ -19,81 +22,118 @@ const FACTS = [
   ["Connections accepted", (s) => count(s.accepted)],
   ["Connections refused", (s) => count(s.refused)],
   ["TLS handshakes", (s) => count(s.handshakes)],
-  ["Logins", (s) => count(s.logins)],
-  ["Login failures", (s) => count(s.login_failures)],
-  ["Available sessions", (s) => count(s.available)],
-  // Of a few sessions it would say what the program takes, not what a session does.
-  ["Memory a session", (s) => (s.sessions >= 1000 ? bytes(s.resident_bytes / s.sessions).join(" ") : "–")],
-  ["Stanzas in", (s) => count(s.stanzas_in)],
-  ["Stanzas out", (s) => count(s.stanzas_out)],
-  ["Received", (s) => bytes(s.bytes_in).join(" ")],
-  ["Sent", (s) => bytes(s.bytes_out).join(" ")],
+  ["Successful logins", (s) => count(s.logins)],
+  ["Failed logins", (s) => count(s.login_failures)],
+  ["Stanzas received", (s) => count(s.stanzas_in)],
+  ["Stanzas sent", (s) => count(s.stanzas_out)],
+  ["Bytes received", (s) => bytes(s.bytes_in).join(" ")],
+  ["Bytes sent", (s) => bytes(s.bytes_out).join(" ")],
   ["Deliveries", (s) => count(s.deliveries)],
   ["Notifications accepted", (s) => count(s.notifications_accepted)],
   ["Notifications acknowledged", (s) => count(s.notifications_acknowledged)],
-  ["Notifications ended otherwise", (s) => count(s.notifications_ended)],
+  ["Notifications not delivered", (s) => count(s.notifications_ended)],
   ["Items published", (s) => count(s.published)],
   ["Slow readers disconnected", (s) => count(s.overflows)],
   ["Store commits", (s) => count(s.store.commits)],
-  ["Writes a commit", (s) => (s.store.commits ? measure(s.store.writes / s.store.commits) : "–")],
-  ["Store waiting", (s) => count(s.store.waiting)],
-  ["Store size", (s) => bytes(s.store.bytes).join(" ")],
+  ["Writes per commit", (s) => (s.store.commits ? measure(s.store.writes / s.store.commits) : "–")],
+];
+
+const NOW = [
+  ["Sessions with available presence", (s) => count(s.available)],
+  // Of a few sessions it would say what the program takes, not what a session does.
+  ["Memory per session", (s) => (s.sessions >= 1000 ? bytes(s.resident_bytes / s.sessions).join(" ") : "–")],
+  ["Requests waiting for the store", (s) => count(s.store.waiting)],
+  ["Size of the store", (s) => bytes(s.store.bytes).join(" ")],
   ["Shards", (s) => count(s.shards)],
 ];
 
-export function overview({ onLive, signal }) {
-  const tiles = TILES.map(([id, name]) => [h("dd", { id: `stat-${id}`, "data-testid": `stat-${id}` }, "–"), name]);
-  const charts = {
-    sessions: new Chart("Connections and sessions", ["Connections", "Sessions"], (v) => (v % 1 ? v.toFixed(1) : count(v))),
-    deliveries: new Chart("Deliveries", ["a second"], measure),
-    logins: new Chart("Logins", ["a second"], measure),
-    latency: new Chart("Time to delivery", ["p50", "p99"], (v) => `${measure(v)} ms`),
-  };
-  const version = h("span", {});
-  const facts = FACTS.map(([name]) => [h("dd", {}, "–"), name]);
-  const errors = h("div", {});
-  const page = h("div", {},
-    h("div", { class: "page-head" }, h("div", {}, h("h1", {}, "Overview"), h("p", { class: "muted" }, version))),
-    h("dl", { class: "tiles" }, tiles.map(([dd, name]) => h("div", { class: "tile" }, h("dt", {}, name), dd))),
-    h("div", { class: "grid two" }, Object.values(charts).map((c) => c.element)),
+export function overview(page) {
+  const tiles = h("dl", { class: "tiles" });
+  const [now, totals, errors] = [h("div", {}), h("div", {}), h("div", {})];
+  const state = h("span", { "data-testid": "node-state" });
+  const lead = h("p", { class: "muted", "data-testid": "node-lead" }, "Loading…");
+  const past = history(page);
+  const element = h("div", {},
+    h("div", { class: "page-head" }, h("div", { class: "page-title" }, h("div", { class: "row" }, h("h1", {}, "Overview"), state), lead)),
+    tiles, past.element,
     h("div", { class: "grid two below" },
-      h("section", { class: "card" }, h("h2", {}, "Since the start"),
-        h("dl", { class: "facts" }, facts.map(([dd, name]) => h("div", {}, h("dt", {}, name), dd)))),
-      h("section", { class: "card" }, h("h2", {}, "Stream errors sent"), errors)));
+      card("Since the node started", totals), h("div", { class: "stack" }, card("Now", now), card("Stream errors sent", errors))));
+  /** The last figures, and when they came. */
+  let last = null;
 
   const show = (s) => {
-    version.textContent = `Version ${s.version}, ${s.ready ? "taking sessions" : "not taking sessions"}.`;
-    TILES.forEach(([, , read], i) => {
+    tiles.replaceChildren(...TILES.map(([id, name, read]) => {
       const [value, unit] = read(s);
-      tiles[i][0].replaceChildren(value, unit ? h("span", { class: "unit" }, unit) : "");
-    });
-    FACTS.forEach(([, read], i) => { facts[i][0].textContent = read(s); });
-    charts.sessions.push(s.connections, s.sessions);
-    charts.deliveries.push(s.deliveries_per_second);
-    charts.logins.push(s.logins_per_second);
-    charts.latency.push(s.delivery_p50_ms, s.delivery_p99_ms);
+      return h("div", { class: "tile" }, h("dt", {}, name), h("dd", { id: `stat-${id}`, "data-testid": `stat-${id}` }, value, unit ? h("span", { class: "unit" }, unit) : null));
+    }));
+    now.replaceChildren(facts(NOW.map(([name, read]) => [name, read(s)])));
+    totals.replaceChildren(facts(FACTS.map(([name, read]) => [name, read(s)])));
     const rows = Object.entries(s.stream_errors).sort((a, b) => b[1] - a[1]);
-    errors.replaceChildren(rows.length
-      ? h("dl", { class: "facts" }, rows.map(([name, n]) => h("div", {}, h("dt", {}, name), h("dd", {}, count(n)))))
-      : empty("None", "No stream had to be ended with an error."));
+    errors.replaceChildren(rows.length ? facts(rows.map(([name, n]) => [name, count(n)])) : empty("None", "No stream was ended with an error."));
   };
+
+  /** Says what is so now: of a node that does not answer nothing is known but how old its figures are. */
+  const tell = () => {
+    const [word, kind] = node.lost ? ["Unreachable", "bad"] : !last ? ["", ""] : last.ready ? ["Taking sessions", "good"] : ["Not taking sessions", "warn"];
+    state.replaceChildren(word ? badge(word, kind) : "");
+    element.classList.toggle("stale", Boolean(node.lost));
+    if (!last) lead.textContent = node.lost ? "No figures yet." : "Loading…";
+    else if (node.lost) lead.textContent = `These figures are from ${clock(last.came)}, ${duration(Date.now() - last.came)} ago.`;
+    else lead.textContent = `Carillon ${last.version}`;
+  };
+
   const tick = async () => {
-    // The page was left, and perhaps the key with it, while this waited.
-    if (signal.aborted) return;
     try {
-      show(await get("/v1/admin/status"));
-      onLive(true);
+      const status = await page.get("/v1/admin/status");
+      last = { came: Date.now(), version: status.version, ready: status.ready };
+      show(status);
     } catch (problem) {
-      if (signal.aborted) return;
-      if (problem.status === 403) {
-        page.replaceChildren(h("h1", {}, "Overview"), h("div", { class: "card below" }, empty("Not for this key", "The node's figures need a key of the whole node with scope admin.")));
-        return;
-      }
-      Object.values(charts).forEach((c) => c.push(...c.values.map(() => null)));
-      onLive(false);
+      if (!node.lost) lead.textContent = problem.message;
+      else tell();
+      return;
     }
-    setTimeout(tick, 1000);
+    tell();
   };
-  tick();
-  return page;
+  node.addEventListener("change", tell, { signal: page.signal });
+  page.repeat(1000, tick);
+  return element;
+}
+
+/** The charts, which go on from what the node has kept. */
+function history(page) {
+  let samples = [];
+  let interval = 2000;
+  let came = 0;
+  const point = (time) => charts.forEach((chart) => chart.point(time));
+  const chart = (id, title, series, format) => new Chart(id, title, series, format, point);
+  const per = (v) => `${measure(v)}/s`;
+  const charts = [
+    chart("sessions", "Connections and sessions", [["Connections", (s) => s.connections], ["Sessions", (s) => s.sessions]], (v) => (v < 100 ? measure(v) : count(v))),
+    chart("deliveries", "Deliveries", [["Delivered", (s) => s.deliveries_per_second], ["Acknowledged", (s) => s.acknowledgements_per_second]], per),
+    chart("latency", "Time to delivery", [["p50", (s) => s.delivery_p50_ms], ["p99", (s) => s.delivery_p99_ms]], (v) => `${measure(v)} ms`),
+    chart("logins", "Logins", [["Successful", (s) => s.logins_per_second], ["Failed", (s) => s.login_failures_per_second]], per),
+    chart("errors", "Errors sent to clients", [["Errors", (s) => s.errors_per_second]], per),
+    chart("cpu", "CPU", [["Cores in use", (s) => s.cpu]], (v) => (v > 0 && v < 0.1 ? v.toFixed(3) : measure(v))),
+    chart("memory", "Memory", [["Resident", (s) => s.resident_bytes / MIB]], (v) => bytes(v * MIB).join(" ")),
+  ];
+  const draw = () => {
+    if (samples.length === 0) return;
+    // Time goes on while the node says nothing.
+    const now = samples.at(-1).t + (node.lost ? Date.now() - came : 0);
+    samples = samples.filter((s) => s.t > now - SPAN_MS - interval);
+    charts.forEach((c) => c.draw(samples, now, 3 * interval));
+  };
+  page.repeat(2000, async () => {
+    try {
+      const answer = await page.get("/v1/admin/history", { after: samples.at(-1)?.at });
+      interval = answer.interval_ms;
+      const seen = new Set(samples.map((s) => s.at));
+      samples.push(...answer.samples.filter((s) => !seen.has(s.at)).map((s) => ({ ...s, t: Date.parse(s.at) })));
+      if (answer.samples.length) came = Date.now();
+    } catch {
+      // The page says so already.
+    }
+    draw();
+  });
+  return { element: h("div", { class: "grid two" }, charts.map((c) => c.element)) };
 }

@@ -1,60 +1,62 @@
 // Live sessions, and ending them.
 
-import { del, get, here, path } from "./api.js";
-import { badge, confirm, empty, h, moment, toast } from "./dom.js";
+import { del, here, path } from "./api.js";
+import { badge, button, confirm, empty, h, input, link } from "./dom.js";
+import { many, moment } from "./format.js";
+import { failure, heading, row, table } from "./page.js";
 
 const KINDS = { available: "good", chat: "good", away: "warn", xa: "warn", dnd: "bad" };
-const COLUMNS = ["Session", "Presence", "Transport", "Address", "Topics", "Unconfirmed", "Since", ""];
+const WORDS = { xa: "extended away", dnd: "do not disturb", chat: "free for chat" };
+const COLUMNS = ["Session", "Presence", "Transport", "Address", "Topics", "Not acknowledged", "Since", ""];
+const SHOWN_MAX = 200;
 
-export function sessions({ signal }) {
-  const account = h("input", { id: "session-account", "data-testid": "session-account", type: "search", placeholder: "alice", autocomplete: "off", autocapitalize: "none", "aria-label": "Only the sessions of this account" });
-  const where = h("div", {});
-  const note = h("p", { class: "muted small below-card" });
+export function sessions(page) {
+  const account = input("session-account", { type: "search", placeholder: "alice", value: page.params[0], "aria-label": "Show only the sessions of this account" });
+  const where = h("div", {}, h("p", { class: "loading" }, "Loading…"));
+  const note = h("div", { class: "card-foot muted small" });
 
   async function load() {
     try {
-      const page = await get("/v1/admin/sessions", here({ account: account.value.trim() || undefined, limit: 200 }));
-      if (signal.aborted) return;
-      note.textContent = page.sessions.length >= 200 ? "The first 200. Name an account to see its own." : `${page.sessions.length} live`;
-      const sorted = page.sessions.sort((a, b) => a.jid.localeCompare(b.jid));
-      where.replaceChildren(sorted.length ? table(sorted) : empty("No sessions", account.value ? "This account is not connected." : "No one is connected at the moment."));
+      const named = account.value.trim();
+      const answer = await page.get("/v1/admin/sessions", here({ account: named || undefined, limit: SHOWN_MAX }));
+      note.textContent = answer.sessions.length >= SHOWN_MAX ? `The first ${SHOWN_MAX} sessions. Enter an account to see its sessions.` : many(answer.sessions.length, "session");
+      where.replaceChildren(answer.sessions.length ? sessionTable(page, answer.sessions, load)
+        : empty("No sessions", named ? "This account is not connected." : "Nobody is connected to this domain."));
     } catch (problem) {
-      where.replaceChildren(h("p", { class: "error-text", role: "alert" }, problem.message));
-    }
-  }
-
-  function table(list) {
-    return h("div", { class: "table-wrap" }, h("table", { "data-testid": "sessions" },
-      h("thead", {}, h("tr", {}, COLUMNS.map((t) => h("th", { scope: "col" }, t || h("span", { class: "visually-hidden" }, "Actions"))))),
-      h("tbody", {}, list.map(row))));
-  }
-
-  function row(s) {
-    return h("tr", { "data-jid": s.jid },
-      h("td", { class: "mono" }, s.jid), h("td", {}, badge(s.presence, KINDS[s.presence])), h("td", {}, s.transport),
-      h("td", { class: "mono muted" }, s.address), h("td", { class: "num" }, String(s.topics)),
-      h("td", { class: "num" }, s.stream_management || s.unacknowledged ? String(s.unacknowledged) : "–"),
-      h("td", { class: "when" }, moment(s.since)),
-      h("td", { class: "actions" }, h("button", { class: "button quiet danger", type: "button", onclick: () => kick(s.jid) }, "End")));
-  }
-
-  async function kick(jid) {
-    if (!(await confirm("End this session?", `${jid} is disconnected. It may log in again.`, "End session"))) return;
-    try {
-      const ended = await del(path("v1", "admin", "sessions", jid), here());
-      toast(ended.sessions_ended ? "The session is ended." : "It had ended already.");
-      load();
-    } catch (problem) {
-      toast(problem.message, "bad");
+      note.textContent = "";
+      where.replaceChildren(failure(problem, load));
     }
   }
 
   const search = (event) => { event.preventDefault(); load(); };
-  load();
-  const timer = setInterval(load, 5000);
-  signal.addEventListener("abort", () => clearInterval(timer));
+  page.repeat(5000, load);
   return h("div", {},
-    h("div", { class: "page-head" }, h("div", {}, h("h1", {}, "Sessions"), h("p", { class: "muted" }, "Who is connected now. Refreshed every five seconds.")),
+    heading("Sessions", "Who is connected now. Updated every five seconds.",
       h("form", { class: "row search", role: "search", onsubmit: search }, account, h("button", { class: "button", type: "submit" }, "Find"))),
-    h("section", { class: "card" }, where), note);
+    h("section", { class: "card" }, where, note));
+}
+
+/** Sessions in a table; `changed` is called when one was ended. */
+export function sessionTable(page, list, changed) {
+  const sorted = [...list].sort((a, b) => a.jid.localeCompare(b.jid));
+  return table("sessions", COLUMNS, sorted.map((s) => row(COLUMNS, { "data-jid": s.jid },
+    ["mono jid", jid(s.jid)], badge(WORDS[s.presence] ?? s.presence, KINDS[s.presence]), s.transport, ["mono muted", s.address], ["num", String(s.topics)],
+    ["num", s.stream_management || s.unacknowledged ? String(s.unacknowledged) : "–"], ["when", moment(s.since)],
+    ["actions", button("End", "quiet danger", () => end(page, s.jid, changed))])));
+}
+
+/** A full JID that leads to its account. */
+function jid(full) {
+  const at = full.indexOf("/");
+  const bare = at < 0 ? full : full.slice(0, at);
+  return [link(bare, "devices", bare), full.slice(bare.length)];
+}
+
+async function end(page, jid, changed) {
+  if (!(await confirm("End this session?", `${jid} is disconnected. It may log in again.`, "End session"))) return;
+  await page.attempt(async () => {
+    const ended = await del(path("v1", "admin", "sessions", jid), here());
+    page.say(ended.sessions_ended ? "The session is ended." : "The session had already ended.");
+    changed();
+  });
 }

@@ -59,6 +59,13 @@ export class Server {
     rmSync(this.folder, { recursive: true });
   }
 
+  /** Kills it, as a crash would. */
+  async kill() {
+    this.process.kill("SIGKILL");
+    await within("the death of the server", this.exit);
+    rmSync(this.folder, { recursive: true });
+  }
+
   async api(method, path, body) {
     const headers = { authorization: `Bearer ${this.key}`, ...(body === undefined ? {} : { "content-type": "application/json" }) };
     const answer = await fetch(this.http + path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });

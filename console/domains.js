@@ -1,0 +1,68 @@
+// Domains: listed, created, their policies changed, removed.
+
+import { del, path, put, session } from "./api.js";
+import { badge, button, check, confirm, field, h, input, select } from "./dom.js";
+import { form, heading, listing, row } from "./page.js";
+
+const COLUMNS = ["Domain", "Sessions per account", "Registration by clients", "Topics over XMPP", ""];
+const SESSIONS = [["multi", "Several at once"], ["single", "One: a new login ends the old session"]];
+const CREATE = [["any", "Created by any account"], ["admin", "Created by administrators only"]];
+
+export function domains(page) {
+  const side = h("div", { class: "stack" });
+  const whole = !session.own.domain;
+  const all = listing(page, {
+    id: "domains", title: "All domains", columns: COLUMNS,
+    read: () => ["/v1/admin/domains"],
+    line: ({ domain, policy }) => row(COLUMNS, { "data-domain": domain },
+      ["jid", [h("span", { class: "mono" }, domain), domain === session.own.default_domain && [" ", badge("default")]]],
+      policy.sessions === "single" ? "one" : `up to ${policy.sessions_max}`, policy.registration ? badge("allowed", "warn") : "not allowed",
+      policy.pubsub_create === "any" ? "any account" : "administrators",
+      ["actions", [button("Policy", "quiet", () => edit(domain, policy)), whole && button("Remove", "quiet danger", () => remove(domain))]]),
+    none: ["No domains", "Create the first one with the form."],
+  });
+
+  async function saved(domain) {
+    page.say(`${domain} is saved.`);
+    side.replaceChildren(...(whole ? [editor(page, { saved })] : []));
+    await all.reload();
+    dispatchEvent(new Event("domains"));
+  }
+
+  function edit(domain, policy) {
+    side.replaceChildren(editor(page, { domain, policy, saved, cancel: () => side.replaceChildren(...(whole ? [editor(page, { saved })] : [])) }));
+    side.scrollIntoView({ block: "nearest" });
+  }
+
+  const remove = (domain) => page.attempt(async () => {
+    if (!(await confirm(`Remove ${domain}?`, "Its accounts, topics, notifications and API keys are deleted and its sessions end. This cannot be undone.", "Remove the domain", domain))) return;
+    await del(path("v1", "admin", "domains", domain));
+    page.say(`${domain} is removed.`);
+    await all.reload();
+    dispatchEvent(new Event("domains"));
+  });
+
+  if (whole) side.append(editor(page, { saved }));
+  return h("div", {}, heading("Domains", "Each domain has its own accounts, topics, policy and API keys."), h("div", { class: "grid side wide-left" }, all.element, side));
+}
+
+/** The form for a new domain, or for the policy of one. */
+function editor(page, { domain, policy, saved, cancel }) {
+  const known = policy ?? { sessions: "multi", sessions_max: 20, registration: false, pubsub_create: "any" };
+  const name = input("domain-name", { required: true, maxlength: 1023, placeholder: "example.org" });
+  const sessions = select("domain-sessions", SESSIONS, known.sessions);
+  const most = h("input", { id: "domain-sessions-max", type: "number", min: 1, max: 1000, value: known.sessions_max, required: true, inputmode: "numeric" });
+  const registration = check("domain-registration", "Clients may register accounts themselves (XEP-0077)", { checked: known.registration });
+  const create = select("domain-pubsub", CREATE, known.pubsub_create);
+  return form(page, {
+    id: "domain-edit", title: domain ? `Policy of ${domain}` : "New domain", submit: domain ? "Save" : "Create", pointers: { "/sessions_max": most },
+    beside: cancel && button("Cancel", "quiet", cancel),
+    fields: [!domain && field("Name", name), field("Sessions per account", sessions), field("Most sessions per account", most, "Applies when several are allowed."),
+      field("Topics over XMPP", create), registration],
+    act: async () => {
+      const wanted = { sessions: sessions.value, sessions_max: Number(most.value), registration: registration.querySelector("input").checked, pubsub_create: create.value };
+      const made = await put(path("v1", "admin", "domains", domain ?? name.value), { ...policy, ...wanted });
+      await saved(made.domain);
+    },
+  });
+}

@@ -1,0 +1,62 @@
+// API keys: listed, created, removed.
+
+import { del, path, post, session } from "./api.js";
+import { badge, button, check, confirm, field, h, input, select } from "./dom.js";
+import { day, moment } from "./format.js";
+import { form, heading, listing, row, secret } from "./page.js";
+
+const COLUMNS = ["Key", "Scopes", "Domain", "Created", ""];
+const SCOPES = [
+  ["send", "Send notifications and follow them"], ["topics", "Publish to topics and manage them"], ["enrol", "Enrol devices and manage them"],
+  ["admin", "Everything, including domains and keys"],
+];
+/** The value of the choice that is no domain. */
+const WHOLE = "";
+
+export function keys(page) {
+  const made = h("div", {});
+  const all = listing(page, {
+    id: "keys", title: "All keys", columns: COLUMNS,
+    read: () => ["/v1/admin/keys"],
+    line: (key) => row(COLUMNS, { "data-key": key.id },
+      ["jid", [h("div", {}, key.name, key.id === session.own.id && [" ", badge("this key", "accent")]), h("div", { class: "muted small" }, `Number ${key.id}`, key.expires_at && `, expires ${moment(key.expires_at)}`)]],
+      h("div", { class: "row tight" }, key.scopes.map((scope) => badge(scope, scope === "admin" ? "warn" : ""))),
+      key.domain ?? h("span", { class: "muted" }, "whole node"), ["when", day(key.created_at), moment(key.created_at)],
+      ["actions", button("Remove", "quiet danger", () => remove(key))]),
+    none: ["No keys", "Create the first one with the form."],
+  });
+
+  const remove = (key) => page.attempt(async () => {
+    const own = key.id === session.own.id;
+    const text = own ? "You are signed in with this key: you will be signed out." : "Whoever uses it is refused at once, and its event streams end.";
+    if (!(await confirm(`Remove the key ${key.name}?`, text, "Remove"))) return;
+    await del(path("v1", "admin", "keys", String(key.id)));
+    page.say(`The key ${key.name} is removed.`);
+    all.reload();
+  });
+
+  const created = (key) => {
+    made.replaceChildren(secret(page, "Key created", `The key ${key.name}. Copy it now: it is not shown again.`, key.key));
+    all.reload();
+  };
+  return h("div", {}, heading("API keys", "Whoever holds a key may do what its scopes say, in its domain."),
+    h("div", { class: "grid side wide-left" }, all.element, h("div", { class: "stack" }, made, creation(page, created))));
+}
+
+function creation(page, created) {
+  const name = input("key-new-name", { required: true, maxlength: 256, placeholder: "back end" });
+  const own = session.own.domain;
+  const reach = [...(own ? [] : [[WHOLE, "Whole node"]]), ...session.domains.map((d) => [d, d])];
+  const domain = select("key-domain", reach, own ?? WHOLE);
+  const scopes = SCOPES.map(([scope, text]) => [scope, check(`scope-${scope}`, [h("b", {}, scope), `: ${text}`])]);
+  return form(page, {
+    id: "key-new", title: "New key", submit: "Create", pointers: { "/name": name, "/domain": domain },
+    fields: [field("Name", name, "Who uses it, or what for."), field("Domain", domain), h("fieldset", { class: "checks" }, h("legend", { class: "label" }, "Scopes"), scopes.map(([, box]) => box))],
+    act: async (element) => {
+      const chosen = scopes.filter(([, box]) => box.querySelector("input").checked).map(([scope]) => scope);
+      if (chosen.length === 0) throw new Error("Choose at least one scope.");
+      created(await post("/v1/admin/keys", { name: name.value, scopes: chosen, ...(domain.value ? { domain: domain.value } : {}) }));
+      element.reset();
+    },
+  });
+}
