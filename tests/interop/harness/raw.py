@@ -51,9 +51,9 @@ class Raw:
         self._restart()
 
     @classmethod
-    async def connect(cls, server, port="c2s"):
+    async def connect(cls, server, port="c2s", name="localhost"):
         """A TCP connection on which nothing was said yet; for the direct port, after the handshake."""
-        tls = {"ssl": server.tls(), "server_hostname": "localhost"} if port == "c2s_tls" else {}
+        tls = {"ssl": server.tls(), "server_hostname": name} if port == "c2s_tls" else {}
         async with deadline(f"a connection to {port}"):
             reader, writer = await asyncio.open_connection("127.0.0.1", server.port(port), **tls)
         return cls(server, reader, writer)
@@ -114,6 +114,18 @@ class Raw:
         assert self.jid == f"{user}@localhost/{resource}", ET.tostring(bound)
         self.send("<presence/>")
         await self.until(lambda e: e.tag == CLIENT + "presence" and e.get("from") == self.jid)
+
+    async def header(self):
+        """Waits for the server's stream header: `root` is its element then."""
+        async with deadline("a stream header"):
+            while self.root is None:
+                first = next(self.parser.read_events(), None)
+                if first:
+                    self.root, self.depth = first[1], 1
+                else:
+                    data = await self.reader.read(65536)
+                    assert data, "the connection ended before the stream"
+                    self.parser.feed(data)
 
     async def element(self):
         """The next top-level element; None for the end of the stream."""

@@ -17,6 +17,15 @@ class Scram:
         self.nonce = base64.b64encode(os.urandom(18)).decode()
         self.bare = f"n={user},r={self.nonce}"
 
+    @classmethod
+    def of(cls, first, password, **options):
+        """The exchange that begins with this message."""
+        bare = base64.b64decode(first).decode().removeprefix("n,,")
+        user, nonce = bare.removeprefix("n=").split(",r=")
+        scram = cls(user, password, **options)
+        scram.nonce, scram.bare = nonce, bare
+        return scram
+
     def first(self):
         return _b64((self.gs2 + self.bare).encode())
 
