@@ -4,7 +4,7 @@ import { here, post } from "./api.js";
 import { check, field, h, input, select } from "./dom.js";
 import { form, payload } from "./page.js";
 
-const AUDIENCES = [["always", "Always: stored until it is acknowledged"], ["connected", "Connected: dropped unless the device is connected"], ["active", "Active: dropped unless somebody is using the device"]];
+const AUDIENCES = [["always", "Always: stored until acknowledged"], ["connected", "Connected: dropped if not connected"], ["active", "Active: dropped if not in use"]];
 const PRIORITIES = [["high", "High"], ["normal", "Normal"], ["low", "Low"]];
 
 /** A form that sends to `target`, or to whom it asks for. `sent` is given the results. */
@@ -29,11 +29,10 @@ export function compose(page, { title, target, query, sent }) {
 
   async function act() {
     const answer = await post("/v1/notifications", body(), query ?? here());
-    for (const result of answer.results) {
-      if (result.code) page.say(`${result.to}: ${result.detail}`, "bad");
-    }
+    const wrong = (result) => result.error ?? (result.code ? result : null);
+    for (const result of answer.results.filter(wrong)) page.say(`${result.to}: ${wrong(result).detail}`, "bad");
     if (!answer.dry_run) return sent(answer.results.filter((result) => result.id));
-    const fine = answer.results.filter((result) => !result.code).length;
+    const fine = answer.results.filter((result) => !wrong(result)).length;
     return page.say(`Checked: ${fine} of ${answer.results.length} would be sent.`);
   }
 

@@ -17,8 +17,10 @@ export function search(page) {
     if (!asked) return where.replaceChildren(h("section", { class: "card" }, empty("Nothing to search for", "Enter a device, a JID, a topic or the id of a notification.")));
     const found = (await Promise.all([notification(), devices(), sessions(), topics()].map((part) => part.catch(failed)))).filter(Boolean);
     if (found.length === 1 && found[0].only) return location.replace(found[0].only);
-    return where.replaceChildren(...(found.length ? found.map((part) => part.element) : [h("section", { class: "card" }, empty("Nothing found", `${session.domain} has no device or topic whose name begins with “${asked}”, and the node no notification with this id.`))]));
+    return where.replaceChildren(...(found.length ? found.map((part) => part.element) : [h("section", { class: "card" }, empty("Nothing found", nothing()))]));
   }
+
+  const nothing = () => ID.test(asked) ? "The node knows no notification with this id, and no device or topic of this name." : `${session.domain} has no device or topic whose name begins with “${asked}”.`;
 
   const failed = (problem) => ({ element: h("section", { class: "card" }, failure(problem, load)) });
 

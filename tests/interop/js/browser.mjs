@@ -69,6 +69,7 @@ export async function pictures(page, name) {
     for (const colorScheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme });
       await page.evaluate(() => scrollTo(0, 0));
+      assert.deepEqual(await page.evaluate(faint), [], `${name}, ${colorScheme}: text that is hard to read`);
       await page.screenshot({ path: join(OUT, `console-${name}-${width}-${colorScheme}.png`), fullPage: true, animations: "disabled" });
     }
     const wide = await page.evaluate(() => {
@@ -81,6 +82,32 @@ export async function pictures(page, name) {
   }
   await page.emulateMedia({ colorScheme: "light" });
   await page.setViewportSize({ width: 1280, height: 900 });
+}
+
+/** The texts whose contrast with what is behind them is below 4.5 (WCAG 2.2 §1.4.3). Runs in the page. */
+function faint() {
+  const numbers = (color) => {
+    const [r, g, b, a = 1] = color.match(/[\d.]+/g).map(Number);
+    return color.startsWith("color(srgb") ? [r * 255, g * 255, b * 255, a] : [r, g, b, a];
+  };
+  const light = (color) => {
+    const [r, g, b] = numbers(color).map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const color = getComputedStyle(at).backgroundColor;
+      if (numbers(color)[3] > 0.9) return color;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const texts = [...document.body.querySelectorAll("*")].filter((e) => e.checkVisibility() && !e.closest(":disabled, .stale, option") &&
+    [...e.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim()));
+  return texts.flatMap((e) => {
+    const [one, other] = [light(getComputedStyle(e).color), light(ground(e))];
+    const contrast = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    return contrast < 4.5 ? [`${contrast.toFixed(2)} ${e.tagName}.${e.className}: ${e.textContent.slice(0, 40)}`] : [];
+  });
 }
 
 /** Closes a page on which nothing may have gone wrong but, where it is `asking`, that there is nothing of a name. */

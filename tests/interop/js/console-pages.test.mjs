@@ -35,7 +35,7 @@ test("a domain is created, its policy changed, and it is removed once its name i
   await says(at, "Policy of shop.example");
   await at.check("#domain-registration");
   await at.click("#domain-edit-submit");
-  await at.waitForFunction(() => document.querySelector('[data-domain="shop.example"]')?.innerText.includes("allowed"));
+  await at.waitForSelector('[data-domain="shop.example"] .badge.warn');
   const { policy } = await server.api("GET", "/v1/admin/domains/shop.example");
   assert.deepEqual([policy.sessions, policy.registration], ["single", true]);
   await pictures(at, "domains");
@@ -122,6 +122,7 @@ test("events are followed, filtered and paused", async () => {
   const [a, b] = [await notify(first), await notify(second)];
   await at.waitForSelector(`[data-event="${a}"]`);
   await at.waitForSelector(`[data-event="${b}"]`);
+  await pictures(at, "events");
   await at.fill("#events-text", first);
   await at.waitForSelector(`[data-event="${b}"]`, { state: "detached" });
   assert.ok(await at.locator(`[data-event="${a}"]`).count() > 0);
