@@ -11,6 +11,7 @@ import pytest
 from harness.device import Device
 from harness.inbox import deadline
 from harness.server import unique
+from harness.terminal import Terminal
 
 HERE = pathlib.Path(__file__).parent
 # `setup` puts clients beside the environment that this runs in.
@@ -83,3 +84,43 @@ async def go_sendxmpp(server, *arguments):
     return await asyncio.create_subprocess_exec(
         program, *arguments, stdin=pipe, stdout=pipe, stderr=both, env=environment
     )
+
+
+PROFANITY = """[alice]
+enabled=true
+jid={jid}
+server=127.0.0.1
+port={port}
+password=secret
+resource=terminal
+tls.policy=force
+"""
+
+
+@pytest.mark.parametrize("direct_tls", [False, True], ids=["starttls", "direct"])
+async def test_profanity(server, account, peer, tmp_path, direct_tls):
+    """Debian's Profanity, which has libstrophe inside, at a terminal."""
+    jid = await account()
+    friend = await peer()
+    accounts = tmp_path / "profanity/accounts"
+    accounts.parent.mkdir()
+    text = PROFANITY.format(jid=jid, port=server.port("c2s_tls" if direct_tls else "c2s"))
+    accounts.write_text(text.replace("force", "legacy") if direct_tls else text)
+    accounts.chmod(0o600)
+    program = shutil.which("profanity")
+    assert program, "profanity is not installed: run tests/interop/setup"
+    folders = dict.fromkeys(["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"], str(tmp_path))
+    terminal = Terminal(program, "-a", "alice", env={**os.environ, **folders, "TERM": "xterm", "LC_ALL": "C.UTF-8"})
+    try:
+        await terminal.shows("/tls deny")
+        terminal.type("/tls allow")
+        await terminal.shows("logged in successfully")
+        terminal.type(f"/msg {friend.bare} hello-from-the-terminal")
+        message = await friend.message("hello-from-the-terminal")
+        assert message.get("from") == f"{jid}/terminal"
+        friend.chat(message.get("from"), "hello-to-the-terminal")
+        await terminal.shows("hello-to-the-terminal")
+        terminal.type("/quit")
+        assert await terminal.code() == 0
+    finally:
+        terminal.close()
