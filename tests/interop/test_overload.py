@@ -133,7 +133,7 @@ async def test_publishers_that_are_too_fast_are_refused_and_nobody_loses_anythin
     await api.ok("PUT", f"/v1/topics/{quiet}", {}, status=201)
     crowd = [await follower(topic) for _ in range(FOLLOWERS)]
     bystander = await follower(quiet)
-    before = await api.figure("resident_bytes")
+    before = await api.figure("process_resident_memory_bytes")
     pouring = asyncio.create_task(flood.pour())
     accepted, refused, waiting, undisturbed = [], 0, 0, []
     async with deadline("both publishers to be refused for their speed", 60):
@@ -161,7 +161,7 @@ async def test_publishers_that_are_too_fast_are_refused_and_nobody_loses_anythin
         await one.got(lambda items: items[-1:] == ["last"], "the last item")
     assert {*crowd[0].items} == {*flood.accepted, *accepted, "last"}
     assert all(one.items == crowd[0].items for one in crowd), "all see the same items in the same order"
-    assert await api.figure("resident_bytes") - before < 100 * 2**20
+    assert await api.figure("process_resident_memory_bytes") - before < 100 * 2**20
 
 
 async def test_followers_that_stop_reading_are_cut_off_and_the_others_get_every_item(api, follower):

@@ -77,6 +77,7 @@ fn limits(settings: &Settings) -> core::Limits {
         topic_items: settings.pubsub.max_items,
         directed_presence: limits.directed_presence,
         traces: settings.notifications.traces_in_memory,
+        domains_counted: settings.http.metrics_domains,
     }
 }
 

@@ -66,6 +66,8 @@ pub struct Limits {
     pub directed_presence: usize,
     /// Traces kept in memory a shard.
     pub traces: usize,
+    /// Domains that are counted one by one; the others are counted together.
+    pub domains_counted: usize,
 }
 
 /// How topics are given to their followers.
@@ -142,6 +144,7 @@ impl Default for Limits {
             topic_items: 10_000,
             directed_presence: 500,
             traces: 100_000,
+            domains_counted: 100,
         }
     }
 }

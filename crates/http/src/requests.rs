@@ -1,29 +1,38 @@
-//! Requests counted by route, method and status, for `/metrics`.
+//! Requests counted by route, method and status, and timed by route and method, for `/metrics`.
 
 use crate::app::App;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
+use carillon_core::model::Durations;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Requests counted. Its size is bounded by the routes, methods and statuses there are.
 #[derive(Default)]
-pub(crate) struct Requests(Mutex<BTreeMap<Kind, u64>>);
+pub(crate) struct Requests(Mutex<BTreeMap<Endpoint, Answered>>);
 
 /// What requests are counted by.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Kind {
+pub(crate) struct Endpoint {
     /// The route's pattern; empty where none matched.
     pub(crate) route: String,
     /// The method; `OTHER` for one that HTTP does not define.
     pub(crate) method: &'static str,
-    /// The status.
-    pub(crate) status: u16,
 }
 
-/// Counts a request when its response begins.
+/// The requests that an endpoint answered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Answered {
+    /// How many, by status.
+    pub(crate) by_status: BTreeMap<u16, u64>,
+    /// How long each took until its response began.
+    pub(crate) took: Durations,
+}
+
+/// Counts and times a request when its response begins.
 pub(crate) async fn count(
     State(app): State<App>,
     route: Option<MatchedPath>,
@@ -31,9 +40,10 @@ pub(crate) async fn count(
     next: Next,
 ) -> Response {
     let method = method_name(request.method());
+    let began = Instant::now();
     let response = next.run(request).await;
     let route = route.map_or_else(String::new, |path| path.as_str().to_owned());
-    app.requests.add(Kind { route, method, status: response.status().as_u16() });
+    app.requests.add(Endpoint { route, method }, response.status(), began.elapsed());
     if response.status() == StatusCode::INTERNAL_SERVER_ERROR {
         tracing::error!(method, "a request failed");
     }
@@ -42,12 +52,15 @@ pub(crate) async fn count(
 
 impl Requests {
     /// What was counted so far.
-    pub(crate) fn counts(&self) -> BTreeMap<Kind, u64> {
+    pub(crate) fn answered(&self) -> BTreeMap<Endpoint, Answered> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn add(&self, kind: Kind) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(kind).or_default() += 1;
+    pub(crate) fn add(&self, endpoint: Endpoint, status: StatusCode, took: Duration) {
+        let mut endpoints = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let answered = endpoints.entry(endpoint).or_default();
+        *answered.by_status.entry(status.as_u16()).or_default() += 1;
+        answered.took.record(took);
     }
 }
 

@@ -82,11 +82,10 @@ impl History {
         let now = Totals {
             at,
             logins: core.logins,
-            login_failures: core.login_failures,
+            login_failures: core.login_failures.total(),
             deliveries: core.deliveries,
             acknowledgements: core.notifications_acknowledged,
-            errors: core.stream_errors.iter().map(|(_, n)| n).sum::<u64>()
-                + core.light_errors.iter().map(|(_, n)| n).sum::<u64>(),
+            errors: core.stream_errors.total() + core.light_errors.total(),
             cpu,
             latency: core.latency.clone(),
         };
@@ -131,7 +130,6 @@ const _: () = assert!(size_of::<Sample>() * SAMPLES <= 32 * 1024);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use carillon_wire::stream::Condition;
 
     fn at(seconds: u64) -> (Mono, UnixMs) {
         (Mono(seconds * 1000), UnixMs(1_000_000 + seconds * 1000))
@@ -145,13 +143,13 @@ mod tests {
         figures.core.logins = 10;
         figures.core.deliveries = 4;
         figures.core.latency.record(3);
-        figures.core.stream_errors = vec![(Condition::NotAuthorized, 6)];
-        figures.core.light_errors = vec![("bad", 2)];
+        (0..6).for_each(|_| figures.core.stream_errors.count("not-authorized"));
+        (0..2).for_each(|_| figures.core.light_errors.count("bad"));
         let (mono, unix) = at(2);
         history.take(mono, unix, 9, &figures, Duration::from_secs(3));
         figures.core.logins = 16;
         figures.core.notifications_acknowledged = 1;
-        figures.core.login_failures = 2;
+        (0..2).for_each(|_| figures.core.login_failures.count("not-authorized"));
         let (mono, unix) = at(4);
         history.take(mono, unix, 8, &figures, Duration::from_secs(4));
 

@@ -5,7 +5,7 @@ use crate::conn::Conn;
 use crate::join::AllDone;
 use crate::offers::Offers;
 use crate::watch::Watcher;
-use carillon_core::command::{Event, Outcome};
+use carillon_core::command::Outcome;
 use carillon_core::effect::ReplyTo;
 use carillon_core::event::Kinds;
 use carillon_core::model::{Domains, Ticket};
@@ -55,8 +55,6 @@ pub(crate) enum Order {
     Domains(Arc<Domains>, Arc<AllDone>),
     /// Tell this one of events.
     Watch(Arc<Watcher>),
-    /// Tell the watchers, and the event log, of a notification that the store ended by itself.
-    Ended(Event),
     /// The event log keeps these kinds from now on.
     Kinds(Kinds),
     /// Publish the figures now; the token is dropped when that is done.

@@ -1,7 +1,8 @@
 //! The node's figures, summed over its shards.
 
 use crate::listen::Refusal;
-use carillon_core::node::Counters;
+use carillon_core::model::{DomainId, Domains, UnixMs};
+use carillon_core::node::{Counters, DomainCounters, Latency, Reasons};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A snapshot of the node's figures. Counters count since the start; nothing is ever reset.
@@ -31,9 +32,13 @@ pub struct Status {
     pub logins: u64,
     /// Of these, those that asked no store.
     pub logins_remembered: u64,
-    /// Logins that failed.
-    pub login_failures: u64,
-    /// Logins a second over the last ten seconds.
+    /// Logins that failed, by the SASL condition that the client was told.
+    pub login_failures: Reasons,
+    /// Time from a client's first SASL element to the server's success.
+    pub login: Latency,
+    /// Sessions that ended, by what ended them.
+    pub sessions_ended: Reasons,
+    /// Logins per second over the last ten seconds.
     pub logins_per_second: f64,
     /// Stanzas received from clients.
     pub stanzas_in: u64,
@@ -45,44 +50,63 @@ pub struct Status {
     pub bytes_out: u64,
     /// Parts of the stream given to the kernel, each for one client.
     pub sends: u64,
-    /// System calls that these took: fewer, where io_uring is allowed.
+    /// System calls that sent those parts: fewer than the parts where io_uring is allowed.
     pub send_calls: u64,
     /// Topic items and notifications given to connections.
     pub deliveries: u64,
-    /// The same a second over the last ten seconds.
+    /// Deliveries per second over the last ten seconds.
     pub deliveries_per_second: f64,
-    /// Median of the time from acceptance to the connection, in milliseconds, over the last minute.
+    /// Time from the acceptance of an item or a notification to its being given to a connection.
+    pub delivery: Latency,
+    /// Median of that time over the last minute, in milliseconds.
     pub delivery_p50_ms: f64,
-    /// 99th percentile of the same.
+    /// 99th percentile of that time over the last minute, in milliseconds.
     pub delivery_p99_ms: f64,
     /// Notifications accepted.
     pub notifications_accepted: u64,
     /// Notifications acknowledged.
     pub notifications_acknowledged: u64,
-    /// Notifications expired, replaced, cancelled or dropped.
-    pub notifications_ended: u64,
+    /// Time from a notification's being given to a connection to its acknowledgement by the device.
+    pub acknowledgement: Latency,
+    /// Notifications that ended without being acknowledged: expired, replaced, cancelled, or dropped for a reason.
+    pub notifications_ended: Reasons,
     /// Items published.
     pub published: u64,
-    /// What was not published because the topic's followers could not be given it as fast.
+    /// Publications refused because the topic's followers could not be given them as fast.
     pub too_fast: u64,
-    /// Deliveries of topics that wait now.
+    /// Deliveries of topic items that wait now.
     pub waiting_deliveries: u64,
-    /// Memory of what waits so.
+    /// Memory of the topic items whose deliveries wait now, in bytes.
     pub waiting_bytes: u64,
     /// Stream errors sent, by condition.
-    pub stream_errors: Vec<(&'static str, u64)>,
+    pub stream_errors: Reasons,
     /// Errors sent over the light protocol, by code.
-    pub light_errors: Vec<(&'static str, u64)>,
+    pub light_errors: Reasons,
+    /// What is counted of single domains, as many as the settings allow, and then of all others together.
+    pub domains: Vec<DomainFigures>,
     /// Slow readers disconnected because their queue was full.
     pub overflows: u64,
     /// Resident memory of the process in bytes.
     pub resident_bytes: u64,
+    /// Questions that the store failed to answer to shards.
+    pub faults: u64,
+    /// When the TLS certificate in use expires.
+    pub certificate_expires: Option<UnixMs>,
     /// The store's figures.
     pub store: carillon_core::ports::StoreStats,
     /// The event log's figures; none when there is no event log.
     pub events: Option<crate::events::EventLogStatus>,
     /// Shards of the node.
     pub shards: u16,
+}
+
+/// What is counted of a domain.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DomainFigures {
+    /// Its name; none for all domains that are not counted one by one.
+    pub name: Option<Arc<str>>,
+    /// The figures.
+    pub counters: DomainCounters,
 }
 
 /// What a shard counts besides its core: sockets and TLS.
@@ -153,27 +177,36 @@ impl Snapshot {
         a.light += b.light;
         a.logins += b.logins;
         a.logins_remembered += b.logins_remembered;
-        a.login_failures += b.login_failures;
+        a.login_failures.add_all(&b.login_failures);
+        a.login.add(&b.login);
+        a.sessions_ended.add_all(&b.sessions_ended);
         a.stanzas_in += b.stanzas_in;
         a.stanzas_out += b.stanzas_out;
         a.deliveries += b.deliveries;
         a.notifications_accepted += b.notifications_accepted;
         a.notifications_acknowledged += b.notifications_acknowledged;
-        a.notifications_ended += b.notifications_ended;
+        a.notifications_ended.add_all(&b.notifications_ended);
+        a.acknowledgement.add(&b.acknowledgement);
         a.published += b.published;
         a.too_fast += b.too_fast;
         a.backlog.deliveries += b.backlog.deliveries;
         a.backlog.bytes += b.backlog.bytes;
         a.faults += b.faults;
-        add_each(&mut a.stream_errors, b.stream_errors);
-        add_each(&mut a.light_errors, b.light_errors);
+        a.stream_errors.add_all(&b.stream_errors);
+        a.light_errors.add_all(&b.light_errors);
         a.latency.add(&b.latency);
+        a.domains.add(&b.domains);
         self
     }
 
-    /// The part of the status that is counted by shards.
-    pub(crate) fn status(self) -> Status {
+    /// The part of the status that is counted by shards. `domains` have the names.
+    pub(crate) fn status(self, domains: &Domains) -> Status {
         let Snapshot { tally, core } = self;
+        let name = |id: DomainId| domains.numbered(id).map(|domain| domain.name.clone());
+        let known = core.domains.known().iter();
+        let known = known
+            .filter_map(|(id, counters)| Some(DomainFigures { name: Some(name(*id)?), counters: *counters }));
+        let others = DomainFigures { name: None, counters: core.domains.others() };
         Status {
             sessions: core.sessions,
             available: core.available,
@@ -185,6 +218,8 @@ impl Snapshot {
             logins: core.logins,
             logins_remembered: core.logins_remembered,
             login_failures: core.login_failures,
+            login: core.login,
+            sessions_ended: core.sessions_ended,
             stanzas_in: core.stanzas_in,
             stanzas_out: core.stanzas_out,
             bytes_in: tally.bytes_in,
@@ -192,27 +227,21 @@ impl Snapshot {
             sends: tally.sends,
             send_calls: tally.send_calls,
             deliveries: core.deliveries,
+            delivery: core.latency,
             notifications_accepted: core.notifications_accepted,
             notifications_acknowledged: core.notifications_acknowledged,
+            acknowledgement: core.acknowledgement,
             notifications_ended: core.notifications_ended,
             published: core.published,
             too_fast: core.too_fast,
             waiting_deliveries: core.backlog.deliveries as u64,
             waiting_bytes: core.backlog.bytes as u64,
-            stream_errors: core.stream_errors.iter().map(|(c, n)| (c.as_str(), *n)).collect(),
+            stream_errors: core.stream_errors,
             light_errors: core.light_errors,
+            domains: known.chain([others]).collect(),
             overflows: tally.overflows,
+            faults: core.faults,
             ..Status::default()
-        }
-    }
-}
-
-/// Adds counts by label.
-fn add_each<L: PartialEq>(sums: &mut Vec<(L, u64)>, more: Vec<(L, u64)>) {
-    for (label, count) in more {
-        match sums.iter_mut().find(|(l, _)| *l == label) {
-            Some((_, sum)) => *sum += count,
-            None => sums.push((label, count)),
         }
     }
 }

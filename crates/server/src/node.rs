@@ -16,6 +16,7 @@ use carillon_core::node::{Letter, home};
 use carillon_core::ports::{Answer, Ask, Reply, Store};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A running node. Cheap to clone; every clone is the same node.
 #[derive(Clone)]
@@ -36,6 +37,8 @@ struct Inner {
     domains_asked: AtomicU64,
     rates: Mutex<Rates>,
     history: Mutex<History>,
+    /// When the TLS certificate in use expires, in milliseconds since the Unix epoch.
+    certificate_expires: AtomicU64,
 }
 
 /// The domains, and which question's answer they are.
@@ -71,6 +74,7 @@ impl Node {
             domains_asked: AtomicU64::new(0),
             rates: Mutex::default(),
             history: Mutex::default(),
+            certificate_expires: AtomicU64::new(0),
         };
         Node { inner: Arc::new(inner) }
     }
@@ -139,13 +143,14 @@ impl Node {
 
     /// The node's figures. A shard's are at most 100 ms old.
     pub fn status(&self) -> Status {
-        let mut status = Snapshot::sum(&self.inner.boards).status();
+        let mut status = Snapshot::sum(&self.inner.boards).status(&self.domains());
         status.uptime_ms = self.mono().0;
         status.connections = self.inner.admission.open();
         status.handshakes_in_flight = self.inner.admission.opening();
         status.resident_bytes = resident_bytes();
         status.store = self.inner.store.stats();
         status.events = self.inner.events.as_ref().map(|figures| figures.status());
+        status.certificate_expires = Some(UnixMs(self.inner.certificate_expires.load(Ordering::Relaxed)));
         status.shards = self.inner.inboxes.len() as u16;
         self.rates().fill(&mut status);
         status
@@ -178,6 +183,12 @@ impl Node {
     /// Whether the node takes sessions: false before it is ready and while it drains.
     pub fn is_ready(&self) -> bool {
         self.inner.ready.load(Ordering::Acquire)
+    }
+
+    /// Takes note of when the certificate that is offered from now on expires.
+    pub(crate) fn set_certificate_expiry(&self, not_after: SystemTime) {
+        let expires = not_after.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
+        self.inner.certificate_expires.store(expires, Ordering::Relaxed);
     }
 
     pub(crate) fn set_ready(&self, ready: bool) {

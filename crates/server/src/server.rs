@@ -130,6 +130,7 @@ impl Server {
             traces_kept_ms: options.traces_kept_ms,
         };
         let threads = Threads::start(shards, jobs, sender, &node)?;
+        node.set_certificate_expiry(options.tls.not_after());
         node.set_ready(true);
         tracing::info!(shards = count, ?ports, "listening");
         Ok(Server {
@@ -158,6 +159,7 @@ impl Server {
     pub fn reload_tls(&self, settings: &tls::Settings) {
         let mut offers = self.offers.lock().unwrap_or_else(PoisonError::into_inner);
         *offers = Arc::new(offers.renewed(settings));
+        self.node.set_certificate_expiry(settings.not_after());
         self.node.order(|| Order::Tls(Arc::clone(&offers)));
     }
 

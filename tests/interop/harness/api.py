@@ -56,11 +56,11 @@ class Api:
             return seen
 
     async def figure(self, name):
-        """What `/metrics` says of a name, with its labels where it has any, and without `carillon_`."""
+        """What `/metrics` says of a name, with its labels where it has any; `carillon_` may be left out."""
         answer = await self.call("GET", "/metrics")
         assert answer.status_code == 200, answer.text
         lines = (line.rsplit(" ", 1) for line in answer.text.splitlines() if not line.startswith("#"))
-        return next((float(value) for key, value in lines if key == f"carillon_{name}"), 0.0)
+        return next((float(value) for key, value in lines if key in (name, f"carillon_{name}")), 0.0)
 
     async def figure_is(self, name, wanted):
         """Reads a figure until it is as wanted: figures follow what they count."""

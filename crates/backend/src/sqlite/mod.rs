@@ -128,7 +128,14 @@ impl Store for SqliteStore {
     fn stats(&self) -> StoreStats {
         let (answered, commits, writes) = self.counters.read();
         let waiting = (self.reads.len() + self.writes.len()) as u64;
-        StoreStats { waiting, answered, commits, writes, bytes: file::size_bytes(&self.options.path) }
+        StoreStats {
+            waiting,
+            answered,
+            commits,
+            writes,
+            commit: self.counters.commit(),
+            bytes: file::size_bytes(&self.options.path),
+        }
     }
 
     fn close(&self) {

@@ -16,7 +16,7 @@ use carillon_core::ports::{Answer, Ask, Fault, NotificationChange};
 use rusqlite::Connection;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Writes that share a commit at most.
 const GROUP_MAX: usize = 1000;
@@ -96,9 +96,9 @@ impl Writer {
     /// One transaction, committed or as if it had never been.
     fn attempt(&mut self, asks: &[Ask], steps: Steps) -> Result<Vec<Answer>, Failure> {
         let failure = match catch_unwind(AssertUnwindSafe(|| self.commit(asks, steps))) {
-            Ok(Ok((answers, revision))) => {
+            Ok(Ok(Committed { answers, revision, took })) => {
                 self.revision = revision;
-                self.counters.committed(asks.len());
+                self.counters.committed(asks.len(), took);
                 self.complaints.succeeded();
                 return Ok(answers);
             }
@@ -116,13 +116,14 @@ impl Writer {
         Err(failure)
     }
 
-    fn commit(&self, asks: &[Ask], steps: Steps) -> Result<(Vec<Answer>, Revision), Failure> {
+    fn commit(&self, asks: &[Ask], steps: Steps) -> Result<Committed, Failure> {
         let mut write = Write::new(&self.db, &self.last, self.revision);
         write.run("BEGIN IMMEDIATE", []).map_err(|e| self.group_failed(&e))?;
         let answers = steps(&mut write, asks, &self.complaints)?;
         write.seal().map_err(|e| self.group_failed(&e))?;
+        let began = Instant::now();
         write.run("COMMIT", []).map_err(|e| self.group_failed(&e))?;
-        Ok((answers, write.committed()))
+        Ok(Committed { answers, revision: write.committed(), took: began.elapsed() })
     }
 
     fn group_failed(&self, e: &rusqlite::Error) -> Failure {
@@ -133,6 +134,14 @@ impl Writer {
 
 fn broken(asks: &[Ask]) -> Vec<Answer> {
     vec![Answer::Failed(Fault::Broken); asks.len()]
+}
+
+/// A group that is on disk.
+struct Committed {
+    answers: Vec<Answer>,
+    revision: Revision,
+    /// How long the COMMIT took: the write-ahead log is written and synchronised in it.
+    took: Duration,
 }
 
 /// What went wrong with a group.

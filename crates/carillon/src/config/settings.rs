@@ -105,6 +105,8 @@ settings! {
         "http.streams_max" streams_max: usize = 64, count(0, 100_000, "streams"), Restart;
         /// Whether `/metrics` needs an API key with scope `admin`.
         "http.metrics_key" metrics_key: bool = false, Kind::Switch, Restart;
+        /// Domains that have figures of their own in `/metrics`; all others together have the label `domain="(other)"`.
+        "http.metrics_domains" metrics_domains: usize = 100, count(0, 10_000, "domains"), Restart;
     }
 
     /// What one client, and all of them, may cost.

@@ -214,7 +214,7 @@ fn acknowledger_word(by: AcknowledgedBy) -> &'static str {
 }
 
 /// The reason where there is one, or else the state.
-fn end_word(state: NotificationState, reason: Option<DropReason>) -> &'static str {
+pub(crate) fn end_word(state: NotificationState, reason: Option<DropReason>) -> &'static str {
     match reason {
         Some(DropReason::UnknownDevice) => "unknown-device",
         Some(DropReason::NotConnected) => "not-connected",

@@ -318,7 +318,7 @@ fn unfollow(followed: Followed, sessions: &mut Sessions, cx: &mut Cx<'_>) {
 
 /// Answers that a request is not done.
 fn refuse(conn: ConnId, why: Refused, cx: &mut Cx<'_>) {
-    cx.hub.counters.light_error(why.code());
+    cx.hub.counters.light_errors.count(why.code());
     cx.out.send(conn, |out| frame::refused(out, why));
 }
 
@@ -328,7 +328,7 @@ fn finish(conn: ConnId, light: &mut Light, why: Ended, sessions: &mut Sessions, 
         return;
     }
     part(light, sessions, cx);
-    cx.hub.counters.light_error(why.code());
+    cx.hub.counters.light_errors.count(why.code());
     cx.out.send(conn, |out| frame::ended(out, why));
     cx.out.push(Effect::Close { conn });
 }

@@ -3,6 +3,7 @@
 
 mod account;
 mod domain;
+mod durations;
 mod id;
 mod key;
 mod map;
@@ -14,6 +15,7 @@ mod topic;
 
 pub use account::{AccountState, Credentials, Identity, Login, ScramKeys, Subscription};
 pub use domain::{Domain, Domains, Policy, PubsubCreate, SessionPolicy};
+pub use durations::Durations;
 pub use id::{
     AccountId, ConnId, DomainId, KeyId, NotificationId, Revision, ShardId, Ticket, TopicId, bucket,
 };

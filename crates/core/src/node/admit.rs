@@ -28,6 +28,7 @@ impl Shard {
         }
         let mut cx = Cx { now, hub: &mut self.hub, out: effects };
         cx.hub.counters.sessions += 1;
+        cx.hub.counters.domains.of(live.domain).sessions += 1;
         cx.out.journal.note(now.unix, Kind::Login, || Entry::Login {
             jid: live.jid.as_str(),
             address: live.io.address,
@@ -80,6 +81,8 @@ impl Shard {
         }
         let mut cx = Cx { now, hub: &mut self.hub, out: effects };
         cx.hub.counters.sessions -= 1;
+        cx.hub.counters.domains.of(live.domain).sessions -= 1;
+        cx.hub.counters.sessions_ended.count(leave.as_str());
         let ending = if leave == Leave::Closed { Ending::Closed } else { Ending::Lost };
         for i in 0..cx.hub.pipeline.close.len() {
             let hook = cx.hub.pipeline.close[i];

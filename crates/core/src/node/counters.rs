@@ -1,7 +1,7 @@
 //! What a shard counts. Plain numbers, read by the server between two turns of the shard's loop.
 
-use super::Backlog;
-use carillon_wire::stream::Condition;
+use super::{Backlog, Latency, PerDomain};
+use crate::model::DomainId;
 
 /// Counts since the start, and sizes now (the first five).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,8 +20,10 @@ pub struct Counters {
     pub logins: u64,
     /// Of these, those that asked no store.
     pub logins_remembered: u64,
-    /// Logins that failed.
-    pub login_failures: u64,
+    /// Logins that failed, by the SASL condition that the client was told.
+    pub login_failures: Reasons,
+    /// Sessions that ended, by what ended them.
+    pub sessions_ended: Reasons,
     /// Stanzas received from clients.
     pub stanzas_in: u64,
     /// Stanzas sent to clients.
@@ -32,127 +34,82 @@ pub struct Counters {
     pub notifications_accepted: u64,
     /// Notifications acknowledged.
     pub notifications_acknowledged: u64,
-    /// Notifications that ended otherwise.
-    pub notifications_ended: u64,
+    /// Notifications that ended without being acknowledged: by their state, and those that were dropped by the reason.
+    pub notifications_ended: Reasons,
     /// Items published on topics that live here.
     pub published: u64,
     /// What was not published to topics that live here, because their followers could not be given it as fast.
     pub too_fast: u64,
-    /// Faults of observers and stores, each also logged as an event.
+    /// Questions of this shard that the store failed to answer.
     pub faults: u64,
     /// Stream errors sent, by condition.
-    pub stream_errors: Vec<(Condition, u64)>,
+    pub stream_errors: Reasons,
     /// Errors sent to those who speak the light protocol, by code.
-    pub light_errors: Vec<(&'static str, u64)>,
-    /// Time from acceptance to the connection of deliveries.
+    pub light_errors: Reasons,
+    /// Time from the acceptance of an item or a notification to its being given to a connection.
     pub latency: Latency,
+    /// Time from a notification's being given to a connection to its acknowledgement by the device.
+    pub acknowledgement: Latency,
+    /// Time from a client's first SASL element to the server's success.
+    pub login: Latency,
+    /// What is counted of each domain.
+    pub domains: PerDomain,
 }
 
 impl Counters {
-    /// Counts a stream error.
-    pub fn stream_error(&mut self, condition: Condition) {
-        match self.stream_errors.iter_mut().find(|(c, _)| *c == condition) {
-            Some((_, n)) => *n += 1,
-            None => self.stream_errors.push((condition, 1)),
-        }
+    /// Counts an item or a notification that a session of this domain is given.
+    pub fn delivered(&mut self, domain: DomainId) {
+        self.deliveries += 1;
+        self.domains.of(domain).deliveries += 1;
     }
 }
 
-impl Counters {
-    /// Counts an error of the light protocol.
-    pub fn light_error(&mut self, code: &'static str) {
-        match self.light_errors.iter_mut().find(|(c, _)| *c == code) {
-            Some((_, n)) => *n += 1,
-            None => self.light_errors.push((code, 1)),
+/// Counts by reason. There are as many reasons as the program has words for them: a few dozen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reasons(Vec<(&'static str, u64)>);
+
+impl Reasons {
+    /// Counts one more.
+    pub fn count(&mut self, reason: &'static str) {
+        self.add(reason, 1);
+    }
+
+    /// Adds what others counted.
+    pub fn add_all(&mut self, others: &Reasons) {
+        others.0.iter().for_each(|(reason, count)| self.add(reason, *count));
+    }
+
+    /// How many there were, for whatever reason.
+    pub fn total(&self) -> u64 {
+        self.0.iter().map(|(_, count)| count).sum()
+    }
+
+    /// The reasons seen so far, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.0.iter().copied()
+    }
+
+    fn add(&mut self, reason: &'static str, count: u64) {
+        match self.0.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, sum)) => *sum += count,
+            None => self.0.push((reason, count)),
         }
-    }
-}
-
-/// A histogram of milliseconds: 4 buckets a power of two up to about 17 minutes, so that a percentile is at most 25 % off.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Latency {
-    counts: [u64; Latency::BUCKETS],
-}
-
-impl Default for Latency {
-    fn default() -> Latency {
-        Latency { counts: [0; Latency::BUCKETS] }
-    }
-}
-
-impl Latency {
-    const BUCKETS: usize = 80;
-
-    /// Counts one delivery.
-    pub fn record(&mut self, ms: u64) {
-        self.counts[Latency::bucket(ms).min(Latency::BUCKETS - 1)] += 1;
-    }
-
-    /// Adds what `other` counted.
-    pub fn add(&mut self, other: &Latency) {
-        self.counts.iter_mut().zip(other.counts).for_each(|(a, b)| *a += b);
-    }
-
-    /// What was counted since `earlier`, a copy of the same histogram.
-    pub fn since(&self, earlier: &Latency) -> Latency {
-        let mut counts = self.counts;
-        counts.iter_mut().zip(earlier.counts).for_each(|(a, b)| *a -= b);
-        Latency { counts }
-    }
-
-    /// How many were counted.
-    pub fn count(&self) -> u64 {
-        self.counts.iter().sum()
-    }
-
-    /// The upper edge, in milliseconds, of the bucket that holds the `quantile` (0 to 1); 0 when nothing was counted.
-    pub fn quantile(&self, quantile: f64) -> u64 {
-        let total = self.count();
-        let rank = ((total as f64 * quantile).ceil() as u64).clamp(1, total.max(1));
-        let mut seen = 0;
-        for (i, n) in self.counts.iter().enumerate() {
-            seen += n;
-            if seen >= rank {
-                return Latency::upper(i);
-            }
-        }
-        0
-    }
-
-    fn bucket(ms: u64) -> usize {
-        if ms < 4 {
-            return ms as usize;
-        }
-        let power = 63 - ms.leading_zeros() as usize;
-        4 * (power - 1) + (ms >> (power - 2)) as usize - 4
-    }
-
-    fn upper(bucket: usize) -> u64 {
-        if bucket < 4 {
-            return bucket as u64;
-        }
-        let (power, quarter) = (bucket / 4 + 1, (bucket % 4) as u64);
-        ((4 + quarter + 1) << (power - 2)) - 1
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Latency;
+    use super::Reasons;
 
     #[test]
-    fn buckets_hold_what_they_say() {
-        for ms in 0..100_000u64 {
-            let upper = Latency::upper(Latency::bucket(ms));
-            assert!(upper >= ms && upper <= ms + ms / 4, "{ms} in a bucket up to {upper}");
-        }
-    }
-
-    #[test]
-    fn quantiles() {
-        let mut latency = Latency::default();
-        assert_eq!(latency.quantile(0.99), 0);
-        (1..=100).for_each(|ms| latency.record(ms));
-        assert_eq!((latency.quantile(0.5), latency.quantile(0.99), latency.count()), (55, 111, 100));
+    fn reasons_are_summed_by_their_words() {
+        let (mut one, mut other) = (Reasons::default(), Reasons::default());
+        one.count("conflict");
+        one.count("conflict");
+        other.count("conflict");
+        other.count("host-gone");
+        one.add_all(&other);
+        assert_eq!(one.iter().collect::<Vec<_>>(), [("conflict", 3), ("host-gone", 1)]);
+        assert_eq!(one.total(), 4);
     }
 }

@@ -86,12 +86,14 @@ impl Hub {
         seed: [u8; 32],
         now: Mono,
     ) -> Hub {
+        let mut counters = Counters::default();
+        counters.domains.keep(&domains, settings.limits.domains_counted);
         Hub {
             id,
             shards,
             pipeline: Pipeline::new(&settings.features_disabled),
             random: Random::new(seed),
-            counters: Counters::default(),
+            counters,
             subscribers: Subscribers::default(),
             behind: Behind::default(),
             light: light::Shared::default(),

@@ -2,7 +2,7 @@
 
 use crate::command::{Actor, Command, TopicOp, TopicOutcome};
 use crate::effect::ReplyTo;
-use crate::model::{Domains, ShardId, TopicId};
+use crate::model::{Domains, ShardId, TopicId, Trace};
 use crate::node::Pace;
 use crate::topic::{Asker, Notice, Refusal};
 use carillon_wire::jid::BareJid;
@@ -81,6 +81,8 @@ pub enum Letter {
         /// To which account.
         account: BareJid,
     },
+    /// The store ended a notification by itself, because it expired: to any shard, which counts and tells it.
+    Expired(Box<Trace>),
     /// The domains of the node changed: to every shard.
     Domains(Arc<Domains>),
 }

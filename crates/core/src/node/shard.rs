@@ -374,6 +374,7 @@ impl Shard {
                 let (mono, limits) = (cx.now.mono, &cx.hub.settings.limits);
                 cx.hub.throttle.failed(address, &account, mono, limits);
             }
+            Letter::Expired(trace) => notifications::tell_end_of(&trace, &mut cx),
             Letter::Domains(domains) => self.domains(domains, now, effects),
         }
     }
@@ -455,6 +456,7 @@ impl Shard {
             &mut Cx { now, hub: &mut self.hub, out: effects },
         );
         self.hub.memory.keep_domains(&self.hub.domains);
+        self.hub.counters.domains.keep(&self.hub.domains, self.hub.settings.limits.domains_counted);
         let gone = self.sessions.lives().filter(|live| self.hub.domains.named(live.bare.domain()).is_none());
         for conn in gone.map(|live: &Live| live.io.conn).collect::<Vec<_>>() {
             let error = StreamError::new(Condition::HostGone, "this domain is no longer served");

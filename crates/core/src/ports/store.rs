@@ -309,6 +309,8 @@ pub struct StoreStats {
     pub commits: u64,
     /// Writes that shared those commits.
     pub writes: u64,
+    /// How long each commit took to be on disk.
+    pub commit: Durations,
     /// Size of the database in bytes.
     pub bytes: u64,
 }

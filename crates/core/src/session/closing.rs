@@ -21,7 +21,7 @@ impl Closing {
 
     /// Sends the error in a stream that is open, closes it, and waits for the peer's end (RFC 6120 §4.9.1.1).
     pub fn with_error(io: Io, error: &StreamError, cx: &mut Cx<'_>) -> Session {
-        cx.hub.counters.stream_error(error.condition);
+        cx.hub.counters.stream_errors.count(error.condition.as_str());
         let text = (!error.text.is_empty()).then_some(&*error.text);
         cx.out.send(io.conn, |out| stream::write_error(out, error.condition, text, io.framing));
         write_close(&io, cx);

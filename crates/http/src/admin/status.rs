@@ -38,43 +38,45 @@ pub(crate) struct StatusView {
     logins: u64,
     /// Logins that failed.
     login_failures: u64,
-    /// Logins a second over the last ten seconds.
+    /// Logins per second over the last ten seconds.
     logins_per_second: f64,
     /// Stanzas received from clients.
     stanzas_in: u64,
     /// Stanzas sent to clients.
     stanzas_out: u64,
-    /// Bytes received, after decryption.
+    /// Bytes received from clients, after decryption.
     bytes_in: u64,
-    /// Bytes sent, before encryption.
+    /// Bytes sent to clients, before encryption.
     bytes_out: u64,
     /// Topic items and notifications given to connections.
     deliveries: u64,
-    /// The same a second over the last ten seconds.
+    /// Deliveries per second over the last ten seconds.
     deliveries_per_second: f64,
-    /// Median of the time from acceptance to the connection over the last minute, in milliseconds.
+    /// Median time from the acceptance of an item or a notification to its being given to a connection, over the last
+    /// minute, in milliseconds.
     delivery_p50_ms: f64,
-    /// 99th percentile of the same.
+    /// 99th percentile of the time from the acceptance of an item or a notification to its being given to a connection,
+    /// over the last minute, in milliseconds.
     delivery_p99_ms: f64,
-    /// Notifications accepted.
+    /// Notifications accepted from providers.
     notifications_accepted: u64,
-    /// Notifications acknowledged.
+    /// Notifications that ended because they were acknowledged.
     notifications_acknowledged: u64,
-    /// Notifications expired, replaced, cancelled or dropped.
+    /// Notifications that ended without an acknowledgement: expired, replaced, cancelled or dropped.
     notifications_ended: u64,
-    /// Items published.
+    /// Items published to topics.
     published: u64,
-    /// Publications refused because the topic's followers could not be given them as fast.
+    /// Publications refused because deliveries of the topic's earlier items still waited.
     publications_refused: u64,
-    /// Deliveries of topics that wait now.
+    /// Deliveries of topic items that wait now.
     waiting_deliveries: u64,
-    /// Memory of what waits so, in bytes.
+    /// Memory of the topic items whose deliveries wait now, in bytes.
     waiting_bytes: u64,
     /// Stream errors sent, by condition.
     stream_errors: BTreeMap<&'static str, u64>,
     /// Errors sent over the light protocol, by code.
     light_errors: BTreeMap<&'static str, u64>,
-    /// Slow readers disconnected because their queue was full.
+    /// Connections closed because the client read too slowly and its output queue was full.
     overflows: u64,
     /// Resident memory of the process in bytes.
     resident_bytes: u64,
@@ -85,13 +87,13 @@ pub(crate) struct StatusView {
 /// The store's figures.
 #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
 pub(crate) struct StoreView {
-    /// Questions waiting.
+    /// Queries and writes that wait for the store now.
     waiting: u64,
-    /// Questions answered.
+    /// Queries and writes answered.
     answered: u64,
-    /// Commits.
+    /// Commits: writes that wait at the same time share one.
     commits: u64,
-    /// Writes that shared those commits.
+    /// Writes.
     writes: u64,
     /// Size of the database in bytes.
     bytes: u64,
@@ -125,7 +127,7 @@ impl StatusView {
             refused: status.refused,
             handshakes: status.handshakes,
             logins: status.logins,
-            login_failures: status.login_failures,
+            login_failures: status.login_failures.total(),
             logins_per_second: status.logins_per_second,
             stanzas_in: status.stanzas_in,
             stanzas_out: status.stanzas_out,
@@ -137,13 +139,13 @@ impl StatusView {
             delivery_p99_ms: status.delivery_p99_ms,
             notifications_accepted: status.notifications_accepted,
             notifications_acknowledged: status.notifications_acknowledged,
-            notifications_ended: status.notifications_ended,
+            notifications_ended: status.notifications_ended.total(),
             published: status.published,
             publications_refused: status.too_fast,
             waiting_deliveries: status.waiting_deliveries,
             waiting_bytes: status.waiting_bytes,
-            stream_errors: status.stream_errors.iter().copied().collect(),
-            light_errors: status.light_errors.iter().copied().collect(),
+            stream_errors: status.stream_errors.iter().collect(),
+            light_errors: status.light_errors.iter().collect(),
             overflows: status.overflows,
             resident_bytes: status.resident_bytes,
             store: StoreView {

@@ -7,14 +7,13 @@ mod rates;
 pub(crate) use rates::Rates;
 
 use crate::clock::unix;
-use crate::inbox::{Mail, Order};
+use crate::inbox::Mail;
 use crate::metrics::Snapshot;
 use crate::node::Node;
-use carillon_core::command::Event;
 use carillon_core::model::{ShardId, Trace, UnixMs};
+use carillon_core::node::Letter;
 use carillon_core::ports::{Answer, Ask};
 use due::Due;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
@@ -128,11 +127,8 @@ impl Jobs {
     }
 
     fn tell(&self, trace: Trace) {
-        if let Some(domain) = self.node.domains().named(trace.to.domain()) {
-            let event = Event::Notification { domain: domain.id, trace: Arc::new(trace) };
-            // Any shard will do: all of them know the watchers.
-            self.node.inbox(ShardId(0)).push(Mail::Order(Order::Ended(event)));
-        }
+        // Any shard will do: all of them know the watchers.
+        self.node.inbox(ShardId(0)).push(Mail::Letter(Letter::Expired(Box::new(trace))));
     }
 }
 

@@ -5,8 +5,6 @@ use crate::conn::Stage;
 use crate::inbox::{Arrival, Mail, Order, turn_away};
 use crate::machine::Machine;
 use carillon_core::Input;
-use carillon_core::command::Event;
-use carillon_core::event::{Entry, Kind};
 use carillon_core::node::Letter;
 
 impl<M: Machine> Shard<M> {
@@ -77,11 +75,6 @@ impl<M: Machine> Shard<M> {
                 self.world.watchers.add(watcher);
                 // What comes behind it in the same mail is for it already.
                 self.effects.watched = self.world.watchers.states();
-            }
-            Order::Ended(event) => {
-                let Event::Notification { trace, .. } = &event;
-                self.effects.journal.note(self.now.unix, Kind::Drop, || Entry::dropped(trace));
-                self.world.watchers.tell(&event);
             }
             Order::Kinds(kinds) => {
                 if self.lane.is_some() {

@@ -128,7 +128,7 @@ fn give(live: &mut Live, notification: &Notification, cx: &mut Cx<'_>) {
     progress.in_flight.push(InFlight { id, audience, sent: cx.now.unix, taken: None });
     let stanza = xml::message(notification, live, !managed);
     live.send(&stanza, Track::Notification(id), cx);
-    cx.hub.counters.deliveries += 1;
+    cx.hub.counters.delivered(live.domain);
     cx.out.journal.note(cx.now.unix, Kind::Deliver, || Entry::Deliver {
         id,
         to: live.jid.as_str(),
@@ -144,11 +144,15 @@ pub fn acknowledged(live: &mut Live, id: NotificationId, by: AcknowledgedBy, cx:
     let Some(progress) = &mut live.state.notifications.0 else { return };
     let Some(at) = progress.in_flight.iter().position(|entry| entry.id == id) else { return };
     let entry = progress.in_flight.remove(at);
+    let after_ms = cx.now.unix.0.saturating_sub(entry.sent.0);
+    if by != AcknowledgedBy::Socket {
+        cx.hub.counters.acknowledgement.record(after_ms);
+    }
     cx.out.journal.note(cx.now.unix, Kind::Acknowledge, || Entry::Acknowledge {
         id,
         to: live.jid.as_str(),
         by,
-        after_ms: cx.now.unix.0.saturating_sub(entry.sent.0),
+        after_ms,
     });
     if entry.audience == Audience::Always {
         let change = NotificationChange {
@@ -170,7 +174,7 @@ pub fn acknowledged(live: &mut Live, id: NotificationId, by: AcknowledgedBy, cx:
         trace.acknowledged_by = Some(by);
         trace.ended = Some(now);
         let trace = trace.clone();
-        home::tell_end(&trace, cx);
+        home::tell_end(&trace, live.domain, cx);
     }
     next_page(live, cx);
 }
@@ -250,7 +254,7 @@ pub(super) fn close(live: &mut Live, ending: Ending, cx: &mut Cx<'_>) {
             trace.reason = Some(DropReason::ConnectionLost);
             trace.ended = Some(now);
             let trace = trace.clone();
-            home::tell_end(&trace, cx);
+            home::tell_end(&trace, live.domain, cx);
         }
     }
 }

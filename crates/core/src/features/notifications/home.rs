@@ -2,7 +2,7 @@
 
 use super::{FEATURE, Then, delivery};
 use crate::command::{Event, Outcome};
-use crate::event::{Entry, Kind};
+use crate::event::{Entry, Kind, end_word};
 use crate::model::*;
 use crate::node::{self, Cx, Sessions};
 use crate::ports::{Answer, Ask};
@@ -21,6 +21,7 @@ pub fn notify(
         return answer(reply, Outcome::Unavailable, cx);
     }
     cx.hub.counters.notifications_accepted += 1;
+    cx.hub.counters.domains.of(notification.domain).notifications_accepted += 1;
     let is_kept = notification.audience == Audience::Always || notification.send_at.is_some();
     if is_kept {
         // Durable before acknowledged: the sender hears of it when it is committed.
@@ -43,7 +44,7 @@ pub fn notify(
                 node::Then::Notification(Then::Known(notification, reply)),
             );
         }
-        Err(reason) => drop_it(trace, reason, reply, cx),
+        Err(reason) => drop_it(&notification, reason, reply, cx),
     }
 }
 
@@ -77,7 +78,7 @@ pub fn trace(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
 pub fn answered(then: Then, answer_: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     match (then, answer_) {
         (Then::Kept(notification, reply, asked), Answer::Stored { new: true, ended }) => {
-            ended.iter().for_each(|trace| tell_end(trace, cx));
+            ended.iter().for_each(|trace| tell_end(trace, notification.domain, cx));
             kept(&notification, asked, reply, sessions, cx);
         }
         (Then::Kept(notification, reply, _), Answer::Stored { new: false, .. }) => {
@@ -85,10 +86,10 @@ pub fn answered(then: Then, answer_: Answer, sessions: &mut Sessions, cx: &mut C
             cx.ask(ask, node::Then::Notification(Then::Again(notification, reply)));
         }
         (Then::Kept(notification, reply, _) | Then::Known(notification, reply), Answer::Missing) => {
-            drop_it(Trace::of(&notification), DropReason::UnknownDevice, reply, cx);
+            drop_it(&notification, DropReason::UnknownDevice, reply, cx);
         }
         (Then::Known(notification, reply), Answer::Enrolment(_)) => {
-            drop_it(Trace::of(&notification), DropReason::NotConnected, reply, cx);
+            drop_it(&notification, DropReason::NotConnected, reply, cx);
         }
         (Then::Again(notification, reply), Answer::Trace(trace)) => {
             again(&notification, *trace, reply, sessions, cx);
@@ -103,7 +104,7 @@ pub fn answered(then: Then, answer_: Answer, sessions: &mut Sessions, cx: &mut C
         (Then::Cancelled(reply, asked), Answer::Trace(trace)) => {
             // Told once: by the cancellation that ended it, not by one that found it ended.
             if trace.state == Cancelled && trace.ended == Some(asked) {
-                tell_end(&trace, cx);
+                tell_end_of(&trace, cx);
             }
             cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Trace(trace) });
         }
@@ -179,11 +180,12 @@ fn again(
     }
 }
 
-fn drop_it(mut trace: Trace, reason: DropReason, reply: Option<ReplyTo>, cx: &mut Cx<'_>) {
+fn drop_it(notification: &Notification, reason: DropReason, reply: Option<ReplyTo>, cx: &mut Cx<'_>) {
+    let mut trace = Trace::of(notification);
     trace.state = Dropped;
     trace.reason = Some(reason);
     trace.ended = Some(cx.now.unix);
-    tell_end(&trace, cx);
+    tell_end(&trace, notification.domain, cx);
     keep(trace.clone(), cx);
     answer(reply, Outcome::Notified(Box::new(trace)), cx);
 }
@@ -209,12 +211,24 @@ pub(super) fn tell(trace: &Trace, cx: &mut Cx<'_>) {
     cx.out.push(Effect::Event(event));
 }
 
-/// The same, for one that came to its end.
-pub(super) fn tell_end(trace: &Trace, cx: &mut Cx<'_>) {
+/// Counts one that came to its end, and tells whoever watches.
+pub fn tell_end_of(trace: &Trace, cx: &mut Cx<'_>) {
+    if let Some(domain) = cx.hub.domains.named(trace.to.domain()).map(|domain| domain.id) {
+        tell_end(trace, domain, cx);
+    }
+}
+
+/// The same, of one whose domain is known.
+pub(super) fn tell_end(trace: &Trace, domain: DomainId, cx: &mut Cx<'_>) {
+    let counters = &mut cx.hub.counters;
     match trace.state {
-        Acknowledged => cx.hub.counters.notifications_acknowledged += 1,
+        Acknowledged => {
+            counters.notifications_acknowledged += 1;
+            counters.domains.of(domain).notifications_acknowledged += 1;
+        }
         Expired | NotificationState::Replaced | Cancelled | Dropped => {
-            cx.hub.counters.notifications_ended += 1;
+            counters.notifications_ended.count(end_word(trace.state, trace.reason));
+            counters.domains.of(domain).notifications_ended += 1;
             cx.out.journal.note(cx.now.unix, Kind::Drop, || Entry::dropped(trace));
         }
         Scheduled | NotificationState::Accepted | Stored | Sent => {}

@@ -43,7 +43,7 @@ pub fn deliver(live: &mut Live, notice: &Arc<Notice>, cx: &mut Cx<'_>) {
         return;
     }
     if notice.is_item() {
-        cx.hub.counters.deliveries += 1;
+        cx.hub.counters.delivered(live.domain);
         cx.hub.counters.latency.record(cx.now.unix.0.saturating_sub(notice.accepted().0));
         note(live, notice, cx);
     }
@@ -178,7 +178,7 @@ fn unfollow(slot: u32, topic: TopicId, sessions: &mut Sessions, cx: &mut Cx<'_>)
 }
 
 fn give_last(live: &mut Live, last: &Arc<Notice>, cx: &mut Cx<'_>) {
-    cx.hub.counters.deliveries += 1;
+    cx.hub.counters.delivered(live.domain);
     note(live, last, cx);
     live.notify(last, cx);
 }

@@ -9,7 +9,7 @@ use super::wrap::{self, Inline, Wrap};
 use super::{Authenticated, Failure, Greeting, Proven, RegisterRequest, offer};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind};
-use crate::model::{AccountState, Credentials, Domain, Identity};
+use crate::model::{AccountState, Credentials, Domain, Identity, Mono};
 use crate::node::{Cx, Letter, Then};
 use crate::ports::{Answer, Ask};
 use crate::session::{Closing, Io, Protection, Session};
@@ -27,6 +27,8 @@ pub struct Authenticating {
     pub(super) domain: Arc<Domain>,
     pub(super) protection: Protection,
     attempts: u8,
+    /// When the client sent the first element of its present attempt.
+    pub(super) began: Mono,
     pub(super) stage: Stage,
 }
 
@@ -74,7 +76,7 @@ pub(super) struct Challenged {
 
 impl Authenticating {
     pub(in crate::session) fn new(io: Io, domain: Arc<Domain>, protection: Protection) -> Authenticating {
-        Authenticating { io, domain, protection, attempts: 0, stage: Stage::Idle }
+        Authenticating { io, domain, protection, attempts: 0, began: Mono(0), stage: Stage::Idle }
     }
 
     pub(in crate::session) fn is_asking(&self) -> bool {
@@ -90,10 +92,12 @@ impl Authenticating {
         let stage = std::mem::replace(&mut self.stage, Stage::Idle);
         match (element.name(), element.ns(), stage) {
             ("auth", ns::SASL, Stage::Idle) => {
+                self.began = cx.now.mono;
                 let first = wrap::decode(&element);
                 self.choose(&element, Wrap::Classic, first, cx)
             }
             ("authenticate", ns::SASL2, Stage::Idle) => {
+                self.began = cx.now.mono;
                 let bind = element.child("bind", ns::BIND2).cloned();
                 let Ok(tokens) = Wanted::read(&element) else {
                     return self.fail(&Wrap::Sasl2(Inline::default()), None, Failure::MalformedRequest, cx);
@@ -356,7 +360,7 @@ impl Authenticating {
         let stamp = stamp.filter(|_| cx.hub.settings.fast.are_tokens_on());
         let authenticated = Authenticated::proved(account, self.domain.id, identity, stamp, None);
         let greeting = Greeting::Success { wrap, data: data.map(String::into_bytes), token: None };
-        Proven::new(self.io, authenticated, greeting).go_home(cx)
+        Proven::new(self.io, authenticated, greeting, self.began).go_home(cx)
     }
 
     /// Says why, and lets the client try again, not too often. `account`: the one whose proof was wrong.
@@ -369,7 +373,7 @@ impl Authenticating {
     ) -> Session {
         self.io.send_element(&wrap.failure(failure), cx);
         self.attempts += 1;
-        cx.hub.counters.login_failures += 1;
+        cx.hub.counters.login_failures.count(failure.as_str());
         cx.out.journal.note(cx.now.unix, Kind::LoginFailure, || Entry::LoginFailure {
             account: account.as_ref().map(BareJid::as_str),
             address: self.io.address,

@@ -3,7 +3,7 @@
 use super::fast::{self, Stamp, Tokens};
 use super::wrap::{self, Inline, Wrap};
 use crate::Effect;
-use crate::model::{AccountId, DomainId, Identity, Login, Revocations};
+use crate::model::{AccountId, DomainId, Identity, Login, Mono, Revocations};
 use crate::node::{Cx, Known, Wake, home};
 use crate::session::bind::choose;
 use crate::session::{Binding, Closing, Io, Loading, Moving, Restarting, Session};
@@ -31,6 +31,8 @@ pub struct Proven {
     pub(in crate::session) io: Io,
     authenticated: Authenticated,
     greeting: Greeting,
+    /// When the client began to log in.
+    began: Mono,
 }
 
 /// What a client is told when what it asked for is done.
@@ -111,8 +113,8 @@ impl Authenticated {
 }
 
 impl Proven {
-    pub(super) fn new(io: Io, authenticated: Authenticated, greeting: Greeting) -> Box<Proven> {
-        Box::new(Proven { io, authenticated, greeting })
+    pub(super) fn new(io: Io, authenticated: Authenticated, greeting: Greeting, began: Mono) -> Box<Proven> {
+        Box::new(Proven { io, authenticated, greeting, began })
     }
 
     /// Whose.
@@ -136,8 +138,9 @@ impl Proven {
 
     /// At home: the client is told of its success.
     pub fn arrived(self: Box<Self>, cx: &mut Cx<'_>) -> Session {
-        let Proven { mut io, authenticated, greeting } = *self;
+        let Proven { mut io, authenticated, greeting, began } = *self;
         cx.hub.counters.logins += 1;
+        cx.hub.counters.login.record(cx.now.mono.since(began));
         io.reader.trust(&cx.hub.settings.limits);
         let Greeting::Success { wrap, data, .. } = greeting else {
             unreachable!("only SASL makes a Proven, and it greets with its success")

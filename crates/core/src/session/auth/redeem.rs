@@ -156,7 +156,7 @@ impl Authenticating {
         let Found { identity, stamp, login } = found;
         let authenticated = Authenticated::proved(account, self.domain.id, identity, Some(stamp), login);
         let greeting = Greeting::Success { wrap: Wrap::Sasl2(inline), data: Some(answer), token: None };
-        Proven::new(self.io, authenticated, greeting).go_home(cx)
+        Proven::new(self.io, authenticated, greeting, self.began).go_home(cx)
     }
 }
 

@@ -1,0 +1,238 @@
+//! `/metrics`: the node's figures as Prometheus text. What each is for is in `docs/book/operations.md`.
+
+mod page;
+mod process;
+
+use crate::app::App;
+use crate::auth::{Admin, Granted};
+use crate::problem::Problem;
+use crate::requests::{Answered, Endpoint};
+use crate::schema;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::header;
+use axum::response::IntoResponse;
+use carillon_core::node::DomainCounters;
+use carillon_server::events::EventLogStatus;
+use carillon_server::metrics::Status;
+use page::{Histogram, Labels, Page, labels};
+use std::collections::BTreeMap;
+
+/// Read the node's figures for Prometheus
+///
+/// Without a key, unless the node is set to ask for one with scope `admin`.
+#[utoipa::path(
+    get, path = "/metrics", tag = "operation",
+    responses((status = 200, description = "Prometheus text", body = String, content_type = "text/plain"), schema::Problems)
+)]
+pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<impl IntoResponse, Problem> {
+    if app.options.metrics_key_required {
+        let (mut parts, _) = request.into_parts();
+        Granted::<Admin>::from_request_parts(&mut parts, &app).await?.whole_node()?;
+    }
+    let text = text(&app.node.status(), app.node.is_ready(), &app.requests.answered());
+    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))
+}
+
+fn text(status: &Status, ready: bool, requests: &BTreeMap<Endpoint, Answered>) -> String {
+    let mut page = Page::default();
+    node(&mut page, status, ready);
+    connections(&mut page, status);
+    logins(&mut page, status);
+    traffic(&mut page, status);
+    deliveries(&mut page, status);
+    notifications(&mut page, status);
+    topics(&mut page, status);
+    domains(&mut page, status);
+    store(&mut page, status);
+    if let Some(log) = &status.events {
+        event_log(&mut page, log);
+    }
+    http(&mut page, requests);
+    process::process(&mut page, status.resident_bytes);
+    page.into_text()
+}
+
+fn node(page: &mut Page, status: &Status, ready: bool) {
+    let build = [("version", VERSION), ("revision", REVISION), ("rustc", env!("CARILLON_RUSTC"))];
+    let known: Vec<_> = build.into_iter().filter(|(_, value)| !value.is_empty()).collect();
+    let help =
+        "Always 1; the labels are the version of this server, the revision of its source and its compiler.";
+    page.family("carillon_build_info", "gauge", help, [(labels(&known), 1)]);
+    page.gauge(
+        "carillon_ready",
+        "1 while the node takes sessions, 0 while it starts or drains.",
+        u8::from(ready),
+    );
+    let uptime = status.uptime_ms as f64 / 1000.0;
+    page.gauge("carillon_uptime_seconds", "Time since the node was started, in seconds.", uptime);
+    page.gauge("carillon_shards", "Shards of the node: threads that hold sessions.", status.shards);
+    if let Some(expires) = status.certificate_expires {
+        let help = "Time at which the TLS certificate in use expires, in seconds since the Unix epoch.";
+        page.gauge("carillon_tls_certificate_expiry_timestamp_seconds", help, expires.0 / 1000);
+    }
+}
+
+fn connections(page: &mut Page, status: &Status) {
+    let help = "Client connections that are open now, logged in or not.";
+    page.gauge("carillon_connections", help, status.connections);
+    let help = "Connections that are open now whose TLS handshake or WebSocket upgrade is not complete.";
+    page.gauge("carillon_handshakes_in_flight", help, status.handshakes_in_flight);
+    page.gauge("carillon_sessions", "XMPP sessions that are bound now.", status.sessions);
+    let help = "XMPP sessions that have available presence now.";
+    page.gauge("carillon_sessions_available", help, status.available);
+    let help = "Sessions of the light protocol that are open now.";
+    page.gauge("carillon_light_sessions", help, status.light_sessions);
+    let help = "Client connections accepted.";
+    page.counter("carillon_connections_accepted_total", help, status.accepted);
+    let help = "Client connections refused before any handshake, by the bound that was reached.";
+    page.counters("carillon_connections_refused_total", help, "reason", status.refusals.iter().copied());
+    page.counter("carillon_tls_handshakes_total", "TLS handshakes completed.", status.handshakes);
+    let help = "XMPP sessions that ended: `closed` by the client, `lost` with the connection, or ended by the server \
+                with this stream error.";
+    page.counters("carillon_sessions_ended_total", help, "reason", status.sessions_ended.iter());
+    let help = "Stream errors sent to clients, by condition (RFC 6120, section 4.9.3).";
+    page.counters("carillon_stream_errors_total", help, "condition", status.stream_errors.iter());
+    let help = "Errors sent to clients of the light protocol, by code.";
+    page.counters("carillon_light_errors_total", help, "code", status.light_errors.iter());
+    let help = "Connections closed because the client read too slowly and its output queue was full.";
+    page.counter("carillon_overflows_total", help, status.overflows);
+}
+
+fn logins(page: &mut Page, status: &Status) {
+    page.counter("carillon_logins_total", "XMPP logins that succeeded.", status.logins);
+    let help = "Those of the successful XMPP logins that needed no query to the store.";
+    page.counter("carillon_logins_remembered_total", help, status.logins_remembered);
+    let help = "XMPP logins that failed, by the SASL condition that the client was told.";
+    page.counters("carillon_login_failures_total", help, "reason", status.login_failures.iter());
+    let help =
+        "Time from a client's first SASL element to the server's success, the client's own part included.";
+    one(page, "carillon_login_duration_seconds", help, &status.login);
+}
+
+fn traffic(page: &mut Page, status: &Status) {
+    let help = "Stanzas received from clients.";
+    page.counter("carillon_stanzas_received_total", help, status.stanzas_in);
+    page.counter("carillon_stanzas_sent_total", "Stanzas sent to clients.", status.stanzas_out);
+    let help = "Bytes received from clients, after decryption.";
+    page.counter("carillon_received_bytes_total", help, status.bytes_in);
+    page.counter("carillon_sent_bytes_total", "Bytes sent to clients, before encryption.", status.bytes_out);
+    let help = "Parts of client streams given to the kernel to be sent, each for one connection.";
+    page.counter("carillon_sends_total", help, status.sends);
+    let help = "System calls that sent parts of client streams; with io_uring one call sends many parts.";
+    page.counter("carillon_send_calls_total", help, status.send_calls);
+}
+
+fn deliveries(page: &mut Page, status: &Status) {
+    let help = "Topic items and notifications given to client connections.";
+    page.counter("carillon_deliveries_total", help, status.deliveries);
+    let help = "Time from the acceptance of a topic item or a notification to its being given to a connection, of \
+                what did not wait in the store.";
+    one(page, "carillon_delivery_duration_seconds", help, &status.delivery);
+    let help = "Deliveries of topic items that wait now for their turn.";
+    page.gauge("carillon_fanout_waiting_deliveries", help, status.waiting_deliveries);
+    let help = "Memory of the topic items whose deliveries wait now, in bytes.";
+    page.gauge("carillon_fanout_waiting_bytes", help, status.waiting_bytes);
+}
+
+fn notifications(page: &mut Page, status: &Status) {
+    let help = "Notifications accepted from providers.";
+    page.counter("carillon_notifications_accepted_total", help, status.notifications_accepted);
+    let help = "Notifications that ended because they were acknowledged.";
+    page.counter("carillon_notifications_acknowledged_total", help, status.notifications_acknowledged);
+    let help = "Notifications that ended without an acknowledgement: `expired`, `replaced`, `cancelled`, or dropped \
+                for this reason.";
+    page.counters("carillon_notifications_ended_total", help, "reason", status.notifications_ended.iter());
+    let help = "Time from a notification's being given to a connection to its acknowledgement by the device, by \
+                stream management (XEP-0198) or a receipt (XEP-0184).";
+    one(page, "carillon_acknowledgement_duration_seconds", help, &status.acknowledgement);
+}
+
+fn topics(page: &mut Page, status: &Status) {
+    page.counter("carillon_items_published_total", "Items published to topics.", status.published);
+    let help = "Publications refused because deliveries of the topic's earlier items still waited.";
+    page.counter("carillon_publications_refused_total", help, status.too_fast);
+}
+
+fn domains(page: &mut Page, status: &Status) {
+    let mut by_domain = |name: &str, kind: &str, help: &str, figure: fn(&DomainCounters) -> u64| {
+        let samples = status.domains.iter().map(|domain| {
+            let name = domain.name.as_deref().unwrap_or(OTHER_DOMAINS);
+            (labels(&[("domain", name)]), figure(&domain.counters))
+        });
+        page.family(name, kind, help, samples);
+    };
+    let help =
+        "XMPP sessions that are bound now, by domain; `(other)` is all domains beyond http.metrics_domains.";
+    by_domain("carillon_domain_sessions", "gauge", help, |d| d.sessions);
+    let help = "Topic items and notifications given to XMPP sessions, by domain.";
+    by_domain("carillon_domain_deliveries_total", "counter", help, |d| d.deliveries);
+    let help = "Notifications accepted from providers, by domain.";
+    by_domain("carillon_domain_notifications_accepted_total", "counter", help, |d| d.notifications_accepted);
+    let help = "Notifications that ended because they were acknowledged, by domain.";
+    let name = "carillon_domain_notifications_acknowledged_total";
+    by_domain(name, "counter", help, |d| d.notifications_acknowledged);
+    let help = "Notifications that ended without an acknowledgement, by domain.";
+    by_domain("carillon_domain_notifications_ended_total", "counter", help, |d| d.notifications_ended);
+}
+
+fn store(page: &mut Page, status: &Status) {
+    let store = &status.store;
+    page.gauge("carillon_store_waiting", "Queries and writes that wait for the store now.", store.waiting);
+    let help = "Queries and writes that the store answered.";
+    page.counter("carillon_store_answered_total", help, store.answered);
+    let help = "Queries and writes of sessions and topics that the store failed to carry out.";
+    page.counter("carillon_store_failures_total", help, status.faults);
+    page.counter("carillon_store_commits_total", "Commits of the store.", store.commits);
+    let help = "Writes to the store; those that wait at the same time share a commit.";
+    page.counter("carillon_store_writes_total", help, store.writes);
+    let help = "Time that a commit of the store took to be on disk.";
+    one(page, "carillon_store_commit_duration_seconds", help, &store.commit);
+    page.gauge("carillon_store_size_bytes", "Size of the database in bytes.", store.bytes);
+}
+
+fn event_log(page: &mut Page, log: &EventLogStatus) {
+    page.counter("carillon_event_log_lines_total", "Lines written to the event log.", log.lines);
+    page.counter("carillon_event_log_bytes_total", "Bytes written to the event log.", log.bytes);
+    let help = "Bytes of events that were written to a temporary file first because the event log's writer was behind.";
+    page.counter("carillon_event_log_spilled_bytes_total", help, log.spilled_bytes);
+    let help = "Memory of events that are not yet written to the event log, in bytes.";
+    page.gauge("carillon_event_log_held_bytes", help, log.held_bytes);
+    let help = "Events that are missing in the event log because memory was full and the disk took none.";
+    page.counter("carillon_event_log_dropped_total", help, log.dropped);
+    let help = "Writes of the event log that failed and were tried again.";
+    page.counter("carillon_event_log_failures_total", help, log.failures);
+}
+
+fn http(page: &mut Page, requests: &BTreeMap<Endpoint, Answered>) {
+    let pairs = |endpoint: &Endpoint| labels(&[("route", &endpoint.route), ("method", endpoint.method)]);
+    let counts = requests.iter().flat_map(|(endpoint, answered)| {
+        answered.by_status.iter().map(move |(status, count)| {
+            (format!("{},{}", pairs(endpoint), labels(&[("status", &status.to_string())])), *count)
+        })
+    });
+    let help = "HTTP requests answered, by route, method and status.";
+    page.family("carillon_http_requests_total", "counter", help, counts);
+    let took = requests.iter().map(|(endpoint, answered)| (pairs(endpoint), Histogram::from(&answered.took)));
+    let help = "Time from the head of an HTTP request to the beginning of its response, by route and method.";
+    page.histograms("carillon_http_request_duration_seconds", help, took);
+}
+
+/// A histogram without labels.
+fn one<'a, T>(page: &mut Page, name: &str, help: &str, figures: &'a T)
+where
+    Histogram: From<&'a T>,
+{
+    page.histograms(name, help, [(Labels::new(), Histogram::from(figures))]);
+}
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The revision of the source; whoever builds the server says it.
+const REVISION: &str = match option_env!("CARILLON_REVISION") {
+    Some(revision) => revision,
+    None => "",
+};
+/// The label of all domains that have none of their own. No domain has a name like this.
+const OTHER_DOMAINS: &str = "(other)";
+
+#[cfg(test)]
+mod tests;

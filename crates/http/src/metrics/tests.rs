@@ -1,0 +1,117 @@
+//! A page with everything on it is read as Prometheus reads it.
+
+use super::*;
+use axum::http::StatusCode;
+use carillon_core::model::UnixMs;
+use carillon_server::metrics::DomainFigures;
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// A page on which no family is without a sample.
+fn full() -> String {
+    let mut status = Status {
+        uptime_ms: 1500,
+        refusals: vec![("node", 1)],
+        certificate_expires: Some(UnixMs(1_900_000_000_000)),
+        events: Some(EventLogStatus { lines: 7, ..EventLogStatus::default() }),
+        ..Status::default()
+    };
+    status.stream_errors.count("conflict");
+    status.stream_errors.count("conflict");
+    status.light_errors.count("slow-reader");
+    status.sessions_ended.count("lost");
+    status.login_failures.count("not-authorized");
+    status.notifications_ended.count("queue-full");
+    [3, 70, 4000].into_iter().for_each(|ms| status.delivery.record(ms));
+    status.login.record(12);
+    status.acknowledgement.record(90);
+    status.store.commit.record(Duration::from_micros(700));
+    let counters = DomainCounters { sessions: 5, ..DomainCounters::default() };
+    status.domains = vec![
+        DomainFigures { name: Some("example.org".into()), counters },
+        DomainFigures { name: None, counters: DomainCounters::default() },
+    ];
+    let requests = crate::requests::Requests::default();
+    let endpoint = Endpoint { route: "/v1/topics/{topic}".to_owned(), method: "GET" };
+    requests.add(endpoint, StatusCode::OK, Duration::from_millis(3));
+    text(&status, true, &requests.answered())
+}
+
+#[test]
+fn figures_are_where_they_belong() {
+    let page = full();
+    for line in [
+        "carillon_uptime_seconds 1.5",
+        "carillon_stream_errors_total{condition=\"conflict\"} 2",
+        "carillon_sessions_ended_total{reason=\"lost\"} 1",
+        "carillon_login_failures_total{reason=\"not-authorized\"} 1",
+        "carillon_notifications_ended_total{reason=\"queue-full\"} 1",
+        "carillon_delivery_duration_seconds_bucket{le=\"0.005\"} 1",
+        "carillon_delivery_duration_seconds_bucket{le=\"0.08\"} 2",
+        "carillon_delivery_duration_seconds_bucket{le=\"+Inf\"} 3",
+        "carillon_delivery_duration_seconds_sum 4.073",
+        "carillon_delivery_duration_seconds_count 3",
+        "carillon_store_commit_duration_seconds_bucket{le=\"0.001\"} 1",
+        "carillon_domain_sessions{domain=\"example.org\"} 5",
+        "carillon_domain_sessions{domain=\"(other)\"} 0",
+        "carillon_http_requests_total{route=\"/v1/topics/{topic}\",method=\"GET\",status=\"200\"} 1",
+        "carillon_http_request_duration_seconds_bucket{route=\"/v1/topics/{topic}\",method=\"GET\",le=\"0.005\"} 1",
+        "carillon_tls_certificate_expiry_timestamp_seconds 1900000000",
+        "carillon_event_log_lines_total 7",
+    ] {
+        assert!(page.lines().any(|there| there == line), "{line} is missing in\n{page}");
+    }
+    let build = page.lines().find(|line| line.starts_with("carillon_build_info{")).unwrap();
+    assert!(build.contains(concat!("version=\"", env!("CARGO_PKG_VERSION"), "\"")), "{build}");
+    assert!(build.contains("rustc=\"1."), "{build}");
+}
+
+#[test]
+fn every_family_has_one_help_that_is_a_sentence_one_type_and_a_sample() {
+    let page = full();
+    let (mut family, mut samples, mut seen) = (String::new(), 1, BTreeSet::new());
+    for line in page.lines() {
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            assert!(samples > 0, "{family} has no sample");
+            let (name, words) = help.split_once(' ').unwrap();
+            assert!(
+                words.ends_with('.') && words.starts_with(|c: char| c.is_uppercase() || c == '1'),
+                "{line}"
+            );
+            // What stands alone does not point at its neighbours.
+            let words = format!(" {} ", words.to_lowercase());
+            assert!(
+                ![" the same ", " these ", " of those ", " so. "].iter().any(|w| words.contains(w)),
+                "{line}"
+            );
+            assert!(seen.insert(name.to_owned()), "{name} stands there twice");
+            (family, samples) = (name.to_owned(), 0);
+        } else if let Some(kind) = line.strip_prefix("# TYPE ") {
+            assert!(kind.starts_with(&format!("{family} ")), "{line}");
+        } else {
+            let (name, value) = line.rsplit_once(' ').unwrap();
+            assert!(name.starts_with(&family) && value.parse::<f64>().is_ok(), "{line}");
+            samples += 1;
+        }
+    }
+    assert!(samples > 0, "{family} has no sample");
+}
+
+#[test]
+fn promtool_has_nothing_to_say() {
+    let spawned = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    // It is installed for the interop tests, where the page of a real node is checked; here where it is there.
+    let Ok(mut promtool) = spawned else { return };
+    promtool.stdin.take().expect("it is piped").write_all(full().as_bytes()).expect("promtool reads it");
+    let output = promtool.wait_with_output().expect("promtool ends");
+    let said =
+        String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.is_empty(), "{said}");
+}
