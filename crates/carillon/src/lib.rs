@@ -8,6 +8,7 @@
 //! | [`serve`] | `carillon serve` |
 //! | [`demo`] | `carillon demo` |
 //! | [`files`] | the small files that tell others about a running node |
+//! | [`supervisor`] | what the service manager is told |
 //! | [`telemetry`] | the log |
 //! | [`signal`] | what SIGHUP, SIGTERM and SIGINT ask for |
 
@@ -18,4 +19,5 @@ pub mod demo;
 pub mod files;
 pub mod serve;
 pub mod signal;
+pub mod supervisor;
 pub mod telemetry;

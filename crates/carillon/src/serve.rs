@@ -5,6 +5,7 @@ use crate::cli::ServeArgs;
 use crate::config::{Config, Origin, SETTINGS, Source};
 use crate::files::{AdminKey, NodeFile, Ready};
 use crate::signal::{Signals, Wish};
+use crate::supervisor::Supervisor;
 use crate::telemetry::Telemetry;
 use carillon_backend::sqlite::SqliteStore;
 use carillon_core::model::{Policy, Scope, Scopes, UnixMs};
@@ -19,7 +20,7 @@ use tokio::sync::oneshot;
 
 /// Runs a node until a signal ends it.
 pub fn run(args: &ServeArgs) -> ExitCode {
-    let Started { running, signals, telemetry } = match start(&args.source) {
+    let Started { mut running, signals, telemetry } = match start(&args.source) {
         Ok(started) => started,
         Err(code) => return code,
     };
@@ -27,6 +28,10 @@ pub fn run(args: &ServeArgs) -> ExitCode {
         && let Err(error) = running.ready().write(path)
     {
         return failed(&format!("cannot write {}: {error}", path.display()));
+    }
+    match Supervisor::from_env() {
+        Ok(supervisor) => running.report_to(supervisor),
+        Err(error) => return failed(&format!("NOTIFY_SOCKET cannot be used: {error}")),
     }
     running.until_told(signals, &telemetry)
 }
@@ -69,6 +74,7 @@ pub struct Running {
     end_http: oneshot::Sender<()>,
     http_ended: oneshot::Receiver<()>,
     admin_key: AdminKey,
+    supervisor: Supervisor,
 }
 
 impl Running {
@@ -97,7 +103,17 @@ impl Running {
         let (end_http, http_ended) = serve_http(&runtime, listeners, &server, &options);
         let url = format!("http://{}", reachable(http));
         NodeFile { pid: std::process::id(), http: url }.write(data_dir).map_err(|e| e.to_string())?;
-        Ok(Running { config, secret, server, runtime, http, end_http, http_ended, admin_key })
+        Ok(Running {
+            config,
+            secret,
+            server,
+            runtime,
+            http,
+            end_http,
+            http_ended,
+            admin_key,
+            supervisor: Supervisor::default(),
+        })
     }
 
     /// The ports in use.
@@ -118,6 +134,13 @@ impl Running {
         &self.admin_key
     }
 
+    /// Tells a service manager from now on how the node is, beginning with that it is ready.
+    pub fn report_to(&mut self, supervisor: Supervisor) {
+        self.supervisor = supervisor;
+        self.supervisor.ready(&self.ready().sentence());
+        self.runtime.spawn(self.supervisor.clone().keep_alive(self.server.node()));
+    }
+
     /// Takes over the handling of signals.
     pub fn listen(&self) -> std::io::Result<Signals> {
         self.runtime.block_on(async { Signals::listen() })
@@ -127,7 +150,11 @@ impl Running {
     pub fn until_told(mut self, mut signals: Signals, telemetry: &Telemetry) -> ExitCode {
         loop {
             match self.runtime.block_on(signals.next()) {
-                Wish::Reload => self.reload(telemetry),
+                Wish::Reload => {
+                    self.supervisor.reloading();
+                    self.reload(telemetry);
+                    self.supervisor.ready(&self.ready().sentence());
+                }
                 Wish::Drain => break,
                 Wish::Quit => return ExitCode::FAILURE,
             }
@@ -143,6 +170,7 @@ impl Running {
     /// Ends: no new sessions, the present ones are told, the store is flushed.
     pub fn drain(self) -> ExitCode {
         let timeout = Duration::from_millis(self.config.settings.drain.timeout_ms);
+        self.supervisor.stopping(timeout);
         let _ = self.end_http.send(());
         let all_gone = self.server.drain(timeout);
         let ended = async { tokio::time::timeout(timeout, self.http_ended).await };

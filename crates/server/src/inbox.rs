@@ -2,7 +2,7 @@
 //! one a shard takes, twice a turn and for a swap of pointers.
 
 use crate::conn::Conn;
-use crate::join::AllDone;
+use crate::join::{AllDone, Beats};
 use crate::offers::Offers;
 use crate::watch::Watcher;
 use carillon_core::command::Outcome;
@@ -57,6 +57,8 @@ pub(crate) enum Order {
     Watch(Arc<Watcher>),
     /// The event log keeps these kinds from now on.
     Kinds(Kinds),
+    /// Say that the shard turns.
+    Beat(Arc<Beats>),
     /// Publish the figures now; the token is dropped when that is done.
     Publish(Arc<AllDone>),
 }

@@ -22,6 +22,33 @@ impl Drop for AllDone {
     }
 }
 
+/// Calls back when each of several shards has said that it turns. One that will never say so keeps it from being called.
+pub(crate) struct Beats(Mutex<Awaited>);
+
+struct Awaited {
+    missing: usize,
+    reply: Option<Reply<()>>,
+}
+
+impl Beats {
+    /// Awaits `missing` shards.
+    pub(crate) fn new(missing: usize, reply: Reply<()>) -> Arc<Beats> {
+        Arc::new(Beats(Mutex::new(Awaited { missing, reply: Some(reply) })))
+    }
+
+    /// One of them turns.
+    pub(crate) fn beat(&self) {
+        let mut awaited = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        awaited.missing = awaited.missing.saturating_sub(1);
+        if awaited.missing == 0
+            && let Some(reply) = awaited.reply.take()
+        {
+            drop(awaited);
+            reply(());
+        }
+    }
+}
+
 /// The outcomes of one command that every shard carries out.
 pub(crate) struct Join(Mutex<Joined>);
 

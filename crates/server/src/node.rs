@@ -5,7 +5,7 @@ use crate::events;
 use crate::history::{History, Sample};
 use crate::inbox::{Inbox, Mail, Order, turn_away};
 use crate::jobs::Rates;
-use crate::join::{AllDone, Join};
+use crate::join::{AllDone, Beats, Join};
 use crate::listen::Admission;
 use crate::metrics::{Board, Snapshot, Status, resident_bytes};
 use crate::watch::Watcher;
@@ -166,6 +166,13 @@ impl Node {
         let node = self.clone();
         let done = AllDone::new(Box::new(move |()| reply(node.status())));
         self.order(|| Order::Publish(Arc::clone(&done)));
+    }
+
+    /// Calls `reply` once every shard has come to its mail, which an idle shard is woken for. Never, when one of them has
+    /// died or hangs: `reply` is dropped with the last of the shards' mail then. It must not block.
+    pub fn pulse(&self, reply: Reply<()>) {
+        let beats = Beats::new(self.inner.inboxes.len(), reply);
+        self.order(|| Order::Beat(Arc::clone(&beats)));
     }
 
     /// Calls `sink` for each event of `domain` (or of all) that reaches one of `states`, until it returns false. `sink` must

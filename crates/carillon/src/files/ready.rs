@@ -27,6 +27,19 @@ impl Ready {
     pub fn write(&self, path: &Path) -> io::Result<()> {
         super::write_whole(path, serde_json::to_string(self)?.as_bytes(), 0o644)
     }
+
+    /// The ports, as a sentence for people.
+    pub fn sentence(&self) -> String {
+        let ports = [
+            ("XMPP", self.c2s),
+            ("XMPP over TLS", self.c2s_tls),
+            ("WebSocket", self.websocket),
+            ("the light protocol", self.light),
+            ("HTTP", self.http),
+        ];
+        let ports = ports.into_iter().filter_map(|(what, port)| Some(format!("{} ({what})", port?)));
+        format!("Listening on the ports {}.", ports.collect::<Vec<_>>().join(", "))
+    }
 }
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ pub(crate) struct StoreView {
     waiting: u64,
     /// Queries and writes answered.
     answered: u64,
-    /// Commits: writes that wait at the same time share one.
+    /// Commits: several writes that wait together share one.
     commits: u64,
     /// Writes.
     writes: u64,

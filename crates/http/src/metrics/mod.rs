@@ -183,7 +183,7 @@ fn store(page: &mut Page, status: &Status) {
     let help = "Queries and writes of sessions and topics that the store failed to carry out.";
     page.counter("carillon_store_failures_total", help, status.faults);
     page.counter("carillon_store_commits_total", "Commits of the store.", store.commits);
-    let help = "Writes to the store; those that wait at the same time share a commit.";
+    let help = "Writes to the store; several that wait together share a commit.";
     page.counter("carillon_store_writes_total", help, store.writes);
     let help = "Time that a commit of the store took to be on disk.";
     one(page, "carillon_store_commit_duration_seconds", help, &store.commit);

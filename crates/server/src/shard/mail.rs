@@ -81,6 +81,7 @@ impl<M: Machine> Shard<M> {
                     self.effects.journal.keep(kinds);
                 }
             }
+            Order::Beat(beats) => beats.beat(),
             Order::Publish(done) => {
                 self.board.publish_asked(&self.world.tally, self.machine.counters());
                 drop(done);

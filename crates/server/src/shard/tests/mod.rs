@@ -1,5 +1,6 @@
 //! The loop, driven over real sockets with a machine that echoes.
 
+mod pulse;
 mod starved;
 mod websocket;
 

@@ -1,0 +1,51 @@
+//! Whether every shard turns, as a watchdog asks it.
+
+use super::{options, start};
+use crate::inbox::{Mail, Order};
+use crate::join::AllDone;
+use crate::node::Node;
+use carillon_core::model::ShardId;
+use std::sync::mpsc::{self, Receiver, RecvError, TryRecvError};
+
+fn pulse(node: &Node) -> Receiver<()> {
+    let (sender, receiver) = mpsc::channel();
+    node.pulse(Box::new(move |()| sender.send(()).unwrap()));
+    receiver
+}
+
+/// Has a shard's thread do something.
+fn within(node: &Node, shard: u16, what: impl FnOnce() + Send + 'static) {
+    let order = Order::Publish(AllDone::new(Box::new(move |()| what())));
+    node.inbox(ShardId(shard)).push(Mail::Order(order));
+}
+
+/// Returns when a shard has come to what is in its mail now.
+fn come_round(node: &Node, shard: u16) {
+    let (sender, receiver) = mpsc::channel();
+    within(node, shard, move || sender.send(()).unwrap());
+    receiver.recv().unwrap();
+}
+
+#[test]
+fn a_pulse_waits_for_the_shard_that_hangs() {
+    let server = start(&options());
+    let node = server.node();
+    assert_eq!(pulse(&node).recv(), Ok(()));
+    let (release, held) = mpsc::channel::<()>();
+    within(&node, 1, move || held.recv().unwrap());
+    let late = pulse(&node);
+    come_round(&node, 0);
+    assert_eq!(late.try_recv(), Err(TryRecvError::Empty));
+    release.send(()).unwrap();
+    assert_eq!(late.recv(), Ok(()));
+}
+
+#[test]
+fn a_pulse_never_comes_from_a_shard_that_died() {
+    let server = start(&options());
+    let node = server.node();
+    within(&node, 0, || panic!("as a fault in the shard would"));
+    // Asked before or after its death.
+    assert_eq!(pulse(&node).recv(), Err(RecvError));
+    assert_eq!(pulse(&node).recv(), Err(RecvError));
+}
