@@ -101,8 +101,14 @@ impl Running {
             Server::start(&assemble::server(settings, tls, core), store).map_err(|e| e.to_string())?;
         let options = assemble::http(settings, server.ports());
         let (end_http, http_ended) = serve_http(&runtime, listeners, &server, &options);
-        let url = format!("http://{}", reachable(http));
-        NodeFile { pid: std::process::id(), http: url }.write(data_dir).map_err(|e| e.to_string())?;
+        let at = |port: u16| reachable(SocketAddr::new(settings.listen.address[0], port));
+        let node = NodeFile {
+            pid: std::process::id(),
+            http: format!("http://{}", reachable(http)),
+            c2s: server.ports().c2s.map(at),
+            c2s_tls: server.ports().c2s_tls.map(at),
+        };
+        node.write(data_dir).map_err(|e| e.to_string())?;
         Ok(Running {
             config,
             secret,

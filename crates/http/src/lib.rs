@@ -41,6 +41,7 @@ pub use auth::key::generate as generate_key;
 pub use auth::key::hash as key_hash;
 pub use options::{Endpoints, Options};
 pub use serve::{router, serve};
+pub use time::parse as parse_time;
 
 /// The OpenAPI document of the API, as JSON.
 pub fn openapi() -> String {

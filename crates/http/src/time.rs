@@ -32,7 +32,7 @@ impl<'de> Deserialize<'de> for Time {
 
 /// Reads an RFC 3339 `date-time` (§5.6) not before 1970. Digits past the millisecond are dropped; a leap second counts
 /// as the next minute's first.
-fn parse(text: &str) -> Option<UnixMs> {
+pub fn parse(text: &str) -> Option<UnixMs> {
     let b = text.as_bytes();
     if b.len() < 20 || !text.is_ascii() || b[4] != b'-' || b[7] != b'-' || b[13] != b':' || b[16] != b':' {
         return None;

@@ -4,10 +4,10 @@ use super::client::{Query, segment};
 use super::failure::Failure;
 use super::import;
 use super::output::Column;
+use super::password;
 use super::remote::Remote;
-use console::Term;
 use serde_json::json;
-use std::io::{BufRead, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 /// What `carillon account` is told.
@@ -75,7 +75,7 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             output.rows(&client.list(&path.0, "accounts", limit.unwrap_or(usize::MAX))?, COLUMNS)
         }
         Command::Add { jid, password } => {
-            let body = json!({ "jid": jid, "password": password_or_ask(password)? });
+            let body = json!({ "jid": jid, "password": password::given_or_asked(password)? });
             let made = client.post("/v1/admin/accounts", &body)?;
             output.done(&format!("made {jid}"), &made)
         }
@@ -84,7 +84,7 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             output.done(&format!("removed {jid}"), &gone)
         }
         Command::Password { jid, password } => {
-            let body = json!({ "password": password_or_ask(password)? });
+            let body = json!({ "password": password::given_or_asked(password)? });
             let changed = client.put(&format!("{}/password", path(&jid)), &body)?;
             output.done(&format!("changed the password of {jid}"), &changed)
         }
@@ -94,22 +94,4 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
 
 fn path(jid: &str) -> String {
     format!("/v1/admin/accounts/{}", segment(jid))
-}
-
-/// The password given, or typed unseen on a terminal, or the first line of standard input.
-fn password_or_ask(given: Option<String>) -> Result<String, Failure> {
-    use std::io::IsTerminal;
-    if let Some(password) = given {
-        return Ok(password);
-    }
-    let unreadable = |e: std::io::Error| Failure::Usage(format!("no password can be read: {e}"));
-    let password = if std::io::stdin().is_terminal() {
-        eprint!("Password: ");
-        Term::stderr().read_secure_line().map_err(unreadable)?
-    } else {
-        let mut line = String::new();
-        std::io::stdin().lock().read_line(&mut line).map_err(unreadable)?;
-        line.trim_end_matches(['\r', '\n']).to_owned()
-    };
-    if password.is_empty() { Err(Failure::Usage("the password is empty".to_owned())) } else { Ok(password) }
 }

@@ -5,12 +5,14 @@
 mod account;
 mod client;
 mod config;
+mod connect;
 mod domain;
 mod events;
 mod failure;
 mod import;
 mod key;
 mod output;
+mod password;
 mod remote;
 mod send;
 mod session;
@@ -42,6 +44,8 @@ enum Command {
     Demo(DemoArgs),
     /// Measure a server with many clients
     Load(Box<carillon_load::cli::Cli>),
+    /// Log in as a device and print what comes
+    Connect(Box<connect::Args>),
     /// Show the figures of a node
     Status(status::Args),
     /// Domains: the tenants of a node
@@ -103,6 +107,7 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Serve(_) | Command::Demo(_) | Command::Load(_) => {
             unreachable!("`main` runs those that do not end")
         }
+        Command::Connect(args) => connect::run(&args, out),
         Command::Status(args) => status::run(&args, out),
         Command::Domain(args) => domain::run(args, out),
         Command::Account(args) => account::run(args, out),

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// What `node.json` says.
@@ -11,6 +12,12 @@ pub struct NodeFile {
     pub pid: u32,
     /// Where its HTTP APIs are, such as `http://127.0.0.1:8080`.
     pub http: String,
+    /// Where XMPP with STARTTLS is, if it is.
+    #[serde(default)]
+    pub c2s: Option<SocketAddr>,
+    /// Where XMPP inside TLS is, if it is.
+    #[serde(default)]
+    pub c2s_tls: Option<SocketAddr>,
 }
 
 impl NodeFile {
@@ -46,17 +53,22 @@ impl NodeFile {
 mod tests {
     use super::*;
 
+    fn file(http: &str) -> NodeFile {
+        let c2s = Some("127.0.0.1:5222".parse().expect("an address"));
+        NodeFile { pid: std::process::id(), http: http.to_owned(), c2s, c2s_tls: None }
+    }
+
     #[test]
     fn is_read_back_and_removed_only_by_its_own_process() {
         let folder = tempfile::tempdir().expect("a folder");
         assert_eq!(NodeFile::read(folder.path()).expect("readable"), None);
 
-        let other = NodeFile { pid: std::process::id() + 1, http: "http://127.0.0.1:1".to_owned() };
+        let other = NodeFile { pid: std::process::id() + 1, ..file("http://127.0.0.1:1") };
         other.write(folder.path()).expect("written");
         NodeFile::remove(folder.path()).expect("left alone");
         assert_eq!(NodeFile::read(folder.path()).expect("readable"), Some(other));
 
-        let own = NodeFile { pid: std::process::id(), http: "http://127.0.0.1:2".to_owned() };
+        let own = file("http://127.0.0.1:2");
         own.write(folder.path()).expect("written");
         NodeFile::remove(folder.path()).expect("removed");
         assert_eq!(NodeFile::read(folder.path()).expect("readable"), None);

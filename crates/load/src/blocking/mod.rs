@@ -3,10 +3,12 @@
 //! Waiting for one thing never loses another: what arrives meanwhile is kept, in order, for later calls.
 
 mod raw;
+mod wait;
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use carillon_wire::jid::Jid;
@@ -19,6 +21,8 @@ pub use raw::Raw;
 pub const LOGIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a write may block: a server that does not read is an error, not a hang.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The shortest time to wait for the network.
+const READ_TIME: Duration = Duration::from_millis(1);
 /// The most that is read at once.
 const READ_BYTES: usize = 16 * 1024;
 
@@ -59,6 +63,17 @@ pub enum StreamLost {
     Timeout(Duration),
 }
 
+/// What [`Client::recv_or_interrupt`] came to.
+#[derive(Debug)]
+pub enum Received {
+    /// Something happened on the stream.
+    Event(Event),
+    /// The descriptor became readable.
+    Interrupted,
+    /// Neither in time.
+    Nothing,
+}
+
 /// A stream with its socket, logged in or not.
 struct Connection {
     socket: TcpStream,
@@ -82,8 +97,7 @@ impl Client {
         timeout: Duration,
     ) -> Result<Self, ConnectError> {
         let deadline = Instant::now() + timeout;
-        let address = resolve(address)?;
-        let socket = TcpStream::connect_timeout(&address, timeout).map_err(ConnectError::Connect)?;
+        let socket = reach(address, timeout)?;
         let mut connection = Connection::new(socket, options).map_err(ConnectError::Io)?;
         loop {
             if let Some(jid) = connection.machine.ready() {
@@ -115,6 +129,27 @@ impl Client {
             if !self.connection.pump(deadline)? {
                 return Ok(None);
             }
+        }
+    }
+
+    /// The next event, unless a descriptor becomes readable first: a pipe that a signal writes to, for example.
+    pub fn recv_or_interrupt(
+        &mut self,
+        interrupt: &impl AsFd,
+        timeout: Duration,
+    ) -> Result<Received, StreamLost> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            if let Some(event) = self.connection.events.pop_front() {
+                return Ok(Received::Event(event));
+            }
+            self.connection.check_open()?;
+            match wait::either(&self.connection.socket, interrupt, deadline)? {
+                wait::Readable::Second => return Ok(Received::Interrupted),
+                wait::Readable::Neither => return Ok(Received::Nothing),
+                // What is readable is read at once; the deadline only bounds a wait that there is not.
+                wait::Readable::First => self.connection.pump(deadline.max(Instant::now() + READ_TIME))?,
+            };
         }
     }
 
@@ -283,9 +318,19 @@ impl Connection {
     }
 }
 
-fn resolve(address: impl ToSocketAddrs) -> Result<SocketAddr, ConnectError> {
-    let mut addresses = address.to_socket_addrs().map_err(ConnectError::Connect)?;
-    addresses.next().ok_or_else(|| ConnectError::Connect(io::ErrorKind::NotFound.into()))
+/// A connection to the first address of a name that takes one: `localhost` may be `::1` where the server is on 127.0.0.1.
+fn reach(address: impl ToSocketAddrs, timeout: Duration) -> Result<TcpStream, ConnectError> {
+    let deadline = Instant::now() + timeout;
+    let mut error = io::ErrorKind::NotFound.into();
+    for address in address.to_socket_addrs().map_err(ConnectError::Connect)? {
+        // A timeout of zero would be an error.
+        let left = deadline.saturating_duration_since(Instant::now()).max(READ_TIME);
+        match TcpStream::connect_timeout(&address, left) {
+            Ok(socket) => return Ok(socket),
+            Err(refused) => error = refused,
+        }
+    }
+    Err(ConnectError::Connect(error))
 }
 
 fn is_timeout(error: &io::Error) -> bool {

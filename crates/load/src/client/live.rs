@@ -103,6 +103,16 @@ impl Live {
         self.management != Management::Asked
     }
 
+    /// Says how many stanzas were handled, where stanzas are counted (XEP-0198 §4).
+    pub(crate) fn acknowledge(&self, channel: &mut Channel, out: &mut Outbox) {
+        if let Management::On { handled } = self.management {
+            let mut answer = Vec::new();
+            let mut writer = Writer::new(&mut answer);
+            writer.start("a").attr("xmlns", ns::SM).attr("h", &handled.to_string()).close_empty();
+            channel.write(&answer, out);
+        }
+    }
+
     /// Takes one unit of the stream.
     pub(crate) fn receive(
         &mut self,
@@ -138,12 +148,7 @@ impl Live {
 
     fn element(&mut self, element: &Element, channel: &mut Channel, out: &mut Outbox) -> Result<(), Failure> {
         match (element.ns(), element.name(), self.management) {
-            (ns::SM, "r", Management::On { handled }) => {
-                let mut answer = Vec::new();
-                let mut writer = Writer::new(&mut answer);
-                writer.start("a").attr("xmlns", ns::SM).attr("h", &handled.to_string()).close_empty();
-                channel.write(&answer, out);
-            }
+            (ns::SM, "r", Management::On { .. }) => self.acknowledge(channel, out),
             (ns::SM, "a", Management::On { .. }) => {
                 let handled = element.attr("h").and_then(|h| h.parse().ok());
                 let handled = handled.ok_or_else(|| unexpected(element))?;

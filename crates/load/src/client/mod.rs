@@ -142,7 +142,8 @@ impl Client {
     /// Closes the stream; [`Event::Closed`] comes when the server has closed it too.
     pub fn close(&mut self, out: &mut Outbox) {
         match self.take_phase() {
-            Phase::Live(_) => {
+            Phase::Live(live) => {
+                live.acknowledge(&mut self.channel, out);
                 self.channel.close_stream(out);
                 self.channel.flush(out);
                 self.phase = Phase::Closing;

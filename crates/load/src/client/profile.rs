@@ -113,7 +113,7 @@ pub struct Profile {
 pub struct Options {
     /// The account.
     pub jid: BareJid,
-    /// Its password.
+    /// Its password. Without one (empty) only a token logs in; should it be refused, no password is tried.
     pub password: String,
     /// The resource to ask for; the server chooses when there is none. With Bind 2 it is the client's tag, which
     /// the server completes.
@@ -183,6 +183,11 @@ impl Profile {
     /// The settings the profile was made from.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// The tokens that the clients of the profile were given (XEP-0484).
+    pub fn tokens(&self) -> &Purse {
+        &self.purse
     }
 }
 

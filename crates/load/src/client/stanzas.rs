@@ -44,6 +44,20 @@ pub fn unsubscribe(service: impl Into<Jid>, node: &str, subscriber: &Jid) -> Sta
     pubsub(IqType::Set, service, unsubscribe)
 }
 
+/// Asks which nodes of a service the account is subscribed to (XEP-0060 §5.6).
+pub fn subscriptions(service: impl Into<Jid>) -> Stanza {
+    pubsub(IqType::Get, service, Element::new("subscriptions", ns::PUBSUB))
+}
+
+/// The nodes that an answer to [`subscriptions`] names.
+pub fn subscribed_nodes(answer: &Stanza) -> Vec<String> {
+    let Some(pubsub) = answer.payload.find("pubsub", ns::PUBSUB) else { return Vec::new() };
+    let pubsub = pubsub.element();
+    let nodes = pubsub.child("subscriptions", ns::PUBSUB).into_iter().flat_map(Element::children);
+    let nodes = nodes.filter(|child| child.is("subscription", ns::PUBSUB));
+    nodes.filter_map(|child| child.attr("node").map(str::to_owned)).collect()
+}
+
 /// Publishes an item (XEP-0060 §7.1); the service names it if `id` is none.
 pub fn publish(service: impl Into<Jid>, node: &str, id: Option<&str>, payload: Element) -> Stanza {
     let mut item = Element::new("item", ns::PUBSUB);

@@ -73,6 +73,9 @@ impl Login {
             "failure" => match self.fallback.take() {
                 Some(offered) => {
                     self.options.profile.purse.forget(&self.options.jid);
+                    if self.options.password.is_empty() {
+                        return Err(failure(element, ns::SASL2));
+                    }
                     self.authenticate2(&offered, channel, out).map(Next::Stage)
                 }
                 None => Err(failure(element, ns::SASL2)),

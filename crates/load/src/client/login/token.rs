@@ -54,7 +54,8 @@ impl Login {
 
     fn usable_token(&self) -> Option<Token> {
         let profile = &self.options.profile;
-        if !profile.settings.fast {
+        // Who makes the account first proves nothing before that is answered.
+        if !profile.settings.fast || self.options.register {
             return None;
         }
         let token = profile.purse.take_turn(&self.options.jid)?;

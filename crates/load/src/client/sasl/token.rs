@@ -6,12 +6,25 @@ use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use carillon_wire::jid::BareJid;
+use serde::{Deserialize, Serialize};
 
 use super::{Exchange, HashFunction, Mechanism};
 
 /// The tokens that the clients of a profile were given.
 #[derive(Default)]
 pub struct Purse(Mutex<HashMap<BareJid, Token>>);
+
+/// A token as it is kept between two runs of a program. It opens the account: whoever keeps it in a file lets nobody else
+/// read that file.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedToken {
+    /// The token.
+    pub token: String,
+    /// The mechanism it is good for, `HT-SHA-256-EXPR` for example.
+    pub mechanism: String,
+    /// How often it was used.
+    pub count: u32,
+}
 
 /// A token of an account.
 #[derive(Clone, PartialEq, Eq)]
@@ -23,6 +36,22 @@ pub(crate) struct Token {
 }
 
 impl Purse {
+    /// The token of an account, to be kept for a later run.
+    pub fn save(&self, account: &BareJid) -> Option<SavedToken> {
+        let tokens = self.lock();
+        let Token { secret, mechanism, count } = tokens.get(account)?.clone();
+        Some(SavedToken { token: secret, mechanism: mechanism.name().to_owned(), count })
+    }
+
+    /// Takes the token of an earlier run. One of a mechanism that is not known any more is passed over.
+    pub fn restore(&self, account: &BareJid, saved: SavedToken) {
+        let known = [Mechanism::HtSha256Expr, Mechanism::HtSha256None];
+        if let Some(mechanism) = known.into_iter().find(|known| known.name() == saved.mechanism) {
+            let token = Token { secret: saved.token, mechanism, count: saved.count };
+            self.lock().insert(account.clone(), token);
+        }
+    }
+
     /// Keeps a new token in place of an older one.
     pub(crate) fn put(&self, account: &BareJid, secret: String, mechanism: Mechanism) {
         self.lock().insert(account.clone(), Token { secret, mechanism, count: 0 });
@@ -48,6 +77,13 @@ impl Purse {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<BareJid, Token>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for SavedToken {
+    // Without the token.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SavedToken({})", self.mechanism)
     }
 }
 
@@ -120,6 +156,23 @@ mod tests {
         );
         purse.forget(&alice());
         assert!(purse.take_turn(&alice()).is_none());
+    }
+
+    #[test]
+    fn a_token_outlives_the_program() {
+        let (purse, later) = (Purse::default(), Purse::default());
+        assert_eq!(purse.save(&alice()), None);
+        purse.put(&alice(), "a".to_owned(), Mechanism::HtSha256Expr);
+        purse.take_turn(&alice());
+        let saved = purse.save(&alice()).expect("kept");
+        later.restore(&alice(), saved.clone());
+        let token = later.take_turn(&alice()).expect("restored");
+        assert_eq!((token.secret.as_str(), token.mechanism, token.count), ("a", Mechanism::HtSha256Expr, 2));
+        assert_eq!(format!("{saved:?}"), "SavedToken(HT-SHA-256-EXPR)");
+        let unknown = SavedToken { mechanism: "HT-SHA-1024".to_owned(), ..saved };
+        later.forget(&alice());
+        later.restore(&alice(), unknown);
+        assert!(!later.has(&alice()));
     }
 
     #[test]

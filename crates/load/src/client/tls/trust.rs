@@ -43,6 +43,28 @@ impl Trust {
             CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().map_err(|_| TlsSetupError::Pem)?;
         if certificates.is_empty() { Err(TlsSetupError::Pem) } else { Ok(Self::Certificates(certificates)) }
     }
+
+    /// Trust in the authorities that this system trusts, `SSL_CERT_FILE` and `SSL_CERT_DIR` included. None when the system
+    /// has none.
+    pub fn system() -> Option<Self> {
+        let mut roots = rustls::RootCertStore::empty();
+        let found = rustls_native_certs::load_native_certs().certs;
+        // An authority that the TLS library cannot use is of no use here.
+        let usable = |certificate: &CertificateDer<'static>| roots.add(certificate.clone()).is_ok();
+        let usable: Vec<_> = found.into_iter().filter(usable).collect();
+        (!usable.is_empty()).then_some(Self::Certificates(usable))
+    }
+
+    /// Trust in these and those.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Certificates(some), Self::Certificates(others)) => {
+                Self::Certificates(some.into_iter().chain(others).collect())
+            }
+            _ => Self::Anyone,
+        }
+    }
 }
 
 /// The TLS configuration all clients of a profile share.
