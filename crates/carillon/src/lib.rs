@@ -9,6 +9,8 @@
 //! | [`demo`] | `carillon demo` |
 //! | [`files`] | the small files that tell others about a running node |
 //! | [`supervisor`] | what the service manager is told |
+//! | [`preflight`] | what the settings cannot say: ports, folders, certificate, descriptors |
+//! | [`welcome`] | what is printed once a node runs |
 //! | [`telemetry`] | the log |
 //! | [`signal`] | what SIGHUP, SIGTERM and SIGINT ask for |
 
@@ -17,7 +19,9 @@ pub mod cli;
 pub mod config;
 pub mod demo;
 pub mod files;
+pub mod preflight;
 pub mod serve;
 pub mod signal;
 pub mod supervisor;
 pub mod telemetry;
+pub mod welcome;

@@ -4,9 +4,11 @@ use crate::assemble;
 use crate::cli::ServeArgs;
 use crate::config::{Config, Origin, SETTINGS, Source};
 use crate::files::{AdminKey, NodeFile, Ready};
+use crate::preflight::{self, Finding, Purpose, Severity};
 use crate::signal::{Signals, Wish};
 use crate::supervisor::Supervisor;
 use crate::telemetry::Telemetry;
+use crate::welcome::Welcome;
 use carillon_backend::sqlite::SqliteStore;
 use carillon_core::model::{Policy, Scope, Scopes, UnixMs};
 use carillon_core::ports::{Answer, Ask, Store};
@@ -33,6 +35,7 @@ pub fn run(args: &ServeArgs) -> ExitCode {
         Ok(supervisor) => running.report_to(supervisor),
         Err(error) => return failed(&format!("NOTIFY_SOCKET cannot be used: {error}")),
     }
+    running.welcome();
     running.until_told(signals, &telemetry)
 }
 
@@ -53,10 +56,28 @@ pub fn start(source: &Source) -> Result<Started, ExitCode> {
         ExitCode::from(2)
     })?;
     let telemetry = Telemetry::start(&config.settings.log).map_err(|error| failed(&error.to_string()))?;
+    preflight::descriptors::raise();
+    let findings = preflight::inspect(&config, Purpose::Start);
+    tell(&findings);
+    if findings.iter().any(|finding| finding.stops) {
+        return Err(ExitCode::FAILURE);
+    }
     let running = Running::start(config).map_err(|error| failed(&error))?;
     // Before anyone can know that the node is there: a signal from now on is ours.
     let signals = running.listen().map_err(|error| failed(&error.to_string()))?;
     Ok(Started { running, signals, telemetry })
+}
+
+/// Says what was found before or at the start: what stops it to whoever started it, all else to the log.
+fn tell(findings: &[Finding]) {
+    for finding in findings {
+        let sentence = finding.sentence();
+        match finding.severity {
+            Severity::Error if finding.stops => eprintln!("carillon: {sentence}"),
+            Severity::Error => tracing::error!("{sentence}"),
+            Severity::Warning => tracing::warn!("{sentence}"),
+        }
+    }
 }
 
 fn failed(error: &str) -> ExitCode {
@@ -75,6 +96,7 @@ pub struct Running {
     http_ended: oneshot::Receiver<()>,
     admin_key: AdminKey,
     supervisor: Supervisor,
+    is_new: bool,
 }
 
 impl Running {
@@ -84,7 +106,7 @@ impl Running {
         let data_dir = &settings.node.data_dir;
         std::fs::create_dir_all(data_dir).map_err(|e| format!("cannot make {}: {e}", data_dir.display()))?;
         let store = Arc::new(SqliteStore::open(assemble::store(settings)).map_err(|e| e.to_string())?);
-        ensure_domain(&*store, &config)?;
+        let is_new = ensure_domain(&*store, &config)?;
         let admin_key = ensure_admin_key(&*store, data_dir)?;
         let secret = assemble::secret(data_dir).map_err(|e| e.to_string())?;
         let tls = assemble::certificate(settings).map_err(|e| e.to_string())?;
@@ -97,8 +119,10 @@ impl Running {
             .map_err(|e| e.to_string())?;
         let listeners = runtime.block_on(bind_http(settings))?;
         let http = listeners[0].local_addr().map_err(|e| e.to_string())?;
+        let certificate = tls.clone();
         let server =
             Server::start(&assemble::server(settings, tls, core), store).map_err(|e| e.to_string())?;
+        tell(&uncovered(settings, &certificate, &server));
         let options = assemble::http(settings, server.ports());
         let (end_http, http_ended) = serve_http(&runtime, listeners, &server, &options);
         let at = |port: u16| reachable(SocketAddr::new(settings.listen.address[0], port));
@@ -107,6 +131,7 @@ impl Running {
             http: format!("http://{}", reachable(http)),
             c2s: server.ports().c2s.map(at),
             c2s_tls: server.ports().c2s_tls.map(at),
+            ports: ready(&server, http).ports(),
         };
         node.write(data_dir).map_err(|e| e.to_string())?;
         Ok(Running {
@@ -118,21 +143,20 @@ impl Running {
             end_http,
             http_ended,
             admin_key,
+            is_new,
             supervisor: Supervisor::default(),
         })
     }
 
     /// The ports in use.
     pub fn ready(&self) -> Ready {
-        let ports = self.server.ports();
-        Ready {
-            pid: std::process::id(),
-            c2s: ports.c2s,
-            c2s_tls: ports.c2s_tls,
-            websocket: ports.websocket,
-            light: ports.light,
-            http: Some(self.http.port()),
-        }
+        ready(&self.server, self.http)
+    }
+
+    /// Prints where it listens, where the key is, and what to type next.
+    pub fn welcome(&self) {
+        let (config, ready) = (&self.config, self.ready());
+        Welcome { config, ready, http: reachable(self.http), is_new: self.is_new }.print();
     }
 
     /// The key with every right on the node.
@@ -165,20 +189,36 @@ impl Running {
                 Wish::Quit => return ExitCode::FAILURE,
             }
         }
-        tracing::info!("draining; a second signal ends the node at once");
+        self.retire(&mut signals);
+        tracing::info!("draining; another signal ends the node at once");
         self.runtime.spawn(async move {
-            while signals.next().await != Wish::Quit {}
+            quit(&mut signals).await;
             std::process::exit(1);
         });
         self.drain()
     }
 
-    /// Ends: no new sessions, the present ones are told, the store is flushed.
+    /// Lets load balancers notice that the node is about to end, before it refuses anyone. One more signal ends the wait.
+    fn retire(&self, signals: &mut Signals) {
+        let delay_ms = self.config.settings.drain.delay_ms;
+        if delay_ms == 0 {
+            return;
+        }
+        let timeout_ms = self.config.settings.drain.timeout_ms;
+        self.supervisor.stopping(Duration::from_millis(delay_ms + timeout_ms));
+        self.server.node().retire();
+        tracing::info!(delay_ms, "not ready any more, still taking sessions; another signal ends the wait");
+        let wait = async { tokio::time::timeout(Duration::from_millis(delay_ms), quit(signals)).await };
+        let _ = self.runtime.block_on(wait);
+    }
+
+    /// Ends: no new sessions, the present ones are told, the store is flushed. HTTP ends last, so that `/readyz` answers 503
+    /// for as long as the sessions take.
     pub fn drain(self) -> ExitCode {
         let timeout = Duration::from_millis(self.config.settings.drain.timeout_ms);
         self.supervisor.stopping(timeout);
-        let _ = self.end_http.send(());
         let all_gone = self.server.drain(timeout);
+        let _ = self.end_http.send(());
         let ended = async { tokio::time::timeout(timeout, self.http_ended).await };
         let _ = self.runtime.block_on(ended);
         self.runtime.shutdown_timeout(Duration::from_millis(100));
@@ -251,7 +291,41 @@ fn policy(config: &Config, present: Policy) -> Policy {
     }
 }
 
-fn ensure_domain(store: &dyn Store, config: &Config) -> Result<(), String> {
+/// Waits for the signal that ends the node at once.
+async fn quit(signals: &mut Signals) {
+    while signals.next().await != Wish::Quit {}
+}
+
+/// The ports in use.
+fn ready(server: &Server, http: SocketAddr) -> Ready {
+    let ports = server.ports();
+    Ready {
+        pid: std::process::id(),
+        c2s: ports.c2s,
+        c2s_tls: ports.c2s_tls,
+        websocket: ports.websocket,
+        light: ports.light,
+        http: Some(http.port()),
+    }
+}
+
+/// The domains made at run time that the operator's certificate does not name; the configured one was looked at before.
+fn uncovered(
+    settings: &crate::config::Settings,
+    certificate: &carillon_server::tls::Settings,
+    server: &Server,
+) -> Vec<Finding> {
+    if settings.tls.certificate.is_none() {
+        return Vec::new();
+    }
+    let domains = server.node().domains();
+    let names = domains.iter().map(|domain| &*domain.name);
+    let others: Vec<&str> = names.filter(|name| *name != settings.node.domain).collect();
+    preflight::uncovered(certificate, &others)
+}
+
+/// Makes sure that the configured domain is there, with its policy; whether it was not.
+fn ensure_domain(store: &dyn Store, config: &Config) -> Result<bool, String> {
     let name = carillon_wire::jid::prepare_domain(&config.settings.node.domain)
         .map_err(|e| format!("domain: {e}"))?;
     let Answer::Domains(domains) = ask(store, Ask::Domains)? else {
@@ -261,10 +335,10 @@ fn ensure_domain(store: &dyn Store, config: &Config) -> Result<(), String> {
     let policy =
         present.map_or_else(|| config.settings.policy.to_policy(), |present| policy(config, present));
     if present == Some(policy) {
-        return Ok(());
+        return Ok(false);
     }
     match ask(store, Ask::PutDomain { name: name.into(), policy })? {
-        Answer::Domain { .. } => Ok(()),
+        Answer::Domain { .. } => Ok(present.is_none()),
         answer => Err(format!("the domain cannot be written: {answer:?}")),
     }
 }

@@ -198,6 +198,12 @@ impl Node {
         self.inner.certificate_expires.store(expires, Ordering::Relaxed);
     }
 
+    /// Says from now on that it is not ready, and takes sessions all the same: so a load balancer stops sending them before
+    /// they are refused.
+    pub fn retire(&self) {
+        self.set_ready(false);
+    }
+
     pub(crate) fn set_ready(&self, ready: bool) {
         self.inner.ready.store(ready, Ordering::Release);
     }

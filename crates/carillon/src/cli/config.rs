@@ -3,6 +3,7 @@
 use super::failure::Failure;
 use super::output::Output;
 use crate::config::{Config, Reload, SETTINGS, Setting, Source, nearest, print};
+use crate::preflight::{self, Purpose, Severity};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -15,7 +16,7 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Check a settings file
+    /// Check the settings, and the machine they are for: ports, folders, certificate, open files
     Check {
         #[command(flatten)]
         source: Source,
@@ -40,14 +41,27 @@ enum Command {
 pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
     match args.command {
         Command::Check { source } => {
-            load(&source)?;
-            Ok(writeln!(out, "the settings are valid")?)
+            let config = load(&source)?;
+            check(&config, out)
         }
         Command::Explain { key, source, json } => {
             explain(key.as_deref(), &source, &mut Output::new(out, json))
         }
         Command::Sample => Ok(out.write_all(print::sample().as_bytes())?),
         Command::Manual => Ok(out.write_all(print::manual().as_bytes())?),
+    }
+}
+
+/// Says what the settings cannot say: what is wrong with the machine they are for.
+fn check(config: &Config, out: &mut dyn Write) -> Result<(), Failure> {
+    let findings = preflight::inspect(config, Purpose::Check);
+    for finding in &findings {
+        writeln!(out, "{finding}")?;
+    }
+    match findings.iter().filter(|finding| finding.severity == Severity::Error).count() {
+        0 => Ok(writeln!(out, "the settings are valid")?),
+        1 => Err(Failure::Refused("the settings are valid, but there is 1 error".to_owned())),
+        n => Err(Failure::Refused(format!("the settings are valid, but there are {n} errors"))),
     }
 }
 

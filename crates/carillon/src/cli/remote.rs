@@ -10,16 +10,16 @@ use std::path::PathBuf;
 /// The options of every command that speaks to a node.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Remote {
-    /// Data folder of a node on this machine, which holds its address and key.
-    #[arg(long, value_name = "DIR", default_value = "./data", global = true)]
+    /// Data folder of a node on this machine, which holds its address and its admin key
+    #[arg(long, value_name = "DIR", default_value = "./data", env = "CARILLON_DATA_DIR", global = true)]
     data_dir: PathBuf,
-    /// Address of the node's HTTP API, such as http://127.0.0.1:8080; by default that in the data folder.
-    #[arg(long, global = true)]
+    /// URL of the node's HTTP API, such as http://127.0.0.1:8080; by default the one in the data folder
+    #[arg(long, env = "CARILLON_URL", global = true)]
     url: Option<String>,
-    /// API key; by default that in the data folder.
-    #[arg(long, global = true)]
+    /// API key; by default the admin key in the data folder
+    #[arg(long, env = "CARILLON_KEY", hide_env_values = true, global = true)]
     key: Option<String>,
-    /// Print JSON.
+    /// Print JSON
     #[arg(long, global = true)]
     json: bool,
 }
@@ -32,6 +32,11 @@ impl Remote {
             None => self.node_file()?.http,
         };
         Ok(Client::new(&url, &self.admin_key()?))
+    }
+
+    /// Whether it prints for programs.
+    pub(super) fn is_json(&self) -> bool {
+        self.json
     }
 
     /// Where the command prints to.

@@ -1,9 +1,9 @@
-//! From the text of a settings file and the `--set` options to settings.
+//! From the text of a settings file, the environment and the options of the command line to settings.
 
 use super::declare::{SETTINGS, Setting};
 use super::kind::{Misfit, Shape, Written};
 use super::problem::{Place, Problem, Problems};
-use super::{Config, Origin, Profile, Settings, Source, Value, check};
+use super::{Config, Origin, Profile, Settings, Source, Value, check, environment};
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -15,8 +15,13 @@ struct Entry {
     place: Place,
 }
 
-/// The settings of `source`, whose file has this `text`.
-pub(super) fn load(source: &Source, text: Option<&str>) -> Result<Config, Problems> {
+/// The settings of `source`, whose file has this `text`, in this environment. What comes later counts more: the file, the
+/// environment, the command line.
+pub(super) fn load(
+    source: &Source,
+    text: Option<&str>,
+    environment: &[(String, String)],
+) -> Result<Config, Problems> {
     let mut problems = Vec::new();
     let mut entries = Vec::new();
     if let (Some(file), Some(text)) = (&source.file, text) {
@@ -26,6 +31,17 @@ pub(super) fn load(source: &Source, text: Option<&str>) -> Result<Config, Proble
                 let place = Place::in_file(file, text, e.span().map_or(0, |s| s.start));
                 problems.push(Problem::Syntax { place, reason: e.message().to_owned() });
             }
+        }
+    }
+    let mut warnings = Vec::new();
+    for (name, value) in environment {
+        match environment::key(name) {
+            Some(key) => entries.push(Entry {
+                key: key.to_owned(),
+                written: Written::typed(value.trim()),
+                place: Place::Environment(name.clone()),
+            }),
+            None => warnings.extend(environment::unknown(name)),
         }
     }
     for text in &source.overrides {
@@ -39,8 +55,17 @@ pub(super) fn load(source: &Source, text: Option<&str>) -> Result<Config, Proble
         }
     }
 
+    if let Some(folder) = &source.data_dir {
+        entries.push(Entry {
+            key: "data_dir".to_owned(),
+            written: Written::typed(&folder.display().to_string()),
+            place: Place::Option("--data-dir"),
+        });
+    }
+
     let mut config = Config {
         settings: Settings::default(),
+        warnings,
         source: source.clone(),
         origins: vec![Origin::Default; SETTINGS.len()],
     };

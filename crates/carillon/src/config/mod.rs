@@ -1,10 +1,12 @@
-//! Configuration: every setting declared once, in `settings`, and read from a TOML file and from `--set`.
+//! Configuration: every setting declared once, in `settings`, and read from a TOML file, from the environment and from
+//! `--set`.
 //!
 //! [`Config::load`] gives the [`Settings`] the node is built from, and remembers where each came from. The sample file,
 //! the manual page and `carillon config explain` are printed from the same declaration ([`mod@print`]).
 
 mod check;
 mod declare;
+mod environment;
 mod kind;
 mod load;
 pub mod print;
@@ -27,12 +29,15 @@ use std::path::PathBuf;
 /// Where the settings are written: what `carillon serve` and `carillon config` take on their command lines.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Source {
-    /// Settings file (TOML); without one every setting has its default.
+    /// Settings file (TOML); without one, every setting has its default
     #[arg(long = "config", value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// One setting, over what the file says. May be given again; the last one of a key counts.
+    /// One setting, which overrides the file and the environment; may be given again
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
+    /// Data folder: the same as --set data_dir=DIR
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
 }
 
 /// Who decided the value of a setting.
@@ -42,7 +47,7 @@ pub enum Origin {
     Default,
     /// `limits.profile`, which changes the defaults of some limits.
     Profile,
-    /// The settings file or the command line.
+    /// The settings file, the environment or the command line.
     Set(Place),
 }
 
@@ -51,6 +56,8 @@ pub enum Origin {
 pub struct Config {
     /// The settings.
     pub settings: Settings,
+    /// What looks like a mistake and stops nothing: variables that begin with `CARILLON_` and name no setting.
+    pub warnings: Vec<String>,
     source: Source,
     /// One for each of [`SETTINGS`], in their order.
     origins: Vec<Origin>,
@@ -76,7 +83,7 @@ impl Config {
                 Problems(vec![Problem::Unreadable { file: file.clone(), reason: e.to_string() }])
             })?),
         };
-        load::load(source, text.as_deref())
+        load::load(source, text.as_deref(), &environment::variables())
     }
 
     /// Reads the same source again, as SIGHUP asks for. Files that settings name, such as certificates, may have new

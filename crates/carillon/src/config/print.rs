@@ -1,7 +1,7 @@
 //! The settings for people: a sample file, a manual page, a table, and one setting explained.
 
 use super::declare::{Reload, SETTINGS, Setting};
-use super::{Config, Kind, Origin, Value, unit};
+use super::{Config, Kind, Origin, Value, environment, unit};
 use std::fmt::Write;
 
 /// Before the settings in the sample file.
@@ -17,17 +17,28 @@ const MANUAL_HEAD: &str = "\
 
 <!-- Printed by `carillon config manual`; change crates/carillon/src/config/settings.rs instead. -->
 
-Every setting has a default that suits a first run: `carillon serve` needs no file. To change some, write them to a
-TOML file and give it as `carillon serve --config FILE`, or give one as `--set KEY=VALUE`, as often as needed; what is
-set there counts over the file. An unknown key, a value of the wrong type and one outside its bounds stop the start,
-and the message says where it was set and what the setting takes.
+Every setting has a default that suits a first run: `carillon serve` needs no file. There are three ways to change a
+setting, and each overrides the one before it:
+
+1. a TOML file, given as `carillon serve --config FILE`;
+2. the environment: the variable of `c2s.port` is `CARILLON_C2S_PORT`, that of `limits.stanza_bytes` is
+   `CARILLON_LIMITS_STANZA_BYTES`;
+3. the command line: `--set KEY=VALUE`, as often as needed, and `--data-dir DIR`.
+
+An unknown key, a value of the wrong type and a value outside its bounds stop the start, and the message says where it was
+set and what the setting takes. A variable that begins with `CARILLON_` and belongs to no setting is a warning.
 
 | to | run |
 |---|---|
 | get a file with every setting at its default | `carillon config sample` |
-| check a file | `carillon config check --config FILE` |
+| check a file, and the machine it is for | `carillon config check --config FILE` |
 | see every value and where it comes from | `carillon config explain --config FILE` |
 | have one setting explained | `carillon config explain KEY` |
+
+`carillon config check` also looks at the machine: whether the ports are free, the folders can be written, the certificate can be
+read, belongs to its key, names the domain and is valid today, and whether enough files may be open for
+`limits.max_connections`. Each finding says what helps. The exit status is 1 when a node could not run or its clients could not
+connect, 2 when a setting is wrong, and 0 otherwise, warnings included. `carillon serve` says the same findings when it starts.
 
 Dots in a key are tables in the file: `c2s.port = 5222`, or `port = 5222` under `[c2s]`. Keys that end in `_ms` are
 times: milliseconds, or text such as `\"250ms\"`, `\"30s\"`, `\"5m\"`, `\"12h\"`, `\"7d\"`. Keys that speak of bytes are
@@ -119,6 +130,7 @@ pub fn explain(config: &Config, setting: &Setting) -> String {
     }
     let _ = writeln!(out, "  takes    {}", setting.kind);
     let _ = writeln!(out, "  applied  {}", applied(setting));
+    let _ = writeln!(out, "  variable {}", environment::variable(setting.key));
     out
 }
 

@@ -8,8 +8,12 @@ use std::path::{Path, PathBuf};
 pub enum Place {
     /// In this file, on this line, counted from 1.
     File(PathBuf, usize),
-    /// On the command line.
+    /// In this variable of the environment.
+    Environment(String),
+    /// On the command line, by `--set`.
     CommandLine,
+    /// On the command line, by an option of its own.
+    Option(&'static str),
 }
 
 impl Place {
@@ -24,7 +28,9 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Place::File(file, line) => write!(f, "{}:{line}", file.display()),
+            Place::Environment(name) => f.write_str(name),
             Place::CommandLine => f.write_str("--set"),
+            Place::Option(name) => f.write_str(name),
         }
     }
 }

@@ -8,8 +8,9 @@ fn load(file: &str, overrides: &[&str]) -> Result<Config, Problems> {
     let source = Source {
         file: Some(PathBuf::from("carillon.toml")),
         overrides: overrides.iter().map(|&o| o.to_owned()).collect(),
+        data_dir: None,
     };
-    load::load(&source, Some(file))
+    load::load(&source, Some(file), &[])
 }
 
 #[track_caller]
@@ -72,6 +73,66 @@ fn options_count_over_the_file_and_the_last_one_over_the_first() {
     assert_eq!(origin("c2s.port"), Origin::Set(Place::CommandLine));
     assert_eq!(origin("c2s.enabled"), Origin::Set(Place::File(PathBuf::from("carillon.toml"), 3)));
     assert_eq!(origin("http.port"), Origin::Default);
+}
+
+#[test]
+fn the_environment_counts_over_the_file_and_the_command_line_over_both() {
+    let source = Source {
+        file: Some(PathBuf::from("carillon.toml")),
+        overrides: vec!["c2s_tls.port=3".to_owned(), "data_dir=set".to_owned()],
+        data_dir: Some(PathBuf::from("option")),
+    };
+    let file = "c2s.port = 1\nhttp.port = 1\nc2s_tls.port = 1\n";
+    let load = |variables: &[(&str, &str)]| {
+        let variables: Vec<_> =
+            variables.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        load::load(&source, Some(file), &variables)
+    };
+    let config = load(&[
+        ("CARILLON_C2S_PORT", "2"),
+        ("CARILLON_C2S_TLS_PORT", "2"),
+        ("CARILLON_LISTEN_ADDRESS", "127.0.0.1,::1"),
+        ("CARILLON_DATA_DIR", "environment"),
+    ])
+    .expect("valid");
+    let s = &config.settings;
+    assert_eq!((s.http.port, s.c2s.port, s.c2s_tls.port), (1, 2, 3));
+    assert_eq!((s.listen.address.len(), s.node.data_dir.as_path()), (2, std::path::Path::new("option")));
+    let from = |key| print::origin(&config, Setting::named(key).expect("there is one"));
+    assert_eq!(from("http.port"), "carillon.toml:2");
+    assert_eq!(from("c2s.port"), "CARILLON_C2S_PORT");
+    assert_eq!(from("c2s_tls.port"), "--set");
+    assert_eq!(from("data_dir"), "--data-dir");
+
+    let wrong = load(&[("CARILLON_C2S_PORT", "tcp://10.0.0.1:80")]).expect_err("not a port").to_string();
+    assert_eq!(
+        wrong,
+        "CARILLON_C2S_PORT: c2s.port = tcp://10.0.0.1:80 has the wrong type: it takes a whole number from 0 to 65535"
+    );
+}
+
+#[test]
+fn variables_that_name_no_setting_are_told_and_stop_nothing() {
+    let variables = ["CARILLON_C2S_PROT", "CARILLON_COLOUR", "CARILLON_KEY", "CARILLON_LOAD_PASSWORD"];
+    let variables: Vec<_> = variables.iter().map(|&name| (name.to_owned(), "1".to_owned())).collect();
+    let config = load::load(&Source::default(), None, &variables).expect("valid");
+    assert_eq!(
+        config.warnings,
+        [
+            "the variable CARILLON_C2S_PROT is for no setting; did you mean CARILLON_C2S_PORT?",
+            "the variable CARILLON_COLOUR is for no setting",
+        ]
+    );
+}
+
+#[test]
+fn each_setting_has_a_variable_of_its_own() {
+    let mut seen = std::collections::BTreeSet::new();
+    for setting in SETTINGS {
+        let variable = environment::variable(setting.key);
+        assert_eq!(environment::key(&variable), Some(setting.key));
+        assert!(seen.insert(variable), "{} shares its variable", setting.key);
+    }
 }
 
 #[test]
@@ -217,7 +278,7 @@ fn what_is_not_toml_and_what_cannot_be_read() {
     assert!(
         problems("shards = 1\nshards = 2\n", &[]).starts_with("carillon.toml:2: not TOML: duplicate key")
     );
-    let source = Source { file: Some(PathBuf::from("/no/such/file")), overrides: Vec::new() };
+    let source = Source { file: Some(PathBuf::from("/no/such/file")), ..Source::default() };
     assert_eq!(
         Config::load(&source).expect_err("not there").to_string(),
         "/no/such/file: No such file or directory (os error 2)"
@@ -253,7 +314,8 @@ fn a_reload_reads_the_same_source_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("carillon.toml");
     std::fs::write(&file, "log.level = 'info'").expect("written");
-    let source = Source { file: Some(file.clone()), overrides: vec!["domain=example.org".to_owned()] };
+    let overrides = vec!["domain=example.org".to_owned()];
+    let source = Source { file: Some(file.clone()), overrides, data_dir: None };
     let config = Config::load(&source).expect("valid");
 
     std::fs::write(&file, "log.level = 'trace'").expect("written");
@@ -297,23 +359,25 @@ fn one_setting_explained() {
     assert_eq!(
         explain("timeouts.auth_ms"),
         "timeouts.auth_ms\n  \
-           From the acceptance of a connection to the end of authentication, TLS included.\n\n  \
+           Time from the acceptance of a connection to the end of authentication, TLS included.\n\n  \
            value    60000 (1m)\n  \
            from     carillon.toml:4\n  \
            default  30000 (30s)\n  \
            takes    100 to 3600000 milliseconds (100ms to 1h), as a number or as text such as \"30s\"\n  \
-           applied  by SIGHUP\n"
+           applied  by SIGHUP\n  \
+           variable CARILLON_TIMEOUTS_AUTH_MS\n"
     );
     assert_eq!(
         explain("limits.offline_messages"),
         "limits.offline_messages\n  \
-           Chat messages kept for one account while it is away; the next one is answered with an error.\n\n  \
+           Chat messages that are stored for one account while it is offline; further ones are answered with an error.\n\n  \
            value    1000000\n  \
            from     limits.profile\n  \
            default  1000\n           \
                     1000000 under limits.profile = \"benchmark\"\n  \
            takes    0 to 1000000 messages\n  \
-           applied  by SIGHUP\n"
+           applied  by SIGHUP\n  \
+           variable CARILLON_LIMITS_OFFLINE_MESSAGES\n"
     );
 }
 

@@ -18,6 +18,9 @@ pub struct NodeFile {
     /// Where XMPP inside TLS is, if it is.
     #[serde(default)]
     pub c2s_tls: Option<SocketAddr>,
+    /// The ports of all its listeners.
+    #[serde(default)]
+    pub ports: Vec<u16>,
 }
 
 impl NodeFile {
@@ -55,7 +58,7 @@ mod tests {
 
     fn file(http: &str) -> NodeFile {
         let c2s = Some("127.0.0.1:5222".parse().expect("an address"));
-        NodeFile { pid: std::process::id(), http: http.to_owned(), c2s, c2s_tls: None }
+        NodeFile { pid: std::process::id(), http: http.to_owned(), c2s, c2s_tls: None, ports: Vec::new() }
     }
 
     #[test]

@@ -23,6 +23,11 @@ pub struct Ready {
 }
 
 impl Ready {
+    /// All ports in use.
+    pub fn ports(&self) -> Vec<u16> {
+        [self.c2s, self.c2s_tls, self.websocket, self.light, self.http].into_iter().flatten().collect()
+    }
+
     /// Writes the file. It appears whole, so whoever sees it can read it.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         super::write_whole(path, serde_json::to_string(self)?.as_bytes(), 0o644)

@@ -42,7 +42,7 @@ impl World {
             "limits.profile=benchmark".into(),
         ];
         overrides.extend(settings.iter().map(|setting| (*setting).to_owned()));
-        let config = Config::load(&Source { file: None, overrides }).unwrap();
+        let config = Config::load(&Source { overrides, ..Source::default() }).unwrap();
         let running = Running::start(config).unwrap();
         let ready = running.ready();
         let target = Target {

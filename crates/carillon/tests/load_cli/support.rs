@@ -35,7 +35,8 @@ impl World {
         let mut overrides: Vec<String> = ports.map(str::to_owned).to_vec();
         overrides.extend([format!("data_dir={}", data.display()), "limits.profile=benchmark".to_owned()]);
         overrides.extend_from_slice(settings);
-        let running = Running::start(Config::load(&Source { file: None, overrides }).unwrap()).unwrap();
+        let running =
+            Running::start(Config::load(&Source { overrides, ..Source::default() }).unwrap()).unwrap();
         let world = World { running: Some(running), dir };
         world.import();
         world

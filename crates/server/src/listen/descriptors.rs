@@ -22,7 +22,7 @@ impl Ceiling {
                 allowed
             }
             Some(allowed) if allowed < wanted => {
-                tracing::warn!(connections = allowed, wanted, "the limit of open files is too low");
+                tracing::info!(connections = allowed, wanted, "bounded by the limit of open files");
                 allowed
             }
             _ => wanted,

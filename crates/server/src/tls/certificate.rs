@@ -17,6 +17,7 @@ use super::settings::SettingsError;
 pub(super) struct Leaf {
     /// `tls-server-end-point` (RFC 5929 §4.1), where it is defined.
     pub(super) end_point: Option<Box<[u8]>>,
+    pub(super) not_before: SystemTime,
     pub(super) not_after: SystemTime,
     /// Host names, in lower case, and IP addresses it is for (subjectAltName).
     pub(super) names: Vec<String>,
@@ -26,14 +27,18 @@ pub(super) struct Leaf {
 pub(super) fn read(der: &[u8]) -> Result<Leaf, SettingsError> {
     let (_, certificate) =
         X509Certificate::from_der(der).map_err(|error| SettingsError::X509(error.to_string()))?;
-    let not_after = certificate.validity().not_after.timestamp();
     Ok(Leaf {
         end_point: end_point_hash(&certificate.signature_algorithm)
             .map(|algorithm| digest::digest(algorithm, der).as_ref().into()),
-        // Before 1970 is as expired as 1970.
-        not_after: SystemTime::UNIX_EPOCH + Duration::from_secs(not_after.try_into().unwrap_or(0)),
+        not_before: time(certificate.validity().not_before.timestamp()),
+        not_after: time(certificate.validity().not_after.timestamp()),
         names: names(&certificate),
     })
+}
+
+/// A time since 1970; one before is as good as 1970.
+fn time(seconds: i64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.try_into().unwrap_or(0))
 }
 
 fn names(certificate: &X509Certificate<'_>) -> Vec<String> {
@@ -52,6 +57,17 @@ fn name(name: &GeneralName<'_>) -> Option<String> {
             v4.or(v6).ok().map(|address| address.to_string())
         }
         _ => None,
+    }
+}
+
+impl Leaf {
+    /// Whether the certificate is for a host: by its name, or by a wildcard in the place of its first label (RFC 6125 §6.4.3).
+    pub(super) fn covers(&self, host: &str) -> bool {
+        let host = host.to_ascii_lowercase();
+        let parent = host.split_once('.').map(|(_, parent)| parent);
+        self.names
+            .iter()
+            .any(|name| *name == host || parent.is_some_and(|parent| name.strip_prefix("*.") == Some(parent)))
     }
 }
 

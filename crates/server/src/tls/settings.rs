@@ -116,6 +116,21 @@ impl Settings {
         self.0.leaf.end_point.as_deref()
     }
 
+    /// The host names and IP addresses that the server's certificate is for.
+    pub fn names(&self) -> &[String] {
+        &self.0.leaf.names
+    }
+
+    /// Whether the server's certificate is for a host.
+    pub fn covers(&self, host: &str) -> bool {
+        self.0.leaf.covers(host)
+    }
+
+    /// When the server's certificate begins to be valid.
+    pub fn not_before(&self) -> SystemTime {
+        self.0.leaf.not_before
+    }
+
     /// When the server's certificate expires.
     pub fn not_after(&self) -> SystemTime {
         self.0.leaf.not_after

@@ -1,0 +1,99 @@
+//! What the settings cannot say: whether the ports are free, the data folder can be written, the certificate fits, and the
+//! system allows as many descriptors as are wanted. `carillon config check` prints the findings, `carillon serve` logs them.
+
+mod certificate;
+pub mod descriptors;
+mod folder;
+mod ports;
+
+use crate::config::Config;
+use std::fmt;
+
+pub use certificate::uncovered;
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// A node cannot start, or clients cannot connect.
+    Error,
+    /// Something is not as good as it could be.
+    Warning,
+}
+
+/// One thing that was found, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The setting it is about; empty when it is about none.
+    pub setting: &'static str,
+    /// What was found.
+    pub what: String,
+    /// What helps.
+    pub remedy: String,
+    /// Whether a node cannot start at all.
+    pub stops: bool,
+}
+
+/// For whom the world is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A node is about to start: what another node has is not free.
+    Start,
+    /// The settings of a node that may be running: what this very node has is no finding.
+    Check,
+}
+
+/// Looks at everything.
+pub fn inspect(config: &Config, purpose: Purpose) -> Vec<Finding> {
+    let settings = &config.settings;
+    let mut findings: Vec<Finding> =
+        config.warnings.iter().map(|warning| Finding::warning("", warning.as_str(), "")).collect();
+    findings.extend(folder::inspect(settings));
+    findings.extend(ports::inspect(settings, purpose));
+    findings.extend(certificate::inspect(settings));
+    findings.extend(descriptors::inspect(config));
+    findings
+}
+
+impl Finding {
+    fn error(setting: &'static str, what: impl Into<String>, remedy: impl Into<String>) -> Finding {
+        Finding { severity: Severity::Error, setting, what: what.into(), remedy: remedy.into(), stops: true }
+    }
+
+    /// A node can start, and clients refuse it.
+    fn refused(setting: &'static str, what: impl Into<String>, remedy: impl Into<String>) -> Finding {
+        Finding { stops: false, ..Finding::error(setting, what, remedy) }
+    }
+
+    fn warning(setting: &'static str, what: impl Into<String>, remedy: impl Into<String>) -> Finding {
+        Finding {
+            severity: Severity::Warning,
+            setting,
+            what: what.into(),
+            remedy: remedy.into(),
+            stops: false,
+        }
+    }
+
+    /// The finding as a sentence, without its severity.
+    pub fn sentence(&self) -> String {
+        let Finding { setting, what, remedy, .. } = self;
+        let subject = if setting.is_empty() { String::new() } else { format!("{setting}: ") };
+        let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
+        format!("{subject}{what}{remedy}")
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        write!(f, "{severity}: {}", self.sentence())
+    }
+}
+
+#[cfg(test)]
+mod tests;
