@@ -7,8 +7,8 @@ import signal
 import pytest
 
 from harness.peer import Peer
-from harness.server import Server, run, unique
 from harness.program import Program
+from harness.server import Server, run, unique
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import re
 import pytest
 
 from harness.inbox import deadline
-from harness.server import BINARY, ROOT
 from harness.program import Program
+from harness.server import BINARY, ROOT
 
 SECTION = "Run a node"
 # Commands that run until they are interrupted, and what they print once they are ready.

@@ -4,11 +4,12 @@
 use crate::cli::DemoArgs;
 use crate::config::Source;
 use crate::serve::{Running, Started, start};
-use carillon_load::blocking::Client;
+use carillon_load::blocking::{Client, StreamLost};
 use carillon_load::client::tls::Trust;
-use carillon_load::client::{Event, Options, Profile, Settings, StreamManagement, stanzas};
+use carillon_load::client::{End, Event, Failure, Options, Profile, Settings, StreamManagement, stanzas};
 use carillon_wire::ns;
 use carillon_wire::stanza::Stanza;
+use carillon_wire::stream::Condition;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -39,14 +40,29 @@ pub fn run(args: &DemoArgs) -> ExitCode {
 fn source(args: &DemoArgs) -> Source {
     let mut overrides = vec!["data_dir=./data/demo".to_owned(), "log.level=warn".to_owned()];
     overrides.extend(args.source.overrides.iter().cloned());
-    Source { file: args.source.file.clone(), overrides }
+    Source { overrides, ..args.source.clone() }
 }
 
 /// What a device has to tell.
 enum News {
-    Connected { device: &'static str, took: Duration },
-    Received { device: &'static str, what: String, text: String, at: Instant },
-    Lost { device: &'static str, why: String },
+    Connected {
+        device: &'static str,
+        took: Duration,
+    },
+    Received {
+        device: &'static str,
+        what: String,
+        text: String,
+        at: Instant,
+    },
+    /// The node ended, and said goodbye.
+    Left {
+        device: &'static str,
+    },
+    Lost {
+        device: &'static str,
+        why: String,
+    },
 }
 
 fn show(running: &Running) -> Result<(), String> {
@@ -133,6 +149,11 @@ fn device_main(device: &'static str, jid: &str, port: u16, news: &Sender<News>) 
                 }
             }
             Ok(_) => {}
+            Err(StreamLost::Ended(End::Failure(Failure::Stream(error))))
+                if error.condition == Condition::SystemShutdown =>
+            {
+                return drop(news.send(News::Left { device }));
+            }
             Err(error) => return lost(error.to_string()),
         }
     }
@@ -153,6 +174,7 @@ fn expect(news: &Receiver<News>, count: usize, sent: Option<Instant>) -> Result<
     for _ in 0..count {
         match news.recv_timeout(PATIENCE) {
             Ok(News::Lost { device, why }) => return Err(format!("{device} lost its connection: {why}")),
+            Ok(News::Left { device }) => return Err(format!("{device} was told that the node ends")),
             Ok(item) => tell(&item, sent),
             Err(_) => return Err("a delivery did not come in time".into()),
         }
@@ -167,6 +189,7 @@ fn tell(news: &News, sent: Option<Instant>) {
             let took = sent.map(|sent| format!("  after {}", ms(at.saturating_duration_since(sent))));
             println!("  {device:<8} ← {what}  {text}{}", took.unwrap_or_default());
         }
+        News::Left { device } => println!("  {device:<8} left: the node ends"),
         News::Lost { device, why } => println!("  {device:<8} lost its connection: {why}"),
     }
 }

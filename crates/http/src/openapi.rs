@@ -38,7 +38,9 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     let scheme = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
         .bearer_format("crl_ and 43 characters")
-        .description(Some("An API key, as made by `POST /v1/admin/keys` or `carillon key create`."))
+        .description(Some(
+            "An API key, as made by `POST /v1/admin/keys` or `carillon key add NAME --scope SCOPE`.",
+        ))
         .build();
     let components = document.components.get_or_insert_default();
     components.add_security_scheme("key", SecurityScheme::Http(scheme));

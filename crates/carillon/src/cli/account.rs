@@ -1,7 +1,9 @@
 //! `carillon account`: people and devices that may log in.
 
 use super::client::{Query, segment};
+use super::confirm::confirm;
 use super::failure::Failure;
+use super::generate;
 use super::import;
 use super::output::Column;
 use super::password;
@@ -23,42 +25,48 @@ pub(super) struct Args {
 enum Command {
     /// List accounts
     List {
-        /// Their domain; by default the node's first
+        /// Domain of the accounts; by default that of the node
         #[arg(long)]
         domain: Option<String>,
-        /// How many at most
+        /// Largest number of accounts to list
         #[arg(long, value_name = "N")]
         limit: Option<usize>,
     },
-    /// Make an account
+    /// Create an account
     Add {
-        /// Its bare JID
+        /// Bare JID of the account, such as alice@localhost
         jid: String,
-        /// Its password; without, it is asked for, or read from standard input
+        /// Password of the account; without it, it is asked for, or read from standard input
         #[arg(long)]
         password: Option<String>,
     },
     /// Remove an account with all that belongs to it; its sessions end
     Remove {
-        /// Its bare JID
+        /// Bare JID of the account, such as alice@localhost
         jid: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
     },
     /// Change the password of an account; its sessions end
     Password {
-        /// Its bare JID
+        /// Bare JID of the account, such as alice@localhost
         jid: String,
-        /// The new password; without, it is asked for, or read from standard input
+        /// New password; without it, it is asked for, or read from standard input
         #[arg(long)]
         password: Option<String>,
     },
-    /// Make or replace many accounts
+    /// Create many accounts with random passwords, and print them as CSV that `import` takes
+    Generate(generate::Args),
+    /// Create or replace many accounts
     ///
-    /// FILE is CSV with a header: `jid,password`, or ready SCRAM keys in base64:
-    /// `jid,iterations,salt,stored_key_sha256,server_key_sha256` with, if there are any, `stored_key_sha1` and
-    /// `server_key_sha1`. Importing a file again changes nothing, so an import that was interrupted is simply run again.
+    /// FILE is CSV, one account per line: `jid,password`, or SCRAM keys in base64,
+    /// `jid,iterations,salt,stored_key_sha256,server_key_sha256[,stored_key_sha1,server_key_sha1]`.
+    /// A first line that names the columns is optional; with it they may come in another order.
+    /// Importing a file again changes nothing: run an import that was interrupted once more.
     #[command(verbatim_doc_comment)]
     Import {
-        /// The file
+        /// File of accounts
         file: PathBuf,
     },
 }
@@ -77,9 +85,10 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Add { jid, password } => {
             let body = json!({ "jid": jid, "password": password::given_or_asked(password)? });
             let made = client.post("/v1/admin/accounts", &body)?;
-            output.done(&format!("made {jid}"), &made)
+            output.done(&format!("created {jid}"), &made)
         }
-        Command::Remove { jid } => {
+        Command::Remove { jid, yes } => {
+            confirm(yes, &format!("removes {jid} with its subscriptions and all that waits for it"))?;
             let gone = client.delete(&path(&jid))?;
             output.done(&format!("removed {jid}"), &gone)
         }
@@ -88,6 +97,7 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             let changed = client.put(&format!("{}/password", path(&jid)), &body)?;
             output.done(&format!("changed the password of {jid}"), &changed)
         }
+        Command::Generate(args) => generate::run(&client, args, &mut output),
         Command::Import { file } => import::run(&client, &file, &mut output),
     }
 }

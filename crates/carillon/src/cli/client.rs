@@ -138,7 +138,7 @@ impl Client {
 
     fn not_a_node(&self) -> Failure {
         Failure::Unreachable(format!(
-            "what answers at {} is not a Carillon node, or of another version",
+            "what answers at {} is not a Carillon node, or one of another version",
             self.base
         ))
     }

@@ -1,6 +1,7 @@
 //! `carillon domain`: the tenants of a node and their policies.
 
 use super::client::{Client, segment};
+use super::confirm::confirm;
 use super::failure::Failure;
 use super::output::Column;
 use super::remote::Remote;
@@ -20,25 +21,25 @@ pub(super) struct Args {
 enum Command {
     /// List domains
     List,
-    /// Make a domain
+    /// Create a domain
     Add {
-        /// Its host name
+        /// Host name of the domain
         domain: String,
         #[command(flatten)]
         policy: PolicyArgs,
     },
-    /// Change the policy of a domain; what is not named stays
+    /// Change the policy of a domain; what is not given stays as it is
     Set {
-        /// Its host name
+        /// Host name of the domain
         domain: String,
         #[command(flatten)]
         policy: PolicyArgs,
     },
     /// Remove a domain with its accounts, topics, notifications and keys
     Remove {
-        /// Its host name
+        /// Host name of the domain
         domain: String,
-        /// Say that all of it is to go
+        /// Do not ask
         #[arg(long)]
         yes: bool,
     },
@@ -46,16 +47,16 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct PolicyArgs {
-    /// Whether a login ends the account's earlier session or lives beside it
+    /// Whether a login ends the account's earlier session or is added to it
     #[arg(long, value_parser = ["single", "multi"])]
     sessions: Option<String>,
-    /// Sessions of one account under `multi`, 1 to 1000
+    /// Sessions of one account at the same time under `--sessions multi`, 1 to 1000
     #[arg(long, value_name = "N")]
     sessions_max: Option<u16>,
-    /// Whether anyone may make an account over XMPP
+    /// Whether anyone can create an account over XMPP (XEP-0077)
     #[arg(long, value_name = "BOOL")]
     registration: Option<bool>,
-    /// Who makes topics over XMPP: any account, or only API keys
+    /// Who can create topics over XMPP: any account, or none, so that only API keys create them
     #[arg(long, value_parser = ["any", "admin"])]
     pubsub_create: Option<String>,
 }
@@ -86,7 +87,7 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
                 )));
             }
             let made = client.put(&path(&domain), &policy.over(Map::new()))?;
-            output.done(&format!("made {domain}"), &made)
+            output.done(&format!("created {domain}"), &made)
         }
         Command::Set { domain, policy } => {
             let now = client.get(&path(&domain))?;
@@ -94,13 +95,11 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             let changed = client.put(&path(&domain), &policy.over(now))?;
             output.done(&format!("changed {domain}"), &changed)
         }
-        Command::Remove { domain, yes: true } => {
+        Command::Remove { domain, yes } => {
+            confirm(yes, &format!("removes {domain} with its accounts, topics, notifications and keys"))?;
             let gone = client.delete(&path(&domain))?;
             output.done(&format!("removed {domain}"), &gone)
         }
-        Command::Remove { domain, yes: false } => Err(Failure::Usage(format!(
-            "this removes {domain} with its accounts, topics, notifications and keys: say --yes"
-        ))),
     }
 }
 

@@ -107,11 +107,14 @@ fn verify(paths: &[PathBuf], out: &mut dyn Write) -> Result<(), Failure> {
         })?;
     }
     let (lines, shards) = (verifier.lines(), verifier.shards());
-    writeln!(out, "{lines} lines of {shards} shards in {} files", paths.len())?;
-    match found {
-        0 => Ok(()),
-        n => Err(Failure::Refused(format!("{n} findings"))),
+    let count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let read = [count(lines, "line"), count(shards as u64, "shard"), count(paths.len() as u64, "file")];
+    let read = format!("{} of {} in {}", read[0], read[1], read[2]);
+    if found > 0 {
+        writeln!(out, "{read}")?;
+        return Err(Failure::Refused(count(found, "finding")));
     }
+    Ok(writeln!(out, "{read}: nothing missing, nothing twice")?)
 }
 
 /// Gives each line to `take`, without its newline.

@@ -1,6 +1,7 @@
 //! `carillon key`: who may speak to the node over HTTP.
 
 use super::client::segment;
+use super::confirm::confirm;
 use super::failure::Failure;
 use super::output::Column;
 use super::remote::Remote;
@@ -20,25 +21,28 @@ pub(super) struct Args {
 enum Command {
     /// List keys
     List {
-        /// Only those of this domain
+        /// Only keys of this domain
         #[arg(long)]
         domain: Option<String>,
     },
-    /// Make a key and print it, once
+    /// Create a key and print it; it cannot be shown again
     Add {
-        /// What people call it
+        /// Name of the key, for people
         name: String,
-        /// What it may do
+        /// What the key may do; several are separated by commas
         #[arg(long = "scope", value_delimiter = ',', required = true, value_parser = SCOPES)]
         scopes: Vec<String>,
-        /// The domain it is for; without, the whole node
+        /// Domain that the key is limited to; without it, the key is for all domains
         #[arg(long)]
         domain: Option<String>,
     },
     /// Remove a key
     Remove {
-        /// Its number, as `key list` shows it
+        /// Number of the key, as `carillon key list` shows it
         id: u64,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
     },
 }
 
@@ -68,7 +72,8 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             let key = made.get("key").and_then(Value::as_str).unwrap_or_default();
             output.done(key, &made)
         }
-        Command::Remove { id } => {
+        Command::Remove { id, yes } => {
+            confirm(yes, &format!("removes key {id}: whoever uses it is refused from now on"))?;
             let gone = client.delete(&format!("/v1/admin/keys/{}", segment(&id.to_string())))?;
             output.done(&format!("removed key {id}"), &gone)
         }

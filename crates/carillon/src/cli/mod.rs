@@ -5,10 +5,12 @@
 mod account;
 mod client;
 mod config;
+mod confirm;
 mod connect;
 mod domain;
 mod events;
 mod failure;
+mod generate;
 mod import;
 mod key;
 mod output;
@@ -22,7 +24,7 @@ mod tests;
 mod topic;
 
 use crate::config::Source;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
 use std::io::Write;
 use std::path::PathBuf;
@@ -40,9 +42,9 @@ struct Cli {
 enum Command {
     /// Run a node
     Serve(ServeArgs),
-    /// Run a node with a few clients, to look at
+    /// Run a node with three demo devices
     Demo(DemoArgs),
-    /// Measure a server with many clients
+    /// Load-test a server with many clients
     Load(Box<carillon_load::cli::Cli>),
     /// Log in as a device and print what comes
     Connect(Box<connect::Args>),
@@ -64,15 +66,20 @@ enum Command {
     Config(config::Args),
     /// The event log: follow it, check it, print it as JSON
     Events(events::Args),
+    /// Print a script that completes commands in a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
 }
 
 /// What `carillon serve` is told.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ServeArgs {
-    /// Where its settings come from.
+    /// Where its settings come from
     #[command(flatten)]
     pub source: Source,
-    /// File to write once the node takes sessions: JSON with its process id and ports.
+    /// File to write once the node takes sessions: JSON with its process id and its ports
     #[arg(long, value_name = "PATH")]
     pub ready_file: Option<PathBuf>,
 }
@@ -117,5 +124,10 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Session(args) => session::run(args, out),
         Command::Config(args) => config::run(args, out),
         Command::Events(args) => events::run(args, out),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "carillon", &mut script);
+            Ok(out.write_all(&script)?)
+        }
     }
 }

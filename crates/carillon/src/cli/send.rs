@@ -15,30 +15,30 @@ use std::time::{Duration, Instant};
 pub(super) struct Args {
     #[command(flatten)]
     remote: Remote,
-    /// Who is to have it: a bare JID, or an account's local part
+    /// Account to notify: a bare JID, or its local part
     to: String,
-    /// What it carries: JSON, or - for standard input
+    /// Payload of the notification: JSON, or - to read it from standard input
     #[arg(long, value_name = "JSON")]
     payload: String,
-    /// When it is worth delivering: while someone uses the device, also while it sleeps, or kept for its return
+    /// Devices to deliver to: those in use (active), also those asleep (connected), or also those that return later (always)
     #[arg(long, value_parser = ["active", "connected", "always"])]
     audience: Option<String>,
-    /// How many seconds it may wait
+    /// Seconds for which the notification may wait
     #[arg(long, value_name = "SECONDS")]
     ttl: Option<u64>,
-    /// Which of an account's waiting notifications goes first
+    /// Priority among the notifications that wait for the account
     #[arg(long, value_parser = ["low", "normal", "high"])]
     priority: Option<String>,
-    /// A newer one with the same key replaces an undelivered older one
+    /// Key under which a newer notification replaces an older one that is not delivered yet
     #[arg(long, value_name = "KEY")]
     collapse_key: Option<String>,
-    /// The domain of a local part; by default the node's first
+    /// Domain of the local part; by default that of the node
     #[arg(long)]
     domain: Option<String>,
-    /// Wait until the device has it, and print each state with its time
+    /// Wait until the device has acknowledged the notification, and print each state with its time
     #[arg(long)]
     wait: bool,
-    /// How many seconds to wait at most
+    /// Largest number of seconds to wait
     #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "wait")]
     timeout: u64,
 }
@@ -110,11 +110,22 @@ fn wait(client: &Client, output: &mut Output<'_>, id: &str, timeout: Duration) -
             }
             state if late => {
                 let seconds = timeout.as_secs();
-                return Err(Failure::Refused(format!("{id} is {state} after {seconds} s")));
+                return Err(Failure::Refused(late_words(&trace, id, state, seconds)));
             }
             _ => std::thread::sleep(looks.next().unwrap_or(LOOKS[LOOKS.len() - 1])),
         }
     }
+}
+
+/// What to say of a notification that nobody acknowledged in time.
+fn late_words(trace: &Value, id: &str, state: &str, seconds: u64) -> String {
+    let why = match (state, text(trace, "to")) {
+        ("stored", to) => format!("{to} has no active session, and gets it when it has one"),
+        ("sent", to) => format!("{to} has not acknowledged it"),
+        ("scheduled", _) => "its time has not come".to_owned(),
+        _ => return format!("{id} was not delivered after {seconds} s ({state})"),
+    };
+    format!("{id} was not delivered after {seconds} s ({state}): {why}")
 }
 
 /// Prints the steps of `trace` that were not printed before.
@@ -203,6 +214,19 @@ mod tests {
             json!({"state": "dropped", "accepted_at": "T", "ended_at": "T", "reason": "not-active"});
         assert_eq!(steps(&dropped)[1], ["dropped", "T", "because not-active"]);
         assert_eq!(outcome(&dropped), "dropped because not-active");
+    }
+
+    #[test]
+    fn a_notification_that_is_late_says_why() {
+        let trace = json!({"to": "alice@localhost"});
+        assert_eq!(
+            late_words(&trace, "N", "stored", 2),
+            "N was not delivered after 2 s (stored): alice@localhost has no active session, and gets it when it has one"
+        );
+        assert_eq!(
+            late_words(&trace, "N", "sent", 2),
+            "N was not delivered after 2 s (sent): alice@localhost has not acknowledged it"
+        );
     }
 
     #[test]

@@ -20,19 +20,19 @@ pub(super) struct Args {
 enum Command {
     /// List live sessions
     List {
-        /// Only those of this domain
+        /// Only sessions of this domain
         #[arg(long)]
         domain: Option<String>,
-        /// Only those of this account
+        /// Only sessions of this account
         #[arg(long, value_name = "JID")]
         account: Option<String>,
-        /// How many at most
+        /// Largest number of sessions to list
         #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
         limit: u16,
     },
-    /// End a session, or with a bare JID all of an account
+    /// End a session, or with a bare JID all sessions of the account
     Kick {
-        /// Full or bare JID
+        /// Full JID of the session, or bare JID of the account
         jid: String,
     },
 }
@@ -61,7 +61,13 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             let ended = client.delete(&format!("/v1/admin/sessions/{}", segment(&jid)))?;
             let count = ended.get("sessions_ended").and_then(Value::as_u64);
             output.done(
-                &count.map_or_else(|| "ended the sessions".to_owned(), |n| format!("ended {n} sessions")),
+                &count.map_or_else(
+                    || "ended the sessions".to_owned(),
+                    |n| match n {
+                        1 => "ended 1 session".to_owned(),
+                        n => format!("ended {n} sessions"),
+                    },
+                ),
                 &ended,
             )
         }

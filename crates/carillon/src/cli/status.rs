@@ -1,14 +1,27 @@
 //! `carillon status`: the figures of a node.
 
+use super::client::Client;
 use super::failure::Failure;
 use super::remote::Remote;
+use console::Term;
+use serde_json::Value;
 use std::io::Write;
+use std::time::Duration;
 
 /// What `carillon status` is told.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
     remote: Remote,
+    /// Print the figures again and again, with so many seconds in between
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        num_args = 0..=1,
+        default_missing_value = "2",
+        value_parser = clap::value_parser!(u16).range(1..=3600)
+    )]
+    watch: Option<u16>,
 }
 
 /// The figures that say how the node is, first; what is counted, after.
@@ -45,6 +58,41 @@ const ORDER: &[&str] = &[
 
 /// Prints the figures.
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
-    let status = args.remote.client()?.get("/v1/admin/status")?;
-    args.remote.output(out).record(&status, ORDER)
+    let client = args.remote.client()?;
+    let status = client.get(PATH)?;
+    let Some(seconds) = args.watch else { return args.remote.output(out).record(&status, ORDER) };
+    watch(args, &client, status, Duration::from_secs(seconds.into()), out)
 }
+
+/// Prints the figures again and again, until a signal ends the program: on a terminal in the same place, for programs one JSON
+/// object per line.
+fn watch(
+    args: &Args,
+    client: &Client,
+    first: Value,
+    pause: Duration,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let screen = Term::stdout();
+    let mut status = Ok(first);
+    loop {
+        let mut page = Vec::new();
+        match &status {
+            Ok(status) if args.remote.is_json() => page = format!("{status}\n").into_bytes(),
+            Ok(status) => args.remote.output(&mut page).record(status, ORDER)?,
+            // The node may come back.
+            Err(failure) => eprintln!("carillon: {failure}"),
+        }
+        if screen.is_term() && !args.remote.is_json() && status.is_ok() {
+            screen.clear_screen()?;
+        } else if !args.remote.is_json() {
+            page.push(b'\n');
+        }
+        out.write_all(&page)?;
+        out.flush()?;
+        std::thread::sleep(pause);
+        status = client.get(PATH);
+    }
+}
+
+const PATH: &str = "/v1/admin/status";

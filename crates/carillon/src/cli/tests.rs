@@ -122,7 +122,6 @@ fn config_commands_need_no_node() {
         |args: &[&str]| run(Cli::try_parse_from(["carillon", "config"].iter().chain(args)).expect("valid"));
     assert_eq!(command(&["sample"]), (crate::config::print::sample(), Ok(())));
     assert_eq!(command(&["manual"]), (crate::config::print::manual(), Ok(())));
-    assert_eq!(command(&["check", "--set", "shards=2"]), ("the settings are valid\n".to_owned(), Ok(())));
     assert_eq!(
         command(&["check", "--set", "shard=2"]),
         (
@@ -172,7 +171,7 @@ fn domains_are_listed_made_and_changed() {
         node.run(&["domain", "list"]).0,
         "DOMAIN     SESSIONS  MAX  REGISTRATION  TOPICS BY\na.example  multi     20   no            any\n"
     );
-    assert_eq!(node.run(&["domain", "add", "b.example", "--registration", "true"]).0, "made b.example\n");
+    assert_eq!(node.run(&["domain", "add", "b.example", "--registration", "true"]).0, "created b.example\n");
     assert_eq!(node.run(&["domain", "set", "a.example", "--sessions", "single"]).0, "changed a.example\n");
     assert_eq!(
         node.run(&["domain", "remove", "a.example"]).1,
@@ -232,7 +231,7 @@ fn keys_are_printed_alone_and_payloads_go_as_written() {
     assert_eq!(node.run(&["key", "add", "ci", "--scope", "send,topics"]).0, "crl_new\n");
     let publish = ["topic", "publish", "news", "--payload", "{\"z\":1.0,\"a\":[]}", "--id", "x"];
     assert_eq!(node.run(&publish).0, "published i1\n");
-    assert_eq!(node.run(&["account", "remove", "a@x"]).0, "removed a@x\n");
+    assert_eq!(node.run(&["account", "remove", "a@x", "--yes"]).0, "removed a@x\n");
     assert_eq!(
         node.asked(),
         [
@@ -241,6 +240,57 @@ fn keys_are_printed_alone_and_payloads_go_as_written() {
             asked("DELETE /v1/admin/accounts/a%40x", ""),
         ]
     );
+}
+
+#[test]
+fn what_cannot_be_taken_back_wants_a_yes() {
+    let node = FakeNode::new(Vec::new());
+    for (command, deed) in [
+        (&["account", "remove", "a@x"][..], "removes a@x with its subscriptions and all that waits for it"),
+        (&["topic", "delete", "news"], "removes the topic news with its items and subscriptions"),
+        (&["key", "remove", "3"], "removes key 3: whoever uses it is refused from now on"),
+    ] {
+        assert_eq!(node.run(command).1, Err((2, format!("this {deed}: say --yes"))));
+    }
+    assert_eq!(node.asked(), []);
+}
+
+#[test]
+fn accounts_are_generated_unless_they_are_there() {
+    let page = |names: &[&str], next: Option<&str>| {
+        let accounts: Vec<Value> = names.iter().map(|name| json!({"jid": format!("{name}@d")})).collect();
+        ok(&json!({"accounts": accounts, "next": next}))
+    };
+    let node = FakeNode::new(vec![
+        ok(&json!({"domains": [], "default_domain": "d"})),
+        page(&["u00", "u10"], Some("u10")),
+        page(&["uther", "v1"], None),
+        (200, json!({"lines": 3, "imported": 3, "failed": 0, "errors": [], "done": true}).to_string()),
+        page(&["u1"], None),
+    ]);
+    let (csv, done) = node.run(&["account", "generate", "--count", "3", "--prefix", "u"]);
+    assert_eq!(done, Ok(()));
+    let lines: Vec<&str> = csv.lines().collect();
+    let names: Vec<&str> = lines.iter().map(|line| line.split(',').next().unwrap_or_default()).collect();
+    assert_eq!(names, ["jid", "u0@d", "u1@d", "u2@d"]);
+    let passwords: std::collections::BTreeSet<&str> =
+        lines[1..].iter().filter_map(|line| line.split(',').nth(1)).collect();
+    assert!(passwords.len() == 3 && passwords.iter().all(|password| password.len() == 22), "{csv}");
+    let again = ["account", "generate", "--count", "3", "--prefix", "u", "--domain", "d"];
+    assert_eq!(node.run(&again).1, Err((1, "u1@d exists already: choose another --prefix".to_owned())));
+    let asked = node.asked();
+    assert_eq!(asked[1].0, "GET /v1/admin/accounts?domain=d&limit=1000&after=u");
+    assert_eq!(asked[2].0, "GET /v1/admin/accounts?domain=d&limit=1000&after=u10");
+    let sent: Value = serde_json::from_str(asked[3].1.lines().nth(1).expect("three lines")).expect("JSON");
+    assert_eq!(format!("{},{}", sent["jid"].as_str().unwrap(), sent["password"].as_str().unwrap()), lines[2]);
+}
+
+#[test]
+fn completions_know_the_commands() {
+    for shell in ["bash", "zsh", "fish"] {
+        let (script, done) = run(Cli::try_parse_from(["carillon", "completions", shell]).expect("valid"));
+        assert!(done.is_ok() && script.contains("connect") && script.contains("generate"), "{shell}");
+    }
 }
 
 #[test]
@@ -305,7 +355,7 @@ fn what_the_node_says_is_told() {
         node.run(&["account", "add", "a@x", "--password", "p"]).1,
         Err((1, "there is an account `a@x` already".to_owned()))
     );
-    let stranger = format!("what answers at {url} is not a Carillon node, or of another version");
+    let stranger = format!("what answers at {url} is not a Carillon node, or one of another version");
     assert_eq!(node.run(&list).1, Err((3, stranger.clone())));
     let not_json = "the node's answer is not JSON: expected value at line 1 column 1".to_owned();
     assert_eq!(node.run(&list).1, Err((3, not_json)));

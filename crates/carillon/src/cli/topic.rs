@@ -1,6 +1,7 @@
 //! `carillon topic`: channels that many follow.
 
 use super::client::{Query, segment};
+use super::confirm::confirm;
 use super::failure::Failure;
 use super::output::Column;
 use super::remote::Remote;
@@ -15,7 +16,7 @@ use std::io::Write;
 pub(super) struct Args {
     #[command(flatten)]
     remote: Remote,
-    /// The topic's domain; by default the node's first
+    /// Domain of the topic; by default that of the node
     #[arg(long, global = true)]
     domain: Option<String>,
     #[command(subcommand)]
@@ -26,44 +27,47 @@ pub(super) struct Args {
 enum Command {
     /// List topics
     List,
-    /// Make a topic, or change one: what is not named has its default
+    /// Create a topic, or change one; what is not given has its default
     Create {
-        /// Its name
+        /// Name of the topic
         topic: String,
         #[command(flatten)]
         config: Box<ConfigArgs>,
     },
     /// Show a topic
     Show {
-        /// Its name
+        /// Name of the topic
         topic: String,
     },
     /// Remove a topic with its items and subscriptions
     Delete {
-        /// Its name
+        /// Name of the topic
         topic: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
     },
     /// Publish an item to all who follow a topic
     Publish {
-        /// Its name
+        /// Name of the topic
         topic: String,
-        /// What the item carries: JSON, or - for standard input
+        /// Payload of the item: JSON, or - to read it from standard input
         #[arg(long, value_name = "JSON")]
         payload: String,
-        /// The item's id; one of the same id is replaced
+        /// Id of the item; an item of the same id is replaced
         #[arg(long)]
         id: Option<String>,
     },
-    /// List who follows a topic
+    /// List the subscribers of a topic
     Subscribers {
-        /// Its name
+        /// Name of the topic
         topic: String,
     },
 }
 
 #[derive(Debug, clap::Args)]
 struct ConfigArgs {
-    /// A name for people
+    /// Title of the topic, for people
     #[arg(long)]
     title: Option<String>,
     /// Who may subscribe and read
@@ -72,13 +76,13 @@ struct ConfigArgs {
     /// Who may publish over XMPP
     #[arg(long, value_parser = ["publishers", "subscribers", "open"])]
     publish: Option<String>,
-    /// How many items are kept, 1 to 10000
+    /// How many items the topic keeps, 1 to 10000
     #[arg(long, value_name = "N")]
     max_items: Option<u32>,
-    /// Whether items are kept
+    /// Whether the topic keeps items
     #[arg(long, value_name = "BOOL")]
     persist_items: Option<bool>,
-    /// When the last item is sent without being asked for
+    /// When a subscriber is sent the last item without asking for it
     #[arg(long, value_parser = ["never", "on_sub", "on_sub_and_presence"])]
     send_last: Option<String>,
 }
@@ -116,12 +120,13 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
         }
         Command::Create { topic, config } => {
             let made = client.put(&at(path(&topic)), &config.body())?;
-            output.done(&format!("{topic} is there"), &made)
+            output.done(&format!("topic {topic} is ready"), &made)
         }
         Command::Show { topic } => {
             output.record(&client.get(&at(path(&topic)))?, &["name", "domain", "created_at"])
         }
-        Command::Delete { topic } => {
+        Command::Delete { topic, yes } => {
+            confirm(yes, &format!("removes the topic {topic} with its items and subscriptions"))?;
             let gone = client.delete(&at(path(&topic)))?;
             output.done(&format!("removed {topic}"), &gone)
         }

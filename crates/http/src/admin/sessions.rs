@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::auth::{Admin, Granted};
 use crate::extract::{DomainQuery, Named, Params, limit};
 use crate::jids;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 use crate::schema;
 use crate::time::Time;
 use axum::Json;
@@ -96,7 +96,7 @@ pub(crate) async fn list(
 
 /// End sessions
 ///
-/// Those of an account, or one of them when the JID is full.
+/// Those of an account, or one of them when the JID is full. `404` when there is none.
 #[utoipa::path(
     delete, path = "/v1/admin/sessions/{jid}", tag = "admin",
     params(DomainQuery, ("jid" = String, Path, description = "A bare or full JID, percent-encoded")),
@@ -110,8 +110,10 @@ pub(crate) async fn end(
 ) -> Result<Json<Ended>, Problem> {
     let jid = jids::session(&jid, &key.domain(&app, query.domain.as_deref())?.name)?;
     key.reach(&app, jid.domain())?;
-    let sessions_ended = accounts::kick(&app, jid, KickReason::Operator).await?;
-    Ok(Json(Ended { sessions_ended }))
+    match accounts::kick(&app, jid.clone(), KickReason::Operator).await? {
+        0 => Err(Problem::new(Code::UnknownSession, format!("`{jid}` has no session"))),
+        sessions_ended => Ok(Json(Ended { sessions_ended })),
+    }
 }
 
 impl SessionView {

@@ -99,6 +99,8 @@ codes! {
     UnknownDevice: NOT_FOUND, "unknown-device", "No such device";
     /// The domain has no such account.
     UnknownAccount: NOT_FOUND, "unknown-account", "No such account";
+    /// Nobody is connected under this JID.
+    UnknownSession: NOT_FOUND, "unknown-session", "No such session";
     /// The domain has no such topic.
     UnknownTopic: NOT_FOUND, "unknown-topic", "No such topic";
     /// The topic has no such item.

@@ -16,7 +16,7 @@ mod worker;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Measures an XMPP server from outside, with many real clients.
 #[derive(Debug, Parser)]
@@ -38,6 +38,11 @@ enum Command {
     Orchestrate(orchestrate::OrchestrateArgs),
     /// Carry players for an orchestrator
     Worker(worker::WorkerArgs),
+    /// Print a script that completes commands in a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
 }
 
 /// How the program is started again for a worker: words before `worker`.
@@ -75,6 +80,7 @@ pub fn run(cli: &Cli, program: Program) -> ExitCode {
         Command::Compare(args) => args.run(),
         Command::Orchestrate(args) => args.run(),
         Command::Worker(args) => args.run(),
+        Command::Completions { shell } => completions(*shell),
     };
     let Err(failure) = done else { return ExitCode::SUCCESS };
     let words = failure.to_string();
@@ -87,6 +93,13 @@ pub fn run(cli: &Cli, program: Program) -> ExitCode {
         Failure::Assertion(_) => 3,
         Failure::Players => 4,
     })
+}
+
+fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "carillon-load", &mut script);
+    let written = std::io::Write::write_all(&mut std::io::stdout(), &script);
+    written.map_err(|error| Failure::file("standard output", &error))
 }
 
 impl Failure {

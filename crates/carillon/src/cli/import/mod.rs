@@ -19,7 +19,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 /// Lines in a request: few enough that each is answered in seconds while the node hashes their passwords.
-const CHUNK_LINES: usize = 1000;
+pub(super) const CHUNK_LINES: usize = 1000;
 /// Failed lines that are told one by one; the others are only counted.
 const FAILURES_TOLD: usize = 100;
 
@@ -32,8 +32,10 @@ pub(super) fn run(client: &Client, file: &Path, output: &mut Output<'_>) -> Resu
     let rows = Rows::new(BufReader::new(opened)).map_err(|e| Failure::Usage(format!("{name}: {e}")))?;
     // A refusal may get lost when it comes in the middle of a large body: asked for before.
     client.get("/v1/admin/accounts?limit=1")?;
-    let mut import = Import { client, progress: Progress::new(size), tally: Tally::default() };
+    let mut import =
+        Import { client, progress: Progress::new(size), tally: Tally::default(), failed: Vec::new() };
     let outcome = import.all(rows);
+    import.settle();
     import.progress.finish();
     import.tally.report(file, output, outcome)
 }
@@ -43,6 +45,34 @@ struct Import<'a> {
     client: &'a Client,
     progress: Progress,
     tally: Tally,
+    /// Failures since the last chunk, in any order: line and detail.
+    failed: Vec<(u64, String)>,
+}
+
+/// What the node says of records that it was given.
+pub(super) struct Given {
+    imported: u64,
+    /// Lines of what it was given, counted from 1, and what is wrong with them.
+    pub(super) errors: Vec<(u64, String)>,
+}
+
+/// Gives records to the node: lines of JSON.
+pub(super) fn give(client: &Client, records: &[u8]) -> Result<Given, Failure> {
+    let answer = client.post_lines("/v1/admin/accounts/import", records)?;
+    let (mut last, mut errors) = (Value::Null, Vec::new());
+    for line in answer.lines() {
+        last = serde_json::from_str(line).unwrap_or_default();
+        for error in last.get("errors").and_then(Value::as_array).into_iter().flatten() {
+            let line = error.get("line").and_then(Value::as_u64).unwrap_or(0);
+            let detail = error.get("detail").and_then(Value::as_str).unwrap_or("refused");
+            errors.push((line, detail.to_owned()));
+        }
+    }
+    // The node says so after the last commit; without, it ended in between.
+    if last.get("done") != Some(&Value::Bool(true)) {
+        return Err(Failure::Unreachable("the node ended in the middle: run the import again".to_owned()));
+    }
+    Ok(Given { imported: last.get("imported").and_then(Value::as_u64).unwrap_or(0), errors })
 }
 
 impl Import<'_> {
@@ -51,7 +81,7 @@ impl Import<'_> {
         while let Some(Row { line, record }) = rows.next().map_err(|e| Failure::Usage(e.to_string()))? {
             match record {
                 Ok(record) => chunk.push(line, &record),
-                Err(detail) => self.tally.fail(line, detail),
+                Err(detail) => self.failed.push((line, detail)),
             }
             if chunk.lines.len() == CHUNK_LINES {
                 self.send(&std::mem::take(&mut chunk))?;
@@ -63,22 +93,20 @@ impl Import<'_> {
 
     /// Gives a chunk to the node and takes down what became of it.
     fn send(&mut self, chunk: &Chunk) -> Result<(), Failure> {
-        let answer = self.client.post_lines("/v1/admin/accounts/import", &chunk.body)?;
-        let mut last = Value::Null;
-        for line in answer.lines() {
-            last = serde_json::from_str(line).unwrap_or_default();
-            for error in last.get("errors").and_then(Value::as_array).into_iter().flatten() {
-                let sent = error.get("line").and_then(Value::as_u64).unwrap_or(0);
-                let detail = error.get("detail").and_then(Value::as_str).unwrap_or("refused");
-                self.tally.fail(chunk.line_in_file(sent), detail.to_owned());
-            }
+        let given = give(self.client, &chunk.body)?;
+        let errors = given.errors.into_iter().map(|(sent, detail)| (chunk.line_in_file(sent), detail));
+        self.failed.extend(errors);
+        self.tally.imported += given.imported;
+        self.settle();
+        Ok(())
+    }
+
+    /// Takes down the failures up to here in the order of their lines, whoever found them.
+    fn settle(&mut self) {
+        self.failed.sort();
+        for (line, detail) in self.failed.drain(..) {
+            self.tally.fail(line, detail);
         }
-        self.tally.imported += last.get("imported").and_then(Value::as_u64).unwrap_or(0);
-        // The node says so after the last commit; without, it ended in between.
-        if last.get("done") == Some(&Value::Bool(true)) {
-            return Ok(());
-        }
-        Err(Failure::Unreachable("the node ended in the middle: run the import again".to_owned()))
     }
 }
 

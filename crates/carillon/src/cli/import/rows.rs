@@ -20,6 +20,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub(super) struct Rows<R> {
     lines: Lines<R>,
     columns: Columns,
+    /// The first line, when it is a record already.
+    first: Option<Row>,
 }
 
 /// A line that is not blank.
@@ -35,10 +37,14 @@ pub(super) struct Row {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BadFile {
     /// The first line does not say what the columns are.
-    #[error("line 1 has to name the columns: {} or {}", PASSWORD_COLUMNS.join(","), KEY_COLUMNS.join(","))]
+    #[error(
+        "line 1 is neither an account nor a list of columns: {} or {}",
+        PASSWORD_COLUMNS.join(","),
+        KEY_COLUMNS.join(",")
+    )]
     Header,
     /// The first line names the same column twice, or one there is not.
-    #[error("line 1 names the column {0}, which there is not or is there twice")]
+    #[error("line 1 names the column {0}, which is unknown or there twice")]
     Column(String),
     /// The system cannot read it.
     #[error(transparent)]
@@ -94,18 +100,25 @@ struct Lines<R> {
 }
 
 impl<R: BufRead> Rows<R> {
-    /// Reads the first line of `file`, which names the columns.
+    /// Reads the first line of `file`, which may name the columns.
     pub(super) fn new(file: R) -> Result<Rows<R>, BadFile> {
         let mut lines = Lines { file, line: Vec::new(), number: 0, bytes: 0 };
-        let header = lines.next()?.ok_or(BadFile::Header)?;
-        let names =
-            fields(header.strip_prefix(BYTE_ORDER_MARK).unwrap_or(header)).map_err(|_| BadFile::Header)?;
-        let names = names.iter().map(|name| String::from_utf8_lossy(name).trim().to_owned()).collect();
-        Ok(Rows { columns: Columns::new(names)?, lines })
+        let first = lines.next()?.ok_or(BadFile::Header)?;
+        let first =
+            fields(first.strip_prefix(BYTE_ORDER_MARK).unwrap_or(first)).map_err(|_| BadFile::Header)?;
+        if let Some(columns) = Columns::unnamed(&first) {
+            let row = Row { line: lines.number, record: columns.record(&first) };
+            return Ok(Rows { columns, lines, first: Some(row) });
+        }
+        let names = first.iter().map(|name| String::from_utf8_lossy(name).trim().to_owned()).collect();
+        Ok(Rows { columns: Columns::new(names)?, lines, first: None })
     }
 
     /// The next line that is not blank.
     pub(super) fn next(&mut self) -> io::Result<Option<Row>> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
         while let Some(line) = self.lines.next()? {
             if !line.is_empty() {
                 let record = fields(line).and_then(|fields| self.columns.record(&fields));
@@ -145,6 +158,17 @@ fn fields(line: &[u8]) -> Result<csv::ByteRecord, String> {
 }
 
 impl Columns {
+    /// The columns of a file that does not name them, by the first of its records: a JID and as many fields as one of the
+    /// forms has.
+    fn unnamed(record: &csv::ByteRecord) -> Option<Columns> {
+        if !record.get(0)?.contains(&b'@') {
+            return None;
+        }
+        let all = [PASSWORD_COLUMNS.to_vec(), KEY_COLUMNS.to_vec(), [KEY_COLUMNS, SHA1_COLUMNS].concat()];
+        let columns = all.into_iter().find(|columns| columns.len() == record.len())?;
+        Some(Columns { names: columns.into_iter().map(str::to_owned).collect() })
+    }
+
     fn new(names: Vec<String>) -> Result<Columns, BadFile> {
         let has = |columns: &[&str]| columns.iter().all(|column| names.iter().any(|name| name == column));
         let known: &[&[&str]] = match (has(PASSWORD_COLUMNS), has(KEY_COLUMNS)) {
@@ -163,7 +187,7 @@ impl Columns {
     /// The record of one line, or what is wrong with it.
     fn record(&self, fields: &csv::ByteRecord) -> Result<String, String> {
         if fields.len() != self.names.len() {
-            return Err(format!("{} fields, but the first line names {}", fields.len(), self.names.len()));
+            return Err(format!("{} fields, but the file has {}", fields.len(), self.names.len()));
         }
         let mut line = Fields::default();
         for (name, bytes) in self.names.iter().zip(fields) {
@@ -258,10 +282,10 @@ mod tests {
             rows(file),
             [
                 good(2, r#"{"jid":"a@x","password":"secret"}"#),
-                bad(3, "1 fields, but the first line names 2"),
+                bad(3, "1 fields, but the file has 2"),
                 bad(4, "password is empty"),
                 bad(5, "jid is empty"),
-                bad(6, "3 fields, but the first line names 2"),
+                bad(6, "3 fields, but the file has 2"),
                 bad(7, "password is not UTF-8"),
                 good(8, r#"{"jid":"d@x","password":"s"}"#),
                 bad(9, "a quote is not closed"),
@@ -296,21 +320,38 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_to_name_its_columns() {
+    fn a_file_need_not_name_its_columns() {
+        assert_eq!(
+            rows(b"\xef\xbb\xbfa@x,s\nb@x,\nc@x,t\n"),
+            [
+                good(1, r#"{"jid":"a@x","password":"s"}"#),
+                bad(2, "password is empty"),
+                good(3, r#"{"jid":"c@x","password":"t"}"#),
+            ]
+        );
+        let keys = rows(b"a@x,4096,c2E=,AA==,BB==\n");
+        assert_eq!(
+            keys,
+            [good(
+                1,
+                r#"{"jid":"a@x","scram_sha256":{"salt":"c2E=","iterations":4096,"stored_key":"AA==","server_key":"BB=="}}"#
+            )]
+        );
+    }
+
+    #[test]
+    fn a_first_line_that_is_neither_record_nor_header_is_told() {
         for (file, says) in [
             (
                 &b""[..],
-                "line 1 has to name the columns: jid,password or jid,iterations,salt,stored_key_sha256,server_key_sha256",
+                "line 1 is neither an account nor a list of columns: jid,password or jid,iterations,salt,stored_key_sha256,server_key_sha256",
             ),
             (
-                b"a@x,secret\n",
-                "line 1 has to name the columns: jid,password or jid,iterations,salt,stored_key_sha256,server_key_sha256",
+                b"user,secret\n",
+                "line 1 is neither an account nor a list of columns: jid,password or jid,iterations,salt,stored_key_sha256,server_key_sha256",
             ),
-            (
-                b"jid,password,e-mail\n",
-                "line 1 names the column e-mail, which there is not or is there twice",
-            ),
-            (b"jid,password,jid\n", "line 1 names the column jid, which there is not or is there twice"),
+            (b"jid,password,e-mail\n", "line 1 names the column e-mail, which is unknown or there twice"),
+            (b"jid,password,jid\n", "line 1 names the column jid, which is unknown or there twice"),
         ] {
             assert_eq!(Rows::new(file).err().expect("refused").to_string(), says);
         }

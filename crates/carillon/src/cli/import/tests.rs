@@ -47,7 +47,7 @@ fn failures_are_told_by_the_lines_of_the_file() {
             "imported": 2,
             "failed": 2,
             "errors": [
-                {"line": 4, "detail": "1 fields, but the first line names 2"},
+                {"line": 4, "detail": "1 fields, but the file has 2"},
                 {"line": 5, "detail": "no JID"},
             ],
         })
@@ -57,11 +57,24 @@ fn failures_are_told_by_the_lines_of_the_file() {
 }
 
 #[test]
+fn failures_come_in_the_order_of_their_lines_whoever_finds_them() {
+    let errors =
+        json!([{"line": 1, "detail": "the node says no"}, {"line": 2, "detail": "the node says no"}]);
+    let node = FakeNode::new(vec![(200, "{}".to_owned()), (200, progress(1, &errors))]);
+    let (printed, _) = import(&node, "a@x,p\nbad\nb@x,p\n,p\nc@x,p\n", &["--json"]);
+    let printed: Value = serde_json::from_str(&printed).expect("JSON");
+    let lines: Vec<_> =
+        printed["errors"].as_array().expect("errors").iter().map(|e| e["line"].as_u64()).collect();
+    assert_eq!(lines, [1, 2, 3, 4].map(Some));
+    node.asked();
+}
+
+#[test]
 fn a_node_that_ends_in_the_middle_is_told() {
     let cut = "{\"lines\":256,\"imported\":256,\"failed\":0,\"done\":false}\n".to_owned();
     let node = FakeNode::new(vec![(200, "{}".to_owned()), (200, cut)]);
     let (printed, done) = import(&node, "jid,password\na@x,p\n", &[]);
-    assert_eq!(printed, "256 imported, 0 failed\n");
+    assert_eq!(printed, "0 imported, 0 failed\n");
     assert_eq!(done, Err((3, "the node ended in the middle: run the import again".to_owned())));
     node.asked();
 }
@@ -71,8 +84,11 @@ fn a_file_that_cannot_be_read_is_told() {
     let node = FakeNode::new(Vec::new());
     let columns = "jid,password or jid,iterations,salt,stored_key_sha256,server_key_sha256";
     assert_eq!(
-        import(&node, "a@x,p\n", &[]),
-        (String::new(), Err((2, format!("FILE: line 1 has to name the columns: {columns}"))))
+        import(&node, "a,p\n", &[]),
+        (
+            String::new(),
+            Err((2, format!("FILE: line 1 is neither an account nor a list of columns: {columns}")))
+        )
     );
     assert_eq!(
         node.run(&["account", "import", "/no/such/file"]).1,
