@@ -183,7 +183,7 @@ class Panel
     return element if element.name == name
 
     condition = element.elements[1]&.name
-    raise condition == "temporary-auth-failure" ? Ended.new(condition) : Refused.new(condition)
+    raise %w[temporary-auth-failure account-disabled].include?(condition) ? Ended.new(condition) : Refused.new(condition)
   end
 
   def subscribe(stream, topic, id)
@@ -229,6 +229,9 @@ class Panel
   end
 end
 
+# What a new connection does not change soon.
+NOT_BEFORE_S = { "conflict" => 300, "account-disabled" => 3600, "host-unknown" => 3600, "host-gone" => 3600 }.freeze
+
 # How long to wait before the next connection.
 class BackOff
   LEAST_S = 2.0
@@ -239,8 +242,10 @@ class BackOff
   end
 
   def wait_s(lasted_s, least_s)
-    @most = lasted_s > 60 ? LEAST_S : [@most * 2, MOST_S].min
-    least_s.to_i + rand * @most
+    @most = LEAST_S if lasted_s > 60
+    wait_s = least_s + rand * @most
+    @most = [@most * 2, MOST_S].min
+    wait_s
   end
 end
 
@@ -256,8 +261,7 @@ if $PROGRAM_NAME == __FILE__
     panel.run(stream)
   rescue Ended, SystemCallError, IOError, SocketError, OpenSSL::SSL::SSLError, Timeout::Error, REXML::ParseException => error
     stream&.close
-    least = error.is_a?(Ended) ? error.retry_after : 0
-    least = [least.to_i, 300].max if %w[conflict host-unknown host-gone].include?(error.message)
+    least = error.is_a?(Ended) && error.retry_after || NOT_BEFORE_S.fetch(error.message, 0)
     wait = back_off.wait_s(Process.clock_gettime(Process::CLOCK_MONOTONIC) - began, least)
     puts "offline: #{error.message}; back in #{wait.round(1)} s"
     sleep wait
