@@ -196,7 +196,7 @@ async def test_quickstarts_run_as_they_stand(server, api, program, language):
     enrol, send, run_ruby = blocks(QUICKSTART, "sh")
     await api.call("DELETE", "/v1/devices/kitchen")
     # The defaults of the page, with the ports of this server.
-    environment = {**os.environ, "HTTP": server.http, "PORT": str(server.port("c2s_tls")), "NODE_PATH": ""}
+    environment = {**os.environ, "HTTP": server.http, "PORT": str(server.port("c2s_tls"))}
     environment["NODE_EXTRA_CA_CERTS"] = str(server.certificate)
     work = server.folder
     (work / "device.py").write_text(blocks(QUICKSTART, "python")[0])

@@ -54,11 +54,13 @@ async def test_it_logs_in_chats_and_follows(device, peer, api, name, direct_tls)
     await client.end()
 
 
-async def test_go_sendxmpp(server, account, peer):
+@pytest.mark.parametrize("direct_tls", [False, True], ids=["starttls", "direct"])
+async def test_go_sendxmpp(server, account, peer, direct_tls):
     """Debian's go-sendxmpp, which sends a line break after each element: it sends, and it listens."""
     jid = await account()
     friend = await peer()
-    login = ["-u", jid, "-p", "secret", "-j", f"localhost:{server.port('c2s')}"]
+    port = server.port("c2s_tls" if direct_tls else "c2s")
+    login = ["-u", jid, "-p", "secret", "-j", f"localhost:{port}", *(["-t"] if direct_tls else [])]
     sender = await go_sendxmpp(server, *login, friend.jid)
     async with deadline("go-sendxmpp to send"):
         said, _ = await sender.communicate(b"hello from a shell\n")
