@@ -20,7 +20,7 @@ _numbers = itertools.count(1)
 class Server:
     """A running node. Only ever ends the process that it started."""
 
-    def __init__(self, folder, **settings):
+    def __init__(self, folder, environment=None, **settings):
         self.folder = pathlib.Path(folder)
         self.data = self.folder / "data"
         self.log = self.folder / "log"
@@ -39,7 +39,14 @@ class Server:
             command += ["--set", f"{key}={value}"]
         ready.unlink(missing_ok=True)
         with self.log.open("wb") as log:
-            self.process = subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                command,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=os.environ | (environment or {}),
+            )
         self._await(ready)
         self.ports = json.loads(ready.read_text())
         assert self.ports["pid"] == self.process.pid
