@@ -104,6 +104,7 @@ fn store_ask(domain: DomainId, n: u64) -> Ask {
         priority: Priority::Normal,
         expires: Some(NOW.plus(86_400_000)),
         collapse_key: None,
+        key: None,
         payload: Payload::Json(format!("{{\"n\":{n},\"text\":\"{}\"}}", "x".repeat(370)).into()),
         accepted: NOW.plus(n / 20),
         send_at: None,

@@ -48,6 +48,7 @@ fn store_ask(domain: DomainId, n: u64, payload_bytes: usize) -> Ask {
         priority: Priority::Normal,
         expires: None,
         collapse_key: None,
+        key: None,
         payload: Payload::Json("x".repeat(payload_bytes).into()),
         accepted: T,
         send_at: None,

@@ -18,6 +18,9 @@ pub enum Command {
     Cancel { id: NotificationId },
     /// What became of a notification → [`Outcome::Trace`] or [`Outcome::Missing`].
     Trace { id: NotificationId },
+    /// What this shard has in memory of notifications, which the store does not have or has only in an earlier state: the
+    /// traces of `ids`, and of what is not kept the newest that match → [`Outcome::Traces`], in no order.
+    Remembered { query: Arc<NotificationQuery>, ids: Arc<[NotificationId]> },
     /// Do something with a topic → the [`TopicOutcome`] of the operation.
     Topic { domain: DomainId, name: Box<str>, actor: Actor, op: TopicOp },
     /// End sessions of an account, or one of them → [`Outcome::Count`] of sessions ended. `reason` is the stream error:
@@ -124,6 +127,8 @@ pub enum Outcome {
     Notified(Box<Trace>),
     /// To [`Command::Trace`] and [`Command::Cancel`].
     Trace(Box<Trace>),
+    /// To [`Command::Remembered`].
+    Traces(Vec<Trace>),
     /// To [`Command::Topic`].
     Topic(Result<TopicOutcome, StanzaError>),
     /// To [`Command::Kick`].

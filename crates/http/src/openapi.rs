@@ -56,7 +56,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 
 fn provider() -> OpenApiRouter<App> {
     OpenApiRouter::new()
-        .routes(routes!(notifications::send))
+        .routes(routes!(notifications::send, notifications::list))
         .routes(routes!(notifications::send_batch))
         .routes(routes!(notifications::trace, notifications::cancel))
         .routes(routes!(events::events))

@@ -101,6 +101,10 @@ fn merge(a: Outcome, b: Outcome) -> Outcome {
             a.extend(b);
             Outcome::Sessions(a)
         }
+        (Outcome::Traces(mut a), Outcome::Traces(b)) => {
+            a.extend(b);
+            Outcome::Traces(a)
+        }
         (Outcome::Missing, other) | (other, _) => other,
     }
 }

@@ -11,7 +11,7 @@ use crate::metrics::{Board, Snapshot, Status, resident_bytes};
 use crate::watch::Watcher;
 use carillon_core::command::{Command, Event, Outcome};
 use carillon_core::effect::ReplyTo;
-use carillon_core::model::{DomainId, Domains, Mono, ShardId, States, UnixMs};
+use carillon_core::model::{DomainId, Domains, Mono, ShardId, States, UnixMs, Whose};
 use carillon_core::node::{Letter, home};
 use carillon_core::ports::{Answer, Ask, Reply, Store};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -79,8 +79,8 @@ impl Node {
         Node { inner: Arc::new(inner) }
     }
 
-    /// Has a command carried out by the home shard of what it is about (or, for [`Command::Sessions`] and domain-wide
-    /// kicks, by every shard, with the outcomes joined). `reply` is called once: by a shard's thread, or at once by this
+    /// Has a command carried out by the home shard of what it is about (or, for [`Command::Sessions`], lists of notifications
+    /// and domain-wide kicks, by every shard, with the outcomes joined). `reply` is called once: by a shard's thread, or at once by this
     /// one when the shard has too much to do ([`Outcome::Unavailable`]). It must not block.
     pub fn command(&self, command: Command, reply: Reply<Outcome>) {
         match Home::of(&command, self) {
@@ -289,6 +289,13 @@ impl Home {
             Command::Kick { jid, .. } if jid.local().is_some() => Home::Shard(home(jid.bare_str(), shards)),
             Command::Sessions { account: Some(account), .. } => Home::Shard(home(account.as_str(), shards)),
             Command::RevokeTokens { account, .. } => Home::Shard(home(account.as_str(), shards)),
+            Command::Remembered { query, .. } => match &query.whose {
+                Whose::Account(domain, local) => match node.domains().numbered(*domain) {
+                    Some(domain) => Home::Shard(home(&format!("{local}@{}", domain.name), shards)),
+                    None => Home::Nowhere,
+                },
+                Whose::Anyones | Whose::Domain(_) => Home::Every,
+            },
             Command::Changed { .. } | Command::Kick { .. } | Command::Sessions { .. } => Home::Every,
         }
     }

@@ -142,6 +142,7 @@ pub(super) fn notification(domain: DomainId, local: &str, n: u64) -> Notificatio
         priority: Priority::Normal,
         expires: None,
         collapse_key: None,
+        key: None,
         payload: Payload::Json(format!("{{\"n\":{n}}}").into()),
         accepted: T.plus(n),
         send_at: None,

@@ -12,6 +12,7 @@ mod idempotency;
 mod items;
 mod keys;
 mod lasting;
+mod listing;
 mod logins;
 mod names;
 mod notifications;
@@ -70,6 +71,8 @@ pub const CASES: &[Case] = cases! {
         are_bounded, carry_json_and_xml, that_expired_are_left_out;
     ends: are_traced, happen_once, of_what_is_not_there, note_when_it_was_sent, by_cancelling, by_expiry,
         are_forgotten, come_in_pages, drop_the_payload;
+    listing: is_newest_first, says_what_a_trace_says, is_of_an_account, is_of_a_domain, is_of_states, is_of_a_sender,
+        is_of_a_time, comes_in_pages, finds_what_is_rare;
     schedule: hands_out_what_is_due, removes_what_is_not_kept, comes_in_pages, leaves_out_what_expired,
         is_bounded_and_collapsed, can_be_cancelled;
     offline: messages_come_back_in_order, messages_come_in_pages, messages_are_bounded, messages_are_deleted,

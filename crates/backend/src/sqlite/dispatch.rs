@@ -4,7 +4,7 @@ use super::keeping::Keep;
 use super::last::LastItems;
 use super::login::{self, IdentityAsk, LastRevisions, LoginAsk};
 use super::write::Write;
-use super::{account, domain, ending, item, key, notification, offline, subscription, topic};
+use super::{account, domain, ending, item, key, listing, notification, offline, subscription, topic};
 use carillon_core::ports::{Answer, Ask, Fault};
 use rusqlite::{Connection, Result};
 
@@ -25,6 +25,7 @@ pub(super) fn is_read(ask: &Ask) -> bool {
             | Ask::AffiliationsOf { .. }
             | Ask::Items { .. }
             | Ask::Trace { .. }
+            | Ask::Notifications { .. }
             | Ask::Pending { .. }
             | Ask::Offline { .. }
             | Ask::Key { .. }
@@ -108,6 +109,7 @@ fn one(read: &Read<'_>, ask: &Ask) -> Result<Answer> {
         Ask::AffiliationsOf { domain, jid } => topic::standing_of(db, *domain, jid),
         Ask::Items { topic, ids, max } => item::list(db, read.last, *topic, ids, *max),
         Ask::Trace { id } => ending::trace(db, *id),
+        Ask::Notifications { query } => listing::list(db, query),
         Ask::Pending { domain, local, except, max, now } => {
             notification::pending(db, *domain, local, except, *max, *now)
         }

@@ -1,9 +1,12 @@
 //! How notifications end: the row moves to `trace`, the payload goes.
 
-use super::column::{Code, code, id_blob, int, jid, ms, notification_id, opt_code, opt_int, opt_ms};
+use super::column::{
+    Code, code, id_blob, int, jid, ms, notification_id, opt_code, opt_int, opt_ms, opt_text,
+};
 use super::write::Write;
 use carillon_core::model::*;
 use carillon_core::ports::{Answer, NotificationChange};
+use carillon_wire::jid::BareJid;
 use rusqlite::{Connection, OptionalExtension, Params, Result, Row, params};
 use std::sync::LazyLock;
 
@@ -90,9 +93,9 @@ static INSERT_TOGETHER: LazyLock<String> = LazyLock::new(|| {
     format!(
         "WITH change (id, state, sent, ended, acknowledged_by, reason) AS (VALUES {values})
          INSERT OR IGNORE INTO trace (id, domain, local, audience, rank, state, accepted, send_at, stored, sent, ended,
-             acknowledged_by, reason)
+             acknowledged_by, reason, expires, collapse_key, key)
          SELECT n.id, n.domain, n.local, n.audience, n.rank, c.state, n.accepted, n.send_at, n.stored,
-             coalesce(c.sent, n.sent), c.ended, c.acknowledged_by, c.reason
+             coalesce(c.sent, n.sent), c.ended, c.acknowledged_by, c.reason, n.expires, n.collapse_key, n.key
          FROM change c CROSS JOIN notification n ON n.id = c.id"
     )
 });
@@ -112,8 +115,9 @@ fn finish(
     let id = id_blob(id);
     let moved = write.run(
         "INSERT INTO trace (id, domain, local, audience, rank, state, accepted, send_at, stored, sent, ended,
-             acknowledged_by, reason)
-         SELECT id, domain, local, audience, rank, ?2, accepted, send_at, stored, coalesce(?3, sent), ?4, ?5, ?6
+             acknowledged_by, reason, expires, collapse_key, key)
+         SELECT id, domain, local, audience, rank, ?2, accepted, send_at, stored, coalesce(?3, sent), ?4, ?5, ?6,
+             expires, collapse_key, key
          FROM notification WHERE id = ?1",
         params![
             id,
@@ -144,7 +148,7 @@ pub(super) fn trace(db: &Connection, id: NotificationId) -> Result<Answer> {
         .prepare_cached(
             "SELECT n.id, n.local, d.name, n.audience, n.rank,
                  CASE WHEN n.due IS NOT NULL THEN ?2 WHEN n.sent IS NOT NULL THEN ?3 ELSE ?4 END,
-                 n.accepted, n.send_at, n.stored, n.sent, NULL, NULL, NULL
+                 n.accepted, n.send_at, n.stored, n.sent, NULL, NULL, NULL, n.expires, n.collapse_key, n.key
              FROM notification n JOIN domain d ON d.id = n.domain WHERE n.id = ?1",
         )?
         .query_row(
@@ -154,7 +158,7 @@ pub(super) fn trace(db: &Connection, id: NotificationId) -> Result<Answer> {
                 NotificationState::Sent.code(),
                 NotificationState::Stored.code()
             ],
-            trace_of,
+            |row| trace_of(row, jid(row, 1, 2)?),
         )
         .optional()?;
     Ok(waiting.map_or(Answer::Missing, |trace| Answer::Trace(Box::new(trace))))
@@ -163,17 +167,18 @@ pub(super) fn trace(db: &Connection, id: NotificationId) -> Result<Answer> {
 fn ended_trace(db: &Connection, id: NotificationId) -> Result<Option<Trace>> {
     db.prepare_cached(
         "SELECT t.id, t.local, d.name, t.audience, t.rank, t.state, t.accepted, t.send_at, t.stored, t.sent, t.ended,
-             t.acknowledged_by, t.reason
+             t.acknowledged_by, t.reason, t.expires, t.collapse_key, t.key
          FROM trace t JOIN domain d ON d.id = t.domain WHERE t.id = ?1",
     )?
-    .query_row([id_blob(id)], trace_of)
+    .query_row([id_blob(id)], |row| trace_of(row, jid(row, 1, 2)?))
     .optional()
 }
 
-fn trace_of(row: &Row<'_>) -> Result<Trace> {
+/// The trace in a row: the id first, then two columns that say whose it is, then the rest as it is listed here.
+pub(super) fn trace_of(row: &Row<'_>, to: BareJid) -> Result<Trace> {
     Ok(Trace {
         id: notification_id(row, 0)?,
-        to: jid(row, 1, 2)?,
+        to,
         audience: code(row, 3)?,
         priority: code(row, 4)?,
         state: code(row, 5)?,
@@ -184,6 +189,9 @@ fn trace_of(row: &Row<'_>) -> Result<Trace> {
         ended: opt_ms(row, 10)?,
         acknowledged_by: opt_code(row, 11)?,
         reason: opt_code(row, 12)?,
+        expires: opt_ms(row, 13)?,
+        collapse_key: opt_text(row, 14)?.map(Into::into),
+        key: row.get::<_, Option<u32>>(15)?.map(KeyId),
     })
 }
 

@@ -107,20 +107,21 @@ pub(super) fn bind(insert: &mut Statement<'_>, from: usize, keep: &Keep<'_>, acc
     insert.raw_bind_parameter(from + 11, opt_int(due))?;
     insert.raw_bind_parameter(from + 12, opt_int(stored))?;
     insert.raw_bind_parameter(from + 13, xml)?;
-    insert.raw_bind_parameter(from + 14, payload)
+    insert.raw_bind_parameter(from + 14, payload)?;
+    insert.raw_bind_parameter(from + 15, notification.key.map(|key| key.0))
 }
 
 /// How many notifications a statement keeps that keeps many.
 const TOGETHER: usize = 16;
 /// What is bound for each of them.
-const COLUMNS: usize = 14;
+const COLUMNS: usize = 15;
 
 /// The beginning of a statement that keeps notifications; `(?, …)` for each follows.
 pub(super) const INSERT: &str = "INSERT INTO notification (id, account, domain, local, audience, rank, accepted, expires, \
-     collapse_key, send_at, due, stored, xml, payload) VALUES ";
+     collapse_key, send_at, due, stored, xml, payload, key) VALUES ";
 
 /// What is bound for one notification.
-pub(super) const ROW: &str = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+pub(super) const ROW: &str = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
 static INSERT_TOGETHER: LazyLock<String> =
     LazyLock::new(|| format!("{INSERT}{}", [ROW; TOGETHER].join(", ")));

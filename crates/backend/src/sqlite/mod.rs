@@ -24,6 +24,7 @@ mod item;
 mod keeping;
 mod key;
 mod last;
+mod listing;
 mod login;
 mod notification;
 mod offline;

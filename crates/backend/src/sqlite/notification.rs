@@ -87,7 +87,7 @@ pub(super) fn waiting(
     // CROSS JOIN: the order of the queue's index must be that of the loop.
     let mut query = db.prepare_cached(
         "SELECT n.id, n.domain, n.local, d.name, n.audience, n.rank, n.accepted, n.expires, n.collapse_key, n.send_at,
-             n.xml, n.payload
+             n.xml, n.payload, n.key
          FROM notification n CROSS JOIN domain d ON d.id = n.domain
          WHERE n.account = ?1 AND n.due IS NULL AND (n.expires IS NULL OR n.expires > ?2)
          ORDER BY n.rank, n.accepted, n.seq",
@@ -110,7 +110,7 @@ pub(super) fn waiting(
 pub(super) fn take_due(write: &mut Write<'_>, now: UnixMs, max: u16) -> Result<Answer> {
     let mut query = write.db.prepare_cached(
         "SELECT n.id, n.domain, n.local, d.name, n.audience, n.rank, n.accepted, n.expires, n.collapse_key, n.send_at,
-             n.xml, n.payload
+             n.xml, n.payload, n.key
          FROM notification n CROSS JOIN domain d ON d.id = n.domain
          WHERE n.due <= ?1 AND (n.expires IS NULL OR n.expires > ?1) ORDER BY n.due, n.seq LIMIT ?2",
     )?;
@@ -144,7 +144,8 @@ fn notification(row: &Row<'_>) -> Result<Notification> {
         priority: code(row, 5)?,
         accepted: ms(row, 6)?,
         expires: opt_ms(row, 7)?,
-        collapse_key: opt_text(row, 8)?,
+        collapse_key: opt_text(row, 8)?.map(Into::into),
+        key: row.get::<_, Option<u32>>(12)?.map(KeyId),
         send_at: opt_ms(row, 9)?,
         payload: match row.get(10)? {
             true => Payload::Xml(Bytes::copy_from_slice(payload)),

@@ -5,8 +5,11 @@ use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
 /// Migration `n` leads from version `n` to version `n + 1`.
-const MIGRATIONS: &[&str] =
-    &[include_str!("migrations/0001_initial.sql"), include_str!("migrations/0002_revocations.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_initial.sql"),
+    include_str!("migrations/0002_revocations.sql"),
+    include_str!("migrations/0003_listing.sql"),
+];
 
 /// `PRAGMA application_id` of our databases: "CRLN".
 const APPLICATION_ID: i32 = 0x4352_4c4e;

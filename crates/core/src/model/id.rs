@@ -70,6 +70,11 @@ impl NotificationId {
         NotificationId(time << 80 | u128::from(bucket) << 64 | u128::from(random))
     }
 
+    /// The lowest id of what is accepted at `at`.
+    pub fn first_at(at: UnixMs) -> NotificationId {
+        NotificationId(u128::from(at.0.min((1 << 48) - 1)) << 80)
+    }
+
     /// The account's bucket, as given to [`NotificationId::new`].
     pub fn bucket(self) -> u16 {
         (self.0 >> 64) as u16

@@ -6,6 +6,7 @@ mod domain;
 mod durations;
 mod id;
 mod key;
+mod listing;
 mod map;
 mod notification;
 mod offline;
@@ -20,6 +21,7 @@ pub use id::{
     AccountId, ConnId, DomainId, KeyId, NotificationId, Revision, ShardId, Ticket, TopicId, bucket,
 };
 pub use key::{ApiKey, Scope, Scopes};
+pub use listing::{NotificationQuery, Whose};
 pub use map::{Map, Set};
 pub use notification::{
     AcknowledgedBy, Audience, DropReason, Notification, NotificationState, Payload, Pending, Priority,

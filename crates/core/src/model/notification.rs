@@ -1,6 +1,6 @@
 //! Notifications: what a provider sends to one account, and the trace each leaves.
 
-use super::{DomainId, NotificationId, UnixMs};
+use super::{DomainId, KeyId, NotificationId, UnixMs};
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
@@ -57,7 +57,9 @@ pub struct Notification {
     /// When it stops being worth delivering. At the latest 30 days after `accepted`.
     pub expires: Option<UnixMs>,
     /// A newer one with the same key replaces an undelivered older one. 1 to 64 bytes.
-    pub collapse_key: Option<Box<str>>,
+    pub collapse_key: Option<Arc<str>>,
+    /// The API key that sent it, if one did.
+    pub key: Option<KeyId>,
     /// What it carries.
     pub payload: Payload,
     /// When the server took it from its sender.
@@ -120,6 +122,11 @@ impl States {
         self.0 & States::from(state).0 != 0
     }
 
+    /// Whether one of them is among others.
+    pub fn intersects(self, others: States) -> bool {
+        self.0 & others.0 != 0
+    }
+
     /// These and others.
     #[must_use]
     pub fn with(self, others: States) -> States {
@@ -166,6 +173,12 @@ pub struct Trace {
     pub state: NotificationState,
     /// When it was taken from its sender.
     pub accepted: UnixMs,
+    /// When it stops being worth delivering.
+    pub expires: Option<UnixMs>,
+    /// A newer one with the same key replaces it while it is undelivered.
+    pub collapse_key: Option<Arc<str>>,
+    /// The API key that sent it, if one did.
+    pub key: Option<KeyId>,
     /// When it was, or is to be, due.
     pub send_at: Option<UnixMs>,
     /// When it was committed to the store.
@@ -190,6 +203,9 @@ impl Trace {
             priority: notification.priority,
             state: NotificationState::Accepted,
             accepted: notification.accepted,
+            expires: notification.expires,
+            collapse_key: notification.collapse_key.clone(),
+            key: notification.key,
             send_at: notification.send_at,
             stored: None,
             sent: None,

@@ -23,6 +23,7 @@ impl Shard {
             }
             Command::Cancel { id } => notifications::cancel(id, reply, &mut cx),
             Command::Trace { id } => notifications::trace(id, reply, &mut cx),
+            Command::Remembered { query, ids } => notifications::remembered(&query, &ids, reply, &mut cx),
             Command::Topic { domain, name, actor, op } => {
                 debug_assert!(matches!(actor, Actor::Provider), "accounts ask by IQ");
                 self.topics.operate(domain, &name, actor, op, Asker::Command(reply), &mut cx);

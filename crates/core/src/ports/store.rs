@@ -130,6 +130,9 @@ pub enum Ask {
     CancelNotification { id: NotificationId, now: UnixMs },
     /// A notification's trace → [`Answer::Trace`] or [`Answer::Missing`].
     Trace { id: NotificationId },
+    /// Notifications that wait or have ended, newest first → [`Answer::Notifications`]. What a store looks at for one
+    /// answer is bounded: it may give fewer than there are, and says where to go on.
+    Notifications { query: NotificationQuery },
     /// The next waiting notifications of an account, in delivery order, leaving out `except` → [`Answer::Pending`].
     Pending { domain: DomainId, local: Box<str>, except: Vec<NotificationId>, max: u16, now: UnixMs },
     /// Scheduled notifications that are due by `now`: they become stored (audience always) or are removed from the
@@ -213,6 +216,9 @@ pub enum Answer {
     Stored { new: bool, ended: Vec<Trace> },
     /// To [`Ask::CancelNotification`] and [`Ask::Trace`].
     Trace(Box<Trace>),
+    /// To [`Ask::Notifications`]: newest first. `next` is what to give as `before` for those that come after; none when
+    /// there are no more.
+    Notifications { traces: Vec<Trace>, next: Option<NotificationId> },
     /// To [`Ask::Pending`] and [`Ask::TakeDue`]; whether there are more.
     Pending { notifications: Vec<Pending>, more: bool },
     /// To [`Ask::Sweep`]: the traces of those that expired just now; whether there are more.

@@ -315,6 +315,7 @@ impl Script {
             priority: option("priority").map_or(Ok(Priority::Normal), serde_word)?,
             expires: option("ttl").map(|s| now.plus(s.parse::<u64>().expect("seconds") * 1000)),
             collapse_key: option("collapse").map(Into::into),
+            key: None,
             payload: Payload::Json((*json).into()),
             accepted: now,
             send_at: None,

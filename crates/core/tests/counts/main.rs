@@ -101,6 +101,7 @@ impl Crowd {
             priority: Priority::Normal,
             expires: Some(accepted.plus(60_000)),
             collapse_key: None,
+            key: None,
             payload: Payload::Json(format!("{{\"n\":{nth},\"text\":\"{}\"}}", "x".repeat(370)).into()),
             accepted,
             send_at: None,

@@ -189,7 +189,8 @@ fn frame(frames: &mut Vec<u8>, said: &Result<Arc<Trace>, RecvError>) -> Option<(
     Some(())
 }
 
-fn read_states(text: &str) -> Result<States, Problem> {
+/// The states that a parameter names.
+pub(crate) fn read_states(text: &str) -> Result<States, Problem> {
     let states = |word: &str| {
         let json = format!("\"{word}\"");
         serde_json::from_str::<NotificationState>(&json).map(States::from).ok()

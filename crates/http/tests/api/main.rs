@@ -7,6 +7,7 @@ mod devices;
 mod errors;
 mod events;
 mod import;
+mod listing;
 mod notifications;
 mod openapi;
 mod operation;

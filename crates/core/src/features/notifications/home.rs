@@ -74,6 +74,21 @@ pub fn trace(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
     }
 }
 
+/// What is in memory here: the present state of what the store has too, and what it never has.
+pub fn remembered(query: &NotificationQuery, ids: &[NotificationId], reply: ReplyTo, cx: &mut Cx<'_>) {
+    let (traces, domains) = (&cx.hub.traces, &cx.hub.domains);
+    let matches = |trace: &&Trace| {
+        domains.named(trace.to.domain()).is_some_and(|domain| query.matches(trace, domain.id))
+    };
+    let kept = ids.iter().filter_map(|id| traces.find(*id));
+    let mut unkept: Vec<&Trace> = traces.unkept().filter(matches).collect();
+    // In the order of the list, which is not quite that in which they came here.
+    unkept.sort_unstable_by_key(|trace| std::cmp::Reverse(trace.id));
+    unkept.truncate(usize::from(query.limit) + 1);
+    let found = kept.chain(unkept).cloned().collect();
+    cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Traces(found) });
+}
+
 /// The store answered.
 pub fn answered(then: Then, answer_: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     match (then, answer_) {

@@ -6,7 +6,7 @@ mod home;
 mod xml;
 
 pub use delivery::{acknowledged, initial};
-pub use home::{answered, cancel, notify, tell_end_of, trace};
+pub use home::{answered, cancel, notify, remembered, tell_end_of, trace};
 pub(crate) use xml::container;
 
 use crate::hook::{Feature, Hooks, Spec};

@@ -194,7 +194,7 @@ impl Batch {
             Some(reserved) => (reserved.since, &reserved.ids),
             None => (now(), &Ids::Random),
         };
-        let draft = body.draft(&self.app, at)?;
+        let draft = body.draft(&self.app, self.key.key.id, at)?;
         if body.dry_run {
             return Ok(Order::Rehearse(target));
         }

@@ -6,9 +6,12 @@ use crate::payload;
 use crate::problem::{Code, Problem};
 use crate::text::fits;
 use crate::time::Time;
-use carillon_core::model::{Audience, DomainId, Notification, NotificationId, Payload, Priority, UnixMs};
+use carillon_core::model::{
+    Audience, DomainId, KeyId, Notification, NotificationId, Payload, Priority, UnixMs,
+};
 use carillon_wire::jid::BareJid;
 use serde_json::value::RawValue;
+use std::sync::Arc;
 
 /// A notification to be sent.
 #[derive(Debug, serde::Deserialize, utoipa::ToSchema)]
@@ -55,7 +58,8 @@ pub(crate) struct Draft {
     audience: Audience,
     priority: Priority,
     expires: Option<UnixMs>,
-    collapse_key: Option<Box<str>>,
+    collapse_key: Option<Arc<str>>,
+    key: KeyId,
     payload: Payload,
     accepted: UnixMs,
     send_at: Option<UnixMs>,
@@ -66,8 +70,8 @@ fn always() -> Audience {
 }
 
 impl NotificationBody {
-    /// The draft of a notification accepted at `accepted`.
-    pub(crate) fn draft(&self, app: &App, accepted: UnixMs) -> Result<Draft, Problem> {
+    /// The draft of a notification that `key` sends, accepted at `accepted`.
+    pub(crate) fn draft(&self, app: &App, key: KeyId, accepted: UnixMs) -> Result<Draft, Problem> {
         let longest = accepted.plus(app.options.notification_ttl_max_ms);
         let send_at = self.due(accepted, longest)?;
         let collapse_key = self.collapse_key.as_deref().map(collapse_key).transpose()?;
@@ -82,6 +86,7 @@ impl NotificationBody {
             priority: self.priority,
             expires,
             collapse_key,
+            key,
             payload,
             accepted,
             send_at,
@@ -133,6 +138,7 @@ impl Draft {
             priority: self.priority,
             expires: self.expires,
             collapse_key: self.collapse_key.clone(),
+            key: Some(self.key),
             payload: self.payload.clone(),
             accepted: self.accepted,
             send_at: self.send_at,
@@ -140,7 +146,7 @@ impl Draft {
     }
 }
 
-fn collapse_key(key: &str) -> Result<Box<str>, Problem> {
+fn collapse_key(key: &str) -> Result<Arc<str>, Problem> {
     if fits(key, 1..=64) {
         return Ok(key.into());
     }

@@ -3,6 +3,7 @@
 mod batch;
 mod body;
 mod idempotency;
+mod list;
 mod send;
 mod submit;
 mod targets;
@@ -10,5 +11,6 @@ mod trace;
 mod window;
 
 pub(crate) use batch::{__path_send_batch, send_batch};
+pub(crate) use list::{__path_list, list};
 pub(crate) use send::{__path_send, send};
 pub(crate) use trace::{__path_cancel, __path_trace, NotificationView, cancel, trace};

@@ -69,14 +69,14 @@ pub(crate) async fn send(
     let targets = targets(&app, &key, &body, query.domain.as_deref())?;
     // Checked before the key is reserved: a request that cannot be done is not remembered.
     let at = now();
-    body.draft(&app, at)?;
+    body.draft(&app, key.key.id, at)?;
     let hash = idempotency::body_hash(&uri, &bytes);
     let reserved = match idempotency::reserve(&app, key.key.id, idempotency_key, hash, at).await? {
         Turn::Go(reserved) => reserved,
         Turn::Replay { status, response } => return Ok(replay(status, response)),
     };
     // Taken again at the first request's time, so that a request sent again decides the same.
-    let draft = body.draft(&app, reserved.since)?;
+    let draft = body.draft(&app, key.key.id, reserved.since)?;
     let results = send_all(&app, &body, &draft, targets, &reserved).await;
     respond(&app, &body, results, reserved).await
 }

@@ -32,6 +32,15 @@ pub(crate) struct NotificationView {
     state: NotificationState,
     /// When it was taken from its sender.
     accepted_at: Time,
+    /// When it stops, or stopped, being worth delivering.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Time>,
+    /// A newer notification with the same key replaces it while it is undelivered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    collapse_key: Option<String>,
+    /// The number of the API key that sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<u32>,
     /// When it was, or is to be, due.
     #[serde(skip_serializing_if = "Option::is_none")]
     send_at: Option<Time>,
@@ -67,6 +76,9 @@ impl From<&Trace> for NotificationView {
             priority: trace.priority,
             state: trace.state,
             accepted_at: Time(trace.accepted),
+            expires_at: trace.expires.map(Time),
+            collapse_key: trace.collapse_key.as_deref().map(str::to_owned),
+            key: trace.key.map(|key| key.0),
             send_at: trace.send_at.map(Time),
             stored_at: trace.stored.map(Time),
             sent_at: trace.sent.map(Time),
