@@ -37,6 +37,37 @@ async fn csv_with_passwords() {
 }
 
 #[tokio::test]
+async fn csv_names_its_columns_or_does_not() {
+    let world = world();
+    for (body, id) in [
+        ("ann,one\n", "ann"),
+        ("jid,password\nbea,one\n", "bea"),
+        ("\u{feff}password, jid\r\none,cia\r\n", "cia"),
+    ] {
+        let last = import(&world, "text/csv", body.into()).await.lines().pop().unwrap();
+        assert_eq!((&last["imported"], &last["failed"]), (&json!(1), &json!(0)), "{last}");
+        let uri = format!("/v1/devices/{id}/validate");
+        assert_eq!(world.post(&uri, json!({"secret": "one"})).await.json()["valid"], true);
+    }
+    let last = import(&world, "text/csv", "jid,salt\nann,one\n".into()).await.lines().pop().unwrap();
+    assert_eq!(
+        (&last["imported"], &last["errors"][0]["line"], &last["done"]),
+        (&json!(0), &json!(1), &json!(true))
+    );
+}
+
+/// What cannot be read, what cannot be hashed and what cannot be written fail at different times.
+#[tokio::test]
+async fn errors_come_in_the_order_of_their_lines() {
+    let world = world();
+    let lines = "ann,\nbroken\nbea,one\ncarol@nowhere.example,x\ndora,\nbroken too\n";
+    let last = import(&world, "text/csv", lines.into()).await.lines().pop().unwrap();
+    let failed: Vec<u64> =
+        last["errors"].as_array().unwrap().iter().map(|e| e["line"].as_u64().unwrap()).collect();
+    assert_eq!(failed, [1, 2, 4, 5, 6]);
+}
+
+#[tokio::test]
 async fn ready_keys_by_the_thousand() {
     let world = world();
     let keys = carillon_core::session::auth::scram::keys("secret", b"0123456789abcdef", 4096)

@@ -2,7 +2,7 @@
 
 mod record;
 
-use self::record::{Record, Secret};
+use self::record::{Columns, Record, Secret};
 use crate::accounts;
 use crate::app::App;
 use crate::auth::{Admin, Granted};
@@ -54,14 +54,15 @@ pub(crate) struct ImportError {
 
 /// Import accounts
 ///
-/// NDJSON, a record a line: `{"jid":…,"password":…}` or with ready SCRAM keys; or CSV with the columns `jid,password`,
-/// a first line of just these words being passed over. An account that is there already gets the new keys. For each
-/// chunk of lines a line of progress comes back. A line that fails harms none of the others.
+/// NDJSON, one record per line: `{"jid":…,"password":…}` or with ready SCRAM keys. Or CSV with the columns `jid` and
+/// `password`: a first line with the field `jid` names them in any order; without it they are `jid,password`. An account that
+/// exists already gets the new keys. For each chunk of lines, a line of progress comes back, with its errors in the order of
+/// the lines. A line that fails does not affect the others.
 #[utoipa::path(
-    post, path = "/v1/admin/accounts/import", tag = "admin", params(DomainQuery),
+    post, path = "/v1/admin/accounts/import", operation_id = "importAccounts", tag = "admin", params(DomainQuery),
     request_body(content = Record, content_type = "application/x-ndjson"),
     responses(
-        (status = 200, description = "Progress, a line a chunk", body = Progress, content_type = "application/x-ndjson"),
+        (status = 200, description = "Progress, one line per chunk", body = Progress, content_type = "application/x-ndjson"),
         schema::Problems
     )
 )]
@@ -76,7 +77,8 @@ pub(crate) async fn import(
     let domain = key.domain(&app, query.domain.as_deref())?.name.clone();
     let timeout = Duration::from_millis(app.options.read_timeout_ms);
     let lines = LineStream::new(body, app.options.batch_line_bytes_max, timeout);
-    let import = Import { app, key, domain, format, lines, progress: Progress::default() };
+    let (columns, progress) = (Columns::default(), Progress::default());
+    let import = Import { app, key, domain, format, columns, lines, progress };
     let progress = stream::unfold(import, |mut import| async move {
         let line = import.step().await?;
         Some((Ok::<Bytes, Infallible>(line), import))
@@ -90,6 +92,8 @@ struct Import {
     key: Granted<Admin>,
     domain: Arc<str>,
     format: Format,
+    /// The columns of a CSV file.
+    columns: Columns,
     lines: LineStream,
     progress: Progress,
 }
@@ -114,6 +118,8 @@ impl Import {
         for (domain, accounts) in accounts {
             self.write(domain, accounts).await;
         }
+        // What was read, hashed and written failed in three rounds.
+        self.progress.errors.sort_by_key(|error| error.line);
         let mut line = serde_json::to_vec(&self.progress).expect("progress is strings and numbers");
         line.push(b'\n');
         Some(line.into())
@@ -127,11 +133,23 @@ impl Import {
                 self.progress.done = true;
                 break;
             };
-            if self.format == Format::Csv && line.number == 1 && record::is_heading(&line) {
+            let number = line.number;
+            if self.format == Format::Csv
+                && number == 1
+                && let Some(columns) = record::columns(&line)
+            {
+                match columns {
+                    Ok(columns) => self.columns = columns,
+                    // Nothing below it can be read.
+                    Err(problem) => {
+                        self.fail(number, &problem);
+                        self.progress.done = true;
+                        break;
+                    }
+                }
                 continue;
             }
             self.progress.lines += 1;
-            let number = line.number;
             match self.entry(line) {
                 Ok(entry) => entries.push(entry),
                 Err(problem) => self.fail(number, &problem),
@@ -142,7 +160,7 @@ impl Import {
 
     fn entry(&self, line: Line) -> Result<Entry, Problem> {
         let number = line.number;
-        let record = Record::read(&line.text?, self.format)?;
+        let record = Record::read(&line.text?, self.format, self.columns)?;
         let jid = jids::account(&record.jid, &self.domain)?;
         let domain = self.key.reach(&self.app, jid.domain())?.id;
         Ok(Entry { line: number, domain, local: jids::local(&jid), secret: record.secret()? })

@@ -38,6 +38,16 @@ pub(crate) struct RecordKeys {
     server_key: String,
 }
 
+/// The columns of a CSV file, in their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Columns {
+    /// `jid,password`
+    #[default]
+    JidPassword,
+    /// `password,jid`
+    PasswordJid,
+}
+
 /// What proves an account.
 pub(super) enum Secret {
     /// A password, to be hashed.
@@ -48,11 +58,15 @@ pub(super) enum Secret {
 
 impl Record {
     /// Reads a line.
-    pub(super) fn read(line: &[u8], format: Format) -> Result<Record, Problem> {
+    pub(super) fn read(line: &[u8], format: Format, columns: Columns) -> Result<Record, Problem> {
         match format {
             Format::Ndjson => parse(line),
             Format::Csv => {
-                let [jid, password] = fields(line)?;
+                let [first, second] = fields(line)?;
+                let (jid, password) = match columns {
+                    Columns::JidPassword => (first, second),
+                    Columns::PasswordJid => (second, first),
+                };
                 Ok(Record { jid, password: Some(password), scram_sha1: None, scram_sha256: None })
             }
         }
@@ -98,15 +112,30 @@ impl RecordKeys {
     }
 }
 
-/// Whether a CSV line is the heading `jid,password`.
-pub(super) fn is_heading(line: &Line) -> bool {
-    let fields = line.text.as_ref().ok().and_then(|text| fields(text).ok());
-    fields.is_some_and(|[jid, password]| jid == "jid" && password == "password")
+/// The columns that the first line of a CSV file names; none when it is a record, which has no field `jid`.
+pub(super) fn columns(line: &Line) -> Option<Result<Columns, Problem>> {
+    let text = line.text.as_ref().ok()?;
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).trim(csv::Trim::All).from_reader(text);
+    let record = reader.records().next()?.ok()?;
+    let names: Vec<&str> = record.iter().collect();
+    names.contains(&"jid").then(|| match names[..] {
+        ["jid", "password"] => Ok(Columns::JidPassword),
+        ["password", "jid"] => Ok(Columns::PasswordJid),
+        _ => Err(Problem::new(
+            Code::InvalidValue,
+            "line 1 names other columns than `jid` and `password`; send SCRAM keys as NDJSON",
+        )),
+    })
 }
+
+/// What some programs put before UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The two fields of a CSV record (RFC 4180).
 fn fields(line: &[u8]) -> Result<[String; 2], Problem> {
-    let bad = || Problem::new(Code::InvalidValue, "a CSV line has two fields, `jid,password`, in UTF-8");
+    let bad =
+        || Problem::new(Code::InvalidValue, "a CSV line has two fields, `jid` and `password`, in UTF-8");
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(line);
     let record = reader.records().next().and_then(Result::ok).ok_or_else(bad)?;
     let mut fields = record.iter().map(str::to_owned);
@@ -121,7 +150,7 @@ mod tests {
     use super::*;
 
     fn secret(line: &str, format: Format) -> Result<(String, Secret), Code> {
-        let record = Record::read(line.as_bytes(), format).map_err(|p| p.code())?;
+        let record = Record::read(line.as_bytes(), format, Columns::default()).map_err(|p| p.code())?;
         let jid = record.jid.clone();
         record.secret().map(|secret| (jid, secret)).map_err(|p| p.code())
     }
