@@ -1,5 +1,6 @@
 //! What is wrong with a JSON text, for the one who sent it.
 
+use super::words::plain;
 use crate::problem::{Code, Problem};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
@@ -12,7 +13,11 @@ pub(super) fn explain<T: DeserializeOwned>(body: &[u8]) -> Problem {
         Err(error) if error.inner().classify() == Category::Data => {
             data_error(&pointer(error.path()), &error.into_inner().to_string())
         }
-        Err(error) => Problem::new(Code::NotJson, error.into_inner().to_string()),
+        Err(error) => {
+            let error = error.into_inner();
+            let (what, line, column) = (plain(&error.to_string()), error.line(), error.column());
+            Problem::new(Code::NotJson, format!("{what} (line {line}, column {column})"))
+        }
         Ok(_) => Problem::new(Code::NotJson, "there is more after the JSON value"),
     }
 }
@@ -22,14 +27,15 @@ fn data_error(pointer: &str, message: &str) -> Problem {
     let message = message.split(" at line ").next().unwrap_or(message);
     let field = message.split('`').nth(1).unwrap_or_default();
     let member = || child(pointer, field);
+    let detail = plain(message);
     if message.starts_with("unknown field") {
-        Problem::new(Code::UnknownField, message).at(member())
+        Problem::new(Code::UnknownField, detail).at(member())
     } else if message.starts_with("missing field") {
-        Problem::new(Code::MissingField, message).at(member())
+        Problem::new(Code::MissingField, detail).at(member())
     } else if message.starts_with("duplicate field") {
-        Problem::new(Code::DuplicateField, message).at(member())
+        Problem::new(Code::DuplicateField, detail).at(member())
     } else {
-        Problem::new(Code::WrongType, message).at(pointer)
+        Problem::new(Code::WrongType, detail).at(pointer)
     }
 }
 

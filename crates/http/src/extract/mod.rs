@@ -5,6 +5,7 @@ mod json;
 mod lines;
 mod path;
 mod query;
+mod words;
 
 pub(crate) use json::{Bodies, JsonBody, Optional, parse};
 pub(crate) use lines::{Format, Line, LineStream, content_type};

@@ -2,6 +2,7 @@
 
 use crate::problem::{Code, Problem};
 use axum::extract::FromRequestParts;
+use axum::extract::path::ErrorKind;
 use axum::extract::rejection::PathRejection;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
@@ -16,7 +17,18 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Named<T
         let path = axum::extract::Path::<T>::from_request_parts(parts, state).await;
         path.map(|axum::extract::Path(value)| Named(value)).map_err(|rejection| match rejection {
             PathRejection::FailedToDeserializePathParams(error) => {
-                Problem::new(Code::InvalidParameter, error.body_text())
+                let detail = match error.into_kind() {
+                    ErrorKind::ParseErrorAtKey { value, .. }
+                    | ErrorKind::ParseErrorAtIndex { value, .. }
+                    | ErrorKind::ParseError { value, .. } => {
+                        format!("`{value}` in the path is not an integer from 0 to 4294967295")
+                    }
+                    ErrorKind::InvalidUtf8InPathParam { .. } => {
+                        "a part of the path is not UTF-8 once it is percent-decoded".to_owned()
+                    }
+                    other => other.to_string(),
+                };
+                Problem::new(Code::InvalidParameter, detail)
             }
             other => Problem::new(Code::Internal, other.body_text()),
         })

@@ -1,5 +1,6 @@
 //! Query parameters.
 
+use super::words::plain;
 use crate::problem::{Code, Problem};
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
@@ -26,7 +27,14 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
             let detail = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(&text);
             let unknown = detail.contains("unknown field");
             let code = if unknown { Code::UnknownParameter } else { Code::InvalidParameter };
-            Problem::new(code, detail.replace("unknown field", "unknown parameter"))
+            // The parameter's name comes first, where the fault is in its value.
+            let detail = match detail.split_once(": ") {
+                Some((name, fault)) if !detail.starts_with("invalid ") => {
+                    format!("`{name}`: {}", plain(fault))
+                }
+                _ => plain(detail),
+            };
+            Problem::new(code, detail)
         })
     }
 }
