@@ -1,4 +1,4 @@
-// Shows /openapi.json to people.
+// Shows /openapi.json to people: one line per operation, opened where it is wanted.
 
 import { badge, empty, h } from "./dom.js";
 
@@ -14,54 +14,124 @@ try {
 
 function render(api) {
   const routes = Object.entries(api.paths).flatMap(([path, item]) =>
-    METHODS.filter((m) => item[m]).map((method) => ({ path, method, about: item[method], id: `${method}${path}` })));
+    METHODS.filter((m) => item[m]).map((method) => ({ path, method, about: item[method], id: item[method].operationId })));
   const parts = (api.tags ?? []).map((tag) => ({ ...tag, routes: routes.filter((r) => r.about.tags?.includes(tag.name)) }));
-  at("contents").append(...parts.flatMap((part) => [h("h2", {}, heading(part.name)), ...part.routes.map(entry)]),
-    h("h2", {}, "Errors"), h("a", { href: "#problems" }, "Problem codes"));
+  at("contents").append(...parts.map((part) => h("a", { href: `#part-${part.name}`, "data-part": part.name },
+    h("span", {}, heading(part.name)), h("span", { class: "count" }, part.routes.length))),
+  h("a", { href: "#problems" }, "Problem codes"));
   at("doc").replaceChildren(
     h("h1", {}, `${api.info.title} API `, badge(api.info.version)),
     h("div", { class: "lede" }, paragraphs(api.info.description)),
-    ...parts.flatMap((part) => [
-      h("div", { class: "part" }, h("h2", {}, heading(part.name)), h("p", {}, prose(part.description ?? ""))),
-      ...part.routes.map((route) => section(route, api)),
-    ]),
-    h("section", { id: "problems" }, h("div", { class: "part" }, h("h2", {}, "Problem codes"),
-      h("p", {}, prose("What the member `code` of a problem says. A code keeps its meaning and its status."))),
-      h("div", { class: "card" }, problems(api))));
-  at("find").addEventListener("input", (event) => narrow(routes, event.target.value.trim().toLowerCase()));
-  if (location.hash) at(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+    h("p", { id: "nothing", class: "muted", hidden: true }, "No operation has these words."),
+    ...parts.map((part) => h("section", { class: "part", id: `part-${part.name}` },
+      h("h2", {}, heading(part.name)), h("p", {}, prose(part.description ?? "")),
+      h("div", { class: "card routes" }, part.routes.map((route) => section(route, api))))),
+    h("section", { class: "part", id: "problems" }, h("h2", {}, "Problem codes"),
+      h("p", {}, prose("What the member `code` of a problem says. A code keeps its meaning and its status.")),
+      h("div", { class: "card routes" }, folded("codes", [h("span", { class: "name" }, "All codes")], () => problems(api)))));
+  const find = at("find");
+  find.addEventListener("input", () => narrow(parts, find.value));
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "/" && document.activeElement !== find) {
+      event.preventDefault();
+      find.focus();
+    }
+  });
+  addEventListener("hashchange", open);
+  open();
+}
+
+/** Opens what the address names. */
+function open() {
+  const id = decodeURIComponent(location.hash.slice(1));
+  if (id.startsWith("problem-")) at("codes").open = true;
+  const target = at(id);
+  if (!target) return;
+  if (target.tagName === "DETAILS") target.open = true;
+  // What is inside is made when it opens, which is told after this.
+  requestAnimationFrame(() => (at(id) ?? target).scrollIntoView());
 }
 
 function heading(name) {
   return name[0].toUpperCase() + name.slice(1);
 }
 
-function entry(route) {
-  const short = { delete: "del" }[route.method] ?? route.method;
-  return h("a", { href: `#${encodeURIComponent(route.id)}`, "data-route": route.id }, h("span", { class: `method ${route.method}` }, short.toUpperCase()), route.about.summary);
+function narrow(parts, text) {
+  const words = text.trim().toLowerCase().split(/\s+/).filter(Boolean);
+  let found = 0;
+  for (const part of parts) {
+    const shown = part.routes.filter((route) => {
+      const about = `${route.method} ${route.path} ${route.id} ${route.about.summary} ${route.about.description ?? ""}`.toLowerCase();
+      return (at(route.id).hidden = !words.every((word) => about.includes(word))) === false;
+    });
+    found += shown.length;
+    at(`part-${part.name}`).hidden = shown.length === 0;
+    const entry = document.querySelector(`[data-part="${part.name}"]`);
+    entry.hidden = shown.length === 0;
+    entry.querySelector(".count").textContent = shown.length;
+  }
+  at("nothing").hidden = found > 0;
 }
 
-function narrow(routes, words) {
-  for (const route of routes) {
-    const text = `${route.method} ${route.path} ${route.about.summary} ${route.about.description ?? ""}`.toLowerCase();
-    const hidden = !words.split(/\s+/).every((word) => text.includes(word));
-    at(route.id).hidden = hidden;
-    document.querySelector(`[data-route="${CSS.escape(route.id)}"]`).hidden = hidden;
-  }
+/** A line that opens. What is inside is made when it is opened for the first time. */
+function folded(id, line, inside) {
+  const details = h("details", { id, class: "route" }, h("summary", {}, line));
+  details.addEventListener("toggle", () => {
+    if (details.open && details.children.length === 1) details.append(h("div", { class: "inside" }, inside()));
+  });
+  return details;
 }
 
 function section(route, api) {
   const { about } = route;
+  return folded(route.id, [
+    h("span", { class: `method ${route.method}` }, route.method.toUpperCase()),
+    h("span", { class: "path" }, route.path),
+    h("span", { class: "name" }, about.summary),
+  ], () => inside(route, api));
+}
+
+function inside(route, api) {
+  const { about } = route;
   const body = about.requestBody?.content ?? {};
   const [type] = Object.keys(body);
-  return h("section", { class: "card route", id: route.id },
-    h("h3", {}, about.summary),
-    h("div", { class: "call" }, h("span", { class: `method ${route.method}` }, route.method.toUpperCase()), route.path),
+  return [
     about.description && h("div", { class: "about" }, paragraphs(about.description)),
+    h("h4", {}, "Try it"), sample(curl(route)),
     about.parameters?.length > 0 && [h("h4", {}, "Parameters"), h("dl", { class: "members" }, about.parameters.map((p) => parameter(p, api)))],
     type && [h("h4", {}, `Body, ${type}`), members(body[type].schema, api, new Set())],
     h("h4", {}, "Answers"),
-    Object.entries(about.responses).map(([status, answer]) => reply(status, answer, api)));
+    Object.entries(about.responses).map(([status, answer]) => reply(status, answer, api)),
+    h("p", { class: "small muted" }, "Link to this: ", h("a", { href: `#${route.id}` }, `#${route.id}`)),
+  ];
+}
+
+/** A request as one types it. Paste it into a shell that knows CARILLON_KEY. */
+function curl({ path, method, about }) {
+  const parts = (about.parameters ?? []).filter((p) => p.in === "path");
+  const filled = parts.reduce((filled, p) =>
+    filled.replace(`{${p.name}}`, encodeURIComponent(p.schema?.examples?.[0] ?? p.name.toUpperCase())), path);
+  const lines = [`curl -sS${method === "get" || method === "post" ? "" : ` -X ${method.toUpperCase()}`} "${location.origin}${filled}"`];
+  const stream = Object.keys(about.responses["200"]?.content ?? {}).includes("text/event-stream");
+  if (stream) lines[0] = lines[0].replace("-sS", "-sSN");
+  if (about.security) lines.push(`-H "Authorization: Bearer $CARILLON_KEY"`);
+  const [[type, content] = []] = Object.entries(about.requestBody?.content ?? {});
+  if (type) {
+    const text = typeof content.example === "string" ? content.example.trimEnd() : JSON.stringify(content.example, null, 2);
+    lines.push(`-H "Content-Type: ${type}"`, `--data-binary '${text.replaceAll("'", "'\\''")}'`);
+  } else if (method === "post") {
+    lines[0] = lines[0].replace(" \"", " -X POST \"");
+  }
+  return lines.join(" \\\n  ");
+}
+
+function sample(text) {
+  const copy = h("button", { type: "button", class: "copy", onclick: async () => {
+    await navigator.clipboard.writeText(text);
+    copy.textContent = "Copied";
+    setTimeout(() => (copy.textContent = "Copy"), 2000);
+  } }, "Copy");
+  return h("div", { class: "sample" }, h("pre", { class: "example" }, text), navigator.clipboard && copy);
 }
 
 function parameter(p, api) {
@@ -95,7 +165,8 @@ function describe(schema, api) {
 
 function member(name, schema, required, description, api, above, place) {
   const inner = objectOf(schema, api);
-  const seen = inner && above.has(inner);
+  // A problem is described once, below.
+  const seen = inner && (above.has(inner) || inner === api.components.schemas.Problem);
   return h("div", {},
     h("dt", {}, name, place && h("small", {}, place)),
     h("dd", {}, h("span", { class: "type" }, words(schema, api)), required ? h("span", { class: "must" }, " required") : "",
