@@ -30,6 +30,10 @@ pub enum Command {
     Changed { accounts: Arc<[BareJid]> },
     /// Take back the tokens of an account (XEP-0484) → [`Outcome::Count`] 0 or [`Outcome::Missing`].
     RevokeTokens { domain: DomainId, account: BareJid },
+    /// Who of these accounts has sessions here, which is where their home is → [`Outcome::Presence`].
+    Presence { accounts: Arc<[BareJid]> },
+    /// What was counted of each of these topics on this shard → [`Outcome::TopicFigures`], one for each.
+    TopicFigures { topics: Arc<[TopicId]> },
     /// The live sessions of this shard, at most `limit`, those of `account` or of `domain` or all → [`Outcome::Sessions`].
     Sessions { domain: Option<DomainId>, account: Option<BareJid>, limit: usize },
 }
@@ -133,6 +137,10 @@ pub enum Outcome {
     Topic(Result<TopicOutcome, StanzaError>),
     /// To [`Command::Kick`].
     Count(u64),
+    /// To [`Command::Presence`]: those that have a session, in no order.
+    Presence(Vec<AccountPresence>),
+    /// To [`Command::TopicFigures`].
+    TopicFigures(Vec<TopicFigures>),
     /// To [`Command::Sessions`].
     Sessions(Vec<SessionInfo>),
     /// What the command is about is not there.
@@ -159,6 +167,49 @@ pub enum TopicOutcome {
     /// The topic, and the last item where new followers are given it. Every notice before it was given to the shard that
     /// asked, and none behind it.
     Listening { topic: TopicId, last: Option<Arc<Notice>> },
+}
+
+/// An account that has sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccountPresence {
+    /// Its place among the accounts that were asked about.
+    pub index: usize,
+    /// How many it has.
+    pub sessions: usize,
+    /// What it is for [`Audience`]: the best of its sessions.
+    pub reach: Reach,
+    /// Since when it has had a session without a pause, as far as its present sessions know.
+    pub since: UnixMs,
+}
+
+/// Which notifications reach an account, or a session of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reach {
+    /// None: no presence was sent, or unavailable.
+    Unavailable,
+    /// All but those for the audience `active`.
+    Asleep,
+    /// All.
+    Active,
+}
+
+/// What was counted of a topic since the start, and who follows it now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TopicFigures {
+    /// Sessions that follow it now.
+    pub sessions: u64,
+    /// Items published on it.
+    pub published: u64,
+    /// Items given to its followers' connections.
+    pub delivered: u64,
+}
+
+impl std::ops::AddAssign for TopicFigures {
+    fn add_assign(&mut self, other: TopicFigures) {
+        self.sessions += other.sessions;
+        self.published += other.published;
+        self.delivered += other.delivered;
+    }
 }
 
 /// A live session as an operator sees it.

@@ -7,7 +7,7 @@ use axum::extract::State;
 
 /// Whether the process lives
 #[utoipa::path(
-    get, path = "/healthz", tag = "operation",
+    get, path = "/healthz", operation_id = "isAlive", tag = "operation",
     responses((status = 200, description = "It does", body = String, content_type = "text/plain"))
 )]
 pub(crate) async fn alive() -> &'static str {
@@ -18,7 +18,7 @@ pub(crate) async fn alive() -> &'static str {
 ///
 /// `503` before it is ready and while it drains.
 #[utoipa::path(
-    get, path = "/readyz", tag = "operation",
+    get, path = "/readyz", operation_id = "isReady", tag = "operation",
     responses((status = 200, description = "It does", body = String, content_type = "text/plain"), schema::Problems)
 )]
 pub(crate) async fn ready(State(app): State<App>) -> Result<&'static str, Problem> {

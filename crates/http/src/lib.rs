@@ -18,6 +18,7 @@ mod app;
 mod auth;
 mod console;
 mod consumer;
+mod examples;
 mod extract;
 mod health;
 mod jids;
@@ -28,6 +29,7 @@ mod payload;
 pub mod problem;
 mod provider;
 mod random;
+mod request_id;
 mod requests;
 mod routes;
 mod schema;
@@ -43,8 +45,9 @@ pub use options::{Endpoints, Options};
 pub use serve::{router, serve};
 pub use time::parse as parse_time;
 
-/// The OpenAPI document of the API, as JSON.
-pub fn openapi() -> String {
-    let document = openapi::routes().into_openapi();
+/// The OpenAPI document of the API as a node with these options serves it, as JSON.
+pub fn openapi(options: &Options) -> String {
+    let mut document = openapi::routes().into_openapi();
+    openapi::bound(&mut document, options);
     serde_json::to_string_pretty(&document).expect("the document is plain data")
 }

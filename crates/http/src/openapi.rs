@@ -3,10 +3,12 @@
 use crate::admin::{accounts, domains, history, import, keys, sessions, status};
 use crate::app::App;
 use crate::consumer::{credentials, devices, subscriptions};
-use crate::provider::{events, items, notifications, topics};
-use crate::{health, metrics, schema, well_known};
+use crate::options::Options;
+use crate::provider::{events, items, notifications, presence, topics};
+use crate::{examples, health, metrics, schema, well_known};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{RefOr, Schema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -51,7 +53,25 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(admin())
         .merge(operation());
     secure(router.get_openapi_mut());
+    examples::add(router.get_openapi_mut());
     router
+}
+
+/// Puts the bounds of this node's settings into its document.
+pub(crate) fn bound(document: &mut utoipa::openapi::OpenApi, options: &Options) {
+    let schemas = &mut document.components.get_or_insert_default().schemas;
+    if let Some(RefOr::T(Schema::Object(body))) = schemas.get_mut("NotificationBody")
+        && let Some(RefOr::T(Schema::Object(ttl))) = body.properties.get_mut("ttl")
+    {
+        ttl.maximum = Some(((options.notification_ttl_max_ms / 1000) as usize).into());
+    }
+    if let Some(RefOr::T(Schema::OneOf(targets))) = schemas.get_mut("Targets") {
+        for form in &mut targets.items {
+            if let RefOr::T(Schema::Array(many)) = form {
+                many.max_items = Some(options.targets_max);
+            }
+        }
+    }
 }
 
 fn provider() -> OpenApiRouter<App> {
@@ -60,6 +80,7 @@ fn provider() -> OpenApiRouter<App> {
         .routes(routes!(notifications::send_batch))
         .routes(routes!(notifications::trace, notifications::cancel))
         .routes(routes!(events::events))
+        .routes(routes!(presence::look_up))
         .routes(routes!(topics::list))
         .routes(routes!(topics::put, topics::get, topics::delete))
         .routes(routes!(topics::subscribers))

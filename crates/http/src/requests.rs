@@ -1,6 +1,7 @@
 //! Requests counted by route, method and status, and timed by route and method, for `/metrics`.
 
 use crate::app::App;
+use crate::request_id;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
@@ -45,7 +46,7 @@ pub(crate) async fn count(
     let route = route.map_or_else(String::new, |path| path.as_str().to_owned());
     app.requests.add(Endpoint { route, method }, response.status(), began.elapsed());
     if response.status() == StatusCode::INTERNAL_SERVER_ERROR {
-        tracing::error!(method, "a request failed");
+        tracing::error!(method, request_id = request_id::current().as_deref(), "a request failed");
     }
     response
 }

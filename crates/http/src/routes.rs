@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::problem::{Code, Problem};
-use crate::{console, openapi, requests};
+use crate::{console, openapi, request_id, requests};
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -13,7 +13,8 @@ use tower_http::set_header::SetResponseHeaderLayer;
 
 /// Everything the API serves.
 pub(crate) fn build(app: App) -> Router {
-    let (api, document) = openapi::routes().split_for_parts();
+    let (api, mut document) = openapi::routes().split_for_parts();
+    openapi::bound(&mut document, &app.options);
     let document: Bytes = serde_json::to_vec(&document).expect("the document is plain data").into();
     let document = move || async move { ([(header::CONTENT_TYPE, "application/json")], document.clone()) };
     api.route("/openapi.json", get(document))
@@ -29,6 +30,7 @@ pub(crate) fn build(app: App) -> Router {
         .layer(default_header(header::REFERRER_POLICY, "no-referrer"))
         // Secrets and keys are in what the API answers.
         .layer(default_header(header::CACHE_CONTROL, "no-store"))
+        .layer(axum::middleware::from_fn(request_id::tag))
         .with_state(app)
 }
 
@@ -44,7 +46,7 @@ async fn wrong_method() -> Problem {
 fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response {
     let message =
         panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-    tracing::error!(message, "a request panicked");
+    tracing::error!(message, request_id = request_id::current().as_deref(), "a request panicked");
     Problem::new(Code::Internal, "the node failed").into_response()
 }
 

@@ -53,6 +53,8 @@ words! {
     SendLast: "never", "on_sub", "on_sub_and_presence";
     /// What happens when an account logs in a second time: the old session ends, or both live.
     SessionPolicy: "single", "multi";
+    /// Which notifications reach an account.
+    Reach: "active", "asleep", "unavailable", "offline";
     /// Who may create topics over XMPP.
     PubsubCreate: "any", "admin";
 }
@@ -105,6 +107,17 @@ pub(crate) struct Policy {
     sessions_max: Option<u16>,
 }
 
+/// What went wrong (RFC 9457), where it stands inside another answer.
+pub(crate) struct Problem;
+
+impl PartialSchema for Problem {
+    fn schema() -> RefOr<Schema> {
+        problem()
+    }
+}
+
+impl ToSchema for Problem {}
+
 /// The answer to whatever went wrong, for the `responses` of every route.
 pub(crate) struct Problems;
 
@@ -144,6 +157,7 @@ pub(crate) fn problem() -> RefOr<Schema> {
         )
         .property("detail", text("What is wrong with this very request."))
         .property("pointer", text("The member of the body it is about, as a JSON pointer (RFC 6901)."))
+        .property("request_id", text("The id of the request, as in the header `X-Request-Id` of the response and in the node's log."))
         .property("state", text("How far the notification has come, where the problem is about one."))
         .required("type")
         .required("code")

@@ -27,7 +27,7 @@ pub(crate) struct Link {
 ///
 /// As XRD (XEP-0156).
 #[utoipa::path(
-    get, path = "/.well-known/host-meta", tag = "operation",
+    get, path = "/.well-known/host-meta", operation_id = "getHostMeta", tag = "operation",
     responses((status = 200, description = "XRD", body = String, content_type = "application/xrd+xml"), schema::Problems)
 )]
 pub(crate) async fn xrd(State(app): State<App>) -> impl IntoResponse {
@@ -45,7 +45,7 @@ pub(crate) async fn xrd(State(app): State<App>) -> impl IntoResponse {
 ///
 /// As JSON (XEP-0156).
 #[utoipa::path(
-    get, path = "/.well-known/host-meta.json", tag = "operation",
+    get, path = "/.well-known/host-meta.json", operation_id = "getHostMetaJson", tag = "operation",
     responses((status = 200, description = "Links", body = HostMeta), schema::Problems)
 )]
 pub(crate) async fn json(State(app): State<App>) -> impl IntoResponse {

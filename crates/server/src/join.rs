@@ -105,6 +105,14 @@ fn merge(a: Outcome, b: Outcome) -> Outcome {
             a.extend(b);
             Outcome::Traces(a)
         }
+        (Outcome::Presence(mut a), Outcome::Presence(b)) => {
+            a.extend(b);
+            Outcome::Presence(a)
+        }
+        (Outcome::TopicFigures(mut a), Outcome::TopicFigures(b)) => {
+            a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+            Outcome::TopicFigures(a)
+        }
         (Outcome::Missing, other) | (other, _) => other,
     }
 }

@@ -79,8 +79,8 @@ impl Node {
         Node { inner: Arc::new(inner) }
     }
 
-    /// Has a command carried out by the home shard of what it is about (or, for [`Command::Sessions`], lists of notifications
-    /// and domain-wide kicks, by every shard, with the outcomes joined). `reply` is called once: by a shard's thread, or at once by this
+    /// Has a command carried out by the home shard of what it is about (or, for [`Command::Sessions`], presence, figures of
+    /// topics, lists of notifications and domain-wide kicks, by every shard, with the outcomes joined). `reply` is called once: by a shard's thread, or at once by this
     /// one when the shard has too much to do ([`Outcome::Unavailable`]). It must not block.
     pub fn command(&self, command: Command, reply: Reply<Outcome>) {
         match Home::of(&command, self) {
@@ -296,7 +296,11 @@ impl Home {
                 },
                 Whose::Anyones | Whose::Domain(_) => Home::Every,
             },
-            Command::Changed { .. } | Command::Kick { .. } | Command::Sessions { .. } => Home::Every,
+            Command::Changed { .. }
+            | Command::Kick { .. }
+            | Command::Presence { .. }
+            | Command::Sessions { .. }
+            | Command::TopicFigures { .. } => Home::Every,
         }
     }
 }

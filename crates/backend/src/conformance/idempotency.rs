@@ -78,3 +78,21 @@ pub(super) fn is_of_its_key(store: &dyn Store) {
     assert_eq!(reserve_as(store, KeyId(6), "order-1", 2, T), Reservation::Go { since: T });
     assert_eq!(reserve_as(store, KEY, "ORDER-1", 2, T), Reservation::Go { since: T });
 }
+
+pub(super) fn released_goes_at_once(store: &dyn Store) {
+    let release = |name: &str| done(store, Ask::Release { key: KEY, idempotency_key: name.into() });
+    release("never reserved");
+    reserve(store, 1, T);
+    release("order-1");
+    assert_eq!(reserve(store, 2, T.plus(1)), Reservation::Mismatch);
+    assert_eq!(
+        reserve(store, 1, T.plus(1)),
+        Reservation::Go { since: T },
+        "ids are made as the first made them"
+    );
+    assert_eq!(reserve(store, 1, T.plus(2)), Reservation::InProgress, "and it is reserved again");
+    remember(store, 202, "{}");
+    release("order-1");
+    let replay = Reservation::Replay { status: 202, response: "{}".into() };
+    assert_eq!(reserve(store, 1, T.plus(3)), replay, "a response stays");
+}

@@ -78,7 +78,7 @@ pub const CASES: &[Case] = cases! {
     offline: messages_come_back_in_order, messages_come_in_pages, messages_are_bounded, messages_are_deleted,
         messages_need_an_account, messages_are_of_their_account;
     keys: are_found_by_hash, are_listed, are_deleted, are_made_once, need_their_domain;
-    idempotency: first_goes, second_waits_then_goes, finished_is_replayed, other_body_is_refused,
+    idempotency: first_goes, second_waits_then_goes, finished_is_replayed, released_goes_at_once, other_body_is_refused,
         is_forgotten_after_a_day, is_of_its_key;
     names: in_every_script, hostile, very_long, far_in_time;
     together: what_fails_changes_nothing, together_is_as_one_after_the_other, writes_are_in_order,

@@ -96,6 +96,8 @@ pub(super) fn are_listed_by_jid_in_pages(store: &dyn Store) {
         found.extend(page);
     }
     assert_eq!(found, expected);
+    let count = |topic| answer!(ask(store, Ask::SubscriberCount { topic }), Answer::Count(count) => count);
+    assert_eq!((count(news), count(TopicId(999))), (50, 0));
     let nobody = Ask::Subscribers { topic: TopicId(999), after: None, limit: 7 };
     answer!(ask(store, nobody), Answer::Jids(jids) => assert!(jids.is_empty()));
 }

@@ -22,6 +22,7 @@ pub(super) fn is_read(ask: &Ask) -> bool {
             | Ask::SubscriptionsOf { .. }
             | Ask::IsSubscribed { .. }
             | Ask::Subscribers { .. }
+            | Ask::SubscriberCount { .. }
             | Ask::AffiliationsOf { .. }
             | Ask::Items { .. }
             | Ask::Trace { .. }
@@ -106,6 +107,7 @@ fn one(read: &Read<'_>, ask: &Ask) -> Result<Answer> {
         Ask::Subscribers { topic, after, limit } => {
             subscription::of_topic(db, *topic, after.as_ref(), *limit)
         }
+        Ask::SubscriberCount { topic } => subscription::count(db, *topic),
         Ask::AffiliationsOf { domain, jid } => topic::standing_of(db, *domain, jid),
         Ask::Items { topic, ids, max } => item::list(db, read.last, *topic, ids, *max),
         Ask::Trace { id } => ending::trace(db, *id),
@@ -165,6 +167,7 @@ pub(super) fn write(write: &mut Write<'_>, ask: &Ask) -> Result<Answer> {
         Ask::Remember { key, idempotency_key, status, response } => {
             key::remember(write, *key, idempotency_key, *status, response)
         }
+        Ask::Release { key, idempotency_key } => key::release(write, *key, idempotency_key),
         _ => Err(unknown(ask)),
     }
 }

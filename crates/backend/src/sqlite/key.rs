@@ -101,6 +101,15 @@ pub(super) fn remember(
     Ok(Answer::Done)
 }
 
+pub(super) fn release(write: &mut Write<'_>, key: KeyId, idempotency_key: &str) -> Result<Answer> {
+    // As if it had been reserved long ago.
+    write.run(
+        "UPDATE idempotency SET reserved = 0 WHERE key = ?1 AND idempotency_key = ?2",
+        params![key.0, idempotency_key],
+    )?;
+    Ok(Answer::Done)
+}
+
 /// A reservation that is there already.
 struct Reserved {
     body_hash: [u8; 32],

@@ -80,6 +80,12 @@ pub(super) fn of_topic(
     Ok(Answer::Jids(rows.collect::<Result<_>>()?))
 }
 
+/// How many follow a topic. Counts the rows of an index: this is for people, too.
+pub(super) fn count(db: &Connection, topic: TopicId) -> Result<Answer> {
+    let mut query = db.prepare_cached("SELECT count(*) FROM subscription WHERE topic = ?1")?;
+    query.query_row([topic.0], |row| uint(row, 0)).map(Answer::Count)
+}
+
 /// The topics an account follows, ordered by name.
 pub(super) fn names(db: &Connection, account: AccountId) -> Result<Vec<(TopicId, Box<str>)>> {
     db.prepare_cached(

@@ -2,11 +2,11 @@
 
 use super::{Cx, Shard, Then};
 use crate::Effects;
-use crate::command::{Actor, Command, KickReason, Outcome, SessionInfo};
+use crate::command::{AccountPresence, Actor, Command, KickReason, Outcome, SessionInfo, TopicFigures};
 use crate::effect::{Effect, ReplyTo};
 use crate::error::StreamError;
 use crate::features::notifications;
-use crate::model::{DomainId, Now};
+use crate::model::{DomainId, Now, TopicId};
 use crate::ports::{Answer, Ask};
 use crate::session::Live;
 use crate::topic::Asker;
@@ -41,6 +41,18 @@ impl Shard {
                 let ask = Ask::RevokeTokens { domain, local, agent: None };
                 cx.ask(ask, Then::Revoked { account, reply });
             }
+            Command::Presence { accounts } => {
+                let outcome = Outcome::Presence(self.presence(&accounts));
+                effects.push(Effect::Reply { to: reply, outcome });
+            }
+            Command::TopicFigures { topics } => {
+                let figures = |topic: &TopicId| TopicFigures {
+                    sessions: self.hub.subscribers.followers(*topic).len() as u64,
+                    ..self.hub.topic_figures.of(*topic)
+                };
+                let outcome = Outcome::TopicFigures(topics.iter().map(figures).collect());
+                effects.push(Effect::Reply { to: reply, outcome });
+            }
             Command::Sessions { domain, account, limit } => {
                 let sessions = self.list(domain, account.as_ref(), limit);
                 effects.push(Effect::Reply { to: reply, outcome: Outcome::Sessions(sessions) });
@@ -71,6 +83,19 @@ impl Shard {
             self.later(conn, reason.error());
         }
         conns.len() as u64
+    }
+
+    fn presence(&self, accounts: &[BareJid]) -> Vec<AccountPresence> {
+        let of = |(index, account): (usize, &BareJid)| {
+            let lives = self.sessions.lives_of(account.as_str());
+            Some(AccountPresence {
+                index,
+                sessions: lives.len(),
+                reach: lives.iter().map(|live| notifications::reach(live)).max()?,
+                since: lives.iter().map(|live| live.since).min()?,
+            })
+        };
+        accounts.iter().enumerate().filter_map(of).collect()
     }
 
     fn list(&self, domain: Option<DomainId>, account: Option<&BareJid>, limit: usize) -> Vec<SessionInfo> {

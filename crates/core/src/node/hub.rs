@@ -1,8 +1,8 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Behind, Counters, Known, Letter, Memory, Pace, Recent, Subscribers, Then, Throttle, Traces, Wake, Wheel,
-    home,
+    Behind, CountedTopics, Counters, Known, Letter, Memory, Pace, Recent, Subscribers, Then, Throttle,
+    Traces, Wake, Wheel, home,
 };
 use crate::error::StreamError;
 use crate::light;
@@ -41,6 +41,8 @@ pub struct Hub {
     pub subscribers: Subscribers,
     /// Topics with which a shard is behind.
     pub behind: Behind,
+    /// What is counted of each topic.
+    pub topic_figures: CountedTopics,
     /// What the light sessions share.
     pub light: light::Shared,
     /// Accounts with more than one session: what concerns an account's other sessions is no work for most.
@@ -96,6 +98,7 @@ impl Hub {
             counters,
             subscribers: Subscribers::default(),
             behind: Behind::default(),
+            topic_figures: CountedTopics::default(),
             light: light::Shared::default(),
             in_company: Set::default(),
             timers: Wheel::new(now),

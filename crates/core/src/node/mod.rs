@@ -4,6 +4,7 @@ mod admit;
 mod behind;
 mod commands;
 mod counters;
+mod figures;
 mod hub;
 mod latency;
 mod letter;
@@ -22,6 +23,7 @@ mod wheel;
 
 pub use behind::Behind;
 pub use counters::{Counters, Reasons};
+pub use figures::CountedTopics;
 pub use hub::{Cx, Hub};
 pub use latency::Latency;
 pub use letter::Letter;

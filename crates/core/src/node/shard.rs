@@ -130,12 +130,15 @@ impl Shard {
     fn give(&mut self, slice: &Slice, now: Now, effects: &mut Effects) {
         let mut cx = Cx { now, hub: &mut self.hub, out: effects };
         let mut written = light::Written::default();
+        let before = cx.hub.counters.deliveries;
         for &slot in slice.slots() {
             match self.sessions.live_in(slot) {
                 Some(live) => pubsub::deliver(live, &slice.notice, &mut cx),
                 None => light::deliver(slot, &slice.notice, &mut written, &mut self.sessions, &mut cx),
             }
         }
+        let (topic, count) = (slice.notice.topic(), cx.hub.counters.deliveries - before);
+        cx.hub.topic_figures.delivered(topic, count);
         if let Some(topic) = slice.caught_up {
             cx.tell_pace(topic, Pace::CaughtUp);
         }
@@ -355,6 +358,9 @@ impl Shard {
                 self.topics.operate(domain, &name, actor, op, asker, &mut cx);
             }
             Letter::Publication(notice) => {
+                if notice.is_end() {
+                    cx.hub.topic_figures.forget(notice.topic());
+                }
                 let pace = cx.hub.subscribers.publish(&notice, &cx.hub.settings.fanout);
                 cx.hub.counters.backlog = cx.hub.subscribers.backlog();
                 if let Some(pace) = pace {

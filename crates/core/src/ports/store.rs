@@ -105,6 +105,8 @@ pub enum Ask {
     IsSubscribed { topic: TopicId, domain: DomainId, local: Box<str> },
     /// Who follows a topic, in the order of their JIDs, those after `after`, at most `limit` → [`Answer::Jids`].
     Subscribers { topic: TopicId, after: Option<BareJid>, limit: u16 },
+    /// How many accounts follow a topic → [`Answer::Count`].
+    SubscriberCount { topic: TopicId },
     /// The topics to which an account stands in some way → [`Answer::Affiliations`].
     AffiliationsOf { domain: DomainId, jid: BareJid },
     /// Publishes an item. Kept when `keep` is not 0: then an item of the same id is replaced and the oldest items over
@@ -162,6 +164,9 @@ pub enum Ask {
     Reserve { key: KeyId, idempotency_key: Box<str>, body_hash: [u8; 32], now: UnixMs },
     /// Remembers the response that was given under a reservation → [`Answer::Done`].
     Remember { key: KeyId, idempotency_key: Box<str>, status: u16, response: Box<str> },
+    /// The request under a reservation is over and has no response to be given again: the next with the same key and body
+    /// goes at once. One that has a response keeps it → [`Answer::Done`].
+    Release { key: KeyId, idempotency_key: Box<str> },
 }
 
 /// An answer of the store.
@@ -190,7 +195,7 @@ pub enum Answer {
     Account(AccountId),
     /// To [`Ask::RevokeTokens`].
     Revocations(Revocations),
-    /// To [`Ask::ImportAccounts`].
+    /// To [`Ask::ImportAccounts`] and [`Ask::SubscriberCount`].
     Count(u64),
     /// To [`Ask::Account`].
     Enrolment(Box<Enrolment>),
@@ -279,7 +284,7 @@ pub struct ImportedAccount {
 /// What an idempotency key stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reservation {
-    /// Not seen before, or seen and never finished: do it. `since` is when it was first reserved, so that ids made from
+    /// Not seen before, or released, or seen and never finished: do it. `since` is when it was first reserved, so that ids made from
     /// it are the same each time.
     Go { since: UnixMs },
     /// Done before: give this response again.

@@ -89,6 +89,7 @@ impl Home {
             (other, _) => return asker.answer(&key.name, Err(Refusal::of(&other)), cx),
         };
         cx.hub.counters.published += 1;
+        cx.hub.topic_figures.published(item.topic);
         cx.out.journal.note(cx.now.unix, Kind::Publish, || Entry::Publish {
             domain: &self.domain,
             topic: &item.name,

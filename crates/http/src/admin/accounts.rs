@@ -69,7 +69,7 @@ pub(crate) struct AccountPage {
 
 /// List accounts
 #[utoipa::path(
-    get, path = "/v1/admin/accounts", tag = "admin", params(PageQuery),
+    get, path = "/v1/admin/accounts", operation_id = "listAccounts", tag = "admin", params(PageQuery),
     responses((status = 200, description = "A page of accounts", body = AccountPage), schema::Problems)
 )]
 pub(crate) async fn list(
@@ -84,7 +84,7 @@ pub(crate) async fn list(
 
 /// Create an account
 #[utoipa::path(
-    post, path = "/v1/admin/accounts", tag = "admin", params(DomainQuery),
+    post, path = "/v1/admin/accounts", operation_id = "createAccount", tag = "admin", params(DomainQuery),
     request_body = AccountBody,
     responses((status = 201, description = "It is created", body = AccountCreated), schema::Problems)
 )]
@@ -108,7 +108,7 @@ pub(crate) async fn create(
 ///
 /// With all that belongs to it; its sessions end.
 #[utoipa::path(
-    delete, path = "/v1/admin/accounts/{jid}", tag = "admin",
+    delete, path = "/v1/admin/accounts/{jid}", operation_id = "deleteAccount", tag = "admin",
     params(DomainQuery, ("jid" = String, Path, description = "Its bare JID or local part")),
     responses((status = 204, description = "It is gone"), schema::Problems)
 )]
@@ -127,7 +127,7 @@ pub(crate) async fn delete(
 ///
 /// Its sessions end, unless `keep_sessions` says otherwise.
 #[utoipa::path(
-    put, path = "/v1/admin/accounts/{jid}/password", tag = "admin",
+    put, path = "/v1/admin/accounts/{jid}/password", operation_id = "setPassword", tag = "admin",
     params(DomainQuery, ("jid" = String, Path, description = "Its bare JID or local part")),
     request_body = PasswordBody,
     responses((status = 204, description = "It is changed"), schema::Problems)
@@ -151,7 +151,7 @@ pub(crate) async fn set_password(
 ///
 /// Each of its clients needs the password for its next login (XEP-0484). Its sessions go on.
 #[utoipa::path(
-    delete, path = "/v1/admin/accounts/{jid}/tokens", tag = "admin",
+    delete, path = "/v1/admin/accounts/{jid}/tokens", operation_id = "revokeTokens", tag = "admin",
     params(DomainQuery, ("jid" = String, Path, description = "Its bare JID or local part")),
     responses((status = 204, description = "They are good no more"), schema::Problems)
 )]

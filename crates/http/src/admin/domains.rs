@@ -33,7 +33,7 @@ pub(crate) struct DomainList {
 
 /// List domains
 #[utoipa::path(
-    get, path = "/v1/admin/domains", tag = "admin",
+    get, path = "/v1/admin/domains", operation_id = "listDomains", tag = "admin",
     responses((status = 200, description = "The domains that the key reaches", body = DomainList), schema::Problems)
 )]
 pub(crate) async fn list(key: Granted<Admin>, State(app): State<App>) -> Json<DomainList> {
@@ -46,7 +46,7 @@ pub(crate) async fn list(key: Granted<Admin>, State(app): State<App>) -> Json<Do
 
 /// Read a domain
 #[utoipa::path(
-    get, path = "/v1/admin/domains/{domain}", tag = "admin",
+    get, path = "/v1/admin/domains/{domain}", operation_id = "getDomain", tag = "admin",
     params(("domain" = String, Path, description = "The domain's name")),
     responses((status = 200, description = "The domain", body = DomainView), schema::Problems)
 )]
@@ -63,7 +63,7 @@ pub(crate) async fn get(
 /// Members that are left out have their defaults, also when the domain is there already. A key of a domain may change
 /// its own.
 #[utoipa::path(
-    put, path = "/v1/admin/domains/{domain}", tag = "admin",
+    put, path = "/v1/admin/domains/{domain}", operation_id = "putDomain", tag = "admin",
     params(("domain" = String, Path, description = "The domain's name")),
     request_body = schema::Policy,
     responses(
@@ -99,7 +99,7 @@ pub(crate) async fn put(
 ///
 /// With its accounts, topics, notifications and keys; its sessions end. Needs a key of the whole node.
 #[utoipa::path(
-    delete, path = "/v1/admin/domains/{domain}", tag = "admin",
+    delete, path = "/v1/admin/domains/{domain}", operation_id = "deleteDomain", tag = "admin",
     params(("domain" = String, Path, description = "The domain's name")),
     responses((status = 204, description = "It is gone"), schema::Problems)
 )]

@@ -74,7 +74,7 @@ pub(crate) struct OwnKey {
 
 /// Read the key in hand
 #[utoipa::path(
-    get, path = "/v1/key", tag = "keys",
+    get, path = "/v1/key", operation_id = "getOwnKey", tag = "keys",
     responses((status = 200, description = "What the key may do, and where", body = OwnKey), schema::Problems)
 )]
 pub(crate) async fn own(key: Granted<AnyScope>, State(app): State<App>) -> Result<Json<OwnKey>, Problem> {
@@ -87,7 +87,7 @@ pub(crate) async fn own(key: Granted<AnyScope>, State(app): State<App>) -> Resul
 
 /// List keys
 #[utoipa::path(
-    get, path = "/v1/admin/keys", tag = "admin",
+    get, path = "/v1/admin/keys", operation_id = "listKeys", tag = "admin",
     responses((status = 200, description = "The keys that the key reaches", body = KeyList), schema::Problems)
 )]
 pub(crate) async fn list(key: Granted<Admin>, State(app): State<App>) -> Result<Json<KeyList>, Problem> {
@@ -97,7 +97,7 @@ pub(crate) async fn list(key: Granted<Admin>, State(app): State<App>) -> Result<
 
 /// Make a key
 #[utoipa::path(
-    post, path = "/v1/admin/keys", tag = "admin", request_body = KeyBody,
+    post, path = "/v1/admin/keys", operation_id = "createKey", tag = "admin", request_body = KeyBody,
     responses((status = 201, description = "The new key", body = KeyCreated), schema::Problems)
 )]
 pub(crate) async fn create(
@@ -132,7 +132,7 @@ pub(crate) async fn create(
 ///
 /// At once on this node, within five seconds on others; its event streams end.
 #[utoipa::path(
-    delete, path = "/v1/admin/keys/{id}", tag = "admin",
+    delete, path = "/v1/admin/keys/{id}", operation_id = "deleteKey", tag = "admin",
     params(("id" = u32, Path, description = "The key's number")),
     responses((status = 204, description = "It is gone"), schema::Problems)
 )]

@@ -63,7 +63,7 @@ pub(crate) struct SessionsQuery {
 
 /// List live sessions
 #[utoipa::path(
-    get, path = "/v1/admin/sessions", tag = "admin", params(SessionsQuery),
+    get, path = "/v1/admin/sessions", operation_id = "listSessions", tag = "admin", params(SessionsQuery),
     responses((status = 200, description = "Live sessions", body = SessionList), schema::Problems)
 )]
 pub(crate) async fn list(
@@ -98,7 +98,7 @@ pub(crate) async fn list(
 ///
 /// Those of an account, or one of them when the JID is full. `404` when there is none.
 #[utoipa::path(
-    delete, path = "/v1/admin/sessions/{jid}", tag = "admin",
+    delete, path = "/v1/admin/sessions/{jid}", operation_id = "endSessions", tag = "admin",
     params(DomainQuery, ("jid" = String, Path, description = "A bare or full JID, percent-encoded")),
     responses((status = 200, description = "They are ended", body = Ended), schema::Problems)
 )]

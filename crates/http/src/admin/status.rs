@@ -103,7 +103,7 @@ pub(crate) struct StoreView {
 ///
 /// Needs a key of the whole node.
 #[utoipa::path(
-    get, path = "/v1/admin/status", tag = "admin",
+    get, path = "/v1/admin/status", operation_id = "getStatus", tag = "admin",
     responses((status = 200, description = "The figures", body = StatusView), schema::Problems)
 )]
 pub(crate) async fn status(key: Granted<Admin>, State(app): State<App>) -> Result<Json<StatusView>, Problem> {

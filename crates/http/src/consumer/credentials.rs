@@ -43,7 +43,7 @@ pub(crate) struct Rotated {
 ///
 /// Its sessions end, unless `keep_sessions` says otherwise.
 #[utoipa::path(
-    post, path = "/v1/devices/{id}/rotate", tag = "devices",
+    post, path = "/v1/devices/{id}/rotate", operation_id = "rotateSecret", tag = "devices",
     params(DomainQuery, ("id" = String, Path, description = "The device's id")),
     request_body(content = Option<RotateBody>),
     responses((status = 200, description = "The new secret", body = Rotated), schema::Problems)
@@ -67,7 +67,7 @@ pub(crate) async fn rotate(
 ///
 /// It cannot log in until it is enabled again; its sessions end. What is sent to it waits.
 #[utoipa::path(
-    post, path = "/v1/devices/{id}/disable", tag = "devices",
+    post, path = "/v1/devices/{id}/disable", operation_id = "disableDevice", tag = "devices",
     params(DomainQuery, ("id" = String, Path, description = "The device's id")),
     responses((status = 204, description = "It is disabled"), schema::Problems)
 )]
@@ -82,7 +82,7 @@ pub(crate) async fn disable(
 
 /// Enable a device
 #[utoipa::path(
-    post, path = "/v1/devices/{id}/enable", tag = "devices",
+    post, path = "/v1/devices/{id}/enable", operation_id = "enableDevice", tag = "devices",
     params(DomainQuery, ("id" = String, Path, description = "The device's id")),
     responses((status = 204, description = "It may log in"), schema::Problems)
 )]
@@ -116,7 +116,7 @@ pub(crate) struct Validated {
 ///
 /// Whether the device could log in with it, without logging in.
 #[utoipa::path(
-    post, path = "/v1/devices/{id}/validate", tag = "devices",
+    post, path = "/v1/devices/{id}/validate", operation_id = "validateSecret", tag = "devices",
     params(DomainQuery, ("id" = String, Path, description = "The device's id")),
     request_body = ValidateBody,
     responses((status = 200, description = "Whether it could", body = Validated), schema::Problems)

@@ -76,7 +76,7 @@ pub(crate) struct DevicePage {
 
 /// Enrol a device
 #[utoipa::path(
-    post, path = "/v1/devices", tag = "devices", params(DomainQuery),
+    post, path = "/v1/devices", operation_id = "enrolDevice", tag = "devices", params(DomainQuery),
     request_body(content = Option<DeviceBody>),
     responses((status = 201, description = "It is enrolled", body = Enrolled), schema::Problems)
 )]
@@ -104,7 +104,7 @@ pub(crate) async fn enrol(
 
 /// List devices
 #[utoipa::path(
-    get, path = "/v1/devices", tag = "devices", params(PageQuery),
+    get, path = "/v1/devices", operation_id = "listDevices", tag = "devices", params(PageQuery),
     responses((status = 200, description = "A page of devices", body = DevicePage), schema::Problems)
 )]
 pub(crate) async fn list(
@@ -119,7 +119,7 @@ pub(crate) async fn list(
 
 /// Read a device
 #[utoipa::path(
-    get, path = "/v1/devices/{id}", tag = "devices",
+    get, path = "/v1/devices/{id}", operation_id = "getDevice", tag = "devices",
     params(DomainQuery, ("id" = String, Path, description = "The device's id")),
     responses((status = 200, description = "The device", body = DeviceView), schema::Problems)
 )]
@@ -141,7 +141,7 @@ pub(crate) async fn get(
 ///
 /// With all that waits for it; its sessions end.
 #[utoipa::path(
-    delete, path = "/v1/devices/{id}", tag = "devices",
+    delete, path = "/v1/devices/{id}", operation_id = "deleteDevice", tag = "devices",
     params(DomainQuery, ("id" = String, Path, description = "The device's id")),
     responses((status = 204, description = "It is gone"), schema::Problems)
 )]

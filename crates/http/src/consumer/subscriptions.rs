@@ -31,7 +31,7 @@ pub(crate) struct SubscriptionView {
 
 /// List what a device follows
 #[utoipa::path(
-    get, path = "/v1/devices/{id}/subscriptions", tag = "devices",
+    get, path = "/v1/devices/{id}/subscriptions", operation_id = "listSubscriptions", tag = "devices",
     params(DomainQuery, ("id" = String, Path, description = "The device's id")),
     responses((status = 200, description = "The topics it follows", body = Subscriptions), schema::Problems)
 )]
@@ -53,7 +53,7 @@ pub(crate) async fn list(
 ///
 /// The topic's last item is sent to it, where the topic sends that.
 #[utoipa::path(
-    put, path = "/v1/devices/{id}/subscriptions/{topic}", tag = "devices",
+    put, path = "/v1/devices/{id}/subscriptions/{topic}", operation_id = "subscribeDevice", tag = "devices",
     params(
         DomainQuery,
         ("id" = String, Path, description = "The device's id"),
@@ -88,7 +88,7 @@ pub(crate) async fn put(
 
 /// Make a device follow a topic no longer
 #[utoipa::path(
-    delete, path = "/v1/devices/{id}/subscriptions/{topic}", tag = "devices",
+    delete, path = "/v1/devices/{id}/subscriptions/{topic}", operation_id = "unsubscribeDevice", tag = "devices",
     params(
         DomainQuery,
         ("id" = String, Path, description = "The device's id"),

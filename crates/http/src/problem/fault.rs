@@ -1,6 +1,7 @@
 //! What the node's own faults become for a client.
 
 use super::{Code, Problem};
+use crate::request_id;
 use carillon_core::ports::Fault;
 use carillon_wire::stanza::{Condition, StanzaError};
 
@@ -44,7 +45,8 @@ impl Problem {
 
     /// The node gave an answer that does not fit the question: a fault of ours.
     pub(crate) fn unexpected(answer: &dyn std::fmt::Debug) -> Problem {
-        tracing::error!(?answer, "an answer does not fit its question");
+        let request_id = request_id::current();
+        tracing::error!(?answer, request_id = request_id.as_deref(), "an answer does not fit its question");
         Problem::new(Code::Internal, "the node gave an answer that does not fit")
     }
 }

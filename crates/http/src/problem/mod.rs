@@ -5,10 +5,12 @@ mod fault;
 
 pub use codes::Code;
 
+use crate::request_id;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::fmt;
+use std::sync::Arc;
 
 /// An error on its way to a client.
 #[derive(Clone, PartialEq, Eq)]
@@ -92,9 +94,23 @@ impl Serialize for Problem {
     }
 }
 
+/// A problem as the answer to a request.
+#[derive(serde::Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    problem: &'a Problem,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "text")]
+    request_id: Option<Arc<str>>,
+}
+
+fn text<S: Serializer>(id: &Option<Arc<str>>, serializer: S) -> Result<S::Ok, S::Error> {
+    id.as_deref().serialize(serializer)
+}
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let body = serde_json::to_vec(&self).expect("a problem is strings and a number");
+        let answer = Answer { problem: &self, request_id: request_id::current() };
+        let body = serde_json::to_vec(&answer).expect("a problem is strings and a number");
         let mut response =
             (self.status(), [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
         if let Some((name, value)) = self.0.header {

@@ -94,7 +94,7 @@ pub(crate) struct EventsQuery {
 /// of `GET /v1/notifications/{id}`; comments keep the connection alive. A reader that is too slow gets `event: lagged`
 /// with the `count` of events it lost, and never slows the node.
 #[utoipa::path(
-    get, path = "/v1/events", tag = "notifications",
+    get, path = "/v1/events", operation_id = "followEvents", tag = "notifications",
     params(EventsQuery),
     responses(
         (status = 200, description = "Receipts as they happen", body = NotificationView, content_type = "text/event-stream"),

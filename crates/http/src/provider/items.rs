@@ -86,7 +86,7 @@ pub(crate) struct ItemsQuery {
 ///
 /// To everyone who follows it. `202` says that it is on disk, where the topic keeps items, and on its way.
 #[utoipa::path(
-    post, path = "/v1/topics/{topic}/items", tag = "topics",
+    post, path = "/v1/topics/{topic}/items", operation_id = "publishItem", tag = "topics",
     params(DomainQuery, ("topic" = String, Path, description = "The topic's name, percent-encoded")),
     request_body = ItemBody,
     responses((status = 202, description = "It is published", body = Published), schema::Problems)
@@ -114,7 +114,7 @@ pub(crate) async fn publish(
 
 /// Read a topic's kept items
 #[utoipa::path(
-    get, path = "/v1/topics/{topic}/items", tag = "topics",
+    get, path = "/v1/topics/{topic}/items", operation_id = "listItems", tag = "topics",
     params(ItemsQuery, ("topic" = String, Path, description = "The topic's name, percent-encoded")),
     responses((status = 200, description = "The newest items", body = ItemList), schema::Problems)
 )]
@@ -138,7 +138,7 @@ pub(crate) async fn list(
 
 /// Retract an item
 #[utoipa::path(
-    delete, path = "/v1/topics/{topic}/items/{id}", tag = "topics",
+    delete, path = "/v1/topics/{topic}/items/{id}", operation_id = "retractItem", tag = "topics",
     params(
         DomainQuery,
         ("topic" = String, Path, description = "The topic's name, percent-encoded"),

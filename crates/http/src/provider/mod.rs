@@ -3,4 +3,5 @@
 pub(crate) mod events;
 pub(crate) mod items;
 pub(crate) mod notifications;
+pub(crate) mod presence;
 pub(crate) mod topics;

@@ -11,10 +11,11 @@ use crate::time::Time;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use carillon_core::command::{TopicOp, TopicOutcome};
-use carillon_core::model::{Affiliation, TopicConfig, TopicRecord};
+use carillon_core::command::{Command, Outcome, TopicFigures, TopicOp, TopicOutcome};
+use carillon_core::model::{Affiliation, TopicConfig, TopicId, TopicRecord};
 use carillon_core::ports::{Answer, Ask};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A topic.
 #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
@@ -32,6 +33,23 @@ pub(crate) struct TopicView {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = std::collections::HashMap<String, String>)]
     affiliations: BTreeMap<String, Affiliation>,
+    /// What was counted of it. Not in the answer to a change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    figures: Option<FiguresView>,
+}
+
+/// What was counted of a topic. Each shard of a node counts up to 10,000 topics; of others, the counts are 0.
+#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+pub(crate) struct FiguresView {
+    /// How many accounts follow it. Not in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subscribers: Option<u64>,
+    /// How many sessions follow it now, also those of clients without an account.
+    sessions: u64,
+    /// How many items were published on it since the node started.
+    published: u64,
+    /// How many times an item of it was given to a connection since the node started.
+    delivered: u64,
 }
 
 /// A page of topics, in the order of their names.
@@ -68,7 +86,7 @@ pub(crate) struct PageQuery {
 
 /// List topics
 #[utoipa::path(
-    get, path = "/v1/topics", tag = "topics", params(PageQuery),
+    get, path = "/v1/topics", operation_id = "listTopics", tag = "topics", params(PageQuery),
     responses((status = 200, description = "A page of topics", body = TopicPage), schema::Problems)
 )]
 pub(crate) async fn list(
@@ -84,14 +102,19 @@ pub(crate) async fn list(
     };
     let more = cut(&mut records, limit);
     let next = records.last().filter(|_| more).map(|last| last.name.to_string());
-    Ok(Json(TopicPage { topics: records.iter().map(|r| TopicView::of(r, &domain.name)).collect(), next }))
+    let figures = figures(&app, records.iter().map(|record| record.id).collect()).await?;
+    let view = |(record, figures): (&TopicRecord, TopicFigures)| TopicView {
+        figures: Some(FiguresView::of(figures, None)),
+        ..TopicView::of(record, &domain.name)
+    };
+    Ok(Json(TopicPage { topics: records.iter().zip(figures).map(view).collect(), next }))
 }
 
 /// Create or change a topic
 ///
 /// Members that are left out have their defaults, also when the topic is there already.
 #[utoipa::path(
-    put, path = "/v1/topics/{topic}", tag = "topics",
+    put, path = "/v1/topics/{topic}", operation_id = "putTopic", tag = "topics",
     params(DomainQuery, ("topic" = String, Path, description = "The topic's name, percent-encoded: 1 to 1023 bytes")),
     request_body = schema::TopicConfig,
     responses(
@@ -120,8 +143,10 @@ pub(crate) async fn put(
 }
 
 /// Read a topic
+///
+/// With its figures: how many follow it, and what was published and delivered.
 #[utoipa::path(
-    get, path = "/v1/topics/{topic}", tag = "topics",
+    get, path = "/v1/topics/{topic}", operation_id = "getTopic", tag = "topics",
     params(DomainQuery, ("topic" = String, Path, description = "The topic's name, percent-encoded")),
     responses((status = 200, description = "The topic", body = TopicView), schema::Problems)
 )]
@@ -134,7 +159,23 @@ pub(crate) async fn get(
     let domain = key.domain(&app, query.domain.as_deref())?;
     check_name(&name)?;
     match app.topic(&domain, &name, TopicOp::Describe, Code::UnknownTopic).await? {
-        TopicOutcome::Record { record, .. } => Ok(Json(TopicView::of(&record, &domain.name))),
+        TopicOutcome::Record { record, .. } => {
+            let counted = figures(&app, [record.id].into()).await?.into_iter().next().unwrap_or_default();
+            let subscribers = match app.ask(Ask::SubscriberCount { topic: record.id }).await? {
+                Answer::Count(count) => count,
+                other => return Err(Problem::unexpected(&other)),
+            };
+            let figures = Some(FiguresView::of(counted, Some(subscribers)));
+            Ok(Json(TopicView { figures, ..TopicView::of(&record, &domain.name) }))
+        }
+        other => Err(Problem::unexpected(&other)),
+    }
+}
+
+/// What the shards counted of each topic.
+async fn figures(app: &App, topics: Arc<[TopicId]>) -> Result<Vec<TopicFigures>, Problem> {
+    match app.command(Command::TopicFigures { topics }).await? {
+        Outcome::TopicFigures(figures) => Ok(figures),
         other => Err(Problem::unexpected(&other)),
     }
 }
@@ -143,7 +184,7 @@ pub(crate) async fn get(
 ///
 /// With its items and subscriptions.
 #[utoipa::path(
-    delete, path = "/v1/topics/{topic}", tag = "topics",
+    delete, path = "/v1/topics/{topic}", operation_id = "deleteTopic", tag = "topics",
     params(DomainQuery, ("topic" = String, Path, description = "The topic's name, percent-encoded")),
     responses((status = 204, description = "It is gone"), schema::Problems)
 )]
@@ -161,7 +202,7 @@ pub(crate) async fn delete(
 
 /// List a topic's subscribers
 #[utoipa::path(
-    get, path = "/v1/topics/{topic}/subscribers", tag = "topics",
+    get, path = "/v1/topics/{topic}/subscribers", operation_id = "listSubscribers", tag = "topics",
     params(PageQuery, ("topic" = String, Path, description = "The topic's name, percent-encoded")),
     responses((status = 200, description = "A page of subscribers", body = SubscriberPage), schema::Problems)
 )]
@@ -195,7 +236,15 @@ impl TopicView {
             created_at: Time(record.created),
             config: record.config.clone(),
             affiliations: record.affiliations.iter().map(|(jid, a)| (jid.as_str().to_owned(), *a)).collect(),
+            figures: None,
         }
+    }
+}
+
+impl FiguresView {
+    fn of(figures: TopicFigures, subscribers: Option<u64>) -> FiguresView {
+        let TopicFigures { sessions, published, delivered } = figures;
+        FiguresView { subscribers, sessions, published, delivered }
     }
 }
 

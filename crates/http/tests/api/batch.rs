@@ -35,9 +35,9 @@ async fn each_line_has_its_answer_in_order() {
     let results = reply.lines();
     let numbers: Vec<_> = results.iter().map(|r| r["line"].as_u64().unwrap()).collect();
     assert_eq!(numbers, [1, 3, 4, 5, 6, 7, 8]);
-    let codes: Vec<_> = results.iter().map(|r| r.get("code").and_then(Value::as_str).unwrap_or("")).collect();
+    let codes: Vec<_> = results.iter().map(|r| r["error"]["code"].as_str().unwrap_or("")).collect();
     assert_eq!(codes, ["", "unknown-device", "unknown-field", "not-json", "too-large", "wrong-type", ""]);
-    assert_eq!(results[2]["pointer"], "/nope");
+    assert_eq!(results[2]["error"]["pointer"], "/nope");
     assert_eq!((&results[6]["to"], &results[6]["state"]), (&json!("bob@localhost"), &json!("stored")));
     assert_eq!(results[6]["id"].as_str().unwrap().len(), 26);
 }
@@ -80,19 +80,42 @@ async fn other_bodies_are_refused() {
     world.post("/v1/notifications/batch", json!({})).await.problem(415, "wrong-content-type");
 }
 
+fn keyed(world: &World, key: &str, body: Body) -> Request<Body> {
+    let mut request = batch(world, body);
+    request.headers_mut().insert("idempotency-key", key.parse().unwrap());
+    request
+}
+
+#[tokio::test]
+async fn a_complete_batch_may_be_sent_again_at_once() {
+    let world = world();
+    world.enrol("alice").await;
+    let lines = "{\"to\":\"alice\",\"payload\":1}\n{\"to\":\"nobody\",\"payload\":1}\n";
+    let first = world.call(keyed(&world, "batch-1", lines.into())).await;
+    assert_eq!(first.lines()[0]["state"], "stored");
+    for _ in 0..2 {
+        let again = world.call(keyed(&world, "batch-1", lines.into())).await;
+        assert_eq!(again.status, StatusCode::OK, "{}", again.text);
+        assert_eq!(again.text, first.text, "the same notifications");
+    }
+    assert_eq!(world.get("/v1/devices/alice").await.json()["pending"], 1);
+}
+
 #[tokio::test]
 async fn a_batch_sent_again_while_it_runs_is_told_to_wait() {
     let world = world();
     world.enrol("alice").await;
-    let again = || {
-        let mut request = batch(&world, Body::from("{\"to\":\"alice\",\"payload\":1}\n"));
-        request.headers_mut().insert("idempotency-key", "batch-1".parse().unwrap());
-        request
-    };
-    assert_eq!(world.call(again()).await.lines()[0]["state"], "stored");
-    let reply = world.call(again()).await;
+    let (lines, rest) = tokio::sync::mpsc::channel::<Bytes>(1);
+    let body =
+        stream::unfold(rest, |mut rest| async move { Some((Ok::<_, Infallible>(rest.recv().await?), rest)) });
+    let running = world.open(keyed(&world, "batch-1", Body::from_stream(body))).await;
+    let line = || Body::from("{\"to\":\"alice\",\"payload\":1}\n");
+    let reply = world.call(keyed(&world, "batch-1", line())).await;
     reply.problem(409, "in-progress");
-    assert_eq!(reply.headers[header::RETRY_AFTER], "60");
+    assert_eq!(reply.headers[header::RETRY_AFTER], "1");
+    // Its sender goes away: the next may go on in its place.
+    drop((running, lines));
+    assert_eq!(world.call(keyed(&world, "batch-1", line())).await.lines()[0]["state"], "stored");
 }
 
 /// Not a measurement, but a floor: 20,000 lines through a node on a busy machine.

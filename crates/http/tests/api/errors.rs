@@ -42,6 +42,34 @@ async fn bodies_are_read_strictly() {
     world.call(request).await.problem(415, "wrong-content-type");
 }
 
+/// A sender knows JSON, and neither serde nor Rust.
+#[tokio::test]
+async fn what_is_wrong_is_said_in_the_words_of_json() {
+    let world = world();
+    let said = async |body: &str| {
+        let request = world.request(Method::POST, "/v1/notifications", Body::from(body.to_owned()));
+        world.call(request).await.json()["detail"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(
+        said(r#"{"to":"a","payload":1,"ttl":"soon"}"#).await,
+        "expected an integer that is not negative, got a string"
+    );
+    assert_eq!(
+        said(r#"{"to":"a","payload":1,"ttl":-1}"#).await,
+        "-1 is out of range: expected an integer that is not negative"
+    );
+    assert_eq!(
+        said(r#"{"to":"a","payload":1,"audience":"all"}"#).await,
+        "`all` is not one of `active`, `connected`, `always`"
+    );
+    assert_eq!(said(r#"{"payload":1}"#).await, "`to` is missing");
+    assert_eq!(said("{").await, "the text ends too early: it breaks off in an object (line 1, column 1)");
+    let query = world.get("/v1/topics?limit=many").await.json();
+    assert_eq!(query["detail"], "`limit`: expected an integer that is not negative");
+    let path = world.delete("/v1/admin/keys/first").await.json();
+    assert_eq!(path["detail"], "`first` in the path is not an integer from 0 to 4294967295");
+}
+
 #[tokio::test]
 async fn values_have_bounds() {
     let world = world_with(|options| {
@@ -64,10 +92,6 @@ async fn values_have_bounds() {
         post(json!({"to": "a b", "payload": 1})).await.problem(422, "invalid-jid").as_deref(),
         Some("/to")
     );
-    assert_eq!(
-        post(json!({"to": ["a", "@"], "payload": 1})).await.problem(422, "invalid-jid").as_deref(),
-        Some("/to/1")
-    );
     for ttl in [0, 30 * 86_400 + 1] {
         assert_eq!(
             post(json!({"to": "a", "payload": 1, "ttl": ttl})).await.problem(422, "invalid-value").as_deref(),
@@ -81,7 +105,8 @@ async fn values_have_bounds() {
         .await
         .problem(422, "invalid-value");
     post(json!({"to": ["a", "b", "c", "d"], "payload": 1})).await.problem(422, "too-many-targets");
-    post(json!({"to": [], "payload": 1})).await.problem(422, "too-many-targets");
+    let nobody = post(json!({"to": [], "payload": 1})).await;
+    assert_eq!(nobody.problem(422, "invalid-value").as_deref(), Some("/to"));
     post(json!({"to": "a@nowhere.example", "payload": 1})).await.problem(404, "unknown-domain");
 }
 
@@ -118,7 +143,7 @@ async fn routes_and_methods_and_queries_are_known_or_not() {
     world.get("/").await;
     let reply = world.put("/v1/notifications", json!({})).await;
     reply.problem(405, "wrong-method");
-    assert_eq!(reply.headers[header::ALLOW], "POST");
+    assert_eq!(reply.headers[header::ALLOW], "POST,GET,HEAD");
     world.get("/v1/topics?colour=red").await.problem(400, "unknown-parameter");
     world.get("/v1/topics?limit=0").await.problem(400, "invalid-parameter");
     world.get("/v1/topics?limit=many").await.problem(400, "invalid-parameter");

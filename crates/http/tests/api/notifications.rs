@@ -1,9 +1,10 @@
 //! Notifications, from the sender to the device and back.
 
 use crate::support::device::Device;
-use crate::support::{World, world};
+use crate::support::{World, with_key, world};
 use axum::body::Body;
 use axum::http::{Method, StatusCode};
+use carillon_core::model::Scope;
 use serde_json::{Value, json};
 
 async fn send(world: &World, body: Value) -> Value {
@@ -50,16 +51,63 @@ async fn a_device_that_is_not_there() {
         .post("/v1/notifications", json!({"to": "nobody", "payload": 1}))
         .await
         .problem(404, "unknown-device");
-    let many = send(&world, json!({"to": ["alice", "nobody", "alice@localhost"], "payload": 1})).await;
+    let body = json!({"to": ["alice", "nobody", "alice@localhost"], "payload": 1});
+    let many = world.post("/v1/notifications", body).await.expect(StatusCode::MULTI_STATUS);
     let results = many["results"].as_array().unwrap();
     assert_eq!(results.len(), 3);
     assert_eq!((&results[0]["state"], &results[2]["state"]), (&json!("stored"), &json!("stored")));
     assert_eq!(
-        (&results[1]["to"], &results[1]["code"]),
+        (&results[1]["to"], &results[1]["error"]["code"]),
         (&json!("nobody@localhost"), &json!("unknown-device"))
     );
     assert!(results[1].get("id").is_none() && many.get("id").is_none());
     assert_ne!(results[0]["id"], results[2]["id"]);
+}
+
+#[tokio::test]
+async fn a_wrong_target_harms_no_other_of_its_list() {
+    let world = world();
+    world.enrol("alice").await;
+    let to = json!(["alice", "a b", "carol@nowhere.example", "alice@localhost/phone", "nobody"]);
+    let reply = world.post("/v1/notifications", json!({"to": to, "payload": 1})).await;
+    let results = reply.expect(StatusCode::MULTI_STATUS)["results"].take();
+    let results = results.as_array().unwrap();
+    let named: Vec<_> = results.iter().map(|r| r["to"].as_str().unwrap()).collect();
+    assert_eq!(
+        named,
+        ["alice@localhost", "a b", "carol@nowhere.example", "alice@localhost/phone", "nobody@localhost"]
+    );
+    let codes: Vec<_> = results.iter().map(|r| r["error"]["code"].as_str().unwrap_or_default()).collect();
+    assert_eq!(codes, ["", "invalid-jid", "unknown-domain", "invalid-jid", "unknown-device"]);
+    assert_eq!((&results[0]["state"], results[0].get("error")), (&json!("stored"), None));
+    let error = &results[1]["error"];
+    assert_eq!((&error["pointer"], &error["status"]), (&json!("/to/1"), &json!(422)));
+    assert!(error["type"].is_string() && error["title"].is_string() && error["detail"].is_string());
+
+    // Each of them may be wrong, and a key of a domain reaches no other.
+    let key = world.key("other.example", &[Scope::Send]);
+    let body = json!({"to": ["alice@localhost"], "payload": 1}).to_string();
+    let request = with_key(world.request(Method::POST, "/v1/notifications", Body::from(body)), &key);
+    let refused = world.call(request).await.expect(StatusCode::MULTI_STATUS);
+    assert_eq!(refused["results"][0]["error"]["code"], "other-domain");
+    assert_eq!(world.get("/v1/devices/alice").await.json()["pending"], 1);
+    let all = world.post("/v1/notifications", json!({"to": ["alice"], "payload": 1})).await;
+    all.expect(StatusCode::ACCEPTED);
+}
+
+#[tokio::test]
+async fn a_time_in_the_past_is_refused_unless_it_is_just_past() {
+    let world = world();
+    world.enrol("alice").await;
+    let ago = |seconds: u64| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+        carillon_core::model::UnixMs(now as u64 - seconds * 1000).to_xmpp()
+    };
+    let late =
+        world.post("/v1/notifications", json!({"to": "alice", "payload": 1, "send_at": ago(90)})).await;
+    assert_eq!(late.problem(422, "invalid-value").as_deref(), Some("/send_at"));
+    let just = send(&world, json!({"to": "alice", "payload": 1, "send_at": ago(20)})).await;
+    assert_eq!(just["state"], "stored");
 }
 
 #[tokio::test]
@@ -133,7 +181,7 @@ async fn the_same_request_twice_sends_once() {
     };
     let body = json!({"to": ["alice", "nobody"], "payload": 1});
     let first = world.call(request("k1", &body)).await;
-    first.expect(StatusCode::ACCEPTED);
+    first.expect(StatusCode::MULTI_STATUS);
     assert!(!first.headers.contains_key("idempotent-replayed"));
     let again = world.call(request("k1", &body)).await;
     assert_eq!((again.status, &again.text), (first.status, &first.text));
@@ -152,5 +200,5 @@ async fn the_same_request_twice_sends_once() {
     assert_eq!(replayed.headers["idempotent-replayed"], "true");
     // A request that could never be done does not use up its key.
     world.call(request("k3", &json!({"to": "a b", "payload": 1}))).await.problem(422, "invalid-jid");
-    world.call(request("k3", &body)).await.expect(StatusCode::ACCEPTED);
+    world.call(request("k3", &body)).await.expect(StatusCode::MULTI_STATUS);
 }

@@ -1,6 +1,6 @@
 //! The OpenAPI document covers every route, and says what the code says.
 
-use crate::support::world;
+use crate::support::{world, world_with};
 use axum::body::Body;
 use axum::http::{Method, StatusCode};
 use carillon_core::model::{Policy, TopicConfig};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 fn document() -> Value {
-    serde_json::from_str(&carillon_http::openapi()).unwrap()
+    serde_json::from_str(&carillon_http::openapi(&carillon_http::Options::default())).unwrap()
 }
 
 fn operations(document: &Value) -> BTreeSet<String> {
@@ -52,6 +52,34 @@ async fn every_route_of_the_document_is_served_and_guarded() {
             assert_eq!(status, StatusCode::OK, "{route}");
         }
     }
+}
+
+#[test]
+fn every_operation_has_an_id_of_its_own() {
+    let document = document();
+    let mut seen = BTreeSet::new();
+    for item in document["paths"].as_object().unwrap().values() {
+        for operation in item.as_object().unwrap().values() {
+            let id = operation["operationId"].as_str().unwrap();
+            assert!(seen.insert(id.to_owned()), "{id} twice");
+        }
+    }
+}
+
+#[tokio::test]
+async fn bounds_are_those_of_the_settings() {
+    let world = world_with(|options| {
+        options.notification_ttl_max_ms = 3_600_000;
+        options.targets_max = 7;
+    });
+    let document = world.get("/openapi.json").await.expect(StatusCode::OK);
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(schemas["NotificationBody"]["properties"]["ttl"]["maximum"], 3600);
+    assert_eq!(schemas["Targets"]["oneOf"][1]["maxItems"], 7);
+    world.enrol("alice").await;
+    let send = |ttl: u32| world.post("/v1/notifications", json!({"to": "alice", "payload": 1, "ttl": ttl}));
+    send(3600).await.expect(StatusCode::ACCEPTED);
+    send(3601).await.problem(422, "invalid-value");
 }
 
 #[test]

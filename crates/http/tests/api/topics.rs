@@ -1,5 +1,6 @@
 //! Topics, items and followers.
 
+use crate::support::device::Device;
 use crate::support::world;
 use axum::http::StatusCode;
 use serde_json::json;
@@ -17,7 +18,9 @@ async fn a_topic_from_its_making_to_its_end() {
     let changed = world.put("/v1/topics/news", json!({"max_items": 3})).await.expect(StatusCode::OK);
     assert_eq!((&changed["config"]["title"], &changed["config"]["max_items"]), (&json!(""), &json!(3)));
     let read = world.get("/v1/topics/news").await.expect(StatusCode::OK);
-    assert_eq!(read, changed);
+    assert_eq!(read["config"], changed["config"]);
+    let nothing = json!({"subscribers": 0, "sessions": 0, "published": 0, "delivered": 0});
+    assert_eq!((&read["figures"], changed.get("figures")), (&nothing, None));
     world.delete("/v1/topics/news").await.expect(StatusCode::NO_CONTENT);
     world.delete("/v1/topics/news").await.problem(404, "unknown-topic");
 }
@@ -108,4 +111,29 @@ async fn devices_follow_topics() {
     world.delete("/v1/devices/bob/subscriptions/t").await.problem(404, "not-subscribed");
     world.put("/v1/devices/dave/subscriptions/t", json!(null)).await.problem(404, "unknown-device");
     world.put("/v1/devices/bob/subscriptions/none", json!(null)).await.problem(404, "unknown-topic");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_topic_says_who_follows_and_what_was_delivered() {
+    let world = world();
+    world.put("/v1/topics/t", json!({})).await.expect(StatusCode::CREATED);
+    for id in ["alice", "bob"] {
+        world.enrol(id).await;
+        world
+            .put(&format!("/v1/devices/{id}/subscriptions/t"), json!(null))
+            .await
+            .expect(StatusCode::CREATED);
+    }
+    let port = world.server.ports().websocket.unwrap();
+    let alice = Device::login(port, "alice").await;
+    world.until("/v1/topics/t", |topic| topic["figures"]["sessions"] == 1).await;
+    world.post("/v1/topics/t/items", json!({"payload": 1})).await.expect(StatusCode::ACCEPTED);
+    let (alice, _) = alice.message().await;
+    let counted = json!({"subscribers": 2, "sessions": 1, "published": 1, "delivered": 1});
+    world.until("/v1/topics/t", |topic| topic["figures"] == counted).await;
+    let list = world.get("/v1/topics").await.expect(StatusCode::OK);
+    assert_eq!(list["topics"][0]["figures"], json!({"sessions": 1, "published": 1, "delivered": 1}));
+    let reading = tokio::spawn(alice.end());
+    world.delete("/v1/admin/sessions/alice").await.expect(StatusCode::OK);
+    reading.await.unwrap();
 }

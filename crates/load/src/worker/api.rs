@@ -33,7 +33,14 @@ struct Receipt<'a> {
 #[derive(serde::Deserialize)]
 struct Line<'a> {
     id: Option<&'a str>,
-    code: Option<&'a str>,
+    #[serde(borrow)]
+    error: Option<LineError<'a>>,
+}
+
+/// Why a line was refused.
+#[derive(serde::Deserialize)]
+struct LineError<'a> {
+    code: &'a str,
 }
 
 /// What became of a line of a batch: the notification's id, or the code of the problem.
@@ -138,8 +145,8 @@ pub(super) fn kind(error: &ureq::Error) -> String {
 fn line_result(line: &str) -> LineResult {
     match serde_json::from_str(line) {
         Ok(Line { id: Some(id), .. }) => Ok(id.to_owned()),
-        Ok(Line { code: Some(code), .. }) => Err(code.to_owned()),
-        Ok(Line { id: None, code: None }) | Err(_) => Err("invalid answer".to_owned()),
+        Ok(Line { error: Some(error), .. }) => Err(error.code.to_owned()),
+        Ok(Line { id: None, error: None }) | Err(_) => Err("invalid answer".to_owned()),
     }
 }
 
@@ -169,7 +176,10 @@ mod tests {
     #[test]
     fn lines_of_a_batch_tell_ids_or_codes() {
         assert_eq!(line_result(r#"{"line":1,"id":"x","state":"stored"}"#), Ok("x".to_owned()));
-        assert_eq!(line_result(r#"{"line":1,"code":"unknown-device"}"#), Err("unknown-device".to_owned()));
+        assert_eq!(
+            line_result(r#"{"line":1,"error":{"code":"unknown-device"}}"#),
+            Err("unknown-device".to_owned())
+        );
         assert!(line_result("nonsense").is_err());
     }
 }

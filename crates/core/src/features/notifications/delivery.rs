@@ -2,6 +2,7 @@
 
 use super::{InFlight, PAGE, Then, home, xml};
 use crate::Effect;
+use crate::command::Reach;
 use crate::error::{StanzaError, StreamError};
 use crate::event::{Entry, Kind};
 use crate::hook::{Ending, Flow, Track};
@@ -44,14 +45,20 @@ pub fn deliver(
 }
 
 fn is_for(audience: Audience, live: &Live) -> Result<(), DropReason> {
+    match reach(live) {
+        Reach::Unavailable => Err(DropReason::NotConnected),
+        Reach::Asleep if audience == Audience::Active => Err(DropReason::NotActive),
+        Reach::Asleep | Reach::Active => Ok(()),
+    }
+}
+
+/// Which notifications reach a session.
+pub fn reach(live: &Live) -> Reach {
     if !live.state.presence.is_available() {
-        return Err(DropReason::NotConnected);
+        return Reach::Unavailable;
     }
     let awake = live.state.presence.is_awake() && !live.state.csi.is_inactive();
-    if audience == Audience::Active && !awake {
-        return Err(DropReason::NotActive);
-    }
-    Ok(())
+    if awake { Reach::Active } else { Reach::Asleep }
 }
 
 /// After initial presence: gives what waited.

@@ -5,7 +5,7 @@ mod delivery;
 mod home;
 mod xml;
 
-pub use delivery::{acknowledged, initial};
+pub use delivery::{acknowledged, initial, reach};
 pub use home::{answered, cancel, notify, remembered, tell_end_of, trace};
 pub(crate) use xml::container;
 

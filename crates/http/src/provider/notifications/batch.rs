@@ -34,21 +34,10 @@ pub(crate) struct BatchLine {
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     #[schema(inline)]
     result: Option<SendResult>,
-    /// Why it could not be sent.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    problem: Option<LineProblem>,
-}
-
-/// Why a line could not be sent.
-#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
-pub(crate) struct LineProblem {
-    /// The problem's code.
-    code: &'static str,
-    /// What is wrong with this very line.
-    detail: String,
-    /// The member of the line it is about.
+    /// Why it was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pointer: Option<String>,
+    #[schema(value_type = Option<schema::Problem>)]
+    error: Option<Problem>,
 }
 
 /// A batch that is being sent: what all of its lines have in common, and those that are on their way.
@@ -68,13 +57,13 @@ struct Batch {
 ///
 /// NDJSON: each line is the body of `POST /v1/notifications` with one target; for each line a line comes back, in the
 /// same order, as soon as the node has it. The stream may go on for ever. A line that cannot be sent gives a line with
-/// `code` and `detail`, and the rest goes on. With an `Idempotency-Key` the `n`th line names the same notification each
+/// `error`, and the rest goes on. With an `Idempotency-Key` the `n`th line names the same notification each
 /// time the batch is sent.
 #[utoipa::path(
-    post, path = "/v1/notifications/batch", tag = "notifications",
+    post, path = "/v1/notifications/batch", operation_id = "sendBatch", tag = "notifications",
     params(
         DomainQuery,
-        ("Idempotency-Key" = Option<String>, Header, description = "Makes the batch safe to send again for 24 hours, not sooner than a minute after it began"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes the batch safe to send again for 24 hours: 1 to 255 printable ASCII characters. While it is being worked on, the same key is answered `409`"),
     ),
     request_body(content = NotificationBody, content_type = "application/x-ndjson"),
     responses(
@@ -224,25 +213,15 @@ impl Batch {
         let mut out = Vec::new();
         let done = std::iter::from_fn(|| self.window.next());
         for (line, result) in done.take(CHUNK_LINES) {
-            let (result, problem) = match result {
+            let (result, error) = match result {
                 Ok(result) => (Some(result), None),
-                Err(problem) => (None, Some(LineProblem::of(&problem))),
+                Err(problem) => (None, Some(problem)),
             };
-            serde_json::to_writer(&mut out, &BatchLine { line, result, problem })
+            serde_json::to_writer(&mut out, &BatchLine { line, result, error })
                 .expect("a result is strings and numbers");
             out.push(b'\n');
         }
         out.into()
-    }
-}
-
-impl LineProblem {
-    fn of(problem: &Problem) -> LineProblem {
-        LineProblem {
-            code: problem.code().as_str(),
-            detail: problem.detail().to_owned(),
-            pointer: problem.pointer().map(str::to_owned),
-        }
     }
 }
 

@@ -24,8 +24,8 @@ pub(crate) struct NotificationBody {
     #[serde(default = "always")]
     #[schema(value_type = crate::schema::Audience, default = "always")]
     audience: Audience,
-    /// How long it may wait, in seconds from its acceptance (or from `send_at`). By default as long as the node keeps
-    /// notifications, 30 days.
+    /// How long it may wait, in seconds from its acceptance or from `send_at`. A longer time than the maximum, which the
+    /// node's setting `notifications.ttl_max_ms` gives, is refused. By default what is left of the maximum.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 2_592_000)]
     ttl: Option<u64>,
@@ -44,7 +44,8 @@ pub(crate) struct NotificationBody {
     /// What it carries instead: one XML element in a namespace of its own.
     #[serde(default)]
     payload_xml: Option<String>,
-    /// When it is to be sent, at most 30 days ahead. At once by default.
+    /// When it is to be sent: at the latest `notifications.ttl_max_ms` from now. At once by default. A time in the past is
+    /// refused, unless it is less than 60 seconds ago: then it means at once.
     #[serde(default)]
     send_at: Option<Time>,
     /// Check everything, also that the devices are there, and send nothing.
@@ -64,6 +65,9 @@ pub(crate) struct Draft {
     accepted: UnixMs,
     send_at: Option<UnixMs>,
 }
+
+/// How far `send_at` may lie in the past, milliseconds.
+const SEND_AT_LATE_MS: u64 = 60_000;
 
 fn always() -> Audience {
     Audience::Always
@@ -100,7 +104,12 @@ impl NotificationBody {
                 format!("`send_at` must be before {}", longest.to_xmpp()),
             )
             .at("/send_at")),
-            // A time that has passed means now.
+            // The sender's clock may be a little slow, and the request was on its way.
+            Some(Time(at)) if at.plus(SEND_AT_LATE_MS) < accepted => Err(Problem::new(
+                Code::InvalidValue,
+                format!("`send_at` is in the past: it is {} now", accepted.to_xmpp()),
+            )
+            .at("/send_at")),
             Some(Time(at)) => Ok((at > accepted).then_some(at)),
             None => Ok(None),
         }

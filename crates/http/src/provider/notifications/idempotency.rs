@@ -33,13 +33,14 @@ impl Ids {
     }
 }
 
-/// A request that is to be done, and perhaps remembered.
+/// A request that is to be done, and perhaps remembered. Dropped without that (when a batch is complete, or its sender went
+/// away, or the node could not do it now), it is released: sent again, it goes at once and names the same notifications.
 pub(crate) struct Reserved {
     /// When it was first accepted.
     pub(crate) since: UnixMs,
     /// Its ids.
     pub(crate) ids: Ids,
-    key: Option<(KeyId, Box<str>)>,
+    reservation: Option<(App, KeyId, Box<str>)>,
 }
 
 /// What an idempotency key said about a request.
@@ -77,7 +78,7 @@ pub(crate) async fn reserve(
     now: UnixMs,
 ) -> Result<Turn, Problem> {
     let Some(idempotency_key) = idempotency_key else {
-        return Ok(Turn::Go(Reserved { since: now, ids: Ids::Random, key: None }));
+        return Ok(Turn::Go(Reserved { since: now, ids: Ids::Random, reservation: None }));
     };
     let ask = Ask::Reserve { key, idempotency_key: idempotency_key.clone(), body_hash, now };
     let reservation = match app.ask(ask).await? {
@@ -87,7 +88,7 @@ pub(crate) async fn reserve(
     match reservation {
         Reservation::Go { since } => {
             let ids = Ids::Derived { seed: seed(key, &idempotency_key) };
-            Ok(Turn::Go(Reserved { since, ids, key: Some((key, idempotency_key)) }))
+            Ok(Turn::Go(Reserved { since, ids, reservation: Some((app.clone(), key, idempotency_key)) }))
         }
         Reservation::Replay { status, response } => Ok(Turn::Replay { status, response }),
         Reservation::Mismatch => Err(Problem::new(
@@ -104,12 +105,24 @@ pub(crate) async fn reserve(
 impl Reserved {
     /// Remembers the response, so that it is given again. A failure to remember is no failure of the request: sent
     /// again, it makes the same ids.
-    pub(crate) async fn remember(self, app: &App, status: u16, response: &str) {
-        let Some((key, idempotency_key)) = self.key else { return };
+    pub(crate) async fn remember(mut self, status: u16, response: &str) {
+        let Some((app, key, idempotency_key)) = self.reservation.take() else { return };
         let ask = Ask::Remember { key, idempotency_key, status, response: response.into() };
         if let Err(problem) = app.ask(ask).await {
             tracing::warn!(?problem, "a response was not remembered");
         }
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        let Some((app, key, idempotency_key)) = self.reservation.take() else { return };
+        let logged = |answer| {
+            if let Answer::Failed(fault) = answer {
+                tracing::warn!(%fault, "an idempotency key was not released");
+            }
+        };
+        app.node.ask(Ask::Release { key, idempotency_key }, Box::new(logged));
     }
 }
 
@@ -124,8 +137,8 @@ fn seed(key: KeyId, idempotency_key: &str) -> [u8; 32] {
 }
 
 const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
-/// How long a reservation without a response stands, in seconds (see `Reservation::InProgress`).
-const IN_PROGRESS_S: u32 = 60;
+/// When to ask again about a request that is being worked on, in seconds: most are done by then.
+const IN_PROGRESS_S: u32 = 1;
 
 #[cfg(test)]
 mod tests {

@@ -65,7 +65,7 @@ pub(crate) struct ListQuery {
 /// the newest 4,096 of them until it restarts. A key of a domain sees that domain's notifications. For one page the node
 /// looks through up to 10,000 notifications, so a search for something rare may give a short page with `next`.
 #[utoipa::path(
-    get, path = "/v1/notifications", tag = "notifications", params(ListQuery),
+    get, path = "/v1/notifications", operation_id = "listNotifications", tag = "notifications", params(ListQuery),
     responses((status = 200, description = "A page of notifications", body = NotificationPage), schema::Problems)
 )]
 pub(crate) async fn list(

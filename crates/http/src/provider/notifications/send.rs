@@ -8,6 +8,7 @@ use crate::app::App;
 use crate::auth::{Granted, Send};
 use crate::extract::{DomainQuery, JsonBody, Params};
 use crate::problem::{Code, Problem};
+use crate::request_id;
 use crate::schema;
 use crate::time::now;
 use axum::extract::State;
@@ -42,17 +43,21 @@ pub(crate) struct SendResponse {
 
 /// Send a notification
 ///
-/// To one device or to many. `202` says that the node has it: with audience `always` it is on disk. One target that is
-/// not there is a `404`; among many, each has its own result.
+/// To one device or to a list of devices. `202` says that the node has all of them: with audience `always`, on disk. With one
+/// target, an error is the answer's status. With a list, each target has its own result, in the order of the request, with
+/// `id` and `state` or with `error`; the status is `207` when at least one has an error, so that a sender who looks at
+/// the status alone does not take a part for the whole.
 #[utoipa::path(
-    post, path = "/v1/notifications", tag = "notifications",
+    post, path = "/v1/notifications", operation_id = "sendNotification", tag = "notifications",
     params(
         DomainQuery,
         ("Idempotency-Key" = Option<String>, Header, description = "Makes the request safe to send again for 24 hours: 1 to 255 printable ASCII characters"),
     ),
     request_body = NotificationBody,
     responses(
-        (status = 202, description = "Accepted", body = SendResponse,
+        (status = 202, description = "All are accepted", body = SendResponse,
+            headers(("Idempotent-Replayed" = bool, description = "Given when the response is that of an earlier request"))),
+        (status = 207, description = "A list of which at least one target was refused: see `error` in `results`", body = SendResponse,
             headers(("Idempotent-Replayed" = bool, description = "Given when the response is that of an earlier request"))),
         schema::Problems
     )
@@ -69,7 +74,11 @@ pub(crate) async fn send(
     let targets = targets(&app, &key, &body, query.domain.as_deref())?;
     // Checked before the key is reserved: a request that cannot be done is not remembered.
     let at = now();
-    body.draft(&app, key.key.id, at)?;
+    match body.draft(&app, key.key.id, at) {
+        // Sent again, it may be after its time: what counts is when it was first accepted.
+        Err(problem) if idempotency_key.is_some() && problem.pointer() == Some("/send_at") => {}
+        checked => drop(checked?),
+    }
     let hash = idempotency::body_hash(&uri, &bytes);
     let reserved = match idempotency::reserve(&app, key.key.id, idempotency_key, hash, at).await? {
         Turn::Go(reserved) => reserved,
@@ -78,26 +87,35 @@ pub(crate) async fn send(
     // Taken again at the first request's time, so that a request sent again decides the same.
     let draft = body.draft(&app, key.key.id, reserved.since)?;
     let results = send_all(&app, &body, &draft, targets, &reserved).await;
-    respond(&app, &body, results, reserved).await
+    respond(&body, results, reserved).await
 }
 
+/// A target that was refused, as the request names it.
+type Refused = (String, Problem);
+
+/// Whom the request names, each with why it cannot be sent to.
 fn targets(
     app: &App,
     key: &Granted<Send>,
     body: &NotificationBody,
     domain: Option<&str>,
-) -> Result<Vec<Target>, Problem> {
+) -> Result<Vec<Result<Target, Refused>>, Problem> {
     let domain = &key.domain(app, domain)?.name;
     let max = app.options.targets_max;
     match &body.to {
-        Targets::One(one) => Ok(vec![target(app, key, one, domain).map_err(|p| p.at("/to"))?]),
-        Targets::Many(many) if (1..=max).contains(&many.len()) => many
-            .iter()
-            .enumerate()
-            .map(|(i, one)| target(app, key, one, domain).map_err(|p| p.at(format!("/to/{i}"))))
-            .collect(),
-        Targets::Many(_) => {
-            Err(Problem::new(Code::TooManyTargets, format!("one request names 1 to {max} targets")).at("/to"))
+        Targets::One(one) => Ok(vec![Ok(target(app, key, one, domain).map_err(|p| p.at("/to"))?)]),
+        Targets::Many(many) if many.is_empty() => {
+            Err(Problem::new(Code::InvalidValue, "`to` is an empty list: name at least one device").at("/to"))
+        }
+        Targets::Many(many) if many.len() > max => {
+            let detail = format!("`to` names {} devices; a request may name {max}", many.len());
+            Err(Problem::new(Code::TooManyTargets, detail).at("/to"))
+        }
+        Targets::Many(many) => {
+            let read = |(i, one): (usize, &String)| {
+                target(app, key, one, domain).map_err(|problem| (one.clone(), problem.at(format!("/to/{i}"))))
+            };
+            Ok(many.iter().enumerate().map(read).collect())
         }
     }
 }
@@ -106,50 +124,63 @@ async fn send_all(
     app: &App,
     body: &NotificationBody,
     draft: &Draft,
-    targets: Vec<Target>,
+    targets: Vec<Result<Target, Refused>>,
     reserved: &Reserved,
-) -> Vec<Result<SendResult, (Target, Problem)>> {
-    let one = |(index, target): (usize, Target)| async move {
+) -> Vec<Result<SendResult, Refused>> {
+    let one = |(index, target): (usize, Result<Target, Refused>)| async move {
+        let target = target?;
         let result = submit(app, body, draft, target.clone(), &reserved.ids, index as u64).await;
-        result.map_err(|problem| (target, problem))
+        result.map_err(|problem| (target.jid.as_str().to_owned(), problem))
     };
     stream::iter(targets.into_iter().enumerate()).map(one).buffered(app.options.pending_max).collect().await
 }
 
 async fn respond(
-    app: &App,
     body: &NotificationBody,
-    mut results: Vec<Result<SendResult, (Target, Problem)>>,
+    mut results: Vec<Result<SendResult, Refused>>,
     reserved: Reserved,
 ) -> Result<Response, Problem> {
     let single = matches!(body.to, Targets::One(_));
     if single && let Some(Err((_, problem))) = results.pop_if(|result| result.is_err()) {
         if problem.status().is_client_error() {
             let text = serde_json::to_string(&problem).map_err(|error| Problem::unexpected(&error))?;
-            reserved.remember(app, problem.status().as_u16(), &text).await;
+            reserved.remember(problem.status().as_u16(), &text).await;
         }
         return Err(problem);
     }
     // What the node could not do now is left open: the request sent again does that part, and names the same
     // notifications for the rest.
     let settled = results.iter().all(|r| !matches!(r, Err((_, p)) if p.status().is_server_error()));
+    let status =
+        if results.iter().any(Result::is_err) { StatusCode::MULTI_STATUS } else { StatusCode::ACCEPTED };
     let results = results
         .into_iter()
-        .map(|result| result.unwrap_or_else(|(target, problem)| SendResult::refused(&target.jid, &problem)))
+        .map(|result| result.unwrap_or_else(|(to, problem)| SendResult::refused(to, problem)))
         .collect();
     let response = SendResponse::of(results, single, body.dry_run);
     let text = serde_json::to_string(&response).map_err(|error| Problem::unexpected(&error))?;
     if settled {
-        reserved.remember(app, StatusCode::ACCEPTED.as_u16(), &text).await;
+        reserved.remember(status.as_u16(), &text).await;
     }
-    Ok((StatusCode::ACCEPTED, [(header::CONTENT_TYPE, "application/json")], text).into_response())
+    Ok((status, [(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 
 fn replay(status: u16, response: Box<str>) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::ACCEPTED);
-    let kind = if status.is_success() { "application/json" } else { "application/problem+json" };
+    let (kind, text) = match status.is_success() {
+        true => ("application/json", response.into_string()),
+        false => ("application/problem+json", of_this_request(&response)),
+    };
     let headers = [(header::CONTENT_TYPE.as_str(), kind), ("idempotent-replayed", "true")];
-    (status, headers, response.into_string()).into_response()
+    (status, headers, text).into_response()
+}
+
+/// A remembered problem, with the id of the request that is answered with it again.
+fn of_this_request(problem: &str) -> String {
+    let members = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(problem);
+    let Ok(mut members) = members else { return problem.to_owned() };
+    members.insert("request_id".to_owned(), request_id::current().as_deref().into());
+    serde_json::Value::Object(members).to_string()
 }
 
 impl SendResponse {

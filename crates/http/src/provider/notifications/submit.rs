@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// What became of a notification to one target.
 #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
 pub(crate) struct SendResult {
-    /// The target, as a bare JID.
+    /// The target: as a bare JID, or as the request names it where it cannot be read.
     pub(crate) to: String,
     /// The notification's id; none where nothing was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,12 +32,10 @@ pub(crate) struct SendResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<crate::schema::DropReason>)]
     pub(crate) reason: Option<DropReason>,
-    /// The code of the problem, where there was one.
+    /// Why it was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) code: Option<&'static str>,
-    /// What the problem was.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) detail: Option<String>,
+    #[schema(value_type = Option<crate::schema::Problem>)]
+    pub(crate) error: Option<Problem>,
 }
 
 /// A target that the key reaches.
@@ -98,8 +96,7 @@ pub(super) fn rehearsed(target: &Target, answer: Answer) -> Result<SendResult, P
             id: None,
             state: Some(NotificationState::Accepted),
             reason: None,
-            code: None,
-            detail: None,
+            error: None,
         }),
         Answer::Missing => Err(unknown_device(&target.jid)),
         Answer::Failed(fault) => Err(fault.into()),
@@ -117,8 +114,7 @@ pub(super) fn sent(trace: &Trace) -> Result<SendResult, Problem> {
         id: Some(trace.id.to_string()),
         state: Some(trace.state),
         reason: trace.reason,
-        code: None,
-        detail: None,
+        error: None,
     })
 }
 
@@ -129,14 +125,7 @@ pub(super) fn unknown_device(jid: &BareJid) -> Problem {
 
 impl SendResult {
     /// The result of a target that was refused.
-    pub(crate) fn refused(to: &BareJid, problem: &Problem) -> SendResult {
-        SendResult {
-            to: to.as_str().to_owned(),
-            id: None,
-            state: None,
-            reason: None,
-            code: Some(problem.code().as_str()),
-            detail: Some(problem.detail().to_owned()),
-        }
+    pub(crate) fn refused(to: String, problem: Problem) -> SendResult {
+        SendResult { to, id: None, state: None, reason: None, error: Some(problem) }
     }
 }

@@ -94,7 +94,7 @@ impl From<&Trace> for NotificationView {
 ///
 /// How far it has come, and when it came there.
 #[utoipa::path(
-    get, path = "/v1/notifications/{id}", tag = "notifications",
+    get, path = "/v1/notifications/{id}", operation_id = "getNotification", tag = "notifications",
     params(("id" = String, Path, description = "The notification's id")),
     responses((status = 200, description = "What became of it", body = NotificationView), schema::Problems)
 )]
@@ -111,7 +111,7 @@ pub(crate) async fn trace(
 ///
 /// Takes back what no connection was given yet. 409 `too-late` with its state when it has come further.
 #[utoipa::path(
-    delete, path = "/v1/notifications/{id}", tag = "notifications",
+    delete, path = "/v1/notifications/{id}", operation_id = "cancelNotification", tag = "notifications",
     params(("id" = String, Path, description = "The notification's id")),
     responses((status = 200, description = "It is cancelled", body = NotificationView), schema::Problems)
 )]

@@ -1,0 +1,75 @@
+//! Examples for the document: a body for each operation that has one, and a value for each part of a path. Together they
+//! work: a test sends them to a node.
+
+use serde_json::Value;
+use utoipa::openapi::path::{Operation, Parameter, ParameterIn};
+use utoipa::openapi::{OpenApi, RefOr, Schema};
+
+/// Bodies by the id of their operation. What is not JSON stands as text.
+const BODIES: &[(&str, &str)] = &[
+    (
+        "sendNotification",
+        r#"{"to": ["alice", "bob"], "payload": {"title": "Your order has shipped"}, "ttl": 86400, "priority": "high"}"#,
+    ),
+    (
+        "sendBatch",
+        "{\"to\": \"alice\", \"payload\": {\"n\": 1}}\n{\"to\": \"bob\", \"payload\": {\"n\": 2}, \"collapse_key\": \"score\"}\n",
+    ),
+    ("lookUpPresence", r#"{"accounts": ["alice", "bob@localhost"]}"#),
+    ("putTopic", r#"{"title": "News", "max_items": 10}"#),
+    ("publishItem", r#"{"id": "latest", "payload": {"headline": "Carillon rings"}}"#),
+    ("enrolDevice", r#"{"id": "alice"}"#),
+    ("rotateSecret", r#"{"secret": "correct horse battery staple"}"#),
+    ("validateSecret", r#"{"secret": "correct horse battery staple"}"#),
+    ("putDomain", r#"{"sessions": "single", "registration": false}"#),
+    ("createAccount", r#"{"jid": "bob", "password": "correct horse battery staple"}"#),
+    ("setPassword", r#"{"password": "a new and better one", "keep_sessions": true}"#),
+    (
+        "importAccounts",
+        "{\"jid\": \"alice\", \"password\": \"correct horse\"}\n{\"jid\": \"carol\", \"password\": \"battery staple\"}\n",
+    ),
+    ("createKey", r#"{"name": "shop", "scopes": ["send", "topics"]}"#),
+];
+
+/// Parts of paths by what the path begins with.
+const PARTS: &[(&str, &str, &str)] = &[
+    ("/v1/notifications", "id", "01KAG8X4RZ5T9V7Q2M3N6P8W0Y"),
+    ("/v1/topics", "topic", "news"),
+    ("/v1/topics", "id", "latest"),
+    ("/v1/devices", "id", "alice"),
+    ("/v1/devices", "topic", "news"),
+    ("/v1/admin/domains", "domain", "games.example"),
+    ("/v1/admin/accounts", "jid", "bob"),
+    ("/v1/admin/keys", "id", "3"),
+    ("/v1/admin/sessions", "jid", "alice"),
+];
+
+/// Puts the examples into the document.
+pub(crate) fn add(document: &mut OpenApi) {
+    for (path, item) in &mut document.paths.paths {
+        let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
+        for operation in operations.into_iter().flatten() {
+            body(operation);
+            let parameters = operation.parameters.iter_mut().flatten();
+            parameters.for_each(|parameter| part(path, parameter));
+        }
+    }
+}
+
+fn body(operation: &mut Operation) {
+    let id = operation.operation_id.as_deref().unwrap_or_default();
+    let Some((_, text)) = BODIES.iter().find(|(of, _)| *of == id) else { return };
+    let Some(RefOr::T(body)) = &mut operation.request_body else { return };
+    for content in body.content.values_mut() {
+        let RefOr::T(content) = content else { continue };
+        content.example = Some(serde_json::from_str(text).unwrap_or_else(|_| Value::from(*text)));
+    }
+}
+
+fn part(path: &str, parameter: &mut RefOr<Parameter>) {
+    let RefOr::T(Parameter { name, parameter_in: ParameterIn::Path, schema, .. }) = parameter else { return };
+    let known = PARTS.iter().find(|(begin, of, _)| path.starts_with(begin) && of == name);
+    if let (Some((_, _, value)), Some(RefOr::T(Schema::Object(schema)))) = (known, schema) {
+        schema.examples = vec![Value::from(*value)];
+    }
+}

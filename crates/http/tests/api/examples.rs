@@ -1,0 +1,82 @@
+//! The examples of the document, sent to a node.
+
+use crate::support::{World, world};
+use axum::body::Body;
+use axum::http::{Method, Request, StatusCode, header};
+use serde_json::Value;
+
+/// What an operation is, and its example as a request.
+fn example(world: &World, document: &Value, id: &str) -> Request<Body> {
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            if operation["operationId"] != id {
+                continue;
+            }
+            let mut uri = path.clone();
+            for part in operation["parameters"].as_array().into_iter().flatten().filter(|p| p["in"] == "path")
+            {
+                let value = part["schema"]["examples"][0].as_str().unwrap_or_else(|| panic!("{id}: {part}"));
+                uri = uri.replace(&format!("{{{}}}", part["name"].as_str().unwrap()), value);
+            }
+            let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
+            let Some(content) = operation["requestBody"]["content"].as_object() else {
+                return world.request(method, &uri, Body::empty());
+            };
+            let (kind, content) = content.iter().next().unwrap();
+            let body = match &content["example"] {
+                Value::Null => panic!("{id} has a body and no example"),
+                Value::String(text) => text.clone(),
+                json => json.to_string(),
+            };
+            let mut request = world.request(method, &uri, Body::from(body));
+            request.headers_mut().insert(header::CONTENT_TYPE, kind.parse().unwrap());
+            return request;
+        }
+    }
+    panic!("no operation {id}");
+}
+
+/// One after the other, as a reader would try them.
+#[tokio::test]
+async fn examples_work() {
+    let world = world();
+    let document = world.get("/openapi.json").await.expect(StatusCode::OK);
+    let made = ["putDomain", "createAccount", "enrolDevice", "createKey", "putTopic"];
+    let used = [
+        "lookUpPresence",
+        "sendNotification",
+        "sendBatch",
+        "publishItem",
+        "rotateSecret",
+        "validateSecret",
+        "setPassword",
+        "importAccounts",
+        "subscribeDevice",
+        "getTopic",
+        "listItems",
+        "getDevice",
+        "disableDevice",
+        "enableDevice",
+        "listSubscriptions",
+        "endSessions",
+    ];
+    let gone =
+        ["unsubscribeDevice", "retractItem", "deleteTopic", "deleteDevice", "deleteAccount", "deleteDomain"];
+    for id in made.iter().chain(&used).chain(&gone) {
+        let reply = world.call(example(&world, &document, id)).await;
+        assert!(reply.status.is_success() && reply.status != StatusCode::MULTI_STATUS, "{id}: {reply:?}");
+        let failed =
+            reply.text.lines().any(|line| line.contains("\"error\"") || line.contains("\"failed\":1"));
+        assert!(!failed, "{id}: {}", reply.text);
+        if *id == "validateSecret" {
+            assert_eq!(reply.json()["valid"], true);
+        }
+    }
+    // Whatever has a body has an example that was sent.
+    for item in document["paths"].as_object().unwrap().values() {
+        for operation in item.as_object().unwrap().values().filter(|o| o.get("requestBody").is_some()) {
+            let id = operation["operationId"].as_str().unwrap();
+            assert!(made.contains(&id) || used.contains(&id), "{id}");
+        }
+    }
+}
