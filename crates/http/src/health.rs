@@ -8,7 +8,7 @@ use axum::extract::State;
 /// Whether the process lives
 #[utoipa::path(
     get, path = "/healthz", operation_id = "isAlive", tag = "operation",
-    responses((status = 200, description = "It does", body = String, content_type = "text/plain"))
+    responses((status = 200, description = "The process lives", body = String, content_type = "text/plain"))
 )]
 pub(crate) async fn alive() -> &'static str {
     "ok\n"
@@ -19,7 +19,7 @@ pub(crate) async fn alive() -> &'static str {
 /// `503` before it is ready and while it drains.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "isReady", tag = "operation",
-    responses((status = 200, description = "It does", body = String, content_type = "text/plain"), schema::Problems)
+    responses((status = 200, description = "The node takes sessions", body = String, content_type = "text/plain"), schema::Problems)
 )]
 pub(crate) async fn ready(State(app): State<App>) -> Result<&'static str, Problem> {
     if app.node.is_ready() && !*app.closing.borrow() { Ok("ready\n") } else { Err(Problem::unavailable()) }

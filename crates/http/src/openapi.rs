@@ -27,7 +27,7 @@ use utoipa_axum::routes;
         (name = "notifications", description = "Send to devices, and follow what becomes of it. Scope `send`."),
         (name = "topics", description = "Publish to everyone who follows. Scope `topics`."),
         (name = "devices", description = "Enrol devices and manage what they follow. Scope `enrol`."),
-        (name = "keys", description = "The key in hand. Any scope."),
+        (name = "keys", description = "The API key of the request. Any scope."),
         (name = "admin", description = "Domains, accounts, keys, sessions and figures. Scope `admin`."),
         (name = "operation", description = "For load balancers, monitoring and clients that look for a domain. No key.")
     )

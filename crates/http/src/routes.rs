@@ -39,7 +39,7 @@ async fn unknown_route() -> Problem {
 }
 
 async fn wrong_method() -> Problem {
-    Problem::new(Code::WrongMethod, "the path exists, not with this method; see /docs")
+    Problem::new(Code::WrongMethod, "the path exists, but not with this method; see /docs")
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "tower-http's signature")]

@@ -131,5 +131,19 @@ test("every page opens without an error, and shows text as text", async () => {
 test("the documentation lists the routes", async () => {
   const at = await open(browser, server, "/docs");
   await at.waitForFunction(() => document.body.innerText.includes("/v1/notifications"));
+  const height = await at.evaluate(() => document.documentElement.scrollHeight);
+  assert.ok(height < 5000, `${height} pixels tall`);
+  // Each operation opens, with a request to be copied.
+  await at.click("#sendNotification > summary");
+  await at.waitForSelector("#sendNotification .example");
+  const request = await at.innerText("#sendNotification .example");
+  assert.match(request, /^curl -sS "http:\/\/127\.0\.0\.1:\d+\/v1\/notifications" \\\n/);
+  assert.match(request, /"title": "Your order has shipped"/);
+  // A search narrows the list, and what it does not name goes.
+  await at.fill("#find", "presence look");
+  const shown = () => at.$$eval("details.route", (all) => all.filter((one) => one.checkVisibility()).map((one) => one.id));
+  assert.deepEqual((await shown()).filter((id) => id !== "codes"), ["lookUpPresence"]);
+  await at.fill("#find", "no such thing");
+  await at.waitForSelector("#nothing:not([hidden])");
   await close(at);
 });

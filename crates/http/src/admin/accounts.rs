@@ -147,13 +147,13 @@ pub(crate) async fn set_password(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Take an account's tokens back
+/// Revoke an account's tokens
 ///
 /// Each of its clients needs the password for its next login (XEP-0484). Its sessions go on.
 #[utoipa::path(
     delete, path = "/v1/admin/accounts/{jid}/tokens", operation_id = "revokeTokens", tag = "admin",
     params(DomainQuery, ("jid" = String, Path, description = "Its bare JID or local part")),
-    responses((status = 204, description = "They are good no more"), schema::Problems)
+    responses((status = 204, description = "The tokens are revoked"), schema::Problems)
 )]
 pub(crate) async fn revoke_tokens(
     key: Granted<Admin>,

@@ -62,7 +62,7 @@ pub(crate) struct KeyList {
     keys: Vec<KeyView>,
 }
 
-/// The key in hand, and where it acts.
+/// The API key of the request, and where it acts.
 #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
 pub(crate) struct OwnKey {
     /// What it is.
@@ -72,7 +72,7 @@ pub(crate) struct OwnKey {
     default_domain: String,
 }
 
-/// Read the key in hand
+/// Read the API key of the request
 #[utoipa::path(
     get, path = "/v1/key", operation_id = "getOwnKey", tag = "keys",
     responses((status = 200, description = "What the key may do, and where", body = OwnKey), schema::Problems)
@@ -85,7 +85,7 @@ pub(crate) async fn own(key: Granted<AnyScope>, State(app): State<App>) -> Resul
     Ok(Json(OwnKey { view: KeyView::of(&app, &key.key), default_domain }))
 }
 
-/// List keys
+/// List API keys
 #[utoipa::path(
     get, path = "/v1/admin/keys", operation_id = "listKeys", tag = "admin",
     responses((status = 200, description = "The keys that the key reaches", body = KeyList), schema::Problems)
@@ -95,7 +95,7 @@ pub(crate) async fn list(key: Granted<Admin>, State(app): State<App>) -> Result<
     Ok(Json(KeyList { keys: keys.iter().map(|key| KeyView::of(&app, key)).collect() }))
 }
 
-/// Make a key
+/// Create an API key
 #[utoipa::path(
     post, path = "/v1/admin/keys", operation_id = "createKey", tag = "admin", request_body = KeyBody,
     responses((status = 201, description = "The new key", body = KeyCreated), schema::Problems)
@@ -128,7 +128,7 @@ pub(crate) async fn create(
     }
 }
 
-/// Remove a key
+/// Delete an API key
 ///
 /// At once on this node, within five seconds on others; its event streams end.
 #[utoipa::path(

@@ -112,14 +112,14 @@ pub(crate) struct Validated {
     endpoints: Endpoints,
 }
 
-/// Try a device's secret
+/// Check a device's secret
 ///
 /// Whether the device could log in with it, without logging in.
 #[utoipa::path(
     post, path = "/v1/devices/{id}/validate", operation_id = "validateSecret", tag = "devices",
     params(DomainQuery, ("id" = String, Path, description = "The device's id")),
     request_body = ValidateBody,
-    responses((status = 200, description = "Whether it could", body = Validated), schema::Problems)
+    responses((status = 200, description = "Whether the device can log in with it", body = Validated), schema::Problems)
 )]
 pub(crate) async fn validate(
     key: Granted<Enrol>,

@@ -49,7 +49,7 @@ pub(crate) async fn list(
     Ok(Json(Subscriptions { topics }))
 }
 
-/// Make a device follow a topic
+/// Subscribe a device to a topic
 ///
 /// The topic's last item is sent to it, where the topic sends that.
 #[utoipa::path(
@@ -86,7 +86,7 @@ pub(crate) async fn put(
     }
 }
 
-/// Make a device follow a topic no longer
+/// Unsubscribe a device from a topic
 #[utoipa::path(
     delete, path = "/v1/devices/{id}/subscriptions/{topic}", operation_id = "unsubscribeDevice", tag = "devices",
     params(
@@ -94,7 +94,7 @@ pub(crate) async fn put(
         ("id" = String, Path, description = "The device's id"),
         ("topic" = String, Path, description = "The topic's name, percent-encoded"),
     ),
-    responses((status = 204, description = "It follows the topic no longer"), schema::Problems)
+    responses((status = 204, description = "It no longer follows the topic"), schema::Problems)
 )]
 pub(crate) async fn delete(
     key: Granted<Enrol>,

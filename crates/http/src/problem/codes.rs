@@ -111,7 +111,7 @@ codes! {
     UnknownNotification: NOT_FOUND, "unknown-notification", "No such notification";
     /// No API key has this number.
     UnknownKeyId: NOT_FOUND, "unknown-key-id", "No such API key";
-    /// The path exists, not with this method; the header `Allow` names those it has.
+    /// The path exists, but not with this method; the header `Allow` names those it has.
     WrongMethod: METHOD_NOT_ALLOWED, "wrong-method", "Wrong method";
 
     // ---- it collides with what is there

@@ -109,7 +109,7 @@ pub(crate) async fn trace(
 
 /// Cancel a notification
 ///
-/// Takes back what no connection was given yet. 409 `too-late` with its state when it has come further.
+/// Only while it has not been given to a connection. Otherwise the answer is `409` `too-late`, with its state.
 #[utoipa::path(
     delete, path = "/v1/notifications/{id}", operation_id = "cancelNotification", tag = "notifications",
     params(("id" = String, Path, description = "The notification's id")),
