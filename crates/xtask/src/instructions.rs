@@ -1,5 +1,5 @@
-//! What a login and a delivery cost the core, in instructions, counted by valgrind: the same number every time, whatever
-//! else the machine does. More than the limit fails; much less asks for a lower limit.
+//! What a login and a delivery cost the core, and what hostile input costs the reader, in instructions counted by valgrind:
+//! the same number every time, whatever else the machine does. More than the limit fails; much less asks for a lower limit.
 
 use std::process::Command;
 
@@ -34,12 +34,19 @@ const COUNTS: [Count; 2] = [
     },
 ];
 
+/// The function within which hostile input is counted, in `crates/wire/tests/cost`.
+const SPEND: &str = "cost::spend";
+/// The test there that reads what clients send.
+const COMMON: &str = "common";
+/// No input may cost more than so many times what common input of its size costs.
+const HOSTILE_MAX: f64 = 10.0;
+
 /// Counts, and says what is above its limit.
 pub fn check() -> Result<Vec<String>, String> {
-    let program = program()?;
-    let mut findings = Vec::new();
+    let mut findings = hostile_input()?;
+    let program = program("carillon-core", "counts")?;
     for count in &COUNTS {
-        let each = counted(&program, count)? / count.times;
+        let each = counted(&program, count.test, count.function)?.collected / count.times;
         println!("instructions: {} costs {each}, limit {}", count.what, count.max);
         if each > count.max {
             findings.push(format!(
@@ -52,10 +59,37 @@ pub fn check() -> Result<Vec<String>, String> {
     Ok(findings)
 }
 
-/// Builds the tests; gives the path of their program.
-fn program() -> Result<String, String> {
+/// What each text of the reader's corpus costs per byte, beside what is common.
+fn hostile_input() -> Result<Vec<String>, String> {
+    let program = program("carillon-wire", "cost")?;
+    let per_byte = |test: &str| -> Result<f64, String> {
+        let counted = counted(&program, test, SPEND)?;
+        let bytes = counted.output.lines().find_map(|line| line.split_once("bytes: ")?.1.trim().parse().ok());
+        let bytes: u64 = bytes.ok_or_else(|| format!("{test} does not say how many bytes it reads"))?;
+        Ok(counted.collected as f64 / bytes as f64)
+    };
+    let common = per_byte(COMMON)?;
+    println!("instructions: common input costs {common:.0} per byte");
+    let listed = Command::new(&program).arg("--list").output().map_err(|e| format!("{program}: {e}"))?;
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let mut findings = Vec::new();
+    for test in listed.lines().filter_map(|line| line.strip_suffix(": test")).filter(|test| *test != COMMON) {
+        let times = per_byte(test)? / common;
+        println!("instructions: hostile input, {test}: {times:.1} times common input, limit {HOSTILE_MAX}");
+        if times > HOSTILE_MAX {
+            findings.push(format!(
+                "hostile input ({test} in crates/wire/tests/cost) costs {times:.1} times what common input of its size \
+                 does, {HOSTILE_MAX} is the limit"
+            ));
+        }
+    }
+    Ok(findings)
+}
+
+/// Builds tests; gives the path of their program.
+fn program(package: &str, test: &str) -> Result<String, String> {
     let output = Command::new(env!("CARGO"))
-        .args(["test", "-p", "carillon-core", "--test", "counts", "--no-run"])
+        .args(["test", "-p", package, "--test", test, "--no-run"])
         .output()
         .map_err(|error| format!("cargo: {error}"))?;
     let told = String::from_utf8_lossy(&output.stderr);
@@ -67,17 +101,26 @@ fn program() -> Result<String, String> {
     path.map(str::to_owned).ok_or_else(|| format!("the tests were not built:\n{told}"))
 }
 
-fn counted(program: &str, count: &Count) -> Result<u64, String> {
+/// What valgrind said of a test.
+struct Counted {
+    collected: u64,
+    /// What the test wrote.
+    output: String,
+}
+
+fn counted(program: &str, test: &str, function: &str) -> Result<Counted, String> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(format!("--toggle-collect={}", count.function))
-        .args([program, count.test, "--exact", "--test-threads=1"])
+        .arg(format!("--toggle-collect={function}"))
+        .args([program, test, "--exact", "--nocapture", "--test-threads=1"])
         .output()
         .map_err(|error| format!("valgrind (Debian's package valgrind): {error}"))?;
     let told = String::from_utf8_lossy(&output.stderr);
     let collected = told.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok());
     match collected {
-        Some(collected) if output.status.success() && collected > 0 => Ok(collected),
-        _ => Err(format!("{} was not counted:\n{told}", count.what)),
+        Some(collected) if output.status.success() && collected > 0 => {
+            Ok(Counted { collected, output: String::from_utf8_lossy(&output.stdout).into_owned() })
+        }
+        _ => Err(format!("{test} was not counted:\n{told}")),
     }
 }

@@ -6,7 +6,7 @@ use crate::settings::Limits;
 use carillon_wire::Framing;
 use carillon_wire::frame::tcp::{Framer, Step};
 use carillon_wire::stanza::{self, Context, Unit};
-use carillon_wire::stream::{Condition, Header};
+use carillon_wire::stream::{Condition, Header, Prefixes};
 use carillon_wire::xml::is_space;
 use carillon_wire::{ns, xml};
 
@@ -18,11 +18,8 @@ pub struct Reader {
     #[expect(clippy::box_collection, reason = "eight bytes in an idle session, not twenty-four")]
     rest: Option<Box<Vec<u8>>>,
     /// Prefixes the stream header declared beyond the usual; nearly always none.
-    prefixes: Option<Box<Prefixes>>,
+    prefixes: Option<Prefixes>,
 }
-
-/// Prefixes of a stream header, as [`Context`] wants them.
-type Prefixes = Box<[(Box<str>, Box<str>)]>;
 
 /// What stands at the front of a stream.
 #[derive(Debug)]
@@ -56,7 +53,7 @@ impl Reader {
 
     /// Remembers what a header declared.
     pub fn declare(&mut self, header: &Header) {
-        self.prefixes = (!header.extra.is_empty()).then(|| Box::new(header.extra.clone().into()));
+        self.prefixes = header.prefixes();
     }
 
     /// Whether anything but white space was read that is not handled.
@@ -77,7 +74,7 @@ impl Reader {
     }
 
     fn context(&self, framing: Framing, limits: xml::Limits) -> Context {
-        Context { framing, extra_ns: self.prefixes.as_deref().cloned(), limits }
+        Context { framing, extra_ns: self.prefixes.clone(), limits }
     }
 }
 

@@ -12,6 +12,9 @@ use super::{JidError, Part};
 /// The longest part, in bytes (RFC 7622 §3).
 const PART_BYTES_MAX: usize = 1023;
 
+/// How many characters all those that stand for words may become in one part.
+const GROWTH_MAX: usize = 36;
+
 /// A text cut into parts that are not prepared yet.
 pub(super) struct Split<'a> {
     pub(super) local: Option<&'a str>,
@@ -198,19 +201,33 @@ fn lowercase(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Prepares twice: an address that changes when it is read again would be two addresses.
+/// Prepares again what changed: an address that changes when it is read again would be two addresses.
 fn stable<'a>(
     text: &str,
     part: Part,
     prepare: impl Fn(&str) -> Option<String>,
 ) -> Result<Cow<'a, str>, JidError> {
-    // Preparation may make text up to 18 times longer; no need to learn that for text that is too long already.
-    if text.len() > PART_BYTES_MAX * 2 {
+    // Preparation looks up each character in some twenty tables, so it is not begun for what is too long already, or
+    // becomes so.
+    if text.len() > PART_BYTES_MAX || text.chars().map(growth).sum::<usize>() > GROWTH_MAX {
         return Err(JidError::TooLong(part));
     }
     let once = prepare(text).ok_or(JidError::Unprepared(part))?;
+    if once == text {
+        return Ok(Cow::Owned(once));
+    }
+    check_length(&once, part)?;
     let twice = prepare(&once).ok_or(JidError::Unprepared(part))?;
     if once == twice { Ok(Cow::Owned(once)) } else { Err(JidError::Unprepared(part)) }
+}
+
+/// How many characters of compatibility normalisation (NFKC) a character becomes that stands for words: 18 at most.
+fn growth(c: char) -> usize {
+    match c {
+        '\u{FDF0}'..='\u{FDFC}' => 18,
+        '\u{3300}'..='\u{33FF}' => 6,
+        _ => 0,
+    }
 }
 
 fn check_length(text: &str, part: Part) -> Result<(), JidError> {

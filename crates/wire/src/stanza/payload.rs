@@ -6,7 +6,7 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 
 use crate::ns;
-use crate::xml::{Element, Error, Lexer, Limits, Outer, Token};
+use crate::xml::{Element, Error, Lexer, Limits, Outer, Room, Token};
 
 /// The content of a stanza: well-formed, and meaning the same wherever `jabber:client` is the default namespace and
 /// no prefix is declared.
@@ -57,6 +57,21 @@ impl Payload {
         let mut payload = Self::empty();
         payload.append(children);
         payload
+    }
+
+    /// The same within the limits of a stanza.
+    pub(super) fn from_elements_within<'e>(
+        children: impl IntoIterator<Item = &'e Element>,
+        limits: &Limits,
+    ) -> Result<Self, Error> {
+        let room = Room { end: limits.stanza_bytes, declarations: usize::from(limits.namespaces_in_scope) };
+        let (mut bytes, mut index) = (Vec::new(), SmallVec::new());
+        for child in children {
+            let start = bytes.len();
+            child.write_within(&mut bytes, ns::CLIENT, room)?;
+            index.push(Entry::written(child, start, bytes.len()));
+        }
+        if bytes.len() > room.end { Err(Error::TooLarge) } else { Ok(Self { bytes: bytes.into(), index }) }
     }
 
     /// Indexes bytes that the server made itself or has read before, such as a stored payload.
@@ -140,11 +155,15 @@ impl Payload {
             kept_to = end as usize;
         }
         bytes.extend_from_slice(&self.bytes[kept_to..]);
+        // Both are in the order of the payload.
+        let (mut next, mut gone) = (removed.iter().peekable(), 0);
         self.index.retain(|entry| {
-            let gone_before: u32 = removed.iter().take_while(|r| r.0 < entry.start).map(|r| r.1 - r.0).sum();
-            let keep = removed.iter().all(|r| r.0 != entry.start);
-            entry.shift_back(if keep { gone_before } else { 0 });
-            keep
+            if let Some((start, end)) = next.next_if(|(start, _)| *start == entry.start) {
+                gone += end - start;
+                return false;
+            }
+            entry.shift_back(gone);
+            true
         });
         self.bytes = bytes.into();
         before - self.index.len()
@@ -272,6 +291,11 @@ impl Indexer {
             },
         };
         self.index.push(Entry { start, end: start, name: name_end - tag.local().len() as u32..name_end, ns });
+    }
+
+    /// How many children there are so far.
+    pub(super) fn children(&self) -> usize {
+        self.index.len()
     }
 
     /// The payload, if `bytes` from the origin on are it.

@@ -9,7 +9,7 @@ use super::{Condition, IqType, Kind, MessageType, Payload, PresenceType, Stanza,
 use crate::frame::Framing;
 use crate::jid::Jid;
 use crate::ns;
-use crate::stream::{Header, PrefixBinding};
+use crate::stream::{Header, Prefixes};
 use crate::xml::{Element, Error, Lexer, Limits, Outer, trim};
 
 /// What surrounds the unit.
@@ -19,7 +19,7 @@ pub struct Context {
     pub framing: Framing,
     /// Prefixes that the stream header declares; `None` for the usual header that declares only `stream`. See
     /// [`Header::extra`].
-    pub extra_ns: Option<Box<[PrefixBinding]>>,
+    pub extra_ns: Option<Prefixes>,
     /// How much it may be.
     pub limits: Limits,
 }
@@ -32,8 +32,7 @@ impl Context {
 
     /// A TCP stream with this header.
     pub fn of_header(header: &Header, limits: Limits) -> Self {
-        let extra_ns = (!header.extra.is_empty()).then(|| header.extra.clone().into());
-        Self { framing: Framing::Tcp, extra_ns, limits }
+        Self { framing: Framing::Tcp, extra_ns: header.prefixes(), limits }
     }
 
     fn outer(&self) -> Outer<'_> {
@@ -104,6 +103,9 @@ fn read_payload(
     let mut indexer = Indexer::new(origin);
     while let Some(token) = lexer.token()? {
         indexer.see(token, lexer);
+        if indexer.children() > Limits::CHILDREN_MAX {
+            return Err(Error::TooManyChildren);
+        }
         end = lexer.start();
     }
     if lexer.depends_on_outside() {
@@ -117,9 +119,8 @@ fn rewrite_payload(bytes: &[u8], outer: &Outer<'_>, limits: &Limits) -> Result<P
     let mut lexer = Lexer::new(bytes, limits, outer)?;
     lexer.token()?;
     let stanza = Element::build(&mut lexer)?;
-    let payload = Payload::from_elements(stanza.children());
     // Declarations are repeated where they are needed.
-    if payload.bytes().len() > limits.stanza_bytes { Err(Error::TooLarge) } else { Ok(payload) }
+    Payload::from_elements_within(stanza.children(), limits)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

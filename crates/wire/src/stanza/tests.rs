@@ -194,8 +194,17 @@ fn prefixes_of_the_header_are_in_force() {
 #[test]
 fn rewriting_does_not_exceed_the_limit() {
     let ns = "u".repeat(250);
-    let text = format!("<message xmlns:p='{ns}'>{}</message>", "<p:x/>".repeat(2000));
+    let text = format!("<message xmlns:p='{ns}'><y>{}</y></message>", "<p:x/>".repeat(2000));
     assert_eq!(read(text.as_bytes(), &tcp()), Err(Error::TooLarge));
+    // Each element declares anew what one declared for all.
+    let nested = |depth| {
+        let start = "<p:a><q:a>".repeat(depth);
+        let text =
+            format!("<message xmlns:p='p' xmlns:q='q'>{start}{}</message>", "</q:a></p:a>".repeat(depth));
+        let limits = Limits { namespaces_in_scope: 32, ..Limits::default() };
+        read(text.as_bytes(), &Context::new(Framing::Tcp, limits)).map(|_| ())
+    };
+    assert_eq!((nested(16), nested(17)), (Ok(()), Err(Error::TooManyNamespaces)));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Stream headers, features and the stream's end.
 
+use std::sync::Arc;
+
 use crate::frame::Framing;
 use crate::ns;
 use crate::xml::writer::Writer;
@@ -7,6 +9,9 @@ use crate::xml::{Element, Error, Lexer, Limits, Outer, split_declaration, trim};
 
 /// A prefix and the namespace it stands for.
 pub type PrefixBinding = (Box<str>, Box<str>);
+
+/// What every unit of a stream is read with, so it is shared. One pointer: it sits in each connection.
+pub type Prefixes = Arc<Vec<PrefixBinding>>;
 
 /// The opening of a stream as received, on TCP or by `<open/>`.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -29,6 +34,11 @@ pub struct Header {
 }
 
 impl Header {
+    /// [`Header::extra`] for [`Context::extra_ns`](crate::stanza::Context::extra_ns); none for the usual header.
+    pub fn prefixes(&self) -> Option<Prefixes> {
+        (!self.extra.is_empty()).then(|| Arc::new(self.extra.clone()))
+    }
+
     /// Reads `<stream:stream …>` with the XML declaration before it, if there is one. Any prefix will do.
     ///
     /// # Errors
@@ -36,7 +46,7 @@ impl Header {
     /// prefix, [`Error::Header`] if it is named otherwise or is empty, [`Error::HeaderVersion`]; and as for any XML.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         let bytes = trim(split_declaration(trim(bytes))?);
-        let mut lexer = Lexer::new(bytes, &Limits::default(), &Outer::default_ns(""))?;
+        let mut lexer = Lexer::new(bytes, &Limits::before_auth(), &Outer::default_ns(""))?;
         lexer.token()?;
         let tag = lexer.tag();
         if lexer.element_ns() != ns::STREAMS {

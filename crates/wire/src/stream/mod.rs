@@ -4,4 +4,6 @@ mod condition;
 mod header;
 
 pub use condition::{Condition, StreamError, write_error, write_see_other_host};
-pub use header::{Header, HeaderOut, PrefixBinding, write_close, write_features, write_header, write_open};
+pub use header::{
+    Header, HeaderOut, PrefixBinding, Prefixes, write_close, write_features, write_header, write_open,
+};

@@ -1,5 +1,9 @@
 //! A small owned tree, made only where a feature asks for one.
 
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
 use super::lexer::{Lexer, Token};
 use super::name::is_qualified;
 use super::reference::{push_normalised, push_resolved};
@@ -15,7 +19,8 @@ use crate::ns;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Element {
     name: Box<str>,
-    ns: Box<str>,
+    /// Elements of one text share it.
+    ns: Arc<str>,
     attributes: Vec<Attribute>,
     nodes: Vec<Node>,
 }
@@ -34,7 +39,7 @@ pub enum Node {
 pub struct Attribute {
     name: Box<str>,
     /// Set exactly if the name has a prefix.
-    ns: Option<Box<str>>,
+    ns: Option<Arc<str>>,
     value: String,
 }
 
@@ -105,13 +110,13 @@ impl Element {
         let tag = lexer.tag();
         Self {
             name: tag.local().into(),
-            ns: lexer.element_ns().into(),
+            ns: lexer.shared_element_ns(),
             attributes: tag
                 .attributes
                 .iter()
                 .map(|a| Attribute {
                     name: a.name.into(),
-                    ns: lexer.attribute_ns(a).map(Into::into),
+                    ns: lexer.shared_attribute_ns(a),
                     value: a.value().into_owned(),
                 })
                 .collect(),
@@ -239,24 +244,45 @@ impl Element {
 
     /// Appends the element as it stands where `parent_ns` is the default namespace and no prefix is declared.
     pub fn write(&self, out: &mut Vec<u8>, parent_ns: &str) {
+        let written = self.write_within(out, parent_ns, Room::ENDLESS);
+        debug_assert_eq!(written, Ok(()), "there is no bound");
+    }
+
+    /// As [`Element::write`], but stops where there is no more room: a short prefix that stands for a long namespace
+    /// makes the text much longer than what was read.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`], [`Error::TooManyNamespaces`]; then only a part is appended.
+    pub(crate) fn write_within(
+        &self,
+        out: &mut Vec<u8>,
+        parent_ns: &str,
+        mut room: Room,
+    ) -> Result<(), Error> {
         // The `xml` namespace must not be a default namespace.
         let (prefix, default_ns): (&[u8], _) =
             if *self.ns == *ns::XML { (b"xml:", parent_ns) } else { (b"", &*self.ns) };
         out.push(b'<');
         out.extend_from_slice(prefix);
         out.extend_from_slice(self.name.as_bytes());
+        let mut declared = 0;
         if *default_ns != *parent_ns {
             write_attribute(out, "xmlns", default_ns);
+            declared += 1;
         }
-        self.write_attributes(out);
+        declared += self.write_attributes(out);
+        room.declarations = room.declarations.checked_sub(declared).ok_or(Error::TooManyNamespaces)?;
+        if out.len() > room.end {
+            return Err(Error::TooLarge);
+        }
         if self.nodes.is_empty() {
             out.extend_from_slice(b"/>");
-            return;
+            return Ok(());
         }
         out.push(b'>');
         for node in &self.nodes {
             match node {
-                Node::Element(child) => child.write(out, default_ns),
+                Node::Element(child) => child.write_within(out, default_ns, room)?,
                 Node::Text(text) => escape_text(out, text),
             }
         }
@@ -264,18 +290,23 @@ impl Element {
         out.extend_from_slice(prefix);
         out.extend_from_slice(self.name.as_bytes());
         out.push(b'>');
+        Ok(())
     }
 
-    fn write_attributes(&self, out: &mut Vec<u8>) {
-        for (at, attribute) in self.attributes.iter().enumerate() {
-            if let (Some(prefix), Some(ns)) = (attribute.prefix(), attribute.ns()) {
-                let declared = self.attributes[..at].iter().any(|before| before.prefix() == Some(prefix));
-                if prefix != "xml" && !declared {
-                    write_attribute(out, &["xmlns:", prefix].concat(), ns);
-                }
+    /// Gives the number of prefixes that had to be declared.
+    fn write_attributes(&self, out: &mut Vec<u8>) -> usize {
+        let mut declared: SmallVec<[&str; 8]> = SmallVec::new();
+        for attribute in &self.attributes {
+            if let (Some(prefix), Some(ns)) = (attribute.prefix(), attribute.ns())
+                && prefix != "xml"
+                && !declared.contains(&prefix)
+            {
+                write_attribute(out, &["xmlns:", prefix].concat(), ns);
+                declared.push(prefix);
             }
             write_attribute(out, &attribute.name, &attribute.value);
         }
+        declared.len()
     }
 
     /// As [`Element::write`], as a string.
@@ -284,6 +315,19 @@ impl Element {
         self.write(&mut out, parent_ns);
         String::from_utf8_lossy(&out).into_owned()
     }
+}
+
+/// How much may be written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// Where the text must end, in bytes.
+    pub(crate) end: usize,
+    /// Namespace declarations that may yet come into force.
+    pub(crate) declarations: usize,
+}
+
+impl Room {
+    const ENDLESS: Self = Self { end: usize::MAX, declarations: usize::MAX };
 }
 
 fn write_attribute(out: &mut Vec<u8>, name: &str, value: &str) {

@@ -82,10 +82,14 @@ pub enum Error {
     /// More than [`Limits::attributes`](super::Limits::attributes) on one element.
     #[error("too many attributes")]
     TooManyAttributes,
-    /// More than [`Limits::namespaces`](super::Limits::namespaces) on one element, or more than 128 in force at once.
+    /// More than [`Limits::namespaces`](super::Limits::namespaces) on one element, or more than
+    /// [`Limits::namespaces_in_scope`](super::Limits::namespaces_in_scope) in force at once.
     #[error("too many namespace declarations")]
     TooManyNamespaces,
-    /// A namespace longer than 256 bytes.
+    /// More than [`Limits::CHILDREN_MAX`](super::Limits::CHILDREN_MAX) in one stanza.
+    #[error("too many children of a stanza")]
+    TooManyChildren,
+    /// A namespace longer than [`Limits::NAMESPACE_BYTES_MAX`](super::Limits::NAMESPACE_BYTES_MAX).
     #[error("namespace too long")]
     NamespaceTooLong,
     /// The stream header has no prefix (RFC 6120 §4.8.5).
@@ -116,6 +120,7 @@ impl Error {
             | Self::TooDeep
             | Self::TooManyAttributes
             | Self::TooManyNamespaces
+            | Self::TooManyChildren
             | Self::NamespaceTooLong => Condition::PolicyViolation,
             Self::TextAtStreamLevel | Self::Header => Condition::BadFormat,
             Self::HeaderPrefix => Condition::BadNamespacePrefix,

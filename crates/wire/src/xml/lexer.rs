@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use quick_xml::parser::{ElementParser, Parser};
 use smallvec::SmallVec;
@@ -59,7 +60,7 @@ impl<'a> Lexer<'a> {
             start: 0,
             position: 0,
             open: SmallVec::new(),
-            scope: Scope::new(outer),
+            scope: Scope::new(outer, limits),
             tag: Tag::default(),
             end_is_due: false,
             depends_on_outside: false,
@@ -106,13 +107,18 @@ impl<'a> Lexer<'a> {
 
     /// The namespace of the last start tag's element.
     pub(crate) fn element_ns(&self) -> &str {
-        self.namespace(self.tag.prefix())
+        self.scope.ns(self.tag.place)
+    }
+
+    /// The same, for a tree.
+    pub(crate) fn shared_element_ns(&self) -> Arc<str> {
+        self.scope.shared_ns(self.tag.place)
     }
 
     /// Where the input spells out [`Lexer::element_ns`], if it does so literally inside the root.
     pub(crate) fn element_ns_range(&self) -> Option<Range<usize>> {
-        match self.scope.find(self.tag.prefix()) {
-            Ok(Binding { ns: Cow::Borrowed(ns), depth: 2.., .. }) => {
+        match self.scope.at(self.tag.place) {
+            Some(Binding { ns: Cow::Borrowed(ns), depth: 2.., .. }) => {
                 let start = (ns.as_ptr() as usize).checked_sub(self.input.as_ptr() as usize)?;
                 Some(start..start + ns.len())
             }
@@ -120,9 +126,9 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The namespace of an attribute of the last start tag, if it has a prefix.
-    pub(crate) fn attribute_ns(&self, attribute: &RawAttribute<'a>) -> Option<&str> {
-        attribute.prefix().map(|prefix| self.namespace(prefix))
+    /// The namespace of an attribute of the last start tag, if it has a prefix, for a tree.
+    pub(crate) fn shared_attribute_ns(&self, attribute: &RawAttribute<'a>) -> Option<Arc<str>> {
+        attribute.prefix().map(|_| self.scope.shared_ns(attribute.place))
     }
 
     /// Prefixes (empty for the default) and namespaces that the root declares.
@@ -134,11 +140,6 @@ impl<'a> Lexer<'a> {
     /// than `jabber:client` as the default namespace.
     pub(crate) fn depends_on_outside(&self) -> bool {
         self.depends_on_outside
-    }
-
-    /// The namespace of a prefix of the last start tag, which has been checked.
-    fn namespace(&self, prefix: &str) -> &str {
-        if prefix == "xml" { ns::XML } else { self.scope.find(prefix).map_or("", |binding| &*binding.ns) }
     }
 
     /// `rest` begins with `<`.
@@ -179,40 +180,19 @@ impl<'a> Lexer<'a> {
             let prefix = declaration.declares().unwrap_or_default();
             self.scope.declare(prefix, declaration.value(), depth)?;
         }
-        self.check_prefix(self.tag.prefix(), depth)?;
-
-        let Tag { attributes, .. } = &self.tag;
-        let mut outside = false;
-        for (at, attribute) in attributes.iter().enumerate() {
-            let Some(prefix) = attribute.prefix() else {
-                if attributes[..at].iter().any(|other| other.name == attribute.name) {
-                    return Err(Error::DuplicateAttribute);
-                }
-                continue;
-            };
-            if prefix != "xml" {
-                outside |= self.scope.find(prefix)?.depth <= 1;
-            }
-            let same = |other: &&RawAttribute<'a>| {
-                other.local() == attribute.local()
-                    && other.prefix().is_some_and(|p| self.namespace(p) == self.namespace(prefix))
-            };
-            if attributes[..at].iter().find(same).is_some() {
-                return Err(Error::DuplicateAttribute);
-            }
+        self.tag.resolve(&self.scope)?;
+        if depth > 1 {
+            let outside = |place| self.scope.at(place).is_some_and(|binding| binding.depth <= 1);
+            let Tag { place, attributes, .. } = &self.tag;
+            self.depends_on_outside |= (outside(*place) && !self.is_portable())
+                || attributes.iter().any(|a| a.prefix().is_some() && outside(a.place));
         }
-        self.depends_on_outside |= outside && depth > 1;
         Ok(())
     }
 
-    fn check_prefix(&mut self, prefix: &str, depth: u16) -> Result<(), Error> {
-        if prefix == "xml" {
-            return Ok(());
-        }
-        let binding = self.scope.find(prefix)?;
-        let portable = binding.depth > 1 || (prefix.is_empty() && binding.ns == ns::CLIENT);
-        self.depends_on_outside |= depth > 1 && !portable;
-        Ok(())
+    /// Whether the last start tag is an element of the default namespace that stanzas have everywhere.
+    fn is_portable(&self) -> bool {
+        self.tag.prefix().is_empty() && self.element_ns() == ns::CLIENT
     }
 
     fn end_tag(&mut self, rest: &'a str) -> Result<Token<'a>, Error> {

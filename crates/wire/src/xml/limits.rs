@@ -11,23 +11,39 @@ pub struct Limits {
     pub attributes: u16,
     /// Namespace declarations of one element.
     pub namespaces: u16,
+    /// Namespace declarations in force at once, those of the stream header included: each name is looked up among them.
+    pub namespaces_in_scope: u16,
 }
 
 impl Limits {
     /// No element nests deeper than this, whatever is configured, so that a tree can be walked by recursion.
     pub const DEPTH_MAX: u16 = 256;
 
-    /// No element has more attributes than this, whatever is configured: each is compared with all others.
+    /// No element has more attributes than this, whatever is configured.
     pub const ATTRIBUTES_MAX: u16 = 1024;
 
-    /// What a peer may send before it has authenticated: 16 KiB, 16 levels, 16 attributes, 8 declarations.
+    /// No stanza has more children than this, whatever is configured: features look for theirs among them.
+    pub const CHILDREN_MAX: usize = 256;
+
+    /// No namespace is longer than this, in bytes, whatever is configured. A short prefix may stand for it many times,
+    /// and each time costs its full length when the payload is written anew.
+    pub const NAMESPACE_BYTES_MAX: usize = 256;
+
+    /// What a peer may send before it has authenticated: 16 KiB, 16 levels, 16 attributes, 8 declarations and 32 in
+    /// force.
     pub const fn before_auth() -> Self {
-        Self { stanza_bytes: 16 * 1024, depth: 16, attributes: 16, namespaces: 8 }
+        Self { stanza_bytes: 16 * 1024, depth: 16, attributes: 16, namespaces: 8, namespaces_in_scope: 32 }
     }
 
     /// No limits but those that nothing may exceed: for bytes that have been read once already or are the server's own.
     pub const fn trusted() -> Self {
-        Self { stanza_bytes: u32::MAX as usize, depth: u16::MAX, attributes: u16::MAX, namespaces: u16::MAX }
+        Self {
+            stanza_bytes: u32::MAX as usize,
+            depth: u16::MAX,
+            attributes: u16::MAX,
+            namespaces: u16::MAX,
+            namespaces_in_scope: u16::MAX,
+        }
     }
 
     /// `depth`, bounded by [`Limits::DEPTH_MAX`].
@@ -42,8 +58,8 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// 256 KiB, 64 levels, 64 attributes, 16 declarations.
+    /// 256 KiB, 64 levels, 64 attributes, 16 declarations and 128 in force.
     fn default() -> Self {
-        Self { stanza_bytes: 256 * 1024, depth: 64, attributes: 64, namespaces: 16 }
+        Self { stanza_bytes: 256 * 1024, depth: 64, attributes: 64, namespaces: 16, namespaces_in_scope: 128 }
     }
 }

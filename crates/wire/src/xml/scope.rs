@@ -1,18 +1,13 @@
 //! Which namespaces are in force (XML Namespaces §5, §6).
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::Error;
+use super::{Error, Limits};
 use crate::ns;
-
-/// The longest namespace, in bytes. A short name may stand for it many times, and each time costs its full length when
-/// a tree is built or written.
-const NAMESPACE_BYTES_MAX: usize = 256;
-
-/// The most declarations in force at once: each name is looked up among them.
-const DECLARATIONS_MAX: usize = 128;
 
 /// The declarations in force around a unit.
 #[derive(Clone, Copy, Debug)]
@@ -36,29 +31,73 @@ impl<'a> Outer<'a> {
 #[derive(Debug)]
 pub(super) struct Binding<'a> {
     /// Empty for the default namespace.
-    pub(super) prefix: &'a str,
+    prefix: &'a str,
+    key: Key,
     pub(super) ns: Cow<'a, str>,
+    /// What trees that are made share of it.
+    shared: OnceCell<Arc<str>>,
     /// How deep the element with the declaration is; 0 for what surrounds the unit.
     pub(super) depth: u16,
 }
 
-impl Binding<'_> {
-    fn is_of(&self, prefix: &str) -> bool {
-        // Comparing nothing with nothing is far from free: `memcmp` may read where a masked load faults.
-        self.prefix.len() == prefix.len() && (prefix.is_empty() || self.prefix == prefix)
+impl<'a> Binding<'a> {
+    fn new(prefix: &'a str, ns: Cow<'a, str>, depth: u16) -> Self {
+        Self { prefix, key: Key::of(prefix), ns, shared: OnceCell::new(), depth }
     }
+
+    fn is_of(&self, prefix: &str, key: Key) -> bool {
+        self.key == key && (key.is_exact() || self.prefix == prefix)
+    }
+
+    /// The namespace, for a tree: the same allocation each time.
+    pub(super) fn shared_ns(&self) -> Arc<str> {
+        self.shared.get_or_init(|| Arc::from(&*self.ns)).clone()
+    }
+}
+
+/// Length and first bytes of a prefix: nearly always they tell whether two are the same, by one comparison.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Key(u64);
+
+impl Key {
+    const BYTES: usize = 7;
+
+    fn of(prefix: &str) -> Self {
+        let mut key = [0; 8];
+        key[0] = prefix.len().min(Self::BYTES + 1) as u8;
+        for (byte, key) in prefix.bytes().zip(&mut key[1..]) {
+            *key = byte;
+        }
+        Self(u64::from_ne_bytes(key))
+    }
+
+    /// Whether it tells the whole prefix.
+    fn is_exact(self) -> bool {
+        usize::from(self.0.to_ne_bytes()[0]) <= Self::BYTES
+    }
+}
+
+/// The place of a declaration among those in force.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub(super) struct Place(u16);
+
+impl Place {
+    /// Of the prefix `xml`, which needs no declaration.
+    const XML: Self = Self(u16::MAX);
 }
 
 /// The stack of declarations in force.
 #[derive(Debug)]
 pub(super) struct Scope<'a> {
     bindings: SmallVec<[Binding<'a>; 8]>,
+    /// [`Limits::namespaces_in_scope`]
+    max: usize,
 }
 
 impl<'a> Scope<'a> {
-    pub(super) fn new(outer: &Outer<'a>) -> Self {
+    pub(super) fn new(outer: &Outer<'a>, limits: &Limits) -> Self {
         let mut bindings = SmallVec::new();
-        let mut bind = |prefix, ns| bindings.push(Binding { prefix, ns: Cow::Borrowed(ns), depth: 0 });
+        let mut bind = |prefix, ns| bindings.push(Binding::new(prefix, Cow::Borrowed(ns), 0));
         bind("", outer.default_ns);
         if outer.stream_prefix {
             bind("stream", ns::STREAMS);
@@ -66,7 +105,7 @@ impl<'a> Scope<'a> {
         for (prefix, ns) in outer.prefixes {
             bind(prefix, ns);
         }
-        Self { bindings }
+        Self { bindings, max: usize::from(limits.namespaces_in_scope.min(Place::XML.0)) }
     }
 
     /// Adds a declaration of the element at `depth`.
@@ -84,16 +123,18 @@ impl<'a> Scope<'a> {
         if forbidden {
             return Err(Error::NamespaceDeclaration);
         }
-        if self.bindings.iter().rev().take_while(|b| b.depth == depth).any(|b| b.is_of(prefix)) {
+        let binding = Binding::new(prefix, ns, depth);
+        let mut siblings = self.bindings.iter().rev().take_while(|b| b.depth == depth);
+        if siblings.any(|b| b.is_of(prefix, binding.key)) {
             return Err(Error::DuplicateAttribute);
         }
-        if ns.len() > NAMESPACE_BYTES_MAX {
+        if binding.ns.len() > Limits::NAMESPACE_BYTES_MAX {
             return Err(Error::NamespaceTooLong);
         }
-        if self.bindings.len() >= DECLARATIONS_MAX {
+        if self.bindings.len() >= self.max {
             return Err(Error::TooManyNamespaces);
         }
-        self.bindings.push(Binding { prefix, ns, depth });
+        self.bindings.push(binding);
         Ok(())
     }
 
@@ -104,9 +145,30 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The declaration in force of `prefix` (empty for the default namespace). Not for `xml`, which needs none.
-    pub(super) fn find(&self, prefix: &str) -> Result<&Binding<'a>, Error> {
-        self.bindings.iter().rev().find(|b| b.is_of(prefix)).ok_or(Error::UndeclaredPrefix)
+    /// Where the declaration in force of `prefix` is (empty for the default namespace). It stays there while its
+    /// element is open.
+    pub(super) fn find(&self, prefix: &str) -> Result<Place, Error> {
+        if prefix == "xml" {
+            return Ok(Place::XML);
+        }
+        let key = Key::of(prefix);
+        let found = self.bindings.iter().rposition(|b| b.is_of(prefix, key));
+        found.map(|at| Place(at as u16)).ok_or(Error::UndeclaredPrefix)
+    }
+
+    /// The declaration in this place; none for that of `xml`.
+    pub(super) fn at(&self, place: Place) -> Option<&Binding<'a>> {
+        self.bindings.get(usize::from(place.0))
+    }
+
+    /// The namespace of the declaration in this place.
+    pub(super) fn ns(&self, place: Place) -> &str {
+        self.at(place).map_or(ns::XML, |binding| &*binding.ns)
+    }
+
+    /// The same, for a tree.
+    pub(super) fn shared_ns(&self, place: Place) -> Arc<str> {
+        self.at(place).map_or_else(|| ns::XML.into(), Binding::shared_ns)
     }
 
     /// All declarations in force that belong to the element at `depth`.

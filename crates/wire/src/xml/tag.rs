@@ -7,7 +7,11 @@ use smallvec::SmallVec;
 use super::chars::is_space;
 use super::name::check_qualified;
 use super::reference::{attribute_value, check_references};
+use super::scope::{Place, Scope};
 use super::{Error, Limits};
+
+/// So many attributes are compared with each other; more are sorted first.
+const PAIRS_MAX: usize = 8;
 
 /// One attribute as it stands in the tag.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +19,8 @@ pub(crate) struct RawAttribute<'a> {
     /// The qualified name.
     pub(crate) name: &'a str,
     prefix_len: Option<u16>,
+    /// What declares the prefix, if there is one, after [`Tag::resolve`].
+    pub(super) place: Place,
     /// Between the quotes; its references are known to be good.
     raw: &'a str,
 }
@@ -51,6 +57,8 @@ pub(crate) struct Tag<'a> {
     /// The qualified name.
     pub(crate) name: &'a str,
     prefix_len: Option<u16>,
+    /// What declares the prefix or the default namespace, after [`Tag::resolve`].
+    pub(super) place: Place,
     /// Attributes that declare no namespace.
     pub(crate) attributes: SmallVec<[RawAttribute<'a>; 8]>,
     /// Attributes that do.
@@ -80,6 +88,36 @@ impl<'a> Tag<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Looks up what declares each prefix: once, however often it is asked for later.
+    pub(super) fn resolve(&mut self, scope: &Scope<'_>) -> Result<(), Error> {
+        self.place = scope.find(self.prefix())?;
+        for attribute in &mut self.attributes {
+            if let Some(prefix) = attribute.prefix() {
+                attribute.place = scope.find(prefix)?;
+            }
+        }
+        self.check_distinct(scope)
+    }
+
+    /// Checks that no two attributes have the same name in the same namespace (XML Namespaces §6.3).
+    fn check_distinct(&self, scope: &Scope<'_>) -> Result<(), Error> {
+        let attributes = &self.attributes[..];
+        let identity = |a: &RawAttribute<'a>| (a.local(), a.prefix_len.map(|_| scope.ns(a.place)));
+        let twice = if attributes.len() <= PAIRS_MAX {
+            attributes.iter().enumerate().any(|(at, attribute)| {
+                let same = |other: &RawAttribute<'a>| {
+                    other.local() == attribute.local() && identity(other) == identity(attribute)
+                };
+                attributes[..at].iter().any(same)
+            })
+        } else {
+            let mut sorted: SmallVec<[_; 64]> = attributes.iter().map(identity).collect();
+            sorted.sort_unstable_by(|(a, a_ns), (b, b_ns)| (a.len(), a, a_ns).cmp(&(b.len(), b, b_ns)));
+            sorted.windows(2).any(|pair| pair[0] == pair[1])
+        };
+        if twice { Err(Error::DuplicateAttribute) } else { Ok(()) }
     }
 
     /// The prefix; empty where there is none.
@@ -132,5 +170,5 @@ fn read_attribute(text: &str) -> Result<Option<(RawAttribute<'_>, &str)>, Error>
         Some(_) if raw.contains('<') => return Err(Error::AttributeValue),
         Some(first) => check_references(&raw[first..])?,
     }
-    Ok(Some((RawAttribute { name, prefix_len, raw }, &rest[end + 1..])))
+    Ok(Some((RawAttribute { name, prefix_len, place: Place::default(), raw }, &rest[end + 1..])))
 }
