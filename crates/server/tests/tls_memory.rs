@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::io::Write;
 use std::sync::Arc;
 
-use carillon_server::tls::{Handshake, Keys, Link, Progress, Settings};
+use carillon_server::tls::{Circumstances, Handshake, Keys, Link, Progress, Settings};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
@@ -118,7 +118,7 @@ fn warm_buffers_make_records_without_an_allocation() {
         client.write_tls(&mut wire).unwrap();
         plain.clear();
         let before = (CALLS.get(), BYTES.get());
-        link.open(&mut wire, &mut plain, &mut Vec::new()).unwrap();
+        link.open(&mut wire, &mut plain, &mut Vec::new(), Circumstances::default()).unwrap();
         assert_eq!((CALLS.get(), BYTES.get()), before, "opening");
         assert_eq!(plain, PUSH);
     }

@@ -2,7 +2,8 @@
 //! of the shard share.
 
 use super::{Conn, Readiness, Transport};
-use crate::tls::{Fault, Handshake, Link, Progress, Secured};
+use crate::tls::{Circumstances, Fault, Handshake, Link, Progress, Secured};
+use carillon_core::model::Mono;
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
 
@@ -122,12 +123,14 @@ impl Conn {
         input: &mut [u8],
         plain: &mut Vec<u8>,
         reply: &mut Vec<u8>,
+        now: Mono,
     ) -> Result<bool, Fault> {
+        let circumstances = Circumstances { minute: (now.0 / MINUTE_MS) as u32, has_queue: self.has_queue() };
         let Transport::Secured(link) = &mut self.transport else {
             plain.extend_from_slice(input);
             return Ok(false);
         };
-        let opened = Link::open(link, input, plain, reply)?;
+        let opened = Link::open(link, input, plain, reply, circumstances)?;
         self.keep_record(&input[opened.consumed..]);
         Ok(opened.closed)
     }
@@ -183,6 +186,7 @@ impl Conn {
     }
 }
 
+const MINUTE_MS: u64 = 60_000;
 /// Bytes of one read.
 pub(crate) const READ_BYTES: usize = 64 * 1024;
 /// Bytes of the scratch buffer: one read behind the largest part of a record (2^14 + 2048 + header).

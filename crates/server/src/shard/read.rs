@@ -100,7 +100,7 @@ impl<M: Machine> Shard<M> {
         let World { conns, scratch, hand, tally, .. } = &mut self.world;
         let Some(conn) = conns.get_mut(id) else { return };
         let plain = hand.open(id);
-        let opened = conn.open(&mut scratch.raw[start..len], plain, &mut scratch.reply);
+        let opened = conn.open(&mut scratch.raw[start..len], plain, &mut scratch.reply, self.now.mono);
         tally.bytes_in += plain.len() as u64;
         // Before anything that the plaintext makes us send.
         self.reply(id);

@@ -116,7 +116,8 @@ pub enum Violation {
     /// A KeyUpdate that neither requests an update nor does without (RFC 8446 §4.6.3).
     #[error("a KeyUpdate with an unknown request")]
     UnknownUpdateRequest,
-    /// More records in a row than allowed that moved nothing: empty ones, KeyUpdates, ignored alerts.
+    /// More records in a row than allowed that moved nothing: empty ones, KeyUpdates, ignored alerts. Or more KeyUpdates in
+    /// a minute than allowed.
     #[error("too many records that carry nothing")]
     Flood,
     /// The peer used up its sequence numbers without updating its key (RFC 8446 §5.3).

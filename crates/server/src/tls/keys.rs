@@ -20,6 +20,11 @@ pub struct Keys {
     pub(super) update_seen: u8,
     /// Records in a row that carried nothing.
     pub(super) barren: u8,
+    /// The peer asked for a KeyUpdate that it has not been sent.
+    pub(super) owes_update: bool,
+    /// KeyUpdates of the peer in `updates_minute`.
+    pub(super) updates: u8,
+    pub(super) updates_minute: u32,
 }
 
 /// One direction of a connection.
@@ -50,17 +55,28 @@ pub struct Malformed;
 
 impl Keys {
     /// Bytes of a serialised connection.
-    pub const BYTES: usize = 6 + 2 * Half::BYTES;
+    pub const BYTES: usize = HEAD_BYTES + 2 * Half::BYTES;
 
     /// A connection that starts with these two halves.
     pub(super) fn new(suite: Suite, rx: Half, tx: Half) -> Keys {
-        Keys { rx, tx, suite, reading: Flow::Open, writing: Flow::Open, update_seen: 0, barren: 0 }
+        Keys {
+            rx,
+            tx,
+            suite,
+            reading: Flow::Open,
+            writing: Flow::Open,
+            update_seen: 0,
+            barren: 0,
+            owes_update: false,
+            updates: 0,
+            updates_minute: 0,
+        }
     }
 
     /// Serialises the connection so that another process can carry it on; consumes it, as only one may.
     pub fn into_bytes(self) -> Zeroizing<[u8; Keys::BYTES]> {
         let mut bytes = Zeroizing::new([0; Keys::BYTES]);
-        let (head, halves) = bytes.split_at_mut(6);
+        let (head, halves) = bytes.split_at_mut(HEAD_BYTES);
         head.copy_from_slice(&[
             LAYOUT,
             self.suite as u8,
@@ -68,6 +84,7 @@ impl Keys {
             self.writing as u8,
             self.update_seen,
             self.barren,
+            self.owes_update.into(),
         ]);
         let (rx, tx) = halves.split_at_mut(Half::BYTES);
         self.rx.write_to(rx);
@@ -78,12 +95,12 @@ impl Keys {
     /// Takes over a connection that [`Keys::into_bytes`] serialised. The bytes are secret: wipe them afterwards.
     pub fn from_bytes(bytes: &[u8]) -> Result<Keys, Malformed> {
         let bytes: &[u8; Keys::BYTES] = bytes.try_into().map_err(|_| Malformed)?;
-        let (head, halves) = bytes.split_at(6);
+        let (head, halves) = bytes.split_at(HEAD_BYTES);
         let (rx, tx) = halves.split_at(Half::BYTES);
-        let &[layout, suite, reading, writing, update_seen, barren] = head else {
+        let &[layout, suite, reading, writing, update_seen, barren, owes_update] = head else {
             return Err(Malformed);
         };
-        if layout != LAYOUT || usize::from(update_seen) >= super::open::KEY_UPDATE_LEN {
+        if layout != LAYOUT || usize::from(update_seen) >= super::open::KEY_UPDATE_LEN || owes_update > 1 {
             return Err(Malformed);
         }
         Ok(Keys {
@@ -94,6 +111,10 @@ impl Keys {
             writing: Flow::from_byte(writing).ok_or(Malformed)?,
             update_seen,
             barren,
+            owes_update: owes_update == 1,
+            // The clock is that of a process.
+            updates: 0,
+            updates_minute: 0,
         })
     }
 }
@@ -199,7 +220,9 @@ impl Flow {
 }
 
 /// Version of the serialised form.
-const LAYOUT: u8 = 1;
+const LAYOUT: u8 = 2;
+/// Bytes before the two halves.
+const HEAD_BYTES: usize = 7;
 /// Bytes of the longest traffic secret: SHA-384's output.
 const SECRET_MAX: usize = 48;
 /// Bytes of the longest traffic key.

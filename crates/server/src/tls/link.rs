@@ -22,6 +22,16 @@ pub struct Opened {
     pub closed: bool,
 }
 
+/// What a link cannot know of itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Circumstances {
+    /// Minutes of a clock that never goes back.
+    pub minute: u32,
+    /// Whether anything sealed earlier still waits to be sent. Then an answer that may be given later is: a peer that
+    /// asks and does not read must not make the queue grow.
+    pub has_queue: bool,
+}
+
 impl Link {
     /// Seals `plain` and appends the records to `out`, one for every 16 KiB. Several stanzas given as one slice share a
     /// record.
@@ -41,9 +51,10 @@ impl Link {
         input: &mut [u8],
         plain: &mut Vec<u8>,
         reply: &mut Vec<u8>,
+        circumstances: Circumstances,
     ) -> Result<Opened, Fault> {
         match self {
-            Link::Extracted(keys) => keys.open(input, plain, reply),
+            Link::Extracted(keys) => keys.open(input, plain, reply, circumstances),
             Link::Buffered(connection) => connection.open(input, plain, reply),
         }
     }

@@ -47,6 +47,6 @@ pub use buffered::Buffered;
 pub use fault::{Blame, Fault, Violation};
 pub use handshake::{Handshake, Progress, Secured, Version};
 pub use keys::{Keys, Malformed};
-pub use link::{Link, Opened};
+pub use link::{Circumstances, Link, Opened};
 pub use seal::Sealer;
 pub use settings::{Settings, SettingsError};

@@ -5,13 +5,17 @@ use rustls::AlertDescription;
 
 use super::fault::{Fault, Violation};
 use super::keys::{Flow, Keys};
-use super::link::Opened;
+use super::link::{Circumstances, Opened};
 use super::record::{self, CONTENT_MAX, HEADER_LEN, TAG_LEN, kind};
 use super::seal::{RECORDS_PER_KEY, Request};
 
 /// Records in a row that may carry nothing (empty ones, KeyUpdates, ignored alerts) while no data flows either way.
 /// Each costs us more than the peer: without a limit they would be a way to keep a core busy.
 pub(super) const BARREN_MAX: u8 = 32;
+
+/// KeyUpdates that a peer may send in a minute, with data between them. Each costs two derivations, and one of it that
+/// is answered two more; whoever follows RFC 8446 §5.5 sends one in some million records.
+pub(super) const UPDATES_PER_MINUTE_MAX: u8 = 60;
 
 /// Bytes of a KeyUpdate message.
 pub(super) const KEY_UPDATE_LEN: usize = KEY_UPDATE_HEADER.len() + 1;
@@ -26,11 +30,15 @@ impl Keys {
     /// Opens every whole record at the start of `input`, in place, and appends its data to `plain`. What the peer must be
     /// told (a KeyUpdate it asked for, or the alert of a fault) is appended to `reply`, to be sent before anything
     /// sealed later. On a fault, `plain` has the data of the records before it.
+    ///
+    /// A KeyUpdate that the peer asked for must precede the next data (RFC 8446 §4.6.3): while something waits to be sent
+    /// it is left to [`Sealer::seal`](super::seal::Sealer::seal), and one answers all requests until then.
     pub fn open(
         &mut self,
         input: &mut [u8],
         plain: &mut Vec<u8>,
         reply: &mut Vec<u8>,
+        circumstances: Circumstances,
     ) -> Result<Opened, Fault> {
         match self.reading {
             Flow::Open => {}
@@ -39,13 +47,13 @@ impl Keys {
             Flow::Broken => return Err(Fault::Closed),
         }
         let seq_before = self.rx.seq;
-        let mut burst = Burst { keys: self, cipher: None, owes_update: false };
+        let mut burst = Burst { keys: self, cipher: None, minute: circumstances.minute };
         let opened = burst.run(input, plain);
-        let owes_update = burst.owes_update;
+        let answers_update = self.owes_update && !circumstances.has_queue;
         // A peer that never updates its keys is asked to, once, as it crosses the limit.
         let asks_update = (seq_before..self.rx.seq).contains(&RECORDS_PER_KEY);
         let opened = opened.and_then(|opened| {
-            match (asks_update, owes_update) {
+            match (asks_update, answers_update) {
                 _ if self.writing != Flow::Open => {}
                 (true, _) => self.sealer()?.update(Request::Requested, reply)?,
                 (false, true) => self.sealer()?.update(Request::NotRequested, reply)?,
@@ -67,8 +75,8 @@ impl Keys {
 struct Burst<'a> {
     keys: &'a mut Keys,
     cipher: Option<LessSafeKey>,
-    /// The peer wants us to update our keys. One update answers any number of requests (RFC 8446 §4.6.3).
-    owes_update: bool,
+    /// [`Circumstances::minute`]
+    minute: u32,
 }
 
 impl Burst<'_> {
@@ -147,13 +155,15 @@ impl Burst<'_> {
     }
 
     fn key_update(&mut self, request: u8) -> Result<(), Fault> {
-        self.owes_update |= match request {
+        // One update answers any number of requests (RFC 8446 §4.6.3).
+        self.keys.owes_update |= match request {
             0 => false,
             1 => true,
             _ => return Err(Violation::UnknownUpdateRequest.into()),
         };
         self.keys.update_seen = 0;
         self.barren()?;
+        self.count_update()?;
         self.keys.rx.update(self.keys.suite)?;
         self.cipher = None;
         Ok(())
@@ -174,6 +184,17 @@ impl Burst<'_> {
             AlertDescription::UserCanceled => Ok(Flow::Open),
             fatal => Err(Fault::Alerted(fatal)),
         }
+    }
+
+    fn count_update(&mut self) -> Result<(), Violation> {
+        if self.keys.updates_minute != self.minute {
+            (self.keys.updates, self.keys.updates_minute) = (0, self.minute);
+        }
+        if self.keys.updates >= UPDATES_PER_MINUTE_MAX {
+            return Err(Violation::Flood);
+        }
+        self.keys.updates += 1;
+        Ok(())
     }
 
     fn barren(&mut self) -> Result<(), Violation> {

@@ -77,6 +77,9 @@ impl Sealer<'_> {
     /// Seals `plain` and appends it to `out`: one record for every 16 KiB, none if there is nothing.
     pub fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         out.reserve(plain.len() + plain.len().div_ceil(CONTENT_MAX) * OVERHEAD);
+        if self.keys.owes_update && !plain.is_empty() {
+            self.update(Request::NotRequested, out)?;
+        }
         for content in plain.chunks(CONTENT_MAX) {
             if self.keys.tx.seq >= RECORDS_PER_KEY {
                 self.update(Request::NotRequested, out)?;
@@ -113,6 +116,7 @@ impl Sealer<'_> {
     pub(super) fn update(&mut self, request: Request, out: &mut Vec<u8>) -> Result<(), Fault> {
         let message = super::open::key_update(request);
         self.record(kind::HANDSHAKE, &message, out)?;
+        self.keys.owes_update = false;
         self.keys.tx.update(self.keys.suite)?;
         self.cipher = self.keys.tx.cipher(self.keys.suite)?;
         Ok(())

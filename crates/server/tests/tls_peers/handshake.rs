@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use carillon_server::tls::{Blame, Fault, Handshake, Keys, Link, Progress, Settings, Version, Violation};
+use carillon_server::tls::{
+    Blame, Circumstances, Fault, Handshake, Keys, Link, Progress, Settings, Version, Violation,
+};
 use rustls::crypto::aws_lc_rs::{ALL_CIPHER_SUITES, kx_group};
 use rustls::{AlertDescription, ClientConfig, ClientConnection, NamedGroup};
 
@@ -139,7 +141,7 @@ fn data_right_behind_it_is_left_for_the_link() {
     };
     assert!(consumed < wire.len());
     let (mut plain, mut reply) = (Vec::new(), Vec::new());
-    let opened = link.open(&mut wire[consumed..], &mut plain, &mut reply).unwrap();
+    let opened = link.open(&mut wire[consumed..], &mut plain, &mut reply, Circumstances::default()).unwrap();
     assert_eq!((plain, opened.consumed), (b"<stream:stream>".to_vec(), wire.len() - consumed));
 }
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use carillon_server::tls::{Handshake, Link, Progress, Secured};
+use carillon_server::tls::{Circumstances, Handshake, Link, Progress, Secured};
 
 use super::support::{HOST, server, settings};
 
@@ -50,7 +50,7 @@ fn serve(mut socket: TcpStream) -> Box<Secured> {
     };
     loop {
         let mut plain = Vec::new();
-        let opened = link.open(&mut pending, &mut plain, &mut out).unwrap();
+        let opened = link.open(&mut pending, &mut plain, &mut out, Circumstances::default()).unwrap();
         pending.drain(..opened.consumed);
         if let (b"update\n", Link::Extracted(keys)) = (&plain[..], &mut link) {
             keys.refresh(&mut out).unwrap();

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use carillon_server::tls::{Blame, Fault, Keys, Link};
+use carillon_server::tls::{Blame, Circumstances, Fault, Keys, Link};
 use rustls::crypto::aws_lc_rs::cipher_suite;
 use rustls::{AlertDescription, SupportedCipherSuite};
 
@@ -72,7 +72,10 @@ fn either_side_updates_keys() {
             // With TLS 1.3's order of things the client's answer is behind its own update.
             let update = [update, take(&mut pair.client)].concat();
             let (mut plain, mut reply) = (Vec::new(), Vec::new());
-            let opened = pair.link.open(&mut update.clone(), &mut plain, &mut reply).unwrap();
+            let opened = pair
+                .link
+                .open(&mut update.clone(), &mut plain, &mut reply, Circumstances::default())
+                .unwrap();
             assert_eq!((opened.consumed, plain.len()), (update.len(), 0));
             give(&mut pair.client, &reply).unwrap();
             assert_eq!(pair.up(&data(round)), data(round));
@@ -91,7 +94,8 @@ fn bytes_come_as_they_like() {
             let (mut pending, mut plain, mut reply) = (Vec::new(), Vec::new(), Vec::new());
             for byte in wire {
                 pending.push(byte);
-                let opened = pair.link.open(&mut pending, &mut plain, &mut reply).unwrap();
+                let opened =
+                    pair.link.open(&mut pending, &mut plain, &mut reply, Circumstances::default()).unwrap();
                 pending.drain(..opened.consumed);
             }
             assert!(pending.is_empty() && reply.is_empty());
@@ -108,7 +112,7 @@ fn the_client_closes() {
         let mut wire = take(&mut pair.client);
         wire.extend(b"ignored");
         let (mut plain, mut reply) = (Vec::new(), Vec::new());
-        let opened = pair.link.open(&mut wire, &mut plain, &mut reply).unwrap();
+        let opened = pair.link.open(&mut wire, &mut plain, &mut reply, Circumstances::default()).unwrap();
         assert_eq!((opened.consumed, opened.closed), (wire.len(), true));
         assert_eq!(plain, b"last");
         assert!(reply.is_empty());
@@ -140,7 +144,8 @@ fn corruption_is_answered_with_an_alert() {
             let mut wire = take(&mut pair.client);
             wire[at] ^= 0x40;
             let (mut plain, mut reply) = (Vec::new(), Vec::new());
-            let fault = pair.link.open(&mut wire, &mut plain, &mut reply).unwrap_err();
+            let fault =
+                pair.link.open(&mut wire, &mut plain, &mut reply, Circumstances::default()).unwrap_err();
             assert_eq!((fault.blame(), plain.len()), (Blame::Peer, 0), "byte {at}");
             let told = give(&mut pair.client, &reply).unwrap_err();
             let expected = match (at, tls12) {
@@ -149,7 +154,7 @@ fn corruption_is_answered_with_an_alert() {
                 _ => AlertDescription::BadRecordMac,
             };
             assert_eq!(told, rustls::Error::AlertReceived(expected), "byte {at}");
-            assert!(pair.link.open(&mut wire, &mut plain, &mut reply).is_err());
+            assert!(pair.link.open(&mut wire, &mut plain, &mut reply, Circumstances::default()).is_err());
         }
     }
 }
@@ -163,7 +168,7 @@ fn the_client_notices_corruption_and_says_so() {
         give(&mut pair.client, &wire).unwrap_err();
         let mut alert = take(&mut pair.client);
         let (mut plain, mut reply) = (Vec::new(), Vec::new());
-        let fault = pair.link.open(&mut alert, &mut plain, &mut reply).unwrap_err();
+        let fault = pair.link.open(&mut alert, &mut plain, &mut reply, Circumstances::default()).unwrap_err();
         assert!(matches!(fault, Fault::Alerted(AlertDescription::BadRecordMac)), "{fault}");
         assert!(reply.is_empty());
     }

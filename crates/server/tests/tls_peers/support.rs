@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::sync::{Arc, OnceLock};
 
-use carillon_server::tls::{Fault, Handshake, Link, Progress, Secured, Settings};
+use carillon_server::tls::{Circumstances, Fault, Handshake, Link, Progress, Secured, Settings};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -112,7 +112,7 @@ impl Pair {
         self.client.writer().write_all(data).unwrap();
         let mut wire = take(&mut self.client);
         let (mut plain, mut reply) = (Vec::new(), Vec::new());
-        let opened = self.link.open(&mut wire, &mut plain, &mut reply).unwrap();
+        let opened = self.link.open(&mut wire, &mut plain, &mut reply, Circumstances::default()).unwrap();
         assert_eq!(opened.consumed, wire.len());
         give(&mut self.client, &reply).unwrap();
         plain

@@ -7,7 +7,7 @@ mod violations;
 use super::keys::{Half, Keys};
 use super::record::kind;
 use super::suite::Suite;
-use super::{Fault, Opened};
+use super::{Circumstances, Fault, Opened};
 
 const SUITES: [Suite; 3] = [Suite::Aes128Gcm, Suite::Aes256Gcm, Suite::Chacha20Poly1305];
 
@@ -39,8 +39,12 @@ struct Outcome {
 }
 
 fn open(keys: &mut Keys, wire: &[u8]) -> Outcome {
+    open_in(keys, wire, Circumstances::default())
+}
+
+fn open_in(keys: &mut Keys, wire: &[u8], circumstances: Circumstances) -> Outcome {
     let (mut plain, mut reply) = (Vec::new(), Vec::new());
-    let opened = keys.open(&mut wire.to_vec(), &mut plain, &mut reply);
+    let opened = keys.open(&mut wire.to_vec(), &mut plain, &mut reply, circumstances);
     Outcome { opened, plain, reply }
 }
 

@@ -129,8 +129,8 @@ fn serialised_keys_are_checked() {
     let good = server.into_bytes();
     assert!(Keys::from_bytes(&good[..good.len() - 1]).is_err());
     assert!(Keys::from_bytes(&[&good[..], &[0]].concat()).is_err());
-    // Layout, suite, the two directions' states, bytes of a KeyUpdate seen.
-    for at in 0..5 {
+    // Layout, suite, the two directions' states, bytes of a KeyUpdate seen, whether one is owed.
+    for at in [0, 1, 2, 3, 4, 6] {
         let mut bad = *good;
         bad[at] = 99;
         assert!(Keys::from_bytes(&bad).is_err(), "byte {at}");

@@ -2,12 +2,12 @@
 
 use rustls::AlertDescription as Alert;
 
-use super::super::open::{BARREN_MAX, key_update};
+use super::super::open::{BARREN_MAX, UPDATES_PER_MINUTE_MAX, key_update};
 use super::super::record::{CIPHERTEXT_MAX, CONTENT_MAX};
 use super::super::seal::{RECORDS_PER_KEY, Request};
 use super::super::suite::Suite;
-use super::super::{Fault, Violation};
-use super::{Keys, SUITES, kind, open, padded, peers, record};
+use super::super::{Circumstances, Fault, Violation};
+use super::{Keys, SUITES, kind, open, open_in, padded, peers, record};
 
 const UPDATE: [u8; 5] = [24, 0, 0, 1, 0];
 const UPDATE_REQUESTED: [u8; 5] = [24, 0, 0, 1, 1];
@@ -251,6 +251,57 @@ fn many_requests_get_one_answer() {
     server.close_notify(&mut Vec::new());
     let wire = record(&mut client, kind::HANDSHAKE, &UPDATE_REQUESTED);
     assert!(open(&mut server, &wire).reply.is_empty());
+}
+
+/// A KeyUpdate that asks for one, and data behind it.
+fn request_and_data(client: &mut Keys) -> Vec<u8> {
+    let mut wire = Vec::new();
+    let mut sealer = client.sealer().unwrap();
+    sealer.update(Request::Requested, &mut wire).unwrap();
+    sealer.seal(b"x", &mut wire).unwrap();
+    wire
+}
+
+#[test]
+fn requests_are_answered_once_while_something_waits_to_be_sent() {
+    let (mut client, mut server) = peers(Suite::Aes128Gcm);
+    let queued = Circumstances { has_queue: true, ..Circumstances::default() };
+    for _ in 0..50 {
+        let outcome = open_in(&mut server, &request_and_data(&mut client), queued);
+        assert_eq!((outcome.plain, outcome.reply), (b"x".to_vec(), Vec::new()));
+    }
+    // It is not forgotten by a move to another process.
+    server = Keys::from_bytes(&*server.into_bytes()).unwrap();
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    server.seal(b"y", &mut first).unwrap();
+    server.seal(b"z", &mut second).unwrap();
+    assert_eq!((first.len(), second.len()), (27 + 23, 23));
+    let outcome = open(&mut client, &[first, second].concat());
+    assert_eq!((outcome.plain, outcome.reply), (b"yz".to_vec(), Vec::new()));
+    // One that waits for nothing answers at once, and then owes nothing.
+    assert_eq!(open(&mut server, &request_and_data(&mut client)).reply.len(), 27);
+    let mut after = Vec::new();
+    server.seal(b"w", &mut after).unwrap();
+    assert_eq!(after.len(), 23);
+}
+
+#[test]
+fn key_updates_are_limited_by_the_minute() {
+    let (mut client, mut server) = peers(Suite::Aes128Gcm);
+    for minute in 0..3 {
+        for _ in 0..UPDATES_PER_MINUTE_MAX {
+            let now = Circumstances { minute, ..Circumstances::default() };
+            let outcome = open_in(&mut server, &request_and_data(&mut client), now);
+            assert!(outcome.opened.is_ok());
+            open(&mut client, &outcome.reply).opened.unwrap();
+        }
+        // Not the client's own clock, which always stands still here.
+        client.updates = 0;
+    }
+    let now = Circumstances { minute: 2, ..Circumstances::default() };
+    let outcome = open_in(&mut server, &request_and_data(&mut client), now);
+    assert!(matches!(outcome.opened, Err(Fault::Violation(Violation::Flood))));
+    assert_alerted(&mut client, &outcome.reply, Alert::UnexpectedMessage);
 }
 
 #[test]
