@@ -181,8 +181,8 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// How stanzas are framed, as the log has it.
-fn transport_word(transport: Framing) -> &'static str {
+/// How stanzas are framed, as the log and the API have it.
+pub(crate) fn transport_word(transport: Framing) -> &'static str {
     match transport {
         Framing::Tcp => "tcp",
         Framing::WebSocket => "websocket",

@@ -5,12 +5,12 @@ use crate::Effects;
 use crate::command::{AccountPresence, Actor, Command, KickReason, Outcome, SessionInfo, TopicFigures};
 use crate::effect::{Effect, ReplyTo};
 use crate::error::StreamError;
+use crate::event::transport_word;
 use crate::features::notifications;
 use crate::model::{DomainId, Now, TopicId};
 use crate::ports::{Answer, Ask};
 use crate::session::Live;
 use crate::topic::Asker;
-use carillon_wire::Framing;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stream::Condition;
 
@@ -141,11 +141,7 @@ fn info(live: &Live) -> SessionInfo {
     SessionInfo {
         jid: live.jid.clone(),
         address: live.io.address,
-        transport: match live.io.framing {
-            // Over TCP nothing is bound without TLS.
-            Framing::Tcp => "tls",
-            Framing::WebSocket => "websocket",
-        },
+        transport: transport_word(live.io.framing),
         since: live.since,
         presence: live.state.presence.word(),
         stream_management: live.state.stream_management.is_some(),

@@ -19,7 +19,7 @@ pub(crate) struct SessionView {
     jid: String,
     /// The client's address.
     address: String,
-    /// `tcp`, `tls` or `websocket`.
+    /// `tcp` (with TLS: without, nothing is bound) or `websocket`.
     transport: &'static str,
     /// When it was bound.
     since: Time,

@@ -5,6 +5,7 @@ use super::sync_folder;
 use carillon_core::model::UnixMs;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -31,7 +32,7 @@ impl LogFile {
         if path.metadata().is_ok_and(|metadata| metadata.is_file()) {
             cut_half_line(&path)?;
         }
-        let file = OpenOptions::new().append(true).create(true).open(&path)?;
+        let file = private().append(true).create(true).open(&path)?;
         let metadata = file.metadata()?;
         let len = if metadata.is_file() { metadata.len() } else { 0 };
         let since = if len == 0 { SystemTime::now() } else { metadata.created().or(metadata.modified())? };
@@ -72,6 +73,13 @@ impl LogFile {
         *self = LogFile::open(&self.folder, self.format)?;
         Ok(true)
     }
+}
+
+/// How files of the log are made: for nobody else to read, since they tell who talks to whom.
+pub(super) fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o600);
+    options
 }
 
 /// The path of the file that is written.

@@ -39,6 +39,7 @@ use file::LogFile;
 use intake::Intake;
 use shelf::Shelf;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -118,7 +119,7 @@ impl Drop for EventLog {
 }
 
 fn start(options: &Options, shards: u16) -> io::Result<(EventLog, Vec<Lane>)> {
-    std::fs::create_dir_all(&options.folder)?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&options.folder)?;
     let figures = Arc::new(Figures::default());
     let left = recover::left_segments(&options.folder)?;
     let file = LogFile::open(&options.folder, options.format)?;

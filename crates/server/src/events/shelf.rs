@@ -2,6 +2,7 @@
 //! priority.
 
 use super::figures::{Figures, add};
+use super::file::private;
 use super::line::Format;
 use super::{Options, sync_folder};
 use std::fs::File;
@@ -76,7 +77,10 @@ impl Shelf {
         let modified = plain.metadata()?.modified()?;
         let part = with_suffix(plain, ".zst.part");
         let mut from = File::open(plain)?;
-        let mut encoder = zstd::Encoder::new(File::create(&part)?, zstd::DEFAULT_COMPRESSION_LEVEL)?;
+        let mut encoder = zstd::Encoder::new(
+            private().write(true).create(true).truncate(true).open(&part)?,
+            zstd::DEFAULT_COMPRESSION_LEVEL,
+        )?;
         let mut chunk = vec![0; CHUNK_BYTES];
         loop {
             if self.figures.is_closing() {

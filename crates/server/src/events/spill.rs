@@ -4,7 +4,8 @@
 //! by the intake, from then on read by the writer, and removed when its lines are written. What a crash leaves is read at
 //! the next start, up to an entry that is not whole.
 
-use std::fs::{File, OpenOptions};
+use super::file::private;
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ impl Segment {
     /// A new one, of a shard. Segments are read in the order of `run` (when the node was started) and `number`.
     pub(super) fn create(folder: &Path, shard: u16, run: u64, number: u64) -> io::Result<Segment> {
         let path = folder.join(format!("{PREFIX}{run:015}-{number:09}"));
-        let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        let mut file = private().write(true).create_new(true).open(&path)?;
         let [a, b] = shard.to_le_bytes();
         if let Err(error) = file.write_all(&[MAGIC[0], MAGIC[1], MAGIC[2], MAGIC[3], a, b]) {
             // An empty one would be taken for torn.

@@ -96,3 +96,18 @@ fn another_form_begins_another_file() {
     let (lines, findings) = rig.read();
     assert_eq!((lines.len(), findings), (6, vec![]));
 }
+
+#[test]
+fn nobody_else_may_read_them() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut rig = Rig::new();
+    rig.options.folder = rig.folder.path().join("events");
+    (rig.options.rotate_bytes, rig.options.compress) = (100_000, true);
+    ring(&rig, 5000);
+    Shelf::new(&rig.options, Arc::default()).tidy().unwrap();
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&rig.options.folder), 0o700);
+    let files: Vec<_> = read_dir(&rig.options.folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(files.len() > 3, "{files:?}");
+    files.iter().for_each(|file| assert_eq!(mode(file), 0o600, "{}", file.display()));
+}
