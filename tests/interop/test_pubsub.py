@@ -139,6 +139,35 @@ async def test_configuration_is_read_and_changed(follower, node):
     assert form.get_values()["pubsub#title"] == "News of the day"
 
 
+async def test_the_whole_form_is_sent_back_and_what_is_not_so_here_is_refused(follower, node):
+    owner = await follower()
+    # What clients ask for when they create a topic.
+    await owner.create(node, deliver_payloads="1", deliver_notifications="1", persist_items="1", item_expire="max")
+    form = (await owner.pubsub.get_node_config(SERVICE, node))["pubsub_owner"]["configure"]["form"]
+    values = form.get_values()
+    assert values["pubsub#deliver_payloads"] in (True, "1")
+    form.reply()
+    form["type"] = "submit"
+    form.set_values(values)
+    await owner.pubsub.set_node_config(SERVICE, node, form)
+    change = owner.peer.plugin("xep_0004").make_form(ftype="submit")
+    change.add_field("FORM_TYPE", "hidden", value="http://jabber.org/protocol/pubsub#node_config")
+    change.add_field("pubsub#deliver_payloads", value="0")
+    with pytest.raises(IqError) as caught:
+        await owner.pubsub.set_node_config(SERVICE, node, change)
+    assert caught.value.condition == "not-acceptable"
+    assert "pubsub#deliver_payloads" in caught.value.text
+
+
+async def test_an_owner_subscribes_nobody_else(follower, node):
+    owner, other = await follower(), await follower()
+    await owner.create(node)
+    for jid in (other.peer.bare, "nobody@localhost"):
+        assert await condition(owner.pubsub.subscribe(SERVICE, node, subscribee=jid)) == "bad-request"
+    followers = (await owner.pubsub.get_node_subscriptions(SERVICE, node))["pubsub_owner"]["subscriptions"]
+    assert len(followers["substanzas"]) == 0
+
+
 async def test_rights(follower, node):
     owner, other = await follower(), await follower()
     await owner.create(node)

@@ -48,26 +48,43 @@ pub struct Limits {
     pub auth_failures_per_account: u32,
     /// The window of the two above, milliseconds.
     pub auth_window_ms: u64,
-    /// Stanzas a second from one session, averaged over ten; 0 for no bound.
-    pub stanzas_per_second: u32,
+    /// How fast one session may send.
+    pub rates: Rates,
     /// Chat messages kept for an absent account.
     pub offline_messages: u32,
     /// Notifications waiting for one account.
     pub pending_notifications: u32,
     /// Stanzas a client with XEP-0198 may leave unacknowledged.
     pub unacknowledged: u32,
+    /// Bytes of chat messages that are kept for it because they are unacknowledged.
+    pub unacknowledged_bytes: usize,
     /// Operations waiting for one topic.
     pub topic_queue: usize,
     /// Affiliations of one topic.
     pub topic_affiliations: usize,
     /// Items kept by one topic.
     pub topic_items: u32,
+    /// Bytes of what one presence carries.
+    pub presence_bytes: usize,
     /// Accounts a session may have sent directed presence to.
     pub directed_presence: usize,
     /// Traces kept in memory a shard.
     pub traces: usize,
     /// Domains that are counted one by one; the others are counted together.
     pub domains_counted: usize,
+}
+
+/// How fast one session may send: more is read later. Each rate may be exceeded by its burst.
+#[derive(Clone, Copy, Debug)]
+pub struct Rates {
+    /// Stanzas, and other elements that want an answer; 0 for no bound.
+    pub stanzas_per_second: u32,
+    /// Of these, as many at once.
+    pub stanzas_burst: u32,
+    /// Bytes of all elements; 0 for no bound.
+    pub bytes_per_second: u32,
+    /// Of these, as many at once.
+    pub bytes_burst: u32,
 }
 
 /// How topics are given to their followers.
@@ -135,16 +152,29 @@ impl Default for Limits {
             auth_failures_per_address: 50,
             auth_failures_per_account: 10,
             auth_window_ms: 300_000,
-            stanzas_per_second: 200,
+            rates: Rates::default(),
             offline_messages: 1000,
             pending_notifications: 1000,
             unacknowledged: 5000,
+            unacknowledged_bytes: 4 << 20,
             topic_queue: 1000,
             topic_affiliations: 10_000,
             topic_items: 10_000,
+            presence_bytes: 16 * 1024,
             directed_presence: 500,
             traces: 100_000,
             domains_counted: 100,
+        }
+    }
+}
+
+impl Default for Rates {
+    fn default() -> Rates {
+        Rates {
+            stanzas_per_second: 200,
+            stanzas_burst: 1000,
+            bytes_per_second: 1 << 20,
+            bytes_burst: 4 << 20,
         }
     }
 }

@@ -140,10 +140,17 @@ settings! {
             16 * KIB as usize, bytes(10_000, 16 * MIB), Live;
         /// Levels of elements within each other in a stanza.
         "limits.depth" depth: u16 = 64, count(8, 1024, "elements"), Live;
-        /// Stanzas per second that are read from one session, averaged over ten seconds, while the rest waits in its
-        /// socket; 0 for no limit.
+        /// Stanzas per second that one session may send, and other elements that want an answer; what is beyond waits
+        /// in its socket; 0 for no limit.
         "limits.stanzas_per_second" stanzas_per_second: u32 =
             200, count(0, 1_000_000, "stanzas"), Live, benchmark 0;
+        /// Stanzas that one session may send at once, before that rate applies.
+        "limits.stanzas_burst" stanzas_burst: u32 = 1000, count(1, 1_000_000, "stanzas"), Live;
+        /// Bytes per second that one session may send, counted as 256 for each element at least; what is beyond waits
+        /// in its socket; 0 for no limit.
+        "limits.bytes_per_second" bytes_per_second: u32 = MIB as u32, bytes(0, GIB), Live, benchmark 0;
+        /// Bytes that one session may send at once, before that rate applies.
+        "limits.bytes_burst" bytes_burst: u32 = 4 * MIB as u32, bytes(16 * KIB, GIB), Live;
         /// Bytes that may wait for one slow reader before it is disconnected.
         "limits.out_queue_bytes" out_queue_bytes: usize = 256 * KIB as usize, bytes(16 * KIB, 64 * MIB), Live;
         /// Failed logins from one address within `limits.auth_failures_window_ms` before further ones are refused; 0
@@ -168,6 +175,12 @@ settings! {
         /// Stanzas that a client with stream management may leave unacknowledged before it is disconnected.
         "limits.unacknowledged_stanzas" unacknowledged_stanzas: u32 =
             5000, count(100, 1_000_000, "stanzas"), Live, benchmark 1_000_000;
+        /// Bytes of chat messages that are kept for a client with stream management until it acknowledges them; past it
+        /// the client is disconnected, and they are delivered elsewhere or kept for later.
+        "limits.unacknowledged_bytes" unacknowledged_bytes: usize =
+            4 * MIB as usize, bytes(64 * KIB, GIB), Live;
+        /// The most that one presence carries (status, capabilities and other extensions).
+        "limits.presence_bytes" presence_bytes: usize = 16 * KIB as usize, bytes(KIB, 16 * MIB), Live;
         /// Accounts that one session may have sent directed presence to.
         "limits.directed_presence" directed_presence: usize = 500, count(0, 100_000, "accounts"), Live;
     }

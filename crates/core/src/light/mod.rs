@@ -24,7 +24,7 @@ use crate::Effect;
 use crate::command::{Actor, TopicOp, TopicOutcome};
 use crate::model::{ConnId, Domains, TopicId};
 use crate::node::{Cx, Letter, Sessions, Wake, home};
-use crate::session::Followed;
+use crate::session::{Followed, Received};
 use crate::topic::{self, Asker, Notice, Refusal};
 use frame::Request;
 use std::mem;
@@ -197,8 +197,9 @@ fn take(
     };
     open.heard = cx.now.mono;
     let request = frame::request(frame)?;
-    if let Some(left) = open.allowance.use_one(cx.now.mono, cx.hub.settings.limits.stanzas_per_second) {
-        cx.wake_in(conn, left, Wake::Unthrottle);
+    let received = Received { counts: true, bytes: frame.len() };
+    if let Some(wait) = open.allowance.debit(cx.now.mono, received, &cx.hub.settings.limits.rates) {
+        cx.wake_in(conn, wait, Wake::Unthrottle);
         cx.out.push(Effect::Pause { conn });
     }
     match request {

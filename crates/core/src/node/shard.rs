@@ -203,27 +203,28 @@ impl Shard {
                 break;
             }
             let trusted = session.is_trusted();
-            let frame = match session.io_mut().next_frame(&input[at..], &self.hub.settings.limits, trusted) {
-                Ok((Some(frame), n)) => {
-                    at += n;
-                    frame
-                }
-                Ok((None, n)) => {
-                    at += n;
-                    break;
-                }
-                Err(error) => {
-                    session = self.fail(session, &error, now, effects);
-                    self.sessions.put(conn, session);
-                    return;
-                }
-            };
+            let (frame, bytes) =
+                match session.io_mut().next_frame(&input[at..], &self.hub.settings.limits, trusted) {
+                    Ok((Some(frame), n)) => {
+                        at += n;
+                        (frame, n)
+                    }
+                    Ok((None, n)) => {
+                        at += n;
+                        break;
+                    }
+                    Err(error) => {
+                        session = self.fail(session, &error, now, effects);
+                        self.sessions.put(conn, session);
+                        return;
+                    }
+                };
             // STARTTLS must know whether anything follows it in the clear (CVE-2011-0411).
             if matches!(session, Session::Offered(_)) {
                 session.io_mut().reader.keep(&input[at..]);
             }
             let starttls = matches!(session, Session::Offered(_));
-            match self.frame(conn, session, frame, now, effects) {
+            match self.frame(conn, session, (frame, bytes), now, effects) {
                 Some(next) => session = next,
                 None => return,
             }
@@ -241,18 +242,18 @@ impl Shard {
         }
     }
 
-    /// One frame; the session that follows. None when it is put away already.
+    /// One frame and its length; the session that follows. None when it is put away already.
     fn frame(
         &mut self,
         conn: ConnId,
         session: Session,
-        frame: Frame,
+        (frame, bytes): (Frame, usize),
         now: Now,
         effects: &mut Effects,
     ) -> Option<Session> {
         let next = match (session, frame) {
             (Session::Live(mut live), Frame::Unit(unit)) => {
-                let result = live.unit(*unit, &mut self.cx(now, effects));
+                let result = live.unit(*unit, bytes, &mut self.cx(now, effects));
                 let session = Session::Live(live);
                 match result {
                     Ok(()) => session,

@@ -1,39 +1,52 @@
-//! How much a client may send: an average over a window, past which it is read more slowly.
+//! How much a client may send: two token buckets, past which it is read more slowly.
 
 use crate::model::Mono;
+use crate::settings::Rates;
 
-/// What a client has sent in the present window of ten seconds.
+/// What counts as this many bytes at least: handling an element costs something however short it is.
+const ELEMENT_BYTES_MIN: u32 = 256;
+
+/// What a client has sent that the time since has not paid for. 16 bytes: one sits in each session.
 #[derive(Debug)]
 pub struct Allowance {
-    window: Mono,
-    used: u32,
+    /// When the two were last brought up to date: milliseconds, modulo 2^32.
+    at: u32,
+    /// Thousandths of stanzas.
+    stanzas: u32,
+    bytes: u32,
     throttled: bool,
 }
 
-const WINDOW_MS: u64 = 10_000;
+/// What came from a client.
+#[derive(Clone, Copy, Debug)]
+pub struct Received {
+    /// Whether it had to be answered or handed on: a stanza, or an element that asks for something.
+    pub counts: bool,
+    /// How long it was.
+    pub bytes: usize,
+}
 
 impl Allowance {
-    /// A window that begins now.
+    /// Nothing has been sent.
     pub fn new(now: Mono) -> Allowance {
-        Allowance { window: now, used: 0, throttled: false }
+        Allowance { at: now.0 as u32, stanzas: 0, bytes: 0, throttled: false }
     }
 
-    /// Counts one thing that came. When the client has just become too fast: how long it must wait, in milliseconds;
-    /// until [`Allowance::lift`] it is throttled. `per_second` 0 means no bound.
-    pub fn use_one(&mut self, now: Mono, per_second: u32) -> Option<u64> {
-        if per_second == 0 {
-            return None;
-        }
-        if now.since(self.window) >= WINDOW_MS {
-            *self = Allowance::new(now);
-        }
-        self.used += 1;
-        let is_over = u64::from(self.used) * 1000 >= u64::from(per_second) * WINDOW_MS;
-        if !is_over || self.throttled {
+    /// Debits what came. When the client has just become too fast: how long it must wait, in milliseconds; until
+    /// [`Allowance::lift`] it is throttled.
+    pub fn debit(&mut self, now: Mono, received: Received, rates: &Rates) -> Option<u64> {
+        let elapsed_ms = u64::from((now.0 as u32).wrapping_sub(self.at));
+        self.at = now.0 as u32;
+        let stanzas = Bucket { per_second: rates.stanzas_per_second, burst: rates.stanzas_burst, unit: 1000 };
+        let bytes = Bucket { per_second: rates.bytes_per_second, burst: rates.bytes_burst, unit: 1 };
+        let length = u32::try_from(received.bytes).unwrap_or(u32::MAX).max(ELEMENT_BYTES_MIN);
+        let wait = stanzas.debit(&mut self.stanzas, elapsed_ms, received.counts.into());
+        let wait = wait.max(bytes.debit(&mut self.bytes, elapsed_ms, length));
+        if wait == 0 || self.throttled {
             return None;
         }
         self.throttled = true;
-        Some(WINDOW_MS - now.since(self.window))
+        Some(wait)
     }
 
     /// Whether input must wait because the client is too fast.
@@ -44,5 +57,96 @@ impl Allowance {
     /// The wait is over; whether there was one.
     pub fn lift(&mut self) -> bool {
         std::mem::take(&mut self.throttled)
+    }
+}
+
+/// One of the two: what is owed is counted in so many parts of a thing.
+struct Bucket {
+    /// 0 for no bound.
+    per_second: u32,
+    burst: u32,
+    unit: u32,
+}
+
+impl Bucket {
+    /// Takes off what the time paid for and adds what came. How many milliseconds pay for what is beyond the burst.
+    fn debit(&self, owed: &mut u32, elapsed_ms: u64, count: u32) -> u64 {
+        if self.per_second == 0 {
+            *owed = 0;
+            return 0;
+        }
+        let (per_second, unit) = (u64::from(self.per_second), u64::from(self.unit));
+        let paid = elapsed_ms.saturating_mul(per_second * unit) / 1000;
+        let sum = u64::from(*owed).saturating_sub(paid) + u64::from(count) * unit;
+        *owed = u32::try_from(sum).unwrap_or(u32::MAX);
+        let beyond = sum.saturating_sub(u64::from(self.burst) * unit);
+        (beyond * 1000).div_ceil(per_second * unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATES: Rates =
+        Rates { stanzas_per_second: 10, stanzas_burst: 5, bytes_per_second: 10_000, bytes_burst: 20_000 };
+
+    fn stanza(bytes: usize) -> Received {
+        Received { counts: true, bytes }
+    }
+
+    /// How many of them may be sent at once at this time, and how long the next must wait then.
+    fn at_once(allowance: &mut Allowance, now: Mono, received: Received) -> (usize, u64) {
+        (0..100_000).find_map(|n| Some((n, allowance.debit(now, received, &RATES)?))).expect("it has an end")
+    }
+
+    #[test]
+    fn a_burst_is_taken_and_then_as_many_as_the_rate_says() {
+        let mut allowance = Allowance::new(Mono(0));
+        assert_eq!(at_once(&mut allowance, Mono(0), stanza(100)), (5, 100));
+        assert!(allowance.is_throttled());
+        // One wait at a time.
+        assert_eq!(allowance.debit(Mono(0), stanza(100), &RATES), None);
+        assert!(allowance.lift() && !allowance.lift());
+        // What came meanwhile is owed, too: seven came, 300 ms pay for three of them, and so there is room for one.
+        assert_eq!(at_once(&mut allowance, Mono(300), stanza(100)), (1, 100));
+        // After a long silence it is the burst again, not more.
+        allowance.lift();
+        assert_eq!(at_once(&mut allowance, Mono(1_000_000), stanza(100)), (5, 100));
+    }
+
+    #[test]
+    fn bytes_are_paid_for_as_well() {
+        let mut allowance = Allowance::new(Mono(0));
+        assert_eq!(allowance.debit(Mono(0), stanza(20_000), &RATES), None);
+        // However long one is, the wait is what its bytes cost.
+        assert_eq!(allowance.debit(Mono(0), stanza(100_000), &RATES), Some(10_000));
+    }
+
+    #[test]
+    fn what_needs_no_answer_costs_its_bytes_alone() {
+        let mut allowance = Allowance::new(Mono(0));
+        let small = Received { counts: false, bytes: 30 };
+        assert_eq!(
+            at_once(&mut allowance, Mono(0), small),
+            (20_000 / 256, 20_224 * 1000 / 10_000 - 2000 + 1)
+        );
+    }
+
+    #[test]
+    fn no_rate_means_no_bound() {
+        let rates = Rates { stanzas_per_second: 0, bytes_per_second: 0, ..RATES };
+        let mut allowance = Allowance::new(Mono(0));
+        assert!((0..10_000).all(|_| allowance.debit(Mono(0), stanza(1 << 20), &rates).is_none()));
+    }
+
+    #[test]
+    fn it_is_small_and_outlives_its_clock() {
+        assert_eq!(size_of::<Allowance>(), 16);
+        let before = u64::from(u32::MAX) - 100;
+        let mut allowance = Allowance::new(Mono(before));
+        assert_eq!(at_once(&mut allowance, Mono(before), stanza(1)).0, 5);
+        allowance.lift();
+        assert_eq!(at_once(&mut allowance, Mono(before + 300), stanza(1)).0, 2);
     }
 }

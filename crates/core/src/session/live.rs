@@ -1,6 +1,6 @@
 //! A bound session: stanzas flow.
 
-use super::{Allowance, Io};
+use super::{Allowance, Io, Received};
 use crate::Effect;
 use crate::error::StreamError;
 use crate::features::PerSession;
@@ -37,7 +37,7 @@ pub struct Live {
     pub topics: Vec<Followed>,
     /// What the features know of it.
     pub state: PerSession,
-    /// Stanzas of the present window.
+    /// What it sent lately.
     allowance: Allowance,
 }
 
@@ -86,12 +86,14 @@ impl Live {
         self.topics.binary_search_by_key(&topic, |f| f.topic).is_ok()
     }
 
-    /// A unit came from the client.
-    pub fn unit(&mut self, unit: Unit, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+    /// A unit of so many bytes came from the client.
+    pub fn unit(&mut self, unit: Unit, bytes: usize, cx: &mut Cx<'_>) -> Result<(), StreamError> {
         self.heard = cx.now.mono;
         self.ping = PingState::Quiet;
+        let mut counts = true;
         match unit {
-            Unit::Nonza(element) => return self.nonza(&element, cx),
+            // What is not answered, such as an acknowledgement that we asked for, costs its bytes alone.
+            Unit::Nonza(element) => counts = self.nonza(&element, cx)?,
             Unit::Stanza(mut stanza) => {
                 self.received(cx);
                 // RFC 6120 §8.1.2.1: whatever the client says of itself, this is who it is.
@@ -107,7 +109,7 @@ impl Live {
                 }
             }
         }
-        self.pace(cx);
+        self.pace(Received { counts, bytes }, cx);
         Ok(())
     }
 
@@ -119,16 +121,18 @@ impl Live {
         }
     }
 
-    fn nonza(&mut self, element: &Element, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+    /// Whether it was answered.
+    fn nonza(&mut self, element: &Element, cx: &mut Cx<'_>) -> Result<bool, StreamError> {
         let Some(handle) = cx.hub.pipeline.nonza(element.name(), element.ns()) else {
             // RFC 6120 §4.9.3.24
             let condition = stream::Condition::UnsupportedStanzaType;
             return Err(StreamError::new(condition, "this element is not understood here"));
         };
-        if let Some(reply) = handle(self, element, cx)? {
-            self.io.send_element(&reply, cx);
+        let reply = handle(self, element, cx)?;
+        if let Some(reply) = &reply {
+            self.io.send_element(reply, cx);
         }
-        Ok(())
+        Ok(reply.is_some())
     }
 
     /// The way in: hooks, then whoever it is for.
@@ -269,10 +273,9 @@ impl Live {
     }
 
     /// A client that is too fast is read more slowly; nothing of what it sends is lost.
-    fn pace(&mut self, cx: &mut Cx<'_>) {
-        let per_second = cx.hub.settings.limits.stanzas_per_second;
-        if let Some(left) = self.allowance.use_one(cx.now.mono, per_second) {
-            cx.wake_in(self.io.conn, left, Wake::Unthrottle);
+    fn pace(&mut self, received: Received, cx: &mut Cx<'_>) {
+        if let Some(wait) = self.allowance.debit(cx.now.mono, received, &cx.hub.settings.limits.rates) {
+            cx.wake_in(self.io.conn, wait, Wake::Unthrottle);
             cx.out.push(Effect::Pause { conn: self.io.conn });
         }
     }

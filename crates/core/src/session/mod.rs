@@ -18,7 +18,7 @@ mod open;
 mod reader;
 mod secure;
 
-pub use allowance::Allowance;
+pub use allowance::{Allowance, Received};
 pub use auth::Mechanism;
 pub use bind::{Binding, Bound, Loading, Restarting};
 pub use closing::Closing;

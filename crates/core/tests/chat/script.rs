@@ -62,10 +62,17 @@ impl Script {
                 }
                 "unacknowledged" => settings.limits.unacknowledged = value.parse().expect("a number"),
                 "offline_messages" => settings.limits.offline_messages = value.parse().expect("a number"),
-                "stanzas_per_second" => settings.limits.stanzas_per_second = value.parse().expect("a number"),
+                "stanzas_per_second" => {
+                    settings.limits.rates.stanzas_per_second = value.parse().expect("a number");
+                }
+                "stanzas_burst" => settings.limits.rates.stanzas_burst = value.parse().expect("a number"),
                 "token_lifetime_ms" => settings.fast.token_lifetime_ms = value.parse().expect("a number"),
                 "remembered_accounts" => {
                     settings.fast.remembered_accounts = value.parse().expect("a number");
+                }
+                "presence_bytes" => settings.limits.presence_bytes = value.parse().expect("a number"),
+                "unacknowledged_bytes" => {
+                    settings.limits.unacknowledged_bytes = value.parse().expect("a number");
                 }
                 "topic_items" => settings.limits.topic_items = value.parse().expect("a number"),
                 _ => panic!("no setting {key}"),

@@ -55,7 +55,9 @@ impl Crowd {
     }
 
     fn with(count: usize, stream_management: StreamManagement) -> Crowd {
-        let settings = Settings::default();
+        let mut settings = Settings::default();
+        // All of it happens in one moment.
+        settings.limits.rates.stanzas_per_second = 0;
         let mut world = World::new(settings);
         world.domain(DOMAIN, Policy::default());
         let domain = world.domain_id(DOMAIN);

@@ -74,13 +74,17 @@ pub struct Held(Vec<Stanza>);
 /// How many presences are held back: past that all go.
 const HELD_MAX: usize = 100;
 
+/// Bytes of what they carry, likewise.
+const HELD_BYTES_MAX: usize = 64 * 1024;
+
 fn emit(live: &mut Live, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit {
     let State::Inactive(held) = &mut live.state.csi else { return Emit::Write };
     match outgoing {
         Outgoing::Stanza(stanza, _) if can_wait(stanza) => {
             held.0.retain(|other| other.from != stanza.from);
             held.0.push((*stanza).clone());
-            if held.0.len() > HELD_MAX {
+            let bytes: usize = held.0.iter().map(|stanza| stanza.payload.bytes().len()).sum();
+            if held.0.len() > HELD_MAX || bytes > HELD_BYTES_MAX {
                 flush(live, cx);
             }
             Emit::Held

@@ -58,6 +58,12 @@ pub struct State {
     directed: Option<Box<Vec<Jid>>>,
 }
 
+/// Bytes of the JIDs that one session may have sent directed presence to.
+const DIRECTED_LIST_BYTES_MAX: usize = 64 * 1024;
+
+/// Bytes of what an unavailable presence carries to all of these together: past that they get it without.
+const DIRECTED_BYTES_MAX: usize = 256 * 1024;
+
 /// How available a session is (RFC 6121 §4.7.2.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Availability {
@@ -118,6 +124,11 @@ impl State {
 
 fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
     let Kind::Presence(kind) = stanza.kind else { return Ok(Flow::Pass) };
+    let bytes_max = cx.hub.settings.limits.presence_bytes;
+    if stanza.payload.bytes().len() > bytes_max {
+        let text = format!("a presence carries at most {bytes_max} bytes");
+        return Err(StanzaError::new(Condition::PolicyViolation).with_text(text));
+    }
     match (kind, &stanza.to) {
         (PresenceType::Available, None) => available(live, stanza, cx).map(|()| Flow::Taken),
         (PresenceType::Unavailable, None) => {
@@ -128,7 +139,10 @@ fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow,
             let to = to.clone();
             let directed = live.state.presence.directed.get_or_insert_default();
             if !directed.contains(&to) {
-                if directed.len() >= cx.hub.settings.limits.directed_presence {
+                let bytes: usize = directed.iter().map(|jid| jid.as_str().len()).sum();
+                if directed.len() >= cx.hub.settings.limits.directed_presence
+                    || bytes + to.as_str().len() > DIRECTED_LIST_BYTES_MAX
+                {
                     return Err(StanzaError::new(Condition::ResourceConstraint)
                         .with_text("too much directed presence"));
                 }
@@ -188,10 +202,14 @@ fn tell_account(live: &mut Live, stanza: &Stanza, cx: &mut Cx<'_>) {
 }
 
 fn tell_directed(live: &mut Live, stanza: &Stanza, cx: &mut Cx<'_>) {
-    for to in live.state.presence.directed.take().into_iter().flat_map(|jids| *jids) {
-        let mut told = stanza.clone();
-        told.to = Some(to);
-        cx.reply(told);
+    let Some(directed) = live.state.presence.directed.take() else { return };
+    let mut told = stanza.clone();
+    if told.payload.bytes().len().saturating_mul(directed.len()) > DIRECTED_BYTES_MAX {
+        // RFC 6121 §4.6.3: that it is unavailable is what they must be told.
+        told.payload = Payload::empty();
+    }
+    for to in *directed {
+        cx.reply(told.clone().with_to(to));
     }
 }
 

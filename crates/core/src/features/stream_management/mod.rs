@@ -50,6 +50,8 @@ pub struct State {
     acknowledged: u32,
     /// What was sent since, oldest first.
     queue: VecDeque<Unacknowledged>,
+    /// Bytes of the chat messages in it.
+    bytes: usize,
     /// Whether an `<r/>` is unanswered.
     asked: bool,
 }
@@ -119,6 +121,7 @@ fn acknowledge(live: &mut Live, element: &Element, cx: &mut Cx<'_>) -> Result<Op
     state.acknowledged = h;
     state.asked = false;
     let done: Vec<_> = state.queue.drain(..count).collect();
+    state.bytes -= done.iter().map(Unacknowledged::bytes).sum::<usize>();
     if state.queue.iter().any(Unacknowledged::matters) {
         ask(live, cx);
     }
@@ -153,8 +156,10 @@ fn emitted(live: &mut Live, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) {
         Outgoing::Stanza(_, Track::Nothing) | Outgoing::Notice(_) => Unacknowledged::Anything,
     };
     let matters = entry.matters();
+    state.bytes += entry.bytes();
     state.queue.push_back(entry);
-    if state.queue.len() > cx.hub.settings.limits.unacknowledged as usize {
+    let limits = &cx.hub.settings.limits;
+    if state.queue.len() > limits.unacknowledged as usize || state.bytes > limits.unacknowledged_bytes {
         let error = StreamError::new(Condition::PolicyViolation, "too many stanzas are unacknowledged");
         cx.end(live.io.conn, error);
     } else if !state.asked && (matters || state.queue.len() >= ASK_AFTER) {
@@ -182,6 +187,14 @@ fn close(live: &mut Live, _ending: Ending, cx: &mut Cx<'_>) {
 }
 
 impl Unacknowledged {
+    /// Bytes that it keeps in memory beyond its own size.
+    fn bytes(&self) -> usize {
+        match self {
+            Unacknowledged::Chat(stanza) => stanza.payload.bytes().len(),
+            Unacknowledged::Anything | Unacknowledged::Offline(_) | Unacknowledged::Notification(_) => 0,
+        }
+    }
+
     fn matters(&self) -> bool {
         !matches!(self, Unacknowledged::Anything)
     }

@@ -7,7 +7,7 @@ use crate::Input;
 use crate::command::TopicOp;
 use crate::model::*;
 use crate::node::Letter;
-use crate::settings::{Limits, Settings};
+use crate::settings::{Limits, Rates, Settings};
 use rig::{OPENING, Rig, domains, publish};
 use std::sync::Arc;
 
@@ -257,14 +257,20 @@ fn silence_and_slowness_end_connections() {
 
 #[test]
 fn who_is_too_fast_is_read_more_slowly() {
-    let limits = Limits { stanzas_per_second: 1, ..Limits::default() };
+    let rates = Rates { stanzas_per_second: 1, stanzas_burst: 9, ..Rates::default() };
+    let limits = Limits { rates, ..Limits::default() };
     let mut rig = Rig::new(Settings { limits, ..Settings::default() });
     let ann = rig.opened(0);
     rig.send(ann, "PING\0".repeat(15));
     assert_eq!(rig.got(ann), "PONG;".repeat(10));
     assert!(rig.is_paused(ann));
-    rig.after(10_200);
-    assert_eq!(rig.got(ann), "PONG;".repeat(5));
+    // One at a time then, at the end of a tick of the timers.
+    rig.after(1_200);
+    assert_eq!(rig.got(ann), "PONG;");
+    assert!(rig.is_paused(ann));
+    (0..4).for_each(|_| rig.after(1_200));
+    assert_eq!(rig.got(ann), "PONG;".repeat(4));
+    rig.after(20_000);
     assert!(!rig.is_paused(ann));
 }
 
