@@ -138,7 +138,7 @@ fn logins(path: &Path) {
     let mut window = Window::new(&store);
     for n in 0..LOGINS {
         for topic in &topics {
-            window.ask(Ask::Subscribe { topic: *topic, domain, local: local(n), now: NOW });
+            window.ask(Ask::Subscribe { topic: *topic, domain, local: local(n), max: u32::MAX, now: NOW });
         }
     }
     window.drain();
@@ -304,7 +304,14 @@ fn topics(store: &SqliteStore, domain: DomainId, count: u32) -> Vec<TopicId> {
     let mut window = Window::new(store);
     for n in 0..count {
         let (name, config) = (format!("topic-{n}").into(), TopicConfig::default());
-        window.ask(Ask::CreateTopic { domain, name, config, affiliations: Vec::new(), now: NOW });
+        window.ask(Ask::CreateTopic {
+            domain,
+            name,
+            config,
+            affiliations: Vec::new(),
+            owned_max: 0,
+            now: NOW,
+        });
     }
     let topics: Vec<TopicId> = window
         .drain()

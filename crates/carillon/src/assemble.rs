@@ -81,6 +81,8 @@ fn limits(settings: &Settings) -> core::Limits {
         topic_queue: settings.pubsub.max_waiting,
         topic_affiliations: settings.pubsub.max_affiliations,
         topic_items: settings.pubsub.max_items,
+        topics_owned: settings.pubsub.max_owned,
+        topics_followed: settings.pubsub.max_subscriptions,
         presence_bytes: limits.presence_bytes,
         directed_presence: limits.directed_presence,
         traces: settings.notifications.traces_in_memory,

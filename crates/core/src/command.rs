@@ -74,8 +74,11 @@ pub enum TopicOp {
     Retract { id: Box<str>, notify: Option<bool> },
     /// Remove every item → [`TopicOutcome::Done`].
     Purge,
-    /// Its kept items: those of `ids`, or the newest `max` → [`TopicOutcome::Items`].
-    Items { ids: Vec<Box<str>>, max: Option<u32> },
+    /// Its kept items: those of `ids`, or `max` of them; none behind those whose payloads have `bytes_max`
+    /// → [`TopicOutcome::Items`].
+    Items { ids: Vec<Box<str>>, from: ItemsFrom, max: Option<u32>, bytes_max: usize },
+    /// The ids of `max` of them → [`TopicOutcome::ItemNames`].
+    ItemNames { from: ItemsFrom, max: u32 },
     /// Make an account follow it → [`TopicOutcome::Subscribed`].
     Subscribe { account: BareJid },
     /// Make an account follow it no longer → [`TopicOutcome::Done`].
@@ -104,6 +107,7 @@ impl TopicOp {
             | TopicOp::Manage
             | TopicOp::Delete
             | TopicOp::Items { .. }
+            | TopicOp::ItemNames { .. }
             | TopicOp::Subscribe { .. }
             | TopicOp::Unsubscribe { .. }
             | TopicOp::Listen
@@ -160,6 +164,8 @@ pub enum TopicOutcome {
     Published(Arc<Item>),
     /// Items, newest first.
     Items(Vec<Arc<Item>>),
+    /// Ids of items, newest first, and how many items there are in all.
+    ItemNames { ids: Vec<Box<str>>, count: u32 },
     /// Whether the subscription is new.
     Subscribed { new: bool },
     /// Accounts.
@@ -219,7 +225,7 @@ pub struct SessionInfo {
     pub jid: Jid,
     /// The client's address.
     pub address: std::net::IpAddr,
-    /// `tls` (by STARTTLS or from the first byte) or `websocket`.
+    /// `tcp` (with TLS: without, nothing is bound) or `websocket`.
     pub transport: &'static str,
     /// When it was bound.
     pub since: UnixMs,

@@ -64,6 +64,10 @@ pub struct Limits {
     pub topic_affiliations: usize,
     /// Items kept by one topic.
     pub topic_items: u32,
+    /// Topics that one account may own by creating them.
+    pub topics_owned: u32,
+    /// Topics that one account may follow by subscribing to them.
+    pub topics_followed: u32,
     /// Bytes of what one presence carries.
     pub presence_bytes: usize,
     /// Accounts a session may have sent directed presence to.
@@ -160,6 +164,8 @@ impl Default for Limits {
             topic_queue: 1000,
             topic_affiliations: 10_000,
             topic_items: 10_000,
+            topics_owned: 100,
+            topics_followed: 1000,
             presence_bytes: 16 * 1024,
             directed_presence: 500,
             traces: 100_000,

@@ -82,7 +82,7 @@ pub(super) fn account(store: &dyn Store, domain: DomainId, local: &str) -> Accou
 }
 
 pub(super) fn create_topic(domain: DomainId, name: &str, config: TopicConfig) -> Ask {
-    Ask::CreateTopic { domain, name: name.into(), config, affiliations: Vec::new(), now: T }
+    Ask::CreateTopic { domain, name: name.into(), config, affiliations: Vec::new(), owned_max: 0, now: T }
 }
 
 /// A topic that keeps ten items.
@@ -92,7 +92,7 @@ pub(super) fn topic(store: &dyn Store, domain: DomainId, name: &str) -> TopicId 
 }
 
 pub(super) fn subscribe(store: &dyn Store, topic: TopicId, domain: DomainId, local: &str) {
-    let question = Ask::Subscribe { topic, domain, local: local.into(), now: T };
+    let question = Ask::Subscribe { topic, domain, local: local.into(), max: u32::MAX, now: T };
     answer!(ask(store, question), Answer::Subscribed { .. } => ());
 }
 
@@ -117,8 +117,7 @@ pub(super) fn publish(store: &dyn Store, topic: TopicId, domain: DomainId, id: &
 
 /// The ids of the kept items, newest first.
 pub(super) fn item_ids(store: &dyn Store, topic: TopicId) -> Vec<Box<str>> {
-    let items =
-        answer!(ask(store, Ask::Items { topic, ids: Vec::new(), max: 1000 }), Answer::Items(items) => items);
+    let items = answer!(ask(store, Ask::newest(topic, 1000)), Answer::Items(items) => items);
     items.iter().map(|item| item.id.clone()).collect()
 }
 

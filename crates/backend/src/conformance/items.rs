@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 fn items(store: &dyn Store, topic: TopicId, ids: &[&str], max: u32) -> Vec<Arc<Item>> {
     let ids = ids.iter().map(|id| Box::from(*id)).collect();
-    answer!(ask(store, Ask::Items { topic, ids, max }), Answer::Items(items) => items)
+    let question = Ask::Items { topic, ids, from: ItemsFrom::Newest, max, bytes_max: usize::MAX };
+    answer!(ask(store, question), Answer::Items(items) => items)
 }
 
 pub(super) fn are_kept_newest_first(store: &dyn Store) {
@@ -67,6 +68,60 @@ pub(super) fn are_found_by_id(store: &dyn Store) {
     assert_eq!(ids(&["a", "c", "x"]), ["c", "a"], "newest first, and no word of those that are not there");
     assert_eq!(ids(&["b", "b"]), ["b"]);
     assert!(ids(&["A"]).is_empty());
+}
+
+pub(super) fn come_page_by_page(store: &dyn Store) {
+    let domain = domain(store);
+    let news = topic(store, domain, "news");
+    for n in 0..6 {
+        publish(store, news, domain, &n.to_string(), 10);
+    }
+    let (after, before) = (|id: &str| ItemsFrom::After(id.into()), |id: &str| ItemsFrom::Before(id.into()));
+    for (from, max, expected) in [
+        (ItemsFrom::Newest, 2, vec!["5", "4"]),
+        (after("4"), 2, vec!["3", "2"]),
+        (after("0"), 2, vec![]),
+        (before("2"), 2, vec!["4", "3"]),
+        (before("5"), 2, vec![]),
+        (ItemsFrom::Oldest, 2, vec!["1", "0"]),
+        (ItemsFrom::Newest, 0, vec![]),
+    ] {
+        let page =
+            Ask::Items { topic: news, ids: Vec::new(), from: from.clone(), max, bytes_max: usize::MAX };
+        let items = answer!(ask(store, page), Answer::Items(items) => items);
+        assert_eq!(items.iter().map(|item| &*item.id).collect::<Vec<_>>(), expected, "{from:?}");
+        let (ids, count) = answer!(
+            ask(store, Ask::ItemNames { topic: news, from: from.clone(), max }),
+            Answer::ItemNames { ids, count } => (ids, count)
+        );
+        assert_eq!((ids.iter().map(|id| &**id).collect::<Vec<_>>(), count), (expected, 6), "{from:?}");
+    }
+    for from in [after("x"), before("x")] {
+        let page =
+            Ask::Items { topic: news, ids: Vec::new(), from: from.clone(), max: 2, bytes_max: usize::MAX };
+        missing(store, page);
+        missing(store, Ask::ItemNames { topic: news, from, max: 2 });
+    }
+}
+
+pub(super) fn are_bounded_by_bytes(store: &dyn Store) {
+    let domain = domain(store);
+    let news = topic(store, domain, "news");
+    for n in 0..5 {
+        let payload = vec![b'x'; 1000].into();
+        let item = Item { payload, ..item(news, domain, "news", &n.to_string()) };
+        answer!(ask(store, Ask::Publish { item, keep: 10 }), Answer::Published(_) => ());
+    }
+    let all: Vec<Box<str>> = (0..5).map(|n| n.to_string().into()).collect();
+    for ids in [Vec::new(), all] {
+        for (bytes_max, count) in [(0, 1), (999, 1), (1000, 1), (2999, 2), (3000, 3), (9000, 5)] {
+            let question =
+                Ask::Items { topic: news, ids: ids.clone(), from: ItemsFrom::Newest, max: 10, bytes_max };
+            let items = answer!(ask(store, question), Answer::Items(items) => items);
+            let expected: Vec<String> = (5 - count..5).rev().map(|n: usize| n.to_string()).collect();
+            assert_eq!(items.iter().map(|item| item.id.to_string()).collect::<Vec<_>>(), expected);
+        }
+    }
 }
 
 pub(super) fn are_retracted(store: &dyn Store) {

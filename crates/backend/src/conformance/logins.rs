@@ -143,7 +143,8 @@ pub(super) fn of_many_at_once(store: &dyn Store) {
         .filter(|n| exists(*n))
         .flat_map(|n| {
             let (domain, local) = who(n);
-            let subscribe = Ask::Subscribe { topic: news, domain, local: local.as_str().into(), now: T };
+            let subscribe =
+                Ask::Subscribe { topic: news, domain, local: local.as_str().into(), max: u32::MAX, now: T };
             [Some(create_account(domain, &local)), follows(n).then_some(subscribe)]
         })
         .flatten()

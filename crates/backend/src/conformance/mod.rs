@@ -61,11 +61,13 @@ pub const CASES: &[Case] = cases! {
     logins: of_nobody, hold_keys_and_state, hold_topics_by_id_with_last_items, share_items,
         hold_waiting_notifications_in_order, hold_offline_messages, are_of_one_revision, of_many_at_once;
     topics: are_created_once, need_a_domain, are_described, are_listed_in_pages, are_configured,
-        lose_items_over_a_new_bound, hold_affiliations_by_jid, show_where_one_stands, are_deleted_with_all;
+        lose_items_over_a_new_bound, hold_affiliations_by_jid, show_where_one_stands, are_deleted_with_all,
+        are_bounded_for_their_owner;
     subscriptions: are_made_once, need_account_and_topic, give_the_last_item, end_once, are_listed_by_name,
-        are_listed_by_jid_in_pages;
+        are_listed_by_jid_in_pages,
+        are_bounded_for_their_account;
     items: are_kept_newest_first, replace_those_of_their_id, are_bounded, not_kept_are_only_numbered,
-        are_found_by_id, are_retracted, are_purged, have_ever_higher_revisions, of_no_topic;
+        are_found_by_id, come_page_by_page, are_bounded_by_bytes, are_retracted, are_purged, have_ever_higher_revisions, of_no_topic;
     notifications: are_stored_and_traced, need_an_account, are_stored_once, wait_in_delivery_order,
         are_handed_out_in_pages, leave_out_what_is_excepted, replace_those_of_their_key, leave_sent_ones,
         are_bounded, carry_json_and_xml, that_expired_are_left_out;

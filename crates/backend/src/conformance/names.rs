@@ -88,7 +88,7 @@ pub(super) fn very_long(store: &dyn Store) {
     let mut long = item(news, domain, &name, &"i".repeat(10_000));
     long.payload = vec![0xa5; 2 << 20].into();
     let made = answer!(ask(store, Ask::Publish { item: long, keep: 1 }), Answer::Published(item) => item);
-    let found = answer!(ask(store, Ask::Items { topic: news, ids: Vec::new(), max: 5 }), Answer::Items(items) => items);
+    let found = answer!(ask(store, Ask::newest(news, 5)), Answer::Items(items) => items);
     assert_eq!(found, [made]);
     subscribe(store, news, domain, &local);
     assert_eq!(login(store, domain, &local).subscriptions[0].last, found.first().cloned());

@@ -5,7 +5,7 @@ use carillon_core::model::*;
 use carillon_core::ports::{Answer, Ask, Store};
 
 fn subscribe_ask(topic: TopicId, domain: DomainId, local: &str) -> Ask {
-    Ask::Subscribe { topic, domain, local: local.into(), now: T }
+    Ask::Subscribe { topic, domain, local: local.into(), max: u32::MAX, now: T }
 }
 
 pub(super) fn are_made_once(store: &dyn Store) {
@@ -100,4 +100,18 @@ pub(super) fn are_listed_by_jid_in_pages(store: &dyn Store) {
     assert_eq!((count(news), count(TopicId(999))), (50, 0));
     let nobody = Ask::Subscribers { topic: TopicId(999), after: None, limit: 7 };
     answer!(ask(store, nobody), Answer::Jids(jids) => assert!(jids.is_empty()));
+}
+
+pub(super) fn are_bounded_for_their_account(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let topics = ["a", "b", "c"].map(|name| topic(store, domain, name));
+    let subscribe =
+        |topic, max| ask(store, Ask::Subscribe { topic, domain, local: "alice".into(), max, now: T });
+    answer!(subscribe(topics[0], 2), Answer::Subscribed { new: true, .. } => ());
+    answer!(subscribe(topics[1], 2), Answer::Subscribed { new: true, .. } => ());
+    answer!(subscribe(topics[2], 2), Answer::Full => ());
+    answer!(subscribe(topics[1], 2), Answer::Subscribed { new: false, .. } => ());
+    missing(store, Ask::IsSubscribed { topic: topics[2], domain, local: "alice".into() });
+    answer!(subscribe(topics[2], 3), Answer::Subscribed { new: true, .. } => ());
 }

@@ -39,7 +39,14 @@ pub(super) fn are_described(store: &dyn Store) {
     let domain = domain(store);
     let affiliations =
         vec![(jid("zoe@example.org"), Affiliation::Owner), (jid("a@b.example"), Affiliation::Member)];
-    let create = Ask::CreateTopic { domain, name: "news".into(), config: unusual(), affiliations, now: T };
+    let create = Ask::CreateTopic {
+        domain,
+        name: "news".into(),
+        config: unusual(),
+        affiliations,
+        owned_max: 9,
+        now: T,
+    };
     let made = answer!(ask(store, create), Answer::Topic(record) => *record);
     assert_eq!((made.domain, &*made.name, &made.config, made.created), (domain, "news", &unusual(), T));
     let sorted = [(jid("a@b.example"), Affiliation::Member), (jid("zoe@example.org"), Affiliation::Owner)];
@@ -157,4 +164,28 @@ pub(super) fn are_deleted_with_all(store: &dyn Store) {
     let again = topic(store, domain, "news");
     assert!(record(store, domain, "news").affiliations.is_empty());
     assert!(item_ids(store, again).is_empty());
+}
+
+pub(super) fn are_bounded_for_their_owner(store: &dyn Store) {
+    let domain = domain(store);
+    let create = |name: &str, owner: &str| {
+        let affiliations =
+            vec![(jid(owner), Affiliation::Owner), (jid("m@example.org"), Affiliation::Member)];
+        let question = Ask::CreateTopic {
+            domain,
+            name: name.into(),
+            config: unusual(),
+            affiliations,
+            owned_max: 2,
+            now: T,
+        };
+        ask(store, question)
+    };
+    answer!(create("a", "alice@example.org"), Answer::Topic(_) => ());
+    let second = answer!(create("b", "alice@example.org"), Answer::Topic(record) => record.id);
+    answer!(create("c", "alice@example.org"), Answer::Full => ());
+    missing(store, Ask::Topic { domain, name: "c".into() });
+    answer!(create("c", "bob@example.org"), Answer::Topic(_) => ());
+    done(store, Ask::DeleteTopic { topic: second });
+    answer!(create("d", "alice@example.org"), Answer::Topic(_) => ());
 }

@@ -25,6 +25,7 @@ pub(super) fn is_read(ask: &Ask) -> bool {
             | Ask::SubscriberCount { .. }
             | Ask::AffiliationsOf { .. }
             | Ask::Items { .. }
+            | Ask::ItemNames { .. }
             | Ask::Trace { .. }
             | Ask::Notifications { .. }
             | Ask::Pending { .. }
@@ -109,7 +110,11 @@ fn one(read: &Read<'_>, ask: &Ask) -> Result<Answer> {
         }
         Ask::SubscriberCount { topic } => subscription::count(db, *topic),
         Ask::AffiliationsOf { domain, jid } => topic::standing_of(db, *domain, jid),
-        Ask::Items { topic, ids, max } => item::list(db, read.last, *topic, ids, *max),
+        Ask::Items { topic, ids, from, max, bytes_max } => {
+            let page = item::Page { from, max: *max, bytes_max: *bytes_max };
+            item::list(db, read.last, *topic, ids, &page)
+        }
+        Ask::ItemNames { topic, from, max } => item::names(db, *topic, from, *max),
         Ask::Trace { id } => ending::trace(db, *id),
         Ask::Notifications { query } => listing::list(db, query),
         Ask::Pending { domain, local, except, max, now } => {
@@ -174,14 +179,17 @@ pub(super) fn write(write: &mut Write<'_>, ask: &Ask) -> Result<Answer> {
 
 fn write_topic(write: &mut Write<'_>, ask: &Ask) -> Result<Answer> {
     match ask {
-        Ask::CreateTopic { domain, name, config, affiliations, now } => {
+        Ask::CreateTopic { domain, name, config, affiliations, owned_max, now } => {
+            if topic::owns(write.db, affiliations, *owned_max)? {
+                return Ok(Answer::Full);
+            }
             topic::create(write, *domain, name, config, affiliations, *now)
         }
         Ask::ConfigureTopic { topic, config } => topic::configure(write, *topic, config),
         Ask::SetAffiliations { topic, changes } => topic::set_affiliations(write, *topic, changes),
         Ask::DeleteTopic { topic } => topic::delete(write, *topic),
-        Ask::Subscribe { topic, domain, local, now } => {
-            subscription::subscribe(write, *topic, *domain, local, *now)
+        Ask::Subscribe { topic, domain, local, max, now } => {
+            subscription::subscribe(write, *topic, (*domain, local), *max, *now)
         }
         Ask::Unsubscribe { topic, domain, local } => subscription::unsubscribe(write, *topic, *domain, local),
         Ask::Publish { item, keep } => item::publish(write, item, *keep),

@@ -102,17 +102,87 @@ pub(super) fn list(
     last: &LastItems,
     topic: TopicId,
     ids: &[Box<str>],
-    max: u32,
+    page: &Page<'_>,
 ) -> Result<Answer> {
-    let items = match (ids, max) {
-        ([], 1) => newest(db, last, topic)?.into_iter().collect(),
-        ([], max) => db
-            .prepare_cached(&format!("{ITEM} WHERE i.topic = ?1 ORDER BY i.revision DESC LIMIT ?2"))?
-            .query_map(params![topic.0, max], item)?
-            .collect::<Result<_>>()?,
-        (ids, _) => named(db, topic, ids)?,
+    let items = match (ids, page.max, page.from) {
+        ([], 1, ItemsFrom::Newest) => newest(db, last, topic)?.into_iter().collect(),
+        ([], ..) => {
+            let Some(stretch) = Stretch::of(db, topic, page.from)? else { return Ok(Answer::Missing) };
+            let mut query = db.prepare_cached(&format!("{ITEM} {}", stretch.clause()))?;
+            let mut rows = query.query(params![topic.0, stretch.bound, page.max])?;
+            let (mut items, mut bytes) = (Vec::new(), 0);
+            while let Some(row) = rows.next()? {
+                // Looked at before it is copied.
+                bytes += blob(row, 5)?.len();
+                if bytes > page.bytes_max && !items.is_empty() {
+                    break;
+                }
+                items.push(item(row)?);
+            }
+            stretch.newest_first(items)
+        }
+        (ids, ..) => named(db, topic, ids, page.bytes_max)?,
     };
     Ok(Answer::Items(items))
+}
+
+/// The ids of a topic's items, without their payloads.
+pub(super) fn names(db: &Connection, topic: TopicId, from: &ItemsFrom, max: u32) -> Result<Answer> {
+    let Some(stretch) = Stretch::of(db, topic, from)? else { return Ok(Answer::Missing) };
+    let ids = db
+        .prepare_cached(&format!("SELECT i.id FROM item i {}", stretch.clause()))?
+        .query_map(params![topic.0, stretch.bound, max], |row| text(row, 0))?
+        .collect::<Result<Vec<_>>>()?;
+    let count = db
+        .prepare_cached("SELECT items FROM topic WHERE id = ?1")?
+        .query_row([topic.0], |row| row.get(0))
+        .optional()?;
+    Ok(Answer::ItemNames { ids: stretch.newest_first(ids), count: count.unwrap_or(0) })
+}
+
+/// Which of a topic's items are asked for.
+pub(super) struct Page<'a> {
+    pub(super) from: &'a ItemsFrom,
+    pub(super) max: u32,
+    pub(super) bytes_max: usize,
+}
+
+/// Where to begin reading a topic's items, and which way.
+struct Stretch {
+    /// Not this revision, and none on the other side of it.
+    bound: i64,
+    is_backward: bool,
+}
+
+impl Stretch {
+    /// None when the item that it is told by is not there.
+    fn of(db: &Connection, topic: TopicId, from: &ItemsFrom) -> Result<Option<Stretch>> {
+        let (id, is_backward) = match from {
+            ItemsFrom::Newest => return Ok(Some(Stretch { bound: i64::MAX, is_backward: true })),
+            ItemsFrom::Oldest => return Ok(Some(Stretch { bound: -1, is_backward: false })),
+            ItemsFrom::After(id) => (id, true),
+            ItemsFrom::Before(id) => (id, false),
+        };
+        let bound = db
+            .prepare_cached("SELECT revision FROM item WHERE topic = ?1 AND id = ?2")?
+            .query_row(params![topic.0, id], |row| row.get(0))
+            .optional()?;
+        Ok(bound.map(|bound| Stretch { bound, is_backward }))
+    }
+
+    fn clause(&self) -> &'static str {
+        match self.is_backward {
+            true => "WHERE i.topic = ?1 AND i.revision < ?2 ORDER BY i.revision DESC LIMIT ?3",
+            false => "WHERE i.topic = ?1 AND i.revision > ?2 ORDER BY i.revision LIMIT ?3",
+        }
+    }
+
+    fn newest_first<T>(&self, mut read: Vec<T>) -> Vec<T> {
+        if !self.is_backward {
+            read.reverse();
+        }
+        read
+    }
 }
 
 /// The last item, shared with those who log in.
@@ -124,14 +194,21 @@ fn newest(db: &Connection, last: &LastItems, topic: TopicId) -> Result<Option<Ar
     revision.map(|revision| shared(db, last, topic, revision)).transpose()
 }
 
-fn named(db: &Connection, topic: TopicId, ids: &[Box<str>]) -> Result<Vec<Arc<Item>>> {
-    let mut query = db.prepare_cached(&format!("{ITEM} WHERE i.topic = ?1 AND i.id = ?2"))?;
-    let mut items = Vec::new();
+fn named(db: &Connection, topic: TopicId, ids: &[Box<str>], bytes_max: usize) -> Result<Vec<Arc<Item>>> {
+    let mut query =
+        db.prepare_cached("SELECT revision, length(payload) FROM item WHERE topic = ?1 AND id = ?2")?;
+    let mut found: Vec<(i64, usize)> = Vec::new();
     for id in ids.iter().collect::<HashSet<_>>() {
-        items.extend(query.query_row(params![topic.0, id], item).optional()?);
+        let row = query.query_row(params![topic.0, id], |row| Ok((row.get(0)?, uint(row, 1)? as usize)));
+        found.extend(row.optional()?);
     }
-    items.sort_by_key(|item| std::cmp::Reverse(item.revision));
-    Ok(items)
+    found.sort_unstable_by_key(|(revision, _)| std::cmp::Reverse(*revision));
+    let mut bytes = 0;
+    let fits = found.iter().enumerate().take_while(|(at, (_, length))| {
+        bytes += length;
+        *at == 0 || bytes <= bytes_max
+    });
+    fits.map(|(_, (revision, _))| read(db, Revision(*revision as u64))).collect()
 }
 
 /// The item that `revision` made, from memory if it is there.

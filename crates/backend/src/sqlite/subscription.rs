@@ -11,8 +11,8 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 pub(super) fn subscribe(
     write: &mut Write<'_>,
     topic: TopicId,
-    domain: DomainId,
-    local: &str,
+    (domain, local): (DomainId, &str),
+    max: u32,
     now: UnixMs,
 ) -> Result<Answer> {
     let last = write
@@ -22,6 +22,9 @@ pub(super) fn subscribe(
         .optional()?;
     let Some(last) = last else { return Ok(Answer::Missing) };
     let Some(account) = account::find(write.db, domain, local)? else { return Ok(Answer::Missing) };
+    if has(write.db, account, max)? && !follows(write.db, account, topic)? {
+        return Ok(Answer::Full);
+    }
     let last = last.map(|last| write.last_item(topic, Revision(last as u64))).transpose()?;
     let new = write.run(
         "INSERT INTO subscription (account, topic, since) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
@@ -56,10 +59,23 @@ pub(super) fn of_account(db: &Connection, domain: DomainId, local: &str) -> Resu
 
 pub(super) fn exists(db: &Connection, topic: TopicId, domain: DomainId, local: &str) -> Result<Answer> {
     let Some(account) = account::find(db, domain, local)? else { return Ok(Answer::Missing) };
-    let found = db
-        .prepare_cached("SELECT 1 FROM subscription WHERE account = ?1 AND topic = ?2")?
-        .exists(params![int(account.0), topic.0])?;
-    Ok(if found { Answer::Done } else { Answer::Missing })
+    Ok(if follows(db, account, topic)? { Answer::Done } else { Answer::Missing })
+}
+
+fn follows(db: &Connection, account: AccountId, topic: TopicId) -> Result<bool> {
+    db.prepare_cached("SELECT 1 FROM subscription WHERE account = ?1 AND topic = ?2")?
+        .exists(params![int(account.0), topic.0])
+}
+
+/// Whether an account follows so many topics.
+fn has(db: &Connection, account: AccountId, count: u32) -> Result<bool> {
+    if count == u32::MAX {
+        return Ok(false);
+    }
+    let counted: u32 = db
+        .prepare_cached("SELECT count(*) FROM subscription WHERE account = ?1")?
+        .query_row([int(account.0)], |row| row.get(0))?;
+    Ok(counted >= count)
 }
 
 /// The followers of a topic in the byte order of their JIDs. Each page reads and sorts all of them (SQLite keeps only

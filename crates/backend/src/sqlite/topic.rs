@@ -35,6 +35,20 @@ pub(super) fn list(db: &Connection, domain: DomainId, after: Option<&str>, limit
     Ok(Answer::Topics(records))
 }
 
+/// Whether one of those who are to own a topic owns `max` already.
+pub(super) fn owns(db: &Connection, standing: &[(BareJid, Affiliation)], max: u32) -> Result<bool> {
+    let owners = standing.iter().filter(|(_, affiliation)| *affiliation == Affiliation::Owner);
+    let mut query =
+        db.prepare_cached("SELECT count(*) FROM affiliation WHERE jid = ?1 AND affiliation = ?2")?;
+    for (jid, affiliation) in owners {
+        let owned: u32 = query.query_row(params![jid.as_str(), affiliation.code()], |row| row.get(0))?;
+        if owned >= max {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 pub(super) fn create(
     write: &mut Write<'_>,
     domain: DomainId,

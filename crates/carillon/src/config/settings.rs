@@ -244,6 +244,10 @@ settings! {
         "pubsub.max_items" max_items: u32 = 10_000, count(1, 10_000, "items"), Live;
         /// Largest number of accounts that a topic can have as owners, publishers, members and outcasts.
         "pubsub.max_affiliations" max_affiliations: usize = 10_000, count(1, 1_000_000, "accounts"), Live;
+        /// Topics that one account may own; it cannot create further ones over XMPP. Topics created over HTTP have no owner.
+        "pubsub.max_owned" max_owned: u32 = 100, count(0, 1_000_000, "topics"), Live;
+        /// Topics that one account may be subscribed to; it cannot subscribe to further ones over XMPP.
+        "pubsub.max_subscriptions" max_subscriptions: u32 = 1000, count(0, 1_000_000, "topics"), Live;
         /// Operations that may wait for one topic; further ones are refused.
         "pubsub.max_waiting" max_waiting: usize = 1000, count(1, 1_000_000, "operations"), Live;
     }

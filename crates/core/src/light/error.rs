@@ -86,6 +86,8 @@ impl From<Refusal> for Refused {
             | Refusal::NotSubscribed
             | Refusal::PreconditionNotMet
             | Refusal::TooManyAffiliations
+            | Refusal::TooManyTopics
+            | Refusal::TooManySubscriptions
             | Refusal::TooFast => Refused::Unavailable,
         }
     }

@@ -30,4 +30,4 @@ pub use notification::{
 pub use offline::OfflineMessage;
 pub use revocation::{AgentId, Revocations};
 pub use time::{Mono, Now, UnixMs};
-pub use topic::{Access, Affiliation, Item, PublishModel, SendLast, TopicConfig, TopicRecord};
+pub use topic::{Access, Affiliation, Item, ItemsFrom, PublishModel, SendLast, TopicConfig, TopicRecord};

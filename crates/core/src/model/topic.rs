@@ -90,6 +90,19 @@ impl Default for TopicConfig {
     }
 }
 
+/// Where a page of a topic's items begins or ends, in the order of their publication, newest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ItemsFrom {
+    /// It begins with the newest.
+    Newest,
+    /// It begins behind this one, with an older one.
+    After(Box<str>),
+    /// It ends before this one, with a newer one.
+    Before(Box<str>),
+    /// It ends with the oldest.
+    Oldest,
+}
+
 /// Who may subscribe to a topic and read its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]

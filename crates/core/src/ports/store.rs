@@ -80,12 +80,14 @@ pub enum Ask {
     Topic { domain: DomainId, name: Box<str> },
     /// Topics in the order of their names, those after `after`, at most `limit` → [`Answer::Topics`].
     Topics { domain: DomainId, after: Option<Box<str>>, limit: u16 },
-    /// Creates a topic → [`Answer::Topic`], or [`Answer::Exists`]. `affiliations` as in [`TopicRecord`].
+    /// Creates a topic → [`Answer::Topic`], or [`Answer::Exists`], or [`Answer::Full`] when one of its owners owns
+    /// `owned_max` topics already. `affiliations` as in [`TopicRecord`].
     CreateTopic {
         domain: DomainId,
         name: Box<str>,
         config: TopicConfig,
         affiliations: Vec<(BareJid, Affiliation)>,
+        owned_max: u32,
         now: UnixMs,
     },
     /// Changes a topic's configuration; items over the new bound are removed → [`Answer::Done`] or [`Answer::Missing`].
@@ -95,8 +97,8 @@ pub enum Ask {
     /// Removes a topic with its items and subscriptions → [`Answer::Done`] or [`Answer::Missing`].
     DeleteTopic { topic: TopicId },
     /// Follows a topic → [`Answer::Subscribed`] with its last kept item and whether this is new; [`Answer::Missing`]
-    /// without the account or the topic.
-    Subscribe { topic: TopicId, domain: DomainId, local: Box<str>, now: UnixMs },
+    /// without the account or the topic; [`Answer::Full`] when this would be new and it follows `max` topics already.
+    Subscribe { topic: TopicId, domain: DomainId, local: Box<str>, max: u32, now: UnixMs },
     /// Follows it no longer → [`Answer::Done`], or [`Answer::Missing`] when it did not.
     Unsubscribe { topic: TopicId, domain: DomainId, local: Box<str> },
     /// The topics an account follows → [`Answer::TopicNames`].
@@ -116,8 +118,13 @@ pub enum Ask {
     Retract { topic: TopicId, item: Box<str> },
     /// Removes every item of a topic → [`Answer::Done`].
     Purge { topic: TopicId },
-    /// Kept items: those of `ids`, or when empty the newest `max`; newest first → [`Answer::Items`].
-    Items { topic: TopicId, ids: Vec<Box<str>>, max: u32 },
+    /// Kept items: those of `ids`, or when empty `max` of them from `from` on; newest first → [`Answer::Items`].
+    /// [`Answer::Missing`] when the item that `from` names is not there. Once the payloads have more than `bytes_max`
+    /// no further item is read; one always is.
+    Items { topic: TopicId, ids: Vec<Box<str>>, from: ItemsFrom, max: u32, bytes_max: usize },
+    /// The ids of kept items, as [`Ask::Items`] without `ids`; no payload is read → [`Answer::ItemNames`] or
+    /// [`Answer::Missing`].
+    ItemNames { topic: TopicId, from: ItemsFrom, max: u32 },
 
     // ---- notifications
     /// Keeps a notification; those of the same account and `collapse_key` that are still stored or scheduled end as
@@ -169,6 +176,13 @@ pub enum Ask {
     Release { key: KeyId, idempotency_key: Box<str> },
 }
 
+impl Ask {
+    /// The newest items of a topic.
+    pub fn newest(topic: TopicId, max: u32) -> Ask {
+        Ask::Items { topic, ids: Vec::new(), from: ItemsFrom::Newest, max, bytes_max: usize::MAX }
+    }
+}
+
 /// An answer of the store.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -217,6 +231,8 @@ pub enum Answer {
     Published(Arc<Item>),
     /// To [`Ask::Items`].
     Items(Vec<Arc<Item>>),
+    /// To [`Ask::ItemNames`]: newest first; how many items the topic has.
+    ItemNames { ids: Vec<Box<str>>, count: u32 },
     /// To [`Ask::StoreNotification`]: whether it was new, and the notifications that ended because of it.
     Stored { new: bool, ended: Vec<Trace> },
     /// To [`Ask::CancelNotification`] and [`Ask::Trace`].

@@ -51,7 +51,7 @@ impl Home {
         self.stage = Stage::Held;
         let editing = Editing { record: record.clone(), edit, newest: Vec::new(), asker };
         if matters {
-            let question = Ask::Items { topic: record.id, ids: Vec::new(), max: 2 };
+            let question = Ask::newest(record.id, 2);
             ask(key, question, Step::Look(editing), cx);
         } else {
             editing.carry_out(key, cx);

@@ -15,6 +15,9 @@ use std::sync::Arc;
 pub(super) fn read(step: Step, answer: &Answer, name: &str, cx: &mut Cx<'_>) -> Option<Step> {
     let (asker, outcome) = match (step, answer) {
         (Step::Items(asker), Answer::Items(items)) => (asker, Ok(TopicOutcome::Items(items.clone()))),
+        (Step::Items(asker), Answer::ItemNames { ids, count }) => {
+            (asker, Ok(TopicOutcome::ItemNames { ids: ids.clone(), count: *count }))
+        }
         (Step::Jids(asker), Answer::Jids(jids)) => (asker, Ok(TopicOutcome::Jids(jids.clone()))),
         (Step::Items(asker) | Step::Jids(asker), other) => (asker, Err(Refusal::of(other))),
         (step, _) => return Some(step),
@@ -64,6 +67,10 @@ impl Home {
     fn created(&mut self, first: Option<Draft>, asker: Asker, answer: Answer, key: &Key, cx: &mut Cx<'_>) {
         let record: Arc<TopicRecord> = match answer {
             Answer::Topic(record) => Arc::from(record),
+            Answer::Full => {
+                self.stage = Stage::Absent;
+                return asker.answer(&key.name, Err(Refusal::TooManyTopics), cx);
+            }
             other => {
                 self.stage = Stage::Absent;
                 if let Answer::Exists = other {
@@ -109,6 +116,7 @@ impl Home {
         self.written(false);
         let (new, last, record) = match (answer, record) {
             (Answer::Subscribed { new, last }, Some(record)) => (new, last, record),
+            (Answer::Full, _) => return asker.answer(&key.name, Err(Refusal::TooManySubscriptions), cx),
             (other, _) => return asker.answer(&key.name, Err(Refusal::of(&other)), cx),
         };
         let last = last.filter(|_| new && record.config.send_last_published_item != SendLast::Never);

@@ -93,7 +93,7 @@ pub(super) enum Step {
     Unsubscribe(BareJid, Option<Asker>),
     /// Its last item, for those who follow it without being accounts.
     Listen { record: Arc<TopicRecord>, asker: Asker },
-    /// Items.
+    /// Items, or their ids.
     Items(Asker),
     /// Followers.
     Jids(Asker),
@@ -196,7 +196,7 @@ pub(super) fn ask(key: &Key, question: Ask, step: Step, cx: &mut Cx<'_>) {
 fn company(waiting: &Waiting, record: &TopicRecord) -> Company {
     match &waiting.op {
         TopicOp::Describe | TopicOp::Manage => Company::Silent,
-        TopicOp::Items { .. } | TopicOp::Subscribers { .. } => Company::Read,
+        TopicOp::Items { .. } | TopicOp::ItemNames { .. } | TopicOp::Subscribers { .. } => Company::Read,
         TopicOp::Subscribe { .. } | TopicOp::Unsubscribe { .. } => Company::Write,
         op @ (TopicOp::Publish { .. } | TopicOp::PublishIf { .. }) => {
             match rights::grant(&waiting.actor, op, record) {

@@ -27,6 +27,10 @@ pub enum Refusal {
     Unacceptable(&'static str),
     /// More accounts would stand to the topic than it may have.
     TooManyAffiliations,
+    /// The account owns as many topics as it may.
+    TooManyTopics,
+    /// The account follows as many topics as it may.
+    TooManySubscriptions,
     /// Too many operations wait for the topic.
     Crowded,
     /// Items come faster than those who follow the topic can be given them.
@@ -66,7 +70,9 @@ impl From<Refusal> for StanzaError {
             Refusal::NotItself => Condition::BadRequest,
             Refusal::NotSubscribed => Condition::UnexpectedRequest,
             Refusal::Unacceptable(_) => Condition::NotAcceptable,
-            Refusal::TooManyAffiliations => Condition::PolicyViolation,
+            Refusal::TooManyAffiliations | Refusal::TooManyTopics | Refusal::TooManySubscriptions => {
+                Condition::PolicyViolation
+            }
             Refusal::Crowded | Refusal::TooFast | Refusal::Fault(Fault::Busy) => {
                 Condition::ResourceConstraint
             }
@@ -83,6 +89,11 @@ impl From<Refusal> for StanzaError {
             }
             Refusal::Unacceptable(why) => error.with_text(why),
             Refusal::TooManyAffiliations => error.with_text("too many accounts stand to this topic"),
+            Refusal::TooManyTopics => error.with_text("you own as many topics as an account may"),
+            // XEP-0060 §6.1.3.9
+            Refusal::TooManySubscriptions => error
+                .with_text("you follow as many topics as an account may")
+                .with_app(app("too-many-subscriptions")),
             Refusal::Crowded => error.with_text("too many operations wait for this topic").with_app(later()),
             Refusal::TooFast => error
                 .with_text("items come faster than the topic's followers can be given them")

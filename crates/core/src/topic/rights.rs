@@ -80,10 +80,12 @@ fn by_standing(actor: &BareJid, op: &TopicOp, record: &TopicRecord) -> Result<Gr
             PublishModel::Subscribers => Ok(Grant::IfFollowing),
             PublishModel::Open => Ok(Grant::Given),
         },
-        TopicOp::Items { .. } | TopicOp::Listen => readable(actor, record).map(|()| Grant::Given),
-        TopicOp::Subscribe { account } if account != actor && standing != Affiliation::Owner => {
-            Err(Refusal::NotItself)
+        TopicOp::Items { .. } | TopicOp::ItemNames { .. } | TopicOp::Listen => {
+            readable(actor, record).map(|()| Grant::Given)
         }
+        // XEP-0060 §6.1.3.1. Not an owner either: nobody is given a topic's items without having asked for them, and
+        // the answer must not tell which accounts there are.
+        TopicOp::Subscribe { account } if account != actor => Err(Refusal::NotItself),
         TopicOp::Subscribe { account } => readable(account, record).map(|()| Grant::Given),
         TopicOp::Unsubscribe { account } => only_if(account == actor || standing == Affiliation::Owner),
     }

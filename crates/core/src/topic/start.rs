@@ -47,6 +47,7 @@ impl Home {
                     name: (*key.name).into(),
                     config,
                     affiliations: owner.into_iter().collect(),
+                    owned_max: cx.hub.settings.limits.topics_owned,
                     now: cx.now.unix,
                 };
                 self.stage = Stage::Held;
@@ -116,11 +117,14 @@ impl Home {
                 self.edit(record, Edit::Retract { item: id, notify }, asker, key, cx);
             }
             TopicOp::Purge => self.edit(record, Edit::Purge, asker, key, cx),
-            TopicOp::Items { ids, max } => {
+            TopicOp::Items { ids, from, max, bytes_max } => {
                 let max = max.unwrap_or(record.config.max_items).min(record.config.max_items);
-                ask(key, Ask::Items { topic, ids, max }, Step::Items(asker), cx);
+                ask(key, Ask::Items { topic, ids, from, max, bytes_max }, Step::Items(asker), cx);
             }
-            TopicOp::Subscribe { account } => self.subscribe(record, account, asker, key, cx),
+            TopicOp::ItemNames { from, max } => {
+                ask(key, Ask::ItemNames { topic, from, max }, Step::Items(asker), cx);
+            }
+            TopicOp::Subscribe { account } => self.subscribe(record, account, actor, asker, key, cx),
             TopicOp::Unsubscribe { account } => self.unsubscribe(record, account, Some(asker), key, cx),
             TopicOp::Listen => self.listen(record, asker, key, cx),
             TopicOp::Subscribers { after, max } => {
@@ -140,7 +144,7 @@ impl Home {
         }
         self.stage = Stage::Held;
         let step = Step::Listen { record: record.clone(), asker };
-        ask(key, Ask::Items { topic: record.id, ids: Vec::new(), max: 1 }, step, cx);
+        ask(key, Ask::newest(record.id, 1), step, cx);
     }
 
     /// A publication that only followers may make: whether the actor is one must be asked first.
@@ -193,6 +197,7 @@ impl Home {
         &mut self,
         record: &TopicRecord,
         account: BareJid,
+        actor: &Actor,
         asker: Asker,
         key: &Key,
         cx: &mut Cx<'_>,
@@ -201,7 +206,11 @@ impl Home {
             return asker.answer(&key.name, Err(Refusal::NotFound), cx);
         };
         self.wrote();
-        let question = Ask::Subscribe { topic: record.id, domain: key.domain, local, now: cx.now.unix };
+        let max = match actor {
+            Actor::Provider => u32::MAX,
+            Actor::Account(_) | Actor::Anyone => cx.hub.settings.limits.topics_followed,
+        };
+        let question = Ask::Subscribe { topic: record.id, domain: key.domain, local, max, now: cx.now.unix };
         ask(key, question, Step::Subscribe(account, asker), cx);
     }
 

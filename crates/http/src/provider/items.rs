@@ -13,7 +13,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use carillon_core::command::{TopicOp, TopicOutcome};
-use carillon_core::model::Item;
+use carillon_core::model::{Item, ItemsFrom};
 use serde_json::value::RawValue;
 
 /// An item to be published.
@@ -128,7 +128,8 @@ pub(crate) async fn list(
     check_name(&topic)?;
     let max = Some(u32::from(limit(query.limit)?));
     let ids = query.id.into_iter().map(Into::into).collect();
-    match app.topic(&domain, &topic, TopicOp::Items { ids, max }, Code::UnknownTopic).await? {
+    let op = TopicOp::Items { ids, from: ItemsFrom::Newest, max, bytes_max: LIST_BYTES_MAX };
+    match app.topic(&domain, &topic, op, Code::UnknownTopic).await? {
         TopicOutcome::Items(items) => {
             Ok(Json(ItemList { items: items.iter().map(|item| ItemView::of(item)).collect() }))
         }
@@ -158,6 +159,9 @@ pub(crate) async fn retract(
     app.topic(&domain, &topic, op, Code::UnknownItem).await?;
     Ok(StatusCode::NO_CONTENT)
 }
+
+/// Bytes of payloads in one answer at most; one item always is.
+const LIST_BYTES_MAX: usize = 16 << 20;
 
 impl ItemView {
     fn of(item: &Item) -> ItemView {

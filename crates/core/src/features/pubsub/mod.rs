@@ -35,13 +35,21 @@ pub const FEATURE: Feature = Feature {
                        publish-options, retract; subscribe, unsubscribe, the last item on subscription and after \
                        initial presence; items, subscriptions and affiliations; access models open and whitelist. \
                        Subscribers are accounts (bare JIDs). Not there: collections, subscription options and ids, \
-                       authorize, presence and roster access, changing the subscriptions of others by owners.",
+                       authorize, presence and roster access, changing the subscriptions of others by owners: an account \
+                       subscribes itself only.",
         },
         Spec {
             id: "XEP-0004",
             title: "Data Forms",
             version: "2.13.1",
             coverage: "The forms of node configuration, publish-options and meta-data.",
+        },
+        Spec {
+            id: "XEP-0059",
+            title: "Result Set Management",
+            version: "1.0.1",
+            coverage: "Items of a topic and their names: max, after, before, the last page, and the count of names. The list \
+                       of topics: max and after. Not there: pages by their index.",
         },
         Spec {
             id: "XEP-0203",
@@ -68,14 +76,16 @@ pub const FEATURE: Feature = Feature {
     },
 };
 
-/// Topics, or followers of one, listed in one answer.
-const LIST_MAX: u16 = 1000;
-
 /// A question about no one topic that waits for the store.
 #[derive(Debug)]
 pub enum Then {
     /// Which topics there are.
-    Topics(Pending),
+    Topics {
+        /// Who asked.
+        pending: Pending,
+        /// Whether the answer is to say what part of the list it is.
+        paged: bool,
+    },
     /// What the asker follows; of one topic, when it named one.
     Subscriptions(Pending, Option<Box<str>>),
     /// How the asker stands to topics; to one, when it named one.
@@ -96,10 +106,10 @@ pub struct Pending {
 pub fn answered(then: Then, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let (pending, payload) = match (then, answer) {
         (Then::Following(conn), answer) => return follow::answered(conn, answer, sessions, cx),
-        (Then::Topics(pending), Answer::Topics(records)) => {
+        (Then::Topics { pending, paged }, Answer::Topics(records)) => {
             let account = pending.from.bare();
-            let readable = records.iter().filter(|record| topic::is_readable(&account, record));
-            let payload = xml::topics(readable, &pending.service);
+            let readable = |record: &_| topic::is_readable(&account, record);
+            let payload = xml::topics(&records, readable, &pending.service, paged);
             (pending, payload)
         }
         (Then::Subscriptions(pending, of), Answer::TopicNames(names)) => {
@@ -110,7 +120,7 @@ pub fn answered(then: Then, answer: Answer, sessions: &mut Sessions, cx: &mut Cx
             (pending, xml::affiliations(&list, of.as_deref()))
         }
         (
-            Then::Topics(pending) | Then::Subscriptions(pending, _) | Then::Affiliations(pending, _),
+            Then::Topics { pending, .. } | Then::Subscriptions(pending, _) | Then::Affiliations(pending, _),
             answer,
         ) => {
             let fault = if let Answer::Failed(fault) = answer { fault } else { Fault::Broken };
@@ -188,9 +198,9 @@ fn dispatch(live: &mut Live, request: Request, pending: Pending, cx: &mut Cx<'_>
             let op = TopicOp::Create { config: change.apply(&TopicConfig::default()) };
             to_home(live, name, op, About::Instant, pending, cx);
         }
-        Request::Topics => {
-            let ask = Ask::Topics { domain, after: None, limit: LIST_MAX };
-            cx.ask(ask, node::Then::Pubsub(Then::Topics(pending)));
+        Request::Topics { after, max, paged } => {
+            let ask = Ask::Topics { domain, after, limit: max };
+            cx.ask(ask, node::Then::Pubsub(Then::Topics { pending, paged }));
         }
         Request::Subscriptions { of } => {
             let ask = Ask::SubscriptionsOf { domain, local };

@@ -61,7 +61,10 @@ fn a_read_sees_what_was_written_before_it_and_holds_nobody_up() {
     let mut machine = Machine::new(Settings::default());
     machine.does("t", create()).unwrap();
     machine.begin("t", publish("a"));
-    let read = machine.begin("t", TopicOp::Items { ids: Vec::new(), max: None });
+    let read = machine.begin(
+        "t",
+        TopicOp::Items { ids: Vec::new(), from: ItemsFrom::Newest, max: None, bytes_max: usize::MAX },
+    );
     machine.begin("t", publish("b"));
     assert_eq!(machine.asks.len(), 1, "the read waits, and so does what came after it");
     machine.answer();

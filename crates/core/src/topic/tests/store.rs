@@ -69,7 +69,7 @@ impl Store {
                 Some(topic) => Answer::Topic(Box::new(topic.record.clone())),
                 None => Answer::Missing,
             },
-            Ask::CreateTopic { domain, name, config, affiliations, now } => {
+            Ask::CreateTopic { domain, name, config, affiliations, now, .. } => {
                 self.create(domain, name, config, affiliations, now)
             }
             Ask::SubscriptionsOf { local, .. } => {

@@ -92,7 +92,14 @@ impl Cluster {
     pub fn had_before(&mut self, name: &str, id: &str) {
         let (domain, now) = (DomainId(1), self.now.unix);
         let config = TopicConfig::default();
-        let create = Ask::CreateTopic { domain, name: name.into(), config, affiliations: Vec::new(), now };
+        let create = Ask::CreateTopic {
+            domain,
+            name: name.into(),
+            config,
+            affiliations: Vec::new(),
+            owned_max: 0,
+            now,
+        };
         let Answer::Topic(record) = self.store.answer(create) else { panic!("a new topic") };
         let item = Item {
             topic: record.id,

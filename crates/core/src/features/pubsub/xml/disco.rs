@@ -1,11 +1,10 @@
 //! What the service and its topics are (XEP-0060 §5).
 
-use super::form;
-use crate::model::{Item, TopicRecord};
+use super::{form, set};
+use crate::model::TopicRecord;
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::xml::Element;
-use std::sync::Arc;
 
 /// What of XEP-0060 there is (§10).
 const FEATURES: &[&str] = &[
@@ -42,7 +41,7 @@ const FEATURES: &[&str] = &[
 /// What the service is.
 pub fn service() -> Element {
     let mut query = Element::new("query", ns::DISCO_INFO).with_child(identity("service", "Topics"));
-    for ns in [ns::DISCO_INFO, ns::DISCO_ITEMS, ns::PUBSUB] {
+    for ns in [ns::DISCO_INFO, ns::DISCO_ITEMS, ns::PUBSUB, ns::RSM] {
         query.push(feature(ns));
     }
     for name in FEATURES {
@@ -62,24 +61,34 @@ pub fn topic(record: &TopicRecord) -> Element {
         .with_child(form::meta_data(record))
 }
 
-/// Which topics there are.
-pub fn topics<'a>(records: impl Iterator<Item = &'a TopicRecord>, service: &Jid) -> Element {
+/// Which topics there are: those of `records` that the asker may know of.
+pub fn topics(
+    records: &[TopicRecord],
+    known: impl Fn(&TopicRecord) -> bool,
+    service: &Jid,
+    paged: bool,
+) -> Element {
     let mut query = Element::new("query", ns::DISCO_ITEMS);
-    for record in records {
+    for record in records.iter().filter(|record| known(record)) {
         let item = item(service).with_attr("node", &*record.name);
         query.push(match &*record.config.title {
             "" => item,
             title => item.with_attr("name", title),
         });
     }
+    if paged {
+        // Those that are left out are part of the list: the next page begins behind them.
+        let name = |record: Option<&TopicRecord>| record.map(|record| record.name.clone());
+        query.push(set(name(records.first()).as_deref(), name(records.last()).as_deref(), None));
+    }
     query
 }
 
 /// Which items a topic keeps (§5.5).
-pub fn items(name: &str, items: &[Arc<Item>], service: &Jid) -> Element {
+pub fn items(name: &str, ids: &[Box<str>], service: &Jid) -> Element {
     let mut query = Element::new("query", ns::DISCO_ITEMS).with_attr("node", name);
-    for kept in items {
-        query.push(item(service).with_attr("name", &*kept.id));
+    for id in ids {
+        query.push(item(service).with_attr("name", &**id));
     }
     query
 }

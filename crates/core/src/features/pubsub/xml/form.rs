@@ -20,18 +20,44 @@ const SEND_LAST: &[(&str, SendLast)] = &[
     ("on_sub_and_presence", SendLast::OnSubAndPresence),
 ];
 
+/// Fields of which a topic has one value and no other: the kind of the field, the value, and what it is about.
+const FIXED: &[(&str, &str, &str, &str)] = &[
+    ("node_type", "list-single", "leaf", "Topics hold items, not other topics"),
+    ("subscribe", "boolean", "1", "Accounts may subscribe"),
+    ("deliver_notifications", "boolean", "1", "Subscribers are sent each item"),
+    ("deliver_payloads", "boolean", "1", "Items are sent with their payloads"),
+    ("presence_based_delivery", "boolean", "1", "Items are sent to available sessions only"),
+    ("notification_type", "list-single", "headline", "The type of the messages that carry items"),
+    ("item_expire", "list-single", "max", "Items are kept until newer ones take their place"),
+    ("notify_config", "boolean", "0", "Subscribers are not told of a new configuration"),
+    ("notify_sub", "boolean", "0", "Owners are not told of new subscribers"),
+    ("purge_offline", "boolean", "0", "Items stay when their publisher goes"),
+];
+/// Fields that say something about a topic and change nothing: what they say is not kept.
+const INFORMATIVE: &[&str] =
+    &["description", "type", "language", "contact", "body_xslt", "dataform_xslt", "itemreply"];
+
 /// A form that was filled in.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Filled {
     /// What it says of what there is.
     pub change: ConfigChange,
-    /// Whether it says anything else, too.
-    pub has_more: bool,
+    /// Whether it also says what is true of no topic here.
+    pub unmet: Option<Unmet>,
+}
+
+/// What of a form is not so here.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unmet {
+    /// It describes the topic; that is not kept.
+    Informative,
+    /// It wants what the service does not do: the field.
+    Unsupported(String),
 }
 
 /// Reads a form of this type. `max_items` is what `max` means.
 pub fn parse(x: &Element, form_type: &str, max_items: u32) -> Result<Filled, StanzaError> {
-    let mut filled = Filled { change: ConfigChange::default(), has_more: false };
+    let mut filled = Filled { change: ConfigChange::default(), unmet: None };
     for field in x.children().filter(|child| child.is("field", ns::DATA_FORMS)) {
         let var = field.attr("var").unwrap_or_default();
         let value = field.child("value", ns::DATA_FORMS).map(Element::text).unwrap_or_default();
@@ -54,26 +80,66 @@ pub fn parse(x: &Element, form_type: &str, max_items: u32) -> Result<Filled, Sta
             }
             "pubsub#notify_retract" => change.notify_retract = Some(boolean(var, value)?),
             "pubsub#notify_delete" => change.notify_delete = Some(boolean(var, value)?),
-            // XEP-0060 §8.2.4: what the service does not know is ignored in a configuration.
-            _ => filled.has_more = true,
+            _ => match other(var, value) {
+                None => {}
+                Some(Unmet::Informative) => {
+                    filled.unmet.get_or_insert(Unmet::Informative);
+                }
+                unsupported => filled.unmet = unsupported,
+            },
         }
     }
     Ok(filled)
+}
+
+/// Judges a field that no topic can be configured by.
+fn other(var: &str, value: &str) -> Option<Unmet> {
+    let name = var.strip_prefix("pubsub#").unwrap_or_default();
+    if INFORMATIVE.contains(&name) {
+        return Some(Unmet::Informative);
+    }
+    let is_met = FIXED.iter().any(|(fixed, kind, only, _)| {
+        let value = match (*kind, value) {
+            ("boolean", "true") => "1",
+            ("boolean", "false") => "0",
+            (_, value) => value,
+        };
+        *fixed == name && *only == value
+    });
+    // The topic is in no collection; forms of other services say so.
+    if is_met || (name == "collection" && value.is_empty()) {
+        None
+    } else {
+        Some(Unmet::Unsupported(var.to_owned()))
+    }
+}
+
+/// Reads how a topic is to be configured (XEP-0060 §8.2). What describes it is passed over; what the service cannot do is
+/// refused, so that nobody relies on it.
+pub fn parse_config(x: &Element, max_items: u32) -> Result<ConfigChange, StanzaError> {
+    let filled = parse(x, ns::PUBSUB_NODE_CONFIG, max_items)?;
+    match filled.unmet {
+        None | Some(Unmet::Informative) => Ok(filled.change),
+        Some(Unmet::Unsupported(var)) => {
+            let text = format!("this service does not have {var}, or not that value of it");
+            Err(StanzaError::new(Condition::NotAcceptable).with_text(text))
+        }
+    }
 }
 
 /// Reads the preconditions of a publication (XEP-0060 §7.1.5): one that is not known here cannot be met.
 pub fn parse_options(options: &Element, max_items: u32) -> Result<ConfigChange, StanzaError> {
     let x = options.child("x", ns::DATA_FORMS).ok_or(StanzaError::new(Condition::BadRequest))?;
     let filled = parse(x, ns::PUBSUB_PUBLISH_OPTIONS, max_items)?;
-    match filled.has_more {
-        true => Err(refusal(Condition::Conflict, "precondition-not-met")),
-        false => Ok(filled.change),
+    match filled.unmet {
+        Some(_) => Err(refusal(Condition::Conflict, "precondition-not-met")),
+        None => Ok(filled.change),
     }
 }
 
 /// The form by which a topic is configured, filled in as it is.
 pub fn config(config: &TopicConfig) -> Element {
-    Element::new("x", ns::DATA_FORMS)
+    let mut x = Element::new("x", ns::DATA_FORMS)
         .with_attr("type", "form")
         .with_child(form_type(ns::PUBSUB_NODE_CONFIG))
         .with_child(field("title", "text-single", "A name for people", &config.title))
@@ -88,7 +154,15 @@ pub fn config(config: &TopicConfig) -> Element {
             config.send_last_published_item,
         ))
         .with_child(toggle("notify_retract", "Tell subscribers of retracted items", config.notify_retract))
-        .with_child(toggle("notify_delete", "Tell subscribers when the topic is gone", config.notify_delete))
+        .with_child(toggle("notify_delete", "Tell subscribers when the topic is gone", config.notify_delete));
+    for (name, kind, value, label) in FIXED {
+        let mut field = field(name, kind, label, value);
+        if *kind == "list-single" {
+            field.push(option(value));
+        }
+        x.push(field);
+    }
+    x
 }
 
 /// What anyone may know of a topic (XEP-0060 §16.4.3).
@@ -135,11 +209,13 @@ fn toggle(name: &str, label: &str, on: bool) -> Element {
 
 fn list<T: Copy + PartialEq>(name: &str, label: &str, words: &[(&'static str, T)], value: T) -> Element {
     let mut list = field(name, "list-single", label, name_of(words, value));
-    for (word, _) in words {
-        let value = Element::new("value", ns::DATA_FORMS).with_text(*word);
-        list.push(Element::new("option", ns::DATA_FORMS).with_child(value));
-    }
+    words.iter().for_each(|(word, _)| list.push(option(word)));
     list
+}
+
+fn option(value: &str) -> Element {
+    let value = Element::new("value", ns::DATA_FORMS).with_text(value);
+    Element::new("option", ns::DATA_FORMS).with_child(value)
 }
 
 fn name_of<T: Copy + PartialEq>(words: &[(&'static str, T)], value: T) -> &'static str {

@@ -4,12 +4,14 @@ mod disco;
 mod form;
 mod reply;
 mod request;
+mod rsm;
 #[cfg(test)]
 mod tests;
 
 pub use disco::topics;
 pub use reply::{About, affiliations, reply, subscriptions};
 pub use request::{Request, parse};
+pub use rsm::set;
 
 use crate::model::Map;
 use carillon_wire::ns;

@@ -1,6 +1,6 @@
 //! What a client is answered.
 
-use super::{disco, form};
+use super::{disco, form, set};
 use crate::command::TopicOutcome;
 use crate::model::{Affiliation, Item, TopicId, TopicRecord};
 use crate::topic::{Refusal, write_item};
@@ -10,9 +10,6 @@ use carillon_wire::stanza::{IqType, Payload, Stanza};
 use carillon_wire::xml::Element;
 use carillon_wire::xml::writer::Writer;
 use std::sync::Arc;
-
-/// Payload given out in one answer at most; the first item always is.
-const ITEMS_BYTES_MAX: usize = 1 << 20;
 
 /// What a client asked of a topic, and so what the result says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +25,10 @@ pub enum About {
     /// To follow it, for this account (§6.1.2).
     Subscription(BareJid),
     /// Its items (§6.5).
-    Items,
+    Items {
+        /// Whether the answer is to say what part of them it has.
+        paged: bool,
+    },
     /// Who follows it (§8.8.1).
     Subscribers,
     /// Who stands how to it (§8.9.1).
@@ -36,7 +36,10 @@ pub enum About {
     /// What it is (§5.4).
     Info,
     /// Which items there are (§5.5).
-    ItemNames,
+    ItemNames {
+        /// As for [`About::Items`].
+        paged: bool,
+    },
 }
 
 /// The answer to an IQ about the topic `name`.
@@ -81,8 +84,14 @@ fn payload(about: About, name: &str, outcome: TopicOutcome, service: &Jid) -> Pa
             jids.iter().for_each(|jid| list.push(subscription(ns::PUBSUB_OWNER, jid)));
             owner(list)
         }
-        (About::ItemNames, TopicOutcome::Items(list)) => disco::items(name, &list, service),
-        (About::Items, TopicOutcome::Items(list)) => return items(name, &list),
+        (About::ItemNames { paged }, TopicOutcome::ItemNames { ids, count }) => {
+            let mut query = disco::items(name, &ids, service);
+            if paged {
+                query.push(set(ids.first().map(|id| &**id), ids.last().map(|id| &**id), Some(count)));
+            }
+            query
+        }
+        (About::Items { paged }, TopicOutcome::Items(list)) => return items(name, &list, paged),
         _ => return Payload::empty(),
     };
     Payload::from_element(&element)
@@ -123,21 +132,20 @@ fn affiliations_of(record: &TopicRecord) -> Element {
 }
 
 /// The payloads stay the bytes they are.
-fn items(name: &str, items: &[Arc<Item>]) -> Payload {
+fn items(name: &str, items: &[Arc<Item>], paged: bool) -> Payload {
     let mut out = Vec::with_capacity(1024);
     let mut writer = Writer::new(&mut out);
     writer.start("pubsub").attr("xmlns", ns::PUBSUB).close_start();
     writer.start("items").attr("node", name).close_start();
-    let mut left = ITEMS_BYTES_MAX;
-    for (i, item) in items.iter().enumerate() {
-        match left.checked_sub(item.payload.len()) {
-            Some(less) => left = less,
-            None if i > 0 => break,
-            None => left = 0,
-        }
-        write_item(&mut writer, item);
+    items.iter().for_each(|item| write_item(&mut writer, item));
+    writer.end("items");
+    if paged {
+        let mut part = Vec::new();
+        set(items.first().map(|item| &*item.id), items.last().map(|item| &*item.id), None)
+            .write(&mut part, ns::PUBSUB);
+        writer.raw(&part);
     }
-    writer.end("items").end("pubsub");
+    writer.end("pubsub");
     Payload::from_raw(out.into())
 }
 

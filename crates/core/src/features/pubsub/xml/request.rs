@@ -1,7 +1,7 @@
 //! What a client asks of the service.
 
 use super::reply::{self, About};
-use super::{disco, form};
+use super::{disco, form, rsm};
 use crate::command::TopicOp;
 use crate::error::StanzaError;
 use crate::features::pubsub::{bare, refusal, unsupported};
@@ -15,6 +15,10 @@ use carillon_wire::xml::Element;
 
 /// Items or followers given out in one answer at most.
 const PAGE: u16 = 250;
+/// Topics given out in one answer at most.
+const TOPICS: u16 = 1000;
+/// Bytes of payloads given out in one answer at most; the first item always is.
+const ITEMS_BYTES_MAX: usize = 1 << 20;
 /// Bytes of a name or an id.
 const NAME_MAX: usize = 1023;
 
@@ -25,8 +29,8 @@ pub enum Request {
     Topic { name: Box<str>, op: TopicOp, about: About },
     /// To create a topic of a name that the server makes, configured so.
     Instant { change: ConfigChange },
-    /// Which topics there are.
-    Topics,
+    /// Which topics there are, those after one; `paged` when the answer is to say what part of the list it is.
+    Topics { after: Option<Box<str>>, max: u16, paged: bool },
     /// What the asker follows; of one topic, when it names one.
     Subscriptions { of: Option<Box<str>> },
     /// How the asker stands to topics; to one, when it names one.
@@ -50,10 +54,14 @@ pub fn parse(stanza: &Stanza, account: &BareJid, limits: &Limits) -> Result<Requ
         }),
         (Kind::Iq(IqType::Get), "query", ns::DISCO_ITEMS) => Ok(match element.attr("node") {
             Some(_) => {
-                let op = TopicOp::Items { ids: Vec::new(), max: Some(u32::from(PAGE)) };
-                topic(&element, op, About::ItemNames)?
+                let page = rsm::Page::of(&element)?;
+                let op = TopicOp::ItemNames { from: page.from(), max: page.max(PAGE).into() };
+                topic(&element, op, About::ItemNames { paged: page.is_asked() })?
             }
-            None => Request::Topics,
+            None => {
+                let page = rsm::Page::of(&element)?;
+                Request::Topics { after: page.after()?, max: page.max(TOPICS), paged: page.is_asked() }
+            }
         }),
         _ => Err(StanzaError::new(Condition::ServiceUnavailable)),
     }
@@ -96,7 +104,7 @@ fn set(pubsub: &Element, account: &BareJid, max_items: u32) -> Result<Request, S
 
 fn create(create: &Element, pubsub: &Element, max_items: u32) -> Result<Request, StanzaError> {
     let change = match pubsub.child("configure", ns::PUBSUB).and_then(|c| c.child("x", ns::DATA_FORMS)) {
-        Some(x) => form::parse(x, ns::PUBSUB_NODE_CONFIG, max_items)?.change,
+        Some(x) => form::parse_config(x, max_items)?,
         None => ConfigChange::default(),
     };
     match create.attr("node") {
@@ -140,14 +148,20 @@ fn get(pubsub: &Element) -> Result<Request, StanzaError> {
     let of = child.attr("node").map(Into::into);
     match child.name() {
         "items" => {
+            let page = rsm::Page::of(pubsub)?;
             let ids = child.children().filter(|child| child.is("item", ns::PUBSUB));
             let ids: Vec<_> = ids.filter_map(|item| item.attr("id")).map(Into::into).collect();
             let max = match child.attr("max_items") {
                 None => u32::from(PAGE),
                 Some(max) => max.parse().map_err(|_| bad_request("max_items is a number"))?,
             };
-            let op = TopicOp::Items { ids, max: Some(max.min(u32::from(PAGE))) };
-            topic(child, op, About::Items)
+            if ids.len() > usize::from(PAGE) {
+                let text = format!("at most {PAGE} items by their ids in a request");
+                return Err(StanzaError::new(Condition::NotAcceptable).with_text(text));
+            }
+            let max = Some(max.min(page.max(PAGE).into()));
+            let op = TopicOp::Items { ids, from: page.from(), max, bytes_max: ITEMS_BYTES_MAX };
+            topic(child, op, About::Items { paged: page.is_asked() })
         }
         "subscriptions" => Ok(Request::Subscriptions { of }),
         "affiliations" => Ok(Request::Affiliations { of }),
@@ -179,7 +193,7 @@ fn owner_set(pubsub: &Element, max_items: u32) -> Result<Request, StanzaError> {
                 // XEP-0060 §8.2.3: the topic stays as it is.
                 Some("cancel") => Ok(Request::Known(None)),
                 _ => {
-                    let change = form::parse(x, ns::PUBSUB_NODE_CONFIG, max_items)?.change;
+                    let change = form::parse_config(x, max_items)?;
                     topic(child, TopicOp::Amend { change }, About::Nothing)
                 }
             }

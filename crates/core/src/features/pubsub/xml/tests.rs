@@ -1,6 +1,6 @@
 //! Forms and presence, read.
 
-use super::form::{self, Filled};
+use super::form::{self, Filled, Unmet};
 use super::had;
 use crate::model::*;
 use crate::topic::ConfigChange;
@@ -23,7 +23,8 @@ fn a_form_says_what_it_says_and_no_more() {
         "<field var='FORM_TYPE'><value>http://jabber.org/protocol/pubsub#node_config</value></field>
          <field var='pubsub#title'><value>T</value></field><field var='pubsub#max_items'><value>max</value></field>
          <field var='pubsub#persist_items'><value>false</value></field>
-         <field var='pubsub#collection'><value>c</value></field>",
+         <field var='pubsub#deliver_payloads'><value>true</value></field>
+         <field var='pubsub#type'><value>urn:x</value></field>",
     );
     let change = ConfigChange {
         title: Some("T".into()),
@@ -31,8 +32,8 @@ fn a_form_says_what_it_says_and_no_more() {
         persist_items: Some(false),
         ..ConfigChange::default()
     };
-    assert_eq!(filled, Ok(Filled { change, has_more: true }));
-    assert_eq!(parse(""), Ok(Filled { change: ConfigChange::default(), has_more: false }));
+    assert_eq!(filled, Ok(Filled { change, unmet: Some(Unmet::Informative) }));
+    assert_eq!(parse(""), Ok(Filled { change: ConfigChange::default(), unmet: None }));
     for (field, condition) in [
         ("<field var='FORM_TYPE'><value>urn:x</value></field>", Condition::BadRequest),
         ("<field var='pubsub#max_items'><value>-1</value></field>", Condition::NotAcceptable),
@@ -57,20 +58,46 @@ fn a_form_that_was_printed_reads_as_the_configuration() {
     };
     let form = form::config(&config);
     let filled = form::parse(&form, ns::PUBSUB_NODE_CONFIG, 50).expect("our own form");
-    assert!(!filled.has_more && filled.change.is_met_by(&config));
+    assert!(filled.unmet.is_none() && filled.change.is_met_by(&config));
     assert_eq!(filled.change.apply(&TopicConfig::default()), config);
     assert!(!filled.change.is_met_by(&TopicConfig::default()));
 }
 
 #[test]
+fn a_configuration_that_the_service_cannot_do_is_refused() {
+    let configured = |fields: &str| form::parse_config(&x(fields), 50);
+    for met in [
+        "<field var='pubsub#deliver_payloads'><value>1</value></field>",
+        "<field var='pubsub#notify_config'><value>false</value></field>",
+        "<field var='pubsub#description'><value>news</value></field>",
+        "<field var='pubsub#item_expire'><value>max</value></field>",
+        "<field var='pubsub#collection'/>",
+    ] {
+        assert_eq!(configured(met), Ok(ConfigChange::default()), "{met}");
+    }
+    for (field, var) in [
+        ("<field var='pubsub#deliver_payloads'><value>0</value></field>", "pubsub#deliver_payloads"),
+        ("<field var='pubsub#item_expire'><value>60</value></field>", "pubsub#item_expire"),
+        ("<field var='pubsub#collection'><value>c</value></field>", "pubsub#collection"),
+        ("<field var='pubsub#flavour'><value>x</value></field><field var='pubsub#type'/>", "pubsub#flavour"),
+    ] {
+        let error = configured(field).expect_err(field);
+        assert_eq!(error.condition, Condition::NotAcceptable);
+        assert!(error.text.is_some_and(|text| text.contains(var)), "{field}");
+    }
+}
+
+#[test]
 fn a_precondition_that_is_not_known_is_not_met() {
-    let options = |fields| Element::new("publish-options", ns::PUBSUB).with_child(x(fields));
-    let unknown = options("<field var='pubsub#item_expire'><value>1</value></field>");
-    let error = form::parse_options(&unknown, 50).expect_err("it is not known");
-    assert_eq!(
-        (error.condition, error.app.as_ref().map(Element::name)),
-        (Condition::Conflict, Some("precondition-not-met"))
-    );
+    let options = |fields: &str| Element::new("publish-options", ns::PUBSUB).with_child(x(fields));
+    for field in ["item_expire", "type", "flavour"] {
+        let unmet = options(&format!("<field var='pubsub#{field}'><value>1</value></field>"));
+        let error = form::parse_options(&unmet, 50).expect_err("no topic is so");
+        assert_eq!(
+            (error.condition, error.app.as_ref().map(Element::name)),
+            (Condition::Conflict, Some("precondition-not-met"))
+        );
+    }
     let known = options("<field var='pubsub#persist_items'><value>1</value></field>");
     assert_eq!(form::parse_options(&known, 50).map(|change| change.persist_items), Ok(Some(true)));
 }
