@@ -92,8 +92,8 @@ async def raw(server):
         async def secured(self, to="localhost"):
             return self._keep(await Raw.secured(server, to))
 
-        async def logged_in(self, jid, resource="raw"):
-            return self._keep(await Raw.logged_in(server, jid.partition("@")[0], resource=resource))
+        async def logged_in(self, jid, resource="raw", **options):
+            return self._keep(await Raw.logged_in(server, jid.partition("@")[0], resource=resource, **options))
 
         def _keep(self, stream):
             open_streams.append(stream)

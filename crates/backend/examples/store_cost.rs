@@ -169,7 +169,7 @@ fn identity_ask(domain: DomainId, n: u64) -> Ask {
 }
 
 fn login_ask(account: u64) -> Ask {
-    Ask::Login { account: AccountId(account), now: NOW, pending_max: 100, offline_max: 100 }
+    Ask::Login { account: AccountId(account), now: NOW }
 }
 
 /// The same reads by four prepared statements a login, and by four statements for all of a batch.

@@ -2,7 +2,7 @@
 
 use carillon_backend::sqlite::{Options, SqliteStore};
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, Fault, NotificationChange, Store};
+use carillon_core::ports::{Answer, Ask, Fault, NotificationChange, Page, Store};
 use carillon_wire::jid::BareJid;
 use std::collections::HashSet;
 use std::io::Write;
@@ -248,9 +248,16 @@ fn writes_past_the_limit() {
             break;
         }
     }
-    let Answer::Pending { notifications, .. } =
-        ask(&store, Ask::Pending { domain, local: "alice".into(), except: Vec::new(), max: 10, now: T })
-    else {
+    let Answer::Pending { notifications, .. } = ask(
+        &store,
+        Ask::Pending {
+            domain,
+            local: "alice".into(),
+            except: Vec::new(),
+            page: Page { entries: 10, bytes: usize::MAX },
+            now: T,
+        },
+    ) else {
         panic!("reading goes on")
     };
     assert_eq!(notifications.len(), 10);

@@ -85,7 +85,7 @@ fn limits(settings: &Settings) -> core::Limits {
         topics_followed: settings.pubsub.max_subscriptions,
         presence_bytes: limits.presence_bytes,
         directed_presence: limits.directed_presence,
-        traces: settings.notifications.traces_in_memory,
+        traces_bytes: settings.notifications.traces_bytes,
         domains_counted: settings.http.metrics_domains,
     }
 }

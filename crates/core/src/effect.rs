@@ -40,6 +40,11 @@ pub enum Effect {
         /// Which connection.
         conn: ConnId,
     },
+    /// Say [`crate::Input::Unacked`] how much of what was sent before has not arrived at the peer's side.
+    CountUnacked {
+        /// Which connection.
+        conn: ConnId,
+    },
     /// Close once everything sent before has left, or the socket will not take it within the close timeout.
     Close {
         /// Which connection.

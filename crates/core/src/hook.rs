@@ -7,15 +7,18 @@
 //! ```
 //!
 //! A filter (`submit`, `deliver`, `emit`) that refuses stops the stanza. Observers (`receive`, `emitted`, `open`, `close`,
-//! `flushed`, `wake`) see and cannot stop.
+//! `flushed`, `unacked`, `wake`) see and cannot stop.
 
 use crate::error::{StanzaError, StreamError};
+use crate::model::ConnId;
 use crate::node::{Cx, Delivery, Wake};
 use crate::session::Live;
 use crate::topic::Notice;
 use carillon_wire::stanza::{IqType, Stanza};
 use carillon_wire::xml::Element;
 use smallvec::SmallVec;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// What a feature is: its declarations, from which disco#info and docs/coverage.md are made, and its hooks.
 pub struct Feature {
@@ -79,6 +82,8 @@ pub struct Hooks {
     pub emitted: Option<EmittedHook>,
     /// The socket took what was written.
     pub flushed: Option<FlushedHook>,
+    /// How much of what was written has not arrived.
+    pub unacked: Option<UnackedHook>,
     /// A timer of the session fired.
     pub wake: Option<WakeHook>,
 }
@@ -101,6 +106,7 @@ impl Hooks {
         emit: None,
         emitted: None,
         flushed: None,
+        unacked: None,
         wake: None,
     };
 }
@@ -127,6 +133,8 @@ pub type EmitHook = fn(live: &mut Live, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>
 pub type EmittedHook = fn(live: &mut Live, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>);
 /// The socket took what was written before [`crate::Effect::WatchFlush`].
 pub type FlushedHook = fn(live: &mut Live, cx: &mut Cx<'_>);
+/// All but the last `bytes` of what was written have arrived at the peer's side ([`crate::Effect::CountUnacked`]).
+pub type UnackedHook = fn(live: &mut Live, bytes: u64, cx: &mut Cx<'_>);
 /// A timer fired. Every feature sees every timer of the session and minds its own.
 pub type WakeHook = fn(live: &mut Live, wake: Wake, cx: &mut Cx<'_>) -> Result<(), StreamError>;
 
@@ -224,22 +232,32 @@ pub enum Emit {
 #[derive(Debug)]
 pub enum Outgoing<'a> {
     /// A stanza, and what is to be known when the client has it.
-    Stanza(&'a Stanza, Track),
+    Stanza(&'a Stanza, &'a Track),
     /// An item of a topic, or another notice about one, serialised before.
-    Notice(&'a std::sync::Arc<Notice>),
+    Notice(&'a Arc<Notice>),
 }
 
 /// What is to be known of something written to the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Track {
     /// Nothing: it may be lost with the connection (presence, IQ, headlines).
     Nothing,
-    /// A chat message: kept offline again when the connection ends before it was acknowledged.
-    Chat,
+    /// A chat message: it goes on when the connection ends before it was acknowledged. The sessions that were given it, when
+    /// they are several.
+    Chat(Option<Arc<Recipients>>),
     /// A chat message from the offline store, forgotten there once acknowledged.
     Offline(u64),
     /// A notification.
     Notification(crate::model::NotificationId),
+}
+
+/// The sessions that were given one message.
+#[derive(Debug)]
+pub struct Recipients {
+    /// Their connections.
+    pub conns: Box<[ConnId]>,
+    /// Whether it went on already, because none of them acknowledged it.
+    pub has_gone_on: AtomicBool,
 }
 
 /// How a session ends.

@@ -75,6 +75,14 @@ pub enum Input<'a> {
         /// Whose.
         conn: ConnId,
     },
+    /// The answer to [`Effect::CountUnacked`], before anything else happens to the connection.
+    Unacked {
+        /// Whose.
+        conn: ConnId,
+        /// How many of the last bytes that it was sent its TCP has not acknowledged, as they are on the wire; those that the
+        /// socket has not taken are among them. [`u64::MAX`] when some of what was sent was not taken.
+        bytes: u64,
+    },
     /// The client reads too slowly: its queue reached its bound. What was sent last was not taken.
     Overflowed {
         /// Whose.

@@ -53,6 +53,7 @@ pub struct Pipeline {
     pub(crate) emit: Vec<EmitHook>,
     pub(crate) emitted: Vec<EmittedHook>,
     pub(crate) flushed: Vec<FlushedHook>,
+    pub(crate) unacked: Vec<UnackedHook>,
     pub(crate) wake: Vec<WakeHook>,
 }
 
@@ -88,6 +89,7 @@ impl Pipeline {
             emit: hooks(&features, |h| h.emit),
             emitted: hooks(&features, |h| h.emitted),
             flushed: hooks(&features, |h| h.flushed),
+            unacked: hooks(&features, |h| h.unacked),
             wake: hooks(&features, |h| h.wake),
             features,
             iq,

@@ -72,8 +72,8 @@ pub struct Limits {
     pub presence_bytes: usize,
     /// Accounts a session may have sent directed presence to.
     pub directed_presence: usize,
-    /// Traces kept in memory a shard.
-    pub traces: usize,
+    /// Bytes of traces kept in memory per shard.
+    pub traces_bytes: usize,
     /// Domains that are counted one by one; the others are counted together.
     pub domains_counted: usize,
 }
@@ -168,7 +168,7 @@ impl Default for Limits {
             topics_followed: 1000,
             presence_bytes: 16 * 1024,
             directed_presence: 500,
-            traces: 100_000,
+            traces_bytes: 32 << 20,
             domains_counted: 100,
         }
     }

@@ -36,6 +36,7 @@ impl World {
                     self.schedule(conn);
                 }
                 Effect::WatchFlush { conn } => self.watch_flush(conn),
+                Effect::CountUnacked { conn } => self.count_unacked(conn),
                 // 1000: the stream was closed as it should.
                 Effect::Close { conn } => self.close(conn, 1000),
                 Effect::Move { conn, to, moving } => self.relocate(conn, to, moving),
@@ -137,6 +138,14 @@ impl World {
         }
     }
 
+    /// Says how much a connection's peer has not acknowledged. Of one that is gone it is heard in any case.
+    fn count_unacked(&mut self, id: ConnId) {
+        if let Some(conn) = self.conns.get_mut(id).filter(|conn| conn.stage == Stage::Open) {
+            let bytes = conn.unacked();
+            self.upcalls.push(Upcall::Unacked(id, bytes));
+        }
+    }
+
     /// Sends a connection to another shard. One that is gone meanwhile takes its session with it.
     fn relocate(&mut self, id: ConnId, to: ShardId, moving: Box<Moving>) {
         if self.conns.get_mut(id).is_some_and(|conn| conn.stage == Stage::Open)
@@ -152,9 +161,11 @@ impl World {
 /// Whether an effect has to do with what a connection was sent before.
 fn ends_batch(effect: &Effect) -> bool {
     match effect {
-        Effect::Secure { .. } | Effect::WatchFlush { .. } | Effect::Close { .. } | Effect::Move { .. } => {
-            true
-        }
+        Effect::Secure { .. }
+        | Effect::WatchFlush { .. }
+        | Effect::CountUnacked { .. }
+        | Effect::Close { .. }
+        | Effect::Move { .. } => true,
         Effect::Send { .. }
         | Effect::Pause { .. }
         | Effect::Resume { .. }

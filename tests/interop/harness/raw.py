@@ -51,25 +51,33 @@ class Raw:
         self._restart()
 
     @classmethod
-    async def connect(cls, server, port="c2s", name="localhost"):
-        """A TCP connection on which nothing was said yet; for the direct port, after the handshake."""
+    async def connect(cls, server, port="c2s", name="localhost", receive_bytes=None):
+        """A TCP connection on which nothing was said yet; for the direct port, after the handshake. `receive_bytes`: what the
+        system keeps of what nobody reads, about."""
         tls = {"ssl": server.tls(), "server_hostname": name} if port == "c2s_tls" else {}
-        async with deadline(f"a connection to {port}"):
-            reader, writer = await asyncio.open_connection("127.0.0.1", server.port(port), **tls)
+        with contextlib.ExitStack() as stack:
+            sock = stack.enter_context(socket.socket())
+            sock.setblocking(False)
+            if receive_bytes:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes // 2)
+            async with deadline(f"a connection to {port}"):
+                await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", server.port(port)))
+                reader, writer = await asyncio.open_connection(sock=sock, **tls)
+            stack.pop_all()
         return cls(server, reader, writer)
 
     @classmethod
-    async def secured(cls, server, to="localhost"):
+    async def secured(cls, server, to="localhost", receive_bytes=None):
         """A stream over direct TLS whose header was exchanged."""
-        raw = await cls.connect(server, "c2s_tls")
+        raw = await cls.connect(server, "c2s_tls", receive_bytes=receive_bytes)
         raw.features = await raw.begin(to)
         return raw
 
     @classmethod
-    async def logged_in(cls, server, user, password="secret", resource="raw"):
+    async def logged_in(cls, server, user, password="secret", resource="raw", presence=True, receive_bytes=None):
         """A bound session."""
-        raw = await cls.secured(server)
-        await raw.log_in(user, password, resource)
+        raw = await cls.secured(server, receive_bytes=receive_bytes)
+        await raw.log_in(user, password, resource, presence)
         return raw
 
     def _restart(self):
@@ -99,8 +107,8 @@ class Raw:
         async with deadline("the TLS handshake"):
             await self.writer.start_tls(self.server.tls(), server_hostname="localhost")
 
-    async def log_in(self, user, password="secret", resource="raw"):
-        """Authenticates by PLAIN, binds, and sends presence."""
+    async def log_in(self, user, password="secret", resource="raw", presence=True):
+        """Authenticates by PLAIN, binds, and sends presence if asked to."""
         self.send(auth("PLAIN", plain(user, password)))
         success = await self.element()
         assert success.tag == SASL + "success", ET.tostring(success)
@@ -112,7 +120,12 @@ class Raw:
         )
         self.jid = bound.findtext(f"{BIND}bind/{BIND}jid")
         assert self.jid == f"{user}@localhost/{resource}", ET.tostring(bound)
-        self.send("<presence/>")
+        if presence:
+            await self.available()
+
+    async def available(self, presence="<presence/>"):
+        """Sends presence, and waits until it is told of it."""
+        self.send(presence)
         await self.until(lambda e: e.tag == CLIENT + "presence" and e.get("from") == self.jid)
 
     async def header(self):
@@ -126,6 +139,16 @@ class Raw:
                     data = await self.reader.read(65536)
                     assert data, "the connection ended before the stream"
                     self.parser.feed(data)
+
+    def stop_reading(self):
+        """Leaves what comes to the system, whose buffer fills."""
+        if self.writer.get_extra_info("ssl_object"):
+            # TLS reads ahead of whoever is paused.
+            self.writer.transport.set_read_buffer_limits(1)
+        self.writer.transport.pause_reading()
+
+    def read_again(self):
+        self.writer.transport.resume_reading()
 
     async def element(self):
         """The next top-level element; None for the end of the stream."""

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, NotificationChange, Store};
+use carillon_core::ports::{Answer, Ask, NotificationChange, Page, Store};
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -157,8 +157,13 @@ pub(super) fn stored(store: &dyn Store, notification: Notification) -> Vec<Trace
     answer!(ask(store, store_at(notification, T)), Answer::Stored { new: true, ended } => ended)
 }
 
+/// So many entries, of any size.
+pub(super) fn page(entries: u16) -> Page {
+    Page { entries, bytes: usize::MAX }
+}
+
 pub(super) fn pending_ask(domain: DomainId, local: &str, max: u16, now: UnixMs) -> Ask {
-    Ask::Pending { domain, local: local.into(), except: Vec::new(), max, now }
+    Ask::Pending { domain, local: local.into(), except: Vec::new(), page: page(max), now }
 }
 
 /// The numbers of the notifications that wait for an account, in the order they are handed out.
@@ -205,7 +210,7 @@ pub(super) fn identity(store: &dyn Store, domain: DomainId, local: &str) -> Iden
 }
 
 pub(super) fn login_ask(account: AccountId) -> Ask {
-    Ask::Login { account, now: T, pending_max: 100, offline_max: 100 }
+    Ask::Login { account, now: T }
 }
 
 pub(super) fn login(store: &dyn Store, domain: DomainId, local: &str) -> Login {

@@ -23,8 +23,8 @@ pub(super) fn hold_keys_and_state(store: &dyn Store) {
     assert_eq!((who.account, who.credentials, who.state), (id, keys(1), AccountState::Enabled));
     let login = login(store, domain, "alice");
     assert_eq!(login.state, AccountState::Enabled);
-    assert!(login.subscriptions.is_empty() && login.pending.is_empty() && login.offline.is_empty());
-    assert!(!login.pending_more && !login.offline_more);
+    assert!(login.subscriptions.is_empty());
+    assert_eq!(login.waiting, Waiting::default());
 }
 
 pub(super) fn hold_topics_by_id_with_last_items(store: &dyn Store) {
@@ -73,50 +73,46 @@ pub(super) fn share_items(store: &dyn Store) {
     assert!(Arc::ptr_eq(&last("alice"), &last("bob")), "the same item is in memory once");
 }
 
-pub(super) fn hold_waiting_notifications_in_order(store: &dyn Store) {
+pub(super) fn say_whether_notifications_wait(store: &dyn Store) {
     let domain = domain(store);
-    let alice = account(store, domain, "alice");
-    account(store, domain, "bob");
-    for (n, priority) in [(1, Priority::Low), (2, Priority::Normal), (3, Priority::High), (4, Priority::High)]
-    {
-        stored(store, Notification { priority, ..notification(domain, "alice", n) });
-    }
-    stored(store, notification(domain, "bob", 9));
-    let at = |pending_max, now| {
-        let question = Ask::Login { account: alice, now, pending_max, offline_max: 0 };
-        let login = answer!(ask(store, question), Answer::Login(login) => login);
-        (login.pending.iter().map(|n| n.id).collect::<Vec<_>>(), login.pending_more)
+    let [alice, bob] = ["alice", "bob"].map(|local| account(store, domain, local));
+    let waits = |account, now| {
+        let login = answer!(ask(store, Ask::Login { account, now }), Answer::Login(login) => login);
+        assert!(!login.waiting.messages);
+        login.waiting.notifications
     };
-    assert_eq!(at(100, T), ([3, 4, 2, 1].map(id).to_vec(), false));
-    assert_eq!(at(4, T), ([3, 4, 2, 1].map(id).to_vec(), false));
-    assert_eq!(at(3, T), ([3, 4, 2].map(id).to_vec(), true));
-    assert_eq!(at(0, T), (Vec::new(), true));
-    let expires = Some(T.plus(10));
-    stored(store, Notification { expires, priority: Priority::High, ..notification(domain, "alice", 5) });
-    stored(store, Notification { send_at: Some(T.plus(99)), ..notification(domain, "alice", 6) });
-    assert_eq!(at(100, T.plus(9)).0.len(), 5, "not yet expired, and not yet due");
-    assert_eq!(at(100, T.plus(10)), ([3, 4, 2, 1].map(id).to_vec(), false), "expired by then");
+    stored(store, Notification { send_at: Some(T.plus(99)), ..notification(domain, "alice", 1) });
+    assert!(!waits(alice, T), "not yet due");
+    stored(store, Notification { expires: Some(T.plus(10)), ..notification(domain, "alice", 2) });
+    assert!(waits(alice, T.plus(9)) && !waits(bob, T));
+    assert!(!waits(alice, T.plus(10)), "expired by then");
+    stored(store, notification(domain, "alice", 3));
+    assert!(waits(alice, T.plus(10)));
+    end(store, vec![acknowledged(id(3))]);
+    assert!(!waits(alice, T.plus(10)));
 }
 
-pub(super) fn hold_offline_messages(store: &dyn Store) {
+pub(super) fn say_whether_messages_wait(store: &dyn Store) {
     let domain = domain(store);
-    let alice = account(store, domain, "alice");
-    for n in 0..3 {
-        let stanza = format!("<message id='{n}'/>").into_bytes().into();
-        let keep =
-            Ask::StoreOffline { domain, local: "alice".into(), received: T.plus(n), stanza, queue_max: 9 };
-        done(store, keep);
+    for local in ["alice", "bob"] {
+        account(store, domain, local);
     }
-    let at = |offline_max| {
-        let question = Ask::Login { account: alice, now: T, pending_max: 0, offline_max };
-        let login = answer!(ask(store, question), Answer::Login(login) => login);
-        let stanzas: Vec<_> = login.offline.iter().map(|m| m.stanza.to_vec()).collect();
-        (stanzas, login.offline_more)
+    let keep = |local: &str| Ask::StoreOffline {
+        domain,
+        local: local.into(),
+        received: T,
+        stanza: bytes::Bytes::from_static(b"<message/>"),
+        queue_max: 9,
     };
-    let all: Vec<_> = (0..3).map(|n| format!("<message id='{n}'/>").into_bytes()).collect();
-    assert_eq!(at(3), (all.clone(), false));
-    assert_eq!(at(2), (all[..2].to_vec(), true));
-    assert_eq!(at(0), (Vec::new(), true));
+    done(store, keep("alice"));
+    let waiting = Waiting { notifications: false, messages: true };
+    assert_eq!(login(store, domain, "alice").waiting, waiting);
+    assert_eq!(login(store, domain, "bob").waiting, Waiting::default());
+    let page = Ask::Offline { domain, local: "alice".into(), after: 0, page: page(9) };
+    let seqs = answer!(ask(store, page), Answer::Offline { messages, .. } => messages);
+    let seqs = seqs.iter().map(|message| message.seq).collect();
+    done(store, Ask::DeleteOffline { domain, local: "alice".into(), seqs });
+    assert_eq!(login(store, domain, "alice").waiting, Waiting::default());
 }
 
 pub(super) fn are_of_one_revision(store: &dyn Store) {

@@ -59,7 +59,7 @@ pub const CASES: &[Case] = cases! {
         are_described, are_listed_in_pages, that_are_deleted_take_all_along, that_are_deleted_leave_bans,
         of_the_same_name_in_two_domains, are_never_numbered_twice;
     logins: of_nobody, hold_keys_and_state, hold_topics_by_id_with_last_items, share_items,
-        hold_waiting_notifications_in_order, hold_offline_messages, are_of_one_revision, of_many_at_once;
+        say_whether_notifications_wait, say_whether_messages_wait, are_of_one_revision, of_many_at_once;
     topics: are_created_once, need_a_domain, are_described, are_listed_in_pages, are_configured,
         lose_items_over_a_new_bound, hold_affiliations_by_jid, show_where_one_stands, are_deleted_with_all,
         are_bounded_for_their_owner;
@@ -69,7 +69,7 @@ pub const CASES: &[Case] = cases! {
     items: are_kept_newest_first, replace_those_of_their_id, are_bounded, not_kept_are_only_numbered,
         are_found_by_id, come_page_by_page, are_bounded_by_bytes, are_retracted, are_purged, have_ever_higher_revisions, of_no_topic;
     notifications: are_stored_and_traced, need_an_account, are_stored_once, wait_in_delivery_order,
-        are_handed_out_in_pages, leave_out_what_is_excepted, replace_those_of_their_key, leave_sent_ones,
+        are_handed_out_in_pages, are_handed_out_in_pages_of_bytes, leave_out_what_is_excepted, replace_those_of_their_key, leave_sent_ones,
         are_bounded, carry_json_and_xml, that_expired_are_left_out;
     ends: are_traced, happen_once, of_what_is_not_there, note_when_it_was_sent, by_cancelling, by_expiry,
         are_forgotten, come_in_pages, drop_the_payload;
@@ -77,7 +77,7 @@ pub const CASES: &[Case] = cases! {
         is_of_a_time, comes_in_pages, finds_what_is_rare;
     schedule: hands_out_what_is_due, removes_what_is_not_kept, comes_in_pages, leaves_out_what_expired,
         is_bounded_and_collapsed, can_be_cancelled;
-    offline: messages_come_back_in_order, messages_come_in_pages, messages_are_bounded, messages_are_deleted,
+    offline: messages_come_back_in_order, messages_come_in_pages, messages_come_in_pages_of_bytes, messages_are_bounded, messages_are_deleted,
         messages_need_an_account, messages_are_of_their_account;
     keys: are_found_by_hash, are_listed, are_deleted, are_made_once, need_their_domain;
     idempotency: first_goes, second_waits_then_goes, finished_is_replayed, released_goes_at_once, other_body_is_refused,

@@ -2,7 +2,7 @@
 
 use super::ground::*;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, NotificationChange, Store};
+use carillon_core::ports::{Answer, Ask, NotificationChange, Page, Store};
 
 pub(super) fn are_stored_and_traced(store: &dyn Store) {
     let domain = domain(store);
@@ -72,6 +72,30 @@ pub(super) fn are_handed_out_in_pages(store: &dyn Store) {
     }
 }
 
+pub(super) fn are_handed_out_in_pages_of_bytes(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    for (n, len) in [(0, 100), (1, 100), (2, 5000), (3, 10)] {
+        let payload = Payload::Json("x".repeat(len).into());
+        stored(store, Notification { payload, ..notification(domain, "alice", n) });
+    }
+    let at = |except: &[u64], entries, bytes| {
+        let except = except.iter().copied().map(id).collect();
+        let page = Page { entries, bytes };
+        let question = Ask::Pending { domain, local: "alice".into(), except, page, now: T };
+        let (found, more) =
+            answer!(ask(store, question), Answer::Pending { notifications, more } => (notifications, more));
+        (found.iter().map(|n| n.id).collect::<Vec<_>>(), more)
+    };
+    assert_eq!(at(&[], 9, 199), ([0].map(id).to_vec(), true));
+    assert_eq!(at(&[], 9, 200), ([0, 1].map(id).to_vec(), true));
+    assert_eq!(at(&[], 9, 5199), ([0, 1].map(id).to_vec(), true), "a smaller one does not overtake");
+    assert_eq!(at(&[], 9, 5210), ([0, 1, 2, 3].map(id).to_vec(), false));
+    assert_eq!(at(&[0, 1], 9, 0), ([2].map(id).to_vec(), true), "the first, whatever its size");
+    assert_eq!(at(&[0, 1, 2], 9, 0), ([3].map(id).to_vec(), false));
+    assert_eq!(at(&[], 0, 9999), (Vec::new(), true));
+}
+
 pub(super) fn leave_out_what_is_excepted(store: &dyn Store) {
     let domain = domain(store);
     account(store, domain, "alice");
@@ -79,7 +103,7 @@ pub(super) fn leave_out_what_is_excepted(store: &dyn Store) {
         stored(store, notification(domain, "alice", n));
     }
     let except = vec![id(0), id(2), id(77)];
-    let question = Ask::Pending { domain, local: "alice".into(), except, max: 3, now: T };
+    let question = Ask::Pending { domain, local: "alice".into(), except, page: page(3), now: T };
     let (found, more) =
         answer!(ask(store, question), Answer::Pending { notifications, more } => (notifications, more));
     assert_eq!(found.iter().map(|n| n.id).collect::<Vec<_>>(), [1, 3, 4].map(id));

@@ -2,7 +2,7 @@
 
 use super::ground::*;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, Store};
+use carillon_core::ports::{Answer, Ask, Page, Store};
 
 fn keep(domain: DomainId, local: &str, n: u64, queue_max: u32) -> Ask {
     let stanza = format!("<message id='{n}'><body>é\u{1F514}</body></message>").into_bytes().into();
@@ -16,7 +16,7 @@ fn list(
     after: u64,
     max: u16,
 ) -> (Vec<OfflineMessage>, bool) {
-    let question = Ask::Offline { domain, local: local.into(), after, max };
+    let question = Ask::Offline { domain, local: local.into(), after, page: page(max) };
     answer!(ask(store, question), Answer::Offline { messages, more } => (messages, more))
 }
 
@@ -48,6 +48,25 @@ pub(super) fn messages_come_in_pages(store: &dyn Store) {
     assert_eq!((rest.len(), more), (2, false));
     assert_eq!(list(store, domain, "alice", rest[1].seq, 3), (Vec::new(), false));
     assert_eq!(list(store, domain, "alice", u64::MAX, 3), (Vec::new(), false));
+}
+
+pub(super) fn messages_come_in_pages_of_bytes(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    for len in [100, 100, 5000, 10] {
+        let (local, stanza) = ("alice".into(), vec![b'x'; len].into());
+        done(store, Ask::StoreOffline { domain, local, received: T, stanza, queue_max: 9 });
+    }
+    let all = list(store, domain, "alice", 0, 9).0;
+    let at = |after, bytes| {
+        let page = Page { entries: 9, bytes };
+        let question = Ask::Offline { domain, local: "alice".into(), after, page };
+        answer!(ask(store, question), Answer::Offline { messages, more } => (messages, more))
+    };
+    assert_eq!(at(0, 199), (all[..1].to_vec(), true));
+    assert_eq!(at(0, 5199), (all[..2].to_vec(), true));
+    assert_eq!(at(all[1].seq, 0), (all[2..3].to_vec(), true), "the first, whatever its size");
+    assert_eq!(at(all[1].seq, 5010), (all[2..].to_vec(), false));
 }
 
 pub(super) fn messages_are_bounded(store: &dyn Store) {

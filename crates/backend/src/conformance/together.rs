@@ -179,7 +179,7 @@ pub(super) fn many_threads(store: &dyn Store) {
                     if n % 2 == 0 {
                         end(store, vec![acknowledged(id(n))]);
                     }
-                    assert!(login(store, domain, "alice").pending.len() <= 100);
+                    login(store, domain, "alice");
                 }
             });
         }

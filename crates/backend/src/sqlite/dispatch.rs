@@ -82,9 +82,8 @@ fn identity_ask(ask: &Ask) -> Option<IdentityAsk<'_>> {
 }
 
 fn login_ask(ask: &Ask) -> Option<LoginAsk> {
-    let Ask::Login { account, now, pending_max, offline_max } = ask else { return None };
-    let (account, now, pending_max, offline_max) = (*account, *now, *pending_max, *offline_max);
-    Some(LoginAsk { account, now, pending_max, offline_max })
+    let Ask::Login { account, now } = ask else { return None };
+    Some(LoginAsk { account: *account, now: *now })
 }
 
 fn or_broken(answer: Result<Answer>) -> Answer {
@@ -117,10 +116,10 @@ fn one(read: &Read<'_>, ask: &Ask) -> Result<Answer> {
         Ask::ItemNames { topic, from, max } => item::names(db, *topic, from, *max),
         Ask::Trace { id } => ending::trace(db, *id),
         Ask::Notifications { query } => listing::list(db, query),
-        Ask::Pending { domain, local, except, max, now } => {
-            notification::pending(db, *domain, local, except, *max, *now)
+        Ask::Pending { domain, local, except, page, now } => {
+            notification::pending(db, *domain, local, except, *page, *now)
         }
-        Ask::Offline { domain, local, after, max } => offline::list(db, *domain, local, *after, *max),
+        Ask::Offline { domain, local, after, page } => offline::list(db, *domain, local, *after, *page),
         Ask::Key { hash } => key::find(db, hash),
         Ask::Keys { domain } => key::list(db, *domain),
         _ => Err(unknown(ask)),

@@ -29,6 +29,7 @@ mod login;
 mod notification;
 mod offline;
 mod options;
+mod page;
 mod question;
 mod queue;
 mod reader;

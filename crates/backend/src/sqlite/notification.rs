@@ -1,12 +1,13 @@
 //! Notifications that wait: stored, handed out, due.
 
-use super::column::{code, id_blob, int, jid, ms, notification_id, opt_ms, opt_text, uint};
+use super::column::{blob, code, id_blob, int, jid, ms, notification_id, opt_ms, opt_text, uint};
 use super::keeping::Keep;
+use super::page::Room;
 use super::write::Write;
 use super::{account, ending, keeping};
 use bytes::Bytes;
 use carillon_core::model::*;
-use carillon_core::ports::Answer;
+use carillon_core::ports::{Answer, Page};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 use std::sync::LazyLock;
 
@@ -64,24 +65,24 @@ pub(super) fn pending(
     domain: DomainId,
     local: &str,
     except: &[NotificationId],
-    max: u16,
+    page: Page,
     now: UnixMs,
 ) -> Result<Answer> {
     let (notifications, more) = match account::find(db, domain, local)? {
-        Some(account) => waiting(db, account, except, max, now)?,
+        Some(account) => waiting(db, account, except, page, now)?,
         None => (Vec::new(), false),
     };
     Ok(Answer::Pending { notifications, more })
 }
 
-/// The first `max` notifications that wait for an account, and whether there are more.
+/// The first page of the notifications that wait for an account, and whether there are more.
 ///
 /// Scheduled ones are left out even when they are due: [`take_due`] hands those out, and once is enough.
-pub(super) fn waiting(
+fn waiting(
     db: &Connection,
     account: AccountId,
     except: &[NotificationId],
-    max: u16,
+    page: Page,
     now: UnixMs,
 ) -> Result<(Vec<Pending>, bool)> {
     // CROSS JOIN: the order of the queue's index must be that of the loop.
@@ -93,12 +94,12 @@ pub(super) fn waiting(
          ORDER BY n.rank, n.accepted, n.seq",
     )?;
     let mut rows = query.query(params![int(account.0), int(now.0)])?;
-    let mut found = Vec::new();
+    let (mut found, mut room) = (Vec::new(), Room::new(page));
     while let Some(row) = rows.next()? {
         if !except.is_empty() && except.contains(&notification_id(row, 0)?) {
             continue;
         }
-        if found.len() == usize::from(max) {
+        if !room.takes(blob(row, 11)?.len()) {
             return Ok((found, true));
         }
         found.push(notification(row)?);
@@ -135,7 +136,7 @@ pub(super) fn take_due(write: &mut Write<'_>, now: UnixMs, max: u16) -> Result<A
 }
 
 fn notification(row: &Row<'_>) -> Result<Notification> {
-    let payload = super::column::blob(row, 11)?;
+    let payload = blob(row, 11)?;
     Ok(Notification {
         id: notification_id(row, 0)?,
         domain: DomainId(row.get(1)?),

@@ -2,10 +2,11 @@
 
 use super::account;
 use super::column::{blob, int, ms, uint};
+use super::page::Room;
 use super::write::Write;
 use bytes::Bytes;
 use carillon_core::model::*;
-use carillon_core::ports::Answer;
+use carillon_core::ports::{Answer, Page};
 use rusqlite::{Connection, Result, params};
 
 pub(super) fn store(
@@ -31,36 +32,35 @@ pub(super) fn store(
     Ok(Answer::Done)
 }
 
-pub(super) fn list(db: &Connection, domain: DomainId, local: &str, after: u64, max: u16) -> Result<Answer> {
+pub(super) fn list(db: &Connection, domain: DomainId, local: &str, after: u64, page: Page) -> Result<Answer> {
     let (messages, more) = match account::find(db, domain, local)? {
-        Some(account) => waiting(db, account, after, max)?,
+        Some(account) => waiting(db, account, after, page)?,
         None => (Vec::new(), false),
     };
     Ok(Answer::Offline { messages, more })
 }
 
-/// The first `max` messages of an account after number `after`, and whether there are more.
-pub(super) fn waiting(
+/// The first page of an account's messages after number `after`, and whether there are more.
+fn waiting(
     db: &Connection,
     account: AccountId,
     after: u64,
-    max: u16,
+    page: Page,
 ) -> Result<(Vec<OfflineMessage>, bool)> {
     let mut query = db.prepare_cached(
-        "SELECT seq, received, stanza FROM offline WHERE account = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+        "SELECT seq, received, stanza FROM offline WHERE account = ?1 AND seq > ?2 ORDER BY seq",
     )?;
-    let mut messages = query
-        .query_map(params![int(account.0), int(after), u32::from(max) + 1], |row| {
-            Ok(OfflineMessage {
-                seq: uint(row, 0)?,
-                received: ms(row, 1)?,
-                stanza: Bytes::copy_from_slice(blob(row, 2)?),
-            })
-        })?
-        .collect::<Result<Vec<_>>>()?;
-    let more = messages.len() > usize::from(max);
-    messages.truncate(usize::from(max));
-    Ok((messages, more))
+    let mut rows = query.query(params![int(account.0), int(after)])?;
+    let (mut messages, mut room) = (Vec::new(), Room::new(page));
+    while let Some(row) = rows.next()? {
+        let stanza = blob(row, 2)?;
+        if !room.takes(stanza.len()) {
+            return Ok((messages, true));
+        }
+        let stanza = Bytes::copy_from_slice(stanza);
+        messages.push(OfflineMessage { seq: uint(row, 0)?, received: ms(row, 1)?, stanza });
+    }
+    Ok((messages, false))
 }
 
 pub(super) fn delete(write: &mut Write<'_>, domain: DomainId, local: &str, seqs: &[u64]) -> Result<Answer> {

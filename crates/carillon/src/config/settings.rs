@@ -257,12 +257,12 @@ settings! {
         /// Longest time to live of a notification; a request for a longer one is refused.
         "notifications.ttl_max_ms" ttl_max_ms: u64 = 30 * DAY, ms(SECOND, 30 * DAY), Restart;
         /// How long a client without stream management may take to send its receipt (XEP-0184); after that, a
-        /// notification counts as delivered because the socket took it.
+        /// notification counts as delivered once the client's TCP acknowledged it.
         "notifications.receipt_wait_ms" receipt_wait_ms: u64 = 2 * SECOND, ms(0, MINUTE), Live;
         /// How long the trace of a notification can be read after the notification ended.
         "notifications.trace_retention_ms" trace_retention_ms: u64 = 7 * DAY, ms(MINUTE, 365 * DAY), Restart;
-        /// Traces of notifications that are not stored (`active`, `connected`), in the memory of each shard.
-        "notifications.traces_in_memory" traces_in_memory: usize = 100_000, count(1000, 10_000_000, "traces"), Restart;
+        /// Traces of notifications that are on their way or not stored (`active`, `connected`), in the memory of each shard.
+        "notifications.traces_bytes" traces_bytes: usize = 32 * MIB as usize, bytes(256 * KIB, 4 * GIB), Restart;
     }
 
     /// Features that can be switched off.

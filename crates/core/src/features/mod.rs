@@ -17,7 +17,7 @@ pub mod stanza_ids;
 pub mod stream_limits;
 pub mod stream_management;
 
-use crate::model::Login;
+use crate::model::Waiting;
 
 /// What each feature knows of one session. Typed, and small when there is nothing to know: it is there for every session.
 #[derive(Debug, Default)]
@@ -39,9 +39,9 @@ pub struct PerSession {
 }
 
 impl PerSession {
-    /// Keeps what a login brought until initial presence asks for it.
-    pub fn take_login(&mut self, login: Login) {
-        self.notifications.take_login(login.pending, login.pending_more);
-        self.offline.take_login(login.offline, login.offline_more);
+    /// Takes note of what waits for the session until it can be given it.
+    pub fn take_login(&mut self, waiting: Waiting) {
+        self.notifications.take_login(waiting.notifications);
+        self.offline.take_login(waiting.messages);
     }
 }

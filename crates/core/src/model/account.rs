@@ -1,6 +1,6 @@
 //! Accounts and what a login needs of them.
 
-use super::{AccountId, Item, OfflineMessage, Pending, Revision, Revocations, TopicId, UnixMs};
+use super::{AccountId, Item, Revision, Revocations, TopicId, UnixMs};
 use std::sync::Arc;
 
 /// What proves an account's password without holding it (RFC 5802 §3).
@@ -68,16 +68,19 @@ pub struct Login {
     pub state: AccountState,
     /// The topics it follows, sorted by id.
     pub subscriptions: Vec<Subscription>,
-    /// The first of its waiting notifications, in the order they are to be delivered: high priority first, then by age.
-    pub pending: Vec<Pending>,
-    /// Whether more are waiting than `pending` holds.
-    pub pending_more: bool,
-    /// The first of its offline messages, oldest first.
-    pub offline: Vec<OfflineMessage>,
-    /// Whether more are waiting than `offline` holds.
-    pub offline_more: bool,
+    /// What waits for it. It is read when the session can be given it, not before.
+    pub waiting: Waiting,
     /// The store's revision at which all this was read.
     pub revision: Revision,
+}
+
+/// Whether anything waits for an account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// Whether notifications do.
+    pub notifications: bool,
+    /// Whether offline messages do.
+    pub messages: bool,
 }
 
 /// Whether an account may log in.

@@ -6,7 +6,7 @@ use crate::Effects;
 use crate::error::StreamError;
 use crate::event::{Entry, Kind, Leave};
 use crate::hook::Ending;
-use crate::model::{Now, SessionPolicy};
+use crate::model::{Now, SessionPolicy, Waiting};
 use crate::session::auth::{Greeting, Wrap, success2};
 use crate::session::{Bound, Followed, Io, Live, Noted, Session};
 use crate::topic::Notice;
@@ -42,7 +42,13 @@ impl Shard {
             live.topics.push(Followed { topic: subscription.topic, position });
         }
         live.topics.shrink_to_fit();
-        live.state.take_login(*login);
+        // Something may have been stored since the login was read. From here on the session is told of what is.
+        let recent = cx.hub.recent.is_marked(live.bare.as_str());
+        let waiting = Waiting {
+            notifications: login.waiting.notifications || recent,
+            messages: login.waiting.messages || recent,
+        };
+        live.state.take_login(waiting);
         greet(&mut live, greeting, &mut cx);
         for i in 0..cx.hub.pipeline.open.len() {
             let hook = cx.hub.pipeline.open[i];

@@ -1,10 +1,11 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Behind, CountedTopics, Counters, Known, Letter, Memory, Pace, Recent, Subscribers, Then, Throttle,
+    Behind, CountedTopics, Counters, Known, Letter, Memory, Owed, Pace, Recent, Subscribers, Then, Throttle,
     Traces, Wake, Wheel, home,
 };
 use crate::error::StreamError;
+use crate::hook::Recipients;
 use crate::light;
 use crate::model::{
     AccountId, ConnId, Domain, DomainId, Domains, Map, Mono, Now, Set, ShardId, Ticket, TopicId,
@@ -61,6 +62,8 @@ pub struct Hub {
     pub offers: Offers,
     /// Notifications of the recent past that are not in the store.
     pub traces: Traces,
+    /// What the store is yet to be told.
+    pub owed: Owed,
     /// Work for this shard, done before the input's handling ends.
     pub(super) queue: VecDeque<Work>,
     asks: Map<Ticket, Then>,
@@ -77,6 +80,10 @@ pub(super) enum Work {
     End(ConnId, StreamError),
     /// Go on with what a session read before it waited.
     Read(ConnId),
+    /// The store may hold a notification that some session of an account was not given.
+    LookAgain(BareJid),
+    /// A message that a session did not acknowledge goes on.
+    Unacknowledged(Box<Stanza>, Option<Arc<Recipients>>),
 }
 
 impl Hub {
@@ -108,6 +115,7 @@ impl Hub {
             replays: Replays::default(),
             offers: Offers::default(),
             traces: Traces::default(),
+            owed: Owed::default(),
             queue: VecDeque::new(),
             asks: Map::default(),
             next_ticket: 0,
@@ -209,6 +217,16 @@ impl Cx<'_> {
     /// Sets a timer of a session, `ms` from now.
     pub fn wake_in(&mut self, conn: ConnId, ms: u64, wake: Wake) {
         self.hub.timers.set(self.now.mono.plus(ms), conn, wake);
+    }
+
+    /// Has an account's sessions look what the store holds for them, after what is being done now.
+    pub fn look_again(&mut self, account: &BareJid) {
+        self.hub.queue.push_back(Work::LookAgain(account.clone()));
+    }
+
+    /// Has a message go on that a session of its account did not acknowledge, after what is being done now.
+    pub fn unacknowledged(&mut self, stanza: Box<Stanza>, recipients: Option<Arc<Recipients>>) {
+        self.hub.queue.push_back(Work::Unacknowledged(stanza, recipients));
     }
 
     /// Ends a session with a stream error, after what is being done now.

@@ -6,7 +6,7 @@
 
 use crate::model::{
     AccountId, AccountState, Credentials, DomainId, Domains, Identity, Login, Map, Revision, Revocations,
-    Subscription, TopicId,
+    Subscription, TopicId, Waiting,
 };
 use crate::session::auth::fast::Stamp;
 use carillon_wire::jid::BareJid;
@@ -44,9 +44,7 @@ impl Memory {
     /// Remembers an account as its login found it, unless something waits for it: then the next login asks again.
     pub fn remember(&mut self, name: &BareJid, domain: DomainId, known: Known<'_>, stamp: Stamp, max: usize) {
         let Known { account, revocations, login } = known;
-        let waits = !login.pending.is_empty() || login.pending_more;
-        let messages = !login.offline.is_empty() || login.offline_more;
-        if max == 0 || waits || messages {
+        if max == 0 || login.waiting != Waiting::default() {
             return;
         }
         let account = Remembered {
@@ -119,10 +117,7 @@ impl Remembered {
         let login = Login {
             state: AccountState::Enabled,
             subscriptions: self.topics.iter().map(subscription).collect(),
-            pending: Vec::new(),
-            pending_more: false,
-            offline: Vec::new(),
-            offline_more: false,
+            waiting: Waiting::default(),
             revision: Revision::default(),
         };
         (self.stamp, identity, Box::new(login))
@@ -177,8 +172,10 @@ mod tests {
     #[test]
     fn passes_over_accounts_for_which_something_waits() {
         let mut memory = Memory::default();
-        remember(&mut memory, 1, &Login { pending_more: true, ..login(&[]) });
-        remember(&mut memory, 2, &Login { offline_more: true, ..login(&[]) });
+        for (n, waiting) in [(true, false), (false, true)].into_iter().enumerate() {
+            let waiting = Waiting { notifications: waiting.0, messages: waiting.1 };
+            remember(&mut memory, n as u32, &Login { waiting, ..login(&[]) });
+        }
         let stamp = Stamp::of(b"", &name(3), &Credentials::default());
         memory.remember(&name(3), DOMAIN, known(&login(&[])), stamp, 0);
         assert!(memory.is_empty());

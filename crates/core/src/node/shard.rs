@@ -1,7 +1,7 @@
 //! The shard's loop as a machine: one input in, effects out.
 
 use super::hub::Work;
-use super::{Counters, Cx, Hub, Letter, Pace, Sessions, Slice, Then, commands};
+use super::{Counters, Cx, Hub, Letter, Pace, Sessions, Slice, Then, commands, owed};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind, Leave};
 use crate::features::{notifications, offline, pubsub, registration};
@@ -72,6 +72,7 @@ impl Shard {
                     live.flushed(&mut cx);
                 }
             }
+            Input::Unacked { conn, bytes } => self.unacked(conn, bytes, now, effects),
             Input::Overflowed { conn } if self.sessions.is_light(conn) => {
                 let mut cx = Cx { now, hub: &mut self.hub, out: effects };
                 light::end(conn, light::Ended::SlowReader, &mut self.sessions, &mut cx);
@@ -146,8 +147,8 @@ impl Shard {
 
     /// When [`Input::Tick`] is due, if ever.
     pub fn next_wake(&self) -> Option<Mono> {
-        let timer = self.hub.timers.next();
-        Some(timer.map_or(self.tidy_at, |timer| timer.min(self.tidy_at)))
+        let due = [self.hub.timers.next(), self.hub.owed.due(), Some(self.tidy_at)];
+        due.into_iter().flatten().min()
     }
 
     /// The largest WebSocket message that a connection may send now, in bytes: a stranger's are kept small, and must
@@ -182,6 +183,14 @@ impl Shard {
                 Work::Letter(letter) => self.letter(letter, now, effects),
                 Work::End(conn, error) => self.end(conn, &error, now, effects),
                 Work::Read(conn) => self.read(conn, b"", now, effects),
+                Work::LookAgain(account) => {
+                    let mut cx = Cx { now, hub: &mut self.hub, out: effects };
+                    notifications::look_again(&account, &mut self.sessions, &mut cx);
+                }
+                Work::Unacknowledged(stanza, recipients) => {
+                    let mut cx = Cx { now, hub: &mut self.hub, out: effects };
+                    route::unacknowledged(&stanza, recipients.as_deref(), &mut self.sessions, &mut cx);
+                }
             }
         }
     }
@@ -260,10 +269,10 @@ impl Shard {
                     Err(error) => self.fail(session, &error, now, effects),
                 }
             }
-            (Session::Live(live), Frame::Close) => {
-                let io = self.part(live, Leave::Closed, now, effects);
-                Closing::politely(io, &mut self.cx(now, effects))
-            }
+            (Session::Live(mut live), Frame::Close) => match live.leave(&mut self.cx(now, effects)) {
+                true => self.close_politely(live, now, effects),
+                false => Session::Live(live),
+            },
             (Session::Live(live), Frame::Error) => {
                 let io = self.part(live, Leave::ClientError, now, effects);
                 Closing::politely(io, &mut self.cx(now, effects))
@@ -331,6 +340,23 @@ impl Shard {
             let session = self.fail(session, error, now, effects);
             self.sessions.put(conn, session);
         }
+    }
+
+    /// It is known how much of what a session was sent has arrived. One whose client closed its stream ends now.
+    fn unacked(&mut self, conn: ConnId, bytes: u64, now: Now, effects: &mut Effects) {
+        let Some(live) = self.sessions.live(conn) else { return };
+        live.unacked(bytes, &mut Cx { now, hub: &mut self.hub, out: effects });
+        if live.is_leaving()
+            && let Some(Session::Live(live)) = self.sessions.take(conn)
+        {
+            let session = self.close_politely(live, now, effects);
+            self.sessions.put(conn, session);
+        }
+    }
+
+    fn close_politely(&mut self, live: Box<Live>, now: Now, effects: &mut Effects) -> Session {
+        let io = self.part(live, Leave::Closed, now, effects);
+        Closing::politely(io, &mut self.cx(now, effects))
     }
 
     fn closed(&mut self, conn: ConnId, now: Now, effects: &mut Effects) {
@@ -408,6 +434,7 @@ impl Shard {
             Then::Offline(then) => offline::answered(then, answer, &mut self.sessions, &mut cx),
             Then::Registration(then) => registration::answered(&then, &answer, &mut self.sessions, &mut cx),
             Then::Revoked { account, reply } => commands::revoked(&account, reply, &answer, &mut cx),
+            Then::Owed(changes) => owed::answered(changes, &answer, &mut cx),
             Then::Nothing => {}
         }
     }
@@ -434,12 +461,14 @@ impl Shard {
             };
             self.sessions.put(conn, session);
         }
+        owed::retry(&mut Cx { now, hub: &mut self.hub, out: effects });
         if now.mono >= self.tidy_at {
             self.tidy_at = now.mono.plus(TIDY_MS);
             self.topics.tidy();
             self.sessions.tidy();
             let longest = self.hub.settings.timeouts.auth_ms + self.hub.settings.timeouts.bind_ms;
             self.hub.subscribers.tidy(now.mono, longest + TIDY_MS);
+            self.hub.owed.tidy();
             self.hub.recent.tidy(now.mono, longest + TIDY_MS);
         }
     }

@@ -3,6 +3,7 @@
 use crate::effect::ReplyTo;
 use crate::features::{notifications, offline, pubsub, registration};
 use crate::model::ConnId;
+use crate::ports::NotificationChange;
 use crate::topic;
 use carillon_wire::jid::BareJid;
 
@@ -28,6 +29,8 @@ pub enum Then {
         /// Where the outcome goes.
         reply: ReplyTo,
     },
+    /// Ends of notifications that the store refused before.
+    Owed(Vec<NotificationChange>),
     /// Nobody: the write was all.
     Nothing,
 }

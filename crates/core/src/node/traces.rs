@@ -1,5 +1,6 @@
 //! Traces of notifications that are not (or not yet) in the store: those for `active` and `connected` audiences, and the
-//! times at which stored ones were given to a connection. Bounded: the oldest are forgotten first.
+//! times at which stored ones were given to a connection. Bounded in bytes: of those that came to their end the oldest are
+//! forgotten first, then of the others, whose acknowledgement can then not be told any more.
 
 use crate::model::{Audience, Map, NotificationId, Trace};
 use std::collections::VecDeque;
@@ -10,47 +11,86 @@ const LISTED_MAX: usize = 4096;
 /// Traces in memory.
 #[derive(Debug, Default)]
 pub struct Traces {
-    by_id: Map<NotificationId, Trace>,
-    /// In the order they came; ids whose trace is gone are passed over.
-    order: VecDeque<NotificationId>,
+    by_id: Map<NotificationId, Kept>,
+    /// Those that have not ended, as they came. May hold places that are theirs no more, fewer than there are others.
+    open: VecDeque<Place>,
+    /// Those that have, as they ended. The same.
+    ended: VecDeque<Place>,
     /// The newest that are not kept: nowhere but here.
     unkept: VecDeque<NotificationId>,
+    /// The last number of a place.
+    last: u64,
+    bytes: usize,
+}
+
+/// A trace, and the number of its place in one of the orders.
+#[derive(Debug)]
+struct Kept {
+    trace: Trace,
+    place: u64,
+}
+
+/// A place in one of the orders. A trace has one at a time.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    id: NotificationId,
+    number: u64,
 }
 
 impl Traces {
-    /// Keeps a trace, or its newer state; forgets the oldest over `max`.
-    pub fn put(&mut self, trace: Trace, max: usize) {
-        let (id, is_kept) = (trace.id, trace.audience == Audience::Always);
-        if self.by_id.insert(id, trace).is_none() {
-            self.order.push_back(id);
-            if !is_kept {
-                self.note_unkept(id);
+    /// Keeps a trace, or its newer state; forgets others while they take more than `bytes_max`.
+    pub fn put(&mut self, trace: Trace, bytes_max: usize) {
+        let (id, has_ended) = (trace.id, trace.ended.is_some());
+        self.bytes += bytes(&trace);
+        let before = self.remove(id);
+        if before.is_none() && trace.audience != Audience::Always {
+            self.note_unkept(id);
+        }
+        let place = match before {
+            Some(Kept { trace, place }) if trace.ended.is_some() == has_ended => place,
+            _ => self.place(id, has_ended),
+        };
+        self.by_id.insert(id, Kept { trace, place });
+        while self.bytes > bytes_max {
+            let Some(oldest) = self.ended.pop_front().or_else(|| self.open.pop_front()) else { break };
+            if self.is_held(&oldest) {
+                self.remove(oldest.id);
             }
         }
-        while self.order.len() > max {
-            let oldest = self.order.pop_front().expect("longer than max");
-            self.by_id.remove(&oldest);
-        }
+        self.compact();
     }
 
     /// A trace.
     pub fn find(&self, id: NotificationId) -> Option<&Trace> {
-        self.by_id.get(&id)
+        self.by_id.get(&id).map(|kept| &kept.trace)
     }
 
-    /// A trace, to be changed.
-    pub fn find_mut(&mut self, id: NotificationId) -> Option<&mut Trace> {
-        self.by_id.get_mut(&id)
+    /// Notes how one came to its end, unless it had come to one before: its trace as it then is.
+    pub fn end(&mut self, id: NotificationId, end: impl FnOnce(&mut Trace)) -> Option<Trace> {
+        let kept = self.by_id.get_mut(&id).filter(|kept| kept.trace.ended.is_none())?;
+        end(&mut kept.trace);
+        debug_assert!(kept.trace.ended.is_some(), "an end has a time");
+        let trace = kept.trace.clone();
+        let place = self.place(id, true);
+        self.by_id.entry(id).and_modify(|kept| kept.place = place);
+        self.compact();
+        Some(trace)
     }
 
     /// The traces of the newest notifications that are not kept, newest first.
     pub fn unkept(&self) -> impl Iterator<Item = &Trace> {
-        self.unkept.iter().rev().filter_map(|id| self.by_id.get(id))
+        self.unkept.iter().rev().filter_map(|id| self.find(*id))
     }
 
     /// Forgets a trace that the store has from now on.
-    pub fn remove(&mut self, id: NotificationId) -> Option<Trace> {
-        self.by_id.remove(&id)
+    pub fn forget(&mut self, id: NotificationId) {
+        self.remove(id);
+    }
+
+    fn remove(&mut self, id: NotificationId) -> Option<Kept> {
+        let kept = self.by_id.remove(&id)?;
+        self.bytes -= bytes(&kept.trace);
+        Some(kept)
     }
 
     fn note_unkept(&mut self, id: NotificationId) {
@@ -59,28 +99,126 @@ impl Traces {
         }
         self.unkept.push_back(id);
     }
+
+    fn place(&mut self, id: NotificationId, has_ended: bool) -> u64 {
+        self.last += 1;
+        let order = if has_ended { &mut self.ended } else { &mut self.open };
+        order.push_back(Place { id, number: self.last });
+        self.last
+    }
+
+    fn is_held(&self, place: &Place) -> bool {
+        self.by_id.get(&place.id).is_some_and(|kept| kept.place == place.number)
+    }
+
+    /// Takes places out of the orders that are nobody's any more, once those are the most.
+    fn compact(&mut self) {
+        let bound = 2 * self.by_id.len() + 64;
+        if self.open.len() <= bound && self.ended.len() <= bound {
+            return;
+        }
+        let (open, ended) = (std::mem::take(&mut self.open), std::mem::take(&mut self.ended));
+        self.open = open.into_iter().filter(|place| self.is_held(place)).collect();
+        self.ended = ended.into_iter().filter(|place| self.is_held(place)).collect();
+    }
+}
+
+/// What a trace takes: itself, what it carries, and its places in the map and in the orders.
+fn bytes(trace: &Trace) -> usize {
+    let carried = trace.to.as_str().len() + trace.collapse_key.as_ref().map_or(0, |key| key.len());
+    size_of::<Trace>() + carried + 3 * size_of::<Place>()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{DomainId, Notification, Payload, Priority, UnixMs};
+    use crate::model::{DomainId, Notification, NotificationState, Payload, Priority, UnixMs};
     use carillon_wire::jid::BareJid;
 
-    fn trace(n: u64, audience: Audience) -> Trace {
+    fn trace_for(id: NotificationId, audience: Audience) -> Trace {
         Trace::of(&Notification {
-            id: NotificationId::new(UnixMs(n), 0, 0),
+            id,
             domain: DomainId(1),
-            to: BareJid::new("alice@localhost").unwrap(),
+            to: BareJid::new("alice@localhost").expect("a JID"),
             audience,
             priority: Priority::Normal,
             expires: None,
             collapse_key: None,
             key: None,
             payload: Payload::Json("1".into()),
-            accepted: UnixMs(n),
+            accepted: UnixMs(0),
             send_at: None,
         })
+    }
+
+    fn trace(n: u64) -> Trace {
+        trace_for(id(n), Audience::Always)
+    }
+
+    fn ended(trace: &mut Trace) {
+        trace.state = NotificationState::Acknowledged;
+        trace.ended = Some(UnixMs(1));
+    }
+
+    fn id(n: u64) -> NotificationId {
+        NotificationId(u128::from(n))
+    }
+
+    /// At 20,000 a second an order of 100,000 ids, the gone ones included, was full within five seconds.
+    #[test]
+    fn one_that_waits_outlives_any_number_that_come_and_go() {
+        let mut traces = Traces::default();
+        let bytes_max = 1000 * bytes(&trace(0));
+        traces.put(trace(0), bytes_max);
+        for n in 1..200_000 {
+            traces.put(trace(n), bytes_max);
+            assert!(traces.end(id(n), ended).is_some());
+            assert!(traces.end(id(n), ended).is_none(), "once");
+            traces.forget(id(n));
+            assert!(traces.open.len() + traces.ended.len() < 1000);
+        }
+        assert!(traces.end(id(0), ended).is_some(), "its acknowledgement is told");
+        traces.forget(id(0));
+        assert_eq!(traces.bytes, 0);
+    }
+
+    #[test]
+    fn those_that_ended_are_forgotten_first_and_then_the_oldest() {
+        let mut traces = Traces::default();
+        let bytes_max = 100 * bytes(&trace(0));
+        for n in 0..100 {
+            traces.put(trace(n), bytes_max);
+        }
+        (50..60).for_each(|n| assert!(traces.end(id(n), ended).is_some()));
+        for n in 100..110 {
+            traces.put(trace(n), bytes_max);
+            assert!(traces.bytes <= bytes_max);
+        }
+        assert!((0..50).chain(60..110).all(|n| traces.find(id(n)).is_some()));
+        assert!((50..60).all(|n| traces.find(id(n)).is_none()));
+        (110..120).for_each(|n| traces.put(trace(n), bytes_max));
+        assert!((0..10).all(|n| traces.find(id(n)).is_none()) && traces.find(id(10)).is_some());
+        for n in 0..1000 {
+            let mut trace = trace(n % 7);
+            ended(&mut trace);
+            traces.put(trace, bytes_max);
+            assert!(traces.ended.len() < 300 && traces.bytes <= bytes_max);
+        }
+    }
+
+    #[test]
+    fn those_that_come_again_and_again_take_one_place() {
+        let mut traces = Traces::default();
+        for n in 0..10_000 {
+            traces.put(trace(n % 3), usize::MAX);
+            if n % 2 == 0 {
+                traces.forget(id(n % 3));
+            }
+            if n % 5 == 0 {
+                traces.end(id(n % 3), ended);
+            }
+            assert!(traces.open.len() + traces.ended.len() < 300);
+        }
     }
 
     #[test]
@@ -88,12 +226,12 @@ mod tests {
         let mut traces = Traces::default();
         for n in 0..10_000 {
             let audience = if n % 2 == 0 { Audience::Active } else { Audience::Always };
-            traces.put(trace(n, audience), 100_000);
+            traces.put(trace_for(id(n), audience), usize::MAX);
         }
-        traces.put(trace(9998, Audience::Active), 100_000);
-        let listed: Vec<u64> = traces.unkept().map(|trace| trace.id.time().0).collect();
-        assert_eq!((listed.len(), listed[0], listed[1]), (LISTED_MAX, 9998, 9996));
-        traces.remove(NotificationId::new(UnixMs(9998), 0, 0));
-        assert_eq!(traces.unkept().next().unwrap().id.time(), UnixMs(9996));
+        traces.put(trace_for(id(9998), Audience::Active), usize::MAX);
+        let listed: Vec<NotificationId> = traces.unkept().map(|trace| trace.id).collect();
+        assert_eq!((listed.len(), listed[0], listed[1]), (LISTED_MAX, id(9998), id(9996)));
+        traces.forget(id(9998));
+        assert_eq!(traces.unkept().next().map(|trace| trace.id), Some(id(9996)));
     }
 }

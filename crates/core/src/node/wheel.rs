@@ -18,6 +18,10 @@ pub enum Wake {
     PingWait,
     /// A receipt must have come.
     Receipt,
+    /// Offline messages must have arrived.
+    Arrival,
+    /// What waits may be asked for again, after the store failed.
+    Backlog,
     /// Reading may go on after the client was too fast.
     Unthrottle,
 }

@@ -4,7 +4,7 @@
 pub mod store;
 
 pub use store::{
-    Answer, Ask, Enrolment, Fault, ImportedAccount, NotificationChange, Reservation, Store, StoreStats,
+    Answer, Ask, Enrolment, Fault, ImportedAccount, NotificationChange, Page, Reservation, Store, StoreStats,
 };
 
 /// Where an answer goes. Called exactly once, from whatever thread has the answer; it must not block.

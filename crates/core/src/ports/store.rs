@@ -53,8 +53,8 @@ pub enum Ask {
     /// [`Answer::Missing`].
     Identity { domain: DomainId, local: Box<str> },
     /// What belongs to an account whose client has proved itself → [`Answer::Login`], or [`Answer::Missing`].
-    /// Notifications that expired by `now` or are not due yet are left out; at most `pending_max` and `offline_max`.
-    Login { account: AccountId, now: UnixMs, pending_max: u16, offline_max: u16 },
+    /// Notifications that expired by `now` or are not due yet do not count as waiting.
+    Login { account: AccountId, now: UnixMs },
     /// Creates an account → [`Answer::Account`], or [`Answer::Exists`], or [`Answer::Missing`] without the domain.
     CreateAccount { domain: DomainId, local: Box<str>, credentials: Credentials, now: UnixMs },
     /// Creates or replaces many accounts in one step → [`Answer::Count`] of accounts written.
@@ -142,8 +142,9 @@ pub enum Ask {
     /// Notifications that wait or have ended, newest first → [`Answer::Notifications`]. What a store looks at for one
     /// answer is bounded: it may give fewer than there are, and says where to go on.
     Notifications { query: NotificationQuery },
-    /// The next waiting notifications of an account, in delivery order, leaving out `except` → [`Answer::Pending`].
-    Pending { domain: DomainId, local: Box<str>, except: Vec<NotificationId>, max: u16, now: UnixMs },
+    /// The next waiting notifications of an account, in delivery order, leaving out `except`: at most `page` →
+    /// [`Answer::Pending`].
+    Pending { domain: DomainId, local: Box<str>, except: Vec<NotificationId>, page: Page, now: UnixMs },
     /// Scheduled notifications that are due by `now`: they become stored (audience always) or are removed from the
     /// store (others), and are handed out → [`Answer::Pending`].
     TakeDue { now: UnixMs, max: u16 },
@@ -153,8 +154,8 @@ pub enum Ask {
     // ---- offline messages
     /// Keeps a chat message → [`Answer::Done`]; [`Answer::Missing`] without the account; [`Answer::Full`] past `queue_max`.
     StoreOffline { domain: DomainId, local: Box<str>, received: UnixMs, stanza: Bytes, queue_max: u32 },
-    /// The next offline messages of an account, those after `after` → [`Answer::Offline`].
-    Offline { domain: DomainId, local: Box<str>, after: u64, max: u16 },
+    /// The next offline messages of an account, those after `after`: at most `page` → [`Answer::Offline`].
+    Offline { domain: DomainId, local: Box<str>, after: u64, page: Page },
     /// Forgets the offline messages of an account with these numbers → [`Answer::Done`].
     DeleteOffline { domain: DomainId, local: Box<str>, seqs: Vec<u64> },
 
@@ -181,6 +182,16 @@ impl Ask {
     pub fn newest(topic: TopicId, max: u32) -> Ask {
         Ask::Items { topic, ids: Vec::new(), from: ItemsFrom::Newest, max, bytes_max: usize::MAX }
     }
+}
+
+/// The bounds of a page. It ends before the entry that would take it over `bytes`, but the first entry is in it whatever its
+/// size, unless `entries` is 0: whoever reads page after page comes to the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Entries at most.
+    pub entries: u16,
+    /// Bytes at most of what the entries carry: payloads of notifications, whole stanzas of messages.
+    pub bytes: usize,
 }
 
 /// An answer of the store.

@@ -1,10 +1,13 @@
 //! Where a stanza goes: the rules of RFC 6121 §8.5, at the home of the account it is for.
 
-use crate::hook::{Absent, Track};
+use crate::features::offline;
+use crate::hook::{Absent, Recipients, Track};
 use crate::node::{Cx, Delivery, Sessions};
 use crate::session::Live;
 use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, PresenceType, Stanza, StanzaError};
 use smallvec::SmallVec;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The sessions that get a stanza.
 type Plan = SmallVec<[Delivery; 4]>;
@@ -25,11 +28,44 @@ pub fn stanza(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     if nobody {
         undelivered(stanza, cx);
     }
+    note_recipients(&mut plan, &lives);
     drop(lives);
     for delivery in plan {
         if let Some(live) = sessions.live_in(delivery.slot) {
             let stanza = delivery.instead.unwrap_or_else(|| stanza.clone());
             live.deliver(stanza, delivery.track, cx);
+        }
+    }
+}
+
+/// A message that a session did not acknowledge. One that a session has which is still there is done with: should that not
+/// acknowledge it either, it goes on then. So nobody is given it twice.
+pub fn unacknowledged(
+    message: &Stanza,
+    recipients: Option<&Recipients>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
+    let is_done = recipients.is_some_and(|recipients| {
+        recipients.conns.iter().any(|conn| sessions.live(*conn).is_some())
+            || recipients.has_gone_on.swap(true, Ordering::Relaxed)
+    });
+    if !is_done {
+        stanza(message, sessions, cx);
+    }
+}
+
+/// Has each of several that are given a message remember the others.
+fn note_recipients(plan: &mut Plan, lives: &[&Live]) {
+    if plan.len() < 2 || !plan.iter().any(|delivery| matches!(delivery.track, Track::Chat(_))) {
+        return;
+    }
+    let conns = lives.iter().map(|live| live.io.conn).filter(|conn| plan.iter().any(|d| d.slot == conn.slot));
+    let recipients = Recipients { conns: conns.collect(), has_gone_on: AtomicBool::new(false) };
+    let recipients = Arc::new(recipients);
+    for delivery in plan {
+        if let Track::Chat(known) = &mut delivery.track {
+            *known = Some(recipients.clone());
         }
     }
 }
@@ -49,7 +85,10 @@ fn to_resource(stanza: &Stanza, resource: &str, lives: &[&Live]) -> Plan {
 fn to_account(stanza: &Stanza, lives: &[&Live]) -> Plan {
     match stanza.kind {
         Kind::Message(MessageType::Normal | MessageType::Chat | MessageType::Headline) => {
-            lives.iter().filter(|live| takes_messages(live)).map(|live| plain(live, stanza)).collect()
+            let takers = lives.iter().filter(|live| takes_messages(live));
+            // What is kept comes behind the older ones; what another session takes is not kept.
+            let waits = takers.clone().all(|live| live.state.offline.is_behind()) && offline::is_kept(stanza);
+            takers.filter(|_| !waits).map(|live| plain(live, stanza)).collect()
         }
         Kind::Presence(PresenceType::Available | PresenceType::Unavailable) => {
             let others = lives
@@ -63,11 +102,9 @@ fn to_account(stanza: &Stanza, lives: &[&Live]) -> Plan {
     }
 }
 
-/// A session that takes messages to its bare JID: available, of no negative priority, and done with older ones.
+/// A session that takes messages to its bare JID: available, and of no negative priority.
 fn takes_messages(live: &Live) -> bool {
-    live.state.presence.is_available()
-        && live.state.presence.priority() >= 0
-        && !live.state.offline.is_catching_up()
+    live.state.presence.is_available() && live.state.presence.priority() >= 0
 }
 
 /// A new session asks its account's others for their presence; strangers get no answer (RFC 6121 §4.3.2).
@@ -87,7 +124,7 @@ fn answer_probe(probe: &Stanza, lives: &[&Live]) -> Plan {
 
 fn plain(live: &Live, stanza: &Stanza) -> Delivery {
     let track = match stanza.kind {
-        Kind::Message(MessageType::Normal | MessageType::Chat) => Track::Chat,
+        Kind::Message(MessageType::Normal | MessageType::Chat) => Track::Chat(None),
         _ => Track::Nothing,
     };
     Delivery { slot: live.io.conn.slot, instead: None, track }

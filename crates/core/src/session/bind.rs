@@ -5,7 +5,6 @@ use super::open::check;
 use super::{Closing, Io, Live, Session};
 use crate::Effect;
 use crate::error::StreamError;
-use crate::features::{notifications, offline};
 use crate::model::{AccountState, Login};
 use crate::node::{Cx, Then};
 use crate::ports::{Answer, Ask};
@@ -145,12 +144,7 @@ impl Loading {
         if let Some(login) = known {
             return loading.bound(login, cx);
         }
-        let ask = Ask::Login {
-            account: loading.authenticated.account(),
-            now: cx.now.unix,
-            pending_max: notifications::PAGE,
-            offline_max: offline::PAGE,
-        };
+        let ask = Ask::Login { account: loading.authenticated.account(), now: cx.now.unix };
         cx.ask(ask, Then::Login(loading.io.conn));
         cx.out.push(Effect::Pause { conn: loading.io.conn });
         Session::Loading(Box::new(loading))

@@ -3,7 +3,7 @@
 use super::{Allowance, Io, Received};
 use crate::Effect;
 use crate::error::StreamError;
-use crate::features::PerSession;
+use crate::features::{PerSession, notifications, offline};
 use crate::hook::{At, Emit, Flow, Outgoing, Request, Track};
 use crate::model::{AccountId, DomainId, Mono, TopicId, UnixMs};
 use crate::node::{Cx, Wake};
@@ -33,6 +33,8 @@ pub struct Live {
     pub heard: Mono,
     /// Whether a ping is unanswered.
     pub ping: PingState,
+    /// Whether the client closed its stream, and it is found out how much it has.
+    leaving: bool,
     /// The topics it follows, sorted by topic.
     pub topics: Vec<Followed>,
     /// What the features know of it.
@@ -68,6 +70,7 @@ impl Live {
             since: cx.now.unix,
             heard: cx.now.mono,
             ping: PingState::Quiet,
+            leaving: false,
             topics: Vec::new(),
             state: PerSession::default(),
             allowance: Allowance::new(cx.now.mono),
@@ -76,9 +79,23 @@ impl Live {
         }
     }
 
-    /// Whether input must wait because the client is too fast.
-    pub fn is_throttled(&self) -> bool {
-        self.allowance.is_throttled()
+    /// Whether input must wait: because the client is too fast, or because it closed its stream.
+    pub fn is_waiting(&self) -> bool {
+        self.leaving || self.allowance.is_throttled()
+    }
+
+    /// Whether the client closed its stream.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving
+    }
+
+    /// The client closed its stream. Whether the session can end at once: otherwise when it is known how much has arrived.
+    pub fn leave(&mut self, cx: &mut Cx<'_>) -> bool {
+        self.leaving = notifications::owes_word(self) || offline::owes_word(self);
+        if self.leaving {
+            cx.out.push(Effect::CountUnacked { conn: self.io.conn });
+        }
+        !self.leaving
     }
 
     /// Whether the session follows a topic.
@@ -216,7 +233,7 @@ impl Live {
 
     /// Writes a stanza to the client.
     pub fn send(&mut self, stanza: &Stanza, track: Track, cx: &mut Cx<'_>) {
-        let outgoing = Outgoing::Stanza(stanza, track);
+        let outgoing = Outgoing::Stanza(stanza, &track);
         if self.emit(&outgoing, cx) == Emit::Held {
             return;
         }
@@ -269,6 +286,14 @@ impl Live {
         for i in 0..cx.hub.pipeline.flushed.len() {
             let hook = cx.hub.pipeline.flushed[i];
             hook(self, cx);
+        }
+    }
+
+    /// All but the last `bytes` of what was sent have arrived.
+    pub fn unacked(&mut self, bytes: u64, cx: &mut Cx<'_>) {
+        for i in 0..cx.hub.pipeline.unacked.len() {
+            let hook = cx.hub.pipeline.unacked[i];
+            hook(self, bytes, cx);
         }
     }
 

@@ -63,6 +63,17 @@ pub enum Session {
     Closing(Box<Closing>),
 }
 
+/// Whether something that a client was sent has arrived at its side, of which `unacked` bytes of the connection have not
+/// ([`crate::Input::Unacked`]): of what was sent behind it so much is known as `behind`, in bytes. What is sent is longer on the wire than
+/// here, so that the last `unacked` bytes are behind it where `behind` is as many; but who has only a part of a TLS record has
+/// nothing of it.
+pub fn has_arrived(behind: u64, unacked: u64) -> bool {
+    unacked == 0 || behind >= unacked.saturating_add(RECORD_BYTES_MAX)
+}
+
+/// The largest TLS record (RFC 8446 §5.1).
+const RECORD_BYTES_MAX: u64 = 1 << 14;
+
 /// A session on its way to another shard, with what was read and not yet handled.
 #[derive(Debug)]
 pub enum Moving {
@@ -143,7 +154,7 @@ impl Session {
         match self {
             Session::Securing(_) | Session::Claimed(_) | Session::Proven(_) | Session::Loading(_) => true,
             Session::Authenticating(s) => s.is_asking(),
-            Session::Live(s) => s.is_throttled(),
+            Session::Live(s) => s.is_waiting(),
             _ => false,
         }
     }

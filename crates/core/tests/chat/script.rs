@@ -1,7 +1,7 @@
 //! The script of a conversation, line by line.
 
 use crate::tokens;
-use crate::world::World;
+use crate::world::{Mood, World};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use carillon_core::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
@@ -92,6 +92,9 @@ impl Script {
     }
 
     fn line(&mut self, line: &str) -> Result<(), String> {
+        if let Some((count, line)) = line.strip_prefix("many ").and_then(|rest| rest.split_once(' ')) {
+            return self.many(count, line);
+        }
         if let Some((name, xml)) = line.split_once(" >> ") {
             let xml = &xml.replace(r"\n", "\n");
             let xml = self.fill(xml);
@@ -129,6 +132,33 @@ impl Script {
                     return Err("the connection is open".into());
                 }
                 self.conns.remove(*name);
+                Ok(())
+            }
+            [name, "stops", "reading"] => {
+                let conn = self.conn(name)?;
+                self.world.stop_reading(conn);
+                Ok(())
+            }
+            [name, "reads", how @ ("once" | "again")] => {
+                let conn = self.conn(name)?;
+                self.world.read(conn, (*how == "once").then_some(0));
+                Ok(())
+            }
+            [name, "has", "at", "most", bytes, "unread"] => {
+                let unread = self.world.unread(self.conn(name)?);
+                let max: usize = bytes.parse().map_err(|_| "NAME has at most BYTES unread")?;
+                (unread <= max).then_some(()).ok_or(format!("it has {unread}"))
+            }
+            ["store", "refuses", kinds @ ..] => {
+                kinds.iter().for_each(|kind| self.world.store_is(kind, Mood::Refuses));
+                Ok(())
+            }
+            ["store", "holds", kinds @ ..] => {
+                kinds.iter().for_each(|kind| self.world.store_is(kind, Mood::Holds));
+                Ok(())
+            }
+            ["store", "goes", "on"] => {
+                self.world.store_goes_on();
                 Ok(())
             }
             ["after", time] => {
@@ -390,6 +420,22 @@ impl Script {
             Outcome::Topic(Ok(_)) => Ok(()),
             other => Err(format!("{other:?}")),
         }
+    }
+
+    /// `many COUNT LINE`: the line so many times, `{i}` in it being 1, 2 …, and `{NKiB}` so many KiB of text
+    fn many(&mut self, count: &str, line: &str) -> Result<(), String> {
+        let count: usize = count.parse().map_err(|_| "many COUNT LINE")?;
+        let line = match line.find("KiB}") {
+            Some(end) => {
+                let start = line[..end].rfind('{').ok_or("{NKiB}")?;
+                let kib: usize = line[start + 1..end].parse().map_err(|_| "{NKiB}")?;
+                format!("{}{}{}", &line[..start], "x".repeat(kib * 1024), &line[end + 4..])
+            }
+            None => line.to_owned(),
+        };
+        (1..=count).try_for_each(|i| {
+            self.line(&line.replace("{i}", &i.to_string())).map_err(|error| format!("the {i}th: {error}"))
+        })
     }
 
     /// At the end nobody has anything left that was not expected.

@@ -6,7 +6,7 @@ use carillon_core::command::{Command, Event, Outcome};
 use carillon_core::event::{Kinds, Record, Value, records};
 use carillon_core::model::*;
 use carillon_core::node::{Letter, Shard, home};
-use carillon_core::ports::{Answer, Ask, Store};
+use carillon_core::ports::{Answer, Ask, Fault, Store};
 use carillon_core::session::auth::scram;
 use carillon_core::settings::Settings;
 use carillon_core::{Binding, Effect, Effects, Input, Opened, ReplyTo, Security};
@@ -34,6 +34,10 @@ pub struct World {
     pub logins_asked: usize,
     /// How often the shards asked the store for anything.
     pub asked: usize,
+    /// What the store does not do now.
+    moods: Vec<(String, Mood)>,
+    /// Questions that were kept back.
+    kept_back: Vec<(usize, Ticket, Ask)>,
     /// What the event log keeps, and what it was told and nobody looked at.
     pub kept: Kinds,
     pub logged: VecDeque<String>,
@@ -53,7 +57,25 @@ struct Conn {
     /// Bytes that came while its session waited.
     held: Vec<u8>,
     paused: bool,
+    /// What it was sent since it stopped reading, in bytes; none while it reads.
+    unread: Option<usize>,
+    /// Its queue overflowed.
+    overflowed: bool,
+    /// The shard is to be told when it has read.
+    watched: bool,
 }
+
+/// What becomes of questions to the store of one kind.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Mood {
+    /// They fail.
+    Refuses,
+    /// They are kept back.
+    Holds,
+}
+
+/// Bytes that wait for a client that does not read, at most: the default of `limits.out_queue_bytes`.
+const QUEUE_BYTES_MAX: usize = 256 * 1024;
 
 /// An input that owns what it carries.
 enum Owned {
@@ -87,6 +109,8 @@ impl World {
             identities_asked: 0,
             logins_asked: 0,
             asked: 0,
+            moods: Vec::new(),
+            kept_back: Vec::new(),
             kept: Kinds::default(),
             logged: VecDeque::new(),
             spent: AllocationInfo::default(),
@@ -142,7 +166,17 @@ impl World {
         let id = ConnId { slot: key, generation: 0 };
         self.conns.insert(
             key,
-            Conn { shard, id, sent: VecDeque::new(), closed: false, held: Vec::new(), paused: false },
+            Conn {
+                shard,
+                id,
+                sent: VecDeque::new(),
+                closed: false,
+                held: Vec::new(),
+                paused: false,
+                unread: None,
+                overflowed: false,
+                watched: false,
+            },
         );
         let security = if secured { Security::Secured(Binding::default()) } else { Security::StartTls };
         let address = "192.0.2.1".parse().expect("an address");
@@ -163,6 +197,40 @@ impl World {
     /// The next thing a connection was sent.
     pub fn received(&mut self, key: u32) -> Option<Vec<u8>> {
         self.conns.get_mut(&key).expect("a connection").sent.pop_front()
+    }
+
+    /// The client reads nothing more: what it is sent waits in a bounded queue.
+    pub fn stop_reading(&mut self, key: u32) {
+        self.conns.get_mut(&key).expect("a connection").unread = Some(0);
+    }
+
+    /// The client reads all that waits; `unread` says whether it reads on.
+    pub fn read(&mut self, key: u32, unread: Option<usize>) {
+        let conn = self.conns.get_mut(&key).expect("a connection");
+        conn.unread = unread;
+        let (shard, id) = (conn.shard, conn.id);
+        if std::mem::take(&mut conn.watched) {
+            self.give(shard, Owned::Flushed(id));
+        }
+    }
+
+    /// Bytes that wait for a client that does not read.
+    pub fn unread(&self, key: u32) -> usize {
+        self.conns[&key].unread.unwrap_or(0)
+    }
+
+    /// From now on the store does not do questions of this kind: see [`kind`].
+    pub fn store_is(&mut self, kind: &str, mood: Mood) {
+        self.moods.push((kind.to_owned(), mood));
+    }
+
+    /// The store does everything again, first what it kept back.
+    pub fn store_goes_on(&mut self) {
+        self.moods.clear();
+        for (shard, ticket, ask) in std::mem::take(&mut self.kept_back) {
+            let answer = self.ask(ask);
+            self.give(shard, Owned::Other(Input::Answer { ticket, answer }));
+        }
     }
 
     pub fn is_closed(&self, key: u32) -> bool {
@@ -239,6 +307,16 @@ impl World {
                         "sent to a closed connection: {}",
                         String::from_utf8_lossy(&bytes[range])
                     );
+                    if let Some(unread) = &mut conn.unread {
+                        if conn.overflowed || (*unread > 0 && *unread + range.len() > QUEUE_BYTES_MAX) {
+                            if !std::mem::replace(&mut conn.overflowed, true) {
+                                let id = conn.id;
+                                self.work.push_back((shard, Owned::Other(Input::Overflowed { conn: id })));
+                            }
+                            continue;
+                        }
+                        *unread += range.len();
+                    }
                     conn.sent.push_back(bytes[range].to_vec());
                 }
                 Effect::Secure { conn } => self.work.push_back((shard, Owned::Secured(conn))),
@@ -251,7 +329,14 @@ impl World {
                         self.work.push_back((shard, Owned::Bytes(id, held)));
                     }
                 }
-                Effect::WatchFlush { conn } => self.work.push_back((shard, Owned::Flushed(conn))),
+                Effect::WatchFlush { conn } => match self.conn(conn) {
+                    Conn { unread: None | Some(0), .. } => self.work.push_back((shard, Owned::Flushed(conn))),
+                    waiting => waiting.watched = true,
+                },
+                Effect::CountUnacked { conn } => {
+                    let bytes = self.conn(conn).unread.unwrap_or(0) as u64;
+                    self.work.push_front((shard, Owned::Other(Input::Unacked { conn, bytes })));
+                }
                 Effect::Close { conn } => {
                     let conn = self.conn(conn);
                     if !conn.closed {
@@ -272,7 +357,15 @@ impl World {
                     self.asked += 1;
                     self.identities_asked += usize::from(matches!(ask, Ask::Identity { .. }));
                     self.logins_asked += usize::from(matches!(ask, Ask::Login { .. }));
-                    let answer = self.ask(ask);
+                    let mood = self.moods.iter().find(|(mood, _)| mood == kind(&ask)).map(|(_, mood)| *mood);
+                    let answer = match mood {
+                        None => self.ask(ask),
+                        Some(Mood::Refuses) => Answer::Failed(Fault::Busy),
+                        Some(Mood::Holds) => {
+                            self.kept_back.push((shard, ticket, ask));
+                            continue;
+                        }
+                    };
                     self.work.push_back((shard, Owned::Other(Input::Answer { ticket, answer })));
                 }
                 Effect::Reply { to, outcome } => (to.0)(outcome),
@@ -283,6 +376,16 @@ impl World {
 
     fn conn(&mut self, conn: ConnId) -> &mut Conn {
         self.conns.get_mut(&conn.slot).expect("a connection that was opened")
+    }
+}
+
+/// The word of conversations for a question to the store.
+fn kind(ask: &Ask) -> &'static str {
+    match ask {
+        Ask::Login { .. } => "logins",
+        Ask::Pending { .. } | Ask::Offline { .. } => "pages",
+        Ask::EndNotifications { .. } | Ask::DeleteOffline { .. } => "ends",
+        _ => "others",
     }
 }
 

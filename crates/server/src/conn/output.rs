@@ -169,6 +169,17 @@ impl Conn {
         }
     }
 
+    /// How many of the last bytes that were sent the peer's TCP has not acknowledged, those that wait here included. All
+    /// there are, where something that was to be sent was not taken or where it cannot be said.
+    pub(crate) fn unacked(&self) -> u64 {
+        let queued = match &self.outflow {
+            Some(outflow) if outflow.overflow != Overflow::None => return u64::MAX,
+            Some(outflow) => outflow.queued() as u64,
+            None => 0,
+        };
+        unacked(&self.socket).map_or(u64::MAX, |bytes| queued + bytes)
+    }
+
     /// The core was told that the queue is full.
     pub(crate) fn overflow_told(&mut self) {
         if let Some(outflow) = &mut self.outflow {
@@ -237,6 +248,18 @@ fn write(socket: &socket2::Socket, bytes: &[u8]) -> io::Result<usize> {
         }
     }
     Ok(taken)
+}
+
+/// Bytes that the kernel has of a socket and its peer has not acknowledged (tcp(7), SIOCOUTQ). Of a connection that was reset
+/// they stay.
+#[expect(unsafe_code, reason = "the kernel is given a number to write to")]
+fn unacked(socket: &socket2::Socket) -> io::Result<u64> {
+    const SIOCOUTQ: rustix::ioctl::Opcode = 0x5411;
+    // SAFETY: SIOCOUTQ writes one C int.
+    let bytes =
+        unsafe { rustix::ioctl::ioctl(socket, rustix::ioctl::Getter::<SIOCOUTQ, std::ffi::c_int>::new())? };
+    // It is never negative.
+    Ok(u64::try_from(bytes).unwrap_or(u64::MAX))
 }
 
 /// Bytes held back at most: those of one record.

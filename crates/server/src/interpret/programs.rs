@@ -182,6 +182,7 @@ impl Program {
                         let queued = self.worlds[home].world.conns.get_mut(id).map_or(0, queued);
                         assert!(peer.taken.len() - queued >= watched, "told too early");
                     }
+                    Upcall::Unacked(..) => unreachable!("nobody asks"),
                     Upcall::Overflowed(id) => {
                         // It may be gone already; then its end is heard of next.
                         if let Some(conn) = self.worlds[home].world.conns.get_mut(id) {

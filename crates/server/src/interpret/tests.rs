@@ -273,3 +273,67 @@ fn decrypted_bytes_in_hand_move_along() {
     let other = ConnId { slot: id.slot, generation: id.generation + 1 };
     assert!(rig.world.hand.rest_of(other).is_empty());
 }
+
+#[test]
+fn what_has_not_arrived_is_counted_in_the_kernel_and_in_the_queue() {
+    let mut rig = Rig::new(1 << 20);
+    let (conn, peer) = rig.connect_tcp();
+    let count = |rig: &mut Rig| {
+        rig.carry_out(|effects| effects.push(Effect::CountUnacked { conn }));
+        match rig.world.upcalls.pop() {
+            Some(Upcall::Unacked(of, bytes)) if of == conn => bytes,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(count(&mut rig), 0, "nothing was sent");
+    // What the peer's side takes without being read, and more than that.
+    let mut sent = 0;
+    while !rig.world.conns.get_mut(conn).unwrap().has_queue() {
+        rig.carry_out(|effects| send(effects, conn, 0));
+        sent += element(0).len() as u64;
+    }
+    let arrived = peer_has(&peer);
+    assert!(arrived > 0 && count(&mut rig) >= sent - arrived, "{arrived} of {sent}");
+    let mut got = vec![0; sent as usize];
+    let mut read = 0;
+    while read < got.len() {
+        read += (&peer).read(&mut got[read..]).unwrap();
+        rig.world.writable(conn);
+    }
+    // Acknowledgements come soon after it was read.
+    let began = std::time::Instant::now();
+    while count(&mut rig) > 0 {
+        assert!(began.elapsed() < std::time::Duration::from_secs(20), "what was read is acknowledged");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn what_was_reset_has_not_arrived() {
+    let mut rig = Rig::new(1 << 20);
+    let (conn, peer) = rig.connect_tcp();
+    while !rig.world.conns.get_mut(conn).unwrap().has_queue() {
+        rig.carry_out(|effects| send(effects, conn, 0));
+    }
+    peer.set_linger(Some(std::time::Duration::ZERO)).unwrap();
+    drop(peer);
+    rig.carry_out(|effects| effects.push(Effect::CountUnacked { conn }));
+    assert!(matches!(rig.world.upcalls[..], [Upcall::Unacked(of, bytes)] if of == conn && bytes > 0));
+}
+
+#[test]
+fn after_an_overflow_nothing_is_said_to_have_arrived() {
+    let mut rig = Rig::new(16 * 1024);
+    let (conn, _peer) = rig.connect(Type::STREAM, Protocol::Stream);
+    for n in 0..200 {
+        rig.carry_out(|effects| send(effects, conn, n));
+    }
+    rig.world.upcalls.clear();
+    rig.carry_out(|effects| effects.push(Effect::CountUnacked { conn }));
+    assert_eq!(rig.world.upcalls, [Upcall::Unacked(conn, u64::MAX)]);
+}
+
+/// How much a socket was given that it has not read.
+fn peer_has(peer: &socket2::Socket) -> u64 {
+    rustix::io::ioctl_fionread(peer).unwrap()
+}

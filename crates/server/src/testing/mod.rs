@@ -227,6 +227,19 @@ impl Rig {
         (self.world.attach(conn).unwrap(), theirs)
     }
 
+    /// The same over TCP, where what has arrived can be counted.
+    pub(crate) fn connect_tcp(&mut self) -> (ConnId, Socket) {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let theirs: Socket = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap().into();
+        let (ours, address) = listener.accept().unwrap();
+        let ours: Socket = ours.into();
+        ours.set_nonblocking(true).unwrap();
+        let permit = self.admission.admit(address.ip(), Mono(0)).unwrap();
+        let mut conn = Conn::new(ours, address.ip(), Transport::Plain, Protocol::Stream, permit);
+        conn.open_to_core();
+        (self.world.attach(conn).unwrap(), theirs)
+    }
+
     /// Carries out what `effects` collects.
     pub(crate) fn carry_out(&mut self, collect: impl FnOnce(&mut Effects)) {
         let mut effects = Effects::default();

@@ -60,6 +60,8 @@ pub(crate) enum Upcall {
     Closed(ConnId),
     /// What was watched has left.
     Flushed(ConnId),
+    /// So many bytes have not arrived at the peer's side.
+    Unacked(ConnId, u64),
     /// A queue is full.
     Overflowed(ConnId),
 }
@@ -96,6 +98,7 @@ impl Upcall {
         match self {
             Upcall::Closed(conn) => Input::Closed { conn },
             Upcall::Flushed(conn) => Input::Flushed { conn },
+            Upcall::Unacked(conn, bytes) => Input::Unacked { conn, bytes },
             Upcall::Overflowed(conn) => Input::Overflowed { conn },
         }
     }

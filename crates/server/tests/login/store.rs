@@ -54,10 +54,7 @@ fn login() -> Login {
     Login {
         state: AccountState::Enabled,
         subscriptions: Vec::new(),
-        pending: Vec::new(),
-        pending_more: false,
-        offline: Vec::new(),
-        offline_more: false,
+        waiting: Default::default(),
         revision: Revision(1),
     }
 }

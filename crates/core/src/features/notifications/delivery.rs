@@ -1,45 +1,46 @@
 //! At the session: a notification is given to the connection, and acknowledged by whatever the client can do.
 
-use super::{InFlight, PAGE, Then, home, xml};
+use super::{InFlight, Then, home, xml};
 use crate::Effect;
 use crate::command::Reach;
 use crate::error::{StanzaError, StreamError};
 use crate::event::{Entry, Kind};
+use crate::features::presence::backlog::{self, Step};
 use crate::hook::{Ending, Flow, Track};
 use crate::model::*;
 use crate::node::{self, Cx, Sessions, Wake};
 use crate::ports::{Answer, Ask, NotificationChange};
-use crate::session::Live;
+use crate::session::{self, Live};
+use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Stanza};
 
-/// Gives a notification to every session of its account that it is for.
+/// Gives a notification to every session of its account that it is for. A session that is not given one that is kept asks the
+/// store for it when it can be.
 pub fn deliver(
     notification: &Notification,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) -> Result<(), DropReason> {
+    let is_kept = notification.audience == Audience::Always;
     let mut result = Err(DropReason::NotConnected);
     for slot in sessions.of(notification.to.as_str()) {
         let Some(live) = sessions.live_in(slot) else { continue };
-        match is_for(notification.audience, live) {
-            Ok(()) if live.state.notifications.progress().asking => {
-                // Older ones are on their way; this one follows with them, if it is kept.
-                live.state.notifications.progress().more = true;
-                result = result.or(if notification.audience == Audience::Always {
-                    Err(DropReason::NotActive)
-                } else {
-                    give(live, notification, cx);
-                    Ok(())
-                });
-            }
+        let reason = match is_for(notification.audience, live) {
+            // It comes behind the older ones that are on their way.
+            Ok(()) if is_kept && live.state.notifications.is_behind() => DropReason::NotActive,
             Ok(()) => {
                 give(live, notification, cx);
                 let waited = cx.now.unix.0.saturating_sub(notification.accepted.0);
                 cx.hub.counters.latency.record(waited);
                 result = Ok(());
+                continue;
             }
-            Err(reason) => result = result.or(Err(reason)),
+            Err(reason) => reason,
+        };
+        if is_kept {
+            live.state.notifications.look_again();
         }
+        result = result.or(Err(reason));
     }
     result
 }
@@ -61,89 +62,114 @@ pub fn reach(live: &Live) -> Reach {
     if awake { Reach::Active } else { Reach::Asleep }
 }
 
-/// After initial presence: gives what waited.
-pub fn initial(live: &mut Live, cx: &mut Cx<'_>) {
-    if cx.hub.recent.is_marked(live.bare.as_str()) {
-        // Something was kept since the login was read.
-        live.state.notifications.progress().waiting = Vec::new();
-        return ask(live, cx);
+/// Whether the store may hold some for the session.
+pub fn waits(live: &Live) -> bool {
+    live.state.notifications.is_behind()
+}
+
+/// The store may hold one that some session of the account was not given.
+pub fn look_again(account: &BareJid, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    for slot in sessions.of(account.as_str()) {
+        if let Some(live) = sessions.live_in(slot) {
+            live.state.notifications.look_again();
+            backlog::go_on(live, cx);
+        }
     }
-    if let Some(progress) = &mut live.state.notifications.0 {
-        let waiting = std::mem::take(&mut progress.waiting);
-        give_page(live, waiting, cx);
+}
+
+/// Asks for the next page of what waits, if anything does: what a device cannot take yet stays in the store.
+pub fn ask(live: &mut Live, cx: &mut Cx<'_>) -> Step {
+    if !home::is_on(cx) {
+        return Step::Done;
     }
+    let page = backlog::page(live, cx);
+    let Some(progress) = &mut live.state.notifications.0 else { return Step::Done };
+    if progress.reading.asking {
+        return Step::Waits;
+    }
+    if !std::mem::take(&mut progress.reading.more) {
+        return Step::Done;
+    }
+    progress.reading.asking = true;
+    let mut except: Vec<_> = progress.in_flight.iter().map(|entry| entry.id).collect();
+    // Those that another session acknowledged just now, too.
+    except.extend(cx.hub.owed.ending(bucket(live.bare.as_str())));
+    let (domain, local) = (live.domain, live.bare.local().unwrap_or_default().into());
+    let ask = Ask::Pending { domain, local, except, page, now: cx.now.unix };
+    cx.ask(ask, node::Then::Notification(Then::Page(live.io.conn)));
+    Step::Waits
 }
 
 /// A page of what waits came from the store.
 pub fn page(conn: ConnId, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(live) = sessions.live(conn) else { return };
-    let progress = live.state.notifications.progress();
-    progress.asking = false;
-    if let Answer::Pending { notifications, more } = answer {
-        progress.more |= more;
-        give_page(live, notifications, cx);
+    let available = live.state.presence.is_available();
+    let reading = &mut live.state.notifications.progress().reading;
+    let Answer::Pending { notifications, more } = answer else { return reading.failed(conn, cx) };
+    // What came at the wrong moment is asked for again.
+    reading.came(more || !available);
+    if available {
+        give_page(live, &notifications, cx);
+        live.state.notifications.tidy();
+        backlog::await_flush(live, cx);
     }
-    live.state.notifications.tidy();
 }
 
-fn give_page(live: &mut Live, notifications: Vec<Pending>, cx: &mut Cx<'_>) {
-    for notification in notifications {
-        let fresh = notification.expires.is_none_or(|expires| expires > cx.now.unix);
-        if fresh && live.state.presence.is_available() {
-            give(live, &notification, cx);
-            let mut trace = Trace::of(&notification);
-            trace.state = NotificationState::Sent;
-            trace.stored = Some(notification.accepted);
-            trace.sent = Some(cx.now.unix);
-            home::tell(&trace, cx);
-            home::keep(trace, cx);
+/// Gives a page, or as much of it as is written at once. What is told of it comes after it, so that it is written in one piece.
+fn give_page(live: &mut Live, page: &[Pending], cx: &mut Cx<'_>) {
+    let began = cx.out.bytes.len();
+    let mut given = 0;
+    for notification in page {
+        if cx.out.bytes.len() - began >= backlog::WRITTEN_BYTES_MAX {
+            live.state.notifications.look_again();
+            break;
         }
+        if is_fresh(notification, cx) {
+            give(live, notification, cx);
+        }
+        given += 1;
     }
-    next_page(live, cx);
+    for notification in &page[..given] {
+        if !is_fresh(notification, cx) {
+            continue;
+        }
+        let mut trace = Trace::of(notification);
+        trace.state = NotificationState::Sent;
+        trace.stored = Some(notification.accepted);
+        trace.sent = Some(cx.now.unix);
+        home::tell(&trace, cx);
+        home::keep(trace, cx);
+    }
 }
 
-/// Asks for the next page once the client has the last: what a device cannot take yet stays in the store.
-fn next_page(live: &mut Live, cx: &mut Cx<'_>) {
-    let progress = live.state.notifications.progress();
-    if progress.more && progress.in_flight.is_empty() && progress.ending == 0 && !progress.asking {
-        ask(live, cx);
-    }
-    live.state.notifications.tidy();
-}
-
-fn ask(live: &mut Live, cx: &mut Cx<'_>) {
-    let progress = live.state.notifications.progress();
-    (progress.more, progress.asking) = (false, true);
-    let ask = Ask::Pending {
-        domain: live.domain,
-        local: live.bare.local().unwrap_or_default().into(),
-        except: progress.in_flight.iter().map(|entry| entry.id).collect(),
-        max: PAGE,
-        now: cx.now.unix,
-    };
-    cx.ask(ask, node::Then::Notification(Then::Page(live.io.conn)));
+/// Whether one is still to be given: it has not expired, and nobody acknowledged it while the store was asked.
+fn is_fresh(notification: &Pending, cx: &Cx<'_>) -> bool {
+    notification.expires.is_none_or(|expires| expires > cx.now.unix)
+        && !cx.hub.owed.is_ending(notification.id)
 }
 
 /// Gives a notification to the connection.
 fn give(live: &mut Live, notification: &Notification, cx: &mut Cx<'_>) {
     let (id, managed) = (notification.id, live.state.stream_management.is_some());
-    let progress = live.state.notifications.progress();
-    if progress.in_flight.iter().any(|entry| entry.id == id) {
+    if live.state.notifications.progress().in_flight.iter().any(|entry| entry.id == id) {
         return;
     }
-    let audience = notification.audience;
-    progress.in_flight.push(InFlight { id, audience, sent: cx.now.unix, taken: None });
+    let began = cx.out.bytes.len();
     let stanza = xml::message(notification, live, !managed);
     live.send(&stanza, Track::Notification(id), cx);
+    let progress = live.state.notifications.progress();
+    progress.given += (cx.out.bytes.len() - began) as u64;
+    let (audience, sent, at, end) = (notification.audience, cx.now.unix, cx.now.mono, progress.given);
+    progress.in_flight.push(InFlight { id, audience, sent, at, end, managed });
+    if !managed && !std::mem::replace(&mut progress.timed, true) {
+        cx.wake_in(live.io.conn, cx.hub.settings.receipt_wait_ms, Wake::Receipt);
+    }
     cx.hub.counters.delivered(live.domain);
     cx.out.journal.note(cx.now.unix, Kind::Deliver, || Entry::Deliver {
         id,
         to: live.jid.as_str(),
         after_ms: cx.now.unix.0.saturating_sub(notification.accepted.0),
     });
-    if !managed {
-        cx.out.push(Effect::WatchFlush { conn: live.io.conn });
-    }
 }
 
 /// The device has it.
@@ -170,60 +196,71 @@ pub fn acknowledged(live: &mut Live, id: NotificationId, by: AcknowledgedBy, cx:
             acknowledged_by: Some(by),
             reason: None,
         };
-        progress.ending += 1;
-        let ask = Ask::EndNotifications { changes: vec![change] };
-        cx.ask(ask, node::Then::Notification(Then::Ended(id, live.io.conn)));
+        cx.hub.owed.begin_end(id);
+        let ask = Ask::EndNotifications { changes: vec![change.clone()] };
+        cx.ask(ask, node::Then::Notification(Then::Ended(change)));
     }
     let now = cx.now.unix;
     // Another session of the account may have been faster.
-    if let Some(trace) = cx.hub.traces.find_mut(id).filter(|trace| trace.ended.is_none()) {
+    let ended = cx.hub.traces.end(id, |trace| {
         trace.state = NotificationState::Acknowledged;
         trace.acknowledged_by = Some(by);
         trace.ended = Some(now);
-        let trace = trace.clone();
+    });
+    if let Some(trace) = ended {
         home::tell_end(&trace, live.domain, cx);
     }
-    next_page(live, cx);
+    live.state.notifications.tidy();
 }
 
-/// An acknowledgement is in the store.
-pub(super) fn ended(live: &mut Live, cx: &mut Cx<'_>) {
-    if let Some(progress) = &mut live.state.notifications.0 {
-        progress.ending = progress.ending.saturating_sub(1);
-        next_page(live, cx);
-    }
-}
-
-/// The socket took what was sent: a client that does receipts has a while to say so, any other has it now, as far as can be
-/// known.
-pub(super) fn flushed(live: &mut Live, cx: &mut Cx<'_>) {
-    let Some(progress) = &mut live.state.notifications.0 else { return };
-    let now = cx.now.mono;
-    let mut any = false;
-    for entry in progress.in_flight.iter_mut().filter(|entry| entry.taken.is_none()) {
-        entry.taken = Some(now);
-        any = true;
-    }
-    if any && live.state.stream_management.is_none() {
-        cx.wake_in(live.io.conn, cx.hub.settings.receipt_wait_ms, Wake::Receipt);
-    }
-}
-
-/// No receipt came in time: the socket's word counts.
+/// Receipts that should have come by now did not: how much the peer's side has taken decides.
 pub(super) fn wake(live: &mut Live, wake: Wake, cx: &mut Cx<'_>) -> Result<(), StreamError> {
-    if wake == Wake::Receipt && live.state.stream_management.is_none() {
-        let before = Mono(cx.now.mono.0.saturating_sub(cx.hub.settings.receipt_wait_ms));
-        take_sockets_word(live, before, cx);
+    let Some(progress) = live.state.notifications.0.as_mut().filter(|_| wake == Wake::Receipt) else {
+        return Ok(());
+    };
+    progress.timed = false;
+    if live.state.notifications.unmanaged().is_some_and(|first| first.at <= due(cx)) {
+        // It goes on in `unacked`.
+        cx.out.push(Effect::CountUnacked { conn: live.io.conn });
+    } else {
+        wait_for_receipts(live, cx);
     }
     Ok(())
 }
 
-fn take_sockets_word(live: &mut Live, before: Mono, cx: &mut Cx<'_>) {
+/// Looks again when the next receipt should have come.
+fn wait_for_receipts(live: &mut Live, cx: &mut Cx<'_>) {
+    if let Some(first) = live.state.notifications.unmanaged() {
+        let at = first.at.plus(cx.hub.settings.receipt_wait_ms);
+        if !std::mem::replace(&mut live.state.notifications.progress().timed, true) {
+            cx.wake_in(live.io.conn, at.since(cx.now.mono).max(LOOK_MS), Wake::Receipt);
+        }
+    }
+    live.state.notifications.tidy();
+}
+
+/// What was given by then and has no receipt is not waited for any longer.
+fn due(cx: &Cx<'_>) -> Mono {
+    Mono(cx.now.mono.0.saturating_sub(cx.hub.settings.receipt_wait_ms))
+}
+
+/// Whether the session was given what only the socket's word can acknowledge.
+pub fn owes_word(live: &Live) -> bool {
+    live.state.notifications.unmanaged().is_some()
+}
+
+/// All but the last `bytes` that the connection was sent have arrived at the peer's side: of a client that does neither
+/// stream management nor receipts, no more can be known. Of one that closes its stream no receipt will come.
+pub(super) fn unacked(live: &mut Live, bytes: u64, cx: &mut Cx<'_>) {
     let Some(progress) = &live.state.notifications.0 else { return };
-    let taken = progress.in_flight.iter().filter(|entry| entry.taken.is_some_and(|at| at <= before));
-    for id in taken.map(|entry| entry.id).collect::<Vec<_>>() {
+    let by = if live.is_leaving() { cx.now.mono } else { due(cx) };
+    let has_arrived = |entry: &&InFlight| {
+        !entry.managed && entry.at <= by && session::has_arrived(progress.given - entry.end, bytes)
+    };
+    for id in progress.in_flight.iter().filter(has_arrived).map(|entry| entry.id).collect::<Vec<_>>() {
         acknowledged(live, id, AcknowledgedBy::Socket, cx);
     }
+    wait_for_receipts(live, cx);
 }
 
 /// Messages to the notification service: receipts, and nothing else.
@@ -244,24 +281,30 @@ pub(super) fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
 }
 
 /// The session ends: what it did not acknowledge waits in the store for the next, or is lost.
-pub(super) fn close(live: &mut Live, ending: Ending, cx: &mut Cx<'_>) {
-    if ending == Ending::Closed && live.state.stream_management.is_none() {
-        take_sockets_word(live, cx.now.mono, cx);
-    }
+pub(super) fn close(live: &mut Live, _ending: Ending, cx: &mut Cx<'_>) {
     let Some(progress) = live.state.notifications.0.take() else { return };
+    let mut waits = false;
     for entry in progress.in_flight {
         if entry.audience == Audience::Always {
-            cx.hub.traces.remove(entry.id);
-            cx.hub.changed(live.bare.as_str());
+            cx.hub.traces.forget(entry.id);
+            waits = true;
             continue;
         }
         let now = cx.now.unix;
-        if let Some(trace) = cx.hub.traces.find_mut(entry.id).filter(|trace| trace.ended.is_none()) {
+        let ended = cx.hub.traces.end(entry.id, |trace| {
             trace.state = NotificationState::Dropped;
             trace.reason = Some(DropReason::ConnectionLost);
             trace.ended = Some(now);
-            let trace = trace.clone();
+        });
+        if let Some(trace) = ended {
             home::tell_end(&trace, live.domain, cx);
         }
     }
+    if waits {
+        cx.hub.changed(live.bare.as_str());
+        cx.look_again(&live.bare);
+    }
 }
+
+/// How often it is looked what has arrived of what should have been acknowledged by then.
+const LOOK_MS: u64 = 500;

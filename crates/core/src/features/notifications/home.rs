@@ -4,7 +4,7 @@ use super::{FEATURE, Then, delivery};
 use crate::command::{Event, Outcome};
 use crate::event::{Entry, Kind, end_word};
 use crate::model::*;
-use crate::node::{self, Cx, Sessions};
+use crate::node::{self, Cx, Debt, Sessions};
 use crate::ports::{Answer, Ask};
 use crate::{Effect, ReplyTo};
 use NotificationState::{Acknowledged, Cancelled, Dropped, Expired, Scheduled, Sent, Stored};
@@ -17,7 +17,7 @@ pub fn notify(
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
-    if !cx.hub.pipeline.features().iter().any(|f| f.name == FEATURE.name) {
+    if !is_on(cx) {
         return answer(reply, Outcome::Unavailable, cx);
     }
     cx.hub.counters.notifications_accepted += 1;
@@ -93,8 +93,16 @@ pub fn remembered(query: &NotificationQuery, ids: &[NotificationId], reply: Repl
 pub fn answered(then: Then, answer_: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     match (then, answer_) {
         (Then::Kept(notification, reply, asked), Answer::Stored { new: true, ended }) => {
+            // Of those that wait it may be the one of least weight itself.
+            let own = ended.iter().find(|trace| trace.id == notification.id).cloned();
+            if own.is_some() {
+                accepted(&notification, cx);
+            }
             ended.iter().for_each(|trace| tell_end(trace, notification.domain, cx));
-            kept(&notification, asked, reply, sessions, cx);
+            match own {
+                Some(trace) => answer(reply, Outcome::Notified(Box::new(trace)), cx),
+                None => kept(&notification, asked, reply, sessions, cx),
+            }
         }
         (Then::Kept(notification, reply, _), Answer::Stored { new: false, .. }) => {
             let ask = Ask::Trace { id: notification.id };
@@ -129,22 +137,20 @@ pub fn answered(then: Then, answer_: Answer, sessions: &mut Sessions, cx: &mut C
         (Then::Trace(reply) | Then::Cancelled(reply, _), _) => {
             cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Unavailable });
         }
-        (Then::Ended(id, conn), answer) => {
-            match answer {
-                // From now on the store tells.
-                Answer::Done => drop(cx.hub.traces.remove(id)),
-                // It waits in the store again.
-                _ => {
-                    if let Some(to) = cx.hub.traces.find(id).map(|trace| trace.to.clone()) {
-                        cx.hub.changed(to.as_str());
-                    }
-                }
-            }
-            if let Some(live) = sessions.live(conn) {
-                delivery::ended(live, cx);
-            }
-        }
+        (Then::Ended(change), Answer::Done) => ended(change.id, cx),
+        (Then::Ended(change), _) => cx.hub.owed.owe(Debt::End(change), cx.now.mono),
     }
+}
+
+/// Whether the feature is on.
+pub(super) fn is_on(cx: &Cx<'_>) -> bool {
+    cx.hub.pipeline.features().iter().any(|f| f.name == FEATURE.name)
+}
+
+/// The store knows of an end: from now on it tells.
+pub fn ended(id: NotificationId, cx: &mut Cx<'_>) {
+    cx.hub.owed.ended(id);
+    cx.hub.traces.forget(id);
 }
 
 /// It is committed: the sender is told, and whoever is there gets it.
@@ -212,8 +218,8 @@ fn remember(trace: Trace, reply: Option<ReplyTo>, cx: &mut Cx<'_>) {
 }
 
 pub(super) fn keep(trace: Trace, cx: &mut Cx<'_>) {
-    let max = cx.hub.settings.limits.traces;
-    cx.hub.traces.put(trace, max);
+    let bytes_max = cx.hub.settings.limits.traces_bytes;
+    cx.hub.traces.put(trace, bytes_max);
 }
 
 /// Tells whoever watches.

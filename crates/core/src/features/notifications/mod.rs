@@ -5,12 +5,14 @@ mod delivery;
 mod home;
 mod xml;
 
-pub use delivery::{acknowledged, initial, reach};
-pub use home::{answered, cancel, notify, remembered, tell_end_of, trace};
+pub use delivery::{acknowledged, ask, look_again, owes_word, reach, waits};
+pub use home::{answered, cancel, ended, notify, remembered, tell_end_of, trace};
 pub(crate) use xml::container;
 
+use crate::features::presence::backlog::Reading;
 use crate::hook::{Feature, Hooks, Spec};
-use crate::model::{Audience, Mono, Notification, NotificationId, Pending, UnixMs};
+use crate::model::{Audience, Mono, Notification, NotificationId, UnixMs};
+use crate::ports::NotificationChange;
 use std::sync::Arc;
 
 /// The feature.
@@ -36,15 +38,12 @@ pub const FEATURE: Feature = Feature {
     inline_features: &[],
     hooks: Hooks {
         submit_message: Some(delivery::submit),
-        flushed: Some(delivery::flushed),
+        unacked: Some(delivery::unacked),
         wake: Some(delivery::wake),
         close: Some(delivery::close),
         ..Hooks::NONE
     },
 };
-
-/// Notifications read at once.
-pub const PAGE: u16 = 100;
 
 /// A session's notifications on their way.
 #[derive(Debug, Default)]
@@ -52,16 +51,14 @@ pub struct State(Option<Box<Progress>>);
 
 #[derive(Debug, Default)]
 struct Progress {
-    /// What the login brought, until initial presence.
-    waiting: Vec<Pending>,
-    /// Whether the store has more than is here.
-    more: bool,
-    /// Whether a page is on its way from the store: newer ones wait behind it.
-    asking: bool,
+    /// How far the session is with what the store holds for it.
+    reading: Reading,
     /// Given to the connection and not yet acknowledged, oldest first.
     in_flight: Vec<InFlight>,
-    /// Acknowledged, and not yet ended in the store: until they are, the next page would bring them again.
-    ending: u32,
+    /// Bytes of all that were given since this began.
+    given: u64,
+    /// Whether a timer runs that looks for receipts that did not come.
+    timed: bool,
 }
 
 /// A notification given to the connection.
@@ -70,8 +67,12 @@ struct InFlight {
     id: NotificationId,
     audience: Audience,
     sent: UnixMs,
-    /// When the socket took it, for a client without stream management.
-    taken: Option<Mono>,
+    /// When, by the clock of timers.
+    at: Mono,
+    /// [`Progress::given`] with this one.
+    end: u64,
+    /// Whether stream management counts it.
+    managed: bool,
 }
 
 /// A question that waits for the store.
@@ -89,21 +90,36 @@ pub enum Then {
     Trace(crate::ReplyTo),
     /// It is being taken back, since then.
     Cancelled(crate::ReplyTo, UnixMs),
-    /// An acknowledgement by this session is being written.
-    Ended(NotificationId, crate::model::ConnId),
+    /// An acknowledgement is being written.
+    Ended(NotificationChange),
 }
 
 impl State {
-    /// Keeps what a login brought.
-    pub fn take_login(&mut self, waiting: Vec<Pending>, more: bool) {
-        if !waiting.is_empty() || more {
-            self.0 = Some(Box::new(Progress { waiting, more, ..Progress::default() }));
+    /// Takes note of what a login read: whether any wait.
+    pub fn take_login(&mut self, waits: bool) {
+        if waits {
+            self.look_again();
         }
+    }
+
+    /// Takes note that the store may hold one that the session was not given.
+    fn look_again(&mut self) {
+        self.progress().reading.more = true;
     }
 
     /// How many are given and not acknowledged.
     pub fn unacknowledged(&self) -> usize {
         self.0.as_ref().map_or(0, |progress| progress.in_flight.len())
+    }
+
+    /// The oldest that only a receipt or the socket can acknowledge.
+    fn unmanaged(&self) -> Option<&InFlight> {
+        self.0.as_ref()?.in_flight.iter().find(|entry| !entry.managed)
+    }
+
+    /// Whether older ones are still to come from the store, so that newer ones must wait behind them there.
+    fn is_behind(&self) -> bool {
+        self.0.as_ref().is_some_and(|progress| progress.reading.is_behind())
     }
 
     fn progress(&mut self) -> &mut Progress {
@@ -112,9 +128,7 @@ impl State {
 
     /// Drops the box when it holds nothing: an idle session keeps none.
     fn tidy(&mut self) {
-        let idle = |p: &Progress| {
-            p.waiting.is_empty() && !p.more && !p.asking && p.in_flight.is_empty() && p.ending == 0
-        };
+        let idle = |p: &Progress| !p.reading.is_behind() && p.in_flight.is_empty() && !p.timed;
         if self.0.as_deref().is_some_and(idle) {
             self.0 = None;
         }

@@ -3,12 +3,13 @@
 
 mod xml;
 
-use crate::error::StanzaError;
+use crate::error::{StanzaError, StreamError};
+use crate::features::presence::backlog::{self, Reading, Step};
 use crate::hook::{Absent, Feature, Hooks, Spec, Track};
-use crate::model::OfflineMessage;
-use crate::node::{Cx, Sessions};
+use crate::model::{ConnId, OfflineMessage};
+use crate::node::{Cx, Debt, Forget, Sessions, Wake};
 use crate::ports::{Answer, Ask};
-use crate::session::Live;
+use crate::session::{self, Live};
 use crate::{Effect, node};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Stanza};
@@ -35,11 +36,8 @@ pub const FEATURE: Feature = Feature {
     server_features: &["msgoffline"],
     account_features: &[],
     inline_features: &[],
-    hooks: Hooks { absent: Some(absent), flushed: Some(flushed), ..Hooks::NONE },
+    hooks: Hooks { absent: Some(absent), unacked: Some(unacked), wake: Some(wake), ..Hooks::NONE },
 };
-
-/// Messages read at once.
-pub const PAGE: u16 = 100;
 
 /// A session's offline messages on their way.
 #[derive(Debug, Default)]
@@ -47,18 +45,24 @@ pub struct State(Option<Box<Progress>>);
 
 #[derive(Debug, Default)]
 struct Progress {
-    /// What the login brought, until initial presence.
-    waiting: Vec<OfflineMessage>,
-    /// Whether the store has more.
-    more: bool,
-    /// Whether a page is on its way from the store: newer messages wait behind it.
-    asking: bool,
-    /// Whether something was kept since the page was asked for.
-    again: bool,
-    /// Given to the socket, which has not yet taken them.
-    unflushed: Vec<u64>,
+    /// How far the session is with what the store holds for it.
+    reading: Reading,
     /// The last one given.
     last: u64,
+    /// Given to a connection without stream management; not known to have arrived.
+    unacked: Vec<Given>,
+    /// Bytes of all that were given.
+    given: u64,
+    /// Whether a timer runs that looks how much has arrived.
+    timed: bool,
+}
+
+/// A message given to the connection.
+#[derive(Clone, Copy, Debug)]
+struct Given {
+    seq: u64,
+    /// [`Progress::given`] with this one.
+    end: u64,
 }
 
 /// A question that waits for the store.
@@ -67,20 +71,22 @@ pub enum Then {
     /// A message is being kept.
     Kept(Box<Stanza>),
     /// A page for this session.
-    Page(crate::model::ConnId),
+    Page(ConnId),
+    /// Messages are being forgotten.
+    Forgotten(Forget),
 }
 
 impl State {
-    /// Keeps what a login brought.
-    pub fn take_login(&mut self, waiting: Vec<OfflineMessage>, more: bool) {
-        if !waiting.is_empty() || more {
-            self.0 = Some(Box::new(Progress { waiting, more, ..Progress::default() }));
+    /// Takes note of what a login read: whether any wait.
+    pub fn take_login(&mut self, waits: bool) {
+        if waits {
+            self.progress().reading.more = true;
         }
     }
 
-    /// Whether older messages are still on their way from the store, so that newer ones must wait behind them there.
-    pub fn is_catching_up(&self) -> bool {
-        self.0.as_ref().is_some_and(|progress| progress.asking)
+    /// Whether older messages are still to come from the store, so that newer ones must wait behind them there.
+    pub fn is_behind(&self) -> bool {
+        self.0.as_ref().is_some_and(|progress| progress.reading.is_behind())
     }
 
     fn progress(&mut self) -> &mut Progress {
@@ -88,29 +94,50 @@ impl State {
     }
 }
 
-/// After initial presence: gives what waited.
-pub fn initial(live: &mut Live, cx: &mut Cx<'_>) {
-    if live.state.presence.priority() < 0 || !is_on(cx) {
-        return;
+/// Whether the store may hold some for the session.
+pub fn waits(live: &Live) -> bool {
+    live.state.offline.is_behind()
+}
+
+/// Whether a message for an account that is away is kept.
+pub fn is_kept(stanza: &Stanza) -> bool {
+    xml::is_worth_keeping(stanza)
+}
+
+/// Asks for the next page of what waits, if anything does and the session takes messages.
+pub fn ask(live: &mut Live, cx: &mut Cx<'_>) -> Step {
+    let (takes, page) = (takes_messages(live) && is_on(cx), backlog::page(live, cx));
+    let Some(progress) = &mut live.state.offline.0 else { return Step::Done };
+    if progress.reading.asking {
+        return Step::Waits;
     }
-    if cx.hub.recent.is_marked(live.bare.as_str()) {
-        // Something was kept since the login was read.
-        live.state.offline = State::default();
-        ask(live, cx);
-    } else if let Some(progress) = &mut live.state.offline.0 {
-        let (messages, more) = (std::mem::take(&mut progress.waiting), progress.more);
-        give(live, messages, cx);
-        if more {
-            ask(live, cx);
-        }
+    if !takes || !progress.reading.more {
+        return Step::Done;
     }
+    (progress.reading.more, progress.reading.asking) = (false, true);
+    let (domain, local) = (live.domain, live.bare.local().unwrap_or_default().into());
+    let ask = Ask::Offline { domain, local, after: progress.last, page };
+    cx.ask(ask, node::Then::Offline(Then::Page(live.io.conn)));
+    Step::Waits
+}
+
+fn takes_messages(live: &Live) -> bool {
+    live.state.presence.is_available() && live.state.presence.priority() >= 0
 }
 
 /// The client has these.
-pub fn acknowledged(live: &Live, seqs: &[u64], cx: &mut Cx<'_>) {
-    let local = live.bare.local().unwrap_or_default().into();
-    let ask = Ask::DeleteOffline { domain: live.domain, local, seqs: seqs.to_vec() };
-    cx.ask(ask, node::Then::Nothing);
+pub fn acknowledged(live: &Live, seqs: Vec<u64>, cx: &mut Cx<'_>) {
+    if !seqs.is_empty() {
+        let local = live.bare.local().unwrap_or_default().into();
+        forget(Forget { domain: live.domain, local, seqs }, cx);
+    }
+}
+
+/// Has the store forget messages.
+pub fn forget(forget: Forget, cx: &mut Cx<'_>) {
+    cx.hub.owed.begin_forgetting(&forget.seqs);
+    let Forget { domain, local, seqs } = forget.clone();
+    cx.ask(Ask::DeleteOffline { domain, local, seqs }, node::Then::Offline(Then::Forgotten(forget)));
 }
 
 /// The store answered.
@@ -126,79 +153,109 @@ pub fn answered(then: Then, answer: Answer, sessions: &mut Sessions, cx: &mut Cx
                 cx.reply(reply);
             }
         }
-        (Then::Page(conn), Answer::Offline { messages, more }) => {
-            let Some(live) = sessions.live(conn) else { return };
-            let progress = live.state.offline.progress();
-            progress.asking = false;
-            let again = std::mem::take(&mut progress.again);
-            give(live, messages, cx);
-            if more || again {
-                ask(live, cx);
-            }
+        (Then::Page(conn), answer) => page(conn, answer, sessions, cx),
+        (Then::Forgotten(forget), Answer::Done) => {
+            cx.hub.owed.forgotten(&forget.seqs);
+            cx.hub.owed.paid(cx.now.mono);
         }
-        (Then::Page(conn), _) => {
-            // What is in the store stays there for the next login.
-            if let Some(live) = sessions.live(conn) {
-                live.state.offline.progress().asking = false;
-            }
-        }
+        (Then::Forgotten(forget), _) => cx.hub.owed.owe(Debt::Forget(forget), cx.now.mono),
     }
 }
 
-/// A message was kept: a session that became available meanwhile gets it now.
+/// A message was kept: sessions that became available meanwhile get it now, the others when they do.
 fn kept(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(to) = &stanza.to else { return };
     cx.hub.changed(to.bare_str());
     for slot in sessions.of(to.bare_str()) {
         let Some(live) = sessions.live_in(slot) else { continue };
-        if live.state.presence.is_available() && live.state.presence.priority() >= 0 {
-            ask(live, cx);
-            return;
-        }
+        live.state.offline.progress().reading.more = true;
+        backlog::go_on(live, cx);
     }
 }
 
-fn ask(live: &mut Live, cx: &mut Cx<'_>) {
-    let (domain, local) = (live.domain, live.bare.local().unwrap_or_default().into());
-    let progress = live.state.offline.progress();
-    if progress.asking {
-        progress.again = true;
-        return;
+/// A page of what waits came from the store.
+fn page(conn: ConnId, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let Some(live) = sessions.live(conn) else { return };
+    let takes = takes_messages(live);
+    let reading = &mut live.state.offline.progress().reading;
+    let Answer::Offline { messages, more } = answer else { return reading.failed(conn, cx) };
+    // What came at the wrong moment is asked for again.
+    reading.came(more || !takes);
+    if takes {
+        give(live, messages, cx);
+        backlog::await_flush(live, cx);
+    } else {
+        backlog::go_on(live, cx);
     }
-    progress.asking = true;
-    let ask = Ask::Offline { domain, local, after: progress.last, max: PAGE };
-    cx.ask(ask, node::Then::Offline(Then::Page(live.io.conn)));
 }
 
-fn give(live: &mut Live, messages: Vec<OfflineMessage>, cx: &mut Cx<'_>) {
+/// Gives a page, or as much of it as is written at once.
+fn give(live: &mut Live, page: Vec<OfflineMessage>, cx: &mut Cx<'_>) {
     let managed = live.state.stream_management.is_some();
-    let mut any = false;
-    for message in messages {
+    let (began, mut unreadable) = (cx.out.bytes.len(), Vec::new());
+    for message in page {
+        if cx.out.bytes.len() - began >= backlog::WRITTEN_BYTES_MAX {
+            live.state.offline.progress().reading.more = true;
+            break;
+        }
+        let seq = message.seq;
+        live.state.offline.progress().last = seq;
+        // Another session has it.
+        if cx.hub.owed.is_forgetting(seq) {
+            continue;
+        }
         let Some(stanza) = xml::read(&message, live.bare.domain()) else {
             // It was well-formed when it was kept; should it not be now, it must not come back for ever.
-            acknowledged(live, &[message.seq], cx);
+            unreadable.push(seq);
             continue;
         };
-        live.deliver(stanza, Track::Offline(message.seq), cx);
+        let before = cx.out.bytes.len();
+        live.deliver(stanza, Track::Offline(seq), cx);
         let progress = live.state.offline.progress();
-        progress.last = message.seq;
+        progress.given += (cx.out.bytes.len() - before) as u64;
         if !managed {
-            progress.unflushed.push(message.seq);
-            any = true;
+            progress.unacked.push(Given { seq, end: progress.given });
         }
     }
-    if any {
-        cx.out.push(Effect::WatchFlush { conn: live.io.conn });
+    acknowledged(live, unreadable, cx);
+    look_later(live, cx);
+}
+
+/// Looks after a while how much has arrived.
+fn look_later(live: &mut Live, cx: &mut Cx<'_>) {
+    if let Some(progress) = &mut live.state.offline.0
+        && !progress.unacked.is_empty()
+        && !std::mem::replace(&mut progress.timed, true)
+    {
+        cx.wake_in(live.io.conn, LOOK_MS, Wake::Arrival);
     }
 }
 
-/// Without stream management, what the socket took counts as arrived.
-fn flushed(live: &mut Live, cx: &mut Cx<'_>) {
-    let Some(progress) = &mut live.state.offline.0 else { return };
-    let seqs = std::mem::take(&mut progress.unflushed);
-    if !seqs.is_empty() {
-        acknowledged(live, &seqs, cx);
+fn wake(live: &mut Live, wake: Wake, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+    if wake == Wake::Arrival
+        && let Some(progress) = &mut live.state.offline.0
+        && !progress.unacked.is_empty()
+    {
+        progress.timed = false;
+        cx.out.push(Effect::CountUnacked { conn: live.io.conn });
     }
+    Ok(())
+}
+
+/// Whether the session was given messages of which only the peer's TCP can say that they arrived.
+pub fn owes_word(live: &Live) -> bool {
+    live.state.offline.0.as_ref().is_some_and(|progress| !progress.unacked.is_empty())
+}
+
+/// Without stream management, what has arrived at the peer's side is forgotten.
+fn unacked(live: &mut Live, bytes: u64, cx: &mut Cx<'_>) {
+    let Some(progress) = &mut live.state.offline.0 else { return };
+    let given = progress.given;
+    let has_arrived = |message: &&Given| session::has_arrived(given - message.end, bytes);
+    let arrived = progress.unacked.iter().take_while(has_arrived).count();
+    let seqs = progress.unacked.drain(..arrived).map(|message| message.seq).collect();
+    acknowledged(live, seqs, cx);
+    look_later(live, cx);
 }
 
 fn absent(stanza: &Stanza, cx: &mut Cx<'_>) -> Absent {
@@ -221,3 +278,6 @@ fn keep(stanza: &Stanza, to: &BareJid, cx: &Cx<'_>) -> Option<Ask> {
 fn is_on(cx: &Cx<'_>) -> bool {
     cx.hub.pipeline.features().iter().any(|f| f.name == FEATURE.name)
 }
+
+/// How long after a message was given it is looked whether it has arrived, and how often from then on.
+const LOOK_MS: u64 = 1000;

@@ -1,10 +1,10 @@
 //! Presence (RFC 6121 §4): a session's own, told to the account's other sessions, and directed presence. Contacts come with
 //! the roster; until then it is always empty.
 
+pub mod backlog;
 mod xml;
 
 use crate::error::StanzaError;
-use crate::features::{notifications, offline, pubsub};
 use crate::hook::{At, Ending, Feature, Flow, Hooks, IqHandler, Request, Spec, Track};
 use crate::node::Cx;
 use crate::session::Live;
@@ -29,6 +29,8 @@ pub const FEATURE: Feature = Feature {
     hooks: Hooks {
         submit_presence: Some(submit),
         close: Some(close),
+        flushed: Some(backlog::flushed),
+        wake: Some(backlog::wake),
         iq: &[
             IqHandler { kind: IqType::Get, name: "query", ns: xml::ROSTER, at: At::Account, handle: roster },
             IqHandler {
@@ -48,6 +50,8 @@ pub const FEATURE: Feature = Feature {
 pub struct State {
     availability: Availability,
     priority: i8,
+    /// Whether what waits goes on when the socket has taken what was written.
+    awaits_flush: bool,
     /// What the last presence carried, when it carried anything.
     payload: Option<Box<Payload>>,
     /// Who was sent directed presence, and is to be told when it ends.
@@ -175,9 +179,10 @@ fn available(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<()
         let probe =
             Stanza::presence(PresenceType::Probe).with_from(live.jid.clone()).with_to(live.bare.clone());
         cx.route(probe);
-        offline::initial(live, cx);
-        notifications::initial(live, cx);
-        pubsub::initial(live, stanza, cx);
+        backlog::begin(live, stanza, cx);
+    } else {
+        // A priority that is not negative any more takes messages.
+        backlog::go_on(live, cx);
     }
     Ok(())
 }

@@ -2,7 +2,8 @@
 
 use super::{FEATURE, Then, xml};
 use crate::event::{Entry, Kind};
-use crate::model::{ConnId, TopicId};
+use crate::features::presence::backlog;
+use crate::model::{ConnId, Revision, TopicId};
 use crate::node::{self, Cx, Sessions};
 use crate::ports::{Answer, Ask};
 use crate::session::{Followed, Live};
@@ -18,6 +19,9 @@ pub struct State {
     /// not for it.
     pub seen: u64,
     following: Following,
+    /// Last items that are still to be given, by topic and revision, the first one last. One that is not its topic's last item any
+    /// more is passed over: what took its place is given as it happens.
+    rest: Option<Box<Vec<(TopicId, Revision)>>>,
 }
 
 /// Whether it is known what the session's account follows.
@@ -50,20 +54,51 @@ pub fn deliver(live: &mut Live, notice: &Arc<Notice>, cx: &mut Cx<'_>) {
     live.notify(notice, cx);
 }
 
-/// After initial presence: gives the last items of the topics that send them, but those that the device says it has.
-pub fn initial(live: &mut Live, presence: &Stanza, cx: &mut Cx<'_>) {
+/// After initial presence: gives the last items of the topics that send them, but those that the device says it has. As much as
+/// is written at once, or later, behind other things; the rest by [`give_rest`].
+pub fn initial(live: &mut Live, presence: &Stanza, later: bool, cx: &mut Cx<'_>) {
     if !cx.hub.pipeline.features().iter().any(|f| f.name == FEATURE.name) {
         return;
     }
-    let had = xml::had(presence);
+    let (began, had, mut rest) = (cx.out.bytes.len(), xml::had(presence), Vec::new());
     for i in 0..live.topics.len() {
         let Some(last) = cx.hub.subscribers.last(live.topics[i].topic).cloned() else { continue };
         let has_it = last.names().is_some_and(|(topic, item)| had.get(topic).is_some_and(|i| i == item));
-        if !has_it {
+        if has_it {
+            continue;
+        }
+        if later || cx.out.bytes.len() - began >= backlog::WRITTEN_BYTES_MAX {
+            rest.push((last.topic(), last.revision()));
+        } else {
             give_last(live, &last, cx);
         }
     }
+    rest.reverse();
+    live.state.pubsub.rest = (!rest.is_empty()).then(|| Box::new(rest));
     live.state.pubsub.seen = cx.hub.subscribers.clock();
+}
+
+/// Whether last items are still to be given.
+pub fn has_rest(live: &Live) -> bool {
+    live.state.pubsub.rest.is_some()
+}
+
+/// Gives of the last items as many as are written at once.
+pub fn give_rest(live: &mut Live, cx: &mut Cx<'_>) {
+    let Some(mut rest) = live.state.pubsub.rest.take() else { return };
+    let began = cx.out.bytes.len();
+    for _ in 0..backlog::room(live, cx) {
+        if cx.out.bytes.len() - began >= backlog::WRITTEN_BYTES_MAX {
+            break;
+        }
+        let Some((topic, revision)) = rest.pop() else { return };
+        let last = cx.hub.subscribers.last(topic).filter(|last| last.revision() == revision).cloned();
+        if let Some(last) = last.filter(|_| live.follows(topic)) {
+            give_last(live, &last, cx);
+        }
+    }
+    live.state.pubsub.rest = Some(rest);
+    backlog::await_flush(live, cx);
 }
 
 /// A session was bound. What its account follows may have changed since its login was read.
@@ -143,9 +178,10 @@ pub(super) fn answered(conn: ConnId, answer: Answer, sessions: &mut Sessions, cx
             && live.state.presence.is_available()
             && let Some(last) = cx.hub.subscribers.last_for_new(topic, conn.slot)
         {
-            give_last(live, &last, cx);
+            live.state.pubsub.rest.get_or_insert_default().push((topic, last.revision()));
         }
     }
+    backlog::go_on(live, cx);
     left.into_iter().for_each(|topic| unfollow(conn.slot, topic, sessions, cx));
 }
 

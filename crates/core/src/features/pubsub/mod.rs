@@ -6,7 +6,7 @@ mod follow;
 mod tests;
 mod xml;
 
-pub use follow::{State, deliver, initial, subscribed, unsubscribed};
+pub use follow::{State, deliver, give_rest, has_rest, initial, subscribed, unsubscribed};
 pub use xml::{About, reply};
 
 use crate::command::{Actor, TopicOp};

@@ -2,8 +2,9 @@
 //! connection ends is not lost: chat messages go their way again, notifications stay in the store.
 
 use crate::error::StreamError;
+use crate::features::presence::backlog;
 use crate::features::{notifications, offline};
-use crate::hook::{Ending, Feature, Hooks, NonzaHandler, Outgoing, Spec, Track};
+use crate::hook::{Ending, Feature, Hooks, NonzaHandler, Outgoing, Recipients, Spec, Track};
 use crate::model::{AcknowledgedBy, NotificationId};
 use crate::node::Cx;
 use crate::session::Live;
@@ -12,6 +13,7 @@ use carillon_wire::stanza::{Condition as StanzaCondition, Stanza};
 use carillon_wire::stream::Condition;
 use carillon_wire::xml::Element;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
@@ -56,13 +58,20 @@ pub struct State {
     asked: bool,
 }
 
+impl State {
+    /// How many stanzas are unacknowledged.
+    pub fn unacknowledged(&self) -> usize {
+        self.queue.len()
+    }
+}
+
 /// Something sent and not yet acknowledged.
 #[derive(Debug)]
 enum Unacknowledged {
     /// It may be lost.
     Anything,
-    /// It goes its way again when the connection ends.
-    Chat(Box<Stanza>),
+    /// It goes on when the connection ends, unless another session has it.
+    Chat(Box<Stanza>, Option<Arc<Recipients>>),
     /// It is forgotten in the offline store when acknowledged.
     Offline(u64),
     /// It is ended in the store when acknowledged.
@@ -122,6 +131,7 @@ fn acknowledge(live: &mut Live, element: &Element, cx: &mut Cx<'_>) -> Result<Op
     state.asked = false;
     let done: Vec<_> = state.queue.drain(..count).collect();
     state.bytes -= done.iter().map(Unacknowledged::bytes).sum::<usize>();
+    let mut seqs = Vec::new();
     if state.queue.iter().any(Unacknowledged::matters) {
         ask(live, cx);
     }
@@ -130,10 +140,12 @@ fn acknowledge(live: &mut Live, element: &Element, cx: &mut Cx<'_>) -> Result<Op
             Unacknowledged::Notification(id) => {
                 notifications::acknowledged(live, id, AcknowledgedBy::StreamManagement, cx);
             }
-            Unacknowledged::Offline(seq) => offline::acknowledged(live, &[seq], cx),
-            Unacknowledged::Chat(_) | Unacknowledged::Anything => {}
+            Unacknowledged::Offline(seq) => seqs.push(seq),
+            Unacknowledged::Chat(..) | Unacknowledged::Anything => {}
         }
     }
+    offline::acknowledged(live, seqs, cx);
+    backlog::go_on(live, cx);
     Ok(None)
 }
 
@@ -150,7 +162,9 @@ fn receive(live: &mut Live, _cx: &mut Cx<'_>) {
 fn emitted(live: &mut Live, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) {
     let Some(state) = &mut live.state.stream_management else { return };
     let entry = match outgoing {
-        Outgoing::Stanza(stanza, Track::Chat) => Unacknowledged::Chat(Box::new((*stanza).clone())),
+        Outgoing::Stanza(stanza, Track::Chat(recipients)) => {
+            Unacknowledged::Chat(Box::new((*stanza).clone()), recipients.clone())
+        }
         Outgoing::Stanza(_, Track::Offline(seq)) => Unacknowledged::Offline(*seq),
         Outgoing::Stanza(_, Track::Notification(id)) => Unacknowledged::Notification(*id),
         Outgoing::Stanza(_, Track::Nothing) | Outgoing::Notice(_) => Unacknowledged::Anything,
@@ -175,13 +189,14 @@ fn ask(live: &mut Live, cx: &mut Cx<'_>) {
     }
 }
 
-/// XEP-0198 §6: chat messages that were not acknowledged go to the account's other sessions, or are kept for later.
+/// XEP-0198 §4 leaves open what becomes of messages that were not acknowledged. Those that a session has which is still there
+/// are done with; the others go to the account as if they came now: to the sessions that are there, or into the offline store.
 fn close(live: &mut Live, _ending: Ending, cx: &mut Cx<'_>) {
     let Some(state) = live.state.stream_management.take() else { return };
     for entry in state.queue {
-        if let Unacknowledged::Chat(mut stanza) = entry {
+        if let Unacknowledged::Chat(mut stanza, recipients) = entry {
             stanza.to = Some(live.bare.to_jid());
-            cx.route(*stanza);
+            cx.unacknowledged(stanza, recipients);
         }
     }
 }
@@ -190,7 +205,7 @@ impl Unacknowledged {
     /// Bytes that it keeps in memory beyond its own size.
     fn bytes(&self) -> usize {
         match self {
-            Unacknowledged::Chat(stanza) => stanza.payload.bytes().len(),
+            Unacknowledged::Chat(stanza, _) => stanza.payload.bytes().len(),
             Unacknowledged::Anything | Unacknowledged::Offline(_) | Unacknowledged::Notification(_) => 0,
         }
     }

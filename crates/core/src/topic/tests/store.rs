@@ -181,10 +181,7 @@ impl Store {
         Login {
             state: AccountState::Enabled,
             subscriptions,
-            pending: Vec::new(),
-            pending_more: false,
-            offline: Vec::new(),
-            offline_more: false,
+            waiting: Waiting::default(),
             revision: Revision(self.revision),
         }
     }

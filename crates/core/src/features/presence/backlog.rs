@@ -1,0 +1,123 @@
+//! What waited for a session follows its initial presence: offline messages, then notifications, then the last items of its
+//! topics. It is written as fast as the socket takes it and no faster, so that it never fills the session's queue, whose
+//! bound would end the stream.
+//!
+//! ```text
+//!  wait for the socket, and with stream management for the client ─► ask for a page ─► write it ─► wait …
+//! ```
+
+use crate::Effect;
+use crate::error::StreamError;
+use crate::features::{notifications, offline, pubsub};
+use crate::model::ConnId;
+use crate::node::{Cx, Wake};
+use crate::ports::Page;
+use crate::session::Live;
+use carillon_wire::stanza::Stanza;
+
+/// Bytes written before the socket is waited for: the smallest `limits.out_queue_bytes`. The stanza that passes this bound is the
+/// last: it may be of any size, because an empty queue takes whatever there is at once.
+pub const WRITTEN_BYTES_MAX: usize = 16 * 1024;
+
+/// Entries of a page.
+const ENTRIES_MAX: u16 = 100;
+
+/// The first pause before a page is asked for again that the store could not give; it doubles each time.
+const PAUSE_MS: u64 = 1000;
+/// The doublings: 64 seconds.
+const DOUBLINGS_MAX: u8 = 6;
+
+/// How far a session is with what the store holds for it.
+#[derive(Debug, Default)]
+pub struct Reading {
+    /// Whether the store may hold something that the session was not given.
+    pub more: bool,
+    /// Whether a page is on its way from the store.
+    pub asking: bool,
+    /// Pages in a row that the store could not give.
+    failures: u8,
+}
+
+/// Whether a kind of what waits has been given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// There is none left.
+    Done,
+    /// A page is on its way.
+    Waits,
+}
+
+impl Reading {
+    /// Whether something is known to wait that newer things must not overtake.
+    pub fn is_behind(&self) -> bool {
+        self.more || self.asking
+    }
+
+    /// A page came.
+    pub fn came(&mut self, more: bool) {
+        (self.asking, self.failures) = (false, 0);
+        self.more |= more;
+    }
+
+    /// The store could not give it: it is asked again after a while.
+    pub fn failed(&mut self, conn: ConnId, cx: &mut Cx<'_>) {
+        let pause = PAUSE_MS << self.failures;
+        self.failures = (self.failures + 1).min(DOUBLINGS_MAX);
+        (self.asking, self.more) = (false, true);
+        cx.wake_in(conn, pause, Wake::Backlog);
+    }
+}
+
+/// After initial presence. What the store holds comes first; where it holds nothing the last items are given at once.
+pub(super) fn begin(live: &mut Live, presence: &Stanza, cx: &mut Cx<'_>) {
+    let later = offline::waits(live) || notifications::waits(live);
+    pubsub::initial(live, presence, later, cx);
+    if later || pubsub::has_rest(live) {
+        await_flush(live, cx);
+    }
+}
+
+/// Goes on with what waits, unless the socket has not yet taken what was written.
+pub fn go_on(live: &mut Live, cx: &mut Cx<'_>) {
+    let presence = &live.state.presence;
+    if !presence.is_available() || presence.awaits_flush || room(live, cx) == 0 {
+        return;
+    }
+    if offline::ask(live, cx) == Step::Done && notifications::ask(live, cx) == Step::Done {
+        pubsub::give_rest(live, cx);
+    }
+}
+
+/// The next page of what the store holds for a session.
+pub fn page(live: &Live, cx: &Cx<'_>) -> Page {
+    Page { entries: room(live, cx), bytes: WRITTEN_BYTES_MAX }
+}
+
+/// How many stanzas are written at once. A client with stream management is given no more than half of what it may leave
+/// unacknowledged, and the next as it acknowledges.
+pub fn room(live: &Live, cx: &Cx<'_>) -> u16 {
+    let Some(managed) = &live.state.stream_management else { return ENTRIES_MAX };
+    let half = (cx.hub.settings.limits.unacknowledged as usize).div_ceil(2);
+    half.saturating_sub(managed.unacknowledged()).min(usize::from(ENTRIES_MAX)) as u16
+}
+
+/// Goes on when the socket has taken what was written.
+pub fn await_flush(live: &mut Live, cx: &mut Cx<'_>) {
+    live.state.presence.awaits_flush = true;
+    cx.out.push(Effect::WatchFlush { conn: live.io.conn });
+}
+
+/// The socket took what was written.
+pub(super) fn flushed(live: &mut Live, cx: &mut Cx<'_>) {
+    if std::mem::take(&mut live.state.presence.awaits_flush) {
+        go_on(live, cx);
+    }
+}
+
+/// A pause is over.
+pub(super) fn wake(live: &mut Live, wake: Wake, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+    if wake == Wake::Backlog {
+        go_on(live, cx);
+    }
+    Ok(())
+}

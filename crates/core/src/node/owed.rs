@@ -1,0 +1,259 @@
+//! What the store is yet to be told: that notifications ended and that messages are to be forgotten. The store may refuse a write
+//! because it is busy or broken; it is asked again, less and less often, until it has done it.
+//!
+//! What a device acknowledged must not be delivered again meanwhile, although the store still has it: whoever reads what
+//! waits for an account leaves out what is here.
+
+use super::{Cx, Then};
+use crate::features::{notifications, offline};
+use crate::model::{DomainId, Mono, NotificationId, Set};
+use crate::ports::{Answer, Ask, NotificationChange};
+use std::collections::VecDeque;
+
+/// What the store is yet to be told.
+#[derive(Debug, Default)]
+pub struct Owed {
+    /// Notifications whose end is not committed.
+    ending: Set<NotificationId>,
+    /// Numbers of messages that are not forgotten.
+    forgetting: Set<u64>,
+    /// What the store refused, oldest first.
+    refused: VecDeque<Debt>,
+    bytes: usize,
+    /// When it is asked again.
+    retry_at: Option<Mono>,
+    /// How long it was waited the last time.
+    pause_ms: u64,
+}
+
+/// A write that the store refused.
+#[derive(Debug)]
+pub enum Debt {
+    /// A notification ended.
+    End(NotificationChange),
+    /// Messages of an account are to be forgotten.
+    Forget(Forget),
+}
+
+/// Messages of an account that are to be forgotten.
+#[derive(Clone, Debug)]
+pub struct Forget {
+    /// The account's domain.
+    pub domain: DomainId,
+    /// Its local part.
+    pub local: Box<str>,
+    /// The messages' numbers.
+    pub seqs: Vec<u64>,
+}
+
+impl Owed {
+    /// The store is asked to end a notification.
+    pub fn begin_end(&mut self, id: NotificationId) {
+        self.ending.insert(id);
+    }
+
+    /// It has.
+    pub fn ended(&mut self, id: NotificationId) {
+        self.ending.remove(&id);
+    }
+
+    /// Whether the store is being told that this one ended.
+    pub fn is_ending(&self, id: NotificationId) -> bool {
+        self.ending.contains(&id)
+    }
+
+    /// Those of the accounts of one bucket.
+    pub fn ending(&self, bucket: u16) -> impl Iterator<Item = NotificationId> {
+        self.ending.iter().copied().filter(move |id| id.bucket() == bucket)
+    }
+
+    /// The store is asked to forget messages.
+    pub fn begin_forgetting(&mut self, seqs: &[u64]) {
+        self.forgetting.extend(seqs);
+    }
+
+    /// It has.
+    pub fn forgotten(&mut self, seqs: &[u64]) {
+        for seq in seqs {
+            self.forgetting.remove(seq);
+        }
+    }
+
+    /// Whether the store is being told to forget this one.
+    pub fn is_forgetting(&self, seq: u64) -> bool {
+        self.forgetting.contains(&seq)
+    }
+
+    /// The store refused a write: it is asked again. Past the bound the oldest is given up, and comes once more to a device that
+    /// has it already: nothing is lost by that.
+    pub fn owe(&mut self, debt: Debt, now: Mono) {
+        self.bytes += debt.bytes();
+        self.refused.push_back(debt);
+        while self.bytes > BYTES_MAX {
+            let Some(oldest) = self.refused.pop_front() else { break };
+            self.bytes -= oldest.bytes();
+            self.forget(&oldest);
+        }
+        if self.retry_at.is_none() {
+            self.pause_ms = (self.pause_ms * 2).clamp(PAUSE_MIN_MS, PAUSE_MAX_MS);
+            self.retry_at = Some(now.plus(self.pause_ms));
+        }
+    }
+
+    /// When the store is to be asked again.
+    pub fn due(&self) -> Option<Mono> {
+        self.retry_at
+    }
+
+    /// How many writes wait to be asked again.
+    pub fn len(&self) -> usize {
+        self.refused.len()
+    }
+
+    /// Whether none does.
+    pub fn is_empty(&self) -> bool {
+        self.refused.is_empty()
+    }
+
+    /// The store took a write: it takes others, too.
+    pub fn paid(&mut self, now: Mono) {
+        self.pause_ms = 0;
+        if !self.refused.is_empty() {
+            self.retry_at = Some(now);
+        }
+    }
+
+    /// What is to be asked now.
+    fn take_due(&mut self, now: Mono) -> Vec<Debt> {
+        if self.retry_at.is_none_or(|at| at > now) {
+            return Vec::new();
+        }
+        self.retry_at = None;
+        let count = self.refused.len().min(TOGETHER);
+        let debts: Vec<Debt> = self.refused.drain(..count).collect();
+        self.bytes -= debts.iter().map(Debt::bytes).sum::<usize>();
+        if self.refused.is_empty() {
+            self.refused = VecDeque::new();
+        }
+        debts
+    }
+
+    fn forget(&mut self, debt: &Debt) {
+        match debt {
+            Debt::End(change) => self.ended(change.id),
+            Debt::Forget(forget) => self.forgotten(&forget.seqs),
+        }
+    }
+
+    /// Gives back what a burst made it grow to.
+    pub fn tidy(&mut self) {
+        if self.ending.capacity() > 4 * self.ending.len() + 64 {
+            self.ending.shrink_to_fit();
+        }
+        if self.forgetting.capacity() > 4 * self.forgetting.len() + 64 {
+            self.forgetting.shrink_to_fit();
+        }
+    }
+}
+
+impl Debt {
+    /// What it takes here, its place among those under way included.
+    fn bytes(&self) -> usize {
+        let carried = match self {
+            Debt::End(_) => size_of::<NotificationId>(),
+            Debt::Forget(forget) => forget.local.len() + 2 * forget.seqs.len() * size_of::<u64>(),
+        };
+        size_of::<Debt>() + carried
+    }
+}
+
+/// Asks the store for what it refused, when it is time.
+pub(super) fn retry(cx: &mut Cx<'_>) {
+    let debts = cx.hub.owed.take_due(cx.now.mono);
+    if debts.is_empty() {
+        return;
+    }
+    let mut changes = Vec::new();
+    for debt in debts {
+        match debt {
+            Debt::End(change) => changes.push(change),
+            Debt::Forget(forget) => offline::forget(forget, cx),
+        }
+    }
+    if !changes.is_empty() {
+        cx.ask(Ask::EndNotifications { changes: changes.clone() }, Then::Owed(changes));
+    }
+}
+
+/// The store answered to ends that it had refused.
+pub(super) fn answered(changes: Vec<NotificationChange>, answer: &Answer, cx: &mut Cx<'_>) {
+    let now = cx.now.mono;
+    match answer {
+        Answer::Done => {
+            changes.iter().for_each(|change| notifications::ended(change.id, cx));
+            cx.hub.owed.paid(now);
+        }
+        _ => changes.into_iter().for_each(|change| cx.hub.owed.owe(Debt::End(change), now)),
+    }
+}
+
+/// Bytes that a shard keeps of what the store refused.
+const BYTES_MAX: usize = 16 << 20;
+/// Writes asked at once.
+const TOGETHER: usize = 1000;
+/// The first pause before the store is asked again; it doubles up to the second.
+const PAUSE_MIN_MS: u64 = 1000;
+const PAUSE_MAX_MS: u64 = 60_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{AcknowledgedBy, NotificationState, UnixMs};
+
+    fn end(n: u64) -> Debt {
+        Debt::End(NotificationChange {
+            id: NotificationId(u128::from(n)),
+            state: NotificationState::Acknowledged,
+            sent: None,
+            at: UnixMs(0),
+            acknowledged_by: Some(AcknowledgedBy::Receipt),
+            reason: None,
+        })
+    }
+
+    #[test]
+    fn the_pause_doubles_until_the_store_takes_a_write() {
+        let mut owed = Owed::default();
+        let (mut now, mut pauses) = (Mono(0), Vec::new());
+        for _ in 0..9 {
+            owed.owe(end(1), now);
+            let due = owed.due().expect("it is asked again");
+            pauses.push(due.since(now) / 1000);
+            assert!(owed.take_due(Mono(due.0 - 1)).is_empty(), "not before");
+            now = due;
+            assert_eq!(owed.take_due(now).len(), 1);
+        }
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+        owed.paid(now);
+        owed.owe(end(1), now);
+        assert_eq!(owed.due(), Some(now.plus(1000)));
+    }
+
+    #[test]
+    fn is_bounded_in_bytes_and_gives_the_oldest_up() {
+        let mut owed = Owed::default();
+        let count = 2 * (BYTES_MAX / end(0).bytes()) as u64;
+        for n in 0..count {
+            owed.begin_end(NotificationId(u128::from(n)));
+            owed.owe(end(n), Mono(0));
+            assert!(owed.bytes <= BYTES_MAX);
+        }
+        assert!(!owed.is_ending(NotificationId(0)) && owed.is_ending(NotificationId(u128::from(count - 1))));
+        let mut left = owed.len();
+        while left > 0 {
+            owed.retry_at = Some(Mono(0));
+            left -= owed.take_due(Mono(0)).len();
+        }
+        assert_eq!((owed.bytes, owed.len()), (0, 0));
+    }
+}
