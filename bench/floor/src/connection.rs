@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use carillon_server::tls::{Handshake, Link, Progress, Settings};
+use carillon_server::tls::{Circumstances, Handshake, Link, Progress, Settings};
 use mio::net::TcpStream;
 
 use crate::talk::Stage;
@@ -108,7 +108,9 @@ impl Connection {
             done += consumed;
         }
         if let Cover::Link(link) = &mut self.cover {
-            let opened = link.open(&mut record[done..], &mut self.text, &mut reply).map_err(|_| Gone)?;
+            let opened = link
+                .open(&mut record[done..], &mut self.text, &mut reply, Circumstances::default())
+                .map_err(|_| Gone)?;
             done += opened.consumed;
             if opened.closed {
                 return Err(Gone);
