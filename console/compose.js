@@ -29,10 +29,9 @@ export function compose(page, { title, target, query, sent }) {
 
   async function act() {
     const answer = await post("/v1/notifications", body(), query ?? here());
-    const wrong = (result) => result.error ?? (result.code ? result : null);
-    for (const result of answer.results.filter(wrong)) page.say(`${result.to}: ${wrong(result).detail}`, "bad");
+    for (const { to, error } of answer.results.filter((result) => result.error)) page.say(`${to}: ${error.detail}`, "bad");
     if (!answer.dry_run) return sent(answer.results.filter((result) => result.id));
-    const fine = answer.results.filter((result) => !wrong(result)).length;
+    const fine = answer.results.filter((result) => !result.error).length;
     return page.say(`Checked: ${fine} of ${answer.results.length} would be sent.`);
   }
 

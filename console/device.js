@@ -5,6 +5,7 @@ import { address, badge, button, confirm, empty, facts, field, h, input, link } 
 import { count, moment } from "./format.js";
 import { compose } from "./compose.js";
 import { card, failure, form, heading, secret } from "./page.js";
+import { waiting } from "./notifications.js";
 import { sessionTable } from "./sessions.js";
 
 export function device(page) {
@@ -12,9 +13,9 @@ export function device(page) {
   const [id, domain] = jid.includes("@") ? jid.split("@") : [jid, session.domain];
   const query = { domain };
   const url = (...more) => path("v1", "devices", id, ...more);
-  const [head, made, about, live, topics] = Array.from({ length: 5 }, () => h("div", {}));
+  const [head, made, about, live, topics, wait] = Array.from({ length: 6 }, () => h("div", {}));
   const body = h("div", { class: "grid side" },
-    h("div", { class: "stack" }, made, about, live),
+    h("div", { class: "stack" }, made, about, live, wait),
     h("div", { class: "stack" },
       may("send") && compose(page, { title: "Send to this device", target: `${id}@${domain}`, query, sent }), topics));
 
@@ -42,7 +43,7 @@ export function device(page) {
       head.append(h("section", { class: "card" }, failure(problem, load)));
       return;
     }
-    await showSessions();
+    await Promise.all([showSessions(), may("send") && waiting(page, wait, `${id}@${domain}`, query)]);
   }
 
   async function showSessions() {

@@ -4,9 +4,9 @@ import { del, path, put, session } from "./api.js";
 import { badge, button, check, confirm, field, h, input, select } from "./dom.js";
 import { form, heading, listing, row } from "./page.js";
 
-const COLUMNS = ["Domain", "Sessions per account", "Registration by clients", "Topics over XMPP", ""];
+const COLUMNS = ["Domain", "Sessions per account", "In-band registration", "Who may create topics", ""];
 const SESSIONS = [["multi", "Several at once"], ["single", "One: a new login ends the old session"]];
-const CREATE = [["any", "Created by any account"], ["admin", "Created by administrators only"]];
+const CREATE = [["any", "Any account"], ["admin", "Administrators only"]];
 
 export function domains(page) {
   const side = h("div", { class: "stack" });
@@ -17,7 +17,7 @@ export function domains(page) {
     line: ({ domain, policy }) => row(COLUMNS, { "data-domain": domain },
       ["jid", [h("span", { class: "mono" }, domain), domain === session.own.default_domain && [" ", badge("default")]]],
       policy.sessions === "single" ? "one" : `up to ${policy.sessions_max}`, policy.registration ? badge("allowed", "warn") : "not allowed",
-      policy.pubsub_create === "any" ? "any account" : "administrators",
+      policy.pubsub_create === "any" ? "any account" : "administrators only",
       ["actions", [button("Policy", "quiet", () => edit(domain, policy)), whole && button("Remove", "quiet danger", () => remove(domain))]]),
     none: ["No domains", "Create the first one with the form."],
   });
@@ -52,13 +52,13 @@ function editor(page, { domain, policy, saved, cancel }) {
   const name = input("domain-name", { required: true, maxlength: 1023, placeholder: "example.org" });
   const sessions = select("domain-sessions", SESSIONS, known.sessions);
   const most = h("input", { id: "domain-sessions-max", type: "number", min: 1, max: 1000, value: known.sessions_max, required: true, inputmode: "numeric" });
-  const registration = check("domain-registration", "Clients may register accounts themselves (XEP-0077)", { checked: known.registration });
+  const registration = check("domain-registration", "Allow in-band registration (XEP-0077)", { checked: known.registration });
   const create = select("domain-pubsub", CREATE, known.pubsub_create);
   return form(page, {
     id: "domain-edit", title: domain ? `Policy of ${domain}` : "New domain", submit: domain ? "Save" : "Create", pointers: { "/sessions_max": most },
     beside: cancel && button("Cancel", "quiet", cancel),
-    fields: [!domain && field("Name", name), field("Sessions per account", sessions), field("Most sessions per account", most, "Applies when several are allowed."),
-      field("Topics over XMPP", create), registration],
+    fields: [!domain && field("Name", name), field("Sessions per account", sessions), field("Maximum sessions per account", most, "Applies when several are allowed."),
+      field("Who may create topics over XMPP", create), registration],
     act: async () => {
       const wanted = { sessions: sessions.value, sessions_max: Number(most.value), registration: registration.querySelector("input").checked, pubsub_create: create.value };
       const made = await put(path("v1", "admin", "domains", domain ?? name.value), { ...policy, ...wanted });

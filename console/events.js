@@ -58,7 +58,7 @@ export function events(page) {
     const shown = seen.filter(wanted).reverse();
     const filtered = seen.length > shown.length;
     where.replaceChildren(shown.length ? table("events", COLUMNS, shown.map(line))
-      : filtered ? empty("No event matches", "Change the filter to see others.") : empty("No events yet", "Whatever happens to a notification from now on is shown here."));
+      : filtered ? empty("No event matches", "Change the filter to see others.") : empty("No events yet", "What happens to notifications from now on appears here."));
     note.textContent = [
       filtered ? `${many(shown.length, "event")} of ${count(seen.length)}` : many(seen.length, "event"), `the last ${ROWS_MAX} are kept`,
       paused && `paused: ${count(held.length)}${held.length === ROWS_MAX ? " or more" : ""} waiting`, missed && `${count(missed)} missed: they came too fast`,
@@ -82,6 +82,6 @@ export function events(page) {
   return h("div", {},
     heading("Events", "What happens to notifications, as it happens.", live, clear, pause),
     h("section", { class: "card" },
-      h("div", { class: "filters" }, field("Device or notification", text), h("fieldset", { class: "chips" }, h("legend", { class: "label" }, "States (all when none is chosen)"), chips)),
+      h("div", { class: "filters" }, field("Device or notification", text), h("fieldset", { class: "chips" }, h("legend", { class: "label" }, "States (all if none is chosen)"), chips)),
       where, h("div", { class: "card-foot" }, note)));
 }

@@ -39,7 +39,7 @@ export function keys(page) {
     made.replaceChildren(secret(page, "Key created", `The key ${key.name}. Copy it now: it is not shown again.`, key.key));
     all.reload();
   };
-  return h("div", {}, heading("API keys", "Whoever holds a key may do what its scopes say, in its domain."),
+  return h("div", {}, heading("API keys", "A key allows what its scopes name, in one domain or on the whole node."),
     h("div", { class: "grid side wide-left" }, all.element, h("div", { class: "stack" }, made, creation(page, created))));
 }
 

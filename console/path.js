@@ -5,8 +5,8 @@ import { badge, button, confirm, h, link } from "./dom.js";
 import { exact } from "./format.js";
 
 export const STATES = {
-  scheduled: ["Scheduled", "Waits for its time", ""],
-  accepted: ["Accepted", "The node has it", ""],
+  scheduled: ["Scheduled", "Waiting for its time", ""],
+  accepted: ["Accepted", "The node took it", ""],
   stored: ["Stored", "On disk: it survives a crash", "accent"],
   sent: ["Sent", "Handed to a connection of the device", "accent"],
   acknowledged: ["Acknowledged", "The device has it", "good"],

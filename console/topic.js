@@ -1,8 +1,8 @@
 // One topic: published to, its items and followers, its settings.
 
 import { del, here, path, post } from "./api.js";
-import { address, button, confirm, empty, field, h, input, link } from "./dom.js";
-import { exact, moment } from "./format.js";
+import { address, button, confirm, empty, facts, field, h, input, link } from "./dom.js";
+import { count, exact, moment } from "./format.js";
 import { card, failure, form, heading, payload } from "./page.js";
 import { ACCESS, kept, topicForm } from "./topics.js";
 
@@ -13,15 +13,21 @@ export function topic(page) {
   const [name] = page.params;
   const url = (...more) => path("v1", "topics", name, ...more);
   const head = h("div", {}, heading(name));
-  const [items, followers, settings] = [h("div", { id: "topic-items" }), h("div", {}), h("div", {})];
+  const [figures, items, followers, settings] = [h("div", {}), h("div", { id: "topic-items" }), h("div", {}), h("div", {})];
   const body = h("div", { class: "grid side", hidden: true },
-    h("div", { class: "stack" }, items, followers), h("div", { class: "stack" }, publication(page, url, () => read()), settings));
+    h("div", { class: "stack" }, figures, items, followers), h("div", { class: "stack" }, publication(page, url, () => read()), settings));
 
   async function read() {
     try {
       const t = await page.get(url(), here());
       head.replaceChildren(heading(h("span", { class: "break" }, name), [t.config.title, `Keeps ${kept(t.config)}`, `open to ${ACCESS[t.config.access_model]}`, `created ${moment(t.created_at)}`].filter(Boolean).join(" · "),
         button("Remove", "danger", remove, { "data-testid": "topic-remove" })));
+      figures.replaceChildren(card("Figures", facts([
+        ["Followers", count(t.figures.subscribers)],
+        ["Sessions following now", count(t.figures.sessions)],
+        ["Items published since the node started", count(t.figures.published)],
+        ["Deliveries since the node started", count(t.figures.delivered)],
+      ])));
       settings.replaceChildren(topicForm(page, { topic: t, saved: () => { page.say("The settings are saved."); read(); } }));
       body.hidden = false;
       await Promise.all([showItems(t), showFollowers()]);

@@ -2,10 +2,10 @@
 
 import { here, path, put, session } from "./api.js";
 import { address, badge, field, h, input, link, select } from "./dom.js";
-import { day, many, moment } from "./format.js";
+import { count, day, many, moment } from "./format.js";
 import { form, heading, listing, row } from "./page.js";
 
-const COLUMNS = ["Topic", "Keeps at most", "Who may follow", "Created"];
+const COLUMNS = ["Topic", "Sessions following", "Keeps at most", "Who may follow", "Created"];
 export const ACCESS = { open: "everyone", whitelist: "members" };
 
 export function topics(page) {
@@ -14,7 +14,7 @@ export function topics(page) {
     read: (after) => ["/v1/topics", here({ after, limit: 50 })],
     line: (t) => row(COLUMNS, { "data-topic": t.name },
       ["jid", [link(t.name, "topics", t.name), t.config.title && h("div", { class: "muted small" }, t.config.title)]],
-      kept(t.config), badge(ACCESS[t.config.access_model] ?? t.config.access_model, t.config.access_model === "open" ? "good" : ""), ["when", day(t.created_at), moment(t.created_at)]),
+      ["num", count(t.figures.sessions)], kept(t.config), badge(ACCESS[t.config.access_model] ?? t.config.access_model, t.config.access_model === "open" ? "good" : ""), ["when", day(t.created_at), moment(t.created_at)]),
     none: ["No topics yet", "Create the first one with the form."],
   });
   const created = (name) => {

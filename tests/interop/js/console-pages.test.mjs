@@ -222,6 +222,7 @@ test("a topic is created, published to, its settings changed, and it is removed"
   await at.waitForSelector('[data-item="first"]');
   await says(at, "Kept items (1 of at most 3)");
   await says(at, `${user}@localhost`);
+  await at.waitForFunction(() => /Followers\s+1\s+Sessions following now\s+0\s+Items published since the node started\s+1/.test(document.querySelector("#main").innerText));
   await pictures(at, "topic");
   await at.fill("#topic-max-items", "7");
   await at.click("#topic-submit");
@@ -278,5 +279,30 @@ test("at 390 px every page is reached through the menu", async () => {
     await at.waitForFunction((view) => document.querySelector(`[data-view=${view}]`).getAttribute("aria-current") === "page", view);
     assert.ok(await at.isHidden("#nav"));
   }
+  await close(at);
+});
+
+test("notifications are listed by account and state, and what is on the way to a device is shown with it", async () => {
+  const [user, other] = [await server.account("listed"), await server.account("other")];
+  const [kept, gone, others] = [await notify(user, { collapse_key: "a" }), await notify(user), await notify(other)];
+  await server.api("DELETE", `/v1/notifications/${gone}`);
+  const at = await signedIn(browser, server, "#notifications");
+  for (const id of [kept, gone, others]) await at.waitForSelector(`[data-notification="${id}"]`);
+  await pictures(at, "notifications");
+  await at.fill("#notifications-to", user);
+  await at.press("#notifications-to", "Enter");
+  await at.waitForSelector(`[data-notification="${others}"]`, { state: "detached" });
+  await at.selectOption("#notifications-state", "cancelled");
+  await at.waitForSelector(`[data-notification="${kept}"]`, { state: "detached" });
+  assert.equal(await at.locator(`[data-notification="${gone}"]`).count(), 1);
+  await go(at, `#devices/${user}%40localhost`);
+  await at.waitForSelector(`[data-testid=waiting] [data-notification="${kept}"]`);
+  assert.equal(await at.locator("[data-testid=waiting] tbody tr").count(), 1);
+  await pictures(at, "device-waiting");
+  await at.click(`[data-notification="${kept}"] a[href^="#notifications"]`);
+  await at.waitForSelector("#path [data-state=stored]");
+  const { expires_at } = await server.api("GET", `/v1/notifications/${kept}`);
+  assert.equal(await at.getAttribute("[data-time=expires_at]", "datetime"), expires_at);
+  assert.match(await at.innerText("#main"), /Collapse key\s+a\n/);
   await close(at);
 });
