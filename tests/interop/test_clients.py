@@ -17,6 +17,7 @@ HERE = pathlib.Path(__file__).parent
 # `setup` puts clients beside the environment that this runs in.
 INSTALLED = pathlib.Path(sys.prefix).parent
 COMMANDS = {
+    "slixmpp 1.8": [INSTALLED / "slixmpp-1.8/bin/python", HERE / "clients/slixmpp-1.8.py"],
     "aioxmpp": [INSTALLED / "aioxmpp/bin/python", HERE / "clients/aioxmpp-0.13.py"],
     "mellium": [INSTALLED / "mellium"],
 }
@@ -37,13 +38,21 @@ async def device(server, account):
         await device.kill()
 
 
+# It takes `tls-unique` for granted where -PLUS is offered, and no server side of TLS here has that binding.
+BINDS_WRONGLY = pytest.mark.xfail(strict=False, reason="-PLUS is offered under TLS 1.2 to clients that cannot use it")
+NAMES = [pytest.param(name, marks=BINDS_WRONGLY) if name == "slixmpp 1.8" else name for name in COMMANDS]
+
+
 @pytest.mark.parametrize("direct_tls", [False, True], ids=["starttls", "direct"])
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", NAMES)
 async def test_it_logs_in_chats_and_follows(device, peer, api, name, direct_tls):
     topic = unique("news")
     await api.ok("PUT", f"/v1/topics/{topic}", {})
     client = await device(name, topic, direct_tls=direct_tls)
     online = await client.says("online")
+    if name == "slixmpp 1.8":
+        # What Debian 12 has does not know the channel bindings that TLS 1.2 leaves.
+        assert (online["tls"], online["mechanism"]) == ("TLSv1.2", "SCRAM-SHA-256")
 
     friend = await peer()
     friend.chat(online["online"], "é <&>")
