@@ -173,3 +173,15 @@ async def test_a_notification_nobody_takes_says_why(server, account):
     sent = await server.command("send", alice, "--payload", "1", "--wait", "--timeout", "0")
     assert sent.returncode == 1
     assert f"was not delivered after 0 s (stored): {alice} has no active session" in sent.stderr
+
+
+async def test_the_end_of_the_demo_is_no_error(tmp_path):
+    demo = await Program.open("demo", "--data-dir", str(tmp_path / "demo"), *FREE)
+    try:
+        await demo.line(f"admin key is in {tmp_path / 'demo' / 'admin.key'}")
+        await demo.line("Ctrl-C ends the demo")
+        assert await demo.interrupt() == 0
+        assert demo.errors == []
+        assert not [line for line in demo.lines.left() if "lost" in line], demo.lines.left()
+    finally:
+        await demo.close()

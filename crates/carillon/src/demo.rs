@@ -71,7 +71,7 @@ fn show(running: &Running) -> Result<(), String> {
         return Err("the demo needs c2s and http".into());
     };
     let api = Api { base: format!("http://127.0.0.1:{http}"), key: running.admin_key().as_str().to_owned() };
-    println!("Carillon is up: XMPP on 127.0.0.1:{c2s} (STARTTLS), HTTP on {}\n", api.base);
+    println!("Carillon is ready: XMPP on 127.0.0.1:{c2s} (STARTTLS), HTTP on {}\n", api.base);
     api.call("PUT", &format!("/v1/topics/{TOPIC}"), Some(&json!({ "title": "Weather" })))?;
     println!("A retained item waits on topic '{TOPIC}' before anyone is connected:");
     api.call("POST", &format!("/v1/topics/{TOPIC}/items"), Some(&json!({ "payload": { "sky": "clear" } })))?;
@@ -98,9 +98,10 @@ fn show(running: &Running) -> Result<(), String> {
     api.call("POST", &format!("/v1/topics/{TOPIC}/items"), Some(&json!({ "payload": { "sky": "rain" } })))?;
     println!("  POST /v1/topics/{TOPIC}/items → kept after {}", ms(sent.elapsed()));
     expect(&news, DEVICES.len(), Some(sent))?;
-    println!("\nConsole: {}/console  (sign in with the key in ./data/demo/admin.key)", api.base);
+    let folder = running.data_dir().display();
+    println!("\nConsole: {}/console  (the admin key is in {folder}/admin.key)", api.base);
     println!("API:     {}/docs", api.base);
-    println!("Try:     carillon send phone --payload '{{\"hello\":1}}' --wait --data-dir ./data/demo");
+    println!("Try:     carillon send phone --payload '{{\"hello\":1}}' --wait --data-dir {folder}");
     println!("\nThe devices stay connected. Ctrl-C ends the demo.");
     std::thread::spawn(move || {
         for item in news {

@@ -14,6 +14,7 @@ use carillon_core::model::{Policy, Scope, Scopes, UnixMs};
 use carillon_core::ports::{Answer, Ask, Store};
 use carillon_server::Server;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -169,6 +170,11 @@ impl Running {
         self.supervisor = supervisor;
         self.supervisor.ready(&self.ready().sentence());
         self.runtime.spawn(self.supervisor.clone().keep_alive(self.server.node()));
+    }
+
+    /// The data folder.
+    pub fn data_dir(&self) -> &Path {
+        &self.config.settings.node.data_dir
     }
 
     /// Takes over the handling of signals.
@@ -343,7 +349,7 @@ fn ensure_domain(store: &dyn Store, config: &Config) -> Result<bool, String> {
     }
 }
 
-fn ensure_admin_key(store: &dyn Store, data_dir: &std::path::Path) -> Result<AdminKey, String> {
+fn ensure_admin_key(store: &dyn Store, data_dir: &Path) -> Result<AdminKey, String> {
     let key = AdminKey::read_or_create(data_dir).map_err(|e| e.to_string())?;
     let hash = carillon_http::key_hash(key.as_str())
         .ok_or("the admin key is not a key; remove the file to have a new one")?;

@@ -18,13 +18,13 @@ pub(super) struct Args {
     /// How many accounts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     count: u32,
-    /// What their names begin with; a number from 0 on follows
+    /// Beginning of the accounts' names; a number from 0 on follows
     #[arg(long)]
     prefix: String,
-    /// Their domain; by default that of the node
+    /// Domain of the accounts; by default that of the node
     #[arg(long)]
     domain: Option<String>,
-    /// File for the accounts and their passwords, which must not exist; without it, standard output
+    /// File to write the accounts and their passwords to, which must not exist; without it, they are printed
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }

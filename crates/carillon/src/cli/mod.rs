@@ -87,7 +87,7 @@ pub struct ServeArgs {
 /// What `carillon demo` is told.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DemoArgs {
-    /// Where its settings come from, over those of the demo: data in ./data/demo, and a quiet log.
+    /// Where its settings come from, over those of the demo: data in ./data/demo, and a quiet log
     #[command(flatten)]
     pub source: Source,
 }

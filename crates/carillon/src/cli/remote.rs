@@ -7,17 +7,20 @@ use crate::files::{AdminKey, KeyError, NodeFile};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+/// Under which the help lists these options.
+const NODE: &str = "Which node";
+
 /// The options of every command that speaks to a node.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Remote {
     /// Data folder of a node on this machine, which holds its address and its admin key
-    #[arg(long, value_name = "DIR", default_value = "./data", env = "CARILLON_DATA_DIR", global = true)]
+    #[arg(long, value_name = "DIR", default_value = "./data", env = "CARILLON_DATA_DIR", global = true, help_heading = NODE)]
     data_dir: PathBuf,
     /// URL of the node's HTTP API, such as http://127.0.0.1:8080; by default the one in the data folder
-    #[arg(long, env = "CARILLON_URL", global = true)]
+    #[arg(long, env = "CARILLON_URL", global = true, help_heading = NODE)]
     url: Option<String>,
     /// API key; by default the admin key in the data folder
-    #[arg(long, env = "CARILLON_KEY", hide_env_values = true, global = true)]
+    #[arg(long, env = "CARILLON_KEY", hide_env_values = true, global = true, help_heading = NODE)]
     key: Option<String>,
     /// Print JSON
     #[arg(long, global = true)]

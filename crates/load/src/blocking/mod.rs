@@ -65,6 +65,7 @@ pub enum StreamLost {
 
 /// What [`Client::recv_or_interrupt`] came to.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "it is returned, and taken apart at once")]
 pub enum Received {
     /// Something happened on the stream.
     Event(Event),

@@ -196,7 +196,7 @@ fn follow(client: &mut Client, topics: &[String], screen: &mut Screen<'_>) -> Re
             let request = stanzas::subscribe(service.clone(), topic, &subscriber);
             let answer = client.iq(request, ANSWER).map_err(lost)?;
             if let Some(error) = stanzas::error(&answer) {
-                return Err(refused(topic, &service.to_string(), &error));
+                return Err(refused(topic, service.as_str(), &error));
             }
         }
         screen.subscribed(topic)?;
