@@ -122,6 +122,7 @@ pub fn server(settings: &Settings, tls: tls::Settings, core: Arc<core::Settings>
             tls: settings.websocket.tls,
             path: settings.websocket.path.clone(),
         }),
+        trusted_proxies: settings.listen.trusted_proxies.clone(),
         light: settings.light.port.map(|port| Light { port, tls: settings.light.tls }),
         shards: settings.node.shards,
         backlog: settings.listen.backlog as i32,

@@ -45,6 +45,7 @@ mod join;
 mod listen;
 mod machine;
 pub mod metrics;
+mod network;
 pub mod node;
 mod offers;
 mod options;
@@ -59,6 +60,7 @@ mod websocket;
 mod world;
 
 pub use listen::{BindError, Bounds, Ports};
+pub use network::{Network, NoNetwork};
 pub use node::Node;
 pub use options::{Light, Options, WebSocket};
 pub use server::{Server, StartError};

@@ -2,6 +2,7 @@
 
 use crate::events;
 use crate::listen::{Bounds, Service};
+use crate::network::Network;
 use crate::tls;
 use carillon_core::settings::Settings;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -18,6 +19,8 @@ pub struct Options {
     pub c2s_tls: Option<u16>,
     /// The WebSocket listener.
     pub websocket: Option<WebSocket>,
+    /// Proxies in front of the WebSocket listener, whose `X-Forwarded-For` says who the client is.
+    pub trusted_proxies: Vec<Network>,
     /// The listener of the light protocol.
     pub light: Option<Light>,
     /// Threads that hold connections; 0 for one a core.
@@ -80,6 +83,7 @@ impl Options {
             c2s: Some(5222),
             c2s_tls: Some(5223),
             websocket: None,
+            trusted_proxies: Vec::new(),
             light: None,
             shards: 0,
             backlog: 4096,

@@ -210,6 +210,7 @@ impl Common<'_> {
         let face = Face {
             path: websocket.map(|websocket| websocket.path.as_str()).unwrap_or_default().into(),
             secure: websocket.is_some_and(|websocket| websocket.tls),
+            proxies: self.options.trusted_proxies.as_slice().into(),
         };
         let world = World {
             id,

@@ -2,6 +2,7 @@
 
 use super::unit;
 use super::value::Value;
+use carillon_server::Network;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -50,6 +51,8 @@ pub enum Kind {
     Names,
     /// IPv4 and IPv6 addresses.
     Addresses,
+    /// Addresses, and networks in CIDR notation.
+    Networks,
 }
 
 /// What is written for a listener that is not wanted.
@@ -107,6 +110,9 @@ impl Kind {
             Kind::Addresses => read_list(written, |text| {
                 text.parse::<IpAddr>().map(|a| a.to_string()).map_err(|_| Misfit::Bound)
             }),
+            Kind::Networks => read_list(written, |text| {
+                text.parse::<Network>().map(|network| network.to_string()).map_err(|_| Misfit::Bound)
+            }),
         }
     }
 
@@ -124,6 +130,7 @@ impl Kind {
             Kind::Choice(words) | Kind::Choices(words) => words.join(", "),
             Kind::Names => "names".to_owned(),
             Kind::Addresses => "IPv4 or IPv6".to_owned(),
+            Kind::Networks => "IPv4 or IPv6, or networks".to_owned(),
         }
     }
 }
@@ -153,6 +160,7 @@ impl fmt::Display for Kind {
             Kind::Choices(words) => write!(f, "a list of {}", quoted(words)),
             Kind::Names => write!(f, "a list of names"),
             Kind::Addresses => write!(f, "a list of IP addresses"),
+            Kind::Networks => write!(f, "a list of IP addresses and networks, such as \"10.0.0.0/8\""),
         }
     }
 }

@@ -160,7 +160,7 @@ fn hint(setting: &Setting) -> String {
 fn takes(kind: &Kind) -> String {
     match kind {
         Kind::Choices(_) => format!("list of {}", kind.bounds()),
-        Kind::Names | Kind::Addresses => format!("list: {}", kind.bounds()),
+        Kind::Names | Kind::Addresses | Kind::Networks => format!("list: {}", kind.bounds()),
         Kind::Text { .. } => format!("text, {}", kind.bounds()),
         _ => kind.bounds(),
     }

@@ -9,6 +9,7 @@ use super::unit::{DAY, GIB, HOUR, KIB, MIB, MINUTE, SECOND};
 use super::value::{Field, LogFormat, LogLevel, Profile, Wanted, Words};
 use carillon_core::model::{Policy, PubsubCreate, SessionPolicy};
 use carillon_core::session::Mechanism;
+use carillon_server::Network;
 use carillon_server::events::{Format, Kind as EventKind};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
@@ -39,6 +40,9 @@ settings! {
         "listen.backlog" backlog: u32 = 4096, count(1, 65_535, "connections"), Restart;
         /// Whether every shard has listeners of its own (`SO_REUSEPORT`); otherwise one shard accepts all connections.
         "listen.reuse_port" reuse_port: bool = true, Kind::Switch, Restart;
+        /// Proxies in front of the WebSocket port, as addresses or networks such as `10.0.0.0/8`. Their `X-Forwarded-For` is
+        /// the client's address; from any other address the field is ignored.
+        "listen.trusted_proxies" trusted_proxies: Vec<Network> = Vec::new(), Kind::Networks, Restart;
         /// Whether small writes are sent at once (`TCP_NODELAY`).
         "listen.nodelay" nodelay: bool = true, Kind::Switch, Restart;
     }

@@ -3,6 +3,7 @@
 use super::kind::OFF;
 use carillon_core::model::{PubsubCreate, SessionPolicy};
 use carillon_core::session::Mechanism;
+use carillon_server::Network;
 use carillon_server::events::{Format, Kind};
 use std::fmt;
 use std::net::IpAddr;
@@ -140,6 +141,16 @@ impl Field for Vec<IpAddr> {
 
     fn to_value(&self) -> Value {
         Value::List(self.iter().map(IpAddr::to_string).collect())
+    }
+}
+
+impl Field for Vec<Network> {
+    fn from_value(value: Value) -> Option<Vec<Network>> {
+        Vec::<String>::from_value(value)?.iter().map(|text| text.parse().ok()).collect()
+    }
+
+    fn to_value(&self) -> Value {
+        Value::List(self.iter().map(Network::to_string).collect())
     }
 }
 

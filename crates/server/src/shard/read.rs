@@ -181,7 +181,8 @@ impl<M: Machine> Shard<M> {
         let World { conns, hand, face, scratch, .. } = &mut self.world;
         let Some(conn) = conns.get_mut(id) else { return };
         let Protocol::Upgrade(upgrade) = &mut conn.protocol else { return };
-        let (response, rest) = match upgrade.feed(hand.rest(), face) {
+        let Stage::New(peer) = conn.stage else { return };
+        let (response, rest) = match upgrade.feed(hand.rest(), peer, face) {
             Head::Partial => return,
             Head::Accepted { response, rest, client } => {
                 if let (Stage::New(address), Some(client)) = (&mut conn.stage, client) {

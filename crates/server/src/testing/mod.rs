@@ -205,7 +205,7 @@ impl Rig {
             store: Arc::new(Bare::default()),
             watchers: Watchers::default(),
             offers: Arc::new(Offers::new(&certificate())),
-            face: Arc::new(Face { path: "/xmpp-websocket".into(), secure: true }),
+            face: Arc::new(Face { path: "/xmpp-websocket".into(), secure: true, proxies: Box::default() }),
             settings: Arc::default(),
             out_queue_bytes,
             registry: poll.registry().try_clone().unwrap(),

@@ -16,6 +16,9 @@ mod upgrade;
 
 pub(crate) use upgrade::{Head, Upgrade};
 
+use crate::network::Network;
+use std::net::IpAddr;
+
 /// What a WebSocket listener answers for.
 #[derive(Clone, Debug)]
 pub(crate) struct Face {
@@ -23,4 +26,13 @@ pub(crate) struct Face {
     pub(crate) path: Box<str>,
     /// Whether the listener speaks TLS itself.
     pub(crate) secure: bool,
+    /// Proxies whose word on the client's address is taken.
+    pub(crate) proxies: Box<[Network]>,
+}
+
+impl Face {
+    /// Whether this is a proxy whose word is taken.
+    fn trusts(&self, address: IpAddr) -> bool {
+        self.proxies.iter().any(|network| network.contains(address))
+    }
 }

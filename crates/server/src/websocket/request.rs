@@ -5,7 +5,7 @@ use super::response::{host_meta, refusal};
 use aws_lc_rs::digest;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// What a request is answered with.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub(super) enum Verdict {
     Answer(Vec<u8>),
 }
 
-/// Judges a complete head.
-pub(super) fn judge(head: &[u8], face: &Face) -> Verdict {
+/// Judges a complete head that came from `peer`.
+pub(super) fn judge(head: &[u8], peer: IpAddr, face: &Face) -> Verdict {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut headers);
     if !matches!(request.parse(head), Ok(httparse::Status::Complete(_))) {
@@ -54,12 +54,12 @@ pub(super) fn judge(head: &[u8], face: &Face) -> Verdict {
     };
     match metadata {
         Some(json) => Verdict::Answer(host_meta(&url(host, &fields, face), json)),
-        None => websocket(&fields, face),
+        None => websocket(&fields, peer, face),
     }
 }
 
 /// The checks of RFC 6455 §4.2.1 and RFC 7395 §3.1.
-fn websocket(fields: &Fields<'_>, face: &Face) -> Verdict {
+fn websocket(fields: &Fields<'_>, peer: IpAddr, face: &Face) -> Verdict {
     if !fields.list("upgrade", "websocket") || !fields.list("connection", "upgrade") {
         let headers = "Upgrade: websocket\r\nConnection: Upgrade\r\n";
         let words =
@@ -78,14 +78,33 @@ fn websocket(fields: &Fields<'_>, face: &Face) -> Verdict {
     if !fields.values("sec-websocket-protocol").flat_map(items).any(|protocol| protocol == "xmpp") {
         return bad("The request must offer the subprotocol `xmpp` (RFC 7395 §3.1).");
     }
-    Verdict::WebSocket { accept: accept(key), client: client(fields, face) }
+    Verdict::WebSocket { accept: accept(key), client: client(fields, peer, face) }
 }
 
-/// The client as the proxy in front saw it: the last entry is the proxy's own, those before are hearsay. Without a proxy
-/// that ends TLS, the field is the client's invention.
-fn client(fields: &Fields<'_>, face: &Face) -> Option<IpAddr> {
-    let last = fields.values("x-forwarded-for").last().filter(|_| !face.secure)?;
-    last.rsplit(',').next()?.trim().parse().ok()
+/// The client as the proxies in front saw it. Each adds who spoke to it, so the list is read from its end, for as long as it
+/// was a proxy that is trusted: the first other address is the client's, and what is before that is hearsay. Of anybody
+/// else's the whole field is invention.
+fn client(fields: &Fields<'_>, peer: IpAddr, face: &Face) -> Option<IpAddr> {
+    if !face.trusts(peer) {
+        return None;
+    }
+    let values: Vec<&str> = fields.values("x-forwarded-for").collect();
+    let mut client = None;
+    for entry in values.iter().rev().flat_map(|value| value.rsplit(',')) {
+        let Some(address) = address(entry.trim()) else { break };
+        client = Some(address);
+        if !face.trusts(address) {
+            break;
+        }
+    }
+    client
+}
+
+/// An address, which some proxies write with a port.
+fn address(text: &str) -> Option<IpAddr> {
+    let with_port = || text.parse::<SocketAddr>().ok().map(|address| address.ip());
+    let bracketed = || text.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
+    text.parse().ok().or_else(with_port).or_else(bracketed).map(|address: IpAddr| address.to_canonical())
 }
 
 /// `Sec-WebSocket-Accept` for a key (RFC 6455 §4.2.2).

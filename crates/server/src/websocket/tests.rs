@@ -1,12 +1,19 @@
 use super::{Face, Head, Upgrade};
+use std::net::{IpAddr, Ipv4Addr};
 
 const GOOD: &str = "GET /xmpp-websocket HTTP/1.1\r\nHost: example.com\r\nUpgrade: WebSocket\r\n\
     Connection: keep-alive, Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
     Sec-WebSocket-Protocol: chat, xmpp\r\nSec-WebSocket-Version: 13\r\nOrigin: https://example.com\r\n\r\n";
 
+const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+
 fn ask(request: &str) -> Head {
-    let face = Face { path: "/xmpp-websocket".into(), secure: true };
-    Upgrade::default().feed(request.as_bytes(), &face)
+    Upgrade::default().feed(request.as_bytes(), PEER, &face(true, &[]))
+}
+
+fn face(secure: bool, proxies: &[&str]) -> Face {
+    let proxies = proxies.iter().map(|network| network.parse().unwrap()).collect();
+    Face { path: "/xmpp-websocket".into(), secure, proxies }
 }
 
 /// The status line of a refusal, and its body.
@@ -32,11 +39,11 @@ fn a_good_request_is_accepted() {
 
 #[test]
 fn it_may_come_byte_by_byte() {
-    let face = Face { path: "/xmpp-websocket".into(), secure: true };
+    let face = face(true, &[]);
     let mut upgrade = Upgrade::default();
     let (last, first) = GOOD.as_bytes().split_last().unwrap();
-    assert!(first.iter().all(|byte| upgrade.feed(&[*byte], &face) == Head::Partial));
-    assert!(matches!(upgrade.feed(&[*last], &face), Head::Accepted { rest, .. } if rest.is_empty()));
+    assert!(first.iter().all(|byte| upgrade.feed(&[*byte], PEER, &face) == Head::Partial));
+    assert!(matches!(upgrade.feed(&[*last], PEER, &face), Head::Accepted { rest, .. } if rest.is_empty()));
 }
 
 #[test]
@@ -92,25 +99,33 @@ fn the_host_says_where_the_websocket_is() {
 
 #[test]
 fn behind_a_proxy_the_scheme_is_the_proxys() {
-    let face = Face { path: "/ws".into(), secure: false };
+    let face = Face { path: "/ws".into(), ..face(false, &[]) };
     let request = "GET /.well-known/host-meta HTTP/1.1\r\nHost: a\r\nX-Forwarded-Proto: https\r\n\r\n";
-    let Head::Answered(response) = Upgrade::default().feed(request.as_bytes(), &face) else { panic!() };
+    let Head::Answered(response) = Upgrade::default().feed(request.as_bytes(), PEER, &face) else { panic!() };
     assert!(String::from_utf8(response).unwrap().contains("wss://a/ws"));
 }
 
 #[test]
-fn behind_a_proxy_the_client_is_whom_the_proxy_saw() {
-    let client = |secure: bool, fields: &str| {
-        let face = Face { path: "/xmpp-websocket".into(), secure };
+fn behind_a_trusted_proxy_the_client_is_whom_the_proxies_saw() {
+    let client = |proxies: &[&str], fields: &str| {
         let request = GOOD.replace("Origin:", &format!("{fields}\r\nOrigin:"));
-        let Head::Accepted { client, .. } = Upgrade::default().feed(request.as_bytes(), &face) else {
-            panic!()
-        };
+        let head = Upgrade::default().feed(request.as_bytes(), PEER, &face(false, proxies));
+        let Head::Accepted { client, .. } = head else { panic!() };
         client.map(|address| address.to_string())
     };
     let told = "X-Forwarded-For: 198.51.100.1, 192.0.2.7";
-    assert_eq!(client(false, told).as_deref(), Some("192.0.2.7"));
-    assert_eq!(client(false, "X-Forwarded-For: 2001:db8::1").as_deref(), Some("2001:db8::1"));
-    assert_eq!(client(false, "X-Forwarded-For: nonsense"), None);
-    assert_eq!(client(true, told), None);
+    assert_eq!(client(&[], told), None, "anybody can write the field");
+    assert_eq!(client(&["10.0.0.2"], told), None, "another proxy is trusted");
+    let proxy = &["10.0.0.1"];
+    assert_eq!(client(proxy, told).as_deref(), Some("192.0.2.7"), "what is before it is hearsay");
+    assert_eq!(client(proxy, "X-Forwarded-For: 2001:db8::1").as_deref(), Some("2001:db8::1"));
+    assert_eq!(client(proxy, "X-Forwarded-For: 192.0.2.7:4711").as_deref(), Some("192.0.2.7"));
+    assert_eq!(client(proxy, "X-Forwarded-For: [2001:db8::1]:4711").as_deref(), Some("2001:db8::1"));
+    assert_eq!(client(proxy, "X-Forwarded-For: nonsense"), None);
+    assert_eq!(client(proxy, "X-Forwarded-For: 192.0.2.7, nonsense"), None);
+    let chain = &["10.0.0.0/8", "192.0.2.0/24"];
+    assert_eq!(client(chain, told).as_deref(), Some("198.51.100.1"), "through two proxies");
+    let two = "X-Forwarded-For: 203.0.113.9, 198.51.100.1\r\nX-Forwarded-For: 192.0.2.7";
+    assert_eq!(client(chain, two).as_deref(), Some("198.51.100.1"));
+    assert_eq!(client(chain, "X-Forwarded-For: 10.1.1.1, 192.0.2.7").as_deref(), Some("10.1.1.1"));
 }

@@ -32,8 +32,8 @@ pub(crate) enum Head {
 }
 
 impl Upgrade {
-    /// Takes more bytes.
-    pub(crate) fn feed(&mut self, bytes: &[u8], face: &Face) -> Head {
+    /// Takes more bytes from `peer`.
+    pub(crate) fn feed(&mut self, bytes: &[u8], peer: IpAddr, face: &Face) -> Head {
         // Frames may follow the head at once, so the bound is on the head, not on what is here.
         let looked_at = self.head.len().saturating_sub(END.len() - 1);
         self.head.extend_from_slice(bytes);
@@ -42,7 +42,7 @@ impl Upgrade {
             Some(end) if end <= HEAD_BYTES_MAX => {
                 let mut head = std::mem::take(&mut self.head);
                 let rest = head.split_off(end);
-                match request::judge(&head, face) {
+                match request::judge(&head, peer, face) {
                     Verdict::WebSocket { accept, client } => {
                         Head::Accepted { response: response::switching(&accept), rest, client }
                     }
