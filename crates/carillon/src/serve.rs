@@ -349,24 +349,37 @@ fn ensure_domain(store: &dyn Store, config: &Config) -> Result<bool, String> {
     }
 }
 
+/// The key of the data folder, which the store knows then. One that the store knew before was removed: it may have leaked, so
+/// another takes its place.
 fn ensure_admin_key(store: &dyn Store, data_dir: &Path) -> Result<AdminKey, String> {
-    let key = AdminKey::read_or_create(data_dir).map_err(|e| e.to_string())?;
-    let hash = carillon_http::key_hash(key.as_str())
-        .ok_or("the admin key is not a key; remove the file to have a new one")?;
-    if let Answer::Key(_) = ask(store, Ask::Key { hash })? {
-        return Ok(key);
+    let mut key = AdminKey::read_or_create(data_dir).map_err(|e| e.to_string())?;
+    let mut hash = hash(&key)?;
+    let known = matches!(ask(store, Ask::Key { hash })?, Answer::Key(_));
+    if !known && AdminKey::was_known(data_dir, &hash).map_err(|e| e.to_string())? {
+        key = AdminKey::replace(data_dir).map_err(|e| e.to_string())?;
+        hash = self::hash(&key)?;
+        let path = AdminKey::path(data_dir);
+        tracing::warn!(path = %path.display(), "the admin key was removed; another one was made");
     }
+    if !known {
+        create_admin_key(store, hash)?;
+    }
+    AdminKey::note_known(data_dir, &hash).map_err(|e| e.to_string())?;
+    Ok(key)
+}
+
+fn hash(key: &AdminKey) -> Result<[u8; 32], String> {
+    let hash = carillon_http::key_hash(key.as_str());
+    hash.ok_or_else(|| "the admin key is not a key; remove the file to have a new one".to_owned())
+}
+
+fn create_admin_key(store: &dyn Store, hash: [u8; 32]) -> Result<(), String> {
     let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = UnixMs(elapsed.as_millis() as u64);
-    let create = Ask::CreateKey {
-        hash,
-        name: "admin.key".into(),
-        domain: None,
-        scopes: Scopes::of(&[Scope::Admin]),
-        now,
-    };
+    let scopes = Scopes::of(&[Scope::Admin]);
+    let create = Ask::CreateKey { hash, name: "admin.key".into(), domain: None, scopes, now };
     match ask(store, create)? {
-        Answer::Key(_) => Ok(key),
+        Answer::Key(_) => Ok(()),
         answer => Err(format!("the admin key cannot be written: {answer:?}")),
     }
 }
@@ -436,5 +449,35 @@ fn reachable(at: SocketAddr) -> SocketAddr {
             SocketAddr::new(IpAddr::V6(std::net::Ipv6Addr::LOCALHOST), at.port())
         }
         _ => at,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use carillon_backend::sqlite::{Options, SqliteStore};
+
+    #[test]
+    fn an_admin_key_that_was_removed_stays_removed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = SqliteStore::open(Options::new(folder.path().join("carillon.db"))).expect("a store");
+        let first = ensure_admin_key(&store, folder.path()).expect("made");
+        assert_eq!(ensure_admin_key(&store, folder.path()).expect("known"), first);
+        let hash = hash(&first).expect("a key");
+        let Ok(Answer::Key(known)) = ask(&store, Ask::Key { hash }) else { panic!("the store knows it") };
+        assert!(matches!(ask(&store, Ask::DeleteKey { id: known.id }), Ok(Answer::Done)));
+        let second = ensure_admin_key(&store, folder.path()).expect("another");
+        assert_ne!(second, first);
+        assert_eq!(AdminKey::read(folder.path()).expect("written"), second);
+        assert!(matches!(ask(&store, Ask::Key { hash }), Ok(Answer::Missing)), "the first is gone for good");
+        assert_eq!(ensure_admin_key(&store, folder.path()).expect("known"), second);
+    }
+
+    #[test]
+    fn a_key_that_the_operator_put_there_is_taken() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = SqliteStore::open(Options::new(folder.path().join("carillon.db"))).expect("a store");
+        let own = AdminKey::read_or_create(folder.path()).expect("made");
+        assert_eq!(ensure_admin_key(&store, folder.path()).expect("taken"), own);
     }
 }

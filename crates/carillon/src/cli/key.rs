@@ -40,6 +40,9 @@ enum Command {
     Remove {
         /// Number of the key, as `carillon key list` shows it
         id: u64,
+        /// Also when it is the last with scope `admin`: until the next start nobody can administer the node then
+        #[arg(long)]
+        last: bool,
         /// Do not ask
         #[arg(long)]
         yes: bool,
@@ -72,9 +75,10 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
             let key = made.get("key").and_then(Value::as_str).unwrap_or_default();
             output.done(key, &made)
         }
-        Command::Remove { id, yes } => {
+        Command::Remove { id, last, yes } => {
             confirm(yes, &format!("removes key {id}: whoever uses it is refused from now on"))?;
-            let gone = client.delete(&format!("/v1/admin/keys/{}", segment(&id.to_string())))?;
+            let last = if last { "?last=true" } else { "" };
+            let gone = client.delete(&format!("/v1/admin/keys/{}{last}", segment(&id.to_string())))?;
             output.done(&format!("removed key {id}"), &gone)
         }
     }

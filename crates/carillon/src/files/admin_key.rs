@@ -35,15 +35,20 @@ pub enum KeyError {
 }
 
 impl AdminKey {
+    /// Puts another key in the place of that of this data folder.
+    pub fn replace(data_dir: &Path) -> Result<AdminKey, KeyError> {
+        let key = AdminKey::random().map_err(KeyError::Random)?;
+        let path = AdminKey::path(data_dir);
+        super::write_whole(&path, format!("{}\n", key.0).as_bytes(), 0o600)
+            .map_err(|error| KeyError::File { path, error })?;
+        Ok(key)
+    }
+
     /// The key of this data folder, made when there is none. Only its owner can read the file.
     pub fn read_or_create(data_dir: &Path) -> Result<AdminKey, KeyError> {
         match AdminKey::read(data_dir) {
             Err(KeyError::File { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
-                let key = AdminKey::random().map_err(KeyError::Random)?;
-                let path = AdminKey::path(data_dir);
-                super::write_whole(&path, format!("{}\n", key.0).as_bytes(), 0o600)
-                    .map_err(|error| KeyError::File { path, error })?;
-                Ok(key)
+                AdminKey::replace(data_dir)
             }
             read => read,
         }
@@ -54,6 +59,23 @@ impl AdminKey {
         let path = AdminKey::path(data_dir);
         match std::fs::read_to_string(&path) {
             Ok(text) => AdminKey::parse(text.trim_end()).ok_or(KeyError::NotAKey { path }),
+            Err(error) => Err(KeyError::File { path, error }),
+        }
+    }
+
+    /// Notes that the node's store knows a key by this hash: should the store not know it at a later start, then it was
+    /// removed, and is not to come back.
+    pub fn note_known(data_dir: &Path, hash: &[u8; 32]) -> Result<(), KeyError> {
+        let path = known_path(data_dir);
+        super::write_whole(&path, hash, 0o600).map_err(|error| KeyError::File { path, error })
+    }
+
+    /// Whether the store knew a key by this hash, as [`AdminKey::note_known`] noted last.
+    pub fn was_known(data_dir: &Path, hash: &[u8; 32]) -> Result<bool, KeyError> {
+        let path = known_path(data_dir);
+        match std::fs::read(&path) {
+            Ok(known) => Ok(known == hash),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(KeyError::File { path, error }),
         }
     }
@@ -78,6 +100,11 @@ impl AdminKey {
         getrandom::fill(&mut bytes)?;
         Ok(AdminKey(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))))
     }
+}
+
+/// The hash of the key that the store knew last.
+fn known_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("admin.key.known")
 }
 
 // Keys never reach a log.

@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::auth::{Admin, AnyScope, Granted, key as text};
-use crate::extract::{JsonBody, Named};
+use crate::extract::{JsonBody, Named, Params};
 use crate::problem::{Code, Problem};
 use crate::schema;
 use crate::text::fits;
@@ -128,23 +128,41 @@ pub(crate) async fn create(
     }
 }
 
+/// What is said with the removal of a key.
+#[derive(Debug, Default, serde::Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct RemoveQuery {
+    /// Whether it may be the last key with scope `admin` that reaches the whole node.
+    #[serde(default)]
+    last: bool,
+}
+
 /// Delete an API key
 ///
-/// At once on this node, within five seconds on others; its event streams end.
+/// At once on this node, within five seconds on others; its event streams end. The last key with scope `admin` that reaches
+/// the whole node is removed only with `last=true`. At its next start a node whose `admin.key` was removed makes another.
 #[utoipa::path(
     delete, path = "/v1/admin/keys/{id}", operation_id = "deleteKey", tag = "admin",
-    params(("id" = u32, Path, description = "The key's number")),
+    params(RemoveQuery, ("id" = u32, Path, description = "The key's number")),
     responses((status = 204, description = "It is gone"), schema::Problems)
 )]
 pub(crate) async fn delete(
     key: Granted<Admin>,
     State(app): State<App>,
+    Params(query): Params<RemoveQuery>,
     Named(id): Named<u32>,
 ) -> Result<StatusCode, Problem> {
     let id = KeyId(id);
     let unknown = || Problem::new(Code::UnknownKeyId, format!("there is no key {id}"));
-    if !reached(&app, &key).await?.iter().any(|known| known.id == id) {
-        return Err(unknown());
+    let keys = reached(&app, &key).await?;
+    let Some(found) = keys.iter().find(|known| known.id == id) else { return Err(unknown()) };
+    let others = keys.iter().filter(|known| known.id != id);
+    if is_admin(found) && !query.last && !others.into_iter().any(is_admin) {
+        let detail = format!(
+            "key {id} is the last with scope `admin` that reaches the whole node; `last=true` removes it"
+        );
+        return Err(Problem::new(Code::LastAdminKey, detail));
     }
     match app.ask(Ask::DeleteKey { id }).await? {
         Answer::Done => {
@@ -154,6 +172,11 @@ pub(crate) async fn delete(
         Answer::Missing => Err(unknown()),
         other => Err(Problem::unexpected(&other)),
     }
+}
+
+/// Whether a key administers the whole node.
+fn is_admin(key: &ApiKey) -> bool {
+    key.domain.is_none() && key.scopes.iter().any(|scope| scope == Scope::Admin)
 }
 
 async fn reached(app: &App, key: &Granted<Admin>) -> Result<Vec<ApiKey>, Problem> {

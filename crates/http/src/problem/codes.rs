@@ -119,6 +119,9 @@ codes! {
     AlreadyExists: CONFLICT, "already-exists", "It exists already";
     /// The notification has come too far to be cancelled; `state` says how far.
     TooLate: CONFLICT, "too-late", "Too late to cancel";
+    /// It is the last key with scope `admin` that reaches the whole node. Removed with `last=true`, until the next start
+    /// nobody can administer the node.
+    LastAdminKey: CONFLICT, "last-admin-key", "The last key with scope admin";
     /// Another request with this idempotency key is being worked on; `Retry-After` says when to ask again.
     InProgress: CONFLICT, "in-progress", "A request with this idempotency key is in progress";
 

@@ -112,3 +112,24 @@ async fn a_deleted_key_is_dead_at_once() {
     world.call(own()).await.problem(401, "unknown-key");
     world.delete(&format!("/v1/admin/keys/{}", made["id"])).await.problem(404, "unknown-key-id");
 }
+
+#[tokio::test]
+async fn the_last_key_that_administers_the_node_goes_only_when_that_is_meant() {
+    let world = world();
+    let list = world.get("/v1/admin/keys").await.expect(StatusCode::OK);
+    let is_admin = |key: &&serde_json::Value| {
+        key["domain"].is_null() && key["scopes"].as_array().unwrap().contains(&json!("admin"))
+    };
+    let admins: Vec<_> = list["keys"].as_array().unwrap().iter().filter(is_admin).collect();
+    assert_eq!(admins.len(), 1, "{list}");
+    let last = &admins[0]["id"];
+    // One that is bound to a domain cannot stand in for it.
+    let bound = json!({"name": "tenant", "scopes": ["admin"], "domain": "other.example"});
+    world.post("/v1/admin/keys", bound).await.expect(StatusCode::CREATED);
+    world.delete(&format!("/v1/admin/keys/{last}")).await.problem(409, "last-admin-key");
+    let spare = json!({"name": "spare", "scopes": ["admin"]});
+    let spare = world.post("/v1/admin/keys", spare).await.expect(StatusCode::CREATED);
+    world.delete(&format!("/v1/admin/keys/{}", spare["id"])).await.expect(StatusCode::NO_CONTENT);
+    world.delete(&format!("/v1/admin/keys/{last}?last=true")).await.expect(StatusCode::NO_CONTENT);
+    world.get("/v1/admin/keys").await.problem(401, "unknown-key");
+}
