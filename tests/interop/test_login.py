@@ -213,10 +213,10 @@ async def test_sasl2_and_bind2_in_one_round_trip(raw, account):
     await stream.ping()
 
 
-async def test_three_failures_end_the_stream(raw, account):
+async def test_five_failures_end_the_stream(raw, account):
     user = (await account()).partition("@")[0]
     stream = await raw.secured()
-    for _ in range(3):
+    for _ in range(5):
         stream.send(auth("PLAIN", plain(user, "wrong")))
         await stream.failure("not-authorized")
     await stream.stream_error("policy-violation")

@@ -66,7 +66,9 @@ fn limits(settings: &Settings) -> core::Limits {
         depth: limits.depth,
         auth_attempts: limits.auth_attempts,
         auth_failures_per_address: bound(limits.auth_failures_per_address),
+        auth_failures_per_account_and_address: bound(limits.auth_failures_per_account_and_address),
         auth_failures_per_account: bound(limits.auth_failures_per_account),
+        registrations_per_address: bound(limits.registrations_per_address),
         auth_window_ms: limits.auth_failures_window_ms,
         rates: core::Rates {
             stanzas_per_second: limits.stanzas_per_second,

@@ -124,6 +124,8 @@ pub enum KickReason {
     Operator,
     /// Its credentials were changed or revoked: `<not-authorized/>`.
     Credentials,
+    /// It was disabled: `<not-authorized/>`.
+    Disabled,
     /// Its account or domain is gone: `<not-authorized/>` or `<host-gone/>`.
     Gone,
 }

@@ -4,8 +4,8 @@ use crate::command::{Event, Outcome};
 use crate::event::Journal;
 use crate::model::{ConnId, ShardId, States, Ticket};
 use crate::node::Letter;
-use crate::ports::{Ask, Reply};
-use crate::session::Moving;
+use crate::ports::{Ask, Derivation, Reply};
+use crate::session::Claimed;
 use std::ops::Range;
 
 /// Something to be done, in the order given.
@@ -57,7 +57,7 @@ pub enum Effect {
         /// Where to.
         to: ShardId,
         /// Its session.
-        moving: Box<Moving>,
+        moving: Box<Claimed>,
     },
     /// Give a letter to another shard of this node.
     Post {
@@ -72,6 +72,13 @@ pub enum Effect {
         ticket: Ticket,
         /// The question.
         ask: Ask,
+    },
+    /// Derive keys, on another thread; they come back as [`crate::Input::Derived`].
+    Derive {
+        /// Names the derivation.
+        ticket: Ticket,
+        /// Of what.
+        derivation: Derivation,
     },
     /// Answer a command.
     Reply {

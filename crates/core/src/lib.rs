@@ -11,7 +11,7 @@
 //!
 //! Everything has a home: an account, with all its sessions, lives on the shard that [`node::home`] computes from its
 //! bare JID, and a topic on the one computed from its name. A connection is accepted on any shard and moves, socket and
-//! all, to its account's home once it has proved whose it is. So every decision about an account or a topic is taken by
+//! all, to its account's home once it has said whose it is. So every decision about an account or a topic is taken by
 //! one thread that owns all there is to know, without a lock or a shared directory (docs/adr/0002).
 
 pub mod command;
@@ -35,8 +35,8 @@ pub use effect::{Effect, Effects, ReplyTo};
 
 use model::{ConnId, Ticket};
 use node::Letter;
-use ports::Answer;
-use session::Moving;
+use ports::{Answer, Derived};
+use session::Claimed;
 use std::net::IpAddr;
 
 /// Something that happened to a shard.
@@ -93,7 +93,7 @@ pub enum Input<'a> {
         /// Its name here.
         conn: ConnId,
         /// Its session.
-        moving: Box<Moving>,
+        moving: Box<Claimed>,
     },
     /// Something from another shard, or a command from outside.
     Letter(Letter),
@@ -103,6 +103,13 @@ pub enum Input<'a> {
         ticket: Ticket,
         /// What it says.
         answer: Answer,
+    },
+    /// Keys were derived, as [`Effect::Derive`] asked.
+    Derived {
+        /// Which.
+        ticket: Ticket,
+        /// What became of it.
+        derived: Derived,
     },
     /// Time passed: [`node::Shard::next_wake`] was reached.
     Tick,

@@ -40,13 +40,17 @@ pub struct Limits {
     pub stanza_bytes_before_auth: usize,
     /// Depth of elements in a stanza.
     pub depth: u16,
-    /// SASL attempts on one connection.
+    /// Failed SASL attempts on one connection, the last of which ends it.
     pub auth_attempts: u8,
     /// Failed logins of one address in `auth_window_ms`.
     pub auth_failures_per_address: u32,
-    /// Failed logins to one account in `auth_window_ms`.
+    /// Failed logins of one address to one account in `auth_window_ms`.
+    pub auth_failures_per_account_and_address: u32,
+    /// Failed logins to one account in `auth_window_ms`; addresses that logged in to it lately are spared.
     pub auth_failures_per_account: u32,
-    /// The window of the two above, milliseconds.
+    /// Accounts registered in-band from one address in `auth_window_ms`.
+    pub registrations_per_address: u32,
+    /// The window of the four above, milliseconds.
     pub auth_window_ms: u64,
     /// How fast one session may send.
     pub rates: Rates,
@@ -152,9 +156,11 @@ impl Default for Limits {
             stanza_bytes: 256 * 1024,
             stanza_bytes_before_auth: 16 * 1024,
             depth: 64,
-            auth_attempts: 3,
+            auth_attempts: 5,
             auth_failures_per_address: 50,
-            auth_failures_per_account: 10,
+            auth_failures_per_account_and_address: 10,
+            auth_failures_per_account: 100,
+            registrations_per_address: 100,
             auth_window_ms: 300_000,
             rates: Rates::default(),
             offline_messages: 1000,

@@ -72,7 +72,7 @@ impl Account<'_> {
         let state = if enabled { AccountState::Enabled } else { AccountState::Disabled(now()) };
         self.write(Ask::SetAccountState { domain: self.domain.id, local: self.local(), state }).await?;
         if !enabled {
-            self.kick(KickReason::Credentials).await?;
+            self.kick(KickReason::Disabled).await?;
         }
         Ok(())
     }

@@ -10,8 +10,8 @@ use carillon_core::effect::ReplyTo;
 use carillon_core::event::Kinds;
 use carillon_core::model::{Domains, Ticket};
 use carillon_core::node::Letter;
-use carillon_core::ports::Answer;
-use carillon_core::session::Moving;
+use carillon_core::ports::{Answer, Derived};
+use carillon_core::session::Claimed;
 use carillon_core::settings::Settings;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,6 +27,13 @@ pub(crate) enum Mail {
         /// What it says.
         answer: Answer,
     },
+    /// Keys that were derived.
+    Derived {
+        /// For which derivation.
+        ticket: Ticket,
+        /// What became of it.
+        derived: Derived,
+    },
     /// A connection moves in.
     Arrival(Box<Arrival>),
     /// From the node itself.
@@ -36,7 +43,7 @@ pub(crate) enum Mail {
 /// A connection on its way to another shard: its socket, its keys, what it has read and what waits to be written.
 pub(crate) struct Arrival {
     pub(crate) conn: Conn,
-    pub(crate) moving: Box<Moving>,
+    pub(crate) moving: Box<Claimed>,
 }
 
 /// What a node has its shards do.

@@ -4,12 +4,13 @@ use crate::conn::{Conn, Flow, Protocol, Sent, Stage};
 use crate::inbox::{Arrival, Mail};
 use crate::world::{Upcall, World};
 use carillon_core::model::{ConnId, ShardId};
-use carillon_core::session::Moving;
+use carillon_core::session::Claimed;
 use carillon_core::{Effect, Effects};
 use carillon_wire::frame::websocket::encode_text;
 use std::iter::Peekable;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
+use std::sync::Arc;
 use std::vec::Drain;
 
 impl World {
@@ -42,6 +43,10 @@ impl World {
                 Effect::Move { conn, to, moving } => self.relocate(conn, to, moving),
                 Effect::Post { to, letter } => self.post.add(to, Mail::Letter(letter)),
                 Effect::Ask { ticket, ask } => self.ask(ticket, ask),
+                Effect::Derive { ticket, derivation } => {
+                    let inbox = Arc::clone(&self.post.inboxes[usize::from(self.id.0)]);
+                    self.derivers.derive(ticket, derivation, inbox);
+                }
                 Effect::Reply { to, outcome } => self.errands.reply(to, outcome),
                 Effect::Event(event) => self.errands.tell(event),
             }
@@ -147,7 +152,7 @@ impl World {
     }
 
     /// Sends a connection to another shard. One that is gone meanwhile takes its session with it.
-    fn relocate(&mut self, id: ConnId, to: ShardId, moving: Box<Moving>) {
+    fn relocate(&mut self, id: ConnId, to: ShardId, moving: Box<Claimed>) {
         if self.conns.get_mut(id).is_some_and(|conn| conn.stage == Stage::Open)
             && let Some(mut conn) = self.detach(id)
         {
@@ -170,6 +175,7 @@ fn ends_batch(effect: &Effect) -> bool {
         | Effect::Pause { .. }
         | Effect::Resume { .. }
         | Effect::Post { .. }
+        | Effect::Derive { .. }
         | Effect::Ask { .. }
         | Effect::Reply { .. }
         | Effect::Event(_) => false,

@@ -20,6 +20,7 @@
 //! | `world`, `interpret` | what a shard has to do with, and the effects on it |
 //! | `sends` | what goes to many connections by one system call |
 //! | `conn`, `hand`, `deadlines` | a connection, in as few bytes as it can be |
+//! | `derivers` | threads that derive keys from passwords |
 //! | `listen` | binding, accepting, refusing |
 //! | `websocket` | the HTTP request before the frames |
 //! | [`tls`], `offers` | TLS, and what each listener offers |
@@ -34,6 +35,7 @@
 mod clock;
 mod conn;
 mod deadlines;
+mod derivers;
 mod drain;
 pub mod events;
 mod hand;

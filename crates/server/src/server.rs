@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::deadlines::Deadlines;
+use crate::derivers::Derivers;
 use crate::drain::Threads;
 use crate::events::{EventLog, EventLogError, Kinds, Lane};
 use crate::inbox::{Inbox, Order};
@@ -94,9 +95,11 @@ impl Server {
         let admission = Arc::new(Admission::new(ceiling.lower(options.bounds)));
         let boards: Vec<Arc<Board>> = (0..count).map(|_| Arc::default()).collect();
         let offers = Arc::new(Offers::new(&options.tls));
+        let derivers = Derivers::start()?;
         let common = Common {
             options,
             store: &store,
+            derivers: &derivers,
             inboxes: &inboxes,
             admission: &admission,
             offers: &offers,
@@ -184,6 +187,7 @@ impl Server {
 struct Common<'a> {
     options: &'a Options,
     store: &'a Arc<dyn Store>,
+    derivers: &'a Derivers,
     inboxes: &'a Arc<[Arc<Inbox>]>,
     admission: &'a Arc<Admission>,
     offers: &'a Arc<Offers>,
@@ -224,6 +228,7 @@ impl Common<'_> {
             post: Post::new(Arc::clone(self.inboxes)),
             errands: Errands::default(),
             store: Arc::clone(self.store),
+            derivers: self.derivers.clone(),
             watchers: Watchers::default(),
             offers: Arc::clone(self.offers),
             face: Arc::new(face),

@@ -17,13 +17,20 @@ struct Count {
     max: u64,
 }
 
-const COUNTS: [Count; 2] = [
+const COUNTS: [Count; 3] = [
     Count {
         what: "a login",
         test: "a_login",
         function: "carillon_core::node::shard::Shard::handle",
         times: 512,
         max: 360_000,
+    },
+    Count {
+        what: "a PLAIN login, up to its success",
+        test: "a_plain_login",
+        function: "carillon_core::node::shard::Shard::handle",
+        times: 64,
+        max: 250_000,
     },
     Count {
         what: "a delivery",

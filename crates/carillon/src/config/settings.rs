@@ -161,15 +161,23 @@ settings! {
         /// for no limit.
         "limits.auth_failures_per_address" auth_failures_per_address: u32 =
             50, count(0, 1_000_000, "failures"), Live, benchmark 0;
-        /// Failed logins to one account within `limits.auth_failures_window_ms` before further ones are refused; 0 for
-        /// no limit.
-        "limits.auth_failures_per_account" auth_failures_per_account: u32 =
+        /// Failed logins from one address to one account within `limits.auth_failures_window_ms` before further ones from
+        /// there are refused; 0 for no limit.
+        "limits.auth_failures_per_account_and_address" auth_failures_per_account_and_address: u32 =
             10, count(0, 1_000_000, "failures"), Live, benchmark 0;
-        /// Window in which `limits.auth_failures_per_address` and `limits.auth_failures_per_account` count failed
-        /// logins.
+        /// Failed logins to one account from all addresses within `limits.auth_failures_window_ms` before further ones are
+        /// refused, except from addresses that have recently logged in to it; 0 for no limit.
+        "limits.auth_failures_per_account" auth_failures_per_account: u32 =
+            100, count(0, 1_000_000, "failures"), Live, benchmark 0;
+        /// In-band registrations (XEP-0077) from one address within `limits.auth_failures_window_ms` before further ones are
+        /// refused; 0 for no limit.
+        "limits.registrations_per_address" registrations_per_address: u32 =
+            100, count(0, 1_000_000, "registrations"), Live, benchmark 0;
+        /// Window in which failed logins and in-band registrations are counted.
         "limits.auth_failures_window_ms" auth_failures_window_ms: u64 = 5 * MINUTE, ms(SECOND, DAY), Live;
-        /// Failed logins on one connection before it is closed.
-        "limits.auth_attempts" auth_attempts: u8 = 3, count(1, 100, "attempts"), Live;
+        /// Failed logins on one connection before it is closed. Attempts with an unsupported type of channel binding are
+        /// counted separately.
+        "limits.auth_attempts" auth_attempts: u8 = 5, count(1, 100, "attempts"), Live;
         /// Chat messages that are stored for one account while it is offline; further ones are answered with an error.
         "limits.offline_messages" offline_messages: u32 =
             1000, count(0, 1_000_000, "messages"), Live, benchmark 1_000_000;

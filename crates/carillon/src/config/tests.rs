@@ -292,7 +292,7 @@ fn the_benchmark_profile_lifts_what_is_at_its_default() {
     let limits = &config.settings.limits;
     assert_eq!((limits.connections_per_address, limits.max_connections), (0, 0));
     assert_eq!((limits.stanzas_per_second, limits.pending_notifications), (7, 1_000_000));
-    assert_eq!((limits.depth, limits.auth_attempts), (64, 3));
+    assert_eq!((limits.depth, limits.auth_attempts), (64, 5));
     let lifted = Setting::named("limits.max_connections").expect("there is one");
     assert_eq!(*config.origin(lifted), Origin::Profile);
 }

@@ -34,6 +34,8 @@ pub struct PerSession {
     pub notifications: notifications::State,
     /// Offline messages on their way.
     pub offline: offline::State,
+    /// Whether its password is being changed.
+    pub registration: registration::State,
     /// What was seen of topics.
     pub pubsub: pubsub::State,
 }

@@ -33,7 +33,7 @@ impl Shard {
                 effects.push(Effect::Reply { to: reply, outcome });
             }
             Command::Changed { accounts } => {
-                accounts.iter().for_each(|account| self.hub.changed(account.as_str()));
+                accounts.iter().for_each(|account| self.hub.altered(account.as_str()));
                 effects.push(Effect::Reply { to: reply, outcome: Outcome::Count(0) });
             }
             Command::RevokeTokens { domain, account } => {
@@ -62,7 +62,7 @@ impl Shard {
 
     fn kick(&mut self, jid: &Jid, reason: KickReason) -> u64 {
         if reason != KickReason::Operator {
-            self.hub.changed(jid.bare_str());
+            self.hub.altered(jid.bare_str());
         }
         let conns: Vec<_> = match jid.local() {
             Some(_) => self
@@ -131,6 +131,9 @@ impl KickReason {
             KickReason::Operator => StreamError::new(Condition::PolicyViolation, "ended by an operator"),
             KickReason::Credentials => {
                 StreamError::new(Condition::NotAuthorized, "your credentials were changed")
+            }
+            KickReason::Disabled => {
+                StreamError::new(Condition::NotAuthorized, "account-disabled: this account is disabled")
             }
             KickReason::Gone => StreamError::new(Condition::NotAuthorized, "this account is gone"),
         }

@@ -1,8 +1,8 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Behind, CountedTopics, Counters, Known, Letter, Memory, Owed, Pace, Recent, Subscribers, Then, Throttle,
-    Traces, Wake, Wheel, home,
+    Altered, Behind, CountedTopics, Counters, Known, Letter, Memory, Owed, Pace, Recent, Subscribers, Then,
+    Throttle, Traces, Wake, Wheel, home,
 };
 use crate::error::StreamError;
 use crate::hook::Recipients;
@@ -11,7 +11,7 @@ use crate::model::{
     AccountId, ConnId, Domain, DomainId, Domains, Map, Mono, Now, Set, ShardId, Ticket, TopicId,
 };
 use crate::pipeline::Pipeline;
-use crate::ports::Ask;
+use crate::ports::{Ask, Derivation};
 use crate::random::Random;
 use crate::session::auth::fast::{Replays, Stamp};
 use crate::session::auth::offer::Offers;
@@ -20,6 +20,7 @@ use crate::{Effect, Effects};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::Stanza;
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// What the sessions of a shard share.
@@ -52,6 +53,8 @@ pub struct Hub {
     pub timers: Wheel,
     /// Failed logins.
     pub throttle: Throttle,
+    /// Accounts whose right to log in was altered lately.
+    pub altered: Altered,
     /// Accounts for which something was stored lately.
     pub recent: Recent,
     /// Accounts whose next login needs no store.
@@ -110,6 +113,7 @@ impl Hub {
             in_company: Set::default(),
             timers: Wheel::new(now),
             throttle: Throttle::default(),
+            altered: Altered::default(),
             recent: Recent::default(),
             memory: Memory::default(),
             replays: Replays::default(),
@@ -134,6 +138,12 @@ impl Hub {
     pub fn changed(&mut self, account: &str) {
         self.recent.mark(account);
         self.memory.forget(account);
+    }
+
+    /// An account got another password or state, or was removed: logins that are under way with what was read before end.
+    pub fn altered(&mut self, account: &str) {
+        self.altered.note(account);
+        self.changed(account);
     }
 
     /// Takes the continuation of an answered question.
@@ -200,10 +210,39 @@ impl Cx<'_> {
 
     /// Asks the store; `then` says who goes on with the answer.
     pub fn ask(&mut self, ask: Ask, then: Then) {
+        let ticket = self.ticket(then);
+        self.out.push(Effect::Ask { ticket, ask });
+    }
+
+    /// Has keys derived; `then` says who goes on with them.
+    pub fn derive(&mut self, derivation: Derivation, then: Then) {
+        let ticket = self.ticket(then);
+        self.out.push(Effect::Derive { ticket, derivation });
+    }
+
+    fn ticket(&mut self, then: Then) -> Ticket {
         self.hub.next_ticket += 1;
         let ticket = Ticket(self.hub.next_ticket);
         self.hub.asks.insert(ticket, then);
-        self.out.push(Effect::Ask { ticket, ask });
+        ticket
+    }
+
+    /// Counts a failed login of an address: here at once, and in the other shards.
+    pub fn login_failed(&mut self, address: IpAddr) {
+        self.hub.throttle.failed_from(address, self.now.mono, &self.hub.settings.limits);
+        self.post_others(|| Letter::LoginFailed { address });
+    }
+
+    /// Counts a registration from an address: here at once, and in the other shards.
+    pub fn registered(&mut self, address: IpAddr) {
+        self.hub.throttle.registered_from(address, self.now.mono, &self.hub.settings.limits);
+        self.post_others(|| Letter::Registered { address });
+    }
+
+    fn post_others(&mut self, letter: impl Fn() -> Letter) {
+        let here = self.hub.id;
+        let others = (0..self.hub.shards).map(ShardId).filter(|shard| *shard != here);
+        others.for_each(|to| self.out.push(Effect::Post { to, letter: letter() }));
     }
 
     /// Remembers an account for its next login, unless it changed since it was read.

@@ -74,12 +74,15 @@ pub enum Letter {
         /// The topic.
         topic: TopicId,
     },
-    /// A login failed: to every shard, which counts failures by address and account.
+    /// A login failed: to every other shard, which counts failures by address.
     LoginFailed {
         /// From where.
         address: IpAddr,
-        /// To which account.
-        account: BareJid,
+    },
+    /// An account is being registered: to every other shard, which counts registrations by address.
+    Registered {
+        /// From where.
+        address: IpAddr,
     },
     /// The store ended a notification by itself, because it expired: to any shard, which counts and tells it.
     Expired(Box<Trace>),

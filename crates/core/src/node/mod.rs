@@ -1,6 +1,7 @@
 //! The shard: sole owner of its sessions and of what lives at home here.
 
 mod admit;
+mod altered;
 mod behind;
 mod commands;
 mod counters;
@@ -22,6 +23,7 @@ mod traces;
 mod walks;
 mod wheel;
 
+pub use altered::{Altered, Moment};
 pub use behind::Behind;
 pub use counters::{Counters, Reasons};
 pub use figures::CountedTopics;

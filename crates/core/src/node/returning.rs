@@ -1,4 +1,4 @@
-//! Clients that come back with a token, at their account's home.
+//! Clients that say whose they are, at their account's home: those with a token may be known there.
 
 use super::{Cx, Remembered, Shard};
 use crate::Effects;
@@ -13,7 +13,7 @@ impl Shard {
             Session::Claimed(claimed) if claimed.is_home(&self.cx(now, effects)) => claimed,
             other => return other,
         };
-        let known = self.recall(&claimed);
+        let known = claimed.has_token().then(|| self.recall(&claimed)).flatten();
         let mut cx = Cx { now, hub: &mut self.hub, out: effects };
         match known {
             Some(account) => {

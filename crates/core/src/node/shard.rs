@@ -6,8 +6,8 @@ use crate::error::StreamError;
 use crate::event::{Entry, Kind, Leave};
 use crate::features::{notifications, offline, pubsub, registration};
 use crate::model::{ConnId, Domains, Mono, Now, ShardId, Ticket};
-use crate::ports::Answer;
-use crate::session::{Closing, Frame, Live, Moving, Noted, Opening, Session};
+use crate::ports::{Answer, Derived};
+use crate::session::{Closing, Frame, Live, Noted, Opening, Session};
 use crate::settings::Settings;
 use crate::topic::Topics;
 use crate::{Effects, Input, light, route};
@@ -85,21 +85,15 @@ impl Shard {
             Input::Arrived { conn, moving } => {
                 self.hub.counters.connections += 1;
                 let mut cx = self.cx(now, effects);
-                let session = match *moving {
-                    Moving::Proven(mut proven) => {
-                        proven.rename(conn);
-                        proven.arrived(&mut cx)
-                    }
-                    Moving::Claimed(mut claimed) => {
-                        claimed.arrived(conn, &mut cx);
-                        Session::Claimed(claimed)
-                    }
-                };
+                let mut claimed = moving;
+                claimed.arrived(conn, &mut cx);
+                let session = Session::Claimed(claimed);
                 self.settle(conn, session, now, effects);
                 self.hub.queue.push_back(Work::Read(conn));
             }
             Input::Letter(letter) => self.letter(letter, now, effects),
             Input::Answer { ticket, answer } => self.answer(ticket, answer, now, effects),
+            Input::Derived { ticket, derived } => self.derived(ticket, derived, now, effects),
             Input::Tick => self.tick(now, effects),
             Input::Drain => self.drain(now, effects),
         }
@@ -310,11 +304,6 @@ impl Shard {
     /// Sends a session off to its home, when that is elsewhere.
     fn depart(&mut self, session: Session, now: Now, effects: &mut Effects) -> Option<Session> {
         match session {
-            Session::Proven(proven) => {
-                self.hub.counters.connections -= 1;
-                proven.depart(&mut self.cx(now, effects));
-                None
-            }
             Session::Claimed(claimed) => {
                 self.hub.counters.connections -= 1;
                 claimed.depart(&mut self.cx(now, effects));
@@ -403,9 +392,13 @@ impl Shard {
             }
             Letter::Listening { name, result } => light::heard(&name, result, &mut self.sessions, &mut cx),
             Letter::Restricted { topic } => light::restricted(topic, &mut self.sessions, &mut cx),
-            Letter::LoginFailed { address, account } => {
+            Letter::LoginFailed { address } => {
                 let (mono, limits) = (cx.now.mono, &cx.hub.settings.limits);
-                cx.hub.throttle.failed(address, &account, mono, limits);
+                cx.hub.throttle.failed_from(address, mono, limits);
+            }
+            Letter::Registered { address } => {
+                let (mono, limits) = (cx.now.mono, &cx.hub.settings.limits);
+                cx.hub.throttle.registered_from(address, mono, limits);
             }
             Letter::Expired(trace) => notifications::tell_end_of(&trace, &mut cx),
             Letter::Domains(domains) => self.domains(domains, now, effects),
@@ -436,6 +429,24 @@ impl Shard {
             Then::Revoked { account, reply } => commands::revoked(&account, reply, &answer, &mut cx),
             Then::Owed(changes) => owed::answered(changes, &answer, &mut cx),
             Then::Nothing => {}
+        }
+    }
+
+    /// Keys were derived.
+    fn derived(&mut self, ticket: Ticket, derived: Derived, now: Now, effects: &mut Effects) {
+        let Some(then) = self.hub.answered(ticket) else { return };
+        let mut cx = Cx { now, hub: &mut self.hub, out: effects };
+        match then {
+            Then::Login(conn) => {
+                let Some(session) = self.sessions.take(conn) else { return };
+                let session = match session {
+                    Session::Authenticating(authenticating) => authenticating.derived(derived, &mut cx),
+                    other => other,
+                };
+                self.settle(conn, session, now, effects);
+            }
+            Then::Registration(then) => registration::derived(then, derived, &mut self.sessions, &mut cx),
+            then => debug_assert!(false, "{then:?} has nothing derived"),
         }
     }
 
@@ -470,6 +481,7 @@ impl Shard {
             self.hub.subscribers.tidy(now.mono, longest + TIDY_MS);
             self.hub.owed.tidy();
             self.hub.recent.tidy(now.mono, longest + TIDY_MS);
+            self.hub.altered.tidy(now.mono, longest + TIDY_MS);
         }
     }
 

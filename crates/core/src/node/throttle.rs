@@ -1,17 +1,40 @@
-//! Failed logins, counted by address and by account in windows of fixed length. Every shard hears of every failure
-//! ([`super::Letter::LoginFailed`]), so that each can refuse without asking anyone.
+//! Failed logins, counted in windows of fixed length.
+//!
+//! Three counts, each with its bound: by address, by account and address, and by account. The last is the widest, and an
+//! address from which the account was logged in to lately is not refused by it: so nobody locks an account out for those
+//! who use it. Logins are tried at their account's home ([`super::home`]), which alone counts what concerns the account; of
+//! failures of an address every shard hears ([`super::Letter::LoginFailed`]), so that each can refuse without asking anyone.
 
-use crate::model::{Map, Mono};
+use crate::model::{Map, Mono, Set};
 use crate::settings::Limits;
 use carillon_wire::jid::BareJid;
+use smallvec::SmallVec;
+use std::hash::{BuildHasher, Hash};
 use std::net::IpAddr;
 
-/// Failed logins of the present window.
+/// Failed logins, and registrations, of the present window.
 #[derive(Debug, Default)]
 pub struct Throttle {
     addresses: Map<IpAddr, u32>,
-    accounts: Map<BareJid, u32>,
+    registrations: Map<IpAddr, u32>,
+    accounts: Map<BareJid, Failures>,
+    familiar: Familiar,
     window_ends: Mono,
+}
+
+/// Failures to log in to an account.
+#[derive(Debug, Default)]
+struct Failures {
+    total: u32,
+    /// By address: those counted last, at most [`Failures::ADDRESSES_MAX`].
+    by: SmallVec<[(IpAddr, u32); 2]>,
+}
+
+/// Addresses that logged in to an account lately, by hashes of both: two generations.
+#[derive(Debug, Default)]
+struct Familiar {
+    young: Set<u64>,
+    old: Set<u64>,
 }
 
 /// Why a login is refused before it is tried.
@@ -19,48 +42,166 @@ pub struct Throttle {
 pub enum Refusal {
     /// Too many failures from this address.
     Address,
+    /// Too many failures from this address to this account.
+    AccountAndAddress,
     /// Too many failures to this account.
     Account,
 }
 
 impl Throttle {
-    /// How many addresses, and how many accounts, are told apart: past that, the window starts anew. An attacker with more
-    /// addresses than this has more tries anyway.
+    /// How many addresses, and how many accounts, are told apart: past that, those with the fewest failures are forgotten,
+    /// so that many failures cannot be washed out by many that failed once.
     const ENTRIES_MAX: usize = 100_000;
 
-    /// Counts a failure.
-    pub fn failed(&mut self, address: IpAddr, account: &BareJid, now: Mono, limits: &Limits) {
+    /// Counts a failure of an address.
+    pub fn failed_from(&mut self, address: IpAddr, now: Mono, limits: &Limits) {
         self.roll(now, limits);
-        *self.addresses.entry(block(address)).or_default() += 1;
-        *self.accounts.entry(account.clone()).or_default() += 1;
+        make_room(&mut self.addresses, |n| *n);
+        let count = self.addresses.entry(block(address)).or_default();
+        *count = count.saturating_add(1);
     }
 
-    /// Whether a login may be tried.
-    pub fn check(
+    /// Counts a failure to log in to an account that is at home here.
+    pub fn failed_to(&mut self, address: IpAddr, account: &BareJid, now: Mono, limits: &Limits) {
+        self.roll(now, limits);
+        make_room(&mut self.accounts, |failures| failures.total);
+        self.accounts.entry(account.clone()).or_default().add(block(address));
+    }
+
+    /// Takes back a failure that was counted before it was known not to be one.
+    pub fn forgive(&mut self, address: IpAddr, account: &BareJid) {
+        if let Some(failures) = self.accounts.get_mut(account.as_str()) {
+            failures.take(block(address));
+            if failures.total == 0 {
+                self.accounts.remove(account.as_str());
+            }
+        }
+    }
+
+    /// A login to an account that is at home here succeeded.
+    pub fn succeeded(&mut self, address: IpAddr, account: &BareJid) {
+        self.familiar.note(block(address), account);
+    }
+
+    /// Whether anybody may log in from an address.
+    pub fn admits_from(&mut self, address: IpAddr, now: Mono, limits: &Limits) -> Result<(), Refusal> {
+        self.roll(now, limits);
+        let failures = self.addresses.get(&block(address)).copied().unwrap_or_default();
+        if failures >= limits.auth_failures_per_address { Err(Refusal::Address) } else { Ok(()) }
+    }
+
+    /// Whether a password of an account that is at home here may be tried from an address.
+    pub fn admits_to(
         &mut self,
         address: IpAddr,
-        account: &str,
+        account: &BareJid,
         now: Mono,
         limits: &Limits,
     ) -> Result<(), Refusal> {
+        self.admits_from(address, now, limits)?;
+        let Some(failures) = self.accounts.get(account.as_str()) else { return Ok(()) };
+        let address = block(address);
+        if failures.of(address) >= limits.auth_failures_per_account_and_address {
+            return Err(Refusal::AccountAndAddress);
+        }
+        let is_over = failures.total >= limits.auth_failures_per_account;
+        if is_over && !self.familiar.knows(address, account) { Err(Refusal::Account) } else { Ok(()) }
+    }
+
+    /// Counts a registration from an address.
+    pub fn registered_from(&mut self, address: IpAddr, now: Mono, limits: &Limits) {
         self.roll(now, limits);
-        if self.addresses.get(&block(address)).is_some_and(|&n| n >= limits.auth_failures_per_address) {
-            return Err(Refusal::Address);
-        }
-        if self.accounts.get(account).is_some_and(|&n| n >= limits.auth_failures_per_account) {
-            return Err(Refusal::Account);
-        }
-        Ok(())
+        make_room(&mut self.registrations, |n| *n);
+        let count = self.registrations.entry(block(address)).or_default();
+        *count = count.saturating_add(1);
+    }
+
+    /// Whether an account may be registered from an address.
+    pub fn admits_registration(&mut self, address: IpAddr, now: Mono, limits: &Limits) -> bool {
+        self.roll(now, limits);
+        let count = self.registrations.get(&block(address)).copied().unwrap_or_default();
+        count < limits.registrations_per_address
     }
 
     fn roll(&mut self, now: Mono, limits: &Limits) {
-        let full = self.addresses.len().max(self.accounts.len()) >= Throttle::ENTRIES_MAX;
-        if now >= self.window_ends || full {
+        if now >= self.window_ends {
             self.addresses = Map::default();
+            self.registrations = Map::default();
             self.accounts = Map::default();
             self.window_ends = now.plus(limits.auth_window_ms);
         }
     }
+}
+
+impl Failures {
+    /// Addresses that are told apart for one account.
+    const ADDRESSES_MAX: usize = 256;
+
+    fn add(&mut self, address: IpAddr) {
+        self.total = self.total.saturating_add(1);
+        if let Some((_, n)) = self.by.iter_mut().find(|(known, _)| *known == address) {
+            *n = n.saturating_add(1);
+            return;
+        }
+        if self.by.len() >= Failures::ADDRESSES_MAX
+            && let Some(least) = (0..self.by.len()).min_by_key(|i| self.by[*i].1)
+        {
+            self.by.swap_remove(least);
+        }
+        self.by.push((address, 1));
+    }
+
+    fn take(&mut self, address: IpAddr) {
+        if let Some(at) = self.by.iter().position(|(known, _)| *known == address) {
+            self.total = self.total.saturating_sub(1);
+            self.by[at].1 -= 1;
+            if self.by[at].1 == 0 {
+                self.by.swap_remove(at);
+            }
+        }
+    }
+
+    fn of(&self, address: IpAddr) -> u32 {
+        self.by.iter().find(|(known, _)| *known == address).map_or(0, |(_, n)| *n)
+    }
+}
+
+impl Familiar {
+    /// Pairs of a generation.
+    const PAIRS_MAX: usize = 50_000;
+
+    fn note(&mut self, address: IpAddr, account: &BareJid) {
+        if self.young.len() >= Familiar::PAIRS_MAX {
+            self.old = std::mem::take(&mut self.young);
+        }
+        let pair = hash(&self.young, address, account);
+        self.young.insert(pair);
+    }
+
+    fn knows(&self, address: IpAddr, account: &BareJid) -> bool {
+        [&self.young, &self.old].iter().any(|pairs| pairs.contains(&hash(pairs, address, account)))
+    }
+}
+
+fn hash(pairs: &Set<u64>, address: IpAddr, account: &BareJid) -> u64 {
+    pairs.hasher().hash_one((address, account.as_str()))
+}
+
+/// Makes room in a table that is full: half of its entries go, those with the fewest failures.
+fn make_room<K: Hash + Eq, V>(table: &mut Map<K, V>, failures: impl Fn(&V) -> u32) {
+    if table.len() < Throttle::ENTRIES_MAX {
+        return;
+    }
+    let mut counts: Vec<u32> = table.values().map(&failures).collect();
+    let middle = counts.len() / 2;
+    let (_, median, _) = counts.select_nth_unstable(middle);
+    let median = *median;
+    let mut excess = table.len() - middle;
+    table.retain(|_, entry| {
+        let goes = excess > 0 && failures(entry) <= median;
+        excess -= usize::from(goes);
+        !goes
+    });
 }
 
 /// An IPv6 client commands a /64, so that is what is counted.
@@ -75,22 +216,89 @@ fn block(address: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
 
+    fn limits() -> Limits {
+        Limits {
+            auth_failures_per_address: 4,
+            auth_failures_per_account_and_address: 2,
+            auth_failures_per_account: 5,
+            registrations_per_address: 2,
+            ..Limits::default()
+        }
+    }
+
+    fn address(n: u32) -> IpAddr {
+        IpAddr::V4((0x0a00_0000 | n).into())
+    }
+
+    fn jid(local: &str) -> BareJid {
+        BareJid::from_parts(Some(local), "localhost").expect("a JID")
+    }
+
+    fn fail(throttle: &mut Throttle, address: IpAddr, account: &BareJid, now: Mono) {
+        throttle.failed_from(address, now, &limits());
+        throttle.failed_to(address, account, now, &limits());
+    }
+
     #[test]
     fn refuses_after_too_many_and_forgives_with_time() {
-        let limits =
-            Limits { auth_failures_per_address: 3, auth_failures_per_account: 2, ..Limits::default() };
-        let (mut throttle, address) = (Throttle::default(), "2001:db8::1".parse().expect("an address"));
-        let alice = BareJid::new("alice@localhost").expect("a JID");
-        let bob = BareJid::new("bob@localhost").expect("a JID");
-        throttle.failed(address, &alice, Mono(0), &limits);
-        assert_eq!(throttle.check(address, "alice@localhost", Mono(0), &limits), Ok(()));
-        throttle.failed(address, &alice, Mono(1), &limits);
-        assert_eq!(throttle.check(address, "alice@localhost", Mono(1), &limits), Err(Refusal::Account));
-        assert_eq!(throttle.check(address, "bob@localhost", Mono(1), &limits), Ok(()));
-        throttle.failed(address, &bob, Mono(2), &limits);
+        let (limits, mut throttle) = (limits(), Throttle::default());
+        let here = "2001:db8::1".parse().expect("an address");
+        let (alice, bob, now) = (jid("alice"), jid("bob"), Mono(0));
+        fail(&mut throttle, here, &alice, now);
+        assert_eq!(throttle.admits_to(here, &alice, now, &limits), Ok(()));
+        fail(&mut throttle, here, &alice, now);
+        let refused = throttle.admits_to(here, &alice, now, &limits);
+        assert_eq!(refused, Err(Refusal::AccountAndAddress));
+        assert_eq!(throttle.admits_to(address(1), &alice, now, &limits), Ok(()), "others are not locked out");
+        assert_eq!(throttle.admits_to(here, &bob, now, &limits), Ok(()));
+        (0..2).for_each(|_| fail(&mut throttle, here, &bob, now));
         let neighbour = "2001:db8::ffff".parse().expect("an address");
-        assert_eq!(throttle.check(neighbour, "carol@localhost", Mono(2), &limits), Err(Refusal::Address));
+        assert_eq!(throttle.admits_from(neighbour, now, &limits), Err(Refusal::Address));
         let later = Mono(limits.auth_window_ms);
-        assert_eq!(throttle.check(address, "alice@localhost", later, &limits), Ok(()));
+        assert_eq!(throttle.admits_to(here, &alice, later, &limits), Ok(()));
+    }
+
+    #[test]
+    fn an_address_that_logged_in_lately_is_spared() {
+        let (limits, mut throttle, alice, now) = (limits(), Throttle::default(), jid("alice"), Mono(0));
+        throttle.succeeded(address(99), &alice);
+        (0..5).for_each(|n| fail(&mut throttle, address(n), &alice, now));
+        assert_eq!(throttle.admits_to(address(50), &alice, now, &limits), Err(Refusal::Account));
+        assert_eq!(throttle.admits_to(address(99), &alice, now, &limits), Ok(()));
+        (0..2).for_each(|_| fail(&mut throttle, address(99), &alice, now));
+        let refused = throttle.admits_to(address(99), &alice, now, &limits);
+        assert_eq!(refused, Err(Refusal::AccountAndAddress), "but it guesses no more than others");
+    }
+
+    #[test]
+    fn what_was_counted_at_the_start_is_given_back() {
+        let (limits, mut throttle, alice, now) = (limits(), Throttle::default(), jid("alice"), Mono(0));
+        (0..2).for_each(|_| throttle.failed_to(address(1), &alice, now, &limits));
+        assert!(throttle.admits_to(address(1), &alice, now, &limits).is_err());
+        (0..2).for_each(|_| throttle.forgive(address(1), &alice));
+        assert!(throttle.accounts.is_empty(), "nothing is left of it");
+        throttle.forgive(address(1), &alice);
+        assert_eq!(throttle.admits_to(address(1), &alice, now, &limits), Ok(()));
+    }
+
+    #[test]
+    fn a_flood_of_addresses_does_not_wash_out_those_that_failed_often() {
+        let (limits, mut throttle, now) = (limits(), Throttle::default(), Mono(0));
+        (0..4).for_each(|_| throttle.failed_from(address(0), now, &limits));
+        for n in 1..=3 * Throttle::ENTRIES_MAX as u32 {
+            throttle.failed_from(address(n), now, &limits);
+            assert!(throttle.addresses.len() <= Throttle::ENTRIES_MAX);
+        }
+        assert_eq!(throttle.admits_from(address(0), now, &limits), Err(Refusal::Address));
+    }
+
+    #[test]
+    fn registrations_are_counted_apart() {
+        let (limits, mut throttle, now) = (limits(), Throttle::default(), Mono(0));
+        (0..2).for_each(|_| throttle.registered_from(address(1), now, &limits));
+        assert!(!throttle.admits_registration(address(1), now, &limits));
+        assert!(throttle.admits_registration(address(2), now, &limits));
+        assert_eq!(throttle.admits_from(address(1), now, &limits), Ok(()));
+        assert!(throttle.admits_registration(address(1), Mono(limits.auth_window_ms), &limits));
     }
 }

@@ -81,22 +81,20 @@ impl Binding {
     }
 
     pub(super) fn unit(self: Box<Self>, unit: Unit, cx: &mut Cx<'_>) -> Session {
-        let (stanza, error) = match unit {
-            Unit::Stanza(stanza) if stanza.kind == Kind::Iq(IqType::Set) => match stanza
-                .payload
-                .find("bind", ns::BIND)
-            {
-                Some(bind) => {
+        match unit {
+            Unit::Stanza(stanza) => match stanza.payload.find("bind", ns::BIND) {
+                Some(bind) if stanza.kind == Kind::Iq(IqType::Set) => {
                     let element = bind.element();
-                    return self.bind(&stanza, &element, cx);
+                    self.bind(&stanza, &element, cx)
                 }
-                None => (stanza, StanzaError::new(Condition::NotAllowed).with_text("bind a resource first")),
+                _ => self.unbound(&stanza, cx),
             },
-            // RFC 6120 §7.1: nothing but binding before a resource is bound.
-            Unit::Stanza(stanza) => {
-                (stanza, StanzaError::new(Condition::NotAllowed).with_text("bind a resource first"))
+            Unit::Refused { reply, error } => {
+                if let Some(reply) = reply.error_reply(&error) {
+                    self.io.send_stanza(&reply, cx);
+                }
+                Session::Binding(self)
             }
-            Unit::Refused { reply, error } => (reply, error),
             Unit::Nonza(element) => {
                 if let Some(reply) = cx.hub.pipeline.unbound(&element) {
                     self.io.send_element(&reply, cx);
@@ -104,9 +102,21 @@ impl Binding {
                 }
                 let error =
                     StreamError::new(stream::Condition::UnsupportedStanzaType, "bind a resource first");
-                return Closing::with_error(self.io, &error, cx);
+                Closing::with_error(self.io, &error, cx)
             }
-        };
+        }
+    }
+
+    /// RFC 6120 §7.1: nothing but binding before a resource is bound, and what is for anybody but the server or the client's
+    /// own account ends the stream.
+    fn unbound(self: Box<Self>, stanza: &Stanza, cx: &mut Cx<'_>) -> Session {
+        let own = self.authenticated.jid();
+        let is_own = |to: &Jid| to.as_str() == own.as_str() || to.as_str() == own.domain();
+        if !stanza.to.as_ref().is_none_or(is_own) {
+            let error = StreamError::new(stream::Condition::NotAuthorized, "bind a resource first");
+            return Closing::with_error(self.io, &error, cx);
+        }
+        let error = StanzaError::new(Condition::NotAllowed).with_text("bind a resource first");
         if let Some(reply) = stanza.error_reply(&error) {
             self.io.send_stanza(&reply, cx);
         }
@@ -141,6 +151,9 @@ impl Loading {
     ) -> Session {
         let known = authenticated.take_known();
         let loading = Loading { io, authenticated, jid, greeting };
+        if loading.authenticated.is_outdated(cx) {
+            return loading.outdated(cx);
+        }
         if let Some(login) = known {
             return loading.bound(login, cx);
         }
@@ -154,12 +167,15 @@ impl Loading {
     pub(crate) fn answered(self, answer: Answer, cx: &mut Cx<'_>) -> Session {
         cx.resume(self.io.conn);
         match answer {
+            Answer::Login(_) if self.authenticated.is_outdated(cx) => self.outdated(cx),
             Answer::Login(login) if login.state == AccountState::Enabled => {
                 self.authenticated.remember(&login, cx);
                 self.bound(login, cx)
             }
             // It was disabled, or removed, since the client proved whose it is.
-            Answer::Login(_) => self.refuse(Failure::AccountDisabled, "this account is disabled", cx),
+            Answer::Login(_) => {
+                self.refuse(Failure::AccountDisabled, "account-disabled: this account is disabled", cx)
+            }
             Answer::Missing => self.refuse(Failure::NotAuthorized, "this account is gone", cx),
             _ => self.unavailable(cx),
         }
@@ -169,6 +185,11 @@ impl Loading {
         let Loading { io, authenticated, jid, greeting } = self;
         let live = Box::new(Live::new(io, jid, authenticated.domain(), authenticated.account(), cx));
         Session::Bound(Box::new(Bound { live, greeting, login }))
+    }
+
+    /// The account's password or state was altered since the client proved itself.
+    fn outdated(self, cx: &mut Cx<'_>) -> Session {
+        self.refuse(Failure::TemporaryAuthFailure, "your account was changed while you logged in", cx)
     }
 
     /// The client may not log in any more.

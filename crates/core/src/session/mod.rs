@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! Opening ─header─► Offered ─starttls─► Securing ─TLS─► Opening(secured)
-//!    └─header (secured)─► Authenticating ─asks─► … ─proof─► Proven ─(moves home)─► Restarting ─► Binding
-//!                      └─token─► Claimed ─(moves home)─┘ └─ SASL2 + Bind 2 ──► Loading ─► Bound ─► Live ─► Closing
+//!    └─header (secured)─► Authenticating ─name─► Claimed ─(moves home)─► Authenticating ─proof─► Restarting ─► Binding
+//!                                                            SASL2 + Bind 2 ─┴► Loading ◄────────────────────────┘
+//!                                                                                  └► Bound ─► Live ─► Closing
 //! ```
 //!
 //! Only [`auth`] can make an [`auth::Authenticated`], and everything after it demands one.
@@ -19,7 +20,7 @@ mod reader;
 mod secure;
 
 pub use allowance::{Allowance, Received};
-pub use auth::Mechanism;
+pub use auth::{Claimed, Mechanism};
 pub use bind::{Binding, Bound, Loading, Restarting};
 pub use closing::Closing;
 pub use io::{Io, Noted};
@@ -30,7 +31,7 @@ pub use secure::{Offered, Securing};
 
 use crate::error::StreamError;
 use crate::node::{Cx, Wake};
-use auth::{Authenticating, Claimed, Proven};
+use auth::Authenticating;
 use carillon_wire::stanza::Unit;
 use carillon_wire::stream::{Condition, Header};
 
@@ -45,10 +46,8 @@ pub enum Session {
     Securing(Box<Securing>),
     /// SASL mechanisms were offered.
     Authenticating(Box<Authenticating>),
-    /// The client named its account and sent a token's proof: on the way to the account's home.
+    /// The client named its account: on the way to the account's home.
     Claimed(Box<Claimed>),
-    /// The client proved who it is, and is at its account's home or on the way there.
-    Proven(Box<Proven>),
     /// Authenticated by classic SASL; awaits the header of the new stream.
     Restarting(Box<Restarting>),
     /// Resource binding was offered.
@@ -74,15 +73,6 @@ pub fn has_arrived(behind: u64, unacked: u64) -> bool {
 /// The largest TLS record (RFC 8446 §5.1).
 const RECORD_BYTES_MAX: u64 = 1 << 14;
 
-/// A session on its way to another shard, with what was read and not yet handled.
-#[derive(Debug)]
-pub enum Moving {
-    /// Of a client that proved who it is.
-    Proven(Box<Proven>),
-    /// Of one whose proof only the account's home can check.
-    Claimed(Box<Claimed>),
-}
-
 impl Session {
     /// What every state has.
     pub fn io(&self) -> &Io {
@@ -92,7 +82,6 @@ impl Session {
             Session::Securing(s) => &s.io,
             Session::Authenticating(s) => &s.io,
             Session::Claimed(s) => &s.authenticating.io,
-            Session::Proven(s) => &s.io,
             Session::Restarting(s) => &s.io,
             Session::Binding(s) => &s.io,
             Session::Loading(s) => &s.io,
@@ -110,7 +99,6 @@ impl Session {
             Session::Securing(s) => &mut s.io,
             Session::Authenticating(s) => &mut s.io,
             Session::Claimed(s) => &mut s.authenticating.io,
-            Session::Proven(s) => &mut s.io,
             Session::Restarting(s) => &mut s.io,
             Session::Binding(s) => &mut s.io,
             Session::Loading(s) => &mut s.io,
@@ -127,7 +115,6 @@ impl Session {
             Session::Securing(s) => s.io,
             Session::Authenticating(s) => s.io,
             Session::Claimed(s) => s.authenticating.io,
-            Session::Proven(s) => s.io,
             Session::Restarting(s) => s.io,
             Session::Binding(s) => s.io,
             Session::Loading(s) => s.io,
@@ -152,7 +139,7 @@ impl Session {
     /// Whether input must wait: for an answer of the store, for TLS, or for a shard.
     pub fn is_waiting(&self) -> bool {
         match self {
-            Session::Securing(_) | Session::Claimed(_) | Session::Proven(_) | Session::Loading(_) => true,
+            Session::Securing(_) | Session::Claimed(_) | Session::Loading(_) => true,
             Session::Authenticating(s) => s.is_asking(),
             Session::Live(s) => s.is_waiting(),
             _ => false,

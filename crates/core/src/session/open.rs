@@ -30,6 +30,17 @@ pub enum Protection {
     Trusted,
 }
 
+impl Protection {
+    /// What it yields for channel binding.
+    pub fn binding(&self) -> &Binding {
+        const NONE: &Binding = &Binding { exporter: None, end_point: None };
+        match self {
+            Protection::Tls(binding) => binding,
+            Protection::None | Protection::Trusted => NONE,
+        }
+    }
+}
+
 impl Opening {
     /// A connection was accepted.
     pub fn begin(opened: Opened, cx: &mut Cx<'_>) -> Session {

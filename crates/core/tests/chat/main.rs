@@ -9,6 +9,7 @@
 
 mod script;
 mod tokens;
+#[expect(dead_code, reason = "other tests use more of it")]
 mod world;
 
 use std::path::{Path, PathBuf};

@@ -32,6 +32,10 @@ pub struct World {
     pub identities_asked: usize,
     /// The same for what belongs to an account.
     pub logins_asked: usize,
+    /// Derived keys that are not given to the shards yet, if they are to be held.
+    held: Option<Vec<(usize, Owned)>>,
+    /// How often keys were derived.
+    pub derived: usize,
     /// How often the shards asked the store for anything.
     pub asked: usize,
     /// What the store does not do now.
@@ -111,6 +115,8 @@ impl World {
             asked: 0,
             moods: Vec::new(),
             kept_back: Vec::new(),
+            derived: 0,
+            held: None,
             kept: Kinds::default(),
             logged: VecDeque::new(),
             spent: AllocationInfo::default(),
@@ -160,6 +166,12 @@ impl World {
 
     /// Opens a connection on a shard that is no one's home in particular.
     pub fn open(&mut self, framing: Framing, secured: bool) -> u32 {
+        let security = if secured { Security::Secured(Binding::default()) } else { Security::StartTls };
+        self.open_from("192.0.2.1", framing, security)
+    }
+
+    /// The same from an address, and secured in any way.
+    pub fn open_from(&mut self, address: &str, framing: Framing, security: Security) -> u32 {
         let key = self.next_conn;
         self.next_conn += 1;
         let shard = key as usize % self.shards.len();
@@ -178,8 +190,7 @@ impl World {
                 watched: false,
             },
         );
-        let security = if secured { Security::Secured(Binding::default()) } else { Security::StartTls };
-        let address = "192.0.2.1".parse().expect("an address");
+        let address = address.parse().expect("an address");
         self.give(shard, Owned::Opened(Opened { conn: id, address, framing, security }));
         key
     }
@@ -260,6 +271,18 @@ impl World {
 
     pub fn now(&self) -> UnixMs {
         self.now.unix
+    }
+
+    /// Holds derived keys from now on, as if those who derive them took long.
+    pub fn hold_derived(&mut self) {
+        self.held = Some(Vec::new());
+    }
+
+    /// Gives the shards the keys that were held.
+    pub fn let_derived_go(&mut self) {
+        for (shard, input) in self.held.take().unwrap_or_default() {
+            self.give(shard, input);
+        }
     }
 
     /// Has a command carried out at the home of `name`.
@@ -367,6 +390,15 @@ impl World {
                         }
                     };
                     self.work.push_back((shard, Owned::Other(Input::Answer { ticket, answer })));
+                }
+                Effect::Derive { ticket, derivation } => {
+                    self.derived += 1;
+                    let derived = derivation.run();
+                    let input = (shard, Owned::Other(Input::Derived { ticket, derived }));
+                    match &mut self.held {
+                        Some(held) => held.push(input),
+                        None => self.work.push_back(input),
+                    }
                 }
                 Effect::Reply { to, outcome } => (to.0)(outcome),
                 Effect::Event(event) => self.events.push(event),

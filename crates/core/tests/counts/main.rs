@@ -11,6 +11,8 @@ mod world;
 
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use carillon_core::command::{Actor, Command, Outcome, TopicOp};
 use carillon_core::model::*;
 use carillon_core::ports::Ask;
@@ -28,6 +30,9 @@ const TOPIC: &str = "news";
 /// Logins before anything is counted: tables have grown then, and buffers are there.
 const WARM: usize = 64;
 const COUNTED: usize = 448;
+const PLAIN_LOGINS: usize = 64;
+const HEADER: &str = "<stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' \
+    to='example.org' version='1.0'>";
 const ITEMS: usize = 10;
 /// Allocations of a whole login, its effects included: this world has new buffers for each input, the server has not.
 const LOGIN_MAX: usize = 190;
@@ -139,6 +144,25 @@ fn a_login() {
     let calls = (crowd.world.spent.count_total - before.count_total) as usize / COUNTED;
     println!("a login: {calls} allocations");
     assert!(calls <= LOGIN_MAX, "{calls} allocations a login");
+}
+
+/// A login by password in clear, up to its success. The keys of the password are derived outside of the shard: within it the
+/// 4,096 iterations would be millions of instructions.
+#[test]
+fn a_plain_login() {
+    let mut crowd = Crowd::new(PLAIN_LOGINS);
+    let message = |i| BASE64.encode(format!("\0u{i}\0pw"));
+    for i in 0..PLAIN_LOGINS {
+        let conn = crowd.world.open(Framing::Tcp, true);
+        crowd.world.bytes(conn, HEADER.as_bytes());
+        while crowd.world.received(conn).is_some() {}
+        let ns = "urn:ietf:params:xml:ns:xmpp-sasl";
+        let auth = format!("<auth xmlns='{ns}' mechanism='PLAIN'>{}</auth>", message(i));
+        crowd.world.bytes(conn, auth.as_bytes());
+        let answer = crowd.world.received(conn).expect("an answer");
+        assert!(answer.starts_with(b"<success"), "{}", String::from_utf8_lossy(&answer));
+    }
+    assert_eq!(crowd.world.derived, PLAIN_LOGINS, "the shard asks for each");
 }
 
 #[test]

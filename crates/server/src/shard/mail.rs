@@ -20,6 +20,7 @@ impl<M: Machine> Shard<M> {
             let input = match mail {
                 Mail::Letter(letter) => Input::Letter(letter),
                 Mail::Answer { ticket, answer } => Input::Answer { ticket, answer },
+                Mail::Derived { ticket, derived } => Input::Derived { ticket, derived },
                 Mail::Arrival(arrival) => {
                     self.arrive(*arrival);
                     continue;

@@ -6,6 +6,7 @@ pub(crate) use trusting::client_config;
 
 use crate::conn::{Conn, Protocol, Transport};
 use crate::deadlines::Deadlines;
+use crate::derivers::Derivers;
 use crate::hand::Hand;
 use crate::inbox::Inbox;
 use crate::listen::{Admission, Bounds};
@@ -124,8 +125,7 @@ impl Echo {
             }
             b"post" => {
                 let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
-                let account = carillon_wire::jid::BareJid::new("a@localhost").unwrap();
-                let letter = carillon_core::node::Letter::LoginFailed { address, account };
+                let letter = carillon_core::node::Letter::LoginFailed { address };
                 effects.push(Effect::Post { to: ShardId(1), letter });
             }
             b"secure and say" => {
@@ -203,6 +203,7 @@ impl Rig {
             post: Post::new(Arc::new([inbox(&poll), inbox(&Poll::new().unwrap())])),
             errands: Errands::default(),
             store: Arc::new(Bare::default()),
+            derivers: Derivers::start().unwrap(),
             watchers: Watchers::default(),
             offers: Arc::new(Offers::new(&certificate())),
             face: Arc::new(Face { path: "/xmpp-websocket".into(), secure: true, proxies: Box::default() }),

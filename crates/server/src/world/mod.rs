@@ -9,6 +9,7 @@ pub(crate) use errands::Errands;
 
 use crate::conn::{Conn, Flushed, Handshaking, Readiness, SCRATCH_BYTES, Slab, Stage, Transport};
 use crate::deadlines::Deadlines;
+use crate::derivers::Derivers;
 use crate::hand::Hand;
 use crate::inbox::{Inbox, Mail};
 use crate::listen::Service;
@@ -42,6 +43,7 @@ pub(crate) struct World {
     pub(crate) post: Post,
     pub(crate) errands: Errands,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) derivers: Derivers,
     pub(crate) watchers: Watchers,
     pub(crate) offers: Arc<Offers>,
     pub(crate) face: Arc<Face>,

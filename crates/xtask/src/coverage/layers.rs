@@ -87,7 +87,7 @@ pub const SPECS: &[LayerSpec] = &[
         title: "Channel Bindings for TLS",
         version: "",
         place: "server/tls",
-        coverage: "tls-server-end-point; tls-unique is not offered.",
+        coverage: "tls-server-end-point, under TLS 1.2 for SASL2 only; tls-unique is not offered.",
     },
     LayerSpec {
         id: "RFC 9266",

@@ -3,10 +3,12 @@
 
 use crate::error::{StanzaError, StreamError};
 use crate::hook::{Feature, Flow, Hooks, Spec, Track};
-use crate::model::ConnId;
+use crate::model::{ConnId, DomainId};
 use crate::node::{self, Cx, Sessions};
-use crate::ports::{Answer, Ask};
-use crate::session::{Live, auth::scram};
+use crate::ports::{Answer, Ask, Derivation, Derived, Hashes, Password};
+use crate::session::Live;
+use crate::session::auth::{busy, unusable};
+use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
 use carillon_wire::stream;
@@ -28,7 +30,13 @@ pub const FEATURE: Feature = Feature {
     hooks: Hooks { submit_iq: Some(submit), ..Hooks::NONE },
 };
 
-/// A request that waits for the store.
+/// Whether a session changes its password: one at a time, so that nobody keeps those who derive keys busy alone.
+#[derive(Debug, Default)]
+pub struct State {
+    changing: bool,
+}
+
+/// A request that waits for keys, or for the store.
 #[derive(Debug)]
 pub struct Then {
     conn: ConnId,
@@ -66,47 +74,80 @@ fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow,
         live.send(&stanza.result_reply().with_payload(form), Track::Nothing, cx);
         return Ok(Flow::Taken);
     }
-    let (change, ask) = change(live, &query, cx)?;
-    let then = Then { conn: live.io.conn, iq: Box::new(stanza.clone()), change };
-    cx.ask(ask, node::Then::Registration(then));
+    let then = |change| Then { conn: live.io.conn, iq: Box::new(stanza.clone()), change };
+    if query.child("remove", ns::REGISTER).is_some() {
+        let (domain, local) = account(live);
+        let ask = Ask::DeleteAccount { domain, local, now: cx.now.unix };
+        cx.ask(ask, node::Then::Registration(then(Change::Removal)));
+        return Ok(Flow::Taken);
+    }
+    let derivation = derivation(live, &query, cx)?;
+    cx.derive(derivation, node::Then::Registration(then(Change::Password)));
+    live.state.registration.changing = true;
     Ok(Flow::Taken)
 }
 
-fn change(live: &Live, query: &Element, cx: &mut Cx<'_>) -> Result<(Change, Ask), StanzaError> {
-    let (domain, local): (_, Box<str>) = (live.domain, live.bare.local().unwrap_or_default().into());
-    if query.child("remove", ns::REGISTER).is_some() {
-        return Ok((Change::Removal, Ask::DeleteAccount { domain, local, now: cx.now.unix }));
-    }
+fn account(live: &Live) -> (DomainId, Box<str>) {
+    (live.domain, live.bare.local().unwrap_or_default().into())
+}
+
+/// The keys of the password that the client wants.
+fn derivation(live: &Live, query: &Element, cx: &mut Cx<'_>) -> Result<Derivation, StanzaError> {
     let field = |name| query.child(name, ns::REGISTER).map(Element::text);
     let (Some(username), Some(password)) = (field("username"), field("password")) else {
         return Err(StanzaError::new(Condition::BadRequest).with_text("username and password are needed"));
     };
-    if carillon_wire::jid::prepare_local(&username).ok().as_deref() != Some(&*local) {
+    if carillon_wire::jid::prepare_local(&username).ok().as_deref() != live.bare.local() {
         return Err(StanzaError::new(Condition::NotAllowed).with_text("this is not your username"));
     }
-    let salt = cx.hub.random.bytes();
-    let credentials = scram::keys(&password, &salt[..16], cx.hub.settings.scram_iterations)
-        .map_err(|_| StanzaError::new(Condition::NotAcceptable).with_text("this password cannot be used"))?;
-    Ok((Change::Password, Ask::SetCredentials { domain, local, credentials }))
+    if live.state.registration.changing {
+        return Err(busy());
+    }
+    let password = Password::new(&password).ok_or_else(unusable)?;
+    let salt = cx.hub.random.bytes()[..16].into();
+    Ok(Derivation { password, salt, iterations: cx.hub.settings.scram_iterations, hashes: Hashes::Both })
+}
+
+/// The keys of a new password are there.
+pub fn derived(then: Then, derived: Derived, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let Some(live) = sessions.live(then.conn) else { return };
+    let error = match derived {
+        Derived::Keys(credentials) => {
+            let (domain, local) = account(live);
+            return cx
+                .ask(Ask::SetCredentials { domain, local, credentials }, node::Then::Registration(then));
+        }
+        Derived::Unusable => unusable(),
+        Derived::Busy => busy(),
+    };
+    live.state.registration.changing = false;
+    live.refuse(&then.iq, &error, cx);
 }
 
 /// The store answered.
 pub fn answered(then: &Then, answer: &Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    if let Some(account) = &then.iq.from {
-        cx.hub.changed(account.bare_str());
+    let Some(account) = then.iq.from.as_ref().map(Jid::bare) else { return };
+    cx.hub.altered(account.as_str());
+    let is_done = matches!(answer, Answer::Done);
+    if let Some(live) = sessions.live(then.conn) {
+        live.state.registration.changing = false;
+        match is_done {
+            true => live.send(&then.iq.result_reply(), Track::Nothing, cx),
+            false => live.refuse(&then.iq, &StanzaError::new(Condition::InternalServerError), cx),
+        }
     }
-    let Some(live) = sessions.live(then.conn) else { return };
-    if !matches!(answer, Answer::Done) {
-        return live.refuse(&then.iq, &StanzaError::new(Condition::InternalServerError), cx);
+    if !is_done {
+        return;
     }
-    live.send(&then.iq.result_reply(), Track::Nothing, cx);
-    if then.change == Change::Removal {
-        let account = live.bare.clone();
-        for slot in sessions.of(account.as_str()) {
-            if let Some(live) = sessions.live_in(slot) {
-                let error = StreamError::new(stream::Condition::NotAuthorized, "this account is gone");
-                cx.end(live.io.conn, error);
-            }
+    let why = match then.change {
+        Change::Password => "your credentials were changed",
+        Change::Removal => "this account is gone",
+    };
+    for slot in sessions.of(account.as_str()) {
+        let Some(live) = sessions.live_in(slot) else { continue };
+        // Who changed the password knows it, and goes on.
+        if then.change == Change::Removal || live.io.conn != then.conn {
+            cx.end(live.io.conn, StreamError::new(stream::Condition::NotAuthorized, why));
         }
     }
 }

@@ -1,30 +1,20 @@
-//! A client that comes back with a token has said whose it is. Its account's home can tell whether that is so, perhaps
-//! without asking anyone: so it goes there first.
+//! A client has said whose it is. All that comes of it happens at that account's home, which knows what else is tried there
+//! and what was altered meanwhile, and may remember what a token needs: so the connection goes there first.
 
-use super::exchange::Authenticating;
-use super::fast::{self, Proof};
-use super::redeem::Found;
-use super::wrap::Inline;
+use super::exchange::{Authenticating, Claim, Proof};
+use super::redeem::{Found, TokenClaim};
+use super::wrap::Wrap;
 use crate::Effect;
 use crate::model::{ConnId, DomainId};
 use crate::node::{Cx, Remembered, Wake, home};
-use crate::session::{Moving, Session};
+use crate::session::Session;
 use carillon_wire::jid::BareJid;
 
-/// The client named its account and sent a proof that nobody checked yet.
+/// The client named its account, and proved nothing yet.
 #[derive(Debug)]
 pub struct Claimed {
     pub(in crate::session) authenticating: Box<Authenticating>,
     claim: Claim,
-}
-
-/// Whose the client says it is, and its proof.
-#[derive(Debug)]
-pub(super) struct Claim {
-    pub(super) inline: Inline,
-    pub(super) account: BareJid,
-    pub(super) mechanism: fast::Mechanism,
-    pub(super) proof: Proof,
 }
 
 impl Claimed {
@@ -42,6 +32,11 @@ impl Claimed {
         self.authenticating.domain.id
     }
 
+    /// Whether it brings a token: then what the node remembers may do.
+    pub fn has_token(&self) -> bool {
+        matches!(self.claim.proof, Proof::Token(..))
+    }
+
     /// Whether this is the account's home.
     pub fn is_home(&self, cx: &Cx<'_>) -> bool {
         home(self.account().as_str(), cx.hub.shards) == cx.hub.id
@@ -57,19 +52,26 @@ impl Claimed {
     pub fn depart(self: Box<Self>, cx: &mut Cx<'_>) {
         let conn = self.authenticating.io.conn;
         let to = home(self.account().as_str(), cx.hub.shards);
-        cx.out.push(Effect::Move { conn, to, moving: Box::new(Moving::Claimed(self)) });
+        cx.out.push(Effect::Move { conn, to, moving: self });
     }
 
-    /// At home, where the account is remembered.
+    /// At home, with a token for an account that is remembered.
     pub fn recalled(self, account: Remembered, cx: &mut Cx<'_>) -> Session {
         let Claimed { authenticating, claim } = self;
+        let Claim { wrap: Wrap::Sasl2(inline), account: name, proof: Proof::Token(mechanism, proof), .. } =
+            claim
+        else {
+            unreachable!("what is remembered is for tokens, which only SASL2 has")
+        };
         let (stamp, identity, login) = account.into_login();
+        let claim = TokenClaim { inline, account: name, since: cx.hub.altered.now(), mechanism, proof };
         authenticating.redeem(claim, Some(Found { identity, stamp, login: Some(login) }), cx)
     }
 
     /// At home, where nothing is known of the account: the store is asked.
     pub fn unknown(self, cx: &mut Cx<'_>) -> Session {
-        let Claimed { authenticating, claim } = self;
+        let Claimed { authenticating, mut claim } = self;
+        claim.since = cx.hub.altered.now();
         authenticating.ask_for(claim, cx)
     }
 }

@@ -1,17 +1,18 @@
 //! The exchange between `<auth/>` and its success or failure.
 
-use super::claimed::Claim;
+use super::claimed::Claimed;
 use super::fast::{self, Stamp, Wanted};
-use super::mechanism::Mechanism;
-use super::redeem::{Found, Revoking};
+use super::mechanism::{Hash, Mechanism};
+use super::redeem::{Found, Revoking, TokenClaim};
+use super::registering::Registering;
 use super::scram::{self, ClientFirst};
 use super::wrap::{self, Inline, Wrap};
-use super::{Authenticated, Failure, Greeting, Proven, RegisterRequest, offer};
+use super::{Authenticated, Failure, Greeting, offer};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind};
-use crate::model::{AccountState, Credentials, Domain, Identity, Mono};
-use crate::node::{Cx, Letter, Then};
-use crate::ports::{Answer, Ask};
+use crate::model::{AccountState, Credentials, Domain, Identity, Mono, ScramKeys};
+use crate::node::{Cx, Moment, Then};
+use crate::ports::{Answer, Ask, Derivation, Derived, Hashes, Password};
 use crate::session::{Closing, Io, Protection, Session};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
@@ -19,6 +20,7 @@ use carillon_wire::stanza::Unit;
 use carillon_wire::stream::Condition;
 use carillon_wire::xml::Element;
 use std::sync::Arc;
+use subtle::ConstantTimeEq;
 
 /// SASL mechanisms were offered.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ pub struct Authenticating {
     attempts: u8,
     /// When the client sent the first element of its present attempt.
     pub(super) began: Mono,
+    /// Attempts with a type of channel binding that there is not.
+    misfits: u8,
     pub(super) stage: Stage,
 }
 
@@ -40,35 +44,51 @@ pub(super) enum Stage {
     /// The mechanism is chosen, and its first message is awaited.
     Chosen(Mechanism, Wrap),
     /// The store is asked for the account.
-    Asking(Box<Attempt>),
+    Asking(Box<Claim>),
+    /// The keys of a password are being derived, off this thread.
+    Deriving(Box<Deriving>),
     /// The client is to prove it.
     Challenged(Box<Challenged>),
     /// The store is asked to take a token back.
     Revoking(Box<Revoking>),
-    /// The store is asked to create an account (XEP-0077).
-    Registering(Box<RegisterRequest>),
+    /// An account is being created (XEP-0077).
+    Registering(Box<Registering>),
 }
 
-/// A login that waits for the account.
+/// Whose the client says it is, and how it proves it.
 #[derive(Debug)]
-pub(super) struct Attempt {
+pub(super) struct Claim {
     pub(super) wrap: Wrap,
     pub(super) account: BareJid,
     pub(super) proof: Proof,
+    /// When its account's home took it up: what is altered later is not known to it.
+    pub(super) since: Moment,
 }
 
 /// How the client proves who it is.
 #[derive(Debug)]
 pub(super) enum Proof {
     Scram(Mechanism, ClientFirst),
-    Plain(String),
+    Plain(Password),
     Token(fast::Mechanism, fast::Proof),
+}
+
+/// A password on its way to be compared.
+#[derive(Debug)]
+pub(super) struct Deriving {
+    wrap: Wrap,
+    account: BareJid,
+    since: Moment,
+    /// None for an account that is not there: the password is compared all the same, to the same end.
+    identity: Option<Box<Identity>>,
+    stored_key: Box<[u8]>,
 }
 
 #[derive(Debug)]
 pub(super) struct Challenged {
     wrap: Wrap,
     account: BareJid,
+    since: Moment,
     /// None for an account that is not there: the exchange goes on all the same, to its bad end.
     identity: Option<Box<Identity>>,
     scram: scram::Challenged,
@@ -76,11 +96,14 @@ pub(super) struct Challenged {
 
 impl Authenticating {
     pub(in crate::session) fn new(io: Io, domain: Arc<Domain>, protection: Protection) -> Authenticating {
-        Authenticating { io, domain, protection, attempts: 0, began: Mono(0), stage: Stage::Idle }
+        Authenticating { io, domain, protection, attempts: 0, misfits: 0, began: Mono(0), stage: Stage::Idle }
     }
 
     pub(in crate::session) fn is_asking(&self) -> bool {
-        matches!(self.stage, Stage::Asking(_) | Stage::Revoking(_) | Stage::Registering(_))
+        matches!(
+            self.stage,
+            Stage::Asking(_) | Stage::Deriving(_) | Stage::Revoking(_) | Stage::Registering(_)
+        )
     }
 
     pub(in crate::session) fn unit(mut self: Box<Self>, unit: Unit, cx: &mut Cx<'_>) -> Session {
@@ -143,18 +166,19 @@ impl Authenticating {
         Closing::with_error(self.io, &error, cx)
     }
 
-    pub(super) fn registering(
-        mut self: Box<Self>,
-        request: RegisterRequest,
-        ask: Ask,
-        cx: &mut Cx<'_>,
-    ) -> Session {
-        self.stage = Stage::Registering(Box::new(request));
-        self.ask(ask, cx)
-    }
-
+    /// Waits for the answer to what the store is asked.
     pub(super) fn ask(self: Box<Self>, ask: Ask, cx: &mut Cx<'_>) -> Session {
         cx.ask(ask, Then::Login(self.io.conn));
+        self.pause(cx)
+    }
+
+    /// Waits for keys to be derived.
+    pub(super) fn derive(self: Box<Self>, derivation: Derivation, cx: &mut Cx<'_>) -> Session {
+        cx.derive(derivation, Then::Login(self.io.conn));
+        self.pause(cx)
+    }
+
+    fn pause(self: Box<Self>, cx: &mut Cx<'_>) -> Session {
         cx.out.push(crate::Effect::Pause { conn: self.io.conn });
         Session::Authenticating(self)
     }
@@ -166,7 +190,7 @@ impl Authenticating {
         first: Result<Option<String>, Failure>,
         cx: &mut Cx<'_>,
     ) -> Session {
-        let offered = offer::mechanisms(&self.protection, cx);
+        let offered = offer::mechanisms(&self.protection, wrap.ns(), cx);
         let named = element.attr("mechanism").and_then(Mechanism::named);
         let Some(mechanism) = named.filter(|m| offered.contains(m)) else {
             return self.fail(&wrap, None, Failure::InvalidMechanism, cx);
@@ -183,16 +207,9 @@ impl Authenticating {
         }
     }
 
-    /// The client's first message: whose login it is. The store is asked what proves it, and nothing else: a stranger
-    /// costs no more than that.
-    fn first(
-        mut self: Box<Self>,
-        mechanism: Mechanism,
-        wrap: Wrap,
-        message: &str,
-        cx: &mut Cx<'_>,
-    ) -> Session {
-        let (proof, username, authzid) = match self.parse(mechanism, message, cx) {
+    /// The client's first message: whose login it is. It goes on at the account's home.
+    fn first(self: Box<Self>, mechanism: Mechanism, wrap: Wrap, message: &str, cx: &mut Cx<'_>) -> Session {
+        let (proof, username, authzid) = match self.parse(mechanism, &wrap, message, cx) {
             Ok(parsed) => parsed,
             Err(failure) => return self.fail(&wrap, None, failure, cx),
         };
@@ -202,36 +219,53 @@ impl Authenticating {
         if authzid.is_some_and(|id| !is_self(&id, &account)) {
             return self.fail(&wrap, None, Failure::InvalidAuthzid, cx);
         }
-        if let Err(failure) = self.admits(&account, cx) {
+        if let Err(failure) = self.admits(cx) {
             return self.fail(&wrap, None, failure, cx);
         }
-        let ask = self.question(&account);
-        self.stage = Stage::Asking(Box::new(Attempt { wrap, account, proof }));
+        let claim = Claim { wrap, account, proof, since: Moment::default() };
+        Session::Claimed(Claimed::new(self, claim))
+    }
+
+    /// At the account's home: the store is asked what proves it, and nothing else, since a stranger is to cost no more.
+    pub(super) fn ask_for(mut self: Box<Self>, claim: Claim, cx: &mut Cx<'_>) -> Session {
+        // Tokens cannot be guessed: they are not refused because somebody guesses passwords.
+        let is_password = !matches!(claim.proof, Proof::Token(..));
+        if is_password && let Err(failure) = self.admits_to(&claim.account, cx) {
+            return self.fail(&claim.wrap, None, failure, cx);
+        }
+        let local = claim.account.local().unwrap_or_default().into();
+        let ask = Ask::Identity { domain: self.domain.id, local };
+        self.stage = Stage::Asking(Box::new(claim));
         self.ask(ask, cx)
     }
 
-    /// Whether a login may be tried, after those that failed.
-    pub(super) fn admits(&self, account: &BareJid, cx: &mut Cx<'_>) -> Result<(), Failure> {
-        let (address, now, settings) = (self.io.address, cx.now.mono, cx.hub.settings.clone());
-        let checked = cx.hub.throttle.check(address, account.as_str(), now, &settings.limits);
-        checked.map_err(|_| Failure::TemporaryAuthFailure)
+    /// Whether a login may be tried from this address, after those that failed.
+    pub(super) fn admits(&self, cx: &mut Cx<'_>) -> Result<(), Failure> {
+        let (address, now, hub) = (self.io.address, cx.now.mono, &mut *cx.hub);
+        let admitted = hub.throttle.admits_from(address, now, &hub.settings.limits);
+        admitted.map_err(|_| Failure::TemporaryAuthFailure)
     }
 
-    /// Who an account is, for the store.
-    pub(super) fn question(&self, account: &BareJid) -> Ask {
-        Ask::Identity { domain: self.domain.id, local: account.local().unwrap_or_default().into() }
+    /// The same for a password of an account that is at home here.
+    fn admits_to(&self, account: &BareJid, cx: &mut Cx<'_>) -> Result<(), Failure> {
+        let (address, now, hub) = (self.io.address, cx.now.mono, &mut *cx.hub);
+        let admitted = hub.throttle.admits_to(address, account, now, &hub.settings.limits);
+        admitted.map_err(|_| Failure::TemporaryAuthFailure)
     }
 
     fn parse(
         &self,
         mechanism: Mechanism,
+        wrap: &Wrap,
         message: &str,
         cx: &Cx<'_>,
     ) -> Result<(Proof, String, Option<String>), Failure> {
         match mechanism.hash() {
             Some(hash) => {
-                let plus = offer::mechanisms(&self.protection, cx).iter().any(|m| m.binds_channel());
+                let offered = offer::mechanisms(&self.protection, wrap.ns(), cx);
+                let plus = offered.iter().any(|m| m.binds_channel());
                 let mut first = ClientFirst::parse(mechanism, hash, message, plus)?;
+                first.bind(self.protection.binding())?;
                 let (username, authzid) = (std::mem::take(&mut first.username), first.authzid.take());
                 Ok((Proof::Scram(mechanism, first), username, authzid))
             }
@@ -244,7 +278,8 @@ impl Authenticating {
                     return Err(Failure::MalformedRequest);
                 };
                 let authzid = (!authzid.is_empty()).then(|| authzid.to_owned());
-                Ok((Proof::Plain(password.to_owned()), username.to_owned(), authzid))
+                let password = Password::new(password).ok_or(Failure::NotAuthorized)?;
+                Ok((Proof::Plain(password), username.to_owned(), authzid))
             }
         }
     }
@@ -253,13 +288,13 @@ impl Authenticating {
     pub(crate) fn answered(mut self: Box<Self>, answer: Answer, cx: &mut Cx<'_>) -> Session {
         cx.resume(self.io.conn);
         match std::mem::replace(&mut self.stage, Stage::Idle) {
-            Stage::Asking(attempt) => match answer {
-                Answer::Identity(identity) => self.known(*attempt, Some(identity), cx),
-                Answer::Missing => self.known(*attempt, None, cx),
-                _ => self.fail(&attempt.wrap, None, Failure::TemporaryAuthFailure, cx),
+            Stage::Asking(claim) => match answer {
+                Answer::Identity(identity) => self.known(*claim, Some(identity), cx),
+                Answer::Missing => self.known(*claim, None, cx),
+                _ => self.fail(&claim.wrap, None, Failure::TemporaryAuthFailure, cx),
             },
             Stage::Revoking(revoking) => self.revoked(*revoking, answer, cx),
-            Stage::Registering(request) => self.registered(&request, &answer, cx),
+            Stage::Registering(registering) => self.registered(&registering, &answer, cx),
             stage => {
                 self.stage = stage;
                 Session::Authenticating(self)
@@ -267,74 +302,137 @@ impl Authenticating {
         }
     }
 
-    fn known(self: Box<Self>, attempt: Attempt, identity: Option<Box<Identity>>, cx: &mut Cx<'_>) -> Session {
-        let Attempt { wrap, account, proof } = attempt;
+    /// Keys were derived.
+    pub(crate) fn derived(mut self: Box<Self>, derived: Derived, cx: &mut Cx<'_>) -> Session {
+        cx.resume(self.io.conn);
+        match std::mem::replace(&mut self.stage, Stage::Idle) {
+            Stage::Deriving(deriving) => self.compare(*deriving, derived, cx),
+            Stage::Registering(registering) => self.create(registering, derived, cx),
+            stage => {
+                self.stage = stage;
+                Session::Authenticating(self)
+            }
+        }
+    }
+
+    fn known(self: Box<Self>, claim: Claim, identity: Option<Box<Identity>>, cx: &mut Cx<'_>) -> Session {
+        let Claim { wrap, account, proof, since } = claim;
         match proof {
             Proof::Plain(password) => {
-                let decoy = || self.decoys(&account, cx);
-                let credentials = identity.as_ref().map_or_else(decoy, |i| i.credentials.clone());
-                let right = scram::is_password(&password, &credentials);
-                match identity.filter(|_| right) {
-                    Some(identity) => self.prove(wrap, account, *identity, None, cx),
-                    None => self.fail(&wrap, Some(account), Failure::NotAuthorized, cx),
-                }
+                self.password(Claimant { wrap, account, since }, password, identity, cx)
             }
             Proof::Token(mechanism, proof) => {
                 let Wrap::Sasl2(inline) = wrap else { unreachable!("only SASL2 has tokens") };
-                let claim = Claim { inline, account, mechanism, proof };
                 let found = identity.map(|identity| {
-                    let stamp = Stamp::of(&cx.hub.settings.secret, &claim.account, &identity.credentials);
+                    let stamp = Stamp::of(&cx.hub.settings.secret, &account, &identity.credentials);
                     Found { identity: *identity, stamp, login: None }
                 });
-                self.redeem(claim, found, cx)
+                self.redeem(TokenClaim { inline, account, since, mechanism, proof }, found, cx)
             }
-            Proof::Scram(mechanism, first) => self.challenge(wrap, account, mechanism, first, identity, cx),
+            Proof::Scram(mechanism, first) => {
+                self.challenge(Claimant { wrap, account, since }, mechanism, first, identity, cx)
+            }
+        }
+    }
+
+    /// A password in clear: its keys are derived elsewhere, which takes milliseconds. That it is tried counts at once as a
+    /// failure, so that many that are tried together are no more than the bound.
+    fn password(
+        mut self: Box<Self>,
+        claimant: Claimant,
+        password: Password,
+        identity: Option<Box<Identity>>,
+        cx: &mut Cx<'_>,
+    ) -> Session {
+        let Claimant { wrap, account, since } = claimant;
+        if let Err(failure) = self.admits_to(&account, cx) {
+            return self.fail(&wrap, None, failure, cx);
+        }
+        let credentials = match &identity {
+            Some(identity) => identity.credentials.clone(),
+            None => self.decoys(&account, cx),
+        };
+        let (hash, keys) = match (credentials.sha256, credentials.sha1) {
+            (Some(keys), _) => (Hash::Sha256, keys),
+            (None, Some(keys)) => (Hash::Sha1, keys),
+            (None, None) => return self.fail(&wrap, Some(account), Failure::NotAuthorized, cx),
+        };
+        let limits = &cx.hub.settings.limits;
+        cx.hub.throttle.failed_to(self.io.address, &account, cx.now.mono, limits);
+        let ScramKeys { salt, iterations, stored_key, .. } = keys;
+        self.stage = Stage::Deriving(Box::new(Deriving { wrap, account, since, identity, stored_key }));
+        self.derive(Derivation { password, salt, iterations, hashes: Hashes::One(hash) }, cx)
+    }
+
+    fn compare(self: Box<Self>, deriving: Deriving, derived: Derived, cx: &mut Cx<'_>) -> Session {
+        let Deriving { wrap, account, since, identity, stored_key } = deriving;
+        let keys = match derived {
+            Derived::Keys(keys) => keys.sha256.or(keys.sha1),
+            Derived::Unusable => None,
+            Derived::Busy => {
+                cx.hub.throttle.forgive(self.io.address, &account);
+                return self.fail(&wrap, None, Failure::TemporaryAuthFailure, cx);
+            }
+        };
+        // Those who tried beside it may have failed meanwhile: then it is not told how it ended.
+        if let Err(failure) = self.admits(cx) {
+            return self.fail(&wrap, None, failure, cx);
+        }
+        let is_right = keys.is_some_and(|keys| keys.stored_key.ct_eq(&stored_key).into());
+        let address = self.io.address;
+        match identity.filter(|_| is_right) {
+            Some(identity) => {
+                cx.hub.throttle.forgive(address, &account);
+                self.prove(Claimant { wrap, account, since }, *identity, None, cx)
+            }
+            None => {
+                // It is counted with its account already.
+                cx.login_failed(address);
+                self.refuse(&wrap, Some(&account), Failure::NotAuthorized, cx)
+            }
         }
     }
 
     fn challenge(
         mut self: Box<Self>,
-        wrap: Wrap,
-        account: BareJid,
+        claimant: Claimant,
         mechanism: Mechanism,
         first: ClientFirst,
         identity: Option<Box<Identity>>,
         cx: &mut Cx<'_>,
     ) -> Session {
+        let Claimant { wrap, account, since } = claimant;
         let hash = mechanism.hash().expect("a SCRAM mechanism has a hash");
         let credentials = match &identity {
             Some(identity) => identity.credentials.clone(),
             None => self.decoys(&account, cx),
         };
         let keys = match hash {
-            super::mechanism::Hash::Sha1 => credentials.sha1,
-            super::mechanism::Hash::Sha256 => credentials.sha256,
+            Hash::Sha1 => credentials.sha1,
+            Hash::Sha256 => credentials.sha256,
         };
         // Keys that were imported for one hash only: the other mechanism is of no use for this account.
         let Some(keys) = keys else {
             return self.fail(&wrap, None, Failure::NotAuthorized, cx);
         };
         let nonce = cx.hub.random.token();
-        let none = crate::Binding::default();
-        let channel = match &self.protection {
-            Protection::Tls(binding) => binding,
-            Protection::None | Protection::Trusted => &none,
-        };
-        match first.challenge(keys, &nonce, channel) {
-            Ok((message, scram)) => {
-                self.io.send_element(&wrap.challenge(&message), cx);
-                self.stage = Stage::Challenged(Box::new(Challenged { wrap, account, identity, scram }));
-                Session::Authenticating(self)
-            }
-            Err(failure) => self.fail(&wrap, None, failure, cx),
-        }
+        let (message, scram) = first.challenge(keys, &nonce);
+        self.io.send_element(&wrap.challenge(&message), cx);
+        self.stage = Stage::Challenged(Box::new(Challenged { wrap, account, since, identity, scram }));
+        Session::Authenticating(self)
     }
 
     /// The client's last message: the proof.
     fn last(self: Box<Self>, challenged: Challenged, message: &str, cx: &mut Cx<'_>) -> Session {
-        let Challenged { wrap, account, identity, scram } = challenged;
+        let Challenged { wrap, account, since, identity, scram } = challenged;
+        // Those who tried beside it may have failed meanwhile: then its proof is not looked at.
+        if let Err(failure) = self.admits_to(&account, cx) {
+            return self.fail(&wrap, None, failure, cx);
+        }
         match (scram.verify(message), identity) {
-            (Ok(signature), Some(identity)) => self.prove(wrap, account, *identity, Some(signature), cx),
+            (Ok(signature), Some(identity)) => {
+                self.prove(Claimant { wrap, account, since }, *identity, Some(signature), cx)
+            }
             (Ok(_), None) => self.fail(&wrap, Some(account), Failure::NotAuthorized, cx),
             (Err(failure), _) => self.fail(&wrap, Some(account), failure, cx),
         }
@@ -342,15 +440,16 @@ impl Authenticating {
 
     fn prove(
         self: Box<Self>,
-        wrap: Wrap,
-        account: BareJid,
+        claimant: Claimant,
         identity: Identity,
         data: Option<String>,
         cx: &mut Cx<'_>,
     ) -> Session {
-        if let AccountState::Disabled(_) = identity.state {
-            return self.fail(&wrap, None, Failure::AccountDisabled, cx);
+        let Claimant { wrap, account, since } = claimant;
+        if let Err(failure) = may_log_in(&identity, &account, since, cx) {
+            return self.fail(&wrap, None, failure, cx);
         }
+        cx.hub.throttle.succeeded(self.io.address, &account);
         let stamp = match &wrap {
             Wrap::Sasl2(inline) if inline.tokens.is_returning() => {
                 Some(Stamp::of(&cx.hub.settings.secret, &account, &identity.credentials))
@@ -358,32 +457,46 @@ impl Authenticating {
             Wrap::Sasl2(_) | Wrap::Classic => None,
         };
         let stamp = stamp.filter(|_| cx.hub.settings.fast.are_tokens_on());
-        let authenticated = Authenticated::proved(account, self.domain.id, identity, stamp, None);
+        let authenticated = Authenticated::proved(account, self.domain.id, identity, since, stamp, None);
         let greeting = Greeting::Success { wrap, data: data.map(String::into_bytes), token: None };
-        Proven::new(self.io, authenticated, greeting, self.began).go_home(cx)
+        authenticated.greet(self.io, greeting, self.began, &self.protection, cx)
     }
 
     /// Says why, and lets the client try again, not too often. `account`: the one whose proof was wrong.
     pub(super) fn fail(
-        mut self: Box<Self>,
+        self: Box<Self>,
         wrap: &Wrap,
         account: Option<BareJid>,
         failure: Failure,
         cx: &mut Cx<'_>,
     ) -> Session {
+        if let Some(account) = &account {
+            let limits = &cx.hub.settings.limits;
+            cx.hub.throttle.failed_to(self.io.address, account, cx.now.mono, limits);
+            cx.login_failed(self.io.address);
+        }
+        self.refuse(wrap, account.as_ref(), failure, cx)
+    }
+
+    /// The same for a failure that is counted already.
+    pub(super) fn refuse(
+        mut self: Box<Self>,
+        wrap: &Wrap,
+        account: Option<&BareJid>,
+        failure: Failure,
+        cx: &mut Cx<'_>,
+    ) -> Session {
         self.io.send_element(&wrap.failure(failure), cx);
-        self.attempts += 1;
         cx.hub.counters.login_failures.count(failure.as_str());
         cx.out.journal.note(cx.now.unix, Kind::LoginFailure, || Entry::LoginFailure {
-            account: account.as_ref().map(BareJid::as_str),
+            account: account.map(BareJid::as_str),
             address: self.io.address,
             reason: failure.as_str(),
         });
-        if let Some(account) = account {
-            let address = self.io.address;
-            cx.post_all(|| Letter::LoginFailed { address, account: account.clone() });
-        }
-        if self.attempts >= cx.hub.settings.limits.auth_attempts {
+        // A client finds out which types of channel binding there are by trying: that is no failed login.
+        let count = if failure == Failure::UnknownBinding { &mut self.misfits } else { &mut self.attempts };
+        *count += 1;
+        if *count >= cx.hub.settings.limits.auth_attempts {
             let error = StreamError::new(Condition::PolicyViolation, "too many failed logins");
             return Closing::with_error(self.io, &error, cx);
         }
@@ -391,7 +504,6 @@ impl Authenticating {
     }
 
     fn decoys(&self, account: &BareJid, cx: &Cx<'_>) -> Credentials {
-        use super::mechanism::Hash;
         let decoy = |hash| {
             scram::decoy(hash, &cx.hub.settings.secret, account.as_str(), cx.hub.settings.scram_iterations)
         };
@@ -403,10 +515,35 @@ impl Stage {
     fn into_wrap(self) -> Wrap {
         match self {
             Stage::Chosen(_, wrap) => wrap,
-            Stage::Asking(attempt) => attempt.wrap,
+            Stage::Asking(claim) => claim.wrap,
+            Stage::Deriving(deriving) => deriving.wrap,
             Stage::Challenged(challenged) => challenged.wrap,
             Stage::Idle | Stage::Revoking(_) | Stage::Registering(_) => Wrap::Classic,
         }
+    }
+}
+
+/// Who claims an account, once it is known how.
+struct Claimant {
+    wrap: Wrap,
+    account: BareJid,
+    since: Moment,
+}
+
+/// Whether an account may log in whose client proved itself by what was read at `since`.
+pub(super) fn may_log_in(
+    identity: &Identity,
+    account: &BareJid,
+    since: Moment,
+    cx: &Cx<'_>,
+) -> Result<(), Failure> {
+    match identity.state {
+        AccountState::Disabled(_) => Err(Failure::AccountDisabled),
+        // What it proved itself by may not be the truth any more: it may try again.
+        AccountState::Enabled if cx.hub.altered.is_after(account.as_str(), since) => {
+            Err(Failure::TemporaryAuthFailure)
+        }
+        AccountState::Enabled => Ok(()),
     }
 }
 

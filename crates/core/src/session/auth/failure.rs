@@ -19,6 +19,8 @@ pub enum Failure {
     MalformedRequest,
     /// The proof is wrong, or there is no such account: the client is not told which.
     NotAuthorized,
+    /// A type of channel binding that was not offered.
+    UnknownBinding,
     /// Not now: too many failures, or the store cannot say.
     TemporaryAuthFailure,
 }
@@ -33,7 +35,8 @@ impl Failure {
             Failure::IncorrectEncoding => "incorrect-encoding",
             Failure::InvalidAuthzid => "invalid-authzid",
             Failure::InvalidMechanism => "invalid-mechanism",
-            Failure::MalformedRequest => "malformed-request",
+            // RFC 6120 §6.5 has no condition of its own for it.
+            Failure::MalformedRequest | Failure::UnknownBinding => "malformed-request",
             Failure::NotAuthorized => "not-authorized",
             Failure::TemporaryAuthFailure => "temporary-auth-failure",
         }
@@ -45,6 +48,7 @@ impl Failure {
             Failure::TemporaryAuthFailure => {
                 Some("Too many failed logins, or the store cannot answer; try again later.")
             }
+            Failure::UnknownBinding => Some("This type of channel binding was not offered (XEP-0440)."),
             _ => None,
         }
     }

@@ -1,6 +1,7 @@
 //! Authentication: SASL as RFC 6120 §6 wraps it, and SASL2 (XEP-0388), over the same exchange.
 //!
-//! A token (XEP-0484) takes a way of its own: `redeem` checks it where `claimed` took it, at the account's home.
+//! Whoever claims an account goes to its home (`claimed`), where the exchange is held; a token (XEP-0484) takes a way of its
+//! own there (`redeem`).
 //!
 //! Only this module can make an [`Authenticated`]: whoever holds one knows that the client proved it.
 
@@ -19,7 +20,7 @@ mod wrap;
 pub use claimed::Claimed;
 pub use exchange::Authenticating;
 pub use failure::Failure;
-pub use mechanism::Mechanism;
-pub use proven::{Authenticated, Greeting, Proven, success2};
-pub use registering::RegisterRequest;
+pub use mechanism::{Hash, Mechanism};
+pub use proven::{Authenticated, Greeting, success2};
+pub use registering::{busy, unusable};
 pub use wrap::{Inline, Wrap};

@@ -63,8 +63,8 @@ pub fn send(io: &Io, domain: &Domain, protection: &Protection, cx: &mut Cx<'_>) 
 }
 
 fn features(domain: &Domain, protection: &Protection, cx: &Cx<'_>) -> Vec<Element> {
-    let offered = mechanisms(protection, cx);
     let list = |name, ns| {
+        let offered = mechanisms(protection, ns, cx);
         let entry = |m: &Mechanism| Element::new("mechanism", ns).with_text(m.as_str());
         offered.iter().fold(Element::new(name, ns), |list, m| list.with_child(entry(m)))
     };
@@ -84,13 +84,19 @@ fn features(domain: &Domain, protection: &Protection, cx: &Cx<'_>) -> Vec<Elemen
     features
 }
 
-/// The mechanisms that fit what protects the stream.
-pub fn mechanisms(protection: &Protection, cx: &Cx<'_>) -> Vec<Mechanism> {
+/// The mechanisms that fit what protects the stream, for SASL in the namespace `wrap`.
+///
+/// Channel binding is offered where the client can be expected to know a type of it that there is: `tls-exporter` under TLS
+/// 1.3, which has no older one. Under TLS 1.2 there is `tls-server-end-point` and not `tls-unique`; clients that were made
+/// before XEP-0440 take the latter for granted, and those that speak SASL2 are told which types there are.
+pub fn mechanisms(protection: &Protection, wrap: &str, cx: &Cx<'_>) -> Vec<Mechanism> {
     let tls = matches!(protection, Protection::Tls(_));
+    let binding = protection.binding();
+    let binds = binding.exporter.is_some() || (binding.end_point.is_some() && wrap == ns::SASL2);
     let fits = |m: &Mechanism| match m {
         // A password in clear needs TLS that ends here.
         Mechanism::Plain => tls,
-        m => !m.binds_channel() || tls,
+        m => !m.binds_channel() || binds,
     };
     cx.hub.settings.mechanisms.iter().copied().filter(fits).collect()
 }

@@ -1,12 +1,11 @@
-//! The client proved who it is: it goes home, is told so, and binds.
+//! The client proved who it is: it is told so, and binds.
 
 use super::fast::{self, Stamp, Tokens};
 use super::wrap::{self, Inline, Wrap};
-use crate::Effect;
 use crate::model::{AccountId, DomainId, Identity, Login, Mono, Revocations};
-use crate::node::{Cx, Known, Wake, home};
+use crate::node::{Cx, Known, Moment, Wake};
 use crate::session::bind::choose;
-use crate::session::{Binding, Closing, Io, Loading, Moving, Restarting, Session};
+use crate::session::{Binding, Closing, Io, Loading, Protection, Restarting, Session};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::StanzaError;
@@ -19,20 +18,12 @@ pub struct Authenticated {
     domain: DomainId,
     account: AccountId,
     revocations: Revocations,
+    /// When what proves it was read: what was altered later is not known to it.
+    since: Moment,
     /// Of a login that has to do with tokens.
     stamp: Option<Stamp>,
     /// What belongs to the account, where the node remembers it: then no store is asked.
     known: Option<Box<Login>>,
-}
-
-/// The client proved who it is, and is at its account's home or on the way there.
-#[derive(Debug)]
-pub struct Proven {
-    pub(in crate::session) io: Io,
-    authenticated: Authenticated,
-    greeting: Greeting,
-    /// When the client began to log in.
-    began: Mono,
 }
 
 /// What a client is told when what it asked for is done.
@@ -59,11 +50,12 @@ impl Authenticated {
         jid: BareJid,
         domain: DomainId,
         identity: Identity,
+        since: Moment,
         stamp: Option<Stamp>,
         known: Option<Box<Login>>,
     ) -> Authenticated {
         let Identity { account, revocations, .. } = identity;
-        Authenticated { jid, domain, account, revocations, stamp, known }
+        Authenticated { jid, domain, account, revocations, since, stamp, known }
     }
 
     /// The account.
@@ -81,6 +73,11 @@ impl Authenticated {
         self.account
     }
 
+    /// Whether the account's password or state was altered since the client proved itself by what they were.
+    pub fn is_outdated(&self, cx: &Cx<'_>) -> bool {
+        cx.hub.altered.is_after(self.jid.as_str(), self.since)
+    }
+
     /// What belongs to the account, where the node remembers it.
     pub fn take_known(&mut self) -> Option<Box<Login>> {
         self.known.take()
@@ -94,9 +91,11 @@ impl Authenticated {
         }
     }
 
-    /// The token that the client is to have.
-    fn token(&self, inline: &Inline, cx: &mut Cx<'_>) -> Option<Element> {
+    /// The token that the client is to have. It is given where it could be used: on a connection that yields what its
+    /// mechanism binds to, and at least TLS that ends here.
+    fn token(&self, inline: &Inline, protection: &Protection, cx: &mut Cx<'_>) -> Option<Element> {
         let (stamp, agent) = (self.stamp?, inline.tokens.agent?);
+        let mechanism = inline.tokens.token_for.filter(|m| m.binding(protection).is_some())?;
         let settings = cx.hub.settings.clone();
         let tokens = Tokens {
             secret: &settings.secret,
@@ -104,46 +103,28 @@ impl Authenticated {
             stamp,
             revocations: &self.revocations,
             agent,
-            mechanism: inline.tokens.token_for?,
+            mechanism,
         };
         let given = tokens.give(cx.now.unix);
         cx.hub.replays.begin(given.name);
         Some(fast::element(&given.token, given.expires))
     }
-}
 
-impl Proven {
-    pub(super) fn new(io: Io, authenticated: Authenticated, greeting: Greeting, began: Mono) -> Box<Proven> {
-        Box::new(Proven { io, authenticated, greeting, began })
-    }
-
-    /// Whose.
-    pub fn jid(&self) -> &BareJid {
-        &self.authenticated.jid
-    }
-
-    /// It has another name on the shard it came to.
-    pub fn rename(&mut self, conn: crate::model::ConnId) {
-        self.io.conn = conn;
-    }
-
-    /// Goes to the account's home, or goes on if this is it.
-    pub(super) fn go_home(self: Box<Self>, cx: &mut Cx<'_>) -> Session {
-        if home(self.jid().as_str(), cx.hub.shards) == cx.hub.id {
-            return self.arrived(cx);
-        }
-        // The shard sees the state and sends it off: what was read behind the proof goes along.
-        Session::Proven(self)
-    }
-
-    /// At home: the client is told of its success.
-    pub fn arrived(self: Box<Self>, cx: &mut Cx<'_>) -> Session {
-        let Proven { mut io, authenticated, greeting, began } = *self;
+    /// Tells the client, which began to log in at `began`, of its success.
+    pub(super) fn greet(
+        self,
+        mut io: Io,
+        greeting: Greeting,
+        began: Mono,
+        protection: &Protection,
+        cx: &mut Cx<'_>,
+    ) -> Session {
         cx.hub.counters.logins += 1;
+        cx.hub.counters.login.record(cx.now.mono.since(began));
         cx.hub.counters.login.record(cx.now.mono.since(began));
         io.reader.trust(&cx.hub.settings.limits);
         let Greeting::Success { wrap, data, .. } = greeting else {
-            unreachable!("only SASL makes a Proven, and it greets with its success")
+            unreachable!("SASL greets with its success")
         };
         cx.wake_in(io.conn, cx.hub.settings.timeouts.bind_ms, Wake::Bind);
         match wrap {
@@ -155,19 +136,18 @@ impl Proven {
                 };
                 io.send_element(&success, cx);
                 io.reader.restart();
-                Session::Restarting(Box::new(Restarting { io, authenticated }))
+                Session::Restarting(Box::new(Restarting { io, authenticated: self }))
             }
             Wrap::Sasl2(inline) => {
-                let token = authenticated.token(&inline, cx);
-                match inline.bind.as_ref().map(|bind| tagged(&authenticated, bind, cx)) {
+                let token = self.token(&inline, protection, cx);
+                match inline.bind.as_ref().map(|bind| tagged(&self, bind, cx)) {
                     None => {
-                        let success = success2(data.as_deref(), authenticated.jid().as_str(), token);
-                        io.send_element(&success, cx);
-                        Binding::offer(io, authenticated, cx)
+                        io.send_element(&success2(data.as_deref(), self.jid.as_str(), token), cx);
+                        Binding::offer(io, self, cx)
                     }
                     Some(Ok(jid)) => {
                         let greeting = Greeting::Success { wrap: Wrap::Sasl2(inline), data, token };
-                        Loading::begin(io, authenticated, jid, greeting, cx)
+                        Loading::begin(io, self, jid, greeting, cx)
                     }
                     Some(Err(_)) => {
                         io.send_element(&Wrap::Sasl2(inline).failure(super::Failure::MalformedRequest), cx);
@@ -176,13 +156,6 @@ impl Proven {
                 }
             }
         }
-    }
-
-    /// Leaves for another shard.
-    pub fn depart(self: Box<Self>, cx: &mut Cx<'_>) {
-        let conn = self.io.conn;
-        let to = home(self.jid().as_str(), cx.hub.shards);
-        cx.out.push(Effect::Move { conn, to, moving: Box::new(Moving::Proven(self)) });
     }
 }
 

@@ -1,12 +1,12 @@
 //! Redeeming a token: from an `<authenticate/>` that brings one to its success.
 
-use super::claimed::{Claim, Claimed};
-use super::exchange::{Attempt, Authenticating, Proof, Stage};
+use super::claimed::Claimed;
+use super::exchange::{Authenticating, Claim, Proof, Stage, may_log_in};
 use super::fast::{self, Checked, Stamp, Tokens};
 use super::wrap::{self, Inline, Wrap};
-use super::{Authenticated, Failure, Greeting, Proven};
-use crate::model::{AccountState, Identity, Login};
-use crate::node::Cx;
+use super::{Authenticated, Failure, Greeting};
+use crate::model::{Identity, Login};
+use crate::node::{Cx, Moment};
 use crate::ports::{Answer, Ask};
 use crate::session::Session;
 use carillon_wire::jid::BareJid;
@@ -18,8 +18,19 @@ use carillon_wire::xml::Element;
 pub(super) struct Revoking {
     inline: Inline,
     account: BareJid,
+    since: Moment,
     found: Found,
     answer: Vec<u8>,
+}
+
+/// Whose the client says it is, and the proof of its token.
+#[derive(Debug)]
+pub(super) struct TokenClaim {
+    pub(super) inline: Inline,
+    pub(super) account: BareJid,
+    pub(super) since: Moment,
+    pub(super) mechanism: fast::Mechanism,
+    pub(super) proof: fast::Proof,
 }
 
 /// What is known of the account that a client claims to be.
@@ -36,7 +47,8 @@ impl Authenticating {
     pub(super) fn token(self: Box<Self>, element: &Element, inline: Inline, cx: &mut Cx<'_>) -> Session {
         match self.claim(element, &inline, cx) {
             Ok((account, mechanism, proof)) => {
-                Session::Claimed(Claimed::new(self, Claim { inline, account, mechanism, proof }))
+                let (wrap, proof) = (Wrap::Sasl2(inline), Proof::Token(mechanism, proof));
+                Session::Claimed(Claimed::new(self, Claim { wrap, account, proof, since: Moment::default() }))
             }
             Err(failure) => self.fail(&Wrap::Sasl2(inline), None, failure, cx),
         }
@@ -60,37 +72,26 @@ impl Authenticating {
         let proof = fast::Proof::parse(&message).ok_or(Failure::MalformedRequest)?;
         let account = BareJid::from_parts(Some(&proof.username), &self.domain.name)
             .map_err(|_| Failure::NotAuthorized)?;
-        self.admits(&account, cx)?;
+        self.admits(cx)?;
         Ok((account, mechanism, proof))
-    }
-
-    /// The store is asked for an account that is not remembered.
-    pub(super) fn ask_for(mut self: Box<Self>, claim: Claim, cx: &mut Cx<'_>) -> Session {
-        let Claim { inline, account, mechanism, proof } = claim;
-        let ask = self.question(&account);
-        let proof = Proof::Token(mechanism, proof);
-        self.stage = Stage::Asking(Box::new(Attempt { wrap: Wrap::Sasl2(inline), account, proof }));
-        self.ask(ask, cx)
     }
 
     /// Checks the proof against what is known of the account.
     pub(super) fn redeem(
         mut self: Box<Self>,
-        claim: Claim,
+        claim: TokenClaim,
         found: Option<Found>,
         cx: &mut Cx<'_>,
     ) -> Session {
-        let checked = self.check(&claim, found.as_ref(), cx);
-        let Claim { mut inline, account, mechanism, .. } = claim;
+        let checked = self.admits(cx).and_then(|()| self.check(&claim, found.as_ref(), cx));
+        let TokenClaim { mut inline, account, since, mechanism, .. } = claim;
         let (Checked { answer, is_old, .. }, found) = match (checked, found) {
             (Ok(checked), Some(found)) => (checked, found),
-            (Err(failure), _) => return self.fail(&Wrap::Sasl2(inline), Some(account), failure, cx),
-            (Ok(_), None) => {
-                return self.fail(&Wrap::Sasl2(inline), Some(account), Failure::NotAuthorized, cx);
-            }
+            (Err(failure), _) => return self.wrong(inline, &account, failure, cx),
+            (Ok(_), None) => return self.wrong(inline, &account, Failure::NotAuthorized, cx),
         };
-        if let AccountState::Disabled(_) = found.identity.state {
-            return self.fail(&Wrap::Sasl2(inline), None, Failure::AccountDisabled, cx);
+        if let Err(failure) = may_log_in(&found.identity, &account, since, cx) {
+            return self.fail(&Wrap::Sasl2(inline), None, failure, cx);
         }
         let invalidate = inline.tokens.using.is_some_and(|using| using.invalidate);
         if is_old && !invalidate {
@@ -100,13 +101,27 @@ impl Authenticating {
             let (domain, local) = (self.domain.id, account.local().unwrap_or_default().into());
             cx.hub.changed(account.as_str());
             let agent = inline.tokens.agent;
-            self.stage = Stage::Revoking(Box::new(Revoking { inline, account, found, answer }));
+            self.stage = Stage::Revoking(Box::new(Revoking { inline, account, since, found, answer }));
             return self.ask(Ask::RevokeTokens { domain, local, agent }, cx);
         }
-        self.redeemed(inline, account, found, answer, cx)
+        self.redeemed(Revoking { inline, account, since, found, answer }, cx)
     }
 
-    fn check(&self, claim: &Claim, found: Option<&Found>, cx: &mut Cx<'_>) -> Result<Checked, Failure> {
+    /// A wrong token counts against the address, and not against the account: nobody guesses one.
+    fn wrong(
+        self: Box<Self>,
+        inline: Inline,
+        account: &BareJid,
+        failure: Failure,
+        cx: &mut Cx<'_>,
+    ) -> Session {
+        if failure == Failure::NotAuthorized {
+            cx.login_failed(self.io.address);
+        }
+        self.refuse(&Wrap::Sasl2(inline), Some(account), failure, cx)
+    }
+
+    fn check(&self, claim: &TokenClaim, found: Option<&Found>, cx: &mut Cx<'_>) -> Result<Checked, Failure> {
         let settings = cx.hub.settings.clone();
         let nobodys = Default::default();
         let (revocations, stamp) = match found {
@@ -135,28 +150,23 @@ impl Authenticating {
 
     /// The store took the token back.
     pub(super) fn revoked(self: Box<Self>, revoking: Revoking, answer: Answer, cx: &mut Cx<'_>) -> Session {
-        let Revoking { inline, account, mut found, answer: proof } = revoking;
+        let Revoking { inline, account, since, mut found, answer: proof } = revoking;
         let Answer::Revocations(revocations) = answer else {
             return self.fail(&Wrap::Sasl2(inline), None, Failure::TemporaryAuthFailure, cx);
         };
         // A login that read the account before this commit must not be remembered.
         cx.hub.changed(account.as_str());
         found.identity.revocations = revocations;
-        self.redeemed(inline, account, found, proof, cx)
+        self.redeemed(Revoking { inline, account, since, found, answer: proof }, cx)
     }
 
-    fn redeemed(
-        self: Box<Self>,
-        inline: Inline,
-        account: BareJid,
-        found: Found,
-        answer: Vec<u8>,
-        cx: &mut Cx<'_>,
-    ) -> Session {
+    fn redeemed(self: Box<Self>, redeemed: Revoking, cx: &mut Cx<'_>) -> Session {
+        let Revoking { inline, account, since, found, answer } = redeemed;
         let Found { identity, stamp, login } = found;
-        let authenticated = Authenticated::proved(account, self.domain.id, identity, Some(stamp), login);
+        let authenticated =
+            Authenticated::proved(account, self.domain.id, identity, since, Some(stamp), login);
         let greeting = Greeting::Success { wrap: Wrap::Sasl2(inline), data: Some(answer), token: None };
-        Proven::new(self.io, authenticated, greeting, self.began).go_home(cx)
+        authenticated.greet(self.io, greeting, self.began, &self.protection, cx)
     }
 }
 

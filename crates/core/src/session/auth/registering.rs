@@ -1,19 +1,20 @@
 //! In-band registration before authentication (XEP-0077 §3.1), where the domain's policy allows it.
 
 use super::Authenticating;
-use super::scram;
-use crate::node::{Cx, Letter};
-use crate::ports::{Answer, Ask};
+use super::exchange::Stage;
+use crate::node::Cx;
+use crate::ports::{Answer, Ask, Derivation, Derived, Hashes, Password};
 use crate::session::Session;
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError};
 use carillon_wire::xml::Element;
 
-/// A registration that waits for the store.
+/// An account that is being created.
 #[derive(Debug)]
-pub struct RegisterRequest {
+pub(super) struct Registering {
     iq: Stanza,
+    local: Box<str>,
 }
 
 impl Authenticating {
@@ -35,19 +36,19 @@ impl Authenticating {
         }
     }
 
-    fn register(self: Box<Self>, iq: &Stanza, query: &Element, cx: &mut Cx<'_>) -> Session {
+    fn register(mut self: Box<Self>, iq: &Stanza, query: &Element, cx: &mut Cx<'_>) -> Session {
         match self.creation(query, cx) {
-            Ok(ask) => {
+            Ok((local, derivation)) => {
                 // Each counts against the address, or anyone could fill the store.
-                let (address, account) = (self.io.address, self.anyone());
-                cx.post_all(|| Letter::LoginFailed { address, account: account.clone() });
-                self.registering(RegisterRequest { iq: iq.clone() }, ask, cx)
+                cx.registered(self.io.address);
+                self.stage = Stage::Registering(Box::new(Registering { iq: iq.clone(), local }));
+                self.derive(derivation, cx)
             }
-            Err(error) => self.refuse(iq, &error, cx),
+            Err(error) => self.refuse_iq(iq, &error, cx),
         }
     }
 
-    fn creation(&self, query: &Element, cx: &mut Cx<'_>) -> Result<Ask, StanzaError> {
+    fn creation(&self, query: &Element, cx: &mut Cx<'_>) -> Result<(Box<str>, Derivation), StanzaError> {
         let field = |name| query.child(name, ns::REGISTER).map(Element::text).filter(|text| !text.is_empty());
         let (Some(username), Some(password)) = (field("username"), field("password")) else {
             return Err(
@@ -57,54 +58,66 @@ impl Authenticating {
         let account = BareJid::from_parts(Some(&username), &self.domain.name).map_err(|_| {
             StanzaError::new(Condition::NotAcceptable).with_text("this username cannot be a localpart")
         })?;
-        let limits = cx.hub.settings.limits.clone();
-        let anyone = self.anyone();
-        cx.hub
-            .throttle
-            .check(
-                self.io.address,
-                anyone.as_str(),
-                cx.now.mono,
-                &crate::settings::Limits { auth_failures_per_account: u32::MAX, ..limits },
-            )
-            .map_err(|_| {
-                StanzaError::new(Condition::ResourceConstraint).with_text("too many registrations")
-            })?;
-        let salt = cx.hub.random.bytes();
-        let credentials =
-            scram::keys(&password, &salt[..16], cx.hub.settings.scram_iterations).map_err(|_| {
-                StanzaError::new(Condition::NotAcceptable).with_text("this password cannot be used")
-            })?;
-        let local = account.local().unwrap_or_default().into();
-        Ok(Ask::CreateAccount { domain: self.domain.id, local, credentials, now: cx.now.unix })
+        let password = Password::new(&password).ok_or_else(unusable)?;
+        let (hub, now) = (&mut *cx.hub, cx.now.mono);
+        if !hub.throttle.admits_registration(self.io.address, now, &hub.settings.limits) {
+            return Err(StanzaError::new(Condition::ResourceConstraint)
+                .with_text("too many registrations from your address"));
+        }
+        let salt = hub.random.bytes()[..16].into();
+        let iterations = hub.settings.scram_iterations;
+        let derivation = Derivation { password, salt, iterations, hashes: Hashes::Both };
+        Ok((account.local().unwrap_or_default().into(), derivation))
+    }
+
+    /// The keys of its password are there.
+    pub(super) fn create(
+        mut self: Box<Self>,
+        registering: Box<Registering>,
+        derived: Derived,
+        cx: &mut Cx<'_>,
+    ) -> Session {
+        let credentials = match derived {
+            Derived::Keys(credentials) => credentials,
+            Derived::Unusable => return self.refuse_iq(&registering.iq, &unusable(), cx),
+            Derived::Busy => return self.refuse_iq(&registering.iq, &busy(), cx),
+        };
+        let (domain, local) = (self.domain.id, registering.local.clone());
+        self.stage = Stage::Registering(registering);
+        self.ask(Ask::CreateAccount { domain, local, credentials, now: cx.now.unix }, cx)
     }
 
     pub(super) fn registered(
         self: Box<Self>,
-        request: &RegisterRequest,
+        registering: &Registering,
         answer: &Answer,
         cx: &mut Cx<'_>,
     ) -> Session {
         let error = match answer {
             Answer::Account(_) => {
-                self.io.send_stanza(&request.iq.result_reply(), cx);
+                self.io.send_stanza(&registering.iq.result_reply(), cx);
                 return Session::Authenticating(self);
             }
             Answer::Exists => StanzaError::new(Condition::Conflict).with_text("this username is taken"),
             _ => StanzaError::new(Condition::InternalServerError),
         };
-        self.refuse(&request.iq, &error, cx)
+        self.refuse_iq(&registering.iq, &error, cx)
     }
 
-    fn refuse(self: Box<Self>, iq: &Stanza, error: &StanzaError, cx: &mut Cx<'_>) -> Session {
+    fn refuse_iq(self: Box<Self>, iq: &Stanza, error: &StanzaError, cx: &mut Cx<'_>) -> Session {
         if let Some(reply) = iq.error_reply(error) {
             self.io.send_stanza(&reply, cx);
         }
         Session::Authenticating(self)
     }
+}
 
-    /// The name under which registrations of an address are counted: the domain's own.
-    fn anyone(&self) -> BareJid {
-        BareJid::from_parts(None, &self.domain.name).expect("a domain's name is prepared")
-    }
+/// What is said of a password that SCRAM has no keys for.
+pub fn unusable() -> StanzaError {
+    StanzaError::new(Condition::NotAcceptable).with_text("this password cannot be used")
+}
+
+/// What is said while too many passwords wait for their keys.
+pub fn busy() -> StanzaError {
+    StanzaError::new(Condition::ResourceConstraint).with_text("too busy; try again later")
 }

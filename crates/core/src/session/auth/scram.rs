@@ -3,6 +3,7 @@
 use super::Failure;
 use super::mechanism::{Hash, Mechanism};
 use crate::model::{Credentials, ScramKeys};
+use crate::ports::Hashes;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit, Mac};
@@ -13,6 +14,10 @@ use subtle::ConstantTimeEq;
 /// The fewest iterations that are accepted for keys (RFC 7677 §4).
 pub const ITERATIONS_MIN: u32 = 4096;
 
+/// A client's first message is no longer: a name of 1023 bytes twice over, escaped, a nonce and what goes with them. It is
+/// kept until the proof, when anyone can send it.
+const FIRST_BYTES_MAX: usize = 8 * 1024;
+
 /// A client's first message, parsed.
 #[derive(Debug)]
 pub struct ClientFirst {
@@ -20,6 +25,8 @@ pub struct ClientFirst {
     /// `gs2-header` as it came: the client repeats it in its final message.
     gs2: String,
     binding: ChannelBinding,
+    /// What the channel yields for it; empty without.
+    data: Box<[u8]>,
     /// Whom the client wants to act as; must be itself.
     pub authzid: Option<String>,
     /// The user name, unescaped.
@@ -61,6 +68,9 @@ impl ClientFirst {
         offered_plus: bool,
     ) -> Result<ClientFirst, Failure> {
         let malformed = Failure::MalformedRequest;
+        if message.len() > FIRST_BYTES_MAX {
+            return Err(malformed);
+        }
         let (flag, rest) = message.split_once(',').ok_or(malformed)?;
         let (authzid, bare) = rest.split_once(',').ok_or(malformed)?;
         let binding = match flag {
@@ -90,6 +100,7 @@ impl ClientFirst {
             hash,
             gs2: message[..message.len() - bare.len()].to_owned(),
             binding,
+            data: Box::default(),
             authzid,
             username: unescape(username)?,
             nonce: nonce.to_owned(),
@@ -97,27 +108,27 @@ impl ClientFirst {
         })
     }
 
-    /// The server's first message and what awaits its answer. `nonce` is our part of the nonce.
-    pub fn challenge(
-        self,
-        keys: ScramKeys,
-        nonce: &str,
-        channel: &crate::Binding,
-    ) -> Result<(String, Challenged), Failure> {
-        let data: &[u8] = match &self.binding {
-            ChannelBinding::None | ChannelBinding::ServerLacks => b"",
+    /// Takes what the client's type of channel binding yields on this connection.
+    pub fn bind(&mut self, channel: &crate::Binding) -> Result<(), Failure> {
+        self.data = match &self.binding {
+            ChannelBinding::None | ChannelBinding::ServerLacks => return Ok(()),
             ChannelBinding::Used(name) => match name.as_str() {
-                "tls-exporter" => channel.exporter.as_ref().map(|e| &e[..]),
-                "tls-server-end-point" => channel.end_point.as_deref(),
+                "tls-exporter" => channel.exporter.as_ref().map(|e| Box::from(&e[..])),
+                "tls-server-end-point" => channel.end_point.as_deref().map(Box::from),
                 _ => None,
             }
-            .ok_or(Failure::MalformedRequest)?,
+            .ok_or(Failure::UnknownBinding)?,
         };
-        let binding = BASE64.encode([self.gs2.as_bytes(), data].concat());
+        Ok(())
+    }
+
+    /// The server's first message and what awaits its answer. `nonce` is our part of the nonce.
+    pub fn challenge(self, keys: ScramKeys, nonce: &str) -> (String, Challenged) {
+        let binding = BASE64.encode([self.gs2.as_bytes(), &self.data].concat());
         let nonce = format!("{}{nonce}", self.nonce);
         let first = format!("r={nonce},s={},i={}", BASE64.encode(&keys.salt), keys.iterations);
         let transcript = format!("{},{first}", self.bare);
-        Ok((first, Challenged { hash: self.hash, keys, nonce, binding, transcript }))
+        (first, Challenged { hash: self.hash, keys, nonce, binding, transcript })
     }
 }
 
@@ -147,17 +158,28 @@ impl Challenged {
     }
 }
 
-/// The keys of a password, for both hashes. Costs `iterations` × 4 hash blocks: milliseconds.
+/// The keys of a password, for both hashes. Costs `iterations` × 4 hash blocks: milliseconds. No shard does it: see
+/// [`crate::Effect::Derive`].
 ///
 /// # Errors
 /// When the password cannot be prepared (RFC 4013): empty, or with characters that have no place in one.
 pub fn keys(password: &str, salt: &[u8], iterations: u32) -> Result<Credentials, UnusablePassword> {
-    let password = prepare(password)?;
-    let derive = |hash| derive(hash, &password, salt, iterations);
-    Ok(Credentials { sha1: Some(derive(Hash::Sha1)), sha256: Some(derive(Hash::Sha256)) })
+    derive_keys(password, salt, iterations, Hashes::Both)
 }
 
-/// Whether a password, sent in clear inside TLS, is that of these keys.
+/// The same for the hashes that are wanted.
+pub fn derive_keys(
+    password: &str,
+    salt: &[u8],
+    iterations: u32,
+    hashes: Hashes,
+) -> Result<Credentials, UnusablePassword> {
+    let password = prepare(password)?;
+    let derive = |hash| hashes.include(hash).then(|| derive(hash, &password, salt, iterations));
+    Ok(Credentials { sha1: derive(Hash::Sha1), sha256: derive(Hash::Sha256) })
+}
+
+/// Whether a password is that of these keys. As costly as [`keys`].
 pub fn is_password(password: &str, credentials: &Credentials) -> bool {
     let Ok(password) = prepare(password) else { return false };
     let (hash, keys) = match (&credentials.sha256, &credentials.sha1) {

@@ -14,9 +14,7 @@ fn rfc_7677_example() {
     let keys = keys("pencil", &salt, 4096).expect("a password").sha256.expect("both hashes");
     let client = first("n,,n=user,r=rOprNGfwEbeRWgbNEkqO").expect("well-formed");
     assert_eq!(client.username, "user");
-    let (server, challenged) = client
-        .challenge(keys, "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0", &Binding::default())
-        .expect("no channel binding");
+    let (server, challenged) = client.challenge(keys, "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0");
     assert_eq!(
         server,
         "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
@@ -34,7 +32,7 @@ fn rfc_5802_example() {
     let client =
         ClientFirst::parse(Mechanism::ScramSha1, Hash::Sha1, "n,,n=user,r=fyko+d2lbbFgONRv9qkxdawL", false)
             .expect("ok");
-    let (_, challenged) = client.challenge(keys, "3rfcNHYJY1ZVvWVs7j", &Binding::default()).expect("ok");
+    let (_, challenged) = client.challenge(keys, "3rfcNHYJY1ZVvWVs7j");
     let answer = "c=biws,r=fyko+d2lbbFgONRv9qkxdawL3rfcNHYJY1ZVvWVs7j,p=v0X8v3Bz2T0CJGbJQyF0X+HI4Ts=";
     assert_eq!(challenged.verify(answer).as_deref(), Ok("v=rmF9pqV8S7suAoZWja4dJRkFsKQ="));
 }
@@ -44,7 +42,7 @@ fn a_wrong_proof_nonce_or_binding_is_refused() {
     let keys = || keys("pencil", b"0123456789abcdef", 4096).expect("a password").sha256.expect("both hashes");
     let challenged = || {
         let client = first("n,,n=user,r=abc").expect("well-formed");
-        client.challenge(keys(), "def", &Binding::default()).expect("no binding").1
+        client.challenge(keys(), "def").1
     };
     let proof = BASE64.encode([7u8; 32]);
     assert_eq!(challenged().verify(&format!("c=biws,r=abcdef,p={proof}")), Err(Failure::NotAuthorized));
@@ -93,10 +91,18 @@ fn the_channel_is_bound() {
         ClientFirst::parse(Mechanism::ScramSha256Plus, Hash::Sha256, &message, true).expect("well-formed")
     };
     let channel = Binding { exporter: Some([9; 32]), end_point: None };
-    let (_, challenged) = plus("tls-exporter").challenge(keys.clone(), "def", &channel).expect("known");
+    let mut known = plus("tls-exporter");
+    assert_eq!(known.bind(&channel), Ok(()));
+    let (_, challenged) = known.challenge(keys, "def");
     assert_eq!(challenged.binding, BASE64.encode([&b"p=tls-exporter,,"[..], &[9; 32]].concat()));
-    assert!(plus("tls-unique").challenge(keys.clone(), "def", &channel).is_err());
-    assert!(plus("tls-server-end-point").challenge(keys, "def", &channel).is_err());
+    assert_eq!(plus("tls-unique").bind(&channel), Err(Failure::UnknownBinding));
+    assert_eq!(plus("tls-server-end-point").bind(&channel), Err(Failure::UnknownBinding));
+}
+
+#[test]
+fn a_first_message_is_bounded() {
+    let message = format!("n,,n=a,r={}", "x".repeat(FIRST_BYTES_MAX));
+    assert_eq!(first(&message).map(|f| f.username), Err(Failure::MalformedRequest));
 }
 
 #[test]

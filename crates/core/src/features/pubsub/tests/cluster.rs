@@ -263,6 +263,10 @@ impl Cluster {
                 }
                 Effect::Ask { ticket, ask } if Store::is_read(&ask) => self.reads.push((shard, ticket, ask)),
                 Effect::Ask { ticket, ask } => self.writes[shard].push_back((ticket, ask)),
+                Effect::Derive { ticket, derivation } => {
+                    let derived = derivation.run();
+                    self.letters[shard * SHARDS + shard].push_back(Input::Derived { ticket, derived });
+                }
                 Effect::Reply { to, outcome } => (to.0)(outcome),
                 _ => {}
             }

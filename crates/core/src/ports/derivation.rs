@@ -1,0 +1,78 @@
+//! Deriving SCRAM keys from passwords (PBKDF2): milliseconds of a processor each, so it is done by threads of its own, and
+//! never by a shard's.
+
+use crate::model::Credentials;
+use crate::session::auth::{Hash, scram};
+use std::fmt;
+
+/// Keys to be derived.
+#[derive(Clone, Debug)]
+pub struct Derivation {
+    /// Of what.
+    pub password: Password,
+    /// The salt.
+    pub salt: Box<[u8]>,
+    /// PBKDF2 iterations.
+    pub iterations: u32,
+    /// For which hashes.
+    pub hashes: Hashes,
+}
+
+/// For which hashes keys are derived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hashes {
+    /// For one.
+    One(Hash),
+    /// For both.
+    Both,
+}
+
+/// What became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Derived {
+    /// The keys.
+    Keys(Credentials),
+    /// The password cannot be prepared (RFC 4013).
+    Unusable,
+    /// Too many derivations wait; try again later.
+    Busy,
+}
+
+/// A password in clear, of a bounded length.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Password(Box<str>);
+
+impl Derivation {
+    /// Derives the keys.
+    pub fn run(&self) -> Derived {
+        let Derivation { password, salt, iterations, hashes } = self;
+        scram::derive_keys(&password.0, salt, *iterations, *hashes).map_or(Derived::Unusable, Derived::Keys)
+    }
+}
+
+impl Hashes {
+    /// Whether keys are wanted for `hash`.
+    pub fn include(self, hash: Hash) -> bool {
+        match self {
+            Hashes::One(one) => one == hash,
+            Hashes::Both => true,
+        }
+    }
+}
+
+impl Password {
+    /// The longest password, in bytes: what waits to be derived is bounded in memory.
+    pub const BYTES_MAX: usize = 1024;
+
+    /// A password, if it is not too long.
+    pub fn new(password: &str) -> Option<Password> {
+        (password.len() <= Password::BYTES_MAX).then(|| Password(password.into()))
+    }
+}
+
+// Passwords never reach a log.
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password")
+    }
+}
