@@ -38,13 +38,8 @@ async def device(server, account):
         await device.kill()
 
 
-# It takes `tls-unique` for granted where -PLUS is offered, and no server side of TLS here has that binding.
-BINDS_WRONGLY = pytest.mark.xfail(strict=False, reason="-PLUS is offered under TLS 1.2 to clients that cannot use it")
-NAMES = [pytest.param(name, marks=BINDS_WRONGLY) if name == "slixmpp 1.8" else name for name in COMMANDS]
-
-
 @pytest.mark.parametrize("direct_tls", [False, True], ids=["starttls", "direct"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", COMMANDS)
 async def test_it_logs_in_chats_and_follows(device, peer, api, name, direct_tls):
     topic = unique("news")
     await api.ok("PUT", f"/v1/topics/{topic}", {})
