@@ -22,6 +22,7 @@ PENDING = 400
 def settings():
     return {
         "limits__stanzas_per_second": 0,
+        "limits__bytes_per_second": 0,
         "limits__pending_notifications": PENDING,
         "http__payload_bytes_max": "256KiB",
         "notifications__receipt_wait_ms": 1000,

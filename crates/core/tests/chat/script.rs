@@ -62,6 +62,9 @@ impl Script {
                 }
                 "unacknowledged" => settings.limits.unacknowledged = value.parse().expect("a number"),
                 "offline_messages" => settings.limits.offline_messages = value.parse().expect("a number"),
+                "bytes_per_second" => {
+                    settings.limits.rates.bytes_per_second = value.parse().expect("a number");
+                }
                 "stanzas_per_second" => {
                     settings.limits.rates.stanzas_per_second = value.parse().expect("a number");
                 }
