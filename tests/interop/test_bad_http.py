@@ -62,7 +62,7 @@ BODIES = {
     "a session as target": ('{"to": "alice@localhost/phone", "payload": 1}', 422, "invalid-jid"),
     "unknown domain": ('{"to": "a@elsewhere.example", "payload": 1}', 404, "unknown-domain"),
     "unknown device": ('{"to": "nobody-of-this-name", "payload": 1}', 404, "unknown-device"),
-    "no targets": ('{"to": [], "payload": 1}', 422, "too-many-targets"),
+    "no targets": ('{"to": [], "payload": 1}', 422, "invalid-value"),
     "payload too large": ('{"to": "a", "payload": "' + "x" * 40_000 + '"}', 413, "payload-too-large"),
 }
 

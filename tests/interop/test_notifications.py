@@ -174,8 +174,9 @@ async def test_the_same_request_again_is_the_same_notification(peer, account, ap
 async def test_to_many_at_once(peer, account, api):
     here, away = await peer(plugins=SM), await account()
     nobody = f"{unique('nobody')}@localhost"
-    answer = await api.notify([here.bare, away, nobody], "all")
-    states = [(result["to"], result.get("state"), result.get("code")) for result in answer["results"]]
+    body = {"to": [here.bare, away, nobody], "payload": "all"}
+    answer = await api.ok("POST", "/v1/notifications", body, status=207)
+    states = [(result["to"], result.get("state"), result.get("error", {}).get("code")) for result in answer["results"]]
     assert states[1:] == [(away, "stored", None), (nobody, None, "unknown-device")]
     assert states[0][0] == here.bare
     await here.notification(answer["results"][0]["id"])
@@ -196,7 +197,13 @@ async def test_a_batch_is_answered_line_by_line(peer, api):
     assert answer.status_code == 200
     results = [json.loads(line) for line in answer.text.splitlines()]
     assert [result["line"] for result in results] == [1, 2, 3, 4, 5]
-    assert [result.get("code") for result in results] == [None, "unknown-device", "unknown-field", None, "not-json"]
+    assert [result.get("error", {}).get("code") for result in results] == [
+        None,
+        "unknown-device",
+        "unknown-field",
+        None,
+        "not-json",
+    ]
     for i, result in ((1, results[0]), (4, results[3])):
         assert payload(await device.notification(result["id"])) == i
 
