@@ -143,7 +143,7 @@ fn a_server_that_does_not_greet_lacks_the_protocol() {
         }
     });
     let fault = Engine::prepare(job(&address)).unwrap_err();
-    assert!(matches!(&fault, Fault::Lacks { feature, .. } if feature == "light protocol"), "{fault:?}");
+    assert!(matches!(&fault, Fault::Lacks { feature, .. } if feature == "the light protocol"), "{fault:?}");
     let mut without = job(&address);
     without.target.light = None;
     assert!(matches!(Engine::prepare(without), Err(Fault::Lacks { .. })));

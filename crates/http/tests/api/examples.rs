@@ -58,7 +58,6 @@ async fn examples_work() {
         "disableDevice",
         "enableDevice",
         "listSubscriptions",
-        "endSessions",
     ];
     let gone =
         ["unsubscribeDevice", "retractItem", "deleteTopic", "deleteDevice", "deleteAccount", "deleteDomain"];

@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[test]
 fn a_connection_is_small() {
     assert!(size_of::<Conn>() <= 104, "{} bytes", size_of::<Conn>());
-    // 216 bytes of keys and sequence numbers, and what the record layer remembers.
+    // 224 bytes of keys and sequence numbers, and what the record layer remembers.
     assert!(size_of::<crate::tls::Keys>() <= 232, "{} bytes", size_of::<crate::tls::Keys>());
 }
 

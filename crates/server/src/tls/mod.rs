@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The handshake is rustls'. When a TLS 1.3 handshake is complete the connection is *extracted*: its traffic keys,
-//! sequence numbers and traffic secrets become [`Keys`], 216 bytes of plain data, and rustls' kilobytes are dropped.
+//! sequence numbers and traffic secrets become [`Keys`], 224 bytes of plain data, and rustls' kilobytes are dropped.
 //! From then on this folder's own record layer (RFC 8446 §5) seals and opens, keying the cipher for each burst.
 //! TLS 1.2 connections stay on rustls' record layer.
 //!
