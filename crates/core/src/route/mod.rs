@@ -33,7 +33,7 @@ pub fn stanza(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     for delivery in plan {
         if let Some(live) = sessions.live_in(delivery.slot) {
             let stanza = delivery.instead.unwrap_or_else(|| stanza.clone());
-            live.deliver(stanza, delivery.track, cx);
+            live.deliver(stanza, &delivery.track, cx);
         }
     }
 }

@@ -122,7 +122,7 @@ impl Live {
                 reply.from = None;
                 if let Some(mut answer) = reply.error_reply(&error) {
                     answer.to = Some(self.jid.clone());
-                    self.send(&answer, Track::Nothing, cx);
+                    self.send(&answer, &Track::Nothing, cx);
                 }
             }
         }
@@ -209,19 +209,19 @@ impl Live {
         if let Some(answer) = answer {
             reply.payload.push_element(&answer);
         }
-        self.send(&reply, Track::Nothing, cx);
+        self.send(&reply, &Track::Nothing, cx);
         Ok(())
     }
 
     /// Answers a stanza of the client's with an error.
     pub fn refuse(&mut self, stanza: &Stanza, error: &StanzaError, cx: &mut Cx<'_>) {
         if let Some(reply) = stanza.error_reply(error) {
-            self.send(&reply, Track::Nothing, cx);
+            self.send(&reply, &Track::Nothing, cx);
         }
     }
 
     /// Gives the session a stanza that was routed to it.
-    pub fn deliver(&mut self, mut stanza: Stanza, track: Track, cx: &mut Cx<'_>) {
+    pub fn deliver(&mut self, mut stanza: Stanza, track: &Track, cx: &mut Cx<'_>) {
         for i in 0..cx.hub.pipeline.deliver.len() {
             let hook = cx.hub.pipeline.deliver[i];
             if hook(self, &mut stanza, cx).is_err() {
@@ -232,8 +232,8 @@ impl Live {
     }
 
     /// Writes a stanza to the client.
-    pub fn send(&mut self, stanza: &Stanza, track: Track, cx: &mut Cx<'_>) {
-        let outgoing = Outgoing::Stanza(stanza, &track);
+    pub fn send(&mut self, stanza: &Stanza, track: &Track, cx: &mut Cx<'_>) {
+        let outgoing = Outgoing::Stanza(stanza, track);
         if self.emit(&outgoing, cx) == Emit::Held {
             return;
         }

@@ -105,7 +105,7 @@ impl<'a> Scope<'a> {
         for (prefix, ns) in outer.prefixes {
             bind(prefix, ns);
         }
-        Self { bindings, max: usize::from(limits.namespaces_in_scope.min(Place::XML.0)) }
+        Self { bindings, max: usize::from(limits.namespaces_in_scope) }
     }
 
     /// Adds a declaration of the element at `depth`.

@@ -104,7 +104,7 @@ fn can_wait(stanza: &Stanza) -> bool {
 /// Somebody looks again.
 fn release(live: &mut Live, cx: &mut Cx<'_>) {
     if let State::Inactive(held) = std::mem::take(&mut live.state.csi) {
-        held.0.iter().for_each(|stanza| live.send(stanza, Track::Nothing, cx));
+        held.0.iter().for_each(|stanza| live.send(stanza, &Track::Nothing, cx));
     }
 }
 

@@ -156,7 +156,7 @@ fn give(live: &mut Live, notification: &Notification, cx: &mut Cx<'_>) {
     }
     let began = cx.out.bytes.len();
     let stanza = xml::message(notification, live, !managed);
-    live.send(&stanza, Track::Notification(id), cx);
+    live.send(&stanza, &Track::Notification(id), cx);
     let progress = live.state.notifications.progress();
     progress.given += (cx.out.bytes.len() - began) as u64;
     let (audience, sent, at, end) = (notification.audience, cx.now.unix, cx.now.mono, progress.given);

@@ -210,7 +210,7 @@ fn give(live: &mut Live, page: Vec<OfflineMessage>, cx: &mut Cx<'_>) {
             continue;
         };
         let before = cx.out.bytes.len();
-        live.deliver(stanza, Track::Offline(seq), cx);
+        live.deliver(stanza, &Track::Offline(seq), cx);
         let progress = live.state.offline.progress();
         progress.given += (cx.out.bytes.len() - before) as u64;
         if !managed {

@@ -77,5 +77,5 @@ fn ask(live: &mut Live, cx: &mut Cx<'_>) {
     let mut ping = Stanza::iq(IqType::Get).with_id(id).with_to(live.jid.clone());
     ping.from = Jid::new(live.bare.domain()).ok();
     let ping = ping.with_payload(Element::new("ping", ns::PING));
-    live.send(&ping, crate::hook::Track::Nothing, cx);
+    live.send(&ping, &crate::hook::Track::Nothing, cx);
 }

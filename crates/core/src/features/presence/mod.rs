@@ -203,7 +203,7 @@ fn tell_account(live: &mut Live, stanza: &Stanza, cx: &mut Cx<'_>) {
     told.to = Some(live.bare.to_jid());
     cx.route(told.clone());
     told.to = Some(live.jid.clone());
-    live.send(&told, Track::Nothing, cx);
+    live.send(&told, &Track::Nothing, cx);
 }
 
 fn tell_directed(live: &mut Live, stanza: &Stanza, cx: &mut Cx<'_>) {

@@ -71,7 +71,7 @@ fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow,
             .with_child(Element::new("registered", ns::REGISTER))
             .with_child(username)
             .with_child(Element::new("password", ns::REGISTER));
-        live.send(&stanza.result_reply().with_payload(form), Track::Nothing, cx);
+        live.send(&stanza.result_reply().with_payload(form), &Track::Nothing, cx);
         return Ok(Flow::Taken);
     }
     let then = |change| Then { conn: live.io.conn, iq: Box::new(stanza.clone()), change };
@@ -132,7 +132,7 @@ pub fn answered(then: &Then, answer: &Answer, sessions: &mut Sessions, cx: &mut 
     if let Some(live) = sessions.live(then.conn) {
         live.state.registration.changing = false;
         match is_done {
-            true => live.send(&then.iq.result_reply(), Track::Nothing, cx),
+            true => live.send(&then.iq.result_reply(), &Track::Nothing, cx),
             false => live.refuse(&then.iq, &StanzaError::new(Condition::InternalServerError), cx),
         }
     }

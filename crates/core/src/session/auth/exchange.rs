@@ -355,7 +355,7 @@ impl Authenticating {
         let (hash, keys) = match (credentials.sha256, credentials.sha1) {
             (Some(keys), _) => (Hash::Sha256, keys),
             (None, Some(keys)) => (Hash::Sha1, keys),
-            (None, None) => return self.fail(&wrap, Some(account), Failure::NotAuthorized, cx),
+            (None, None) => return self.fail(&wrap, Some(&account), Failure::NotAuthorized, cx),
         };
         let limits = &cx.hub.settings.limits;
         cx.hub.throttle.failed_to(self.io.address, &account, cx.now.mono, limits);
@@ -433,8 +433,8 @@ impl Authenticating {
             (Ok(signature), Some(identity)) => {
                 self.prove(Claimant { wrap, account, since }, *identity, Some(signature), cx)
             }
-            (Ok(_), None) => self.fail(&wrap, Some(account), Failure::NotAuthorized, cx),
-            (Err(failure), _) => self.fail(&wrap, Some(account), failure, cx),
+            (Ok(_), None) => self.fail(&wrap, Some(&account), Failure::NotAuthorized, cx),
+            (Err(failure), _) => self.fail(&wrap, Some(&account), failure, cx),
         }
     }
 
@@ -466,16 +466,16 @@ impl Authenticating {
     pub(super) fn fail(
         self: Box<Self>,
         wrap: &Wrap,
-        account: Option<BareJid>,
+        account: Option<&BareJid>,
         failure: Failure,
         cx: &mut Cx<'_>,
     ) -> Session {
-        if let Some(account) = &account {
+        if let Some(account) = account {
             let limits = &cx.hub.settings.limits;
             cx.hub.throttle.failed_to(self.io.address, account, cx.now.mono, limits);
             cx.login_failed(self.io.address);
         }
-        self.refuse(wrap, account.as_ref(), failure, cx)
+        self.refuse(wrap, account, failure, cx)
     }
 
     /// The same for a failure that is counted already.
