@@ -30,7 +30,7 @@ const COUNTS: [Count; 3] = [
         test: "a_plain_login",
         function: "carillon_core::node::shard::Shard::handle",
         times: 64,
-        max: 250_000,
+        max: 90_000,
     },
     Count {
         what: "a delivery",
