@@ -1,5 +1,6 @@
 """An operator's commands beside a node, and the node's own beginning and end."""
 
+import asyncio
 import json
 import signal
 import socket
@@ -66,16 +67,17 @@ async def test_a_node_that_is_about_to_end_says_so_and_still_takes_sessions(node
 async def test_readiness_is_told_for_as_long_as_sessions_take_to_leave(node):
     server = node()
     done(await server.command("account", "add", "alice@localhost", "--password", "secret"))
-    # It does not answer the end of its stream, so that the node waits for it.
+    # It does not see the end of its stream, so that the node waits for its answer.
     stubborn = await Raw.logged_in(server, "alice", resource="raw")
+    stubborn.stop_reading()
     async with httpx.AsyncClient(base_url=server.http, trust_env=False) as http:
         assert await readiness(http) == 200
         server.process.send_signal(signal.SIGTERM)
         async with deadline("503"):
             while await readiness(http) != 503:
                 pass
-    await stubborn.close()
-    assert server.process.wait(timeout=20) == 0, server.log.read_text()
+    stubborn.reset()
+    assert await asyncio.to_thread(server.process.wait, 20) == 0, server.log.read_text()
 
 
 async def test_settings_come_from_the_environment(tmp_path):
