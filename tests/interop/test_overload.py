@@ -31,6 +31,7 @@ PENDING = 50
 def settings():
     return {
         "limits__stanzas_per_second": 0,
+        "limits__bytes_per_second": 0,
         "limits__out_queue_bytes": "1MiB",
         "limits__pending_notifications": PENDING,
         "fanout__slice": 1,
@@ -138,7 +139,8 @@ async def test_publishers_that_are_too_fast_are_refused_and_nobody_loses_anythin
     accepted, refused, waiting, undisturbed = [], 0, 0, []
     async with deadline("both publishers to be refused for their speed", 60):
         for n in itertools.count():
-            if refused >= 3 and await api.figure("publications_refused_total") >= 100:
+            # The figure of what waits is a sample, so it may be that of a moment between two items.
+            if refused >= 3 and waiting and await api.figure("publications_refused_total") >= 100:
                 break
             if await publish(api, topic, f"h{n}"):
                 accepted.append(f"h{n}")
