@@ -237,7 +237,8 @@ test("a topic is created, published to, its settings changed, and it is removed"
   await go(at, "#topics/news%2Ftoday");
   await at.click("[data-testid=topic-remove]");
   await confirm(at);
-  await at.waitForSelector("[data-topic]", { state: "detached" });
+  await says(at, "Topics");
+  await at.waitForSelector('[data-topic="news/today"]', { state: "detached" });
   await close(at);
 });
 
