@@ -16,8 +16,9 @@ use carillon_core::model::{
     KeyId, NotificationId, NotificationQuery, NotificationState, States, Trace, Whose,
 };
 use carillon_core::ports::{Answer, Ask};
+use futures_util::future::try_join_all;
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A page of notifications, newest first.
@@ -74,8 +75,9 @@ pub(crate) async fn list(
     Params(query): Params<ListQuery>,
 ) -> Result<Json<NotificationPage>, Problem> {
     let query = read(&app, &key, &query)?;
-    let (stored, next) = stored(&app, &query).await?;
+    let (mut stored, next) = stored(&app, &query).await?;
     let remembered = remembered(&app, &query, &stored).await?;
+    read_again(&app, &mut stored, &remembered).await?;
     let (traces, next) = merge(&query, stored, next, remembered);
     let notifications = traces.iter().map(NotificationView::from).collect();
     Ok(Json(NotificationPage { notifications, next: next.map(|id| id.to_string()) }))
@@ -133,6 +135,22 @@ async fn remembered(app: &App, query: &NotificationQuery, stored: &[Trace]) -> R
         Outcome::Missing => Ok(Vec::new()),
         other => Err(Problem::unexpected(&other)),
     }
+}
+
+/// Reads again what waited and no home knows. It may have been given to a connection and have ended after the list was read:
+/// its home forgets it when its end is committed.
+async fn read_again(app: &App, stored: &mut [Trace], remembered: &[Trace]) -> Result<(), Problem> {
+    let known: HashSet<NotificationId> = remembered.iter().map(|trace| trace.id).collect();
+    let unknown = stored.iter_mut().filter(|trace| trace.ended.is_none() && !known.contains(&trace.id));
+    // Asked together, they are answered from one transaction.
+    try_join_all(unknown.map(async |trace| {
+        if let Answer::Trace(now) = app.ask(Ask::Trace { id: trace.id }).await? {
+            *trace = *now;
+        }
+        Ok::<_, Problem>(())
+    }))
+    .await?;
+    Ok(())
 }
 
 /// The page: what both know, of each the later state, down to where the store stopped.
