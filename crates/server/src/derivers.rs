@@ -1,7 +1,7 @@
 //! Threads that derive SCRAM keys from passwords: milliseconds of a processor each, which would hold up all sessions of a
 //! shard. What waits for them is bounded; past that whoever asks is told to come back.
 
-use crate::inbox::{Inbox, Mail};
+use crate::inbox::{Inbox, InboxItem};
 use carillon_core::model::Ticket;
 use carillon_core::ports::{Derivation, Derived};
 use std::io;
@@ -42,7 +42,7 @@ impl Derivers {
     pub(crate) fn derive(&self, ticket: Ticket, derivation: Derivation, inbox: Arc<Inbox>) {
         let refused = self.0.try_send(Job { ticket, derivation, inbox });
         if let Err(TrySendError::Full(job) | TrySendError::Disconnected(job)) = refused {
-            job.inbox.push(Mail::Derived { ticket: job.ticket, derived: Derived::Busy });
+            job.inbox.push(InboxItem::Derived { ticket: job.ticket, derived: Derived::Busy });
         }
     }
 }
@@ -52,7 +52,7 @@ fn run(jobs: &Mutex<Receiver<Job>>) {
         // Whoever waits holds the lock; the next one waits for that.
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(Job { ticket, derivation, inbox }) = job else { return };
-        inbox.push(Mail::Derived { ticket, derived: derivation.run() });
+        inbox.push(InboxItem::Derived { ticket, derived: derivation.run() });
     }
 }
 
@@ -63,7 +63,7 @@ const WAITING_MAX: usize = 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::special;
+    use crate::shard_io::special;
     use carillon_core::ports::{Hashes, Password};
     use mio::{Poll, Waker};
     use std::collections::VecDeque;
@@ -84,7 +84,7 @@ mod tests {
         drop(derivers);
         let (mut mail, mut events) = (VecDeque::new(), mio::Events::with_capacity(8));
         inbox.take(&mut mail);
-        let busy = |mail: &Mail| matches!(mail, Mail::Derived { derived: Derived::Busy, .. });
+        let busy = |mail: &InboxItem| matches!(mail, InboxItem::Derived { derived: Derived::Busy, .. });
         assert_eq!((mail.len(), mail.iter().all(busy)), (3, true));
         mail.clear();
         assert!(inbox.sleep());
@@ -94,7 +94,9 @@ mod tests {
         let tickets: Vec<_> = mail
             .iter()
             .map(|mail| match mail {
-                Mail::Derived { ticket, derived: Derived::Keys(keys) } if keys.sha1.is_some() => ticket.0,
+                InboxItem::Derived { ticket, derived: Derived::Keys(keys) } if keys.sha1.is_some() => {
+                    ticket.0
+                }
                 _ => panic!("keys"),
             })
             .collect();

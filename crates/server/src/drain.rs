@@ -1,11 +1,11 @@
 //! The threads of a server, and how they end.
 
-use crate::inbox::{Order, turn_away};
-use crate::jobs::{Jobs, Note};
+use crate::event_loop::EventLoop;
+use crate::inbox::{Control, turn_away};
+use crate::jobs::{JobMessage, Jobs};
 use crate::machine::Machine;
 use crate::node::Node;
 use crate::server::Server;
-use crate::shard::Shard;
 use carillon_core::model::ShardId;
 use std::io;
 use std::sync::mpsc::Sender;
@@ -16,15 +16,15 @@ use std::time::Duration;
 pub(crate) struct Threads {
     shards: Vec<JoinHandle<()>>,
     jobs: Option<JoinHandle<()>>,
-    stop_jobs: Sender<Note>,
+    stop_jobs: Sender<JobMessage>,
 }
 
 impl Threads {
     /// Starts the shards and the jobs. When one cannot be started, those that were are stopped.
     pub(crate) fn start<M: Machine>(
-        shards: Vec<Shard<M>>,
+        shards: Vec<EventLoop<M>>,
         jobs: Jobs,
-        stop_jobs: Sender<Note>,
+        stop_jobs: Sender<JobMessage>,
         node: &Node,
     ) -> io::Result<Threads> {
         let mut threads = Threads { shards: Vec::new(), jobs: None, stop_jobs };
@@ -35,11 +35,16 @@ impl Threads {
         started.map(|()| threads)
     }
 
-    fn start_all<M: Machine>(&mut self, shards: Vec<Shard<M>>, jobs: Jobs, node: &Node) -> io::Result<()> {
+    fn start_all<M: Machine>(
+        &mut self,
+        shards: Vec<EventLoop<M>>,
+        jobs: Jobs,
+        node: &Node,
+    ) -> io::Result<()> {
         for (n, shard) in shards.into_iter().enumerate() {
-            let alarm = Alarm { node: node.clone(), shard: ShardId(n as u16) };
+            let guard = PanicGuard { node: node.clone(), shard: ShardId(n as u16) };
             let run = move || {
-                let _alarm = alarm;
+                let _guard = guard;
                 shard.run();
             };
             self.shards.push(Builder::new().name(format!("shard-{n}")).spawn(run)?);
@@ -51,8 +56,8 @@ impl Threads {
     /// Ends all of them now.
     fn stop(&mut self, node: &Node) {
         // The receiver is gone if the thread is.
-        let _ = self.stop_jobs.send(Note::Stop);
-        node.order(|| Order::Stop);
+        let _ = self.stop_jobs.send(JobMessage::Stop);
+        node.control(|| Control::Stop);
         for thread in self.jobs.take().into_iter().chain(self.shards.drain(..)) {
             if thread.join().is_err() {
                 tracing::error!("a thread had panicked");
@@ -66,8 +71,8 @@ impl Server {
     /// the rest and the store. Whether all had gone by themselves.
     pub fn drain(mut self, timeout: Duration) -> bool {
         self.node.set_ready(false);
-        self.node.order(|| Order::Drain);
-        let gone = self.admission.wait_quiet(timeout);
+        self.node.control(|| Control::Drain);
+        let gone = self.admission.wait_until_empty(timeout);
         tracing::info!(left = self.admission.open(), "drained");
         self.threads.stop(&self.node);
         self.store.close();
@@ -83,12 +88,12 @@ impl Drop for Server {
 }
 
 /// Makes it known when a shard dies of a fault: its accounts cannot be served by another.
-struct Alarm {
+struct PanicGuard {
     node: Node,
     shard: ShardId,
 }
 
-impl Drop for Alarm {
+impl Drop for PanicGuard {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.node.set_ready(false);

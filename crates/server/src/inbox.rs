@@ -2,8 +2,8 @@
 //! one a shard takes, twice a turn and for a swap of pointers.
 
 use crate::conn::Conn;
-use crate::join::{AllDone, Beats};
-use crate::offers::Offers;
+use crate::join::{AllDone, Countdown};
+use crate::listener_tls::ListenerTls;
 use crate::watch::Watcher;
 use carillon_core::command::Outcome;
 use carillon_core::effect::ReplyTo;
@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Something for a shard.
-pub(crate) enum Mail {
+pub(crate) enum InboxItem {
     /// From another shard, or a command from outside.
     Letter(Letter),
     /// From the store.
@@ -37,7 +37,7 @@ pub(crate) enum Mail {
     /// A connection moves in.
     Arrival(Box<Arrival>),
     /// From the node itself.
-    Order(Order),
+    Control(Control),
 }
 
 /// A connection on its way to another shard: its socket, its keys, what it has read and what waits to be written.
@@ -47,13 +47,13 @@ pub(crate) struct Arrival {
 }
 
 /// What a node has its shards do.
-pub(crate) enum Order {
+pub(crate) enum Control {
     /// Accept nothing more, and have the core say goodbye to everyone.
     Drain,
     /// Close what is left and end.
     Stop,
     /// Offer this to new TLS connections.
-    Tls(Arc<Offers>),
+    Tls(Arc<ListenerTls>),
     /// Other limits and timeouts.
     Settings(Arc<Settings>),
     /// Another bound on what waits for a slow reader, in bytes.
@@ -65,7 +65,7 @@ pub(crate) enum Order {
     /// The event log keeps these kinds from now on.
     Kinds(Kinds),
     /// Say that the shard turns.
-    Beat(Arc<Beats>),
+    Pulse(Arc<Countdown>),
     /// Publish the figures now; the token is dropped when that is done.
     Publish(Arc<AllDone>),
 }
@@ -77,7 +77,7 @@ pub(crate) struct Inbox {
 }
 
 struct State {
-    mail: VecDeque<Mail>,
+    items: VecDeque<InboxItem>,
     /// The shard sleeps, or is about to: whoever brings mail wakes it.
     asleep: bool,
     /// The shard has ended.
@@ -87,15 +87,15 @@ struct State {
 impl Inbox {
     /// An empty one, of a shard that `waker` wakes.
     pub(crate) fn new(waker: mio::Waker) -> Inbox {
-        Inbox { state: Mutex::new(State { mail: VecDeque::new(), asleep: false, closed: false }), waker }
+        Inbox { state: Mutex::new(State { items: VecDeque::new(), asleep: false, closed: false }), waker }
     }
 
     /// Puts something in that must not be refused: answers, of which there are as many as questions, and the node's few
     /// orders. Dropped when the shard has ended.
-    pub(crate) fn push(&self, mail: Mail) {
+    pub(crate) fn push(&self, item: InboxItem) {
         let mut state = self.lock();
         if !state.closed {
-            state.mail.push_back(mail);
+            state.items.push_back(item);
             self.wake(state);
         }
     }
@@ -105,10 +105,10 @@ impl Inbox {
     #[expect(clippy::result_large_err, reason = "the letter comes back to whoever sent it")]
     pub(crate) fn offer(&self, letter: Letter) -> Result<(), Letter> {
         let mut state = self.lock();
-        if state.closed || state.mail.len() >= COMMANDS_MAX {
+        if state.closed || state.items.len() >= COMMANDS_MAX {
             return Err(letter);
         }
-        state.mail.push_back(Mail::Letter(letter));
+        state.items.push_back(InboxItem::Letter(letter));
         self.wake(state);
         Ok(())
     }
@@ -118,52 +118,52 @@ impl Inbox {
         let mut letters = letters.into_iter();
         if letters.len() > 0 {
             let mut state = self.lock();
-            let room = if state.closed { 0 } else { COMMANDS_MAX.saturating_sub(state.mail.len()) };
-            state.mail.extend(letters.by_ref().take(room).map(Mail::Letter));
+            let room = if state.closed { 0 } else { COMMANDS_MAX.saturating_sub(state.items.len()) };
+            state.items.extend(letters.by_ref().take(room).map(InboxItem::Letter));
             self.wake(state);
         }
         letters.collect()
     }
 
     /// Takes a batch of another shard whole, or not at all while too much waits. Whether it was taken.
-    pub(crate) fn append(&self, batch: &mut VecDeque<Mail>) -> bool {
+    pub(crate) fn append(&self, batch: &mut VecDeque<InboxItem>) -> bool {
         let mut state = self.lock();
         if state.closed {
             drop(state);
             batch.clear();
             return true;
         }
-        if state.mail.len() >= LETTERS_MAX {
+        if state.items.len() >= LETTERS_MAX {
             return false;
         }
-        state.mail.append(batch);
+        state.items.append(batch);
         self.wake(state);
         true
     }
 
     /// Gives everything to the shard. `mail` is empty, its memory is used again.
-    pub(crate) fn take(&self, mail: &mut VecDeque<Mail>) {
+    pub(crate) fn take(&self, items: &mut VecDeque<InboxItem>) {
         let mut state = self.lock();
         state.asleep = false;
-        std::mem::swap(&mut state.mail, mail);
+        std::mem::swap(&mut state.items, items);
         // What a burst left behind.
-        if state.mail.capacity() > LETTERS_MAX {
-            state.mail.shrink_to(COMMANDS_MAX);
+        if state.items.capacity() > LETTERS_MAX {
+            state.items.shrink_to(COMMANDS_MAX);
         }
     }
 
     /// Says that the shard goes to sleep, unless there is mail. Whether it may.
     pub(crate) fn sleep(&self) -> bool {
         let mut state = self.lock();
-        state.asleep = state.mail.is_empty();
+        state.asleep = state.items.is_empty();
         state.asleep
     }
 
     /// Takes nothing more; gives what is in there.
-    pub(crate) fn close(&self) -> VecDeque<Mail> {
+    pub(crate) fn close(&self) -> VecDeque<InboxItem> {
         let mut state = self.lock();
         state.closed = true;
-        std::mem::take(&mut state.mail)
+        std::mem::take(&mut state.items)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -181,9 +181,9 @@ impl Inbox {
 }
 
 /// Answers the commands among the mail that a shard does not take.
-pub(crate) fn turn_away(mail: impl IntoIterator<Item = Mail>) {
-    for mail in mail {
-        if let Mail::Letter(Letter::Command { reply: ReplyTo(reply), .. }) = mail {
+pub(crate) fn turn_away(items: impl IntoIterator<Item = InboxItem>) {
+    for item in items {
+        if let InboxItem::Letter(Letter::Command { reply: ReplyTo(reply), .. }) = item {
             reply(Outcome::Unavailable);
         }
     }
@@ -225,12 +225,12 @@ mod tests {
         assert!(inbox.offer(letter()).is_ok());
         assert_eq!(wakes(&mut poll), 0);
         assert!(!inbox.sleep(), "there is mail");
-        let mut mail = VecDeque::new();
-        inbox.take(&mut mail);
-        assert_eq!(mail.len(), 1);
+        let mut items = VecDeque::new();
+        inbox.take(&mut items);
+        assert_eq!(items.len(), 1);
         assert!(inbox.sleep());
-        inbox.push(Mail::Order(Order::Drain));
-        inbox.push(Mail::Order(Order::Drain));
+        inbox.push(InboxItem::Control(Control::Drain));
+        inbox.push(InboxItem::Control(Control::Drain));
         assert_eq!(wakes(&mut poll), 1);
     }
 
@@ -240,9 +240,9 @@ mod tests {
         let taken = std::iter::repeat_with(|| inbox.offer(letter()).is_ok()).take_while(|ok| *ok).count();
         assert_eq!(taken, COMMANDS_MAX);
         assert_eq!(inbox.offer_all(vec![letter(), letter()]).len(), 2);
-        let batch = || VecDeque::from_iter((0..COMMANDS_MAX).map(|_| Mail::Letter(letter())));
+        let batch = || VecDeque::from_iter((0..COMMANDS_MAX).map(|_| InboxItem::Letter(letter())));
         assert_eq!((0..8).filter(|_| inbox.append(&mut batch())).count(), 3);
-        inbox.push(Mail::Order(Order::Stop));
+        inbox.push(InboxItem::Control(Control::Stop));
         assert_eq!(inbox.close().len(), LETTERS_MAX + 1);
         assert!(inbox.offer(letter()).is_err());
     }

@@ -1,8 +1,8 @@
 //! Carrying out the core's effects, in order.
 
-use crate::conn::{Conn, Flow, Protocol, Sent, Stage};
-use crate::inbox::{Arrival, Mail};
-use crate::world::{Upcall, World};
+use crate::conn::{Conn, Protocol, ReadFlow, Sent, Stage};
+use crate::inbox::{Arrival, InboxItem};
+use crate::shard_io::{ShardIo, Upcall};
 use carillon_core::model::{ConnId, ShardId};
 use carillon_core::session::Claimed;
 use carillon_core::{Effect, Effects};
@@ -13,7 +13,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::vec::Drain;
 
-impl World {
+impl ShardIo {
     /// Carries everything out and empties `effects`.
     pub(crate) fn carry_out(&mut self, effects: &mut Effects) {
         let Effects { list, bytes, .. } = effects;
@@ -27,12 +27,12 @@ impl World {
                 Effect::Secure { conn } => self.secure(conn),
                 Effect::Pause { conn } => {
                     if let Some(conn) = self.conns.get_mut(conn) {
-                        conn.flow = Flow::Paused;
+                        conn.flow = ReadFlow::Paused;
                     }
                 }
                 Effect::Resume { conn } => {
                     if let Some(conn) = self.conns.get_mut(conn) {
-                        conn.flow = Flow::Open;
+                        conn.flow = ReadFlow::Open;
                     }
                     self.schedule(conn);
                 }
@@ -40,15 +40,15 @@ impl World {
                 Effect::CountUnacked { conn } => self.count_unacked(conn),
                 // 1000: the stream was closed as it should.
                 Effect::Close { conn } => self.close(conn, 1000),
-                Effect::Move { conn, to, moving } => self.relocate(conn, to, moving),
-                Effect::Post { to, letter } => self.post.add(to, Mail::Letter(letter)),
+                Effect::Move { conn, to, moving } => self.move_to_shard(conn, to, moving),
+                Effect::Post { to, letter } => self.outboxes.add(to, InboxItem::Letter(letter)),
                 Effect::Ask { ticket, ask } => self.ask(ticket, ask),
                 Effect::Derive { ticket, derivation } => {
-                    let inbox = Arc::clone(&self.post.inboxes[usize::from(self.id.0)]);
+                    let inbox = Arc::clone(&self.outboxes.inboxes[usize::from(self.id.0)]);
                     self.derivers.derive(ticket, derivation, inbox);
                 }
-                Effect::Reply { to, outcome } => self.errands.reply(to, outcome),
-                Effect::Event(event) => self.errands.tell(event),
+                Effect::Reply { to, outcome } => self.deferred.reply(to, outcome),
+                Effect::Event(event) => self.deferred.notify(event),
             }
         }
         drop(list);
@@ -85,7 +85,7 @@ impl World {
         let start = self.sends.bytes().len();
         match conn.seal(data, self.out_queue_bytes, self.sends.bytes()) {
             Ok(Sent::Taken) => {
-                self.tally.bytes_out += data.len() as u64;
+                self.counters.bytes_out += data.len() as u64;
                 if self.sends.bytes().len() > start {
                     conn.staged = true;
                     self.sends.add(id, conn.socket.as_raw_fd(), start);
@@ -93,12 +93,12 @@ impl World {
             }
             Ok(Sent::Overflowed { first: false }) => {}
             Ok(Sent::Overflowed { first: true }) => {
-                self.tally.overflows += 1;
+                self.counters.overflows += 1;
                 self.upcalls.push(Upcall::Overflowed(id));
             }
-            Err(broken) => {
+            Err(error) => {
                 self.sends.bytes().truncate(start);
-                self.broken(id, &broken);
+                self.fail(id, &error);
             }
         }
     }
@@ -110,8 +110,8 @@ impl World {
             return;
         }
         let together = self.sends.send();
-        self.tally.sends += sends;
-        self.tally.send_calls += if together { 1 } else { sends };
+        self.counters.sends += sends;
+        self.counters.send_calls += if together { 1 } else { sends };
         while let Some((id, taken, bytes)) = self.sends.next() {
             let Some(conn) = self.conns.get_mut(id) else { continue };
             conn.staged = false;
@@ -122,7 +122,7 @@ impl World {
                 Err(error) => Err(error),
             };
             if written.is_err() {
-                self.lose(id);
+                self.drop_conn(id);
             }
         }
         self.sends.clear();
@@ -152,13 +152,13 @@ impl World {
     }
 
     /// Sends a connection to another shard. One that is gone meanwhile takes its session with it.
-    fn relocate(&mut self, id: ConnId, to: ShardId, moving: Box<Claimed>) {
+    fn move_to_shard(&mut self, id: ConnId, to: ShardId, moving: Box<Claimed>) {
         if self.conns.get_mut(id).is_some_and(|conn| conn.stage == Stage::Open)
             && let Some(mut conn) = self.detach(id)
         {
             // What was decrypted and not given to the core goes along.
-            conn.keep_plain(self.hand.rest_of(id));
-            self.post.add(to, Mail::Arrival(Box::new(Arrival { conn, moving })));
+            conn.keep_plain(self.plaintext.unread_of(id));
+            self.outboxes.add(to, InboxItem::Arrival(Box::new(Arrival { conn, moving })));
         }
     }
 }

@@ -23,21 +23,21 @@ impl Drop for AllDone {
 }
 
 /// Calls back when each of several shards has said that it turns. One that will never say so keeps it from being called.
-pub(crate) struct Beats(Mutex<Awaited>);
+pub(crate) struct Countdown(Mutex<Awaited>);
 
 struct Awaited {
     missing: usize,
     reply: Option<Reply<()>>,
 }
 
-impl Beats {
+impl Countdown {
     /// Awaits `missing` shards.
-    pub(crate) fn new(missing: usize, reply: Reply<()>) -> Arc<Beats> {
-        Arc::new(Beats(Mutex::new(Awaited { missing, reply: Some(reply) })))
+    pub(crate) fn new(missing: usize, reply: Reply<()>) -> Arc<Countdown> {
+        Arc::new(Countdown(Mutex::new(Awaited { missing, reply: Some(reply) })))
     }
 
     /// One of them turns.
-    pub(crate) fn beat(&self) {
+    pub(crate) fn count_down(&self) {
         let mut awaited = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         awaited.missing = awaited.missing.saturating_sub(1);
         if awaited.missing == 0

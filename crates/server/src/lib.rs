@@ -5,8 +5,8 @@
 //! the core's inputs, and its effects are carried out here, in order:
 //!
 //! ```text
-//!            ┌────────────────────────── shard: the loop ───────────────────────────┐
-//!  listen ──►│ conn (socket, tls, websocket) ──Input──► core ──Effect──► interpret  │──► conn, post, store, replies
+//!            ┌──────────────────────────── the event loop ──────────────────────────┐
+//!  listen ──►│ conn (socket, tls, websocket) ──Input──► core ──Effect──► interpret  │──► conn, outboxes, store, replies
 //!            └───────▲──────────────────────────────────────────────────────────────┘
 //!                  inbox ◄── other shards · Node (HTTP, the command line) · answers of the store · jobs
 //! ```
@@ -16,14 +16,14 @@
 //! | [`node`], [`metrics`] | the handle to a running node, and its figures |
 //! | [`history`] | its figures over the last ten minutes |
 //! | `server`, `options`, `drain` | starting and ending |
-//! | `shard` | the loop: what a turn is, how the socket is read, what comes by the inbox |
-//! | `world`, `interpret` | what a shard has to do with, and the effects on it |
+//! | `event_loop` | the loop of a shard: what a turn is, how the socket is read, what comes by the inbox |
+//! | `shard_io`, `interpret` | everything a shard owns besides its core, and the effects on it |
 //! | `sends` | what goes to many connections by one system call |
-//! | `conn`, `hand`, `deadlines` | a connection, in as few bytes as it can be |
+//! | `conn`, `plaintext`, `deadlines` | a connection, in as few bytes as it can be |
 //! | `derivers` | threads that derive keys from passwords |
 //! | `listen` | binding, accepting, refusing |
 //! | `websocket` | the HTTP request before the frames |
-//! | [`tls`], `offers` | TLS, and what each listener offers |
+//! | [`tls`], `listener_tls` | TLS, and what each listener offers |
 //! | `inbox`, `join`, `watch` | between threads |
 //! | `jobs` | what is done by the clock |
 //! | [`events`] | the event log: from the shards' journals to files |
@@ -37,29 +37,29 @@ mod conn;
 mod deadlines;
 mod derivers;
 mod drain;
+mod event_loop;
 pub mod events;
-mod hand;
 pub mod history;
 mod inbox;
 mod interpret;
 mod jobs;
 mod join;
 mod listen;
+mod listener_tls;
 mod machine;
 pub mod metrics;
 mod network;
 pub mod node;
-mod offers;
 mod options;
+mod plaintext;
 mod sends;
 mod server;
-mod shard;
+mod shard_io;
 #[cfg(test)]
 mod testing;
 pub mod tls;
 mod watch;
 mod websocket;
-mod world;
 
 pub use listen::{BindError, Bounds, Ports};
 pub use network::{Network, NoNetwork};

@@ -111,7 +111,7 @@ pub struct DomainFigures {
 
 /// What a shard counts besides its core: sockets and TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct IoCounters {
     pub(crate) accepted: u64,
     /// By [`Refusal::index`].
     pub(crate) refusals: [u64; Refusal::ALL.len()],
@@ -125,26 +125,26 @@ pub(crate) struct Tally {
 
 /// The figures of a shard as last published.
 #[derive(Default)]
-pub(crate) struct Board(Mutex<Snapshot>);
+pub(crate) struct ShardFigures(Mutex<Snapshot>);
 
 /// The figures of a shard, or of several, at one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
-    pub(crate) tally: Tally,
+    pub(crate) io: IoCounters,
     pub(crate) core: Counters,
 }
 
-impl Board {
+impl ShardFigures {
     /// Publishes figures, unless somebody reads them at this moment: a shard does not wait. Whether it did.
-    pub(crate) fn publish(&self, tally: &Tally, core: &Counters) -> bool {
+    pub(crate) fn publish(&self, io: &IoCounters, core: &Counters) -> bool {
         let Ok(mut snapshot) = self.0.try_lock() else { return false };
-        *snapshot = Snapshot { tally: *tally, core: core.clone() };
+        *snapshot = Snapshot { io: *io, core: core.clone() };
         true
     }
 
     /// Publishes figures that somebody waits for.
-    pub(crate) fn publish_asked(&self, tally: &Tally, core: &Counters) {
-        let snapshot = Snapshot { tally: *tally, core: core.clone() };
+    pub(crate) fn publish_blocking(&self, io: &IoCounters, core: &Counters) {
+        let snapshot = Snapshot { io: *io, core: core.clone() };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
     }
 
@@ -156,12 +156,12 @@ impl Board {
 
 impl Snapshot {
     /// The sum over the shards.
-    pub(crate) fn sum<'a>(boards: impl IntoIterator<Item = &'a Arc<Board>>) -> Snapshot {
-        boards.into_iter().map(|board| board.read()).fold(Snapshot::default(), Snapshot::plus)
+    pub(crate) fn sum<'a>(figures: impl IntoIterator<Item = &'a Arc<ShardFigures>>) -> Snapshot {
+        figures.into_iter().map(|figures| figures.read()).fold(Snapshot::default(), Snapshot::plus)
     }
 
     fn plus(mut self, other: Snapshot) -> Snapshot {
-        let (a, b) = (&mut self.tally, &other.tally);
+        let (a, b) = (&mut self.io, &other.io);
         a.accepted += b.accepted;
         a.refusals.iter_mut().zip(b.refusals).for_each(|(a, b)| *a += b);
         a.handshakes += b.handshakes;
@@ -201,7 +201,7 @@ impl Snapshot {
 
     /// The part of the status that is counted by shards. `domains` have the names.
     pub(crate) fn status(self, domains: &Domains) -> Status {
-        let Snapshot { tally, core } = self;
+        let Snapshot { io, core } = self;
         let name = |id: DomainId| domains.numbered(id).map(|domain| domain.name.clone());
         let known = core.domains.known().iter();
         let known = known
@@ -211,10 +211,10 @@ impl Snapshot {
             sessions: core.sessions,
             available: core.available,
             light_sessions: core.light,
-            accepted: tally.accepted,
-            refused: tally.refusals.iter().sum(),
-            refusals: Refusal::ALL.map(|refusal| (refusal.label(), tally.refusals[refusal.index()])).into(),
-            handshakes: tally.handshakes,
+            accepted: io.accepted,
+            refused: io.refusals.iter().sum(),
+            refusals: Refusal::ALL.map(|refusal| (refusal.label(), io.refusals[refusal.index()])).into(),
+            handshakes: io.handshakes,
             logins: core.logins,
             logins_remembered: core.logins_remembered,
             login_failures: core.login_failures,
@@ -222,10 +222,10 @@ impl Snapshot {
             sessions_ended: core.sessions_ended,
             stanzas_in: core.stanzas_in,
             stanzas_out: core.stanzas_out,
-            bytes_in: tally.bytes_in,
-            bytes_out: tally.bytes_out,
-            sends: tally.sends,
-            send_calls: tally.send_calls,
+            bytes_in: io.bytes_in,
+            bytes_out: io.bytes_out,
+            sends: io.sends,
+            send_calls: io.send_calls,
             deliveries: core.deliveries,
             delivery: core.latency,
             notifications_accepted: core.notifications_accepted,
@@ -239,7 +239,7 @@ impl Snapshot {
             stream_errors: core.stream_errors,
             light_errors: core.light_errors,
             domains: known.chain([others]).collect(),
-            overflows: tally.overflows,
+            overflows: io.overflows,
             faults: core.faults,
             ..Status::default()
         }

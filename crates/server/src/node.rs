@@ -3,11 +3,11 @@
 use crate::clock::{Clock, unix};
 use crate::events;
 use crate::history::{History, Sample};
-use crate::inbox::{Inbox, Mail, Order, turn_away};
+use crate::inbox::{Control, Inbox, InboxItem, turn_away};
 use crate::jobs::Rates;
-use crate::join::{AllDone, Beats, Join};
+use crate::join::{AllDone, Countdown, Join};
 use crate::listen::Admission;
-use crate::metrics::{Board, Snapshot, Status, resident_bytes};
+use crate::metrics::{ShardFigures, Snapshot, Status, resident_bytes};
 use crate::watch::Watcher;
 use carillon_core::command::{Command, Event, Outcome};
 use carillon_core::effect::ReplyTo;
@@ -26,11 +26,11 @@ pub struct Node {
 
 struct Inner {
     inboxes: Arc<[Arc<Inbox>]>,
-    boards: Vec<Arc<Board>>,
+    figures: Vec<Arc<ShardFigures>>,
     store: Arc<dyn Store>,
     admission: Arc<Admission>,
     clock: Clock,
-    events: Option<Arc<events::Figures>>,
+    events: Option<Arc<events::LogFigures>>,
     ready: AtomicBool,
     domains: Mutex<Known>,
     /// Numbers the questions for domains.
@@ -48,23 +48,23 @@ struct Known {
 }
 
 /// What a node is made of.
-pub(crate) struct Parts {
+pub(crate) struct NodeParts {
     pub(crate) inboxes: Arc<[Arc<Inbox>]>,
-    pub(crate) boards: Vec<Arc<Board>>,
+    pub(crate) figures: Vec<Arc<ShardFigures>>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) clock: Clock,
     pub(crate) domains: Arc<Domains>,
-    pub(crate) events: Option<Arc<events::Figures>>,
+    pub(crate) events: Option<Arc<events::LogFigures>>,
 }
 
 impl Node {
     /// The handle to a node made of these.
-    pub(crate) fn new(parts: Parts) -> Node {
-        let Parts { inboxes, boards, store, admission, clock, domains, events } = parts;
+    pub(crate) fn new(parts: NodeParts) -> Node {
+        let NodeParts { inboxes, figures, store, admission, clock, domains, events } = parts;
         let inner = Inner {
             inboxes,
-            boards,
+            figures,
             store,
             admission,
             clock,
@@ -83,9 +83,9 @@ impl Node {
     /// topics, lists of notifications and domain-wide kicks, by every shard, with the outcomes joined). `reply` is called once: by a shard's thread, or at once by this
     /// one when the shard has too much to do ([`Outcome::Unavailable`]). It must not block.
     pub fn command(&self, command: Command, reply: Reply<Outcome>) {
-        match Home::of(&command, self) {
-            Home::Shard(shard) => self.offer(shard, command, reply),
-            Home::Every => {
+        match Target::of(&command, self) {
+            Target::Shard(shard) => self.offer(shard, command, reply),
+            Target::AllShards => {
                 let limit = match command {
                     Command::Sessions { limit, .. } => limit,
                     _ => usize::MAX,
@@ -95,7 +95,7 @@ impl Node {
                     self.offer(shard, command.clone(), join.part());
                 }
             }
-            Home::Nowhere => reply(Outcome::Missing),
+            Target::Nothing => reply(Outcome::Missing),
         }
     }
 
@@ -104,15 +104,15 @@ impl Node {
     pub fn command_all(&self, commands: Vec<(Command, Reply<Outcome>)>) {
         let mut letters: Vec<Vec<Letter>> = self.shards().map(|_| Vec::new()).collect();
         for (command, reply) in commands {
-            match Home::of(&command, self) {
-                Home::Shard(shard) => {
+            match Target::of(&command, self) {
+                Target::Shard(shard) => {
                     letters[usize::from(shard.0)].push(Letter::Command { command, reply: ReplyTo(reply) });
                 }
-                Home::Every | Home::Nowhere => self.command(command, reply),
+                Target::AllShards | Target::Nothing => self.command(command, reply),
             }
         }
         for (shard, letters) in self.shards().zip(letters) {
-            turn_away(self.inbox(shard).offer_all(letters).into_iter().map(Mail::Letter));
+            turn_away(self.inbox(shard).offer_all(letters).into_iter().map(InboxItem::Letter));
         }
     }
 
@@ -143,7 +143,7 @@ impl Node {
 
     /// The node's figures. A shard's are at most 100 ms old.
     pub fn status(&self) -> Status {
-        let mut status = Snapshot::sum(&self.inner.boards).status(&self.domains());
+        let mut status = Snapshot::sum(&self.inner.figures).status(&self.domains());
         status.uptime_ms = self.mono().0;
         status.connections = self.inner.admission.open();
         status.handshakes_in_flight = self.inner.admission.opening();
@@ -165,14 +165,14 @@ impl Node {
     pub fn fresh_status(&self, reply: Reply<Status>) {
         let node = self.clone();
         let done = AllDone::new(Box::new(move |()| reply(node.status())));
-        self.order(|| Order::Publish(Arc::clone(&done)));
+        self.control(|| Control::Publish(Arc::clone(&done)));
     }
 
     /// Calls `reply` once every shard has come to its mail, which an idle shard is woken for. Never, when one of them has
     /// died or hangs: `reply` is dropped with the last of the shards' mail then. It must not block.
     pub fn pulse(&self, reply: Reply<()>) {
-        let beats = Beats::new(self.inner.inboxes.len(), reply);
-        self.order(|| Order::Beat(Arc::clone(&beats)));
+        let countdown = Countdown::new(self.inner.inboxes.len(), reply);
+        self.control(|| Control::Pulse(Arc::clone(&countdown)));
     }
 
     /// Calls `sink` for each event of `domain` (or of all) that reaches one of `states`, until it returns false. `sink` must
@@ -184,7 +184,7 @@ impl Node {
         sink: Box<dyn Fn(&Event) -> bool + Send + Sync>,
     ) {
         let watcher = Watcher::new(domain, states, sink);
-        self.order(|| Order::Watch(Arc::clone(&watcher)));
+        self.control(|| Control::Watch(Arc::clone(&watcher)));
     }
 
     /// Whether the node takes sessions: false before it is ready and while it drains.
@@ -209,9 +209,9 @@ impl Node {
     }
 
     /// Gives every shard an order.
-    pub(crate) fn order(&self, order: impl Fn() -> Order) {
+    pub(crate) fn control(&self, control: impl Fn() -> Control) {
         for inbox in self.inner.inboxes.iter() {
-            inbox.push(Mail::Order(order()));
+            inbox.push(InboxItem::Control(control()));
         }
     }
 
@@ -219,8 +219,8 @@ impl Node {
         &self.inner.inboxes[usize::from(shard.0)]
     }
 
-    pub(crate) fn boards(&self) -> &[Arc<Board>] {
-        &self.inner.boards
+    pub(crate) fn figures(&self) -> &[Arc<ShardFigures>] {
+        &self.inner.figures
     }
 
     pub(crate) fn rates(&self) -> MutexGuard<'_, Rates> {
@@ -256,51 +256,53 @@ impl Node {
             *known = Known { domains: Arc::new(domains), asked };
         }
         let domains = Arc::clone(&known.domains);
-        self.order(|| Order::Domains(Arc::clone(&domains), Arc::clone(&done)));
+        self.control(|| Control::Domains(Arc::clone(&domains), Arc::clone(&done)));
     }
 }
 
 /// The shard that a command is for; none when it is for all of them or for nobody.
 pub(crate) fn home_of(command: &Command, node: &Node) -> Option<ShardId> {
-    match Home::of(command, node) {
-        Home::Shard(shard) => Some(shard),
-        Home::Every | Home::Nowhere => None,
+    match Target::of(command, node) {
+        Target::Shard(shard) => Some(shard),
+        Target::AllShards | Target::Nothing => None,
     }
 }
 
 /// Where a command is carried out.
-enum Home {
+enum Target {
     Shard(ShardId),
-    Every,
+    AllShards,
     /// It is about something that there is not.
-    Nowhere,
+    Nothing,
 }
 
-impl Home {
-    fn of(command: &Command, node: &Node) -> Home {
+impl Target {
+    fn of(command: &Command, node: &Node) -> Target {
         let shards = node.inner.inboxes.len() as u16;
         match command {
-            Command::Notify(notification) => Home::Shard(home(notification.to.as_str(), shards)),
-            Command::Cancel { id } | Command::Trace { id } => Home::Shard(ShardId(id.bucket() % shards)),
+            Command::Notify(notification) => Target::Shard(home(notification.to.as_str(), shards)),
+            Command::Cancel { id } | Command::Trace { id } => Target::Shard(ShardId(id.bucket() % shards)),
             Command::Topic { domain, name, .. } => match node.domains().numbered(*domain) {
-                Some(domain) => Home::Shard(home(&carillon_core::topic::address(name, &domain.name), shards)),
-                None => Home::Nowhere,
+                Some(domain) => {
+                    Target::Shard(home(&carillon_core::topic::address(name, &domain.name), shards))
+                }
+                None => Target::Nothing,
             },
-            Command::Kick { jid, .. } if jid.local().is_some() => Home::Shard(home(jid.bare_str(), shards)),
-            Command::Sessions { account: Some(account), .. } => Home::Shard(home(account.as_str(), shards)),
-            Command::RevokeTokens { account, .. } => Home::Shard(home(account.as_str(), shards)),
+            Command::Kick { jid, .. } if jid.local().is_some() => Target::Shard(home(jid.bare_str(), shards)),
+            Command::Sessions { account: Some(account), .. } => Target::Shard(home(account.as_str(), shards)),
+            Command::RevokeTokens { account, .. } => Target::Shard(home(account.as_str(), shards)),
             Command::Remembered { query, .. } => match &query.whose {
                 Whose::Account(domain, local) => match node.domains().numbered(*domain) {
-                    Some(domain) => Home::Shard(home(&format!("{local}@{}", domain.name), shards)),
-                    None => Home::Nowhere,
+                    Some(domain) => Target::Shard(home(&format!("{local}@{}", domain.name), shards)),
+                    None => Target::Nothing,
                 },
-                Whose::Anyones | Whose::Domain(_) => Home::Every,
+                Whose::Anyones | Whose::Domain(_) => Target::AllShards,
             },
             Command::Changed { .. }
             | Command::Kick { .. }
             | Command::Presence { .. }
             | Command::Sessions { .. }
-            | Command::TopicFigures { .. } => Home::Every,
+            | Command::TopicFigures { .. } => Target::AllShards,
         }
     }
 }

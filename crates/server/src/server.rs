@@ -4,21 +4,21 @@ use crate::clock::Clock;
 use crate::deadlines::Deadlines;
 use crate::derivers::Derivers;
 use crate::drain::Threads;
-use crate::events::{EventLog, EventLogError, Kinds, Lane};
-use crate::inbox::{Inbox, Order};
-use crate::jobs::{Jobs, Note};
-use crate::listen::{Admission, BindError, Binding, Bounds, Ceiling, Listener, Ports, bind};
+use crate::event_loop::{EventLoop, Shared};
+use crate::events::{EventLog, EventLogError, Kinds, Producer};
+use crate::inbox::{Control, Inbox};
+use crate::jobs::{JobMessage, Jobs};
+use crate::listen::{Admission, BindError, Bounds, DescriptorLimit, ListenConfig, Listener, Ports, bind};
+use crate::listener_tls::ListenerTls;
 use crate::machine::Machine;
-use crate::metrics::{Board, Tally};
-use crate::node::{Node, Parts};
-use crate::offers::Offers;
+use crate::metrics::{IoCounters, ShardFigures};
+use crate::node::{Node, NodeParts};
 use crate::options::Options;
-use crate::sends::Sends;
-use crate::shard::{Shard, Ties};
+use crate::sends::SendBatch;
+use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, special};
 use crate::tls;
 use crate::watch::Watchers;
-use crate::websocket::Face;
-use crate::world::{Errands, Post, Ready, Scratch, World, special};
+use crate::websocket::WebSocketEndpoint;
 use carillon_core::model::{Domains, Mono, ShardId};
 use carillon_core::node::Shard as Core;
 use carillon_core::ports::{Answer, Ask, Fault, Store};
@@ -35,8 +35,8 @@ pub struct Server {
     pub(crate) admission: Arc<Admission>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) threads: Threads,
-    offers: Mutex<Arc<Offers>>,
-    ceiling: Ceiling,
+    tls: Mutex<Arc<ListenerTls>>,
+    descriptor_limit: DescriptorLimit,
     /// Ends behind the shards, when all of their events are written.
     _events: Option<EventLog>,
 }
@@ -81,7 +81,7 @@ impl Server {
         let clock = Clock::start();
         let domains = Arc::new(read_domains(&*store)?);
         let count = options.shard_count();
-        let (ports, listeners) = bind(&Binding {
+        let (ports, listeners) = bind(&ListenConfig {
             addresses: &options.addresses,
             services: options.services(),
             shards: count.into(),
@@ -91,44 +91,44 @@ impl Server {
         })?;
         let polls = (0..count).map(|_| Poll::new()).collect::<io::Result<Vec<_>>>()?;
         let inboxes = polls.iter().map(inbox).collect::<io::Result<Arc<[_]>>>()?;
-        let ceiling = Ceiling::find();
-        let admission = Arc::new(Admission::new(ceiling.lower(options.bounds)));
-        let boards: Vec<Arc<Board>> = (0..count).map(|_| Arc::default()).collect();
-        let offers = Arc::new(Offers::new(&options.tls));
+        let descriptor_limit = DescriptorLimit::find();
+        let admission = Arc::new(Admission::new(descriptor_limit.clamp(options.bounds)));
+        let figures: Vec<Arc<ShardFigures>> = (0..count).map(|_| Arc::default()).collect();
+        let tls = Arc::new(ListenerTls::new(&options.tls));
         let derivers = Derivers::start()?;
-        let common = Common {
+        let builder = ShardBuilder {
             options,
             store: &store,
             derivers: &derivers,
             inboxes: &inboxes,
             admission: &admission,
-            offers: &offers,
+            tls: &tls,
             clock,
         };
-        let (events, lanes) = match &options.events {
-            Some(events) => EventLog::start(events, count).map(|(log, lanes)| (Some(log), lanes))?,
+        let (events, producers) = match &options.events {
+            Some(events) => EventLog::start(events, count).map(|(log, producers)| (Some(log), producers))?,
             None => (None, Vec::new()),
         };
-        let mut lanes = lanes.into_iter();
+        let mut producers = producers.into_iter();
         let mut shards = Vec::new();
         for (n, (poll, listeners)) in polls.into_iter().zip(listeners).enumerate() {
             let id = ShardId(n as u16);
-            let ends = Ends { poll, listeners, lane: lanes.next() };
-            shards.push(common.shard(id, machine(id, count, &domains), ends, &boards[n])?);
+            let parts = ShardParts { poll, listeners, producer: producers.next() };
+            shards.push(builder.build(id, machine(id, count, &domains), parts, &figures[n])?);
         }
-        let node = Node::new(Parts {
+        let node = Node::new(NodeParts {
             inboxes,
-            boards,
+            figures,
             store: Arc::clone(&store),
             admission: Arc::clone(&admission),
             clock,
             domains,
             events: events.as_ref().map(EventLog::figures),
         });
-        let (sender, notes) = mpsc::channel::<Note>();
+        let (sender, messages) = mpsc::channel::<JobMessage>();
         let jobs = Jobs {
             node: node.clone(),
-            notes,
+            messages,
             sender: sender.clone(),
             traces_kept_ms: options.traces_kept_ms,
         };
@@ -142,8 +142,8 @@ impl Server {
             admission,
             store,
             threads,
-            offers: Mutex::new(offers),
-            ceiling,
+            tls: Mutex::new(tls),
+            descriptor_limit,
             _events: events,
         })
     }
@@ -160,93 +160,93 @@ impl Server {
 
     /// Offers another certificate to connections from now on. Present ones stay; tickets given before stay good.
     pub fn reload_tls(&self, settings: &tls::Settings) {
-        let mut offers = self.offers.lock().unwrap_or_else(PoisonError::into_inner);
-        *offers = Arc::new(offers.renewed(settings));
+        let mut tls = self.tls.lock().unwrap_or_else(PoisonError::into_inner);
+        *tls = Arc::new(tls.renewed(settings));
         self.node.set_certificate_expiry(settings.not_after());
-        self.node.order(|| Order::Tls(Arc::clone(&offers)));
+        self.node.control(|| Control::Tls(Arc::clone(&tls)));
     }
 
     /// Puts other bounds in force: who gets in from now on, and how much waits for a client that reads too slowly.
     pub fn reload_bounds(&self, bounds: Bounds, out_queue_bytes: usize) {
-        self.admission.set(self.ceiling.lower(bounds));
-        self.node.order(|| Order::OutQueue(out_queue_bytes));
+        self.admission.set(self.descriptor_limit.clamp(bounds));
+        self.node.control(|| Control::OutQueue(out_queue_bytes));
     }
 
     /// Has the event log, if there is one, keep these kinds from now on.
     pub fn reload_events(&self, kinds: Kinds) {
-        self.node.order(|| Order::Kinds(kinds));
+        self.node.control(|| Control::Kinds(kinds));
     }
 
     /// Puts other limits and timeouts in force.
     pub fn reload_settings(&self, settings: &Arc<Settings>) {
-        self.node.order(|| Order::Settings(Arc::clone(settings)));
+        self.node.control(|| Control::Settings(Arc::clone(settings)));
     }
 }
 
 /// What all shards are made of.
-struct Common<'a> {
+struct ShardBuilder<'a> {
     options: &'a Options,
     store: &'a Arc<dyn Store>,
     derivers: &'a Derivers,
     inboxes: &'a Arc<[Arc<Inbox>]>,
     admission: &'a Arc<Admission>,
-    offers: &'a Arc<Offers>,
+    tls: &'a Arc<ListenerTls>,
     clock: Clock,
 }
 
 /// What one shard is made of.
-struct Ends {
+struct ShardParts {
     poll: Poll,
     listeners: Vec<Listener>,
-    lane: Option<Lane>,
+    producer: Option<Producer>,
 }
 
-impl Common<'_> {
-    fn shard<M: Machine>(
+impl ShardBuilder<'_> {
+    fn build<M: Machine>(
         &self,
         id: ShardId,
         machine: M,
-        ends: Ends,
-        board: &Arc<Board>,
-    ) -> io::Result<Shard<M>> {
-        let Ends { poll, listeners, lane } = ends;
+        parts: ShardParts,
+        figures: &Arc<ShardFigures>,
+    ) -> io::Result<EventLoop<M>> {
+        let ShardParts { poll, listeners, producer } = parts;
         let websocket = self.options.websocket.as_ref();
-        let face = Face {
+        let endpoint = WebSocketEndpoint {
             path: websocket.map(|websocket| websocket.path.as_str()).unwrap_or_default().into(),
             secure: websocket.is_some_and(|websocket| websocket.tls),
             proxies: self.options.trusted_proxies.as_slice().into(),
         };
-        let world = World {
+        let io = ShardIo {
             id,
             conns: Default::default(),
             scratch: Scratch::new(),
-            sends: Sends::default(),
-            hand: Default::default(),
+            sends: SendBatch::default(),
+            plaintext: Default::default(),
             upcalls: Vec::new(),
             ready: Ready::default(),
             deadlines: Deadlines::default(),
-            post: Post::new(Arc::clone(self.inboxes)),
-            errands: Errands::default(),
+            outboxes: Outboxes::new(Arc::clone(self.inboxes)),
+            deferred: Deferred::default(),
             store: Arc::clone(self.store),
             derivers: self.derivers.clone(),
             watchers: Watchers::default(),
-            offers: Arc::clone(self.offers),
-            face: Arc::new(face),
+            tls: Arc::clone(self.tls),
+            websocket: Arc::new(endpoint),
             settings: Arc::clone(&self.options.core),
             out_queue_bytes: self.options.out_queue_bytes,
             registry: poll.registry().try_clone()?,
-            tally: Tally::default(),
+            counters: IoCounters::default(),
             mono: Mono(0),
         };
-        let ties = Ties {
+        let shared = Shared {
             admission: Arc::clone(self.admission),
             inbox: Arc::clone(&self.inboxes[usize::from(id.0)]),
-            board: Arc::clone(board),
-            lane,
+            figures: Arc::clone(figures),
+            producer,
             io_uring: self.options.io_uring,
             clock: self.clock,
         };
-        Shard::new(machine, world, poll, listeners, ties)
+        EventLoop::new(machine, io, poll, listeners, shared)
     }
 }
 

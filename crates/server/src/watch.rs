@@ -24,7 +24,7 @@ impl Watcher {
     }
 
     /// Tells it; false when it wants no more.
-    fn tell(&self, event: &Event) -> bool {
+    fn notify(&self, event: &Event) -> bool {
         let Event::Notification { domain, trace } = event;
         if self.gone.load(Ordering::Relaxed) {
             return false;
@@ -63,9 +63,9 @@ impl Watchers {
     }
 
     /// Tells all of them.
-    pub(crate) fn tell(&mut self, event: &Event) {
+    pub(crate) fn notify(&mut self, event: &Event) {
         let before = self.all.len();
-        self.all.retain(|watcher| watcher.tell(event));
+        self.all.retain(|watcher| watcher.notify(event));
         if self.all.len() < before {
             self.count();
         }

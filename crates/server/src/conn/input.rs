@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Bytes that came and cannot be dealt with yet. There are none for a connection between two messages.
 #[derive(Debug, Default)]
-pub(crate) struct Inflow {
+pub(crate) struct PendingInput {
     /// The beginning of a TLS record.
     pub(crate) record: Vec<u8>,
     /// Bytes that were decrypted when the core had the connection paused.
@@ -18,8 +18,8 @@ pub(crate) struct Inflow {
     pub(crate) ended: bool,
 }
 
-/// Something of an [`Inflow`].
-pub(crate) enum Kept {
+/// Something of a [`PendingInput`].
+pub(crate) enum KeptInput {
     /// Decrypted bytes.
     Plain(Vec<u8>),
     /// The peer's end.
@@ -47,7 +47,7 @@ pub(crate) enum Received {
 }
 
 /// How far a handshake got.
-pub(crate) enum Shaken {
+pub(crate) enum HandshakeStep {
     /// It needs more.
     Pending,
     /// It is complete; the bytes of the scratch buffer from `consumed` on belong to the connection.
@@ -64,10 +64,10 @@ pub(crate) enum Shaken {
 impl Conn {
     /// Reads once from the socket into `scratch`, behind what was left of an earlier read.
     pub(crate) fn receive(&mut self, scratch: &mut [u8]) -> Received {
-        let start = match &mut self.inflow {
-            Some(inflow) => {
-                let kept = inflow.record.len();
-                scratch[..kept].copy_from_slice(&inflow.record);
+        let start = match &mut self.pending_input {
+            Some(pending_input) => {
+                let kept = pending_input.record.len();
+                scratch[..kept].copy_from_slice(&pending_input.record);
                 kept
             }
             None => 0,
@@ -96,7 +96,11 @@ impl Conn {
     }
 
     /// Feeds a handshake. What it wants to send is appended to `reply`, also on a fault.
-    pub(crate) fn shake(&mut self, input: &[u8], reply: &mut Vec<u8>) -> Result<Option<Shaken>, Fault> {
+    pub(crate) fn feed_handshake(
+        &mut self,
+        input: &[u8],
+        reply: &mut Vec<u8>,
+    ) -> Result<Option<HandshakeStep>, Fault> {
         let Transport::Handshaking(_) = &self.transport else { return Ok(None) };
         let Transport::Handshaking(handshaking) = std::mem::replace(&mut self.transport, Transport::Plain)
         else {
@@ -107,11 +111,11 @@ impl Conn {
             Progress::Pending { handshake, consumed } => {
                 self.transport = Transport::Handshaking(Box::new(Handshaking { handshake, end_point }));
                 self.keep_record(&input[consumed..]);
-                Ok(Some(Shaken::Pending))
+                Ok(Some(HandshakeStep::Pending))
             }
             Progress::Done { link, secured, consumed } => {
                 self.transport = Transport::Secured(link);
-                Ok(Some(Shaken::Done { secured, end_point, consumed }))
+                Ok(Some(HandshakeStep::Done { secured, end_point, consumed }))
             }
         }
     }
@@ -138,21 +142,21 @@ impl Conn {
     /// Keeps decrypted bytes until the core wants them.
     pub(crate) fn keep_plain(&mut self, plain: &[u8]) {
         if !plain.is_empty() {
-            self.inflow.get_or_insert_default().plain.extend_from_slice(plain);
+            self.pending_input.get_or_insert_default().plain.extend_from_slice(plain);
         }
     }
 
     /// Remembers that the peer said that nothing more comes, until the core has taken what came before.
     pub(crate) fn keep_end(&mut self) {
-        self.inflow.get_or_insert_default().ended = true;
+        self.pending_input.get_or_insert_default().ended = true;
     }
 
     /// Gives back the first of what was kept, if there is anything.
-    pub(crate) fn take_kept(&mut self) -> Option<Kept> {
-        let inflow = self.inflow.as_mut()?;
-        let kept = match (inflow.plain.is_empty(), inflow.ended) {
-            (false, _) => Some(Kept::Plain(std::mem::take(&mut inflow.plain))),
-            (true, true) => Some(Kept::End),
+    pub(crate) fn take_kept(&mut self) -> Option<KeptInput> {
+        let pending_input = self.pending_input.as_mut()?;
+        let kept = match (pending_input.plain.is_empty(), pending_input.ended) {
+            (false, _) => Some(KeptInput::Plain(std::mem::take(&mut pending_input.plain))),
+            (true, true) => Some(KeptInput::End),
             (true, false) => None,
         };
         self.drop_empty_inflow();
@@ -161,27 +165,31 @@ impl Conn {
 
     /// Whether the core could be given something without reading the socket.
     pub(crate) fn has_kept(&self) -> bool {
-        self.inflow.as_ref().is_some_and(|inflow| !inflow.plain.is_empty() || inflow.ended)
+        self.pending_input
+            .as_ref()
+            .is_some_and(|pending_input| !pending_input.plain.is_empty() || pending_input.ended)
     }
 
     fn keep_record(&mut self, partial: &[u8]) {
         if !partial.is_empty() {
             // `receive` moved whatever was there into the scratch buffer.
-            self.inflow.get_or_insert_default().record = partial.to_vec();
+            self.pending_input.get_or_insert_default().record = partial.to_vec();
         }
     }
 
     fn forget_record(&mut self) {
-        if let Some(inflow) = &mut self.inflow {
-            inflow.record = Vec::new();
+        if let Some(pending_input) = &mut self.pending_input {
+            pending_input.record = Vec::new();
             self.drop_empty_inflow();
         }
     }
 
     fn drop_empty_inflow(&mut self) {
-        let is_empty = |inflow: &Inflow| inflow.record.is_empty() && inflow.plain.is_empty() && !inflow.ended;
-        if self.inflow.as_deref().is_some_and(is_empty) {
-            self.inflow = None;
+        let is_empty = |pending_input: &PendingInput| {
+            pending_input.record.is_empty() && pending_input.plain.is_empty() && !pending_input.ended
+        };
+        if self.pending_input.as_deref().is_some_and(is_empty) {
+            self.pending_input = None;
         }
     }
 }

@@ -1,8 +1,8 @@
 //! A connection: what is kept for it, and nothing else.
 //!
 //! ```text
-//!  socket ─► Inflow? ─► Transport ─► Protocol ─► the core         (the way in: `input`, `upgrade` in `websocket`)
-//!  socket ◄─ Outflow? ◄─ Transport ◄─ Protocol ◄─ the core         (the way out: `output`)
+//!  socket ─► PendingInput? ─► Transport ─► Protocol ─► the core    (the way in: `input`, `upgrade` in `websocket`)
+//!  socket ◄─ Outflow? ◄────── Transport ◄─ Protocol ◄─ the core    (the way out: `output`)
 //! ```
 //!
 //! While nothing is in flight a connection is this value and its keys: no buffer, no parser, no task. The buffers
@@ -14,8 +14,8 @@ mod slab;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use input::{Handshaking, Inflow, Kept, Received, SCRATCH_BYTES, Shaken};
-pub(crate) use output::{Broken, Flushed, Outflow, Sent};
+pub(crate) use input::{HandshakeStep, Handshaking, KeptInput, PendingInput, Received, SCRATCH_BYTES};
+pub(crate) use output::{ConnError, Flushed, Outflow, Sent};
 pub(crate) use slab::Slab;
 
 use crate::listen::Permit;
@@ -30,13 +30,13 @@ pub(crate) struct Conn {
     pub(crate) socket: Socket,
     pub(crate) transport: Transport,
     pub(crate) protocol: Protocol,
-    pub(crate) inflow: Option<Box<Inflow>>,
+    pub(crate) pending_input: Option<Box<PendingInput>>,
     pub(crate) outflow: Option<Box<Outflow>>,
     /// Its place among those the node takes; given back when it is dropped.
     permit: Permit,
     pub(crate) stage: Stage,
     pub(crate) readiness: Readiness,
-    pub(crate) flow: Flow,
+    pub(crate) flow: ReadFlow,
     /// It stands in one of the shard's queues of connections to read.
     pub(crate) queued: bool,
     /// Something for it is in the shard's batch of sends.
@@ -92,7 +92,7 @@ pub(crate) enum Readiness {
 
 /// Whether the core takes bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flow {
+pub(crate) enum ReadFlow {
     /// It does.
     Open,
     /// It waits for an answer; the socket is not read.
@@ -112,32 +112,32 @@ impl Conn {
             socket,
             transport,
             protocol,
-            inflow: None,
+            pending_input: None,
             outflow: None,
             permit,
             stage: Stage::New(address),
             readiness: Readiness::Dry,
-            flow: Flow::Open,
+            flow: ReadFlow::Open,
             queued: false,
             staged: false,
         }
     }
 
     /// Marks the connection as known to the core; its address, unless it was known already.
-    pub(crate) fn open_to_core(&mut self) -> Option<IpAddr> {
+    pub(crate) fn mark_open(&mut self) -> Option<IpAddr> {
         let Stage::New(address) = self.stage else { return None };
         self.stage = Stage::Open;
         Some(address)
     }
 
     /// Its handshake is complete, where there is one.
-    pub(crate) fn opened(&mut self) {
+    pub(crate) fn handshake_done(&mut self) {
         self.permit.opened();
     }
 
     /// Whether there is anything to do for a reader: something kept or readable, and nobody who wants it later.
     pub(crate) fn is_readable(&self) -> bool {
-        self.flow == Flow::Open && (self.readiness != Readiness::Dry || self.has_kept())
+        self.flow == ReadFlow::Open && (self.readiness != Readiness::Dry || self.has_kept())
     }
 
     /// Whether it is on its way into the server: such connections queue separately, so that a storm of handshakes

@@ -12,7 +12,7 @@ pub(crate) struct Outflow {
     /// The core wants to know when the queue's first so many bytes have left.
     watch: Option<usize>,
     overflow: Overflow,
-    /// It waits for what is said next, not for the socket: see [`Conn::hold`].
+    /// It waits for what is said next, not for the socket: see [`Conn::hold_back`].
     held: bool,
 }
 
@@ -56,23 +56,28 @@ pub(crate) enum Flushed {
 
 /// Why a connection is of no use any more.
 #[derive(Debug)]
-pub(crate) enum Broken {
+pub(crate) enum ConnError {
     /// The socket failed.
     Socket,
     /// TLS failed.
     Tls(Fault),
 }
 
-impl From<io::Error> for Broken {
-    fn from(_: io::Error) -> Broken {
-        Broken::Socket
+impl From<io::Error> for ConnError {
+    fn from(_: io::Error) -> ConnError {
+        ConnError::Socket
     }
 }
 
 impl Conn {
     /// Sends data of the stream or of its WebSocket, sealed if the connection is secured. `bound` limits the queue, but
     /// an empty queue takes whatever there is. `sealed` is scratch.
-    pub(crate) fn send(&mut self, data: &[u8], bound: usize, sealed: &mut Vec<u8>) -> Result<Sent, Broken> {
+    pub(crate) fn send(
+        &mut self,
+        data: &[u8],
+        bound: usize,
+        sealed: &mut Vec<u8>,
+    ) -> Result<Sent, ConnError> {
         sealed.clear();
         let sent = self.seal(data, bound, sealed)?;
         if !sealed.is_empty() {
@@ -83,7 +88,7 @@ impl Conn {
 
     /// The same, but what the socket is to be given is appended to `out`, for the caller to send at once; nothing is, if a
     /// queue has it or nobody.
-    pub(crate) fn seal(&mut self, data: &[u8], bound: usize, out: &mut Vec<u8>) -> Result<Sent, Broken> {
+    pub(crate) fn seal(&mut self, data: &[u8], bound: usize, out: &mut Vec<u8>) -> Result<Sent, ConnError> {
         if self.outflow.as_ref().is_some_and(|outflow| outflow.is_held_beyond(data.len(), bound)) {
             self.flush()?;
         }
@@ -101,7 +106,7 @@ impl Conn {
         match &mut self.transport {
             // There is no way to say anything now: neither in the clear nor, yet, under TLS.
             Transport::Handshaking(_) => {}
-            Transport::Secured(link) => link.seal(data, out).map_err(Broken::Tls)?,
+            Transport::Secured(link) => link.seal(data, out).map_err(ConnError::Tls)?,
             Transport::Plain => out.extend_from_slice(data),
         }
         Ok(Sent::Taken)
@@ -122,7 +127,7 @@ impl Conn {
 
     /// Holds `bytes` back, and with them what is sent until [`Conn::flush`]: all of it leaves by one system call, and the
     /// peer is woken once. Not beyond the input in hand, and not beyond some bytes.
-    pub(crate) fn hold(&mut self, bytes: &[u8]) {
+    pub(crate) fn hold_back(&mut self, bytes: &[u8]) {
         let outflow = self.outflow.get_or_insert_default();
         // What the socket did not take before is waited for in any case.
         outflow.held |= outflow.queued() == 0;
@@ -130,7 +135,7 @@ impl Conn {
     }
 
     /// Whether something is held back.
-    pub(crate) fn holds(&self) -> bool {
+    pub(crate) fn is_held(&self) -> bool {
         self.outflow.as_ref().is_some_and(|outflow| outflow.held)
     }
 
@@ -181,14 +186,14 @@ impl Conn {
     }
 
     /// The core was told that the queue is full.
-    pub(crate) fn overflow_told(&mut self) {
+    pub(crate) fn overflow_reported(&mut self) {
         if let Some(outflow) = &mut self.outflow {
             outflow.overflow = Overflow::Told;
         }
     }
 
     /// Says the last words of WebSocket and TLS, behind everything else, and takes leave: from now on nothing is sent.
-    pub(crate) fn say_goodbye(&mut self, code: u16, sealed: &mut Vec<u8>) -> Result<(), Broken> {
+    pub(crate) fn send_close(&mut self, code: u16, sealed: &mut Vec<u8>) -> Result<(), ConnError> {
         if let Protocol::WebSocket(_) = self.protocol {
             let mut frame = Vec::new();
             carillon_wire::frame::websocket::encode_close(&mut frame, code, "");

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 pub(crate) struct Slab {
     pages: Vec<Option<Page>>,
     /// Pages with room, the lowest first: the others get a chance to empty.
-    roomy: BTreeSet<u32>,
+    with_room: BTreeSet<u32>,
     generation: u32,
     len: usize,
 }
@@ -33,11 +33,11 @@ enum Entry {
 impl Slab {
     /// Takes a connection in and names it.
     pub(crate) fn insert(&mut self, conn: Conn) -> ConnId {
-        let at = self.roomy.first().copied().unwrap_or_else(|| self.add_page());
+        let at = self.with_room.first().copied().unwrap_or_else(|| self.add_page());
         // One sequence for all slots: a name is not used again before 2³² others were, also when its page went away.
         self.generation = if self.generation >= GENERATION_MAX { 0 } else { self.generation + 1 };
         let generation = self.generation;
-        let page = self.pages[at as usize].as_mut().expect("`roomy` names present pages");
+        let page = self.pages[at as usize].as_mut().expect("`with_room` names present pages");
         let index = page.free;
         let entry = &mut page.entries[usize::from(index)];
         let Entry::Free(next) = std::mem::replace(entry, Entry::Taken { generation, conn }) else {
@@ -46,7 +46,7 @@ impl Slab {
         page.free = next;
         page.used += 1;
         if usize::from(page.used) == PAGE {
-            self.roomy.remove(&at);
+            self.with_room.remove(&at);
         }
         self.len += 1;
         ConnId { slot: at * PAGE as u32 + u32::from(index), generation }
@@ -78,7 +78,7 @@ impl Slab {
         match page.used {
             0 => self.drop_page(at),
             _ => {
-                self.roomy.insert(at as u32);
+                self.with_room.insert(at as u32);
             }
         }
         Some(conn)
@@ -114,18 +114,18 @@ impl Slab {
             self.pages.len() - 1
         });
         self.pages[at] = Some(page);
-        self.roomy.insert(at as u32);
+        self.with_room.insert(at as u32);
         at as u32
     }
 
     fn drop_page(&mut self, at: usize) {
         // The last page stays: a single connection that comes and goes costs no allocation.
         if self.len == 0 && self.pages.iter().flatten().count() == 1 {
-            self.roomy.insert(at as u32);
+            self.with_room.insert(at as u32);
             return;
         }
         self.pages[at] = None;
-        self.roomy.remove(&(at as u32));
+        self.with_room.remove(&(at as u32));
         while self.pages.last().is_some_and(Option::is_none) {
             self.pages.pop();
         }

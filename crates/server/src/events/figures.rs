@@ -21,20 +21,20 @@ pub struct EventLogStatus {
 
 /// The same, as it is counted.
 #[derive(Default)]
-pub(crate) struct Figures {
+pub(crate) struct LogFigures {
     pub(super) lines: AtomicU64,
     pub(super) bytes: AtomicU64,
     pub(super) spilled: AtomicU64,
     pub(super) dropped: AtomicU64,
     pub(super) failures: AtomicU64,
-    /// Bytes between the lanes and the file.
+    /// Bytes between the producers and the file.
     held: AtomicUsize,
     /// Those of them that wait for the writer.
     queued: AtomicUsize,
     closing: AtomicBool,
 }
 
-impl Figures {
+impl LogFigures {
     /// A snapshot.
     pub(crate) fn status(&self) -> EventLogStatus {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

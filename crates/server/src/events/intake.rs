@@ -1,9 +1,9 @@
-//! The intake: decides for each parcel whether it goes to the writer by memory or by disk, so that each shard's parcels
+//! The intake: decides for each batch whether it goes to the writer by memory or by disk, so that each shard's batches
 //! come in order whichever way they went.
 
-use super::figures::{Figures, add};
-use super::spill::{Sealed, Segment};
-use super::{Options, Parcel, Returns};
+use super::figures::{LogFigures, add};
+use super::spill::{SealedSegment, Segment};
+use super::{Batch, BufferReturns, Options};
 use carillon_core::model::UnixMs;
 use std::io;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 /// Something for the writer.
-pub(super) enum Load {
+pub(super) enum WriterInput {
     /// By memory.
-    Parcel(Parcel),
+    Batch(Batch),
     /// By disk.
-    Segment(Sealed),
+    Segment(SealedSegment),
 }
 
 /// The intake.
@@ -29,28 +29,28 @@ pub(super) struct Intake {
     segments: Vec<Option<Segment>>,
     /// Bytes that wait for the writer before the disk is used.
     queue_bytes: usize,
-    loads: Sender<Load>,
-    returns: Returns,
-    figures: Arc<Figures>,
-    complaint: Complaint,
-    losses: Losses,
+    writer_inputs: Sender<WriterInput>,
+    returns: BufferReturns,
+    figures: Arc<LogFigures>,
+    log_limiter: LogLimiter,
+    loss_report: LossReport,
 }
 
 /// Says how many events were lost, when they have become more.
 #[derive(Default)]
-struct Losses {
+struct LossReport {
     told: u64,
-    complaint: Complaint,
+    log_limiter: LogLimiter,
 }
 
 /// Says what is wrong, not too often.
 #[derive(Default)]
-pub(super) struct Complaint(Option<Instant>);
+pub(super) struct LogLimiter(Option<Instant>);
 
-impl Complaint {
+impl LogLimiter {
     /// Whether it is time to say it (again).
     pub(super) fn is_due(&mut self) -> bool {
-        let due = self.0.is_none_or(|last| last.elapsed() >= COMPLAINT);
+        let due = self.0.is_none_or(|last| last.elapsed() >= LOG_INTERVAL);
         if due {
             self.0 = Some(Instant::now());
         }
@@ -58,9 +58,9 @@ impl Complaint {
     }
 }
 
-impl Losses {
+impl LossReport {
     fn tell(&mut self, dropped: u64) {
-        if dropped > self.told && self.complaint.is_due() {
+        if dropped > self.told && self.log_limiter.is_due() {
             self.told = dropped;
             tracing::error!(
                 dropped,
@@ -75,9 +75,9 @@ impl Intake {
         options: &Options,
         shards: u16,
         run: UnixMs,
-        loads: Sender<Load>,
-        returns: Returns,
-        figures: Arc<Figures>,
+        writer_inputs: Sender<WriterInput>,
+        returns: BufferReturns,
+        figures: Arc<LogFigures>,
     ) -> Intake {
         Intake {
             folder: options.folder.clone(),
@@ -85,28 +85,28 @@ impl Intake {
             made: 0,
             segments: (0..shards).map(|_| None).collect(),
             queue_bytes: options.memory_bytes / 2,
-            loads,
+            writer_inputs,
             returns,
             figures,
-            complaint: Complaint::default(),
-            losses: Losses::default(),
+            log_limiter: LogLimiter::default(),
+            loss_report: LossReport::default(),
         }
     }
 
-    /// Works until the lanes are gone.
-    pub(super) fn run(mut self, inbox: &Receiver<Parcel>) {
+    /// Works until the producers are gone.
+    pub(super) fn run(mut self, inbox: &Receiver<Batch>) {
         loop {
             let next = match self.is_spilling() {
-                true => inbox.recv_timeout(PATIENCE),
+                true => inbox.recv_timeout(RETRY_INTERVAL),
                 false => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match next {
-                Ok(parcel) => self.take_patiently(parcel),
+                Ok(batch) => self.take_with_retries(batch),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            self.settle();
-            self.losses.tell(self.figures.status().dropped);
+            self.resume_memory_path();
+            self.loss_report.tell(self.figures.status().dropped);
         }
         // Whatever waits, the writer is to have it.
         for shard in 0..self.segments.len() {
@@ -114,67 +114,67 @@ impl Intake {
         }
     }
 
-    /// Takes a parcel, however long that takes.
-    fn take_patiently(&mut self, mut parcel: Parcel) {
-        while let Err((back, error)) = self.take(parcel) {
+    /// Takes a batch, however long that takes.
+    fn take_with_retries(&mut self, mut batch: Batch) {
+        while let Err((back, error)) = self.take(batch) {
             add(&self.figures.failures, 1);
             if self.figures.is_closing() {
                 // Nothing more comes, and the memory that is there may be used.
                 self.seal(usize::from(back.shard));
                 return self.forward(back);
             }
-            if self.complaint.is_due() {
+            if self.log_limiter.is_due() {
                 let folder = self.folder.display();
                 tracing::error!(%error, %folder, "the event log cannot spill; it tries again");
             }
-            self.losses.tell(self.figures.status().dropped);
-            parcel = back;
-            std::thread::sleep(PATIENCE);
-            self.settle();
+            self.loss_report.tell(self.figures.status().dropped);
+            batch = back;
+            std::thread::sleep(RETRY_INTERVAL);
+            self.resume_memory_path();
         }
     }
 
-    /// Takes a parcel: hands it to the writer, or to the disk when too much waits for the writer or something of its
+    /// Takes a batch: hands it to the writer, or to the disk when too much waits for the writer or something of its
     /// shard is on disk already. Gives it back when the disk does not take it.
-    pub(super) fn take(&mut self, parcel: Parcel) -> Result<(), (Parcel, io::Error)> {
-        let shard = usize::from(parcel.shard);
-        let fits = self.figures.queued() + parcel.bytes.capacity() <= self.queue_bytes;
+    pub(super) fn take(&mut self, batch: Batch) -> Result<(), (Batch, io::Error)> {
+        let shard = usize::from(batch.shard);
+        let fits = self.figures.queued() + batch.bytes.capacity() <= self.queue_bytes;
         if self.segments[shard].is_some() || !fits {
-            if let Err(error) = self.spill(&parcel) {
-                return Err((parcel, error));
+            if let Err(error) = self.spill(&batch) {
+                return Err((batch, error));
             }
-            self.figures.release(parcel.bytes.capacity());
-            self.returns.give(parcel);
+            self.figures.release(batch.bytes.capacity());
+            self.returns.give(batch);
         } else {
-            self.forward(parcel);
+            self.forward(batch);
         }
         Ok(())
     }
 
-    fn forward(&self, parcel: Parcel) {
-        self.figures.queue(parcel.bytes.capacity());
-        self.send(Load::Parcel(parcel));
+    fn forward(&self, batch: Batch) {
+        self.figures.queue(batch.bytes.capacity());
+        self.send(WriterInput::Batch(batch));
     }
 
-    fn spill(&mut self, parcel: &Parcel) -> io::Result<()> {
-        let shard = usize::from(parcel.shard);
+    fn spill(&mut self, batch: &Batch) -> io::Result<()> {
+        let shard = usize::from(batch.shard);
         let segment = match &mut self.segments[shard] {
             Some(segment) => segment,
             none => {
                 self.made += 1;
-                none.insert(Segment::create(&self.folder, parcel.shard, self.run, self.made)?)
+                none.insert(Segment::create(&self.folder, batch.shard, self.run, self.made)?)
             }
         };
-        segment.append(&parcel.bytes)?;
-        add(&self.figures.spilled, parcel.bytes.len() as u64);
+        segment.append(&batch.bytes)?;
+        add(&self.figures.spilled, batch.bytes.len() as u64);
         if segment.len() >= SEGMENT_BYTES {
             self.seal(shard);
         }
         Ok(())
     }
 
-    /// When the writer has caught up, it gets what is on disk, and the next parcels go by memory again.
-    pub(super) fn settle(&mut self) {
+    /// When the writer has caught up, it gets what is on disk, and the next batches go by memory again.
+    pub(super) fn resume_memory_path(&mut self) {
         if self.is_spilling() && self.figures.queued() <= self.queue_bytes / 2 {
             for shard in 0..self.segments.len() {
                 self.seal(shard);
@@ -189,20 +189,20 @@ impl Intake {
 
     fn seal(&mut self, shard: usize) {
         if let Some(segment) = self.segments[shard].take() {
-            self.send(Load::Segment(segment.seal()));
+            self.send(WriterInput::Segment(segment.seal()));
         }
     }
 
-    fn send(&self, load: Load) {
-        if self.loads.send(load).is_err() && !self.figures.is_closing() {
+    fn send(&self, input: WriterInput) {
+        if self.writer_inputs.send(input).is_err() && !self.figures.is_closing() {
             tracing::error!("the writer of the event log has died of a fault; nothing is logged any more");
         }
     }
 }
 
 /// How long the intake waits before it looks again whether the writer has caught up, or the disk has room.
-const PATIENCE: Duration = Duration::from_millis(100);
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// How often the same trouble is told.
-const COMPLAINT: Duration = Duration::from_secs(10);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// A segment of this size is complete.
 const SEGMENT_BYTES: u64 = 64 << 20;

@@ -19,13 +19,13 @@ pub struct Measured {
 
 /// Notes so many deliveries, a thousand a millisecond of their clock.
 pub fn measure(options: &Options, events: u64) -> Result<Measured, EventLogError> {
-    let (log, mut lanes) = EventLog::start(options, 1)?;
+    let (log, mut producers) = EventLog::start(options, 1)?;
     let figures = log.figures();
     let mut journal = Journal::default();
-    let mut lane = lanes.remove(0);
+    let mut producer = producers.remove(0);
     let is_full = || figures.status().held_bytes as usize > options.memory_bytes / 4 * 3;
     let began = Instant::now();
-    lane.begin(&mut journal, UnixMs(BEGIN));
+    producer.begin(&mut journal, UnixMs(BEGIN));
     for n in 0..events {
         let at = UnixMs(BEGIN + n / 1000);
         journal.note(at, Kind::Deliver, || Entry::Deliver {
@@ -39,10 +39,10 @@ pub fn measure(options: &Options, events: u64) -> Result<Measured, EventLogError
             while is_full() {
                 std::thread::yield_now();
             }
-            lane.turned(&mut journal, Mono(at.0));
+            producer.turn_ended(&mut journal, Mono(at.0));
         }
     }
-    lane.end(&mut journal, UnixMs(BEGIN));
+    producer.end(&mut journal, UnixMs(BEGIN));
     let shard = began.elapsed();
     drop(log);
     Ok(Measured { shard, whole: began.elapsed(), status: figures.status() })

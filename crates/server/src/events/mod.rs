@@ -1,25 +1,25 @@
 //! The event log: what the shards' journals hold becomes lines in files, and no shard ever waits for it.
 //!
 //! ```text
-//!  shard: journal ─► lane ──┐                        ┌─ spill: segments ─┐
-//!  shard: journal ─► lane ──┴─► intake (thread) ─────┴──── or memory ────┴─► writer (thread) ─► file
-//!                                                                               rotated └─► shelf (thread): zstd, keep
+//!  shard: journal ─► producer ─┐                     ┌─ spill: segments ─┐
+//!  shard: journal ─► producer ─┴─► intake (thread) ──┴──── or memory ────┴─► writer (thread) ─► file
+//!                                                         put away: rotation (thread), zstd, keep ◄─┘
 //! ```
 //!
-//! A lane hands the journal's buffer over whole, when it is large or a tenth of a second old, and gets an empty one back.
+//! A producer hands the journal's buffer over whole, when it is large or a tenth of a second old, and gets an empty one back.
 //! What is on its way in memory is bounded by `memory_bytes`. When half of that waits for the writer, the intake writes to
 //! segments on disk instead, one a shard, and the writer reads each where it belongs: the order of a shard is kept. When
-//! the disk takes neither, the intake waits, the rest of the memory fills, and only then a lane drops: counted, said in
+//! the disk takes neither, the intake waits, the rest of the memory fills, and only then a producer drops: counted, said in
 //! the log, and seen as a gap in the numbers of the lines.
 
 mod figures;
 mod file;
 mod intake;
-mod lane;
 mod line;
 pub mod measure;
+mod producer;
 mod recover;
-mod shelf;
+mod rotation;
 mod spill;
 #[cfg(test)]
 mod tests;
@@ -28,16 +28,16 @@ mod writer;
 
 pub use carillon_core::event::{Kind, Kinds};
 pub use figures::EventLogStatus;
-pub(crate) use figures::Figures;
-pub(crate) use lane::Lane;
+pub(crate) use figures::LogFigures;
 pub use line::{Format, Head, head, to_json};
-pub use shelf::{current, files, open};
+pub(crate) use producer::Producer;
+pub use rotation::{current, files, open};
 pub use verify::{Finding, Verifier};
 
 use crate::clock::unix;
 use file::LogFile;
 use intake::Intake;
-use shelf::Shelf;
+use rotation::Rotation;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -78,37 +78,37 @@ pub struct EventLogError {
 }
 
 /// Entries of a shard on their way, encoded.
-pub(crate) struct Parcel {
+pub(crate) struct Batch {
     shard: u16,
     bytes: Vec<u8>,
 }
 
 /// The threads of the event log. Dropping it waits until all that was handed over is written.
 pub(crate) struct EventLog {
-    figures: Arc<Figures>,
+    figures: Arc<LogFigures>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Ways for emptied buffers back to the lanes.
+/// Ways for emptied buffers back to the producers.
 #[derive(Clone)]
-pub(crate) struct Returns(Arc<[SyncSender<Vec<u8>>]>);
+pub(crate) struct BufferReturns(Arc<[SyncSender<Vec<u8>>]>);
 
 impl EventLog {
-    /// Recovers what a crash left, opens the file, starts the threads; a lane for each shard.
-    pub(crate) fn start(options: &Options, shards: u16) -> Result<(EventLog, Vec<Lane>), EventLogError> {
+    /// Recovers what a crash left, opens the file, starts the threads; a producer for each shard.
+    pub(crate) fn start(options: &Options, shards: u16) -> Result<(EventLog, Vec<Producer>), EventLogError> {
         let error = |source| EventLogError { folder: options.folder.clone(), source };
         start(options, shards).map_err(error)
     }
 
     /// What it did so far.
-    pub(crate) fn figures(&self) -> Arc<Figures> {
+    pub(crate) fn figures(&self) -> Arc<LogFigures> {
         Arc::clone(&self.figures)
     }
 }
 
 impl Drop for EventLog {
     fn drop(&mut self) {
-        // The lanes are gone by now, with their shards, and each thread ends when those before it have.
+        // The producers are gone by now, with their shards, and each thread ends when those before it have.
         self.figures.close();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
@@ -118,50 +118,51 @@ impl Drop for EventLog {
     }
 }
 
-fn start(options: &Options, shards: u16) -> io::Result<(EventLog, Vec<Lane>)> {
+fn start(options: &Options, shards: u16) -> io::Result<(EventLog, Vec<Producer>)> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&options.folder)?;
-    let figures = Arc::new(Figures::default());
-    let left = recover::left_segments(&options.folder)?;
+    let figures = Arc::new(LogFigures::default());
+    let left = recover::find_left_segments(&options.folder)?;
     let file = LogFile::open(&options.folder, options.format)?;
-    let shelf = Shelf::new(options, Arc::clone(&figures));
-    let (parcels, intake_inbox) = channel();
-    let (loads, writer_inbox) = channel();
-    let (rotated, shelf_inbox) = channel();
-    let (lanes, returns) = lanes(options, shards, &parcels, &figures);
-    let intake = Intake::new(options, shards, unix(), loads, returns.clone(), Arc::clone(&figures));
+    let rotation = Rotation::new(options, Arc::clone(&figures));
+    let (batches, intake_inbox) = channel();
+    let (writer_inputs, writer_inbox) = channel();
+    let (rotated, rotation_inbox) = channel();
+    let (producers, returns) = producers(options, shards, &batches, &figures);
+    let intake = Intake::new(options, shards, unix(), writer_inputs, returns.clone(), Arc::clone(&figures));
     let writer = Writer::new(options, file, rotated, returns, Arc::clone(&figures));
     let threads = vec![
         Builder::new().name("events-intake".to_owned()).spawn(move || intake.run(&intake_inbox))?,
         Builder::new().name("events-writer".to_owned()).spawn(move || writer.run(left, &writer_inbox))?,
-        Builder::new().name("events-shelf".to_owned()).spawn(move || shelf.run(&shelf_inbox))?,
+        Builder::new().name("events-rotation".to_owned()).spawn(move || rotation.run(&rotation_inbox))?,
     ];
-    Ok((EventLog { figures, threads }, lanes))
+    Ok((EventLog { figures, threads }, producers))
 }
 
-fn lanes(
+fn producers(
     options: &Options,
     shards: u16,
-    parcels: &Sender<Parcel>,
-    figures: &Arc<Figures>,
-) -> (Vec<Lane>, Returns) {
+    batches: &Sender<Batch>,
+    figures: &Arc<LogFigures>,
+) -> (Vec<Producer>, BufferReturns) {
     let (backs, empties): (Vec<_>, Vec<Receiver<_>>) =
         (0..shards).map(|_| sync_channel(BUFFERS_KEPT)).unzip();
-    let lane = |(shard, empty)| Lane::new(shard, options, parcels.clone(), empty, Arc::clone(figures));
+    let producer =
+        |(shard, empty)| Producer::new(shard, options, batches.clone(), empty, Arc::clone(figures));
     (
-        empties.into_iter().enumerate().map(|(n, empty)| (n as u16, empty)).map(lane).collect(),
-        Returns(backs.into()),
+        empties.into_iter().enumerate().map(|(n, empty)| (n as u16, empty)).map(producer).collect(),
+        BufferReturns(backs.into()),
     )
 }
 
-impl Returns {
-    /// Gives an emptied buffer back, unless a burst made it large or the lane has enough.
-    pub(crate) fn give(&self, mut parcel: Parcel) {
-        if parcel.bytes.capacity() <= BUFFER_BYTES_MAX
-            && let Some(lane) = self.0.get(usize::from(parcel.shard))
+impl BufferReturns {
+    /// Gives an emptied buffer back, unless a burst made it large or the producer has enough.
+    pub(crate) fn give(&self, mut batch: Batch) {
+        if batch.bytes.capacity() <= BUFFER_BYTES_MAX
+            && let Some(producer) = self.0.get(usize::from(batch.shard))
         {
-            parcel.bytes.clear();
+            batch.bytes.clear();
             // Full, or the shard is gone: the buffer goes, too.
-            let _ = lane.try_send(parcel.bytes);
+            let _ = producer.try_send(batch.bytes);
         }
     }
 }
@@ -171,7 +172,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     std::fs::File::open(folder)?.sync_all()
 }
 
-/// Empty buffers that wait for a lane.
+/// Empty buffers that wait for a producer.
 const BUFFERS_KEPT: usize = 4;
 /// The largest buffer that is used again.
 const BUFFER_BYTES_MAX: usize = 1 << 20;

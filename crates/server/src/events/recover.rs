@@ -2,20 +2,20 @@
 
 use super::file::{current, last_of_each_shard};
 use super::line::Format;
-use super::spill::{Sealed, segments};
+use super::spill::{SealedSegment, segments};
 use carillon_core::event::Record;
 use carillon_core::model::UnixMs;
 use std::io;
 use std::path::Path;
 
 /// Segments that a crash left, and what the log has already.
-pub(super) struct Left {
-    pub(super) segments: Vec<Sealed>,
+pub(super) struct Recovery {
+    pub(super) segments: Vec<SealedSegment>,
     written: Vec<(u16, u64, UnixMs)>,
 }
 
 /// Looks for them.
-pub(super) fn left_segments(folder: &Path) -> io::Result<Left> {
+pub(super) fn find_left_segments(folder: &Path) -> io::Result<Recovery> {
     let segments = segments(folder)?;
     let mut written = Vec::new();
     if !segments.is_empty() {
@@ -27,10 +27,10 @@ pub(super) fn left_segments(folder: &Path) -> io::Result<Left> {
             }
         }
     }
-    Ok(Left { segments, written })
+    Ok(Recovery { segments, written })
 }
 
-impl Left {
+impl Recovery {
     /// Whether the log has this entry: the crash came while the lines of its segment were written. An entry of a later
     /// run than the log's last has a lower number, and a later time.
     pub(super) fn has(&self, shard: u16, record: &Record<'_>) -> bool {

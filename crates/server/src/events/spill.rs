@@ -19,12 +19,12 @@ pub(super) struct Segment {
 
 /// A segment that is complete.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Sealed {
+pub(super) struct SealedSegment {
     pub(super) path: PathBuf,
 }
 
 /// A segment that is being read.
-pub(super) struct Reading {
+pub(super) struct SegmentReader {
     pub(super) shard: u16,
     file: File,
     buffer: Vec<u8>,
@@ -61,14 +61,14 @@ impl Segment {
     }
 
     /// It is complete.
-    pub(super) fn seal(self) -> Sealed {
-        Sealed { path: self.path }
+    pub(super) fn seal(self) -> SealedSegment {
+        SealedSegment { path: self.path }
     }
 }
 
-impl Sealed {
+impl SealedSegment {
     /// Begins to read it. None when its head is not that of a segment.
-    pub(super) fn open(&self) -> io::Result<Option<Reading>> {
+    pub(super) fn open(&self) -> io::Result<Option<SegmentReader>> {
         let mut file = File::open(&self.path)?;
         let mut head = [0; HEAD_BYTES as usize];
         match file.read_exact(&mut head) {
@@ -77,7 +77,7 @@ impl Sealed {
         }
         let [m0, m1, m2, m3, a, b] = head;
         let shard = u16::from_le_bytes([a, b]);
-        Ok((*MAGIC == [m0, m1, m2, m3]).then(|| Reading { shard, file, buffer: Vec::new() }))
+        Ok((*MAGIC == [m0, m1, m2, m3]).then(|| SegmentReader { shard, file, buffer: Vec::new() }))
     }
 
     /// Its lines are written.
@@ -86,8 +86,8 @@ impl Sealed {
     }
 }
 
-impl Reading {
-    /// The next entries: some whole ones, and perhaps the beginning of one that [`Reading::keep`] keeps for the next
+impl SegmentReader {
+    /// The next entries: some whole ones, and perhaps the beginning of one that [`SegmentReader::keep`] keeps for the next
     /// time. Whether there is more.
     pub(super) fn fill(&mut self) -> io::Result<bool> {
         let before = self.buffer.len();
@@ -108,7 +108,7 @@ impl Reading {
 }
 
 /// The segments in a folder, in the order in which they were written.
-pub(super) fn segments(folder: &Path) -> io::Result<Vec<Sealed>> {
+pub(super) fn segments(folder: &Path) -> io::Result<Vec<SealedSegment>> {
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -117,7 +117,7 @@ pub(super) fn segments(folder: &Path) -> io::Result<Vec<Sealed>> {
         }
     }
     paths.sort();
-    Ok(paths.into_iter().map(|path| Sealed { path }).collect())
+    Ok(paths.into_iter().map(|path| SealedSegment { path }).collect())
 }
 
 const PREFIX: &str = "spill-";

@@ -8,7 +8,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// A line that is none.
-    NoLine,
+    NotALine,
     /// Lines are missing before this one.
     Gap {
         /// The line behind the gap.
@@ -17,7 +17,7 @@ pub enum Finding {
         missing: u64,
     },
     /// A line came before: what a crash left was written twice.
-    Again {
+    Duplicate {
         /// The line.
         head: Head,
     },
@@ -40,7 +40,7 @@ impl Verifier {
     /// gone.
     pub fn line(&mut self, line: &[u8]) -> Option<Finding> {
         self.lines += 1;
-        let Some(head) = head(line) else { return Some(Finding::NoLine) };
+        let Some(head) = head(line) else { return Some(Finding::NotALine) };
         let Some(last) = self.shards.iter_mut().find(|last| last.shard == head.shard) else {
             self.shards.push(head);
             return None;
@@ -53,7 +53,7 @@ impl Verifier {
             (_, seq) if seq > before.seq => Some(Finding::Gap { head, missing: seq - before.seq - 1 }),
             _ => {
                 *last = before;
-                Some(Finding::Again { head })
+                Some(Finding::Duplicate { head })
             }
         }
     }
@@ -72,9 +72,9 @@ impl Verifier {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (what, head) = match self {
-            Finding::NoLine => return f.write_str("not a line of an event log"),
+            Finding::NotALine => return f.write_str("not a line of an event log"),
             Finding::Gap { head, missing } => (format!("{missing} missing before"), head),
-            Finding::Again { head } => ("a second".to_owned(), head),
+            Finding::Duplicate { head } => ("a second".to_owned(), head),
             Finding::NoStop { head } => ("no stop, so a crash, before".to_owned(), head),
         };
         write!(

@@ -3,13 +3,13 @@
 //! Lines go to the kernel a page at a time, and to the disk itself (`fdatasync`) when a file is put away and when the node
 //! ends: a fault of the process loses what was in memory, a power cut also what the kernel had not written yet.
 
-use super::figures::{Figures, add};
+use super::figures::{LogFigures, add};
 use super::file::LogFile;
-use super::intake::{Complaint, Load};
+use super::intake::{LogLimiter, WriterInput};
 use super::line::Printer;
-use super::recover::Left;
-use super::spill::Sealed;
-use super::{Options, Parcel, Returns};
+use super::recover::Recovery;
+use super::spill::SealedSegment;
+use super::{Batch, BufferReturns, Options};
 use carillon_core::event::records;
 use std::io;
 use std::sync::Arc;
@@ -27,9 +27,9 @@ pub(super) struct Writer {
     rotate_bytes: u64,
     rotate_ms: u64,
     rotated: Sender<()>,
-    returns: Returns,
-    figures: Arc<Figures>,
-    complaint: Complaint,
+    returns: BufferReturns,
+    figures: Arc<LogFigures>,
+    log_limiter: LogLimiter,
     health: Health,
     /// Writes that may still fail when the node ends.
     last_tries: u32,
@@ -45,15 +45,15 @@ enum Health {
 
 /// The node ends, the disk takes nothing, and so many lines were given up.
 #[derive(Clone, Copy)]
-struct GivenUp(u64);
+struct LinesLost(u64);
 
 impl Writer {
     pub(super) fn new(
         options: &Options,
         file: LogFile,
         rotated: Sender<()>,
-        returns: Returns,
-        figures: Arc<Figures>,
+        returns: BufferReturns,
+        figures: Arc<LogFigures>,
     ) -> Writer {
         Writer {
             file,
@@ -67,34 +67,34 @@ impl Writer {
             rotated,
             returns,
             figures,
-            complaint: Complaint::default(),
+            log_limiter: LogLimiter::default(),
             health: Health::Sound,
             last_tries: LAST_TRIES,
         }
     }
 
     /// Works until the intake is gone. What a crash left comes first.
-    pub(super) fn run(mut self, mut left: Left, inbox: &Receiver<Load>) {
+    pub(super) fn run(mut self, mut left: Recovery, inbox: &Receiver<WriterInput>) {
         for segment in std::mem::take(&mut left.segments) {
             self.segment(segment, Some(&left));
         }
         loop {
-            let load = match inbox.try_recv() {
-                Ok(load) => load,
+            let input = match inbox.try_recv() {
+                Ok(input) => input,
                 Err(TryRecvError::Empty) => {
                     self.flush();
                     self.rotate_if_old();
                     match inbox.recv_timeout(IDLE) {
-                        Ok(load) => load,
+                        Ok(input) => input,
                         Err(RecvTimeoutError::Timeout) => continue,
                         Err(RecvTimeoutError::Disconnected) => break,
                     }
                 }
                 Err(TryRecvError::Disconnected) => break,
             };
-            match load {
-                Load::Parcel(parcel) => self.parcel(parcel),
-                Load::Segment(segment) => self.segment(segment, None),
+            match input {
+                WriterInput::Batch(batch) => self.batch(batch),
+                WriterInput::Segment(segment) => self.segment(segment, None),
             }
         }
         self.flush();
@@ -103,29 +103,29 @@ impl Writer {
         }
     }
 
-    fn parcel(&mut self, parcel: Parcel) {
-        let printed = self.print(parcel.shard, &parcel.bytes, None);
+    fn batch(&mut self, batch: Batch) {
+        let printed = self.print(batch.shard, &batch.bytes, None);
         self.count_lost(printed.err());
-        let bytes = parcel.bytes.capacity();
+        let bytes = batch.bytes.capacity();
         self.figures.unqueue(bytes);
         self.figures.release(bytes);
-        self.returns.give(parcel);
+        self.returns.give(batch);
     }
 
-    /// Writes what was printed of parcels: there is no other copy of it.
+    /// Writes what was printed of batches: there is no other copy of it.
     fn flush(&mut self) {
         let written = self.write_page();
         self.count_lost(written.err());
     }
 
-    fn count_lost(&self, given_up: Option<GivenUp>) {
-        if let Some(GivenUp(lines)) = given_up {
+    fn count_lost(&self, lost: Option<LinesLost>) {
+        if let Some(LinesLost(lines)) = lost {
             add(&self.figures.dropped, lines);
         }
     }
 
     /// Reads a segment back. One that cannot be read, or not be written, stays for the next start.
-    fn segment(&mut self, segment: Sealed, left: Option<&Left>) {
+    fn segment(&mut self, segment: SealedSegment, left: Option<&Recovery>) {
         self.flush();
         match self.read(&segment, left) {
             Ok((torn, written)) => {
@@ -150,19 +150,23 @@ impl Writer {
     }
 
     /// How many bytes of it make no entry, and whether the others were written as far as they are.
-    fn read(&mut self, segment: &Sealed, left: Option<&Left>) -> io::Result<(usize, Result<(), GivenUp>)> {
+    fn read(
+        &mut self,
+        segment: &SealedSegment,
+        left: Option<&Recovery>,
+    ) -> io::Result<(usize, Result<(), LinesLost>)> {
         let Some(mut reading) = segment.open()? else { return Ok((1, Ok(()))) };
         while reading.fill()? {
             match self.print(reading.shard, reading.bytes(), left) {
                 Ok(rest) => reading.keep(rest),
-                Err(given_up) => return Ok((0, Err(given_up))),
+                Err(lost) => return Ok((0, Err(lost))),
             }
         }
         Ok((reading.bytes().len(), Ok(())))
     }
 
     /// Prints entries; how many bytes at the end make no whole one.
-    fn print(&mut self, shard: u16, bytes: &[u8], left: Option<&Left>) -> Result<usize, GivenUp> {
+    fn print(&mut self, shard: u16, bytes: &[u8], left: Option<&Recovery>) -> Result<usize, LinesLost> {
         let mut result = Ok(());
         let mut records = records(bytes);
         for record in records.by_ref() {
@@ -173,7 +177,7 @@ impl Writer {
             self.lines += 1;
             if self.page.len() >= self.page_bytes {
                 result = match (result, self.write_page()) {
-                    (Err(GivenUp(a)), Err(GivenUp(b))) => Err(GivenUp(a + b)),
+                    (Err(LinesLost(a)), Err(LinesLost(b))) => Err(LinesLost(a + b)),
                     (first, then) => first.and(then),
                 };
             }
@@ -182,7 +186,7 @@ impl Writer {
     }
 
     /// Writes the page, however long that takes; at the end of the node only so long.
-    fn write_page(&mut self) -> Result<(), GivenUp> {
+    fn write_page(&mut self) -> Result<(), LinesLost> {
         let mut at = 0;
         while at < self.page.len() {
             match self.file.write(&self.page[at..]) {
@@ -216,10 +220,10 @@ impl Writer {
     }
 
     /// A write failed; waits, or gives the page up when the node has waited long enough.
-    fn failed(&mut self, error: &io::Error) -> Result<(), GivenUp> {
+    fn failed(&mut self, error: &io::Error) -> Result<(), LinesLost> {
         add(&self.figures.failures, 1);
         self.health = Health::Failing;
-        if self.complaint.is_due() {
+        if self.log_limiter.is_due() {
             tracing::error!(%error, "the event log cannot be written; it tries again, and events wait on disk");
         }
         if self.figures.is_closing() {
@@ -229,7 +233,7 @@ impl Writer {
                     "the node ends, and lines of the event log are not written"
                 );
                 self.page.clear();
-                return Err(GivenUp(std::mem::take(&mut self.lines)));
+                return Err(LinesLost(std::mem::take(&mut self.lines)));
             }
             self.last_tries -= 1;
         }
@@ -246,12 +250,12 @@ impl Writer {
 
     fn rotate(&mut self) {
         match self.file.rotate() {
-            // The shelf ends after the writer.
+            // The rotation ends after the writer.
             Ok(true) => drop(self.rotated.send(())),
             Ok(false) => {}
             Err(error) => {
                 add(&self.figures.failures, 1);
-                if self.complaint.is_due() {
+                if self.log_limiter.is_due() {
                     tracing::error!(%error, "a file of the event log cannot be put away; it goes on growing");
                 }
             }

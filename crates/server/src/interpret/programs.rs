@@ -10,8 +10,8 @@ use std::io::{ErrorKind, Read};
 /// One connection as the program knows it.
 struct Peer {
     id: ConnId,
-    /// Which of the worlds has it.
-    home: usize,
+    /// Which of the two has it.
+    side: usize,
     socket: Option<Socket>,
     /// What was sent and taken.
     taken: Vec<u8>,
@@ -24,16 +24,16 @@ struct Peer {
 
 struct Program {
     random: u64,
-    worlds: [Rig; 2],
+    sides: [Rig; 2],
     peers: Vec<Peer>,
 }
 
 const QUEUE_BYTES: usize = 12 * 1024;
 
 impl Program {
-    /// One of its worlds sends by a ring, if the system allows one.
+    /// One of the two sends by a ring, if the system allows one.
     fn new(seed: u64) -> Program {
-        Program { random: seed | 1, worlds: Rig::both(QUEUE_BYTES), peers: Vec::new() }
+        Program { random: seed | 1, sides: Rig::both(QUEUE_BYTES), peers: Vec::new() }
     }
 
     /// xorshift64
@@ -45,11 +45,11 @@ impl Program {
     }
 
     fn connect(&mut self) {
-        let home = self.below(2);
-        let (id, socket) = self.worlds[home].connect(Type::STREAM, Protocol::Stream);
+        let side = self.below(2);
+        let (id, socket) = self.sides[side].connect(Type::STREAM, Protocol::Stream);
         socket.set_nonblocking(true).unwrap();
         let socket = Some(socket);
-        self.peers.push(Peer { id, home, socket, taken: vec![], got: vec![], watches: vec![], ended: false });
+        self.peers.push(Peer { id, side, socket, taken: vec![], got: vec![], watches: vec![], ended: false });
     }
 
     fn step(&mut self) {
@@ -62,7 +62,7 @@ impl Program {
             30..50 => self.send_to_many(),
             50..75 => drop(self.read(n)),
             75..85 => self.watch(n),
-            85..95 => self.relocate(n),
+            85..95 => self.move_to_shard(n),
             95..97 => self.close(n),
             97 => self.peers[n].socket = None,
             _ => self.connect(),
@@ -75,12 +75,12 @@ impl Program {
         let len = 1 + self.below(3000);
         let peer = &mut self.peers[n];
         let element: Vec<u8> = (0..len).map(|i| (peer.taken.len() + i) as u8).collect();
-        let (id, world) = (peer.id, &mut self.worlds[peer.home].world);
+        let (id, io) = (peer.id, &mut self.sides[peer.side].io);
         let mut effects = Effects::default();
         effects.send(id, |out| out.extend_from_slice(&element));
-        let before = world.tally;
-        world.carry_out(&mut effects);
-        if world.tally.bytes_out > before.bytes_out {
+        let before = io.counters;
+        io.carry_out(&mut effects);
+        if io.counters.bytes_out > before.bytes_out {
             assert!(!peer.ended, "the core has let it go");
             peer.taken.extend(element);
         }
@@ -88,12 +88,12 @@ impl Program {
 
     /// One batch, sometimes with two parts for one peer, sometimes with an end in the middle.
     fn send_to_many(&mut self) {
-        let (home, len) = (self.below(2), 1 + self.below(1500));
+        let (side, len) = (self.below(2), 1 + self.below(1500));
         let (twice, closed) = (self.below(self.peers.len()), self.below(8 * self.peers.len()));
         let mut effects = Effects::default();
         for (n, peer) in self.peers.iter_mut().enumerate() {
-            let world = &mut self.worlds[home].world;
-            let Some(conn) = world.conns.get_mut(peer.id).filter(|_| peer.home == home && !peer.ended) else {
+            let io = &mut self.sides[side].io;
+            let Some(conn) = io.conns.get_mut(peer.id).filter(|_| peer.side == side && !peer.ended) else {
                 continue;
             };
             // What has room is taken, unless nobody is there.
@@ -109,7 +109,7 @@ impl Program {
                 effects.push(Effect::Close { conn: peer.id });
             }
         }
-        self.worlds[home].world.carry_out(&mut effects);
+        self.sides[side].io.carry_out(&mut effects);
     }
 
     fn watch(&mut self, n: usize) {
@@ -117,23 +117,23 @@ impl Program {
         if !peer.ended {
             peer.watches = vec![peer.taken.len()];
             let id = peer.id;
-            self.worlds[peer.home].carry_out(|effects| effects.push(Effect::WatchFlush { conn: id }));
+            self.sides[peer.side].carry_out(|effects| effects.push(Effect::WatchFlush { conn: id }));
         }
     }
 
     fn close(&mut self, n: usize) {
-        let (id, home) = (self.peers[n].id, self.peers[n].home);
-        self.worlds[home].carry_out(|effects| effects.push(Effect::Close { conn: id }));
+        let (id, side) = (self.peers[n].id, self.peers[n].side);
+        self.sides[side].carry_out(|effects| effects.push(Effect::Close { conn: id }));
     }
 
-    /// What [`World::relocate`] does, the session apart.
-    fn relocate(&mut self, n: usize) {
+    /// What [`ShardIo::move_to_shard`] does, the session apart.
+    fn move_to_shard(&mut self, n: usize) {
         let peer = &mut self.peers[n];
         if !peer.ended
-            && let Some(conn) = self.worlds[peer.home].world.detach(peer.id)
+            && let Some(conn) = self.sides[peer.side].io.detach(peer.id)
         {
-            peer.home = 1 - peer.home;
-            peer.id = self.worlds[peer.home].world.attach(conn).unwrap();
+            peer.side = 1 - peer.side;
+            peer.id = self.sides[peer.side].io.attach(conn).unwrap();
         }
     }
 
@@ -156,21 +156,21 @@ impl Program {
 
     /// Goes on writing where the sockets say so.
     fn writable(&mut self) {
-        for Rig { poll, world, .. } in &mut self.worlds {
+        for Rig { poll, io, .. } in &mut self.sides {
             let mut events = mio::Events::with_capacity(64);
             poll.poll(&mut events, Some(std::time::Duration::ZERO)).unwrap();
             let writable = events.iter().filter(|event| event.is_writable());
             writable
-                .filter_map(|event| crate::world::conn_of(event.token()))
-                .for_each(|id| world.writable(id));
+                .filter_map(|event| crate::shard_io::conn_of(event.token()))
+                .for_each(|id| io.writable(id));
         }
     }
 
     /// The core hears what came of it, and what comes of its hearing.
     fn hear(&mut self) {
-        for home in [0, 1, 0, 1] {
-            for upcall in std::mem::take(&mut self.worlds[home].world.upcalls) {
-                let of = |id| move |peer: &&mut Peer| peer.home == home && peer.id == id;
+        for side in [0, 1, 0, 1] {
+            for upcall in std::mem::take(&mut self.sides[side].io.upcalls) {
+                let of = |id| move |peer: &&mut Peer| peer.side == side && peer.id == id;
                 match upcall {
                     Upcall::Closed(id) => {
                         let peer = self.peers.iter_mut().find(of(id)).unwrap();
@@ -179,16 +179,16 @@ impl Program {
                     Upcall::Flushed(id) => {
                         let peer = self.peers.iter_mut().find(of(id)).unwrap();
                         let watched = peer.watches.pop().expect("nothing was watched");
-                        let queued = self.worlds[home].world.conns.get_mut(id).map_or(0, queued);
+                        let queued = self.sides[side].io.conns.get_mut(id).map_or(0, queued);
                         assert!(peer.taken.len() - queued >= watched, "told too early");
                     }
                     Upcall::Unacked(..) => unreachable!("nobody asks"),
                     Upcall::Overflowed(id) => {
                         // It may be gone already; then its end is heard of next.
-                        if let Some(conn) = self.worlds[home].world.conns.get_mut(id) {
-                            conn.overflow_told();
+                        if let Some(conn) = self.sides[side].io.conns.get_mut(id) {
+                            conn.overflow_reported();
                         }
-                        self.worlds[home].carry_out(|effects| effects.push(Effect::Close { conn: id }));
+                        self.sides[side].carry_out(|effects| effects.push(Effect::Close { conn: id }));
                     }
                 }
             }
@@ -208,12 +208,12 @@ impl Program {
             let whole = peer.socket.is_some();
             assert!(if whole { peer.got == peer.taken } else { peer.taken.starts_with(&peer.got) });
         }
-        for Rig { world, .. } in &mut self.worlds {
-            world.mono = Mono(1 << 40);
-            world.expire();
+        for Rig { io, .. } in &mut self.sides {
+            io.mono = Mono(1 << 40);
+            io.expire();
         }
-        for Rig { world, admission, .. } in &self.worlds {
-            assert_eq!((world.conns.ids().len(), admission.open()), (0, 0));
+        for Rig { io, admission, .. } in &self.sides {
+            assert_eq!((io.conns.ids().len(), admission.open()), (0, 0));
         }
     }
 }

@@ -25,8 +25,8 @@ fn read_all(rig: &mut Rig, peer: socket2::Socket) -> Vec<u8> {
     while !reader.is_finished() {
         rig.poll.poll(&mut events, Some(std::time::Duration::from_millis(20))).unwrap();
         for event in &events {
-            if let Some(id) = crate::world::conn_of(event.token()) {
-                rig.world.writable(id);
+            if let Some(id) = crate::shard_io::conn_of(event.token()) {
+                rig.io.writable(id);
             }
         }
     }
@@ -40,9 +40,9 @@ fn what_the_socket_does_not_take_follows_in_order() {
     for n in 0..200 {
         rig.carry_out(|effects| send(effects, conn, n));
     }
-    assert!(rig.world.conns.get_mut(conn).unwrap().has_queue(), "the socket took more than it should");
+    assert!(rig.io.conns.get_mut(conn).unwrap().has_queue(), "the socket took more than it should");
     rig.carry_out(|effects| effects.push(Effect::Close { conn }));
-    assert_eq!(rig.world.upcalls, [Upcall::Closed(conn)]);
+    assert_eq!(rig.io.upcalls, [Upcall::Closed(conn)]);
     let expected: Vec<u8> = (0..200).flat_map(element).collect();
     assert!(read_all(&mut rig, peer) == expected);
 }
@@ -73,8 +73,8 @@ fn a_fan_out_is_one_system_call_where_there_is_a_ring() {
         rig.carry_out(|effects| {
             conns.iter().enumerate().for_each(|(n, (conn, _))| send(effects, *conn, n));
         });
-        let calls = if rig.world.sends.has_ring() { 1 } else { 100 };
-        assert_eq!((rig.world.tally.sends, rig.world.tally.send_calls), (100, calls));
+        let calls = if rig.io.sends.has_ring() { 1 } else { 100 };
+        assert_eq!((rig.io.counters.sends, rig.io.counters.send_calls), (100, calls));
         for (n, (_, peer)) in conns.iter().enumerate() {
             let mut got = vec![0; element(n).len()];
             (&*peer).read_exact(&mut got).unwrap();
@@ -96,7 +96,7 @@ fn a_batch_goes_on_past_those_who_are_gone_and_those_who_do_not_read() {
             }
             send(effects, well, 0);
         });
-        assert_eq!(rig.world.upcalls, [Upcall::Closed(gone)]);
+        assert_eq!(rig.io.upcalls, [Upcall::Closed(gone)]);
         let mut got = vec![0; element(0).len()];
         (&peer).read_exact(&mut got).unwrap();
         assert!(got == element(0));
@@ -109,7 +109,7 @@ fn a_batch_goes_on_past_those_who_are_gone_and_those_who_do_not_read() {
 fn a_long_run_is_cut_at_the_size_of_a_record() {
     let mut rig = Rig::new(1 << 20);
     let (conn, peer) = rig.connect(Type::SEQPACKET, Protocol::Stream);
-    rig.world.conns.get_mut(conn).unwrap().socket.set_send_buffer_size(1 << 20).unwrap();
+    rig.io.conns.get_mut(conn).unwrap().socket.set_send_buffer_size(1 << 20).unwrap();
     rig.carry_out(|effects| (0..100).for_each(|n| send(effects, conn, n)));
     let mut packet = vec![0; 1 << 20];
     let len = (&peer).read(&mut packet).unwrap();
@@ -136,15 +136,15 @@ fn overflow_is_told_once_and_leaves_no_gap_before_the_last_words() {
     for n in 0..200 {
         rig.carry_out(|effects| send(effects, conn, n));
     }
-    assert_eq!(rig.world.upcalls, [Upcall::Overflowed(conn)]);
-    assert_eq!(rig.world.tally.overflows, 1);
-    rig.world.upcalls.clear();
-    rig.world.conns.get_mut(conn).unwrap().overflow_told();
+    assert_eq!(rig.io.upcalls, [Upcall::Overflowed(conn)]);
+    assert_eq!(rig.io.counters.overflows, 1);
+    rig.io.upcalls.clear();
+    rig.io.conns.get_mut(conn).unwrap().overflow_reported();
     rig.carry_out(|effects| {
         effects.send(conn, |out| out.extend_from_slice(b"<error/>"));
         effects.push(Effect::Close { conn });
     });
-    assert_eq!(rig.world.upcalls, [Upcall::Closed(conn)]);
+    assert_eq!(rig.io.upcalls, [Upcall::Closed(conn)]);
     let got = read_all(&mut rig, peer);
     let whole = got.len() / element(0).len();
     let expected: Vec<u8> = (0..whole).flat_map(element).chain(*b"<error/>").collect();
@@ -156,21 +156,21 @@ fn a_flush_is_told_once_when_what_came_before_has_left() {
     let mut rig = Rig::new(1 << 20);
     let (conn, peer) = rig.connect(Type::STREAM, Protocol::Stream);
     rig.carry_out(|effects| effects.push(Effect::WatchFlush { conn }));
-    assert_eq!(rig.world.upcalls, [Upcall::Flushed(conn)], "nothing was queued");
-    rig.world.upcalls.clear();
+    assert_eq!(rig.io.upcalls, [Upcall::Flushed(conn)], "nothing was queued");
+    rig.io.upcalls.clear();
     rig.carry_out(|effects| (0..100).for_each(|n| send(effects, conn, n)));
     rig.carry_out(|effects| effects.push(Effect::WatchFlush { conn }));
-    assert_eq!(rig.world.upcalls, []);
+    assert_eq!(rig.io.upcalls, []);
     rig.carry_out(|effects| (100..200).for_each(|n| send(effects, conn, n)));
     let mut got = vec![0; 100 * element(0).len()];
     let mut read = 0;
-    while rig.world.upcalls.is_empty() {
+    while rig.io.upcalls.is_empty() {
         assert!(read < got.len(), "all was read that came before");
         read += (&peer).read(&mut got[read..]).unwrap();
-        rig.world.writable(conn);
+        rig.io.writable(conn);
     }
-    assert_eq!(rig.world.upcalls, [Upcall::Flushed(conn)]);
-    assert!(rig.world.conns.get_mut(conn).unwrap().has_queue(), "the others are still queued");
+    assert_eq!(rig.io.upcalls, [Upcall::Flushed(conn)]);
+    assert!(rig.io.conns.get_mut(conn).unwrap().has_queue(), "the others are still queued");
 }
 
 #[test]
@@ -181,24 +181,24 @@ fn a_peer_that_never_reads_is_gone_at_the_deadline() {
         (0..200).for_each(|n| send(effects, conn, n));
         effects.push(Effect::Close { conn });
     });
-    let patience = rig.world.settings.timeouts.close_ms;
-    rig.world.mono = Mono(patience - 1);
-    rig.world.expire();
-    assert!(rig.world.conns.get_mut(conn).is_some());
-    rig.world.mono = Mono(patience);
-    rig.world.expire();
-    assert!(rig.world.conns.get_mut(conn).is_none());
-    assert_eq!((rig.admission.open(), rig.world.upcalls.len()), (0, 1));
+    let patience = rig.io.settings.timeouts.close_ms;
+    rig.io.mono = Mono(patience - 1);
+    rig.io.expire();
+    assert!(rig.io.conns.get_mut(conn).is_some());
+    rig.io.mono = Mono(patience);
+    rig.io.expire();
+    assert!(rig.io.conns.get_mut(conn).is_none());
+    assert_eq!((rig.admission.open(), rig.io.upcalls.len()), (0, 1));
 }
 
 #[test]
 fn the_deadline_of_an_opening_does_not_concern_who_is_in() {
     let mut rig = Rig::new(1 << 20);
     let (conn, _peer) = rig.connect(Type::STREAM, Protocol::Stream);
-    rig.world.deadlines.set(Mono(1), Deadline::Opening, conn);
-    rig.world.mono = Mono(2);
-    rig.world.expire();
-    assert!(rig.world.conns.get_mut(conn).is_some());
+    rig.io.deadlines.set(Mono(1), Deadline::Opening, conn);
+    rig.io.mono = Mono(2);
+    rig.io.expire();
+    assert!(rig.io.conns.get_mut(conn).is_some());
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn effects_on_a_connection_that_is_gone_do_nothing() {
         effects.push(Effect::WatchFlush { conn });
         effects.push(Effect::Close { conn });
     });
-    assert_eq!(rig.world.upcalls, [Upcall::Closed(conn)]);
+    assert_eq!(rig.io.upcalls, [Upcall::Closed(conn)]);
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn a_connection_that_moves_under_load_loses_no_byte() {
         // Sometimes all there is, sometimes only a part: the rest must make an edge there.
         let reads = if got.len() % 3 == 0 { 1 } else { usize::MAX };
         for _ in 0..reads {
-            let World { conns, scratch, .. } = &mut here.world;
+            let ShardIo { conns, scratch, .. } = &mut here.io;
             match conns.get_mut(id).unwrap().receive(&mut scratch.raw[..7000]) {
                 Received::Bytes(len) => got.extend_from_slice(&scratch.raw[..len]),
                 Received::Nothing => break,
@@ -249,9 +249,9 @@ fn a_connection_that_moves_under_load_loses_no_byte() {
         }
         // What is queued moves, too.
         here.carry_out(|effects| (0..10).for_each(|n| send(effects, id, n)));
-        let conn = here.world.detach(id).unwrap();
+        let conn = here.io.detach(id).unwrap();
         std::mem::swap(&mut here, &mut there);
-        id = here.world.attach(conn).unwrap();
+        id = here.io.attach(conn).unwrap();
     }
     writer.join().unwrap();
     assert!(got == sent);
@@ -266,12 +266,12 @@ fn a_connection_that_moves_under_load_loses_no_byte() {
 fn decrypted_bytes_in_hand_move_along() {
     let mut rig = Rig::new(1 << 20);
     let (id, _peer) = rig.connect(Type::STREAM, Protocol::WebSocket(None));
-    rig.world.hand.hold(id, b"frames".to_vec());
-    let mut conn = rig.world.detach(id).unwrap();
-    conn.keep_plain(rig.world.hand.rest_of(id));
-    assert!(matches!(conn.take_kept(), Some(crate::conn::Kept::Plain(plain)) if plain == b"frames"));
+    rig.io.plaintext.replace(id, b"frames".to_vec());
+    let mut conn = rig.io.detach(id).unwrap();
+    conn.keep_plain(rig.io.plaintext.unread_of(id));
+    assert!(matches!(conn.take_kept(), Some(crate::conn::KeptInput::Plain(plain)) if plain == b"frames"));
     let other = ConnId { slot: id.slot, generation: id.generation + 1 };
-    assert!(rig.world.hand.rest_of(other).is_empty());
+    assert!(rig.io.plaintext.unread_of(other).is_empty());
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn what_has_not_arrived_is_counted_in_the_kernel_and_in_the_queue() {
     let (conn, peer) = rig.connect_tcp();
     let count = |rig: &mut Rig| {
         rig.carry_out(|effects| effects.push(Effect::CountUnacked { conn }));
-        match rig.world.upcalls.pop() {
+        match rig.io.upcalls.pop() {
             Some(Upcall::Unacked(of, bytes)) if of == conn => bytes,
             other => panic!("{other:?}"),
         }
@@ -288,7 +288,7 @@ fn what_has_not_arrived_is_counted_in_the_kernel_and_in_the_queue() {
     assert_eq!(count(&mut rig), 0, "nothing was sent");
     // What the peer's side takes without being read, and more than that.
     let mut sent = 0;
-    while !rig.world.conns.get_mut(conn).unwrap().has_queue() {
+    while !rig.io.conns.get_mut(conn).unwrap().has_queue() {
         rig.carry_out(|effects| send(effects, conn, 0));
         sent += element(0).len() as u64;
     }
@@ -298,7 +298,7 @@ fn what_has_not_arrived_is_counted_in_the_kernel_and_in_the_queue() {
     let mut read = 0;
     while read < got.len() {
         read += (&peer).read(&mut got[read..]).unwrap();
-        rig.world.writable(conn);
+        rig.io.writable(conn);
     }
     // Acknowledgements come soon after it was read.
     let began = std::time::Instant::now();
@@ -312,13 +312,13 @@ fn what_has_not_arrived_is_counted_in_the_kernel_and_in_the_queue() {
 fn what_was_reset_has_not_arrived() {
     let mut rig = Rig::new(1 << 20);
     let (conn, peer) = rig.connect_tcp();
-    while !rig.world.conns.get_mut(conn).unwrap().has_queue() {
+    while !rig.io.conns.get_mut(conn).unwrap().has_queue() {
         rig.carry_out(|effects| send(effects, conn, 0));
     }
     peer.set_linger(Some(std::time::Duration::ZERO)).unwrap();
     drop(peer);
     rig.carry_out(|effects| effects.push(Effect::CountUnacked { conn }));
-    assert!(matches!(rig.world.upcalls[..], [Upcall::Unacked(of, bytes)] if of == conn && bytes > 0));
+    assert!(matches!(rig.io.upcalls[..], [Upcall::Unacked(of, bytes)] if of == conn && bytes > 0));
 }
 
 #[test]
@@ -328,9 +328,9 @@ fn after_an_overflow_nothing_is_said_to_have_arrived() {
     for n in 0..200 {
         rig.carry_out(|effects| send(effects, conn, n));
     }
-    rig.world.upcalls.clear();
+    rig.io.upcalls.clear();
     rig.carry_out(|effects| effects.push(Effect::CountUnacked { conn }));
-    assert_eq!(rig.world.upcalls, [Upcall::Unacked(conn, u64::MAX)]);
+    assert_eq!(rig.io.upcalls, [Upcall::Unacked(conn, u64::MAX)]);
 }
 
 /// How much a socket was given that it has not read.

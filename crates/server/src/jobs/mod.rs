@@ -7,7 +7,7 @@ mod rates;
 pub(crate) use rates::Rates;
 
 use crate::clock::unix;
-use crate::inbox::Mail;
+use crate::inbox::InboxItem;
 use crate::metrics::Snapshot;
 use crate::node::Node;
 use carillon_core::model::{ShardId, Trace, UnixMs};
@@ -18,7 +18,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 /// Something for the thread of the jobs.
-pub(crate) enum Note {
+pub(crate) enum JobMessage {
     /// What is due.
     Due(Answer),
     /// What expired.
@@ -30,8 +30,8 @@ pub(crate) enum Note {
 /// The jobs of a node.
 pub(crate) struct Jobs {
     pub(crate) node: Node,
-    pub(crate) notes: Receiver<Note>,
-    pub(crate) sender: Sender<Note>,
+    pub(crate) messages: Receiver<JobMessage>,
+    pub(crate) sender: Sender<JobMessage>,
     /// How long the trace of a notification that has ended is kept, milliseconds.
     pub(crate) traces_kept_ms: u64,
 }
@@ -50,8 +50,8 @@ impl Jobs {
         let mut asked = Asked::default();
         let mut tick = Instant::now();
         loop {
-            match self.notes.recv_timeout(tick.saturating_duration_since(Instant::now())) {
-                Ok(Note::Due(answer)) => {
+            match self.messages.recv_timeout(tick.saturating_duration_since(Instant::now())) {
+                Ok(JobMessage::Due(answer)) => {
                     asked.due = false;
                     let more = self.take_due(answer, &mut due);
                     due.hand_over(&self.node);
@@ -59,13 +59,13 @@ impl Jobs {
                         self.ask_due(&mut asked);
                     }
                 }
-                Ok(Note::Swept(answer)) => {
+                Ok(JobMessage::Swept(answer)) => {
                     asked.sweep = false;
                     if self.swept(answer) {
                         self.ask_sweep(&mut asked);
                     }
                 }
-                Ok(Note::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(JobMessage::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
                     tick = Instant::now() + TICK;
                     self.node.sample();
@@ -83,7 +83,7 @@ impl Jobs {
         if !std::mem::replace(&mut asked.due, true) {
             let sender = self.sender.clone();
             // The thread may be gone by then; nobody else wants the answer.
-            let reply = Box::new(move |answer| drop(sender.send(Note::Due(answer))));
+            let reply = Box::new(move |answer| drop(sender.send(JobMessage::Due(answer))));
             self.node.ask(Ask::TakeDue { now: unix(), max: DUE_MAX }, reply);
         }
     }
@@ -93,7 +93,7 @@ impl Jobs {
             let sender = self.sender.clone();
             let now = unix();
             let forget = UnixMs(now.0.saturating_sub(self.traces_kept_ms));
-            let reply = Box::new(move |answer| drop(sender.send(Note::Swept(answer))));
+            let reply = Box::new(move |answer| drop(sender.send(JobMessage::Swept(answer))));
             self.node.ask(Ask::Sweep { now, forget, max: SWEEP_MAX }, reply);
         }
     }
@@ -128,14 +128,14 @@ impl Jobs {
 
     fn tell(&self, trace: Trace) {
         // Any shard will do: all of them know the watchers.
-        self.node.inbox(ShardId(0)).push(Mail::Letter(Letter::Expired(Box::new(trace))));
+        self.node.inbox(ShardId(0)).push(InboxItem::Letter(Letter::Expired(Box::new(trace))));
     }
 }
 
 impl Node {
     /// Samples the figures.
     fn sample(&self) {
-        let figures = Snapshot::sum(self.boards());
+        let figures = Snapshot::sum(self.figures());
         let now = self.mono();
         self.rates().sample(now, &figures);
         self.observe(now, &figures);

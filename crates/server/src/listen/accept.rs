@@ -44,12 +44,12 @@ pub(crate) enum Accepted {
 /// A descriptor kept for the moment when there is no other: it is spent to accept a connection and close it, instead of
 /// leaving the peer in a queue that nobody serves.
 #[derive(Debug)]
-pub(crate) struct Reserve(Option<File>);
+pub(crate) struct SpareDescriptor(Option<File>);
 
-impl Reserve {
+impl SpareDescriptor {
     /// Sets a descriptor aside.
-    pub(crate) fn new() -> Reserve {
-        Reserve(File::open("/dev/null").ok())
+    pub(crate) fn new() -> SpareDescriptor {
+        SpareDescriptor(File::open("/dev/null").ok())
     }
 }
 
@@ -86,9 +86,9 @@ impl Listener {
     }
 
     /// Accepts one connection.
-    pub(crate) fn accept(&mut self, reserve: &mut Reserve, now: Mono) -> Accepted {
-        if reserve.0.is_none() {
-            *reserve = Reserve::new();
+    pub(crate) fn accept(&mut self, spare: &mut SpareDescriptor, now: Mono) -> Accepted {
+        if spare.0.is_none() {
+            *spare = SpareDescriptor::new();
         }
         match self.socket.accept() {
             Ok((stream, from)) => taken(stream, from),
@@ -96,17 +96,17 @@ impl Listener {
                 self.state = State::Dry;
                 Accepted::Nothing
             }
-            Err(error) if is_out_of_descriptors(&error) => self.turn_away(reserve, now, &error),
+            Err(error) if is_out_of_descriptors(&error) => self.turn_away(spare, now, &error),
             // The connection failed before it was accepted (accept(2) lists a dozen ways); the next one may not have.
             Err(_) => Accepted::Lost,
         }
     }
 
-    fn turn_away(&mut self, reserve: &mut Reserve, now: Mono, error: &io::Error) -> Accepted {
+    fn turn_away(&mut self, spare: &mut SpareDescriptor, now: Mono, error: &io::Error) -> Accepted {
         tracing::error!(%error, "no descriptor for a new connection; raise the limit of open files");
-        let spent = reserve.0.take().is_some();
+        let spent = spare.0.take().is_some();
         let refused = spent && self.socket.accept().is_ok();
-        *reserve = Reserve::new();
+        *spare = SpareDescriptor::new();
         if !refused {
             self.state = State::Starved(now.plus(STARVED_MS));
             return Accepted::Nothing;

@@ -50,11 +50,11 @@ pub(crate) struct Admission {
     opening: AtomicU64,
     /// When the bucket of the rate will be full again, in nanoseconds of [`Mono`] (GCRA).
     theoretical_ns: AtomicU64,
-    addresses: [Mutex<HashMap<u64, u32>>; SHARES],
+    addresses: [Mutex<HashMap<u64, u32>>; STRIPES],
     hasher: RandomState,
     /// Someone waits for `open` to become 0.
-    watched: AtomicBool,
-    quiet: (Mutex<()>, Condvar),
+    has_waiter: AtomicBool,
+    empty: (Mutex<()>, Condvar),
 }
 
 /// A connection's place among those the node takes. Gives it back when it is dropped.
@@ -111,8 +111,8 @@ impl Admission {
             theoretical_ns: AtomicU64::new(0),
             addresses: std::array::from_fn(|_| Mutex::default()),
             hasher: RandomState::new(),
-            watched: AtomicBool::new(false),
-            quiet: (Mutex::new(()), Condvar::new()),
+            has_waiter: AtomicBool::new(false),
+            empty: (Mutex::new(()), Condvar::new()),
         };
         admission.set(bounds);
         admission
@@ -141,7 +141,7 @@ impl Admission {
     /// Takes a connection from `address` in, or says why not.
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr, now: Mono) -> Result<Permit, Refusal> {
         if self.open.fetch_add(1, Ordering::AcqRel) >= self.connections_max.load(Ordering::Relaxed) {
-            self.leave();
+            self.release();
             return Err(Refusal::Full);
         }
         // From here on dropping the permit undoes what was done.
@@ -155,7 +155,7 @@ impl Admission {
         let per_address_max = self.per_address_max.load(Ordering::Relaxed);
         if per_address_max > 0 {
             let key = key(address);
-            let mut counts = self.share(key);
+            let mut counts = self.stripe(key);
             let count = counts.entry(key).or_default();
             if *count >= per_address_max {
                 return Err(Refusal::Address);
@@ -168,16 +168,16 @@ impl Admission {
     }
 
     /// Waits until no connection is open, or `timeout` is over. Whether none is.
-    pub(crate) fn wait_quiet(&self, timeout: Duration) -> bool {
-        self.watched.store(true, Ordering::SeqCst);
+    pub(crate) fn wait_until_empty(&self, timeout: Duration) -> bool {
+        self.has_waiter.store(true, Ordering::SeqCst);
         let deadline = Instant::now() + timeout;
-        let mut guard = self.quiet.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.empty.0.lock().unwrap_or_else(PoisonError::into_inner);
         while self.open.load(Ordering::SeqCst) > 0 {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
-            guard = self.quiet.1.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner).0;
+            guard = self.empty.1.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         true
     }
@@ -196,16 +196,16 @@ impl Admission {
         self.theoretical_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step).is_ok()
     }
 
-    fn share(&self, key: u64) -> MutexGuard<'_, HashMap<u64, u32>> {
-        let share = self.hasher.hash_one(key) as usize % SHARES;
-        self.addresses[share].lock().unwrap_or_else(PoisonError::into_inner)
+    fn stripe(&self, key: u64) -> MutexGuard<'_, HashMap<u64, u32>> {
+        let stripe = self.hasher.hash_one(key) as usize % STRIPES;
+        self.addresses[stripe].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn leave(&self) {
-        if self.open.fetch_sub(1, Ordering::SeqCst) == 1 && self.watched.load(Ordering::SeqCst) {
+    fn release(&self) {
+        if self.open.fetch_sub(1, Ordering::SeqCst) == 1 && self.has_waiter.load(Ordering::SeqCst) {
             // Taking the lock makes sure that the waiter is not between its look and its sleep.
-            drop(self.quiet.0.lock());
-            self.quiet.1.notify_all();
+            drop(self.empty.0.lock());
+            self.empty.1.notify_all();
         }
     }
 }
@@ -223,7 +223,7 @@ impl Drop for Permit {
     fn drop(&mut self) {
         self.opened();
         if self.address != UNCOUNTED {
-            let mut counts = self.admission.share(self.address);
+            let mut counts = self.admission.stripe(self.address);
             if let Some(count) = counts.get_mut(&self.address) {
                 *count -= 1;
                 if *count == 0 {
@@ -235,7 +235,7 @@ impl Drop for Permit {
                 }
             }
         }
-        self.admission.leave();
+        self.admission.release();
     }
 }
 
@@ -252,4 +252,4 @@ fn key(address: IpAddr) -> u64 {
 const UNCOUNTED: u64 = u64::MAX;
 const SECOND_NS: u64 = 1_000_000_000;
 /// Maps of addresses, so that shards seldom meet at one.
-const SHARES: usize = 16;
+const STRIPES: usize = 16;

@@ -1,6 +1,6 @@
 //! Binding the ports, all of them before any thread starts: a server that cannot have its ports does not start.
 
-use super::{Binding, Listener, Service};
+use super::{ListenConfig, Listener, Service};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind};
 use std::net::{Ipv6Addr, SocketAddr};
@@ -29,11 +29,11 @@ pub struct Ports {
 }
 
 /// Binds every port on every address, once a shard: the listeners of each shard.
-pub(crate) fn bind(binding: &Binding<'_>) -> Result<(Ports, Vec<Vec<Listener>>), BindError> {
+pub(crate) fn bind(config: &ListenConfig<'_>) -> Result<(Ports, Vec<Vec<Listener>>), BindError> {
     let mut ports = Ports::default();
-    let mut shards: Vec<Vec<Listener>> = std::iter::repeat_with(Vec::new).take(binding.shards).collect();
-    for &(service, port) in &binding.services {
-        let (port, sockets) = with_port(binding, port)?;
+    let mut shards: Vec<Vec<Listener>> = std::iter::repeat_with(Vec::new).take(config.shards).collect();
+    for &(service, port) in &config.services {
+        let (port, sockets) = with_port(config, port)?;
         *match service {
             Service::StartTls => &mut ports.c2s,
             Service::DirectTls => &mut ports.c2s_tls,
@@ -49,25 +49,25 @@ pub(crate) fn bind(binding: &Binding<'_>) -> Result<(Ports, Vec<Vec<Listener>>),
 
 /// Binds one port on every address. Port 0 is chosen on the first address; should it be taken on another, another is
 /// tried.
-fn with_port(binding: &Binding<'_>, port: u16) -> Result<(u16, Vec<Vec<Socket>>), BindError> {
+fn with_port(config: &ListenConfig<'_>, port: u16) -> Result<(u16, Vec<Vec<Socket>>), BindError> {
     for _ in 1..CHOICES {
-        match on_all(binding, port) {
+        match on_all(config, port) {
             Err(error) if port == 0 && error.source.kind() == ErrorKind::AddrInUse => {}
             result => return result,
         }
     }
-    on_all(binding, port)
+    on_all(config, port)
 }
 
-fn on_all(binding: &Binding<'_>, port: u16) -> Result<(u16, Vec<Vec<Socket>>), BindError> {
+fn on_all(config: &ListenConfig<'_>, port: u16) -> Result<(u16, Vec<Vec<Socket>>), BindError> {
     let mut port = port;
-    let mut shards: Vec<Vec<Socket>> = std::iter::repeat_with(Vec::new).take(binding.shards).collect();
-    for &address in binding.addresses {
+    let mut shards: Vec<Vec<Socket>> = std::iter::repeat_with(Vec::new).take(config.shards).collect();
+    for &address in config.addresses {
         let error = |port| move |source| BindError { address: SocketAddr::new(address, port), source };
-        let sockets = match on_one(binding, SocketAddr::new(address, port)) {
+        let sockets = match on_one(config, SocketAddr::new(address, port)) {
             // A host without IPv6, and a configuration that says "everywhere".
             Err(e)
-                if address == Ipv6Addr::UNSPECIFIED && binding.addresses.len() > 1 && is_unsupported(&e) =>
+                if address == Ipv6Addr::UNSPECIFIED && config.addresses.len() > 1 && is_unsupported(&e) =>
             {
                 tracing::warn!(%address, "no IPv6 on this host; not listening there");
                 continue;
@@ -84,25 +84,25 @@ fn on_all(binding: &Binding<'_>, port: u16) -> Result<(u16, Vec<Vec<Socket>>), B
 }
 
 /// Binds one address and port, for every shard.
-fn on_one(binding: &Binding<'_>, address: SocketAddr) -> io::Result<Vec<Socket>> {
-    let share = binding.reuse_port && binding.shards > 1;
+fn on_one(config: &ListenConfig<'_>, address: SocketAddr) -> io::Result<Vec<Socket>> {
+    let share = config.reuse_port && config.shards > 1;
     if share && address.port() != 0 {
         // With SO_REUSEPORT a second server would start without a word and take half of the connections.
-        listen(binding, address, false)?;
+        listen(config, address, false)?;
     }
-    let first = listen(binding, address, share)?;
+    let first = listen(config, address, share)?;
     let bound = first.local_addr()?.as_socket().unwrap_or(address);
     let mut sockets = vec![first];
-    while sockets.len() < binding.shards {
+    while sockets.len() < config.shards {
         sockets.push(match share {
-            true => listen(binding, bound, true)?,
+            true => listen(config, bound, true)?,
             false => sockets[0].try_clone()?,
         });
     }
     Ok(sockets)
 }
 
-fn listen(binding: &Binding<'_>, address: SocketAddr, share: bool) -> io::Result<Socket> {
+fn listen(config: &ListenConfig<'_>, address: SocketAddr, share: bool) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
@@ -113,9 +113,9 @@ fn listen(binding: &Binding<'_>, address: SocketAddr, share: bool) -> io::Result
         socket.set_reuse_port(true)?;
     }
     // Linux hands it down to every accepted connection: one system call a connection less.
-    socket.set_tcp_nodelay(binding.nodelay)?;
+    socket.set_tcp_nodelay(config.nodelay)?;
     socket.bind(&address.into())?;
-    socket.listen(binding.backlog)?;
+    socket.listen(config.backlog)?;
     Ok(socket)
 }
 

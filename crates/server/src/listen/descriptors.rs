@@ -5,16 +5,16 @@ use super::Bounds;
 
 /// The connections that the system allows; none when it sets no limit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ceiling(Option<u64>);
+pub(crate) struct DescriptorLimit(Option<u64>);
 
-impl Ceiling {
+impl DescriptorLimit {
     /// To be found before there are connections, whose descriptors would count.
-    pub(crate) fn find() -> Ceiling {
-        Ceiling(connections_max())
+    pub(crate) fn find() -> DescriptorLimit {
+        DescriptorLimit(connections_max())
     }
 
     /// The operator's bounds, that on connections no higher than the system's.
-    pub(crate) fn lower(self, bounds: Bounds) -> Bounds {
+    pub(crate) fn clamp(self, bounds: Bounds) -> Bounds {
         let wanted = bounds.connections;
         let connections = match self.0 {
             Some(allowed) if wanted == 0 => {

@@ -4,18 +4,18 @@ mod accept;
 mod admission;
 mod bind;
 mod descriptors;
-mod parting;
+mod refused;
 #[cfg(test)]
 mod tests;
 
 pub use admission::Bounds;
 pub use bind::{BindError, Ports};
 
-pub(crate) use accept::{Accepted, Listener, Reserve};
+pub(crate) use accept::{Accepted, Listener, SpareDescriptor};
 pub(crate) use admission::{Admission, Permit, Refusal};
 pub(crate) use bind::bind;
-pub(crate) use descriptors::Ceiling;
-pub(crate) use parting::Partings;
+pub(crate) use descriptors::DescriptorLimit;
+pub(crate) use refused::RefusedConns;
 
 use std::net::IpAddr;
 
@@ -38,7 +38,7 @@ pub(crate) enum Service {
 
 /// How ports are bound.
 #[derive(Clone, Debug)]
-pub(crate) struct Binding<'a> {
+pub(crate) struct ListenConfig<'a> {
     pub(crate) addresses: &'a [IpAddr],
     pub(crate) services: Vec<(Service, u16)>,
     pub(crate) shards: usize,

@@ -3,9 +3,9 @@ use carillon_core::model::Mono;
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 use std::sync::Arc;
 
-fn binding(services: Vec<(Service, u16)>) -> Binding<'static> {
+fn config(services: Vec<(Service, u16)>) -> ListenConfig<'static> {
     const LOCAL: &[IpAddr] = &[IpAddr::V4(Ipv4Addr::LOCALHOST)];
-    Binding { addresses: LOCAL, services, shards: 3, backlog: 16, reuse_port: true, nodelay: true }
+    ListenConfig { addresses: LOCAL, services, shards: 3, backlog: 16, reuse_port: true, nodelay: true }
 }
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -13,7 +13,8 @@ const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 #[test]
 fn one_port_chosen_by_the_system_is_shared_by_all_shards() {
     for reuse_port in [true, false] {
-        let (ports, shards) = bind(&Binding { reuse_port, ..binding(vec![(Service::StartTls, 0)]) }).unwrap();
+        let (ports, shards) =
+            bind(&ListenConfig { reuse_port, ..config(vec![(Service::StartTls, 0)]) }).unwrap();
         assert_eq!(shards.len(), 3);
         for listeners in &shards {
             let local = listeners[0].socket.local_addr().unwrap();
@@ -27,7 +28,8 @@ fn a_port_in_use_is_named() {
     let taken = TcpListener::bind((HERE, 0)).unwrap();
     let port = taken.local_addr().unwrap().port();
     for reuse_port in [true, false] {
-        let error = bind(&Binding { reuse_port, ..binding(vec![(Service::DirectTls, port)]) }).unwrap_err();
+        let error =
+            bind(&ListenConfig { reuse_port, ..config(vec![(Service::DirectTls, port)]) }).unwrap_err();
         assert_eq!(error.address, (HERE, port).into());
         assert!(error.to_string().starts_with(&format!("cannot listen on 127.0.0.1:{port}: ")), "{error}");
     }
@@ -35,17 +37,18 @@ fn a_port_in_use_is_named() {
 
 #[test]
 fn another_server_on_the_port_is_noticed_even_if_it_would_share() {
-    let (ports, _listeners) = bind(&binding(vec![(Service::StartTls, 0)])).unwrap();
-    assert!(bind(&binding(vec![(Service::StartTls, ports.c2s.unwrap())])).is_err());
+    let (ports, _listeners) = bind(&config(vec![(Service::StartTls, 0)])).unwrap();
+    assert!(bind(&config(vec![(Service::StartTls, ports.c2s.unwrap())])).is_err());
 }
 
 #[test]
 fn accepted_connections_inherit_nodelay() {
-    let (ports, mut shards) = bind(&Binding { shards: 1, ..binding(vec![(Service::StartTls, 0)]) }).unwrap();
+    let (ports, mut shards) =
+        bind(&ListenConfig { shards: 1, ..config(vec![(Service::StartTls, 0)]) }).unwrap();
     let _client = std::net::TcpStream::connect((HERE, ports.c2s.unwrap())).unwrap();
-    let mut reserve = Reserve::new();
+    let mut spare = SpareDescriptor::new();
     let (socket, from) = loop {
-        if let Accepted::Conn(socket, from) = shards[0][0].accept(&mut reserve, Default::default()) {
+        if let Accepted::Conn(socket, from) = shards[0][0].accept(&mut spare, Default::default()) {
             break (socket, from);
         }
     };
@@ -101,10 +104,10 @@ fn connections_come_no_faster_than_they_may() {
 fn waiting_for_quiet_ends_with_the_last_connection() {
     let admission = Arc::new(Admission::new(Bounds::default()));
     let permit = admission.admit(HERE, Mono(0)).unwrap();
-    assert!(!admission.wait_quiet(std::time::Duration::from_millis(1)));
+    assert!(!admission.wait_until_empty(std::time::Duration::from_millis(1)));
     let waiter = std::thread::spawn({
         let admission = Arc::clone(&admission);
-        move || admission.wait_quiet(std::time::Duration::from_secs(60))
+        move || admission.wait_until_empty(std::time::Duration::from_secs(60))
     });
     drop(permit);
     assert!(waiter.join().unwrap());

@@ -14,7 +14,7 @@ use std::os::fd::{BorrowedFd, RawFd};
 
 /// A batch of sends. One for a shard, used again and again.
 #[derive(Default)]
-pub(crate) struct Sends {
+pub(crate) struct SendBatch {
     ring: Option<Box<Ring>>,
     /// Sealed records and plain bytes of all parts, one behind the other.
     bytes: Vec<u8>,
@@ -35,14 +35,14 @@ pub(crate) struct Part {
 /// How many bytes a socket took, or the system's error number, negative.
 type Taken = i32;
 
-impl Sends {
+impl SendBatch {
     /// A batch that is sent by io_uring, if the system lets this thread have one.
-    pub(crate) fn by_ring() -> Sends {
+    pub(crate) fn by_ring() -> SendBatch {
         match Ring::new(BATCH) {
-            Ok(ring) => Sends { ring: Some(Box::new(ring)), ..Sends::default() },
+            Ok(ring) => SendBatch { ring: Some(Box::new(ring)), ..SendBatch::default() },
             Err(error) => {
                 tracing::info!(%error, "no io_uring here: every delivery is a system call of its own");
-                Sends::default()
+                SendBatch::default()
             }
         }
     }
@@ -78,7 +78,7 @@ impl Sends {
     }
 
     /// Sends all parts by one system call, if there is a ring and more than one; whether it did. What each socket took is
-    /// told by [`Sends::next`]: nothing, if they were not sent.
+    /// told by [`SendBatch::next`]: nothing, if they were not sent.
     pub(crate) fn send(&mut self) -> bool {
         self.taken.clear();
         let Some(ring) = self.ring.as_mut().filter(|_| self.parts.len() > 1) else { return false };

@@ -7,18 +7,18 @@ pub(crate) use trusting::client_config;
 use crate::conn::{Conn, Protocol, Transport};
 use crate::deadlines::Deadlines;
 use crate::derivers::Derivers;
-use crate::hand::Hand;
 use crate::inbox::Inbox;
 use crate::listen::{Admission, Bounds};
+use crate::listener_tls::ListenerTls;
 use crate::machine::Machine;
-use crate::metrics::Tally;
-use crate::offers::Offers;
+use crate::metrics::IoCounters;
 use crate::options::{Options, WebSocket};
-use crate::sends::Sends;
+use crate::plaintext::Plaintext;
+use crate::sends::SendBatch;
+use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, special};
 use crate::tls;
 use crate::watch::Watchers;
-use crate::websocket::Face;
-use crate::world::{Errands, Post, Ready, Scratch, World, special};
+use crate::websocket::WebSocketEndpoint;
 use carillon_core::model::{ConnId, Domain, DomainId, Mono, Now, Policy, ShardId, States};
 use carillon_core::node::Counters;
 use carillon_core::ports::{Answer, Ask, Reply, Store, StoreStats};
@@ -32,11 +32,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A store with the domain `localhost` and nothing in it.
 #[derive(Default)]
-pub(crate) struct Bare {
+pub(crate) struct EmptyStore {
     pub(crate) closed: AtomicBool,
 }
 
-impl Store for Bare {
+impl Store for EmptyStore {
     fn ask(&self, ask: Ask, reply: Reply<Answer>) {
         reply(match ask {
             Ask::Domains => Answer::Domains(vec![Domain {
@@ -172,48 +172,52 @@ pub(crate) fn options() -> Options {
 /// A world without a loop, and what keeps it alive.
 pub(crate) struct Rig {
     pub(crate) poll: Poll,
-    pub(crate) world: World,
+    pub(crate) io: ShardIo,
     pub(crate) admission: Arc<Admission>,
 }
 
 impl Rig {
     /// A world whose queues hold so many bytes, and which sends by one system call each.
     pub(crate) fn new(out_queue_bytes: usize) -> Rig {
-        Rig::sending(Sends::default(), out_queue_bytes)
+        Rig::sending(SendBatch::default(), out_queue_bytes)
     }
 
     /// The same twice: once with a ring, if the system allows one.
     pub(crate) fn both(out_queue_bytes: usize) -> [Rig; 2] {
-        [Sends::default(), Sends::by_ring()].map(|sends| Rig::sending(sends, out_queue_bytes))
+        [SendBatch::default(), SendBatch::by_ring()].map(|sends| Rig::sending(sends, out_queue_bytes))
     }
 
-    fn sending(sends: Sends, out_queue_bytes: usize) -> Rig {
+    fn sending(sends: SendBatch, out_queue_bytes: usize) -> Rig {
         let poll = Poll::new().unwrap();
         let inbox = |poll: &Poll| Arc::new(Inbox::new(Waker::new(poll.registry(), special(255)).unwrap()));
-        let world = World {
+        let io = ShardIo {
             id: ShardId(0),
             conns: Default::default(),
             scratch: Scratch::new(),
             sends,
-            hand: Hand::default(),
+            plaintext: Plaintext::default(),
             upcalls: Vec::new(),
             ready: Ready::default(),
             deadlines: Deadlines::default(),
             // Its own, and that of a shard that does nothing.
-            post: Post::new(Arc::new([inbox(&poll), inbox(&Poll::new().unwrap())])),
-            errands: Errands::default(),
-            store: Arc::new(Bare::default()),
+            outboxes: Outboxes::new(Arc::new([inbox(&poll), inbox(&Poll::new().unwrap())])),
+            deferred: Deferred::default(),
+            store: Arc::new(EmptyStore::default()),
             derivers: Derivers::start().unwrap(),
             watchers: Watchers::default(),
-            offers: Arc::new(Offers::new(&certificate())),
-            face: Arc::new(Face { path: "/xmpp-websocket".into(), secure: true, proxies: Box::default() }),
+            tls: Arc::new(ListenerTls::new(&certificate())),
+            websocket: Arc::new(WebSocketEndpoint {
+                path: "/xmpp-websocket".into(),
+                secure: true,
+                proxies: Box::default(),
+            }),
             settings: Arc::default(),
             out_queue_bytes,
             registry: poll.registry().try_clone().unwrap(),
-            tally: Tally::default(),
+            counters: IoCounters::default(),
             mono: Mono(0),
         };
-        Rig { poll, world, admission: Arc::new(Admission::new(Bounds::default())) }
+        Rig { poll, io, admission: Arc::new(Admission::new(Bounds::default())) }
     }
 
     /// An open connection with a small buffer in the system, and its peer, which blocks.
@@ -224,8 +228,8 @@ impl Rig {
         let permit = self.admission.admit(IpAddr::V4(Ipv4Addr::LOCALHOST), Mono(0)).unwrap();
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let mut conn = Conn::new(ours, address, Transport::Plain, protocol, permit);
-        conn.open_to_core();
-        (self.world.attach(conn).unwrap(), theirs)
+        conn.mark_open();
+        (self.io.attach(conn).unwrap(), theirs)
     }
 
     /// The same over TCP, where what has arrived can be counted.
@@ -237,14 +241,14 @@ impl Rig {
         ours.set_nonblocking(true).unwrap();
         let permit = self.admission.admit(address.ip(), Mono(0)).unwrap();
         let mut conn = Conn::new(ours, address.ip(), Transport::Plain, Protocol::Stream, permit);
-        conn.open_to_core();
-        (self.world.attach(conn).unwrap(), theirs)
+        conn.mark_open();
+        (self.io.attach(conn).unwrap(), theirs)
     }
 
     /// Carries out what `effects` collects.
     pub(crate) fn carry_out(&mut self, collect: impl FnOnce(&mut Effects)) {
         let mut effects = Effects::default();
         collect(&mut effects);
-        self.world.carry_out(&mut effects);
+        self.io.carry_out(&mut effects);
     }
 }

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use rustls::{IoState, ServerConnection};
 
 use super::fault::{Fault, Violation};
-use super::keys::Flow;
+use super::keys::DirectionState;
 use super::link::Opened;
 use super::record::{self, Frame, HEADER_LEN};
 
@@ -13,18 +13,18 @@ use super::record::{self, Frame, HEADER_LEN};
 #[derive(Debug)]
 pub struct Buffered {
     connection: ServerConnection,
-    writing: Flow,
+    writing: DirectionState,
 }
 
 impl Buffered {
     pub(super) fn new(mut connection: ServerConnection) -> Buffered {
         // What is written to it is drained at once.
         connection.set_buffer_limit(None);
-        Buffered { connection, writing: Flow::Open }
+        Buffered { connection, writing: DirectionState::Open }
     }
 
     pub(super) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
-        if self.writing != Flow::Open {
+        if self.writing != DirectionState::Open {
             return Err(Fault::Closed);
         }
         let written = self.connection.writer().write_all(plain);
@@ -41,16 +41,16 @@ impl Buffered {
     ) -> Result<Opened, Fault> {
         let opened = self.records(input, plain, reply);
         if opened.is_err() {
-            self.writing = Flow::Broken;
+            self.writing = DirectionState::Broken;
         }
         opened
     }
 
     pub(super) fn close_notify(&mut self, out: &mut Vec<u8>) {
-        if self.writing == Flow::Open {
+        if self.writing == DirectionState::Open {
             self.connection.send_close_notify();
             drain(&mut self.connection, out);
-            self.writing = Flow::Ended;
+            self.writing = DirectionState::Ended;
         }
     }
 

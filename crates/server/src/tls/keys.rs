@@ -13,13 +13,13 @@ pub struct Keys {
     pub(super) rx: Half,
     pub(super) tx: Half,
     pub(super) suite: Suite,
-    pub(super) reading: Flow,
-    pub(super) writing: Flow,
+    pub(super) reading: DirectionState,
+    pub(super) writing: DirectionState,
     /// Bytes of a KeyUpdate message seen so far: it may come in fragments. There is no need to keep them, as all but
     /// the last are always the same.
     pub(super) update_seen: u8,
     /// Records in a row that carried nothing.
-    pub(super) barren: u8,
+    pub(super) empty_records: u8,
     /// The peer asked for a KeyUpdate that it has not been sent.
     pub(super) owes_update: bool,
     /// KeyUpdates of the peer in `updates_minute`.
@@ -39,7 +39,7 @@ pub(super) struct Half {
 /// Whether a direction still carries records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Flow {
+pub(super) enum DirectionState {
     /// It does.
     Open = 0,
     /// Its sender said that there is no more: `close_notify`.
@@ -63,10 +63,10 @@ impl Keys {
             rx,
             tx,
             suite,
-            reading: Flow::Open,
-            writing: Flow::Open,
+            reading: DirectionState::Open,
+            writing: DirectionState::Open,
             update_seen: 0,
-            barren: 0,
+            empty_records: 0,
             owes_update: false,
             updates: 0,
             updates_minute: 0,
@@ -83,7 +83,7 @@ impl Keys {
             self.reading as u8,
             self.writing as u8,
             self.update_seen,
-            self.barren,
+            self.empty_records,
             self.owes_update.into(),
         ]);
         let (rx, tx) = halves.split_at_mut(Half::BYTES);
@@ -97,7 +97,7 @@ impl Keys {
         let bytes: &[u8; Keys::BYTES] = bytes.try_into().map_err(|_| Malformed)?;
         let (head, halves) = bytes.split_at(HEAD_BYTES);
         let (rx, tx) = halves.split_at(Half::BYTES);
-        let &[layout, suite, reading, writing, update_seen, barren, owes_update] = head else {
+        let &[layout, suite, reading, writing, update_seen, empty_records, owes_update] = head else {
             return Err(Malformed);
         };
         if layout != LAYOUT || usize::from(update_seen) >= super::open::KEY_UPDATE_LEN || owes_update > 1 {
@@ -107,10 +107,10 @@ impl Keys {
             rx: Half::read_from(rx)?,
             tx: Half::read_from(tx)?,
             suite: Suite::from_byte(suite).ok_or(Malformed)?,
-            reading: Flow::from_byte(reading).ok_or(Malformed)?,
-            writing: Flow::from_byte(writing).ok_or(Malformed)?,
+            reading: DirectionState::from_byte(reading).ok_or(Malformed)?,
+            writing: DirectionState::from_byte(writing).ok_or(Malformed)?,
             update_seen,
-            barren,
+            empty_records,
             owes_update: owes_update == 1,
             // The clock is that of a process.
             updates: 0,
@@ -213,9 +213,11 @@ impl Drop for Half {
     }
 }
 
-impl Flow {
-    fn from_byte(byte: u8) -> Option<Flow> {
-        [Flow::Open, Flow::Ended, Flow::Broken].into_iter().find(|flow| *flow as u8 == byte)
+impl DirectionState {
+    fn from_byte(byte: u8) -> Option<DirectionState> {
+        [DirectionState::Open, DirectionState::Ended, DirectionState::Broken]
+            .into_iter()
+            .find(|flow| *flow as u8 == byte)
     }
 }
 

@@ -4,14 +4,14 @@ use aws_lc_rs::aead::{Aad, LessSafeKey};
 use rustls::AlertDescription;
 
 use super::fault::{Fault, Violation};
-use super::keys::{Flow, Keys};
+use super::keys::{DirectionState, Keys};
 use super::link::{Circumstances, Opened};
 use super::record::{self, CONTENT_MAX, HEADER_LEN, TAG_LEN, kind};
 use super::seal::{RECORDS_PER_KEY, Request};
 
 /// Records in a row that may carry nothing (empty ones, KeyUpdates, ignored alerts) while no data flows either way.
 /// Each costs us more than the peer: without a limit they would be a way to keep a core busy.
-pub(super) const BARREN_MAX: u8 = 32;
+pub(super) const EMPTY_RECORDS_MAX: u8 = 32;
 
 /// KeyUpdates that a peer may send in a minute, with data between them. Each costs two derivations, and one of it that
 /// is answered two more; whoever follows RFC 8446 §5.5 sends one in some million records.
@@ -41,10 +41,10 @@ impl Keys {
         circumstances: Circumstances,
     ) -> Result<Opened, Fault> {
         match self.reading {
-            Flow::Open => {}
+            DirectionState::Open => {}
             // Whatever comes after a close_notify is ignored (RFC 8446 §6.1).
-            Flow::Ended => return Ok(Opened::ended(input)),
-            Flow::Broken => return Err(Fault::Closed),
+            DirectionState::Ended => return Ok(Opened::ended(input)),
+            DirectionState::Broken => return Err(Fault::Closed),
         }
         let seq_before = self.rx.seq;
         let mut burst = Burst { keys: self, cipher: None, minute: circumstances.minute };
@@ -54,7 +54,7 @@ impl Keys {
         let asks_update = (seq_before..self.rx.seq).contains(&RECORDS_PER_KEY);
         let opened = opened.and_then(|opened| {
             match (asks_update, answers_update) {
-                _ if self.writing != Flow::Open => {}
+                _ if self.writing != DirectionState::Open => {}
                 (true, _) => self.sealer()?.update(Request::Requested, reply)?,
                 (false, true) => self.sealer()?.update(Request::NotRequested, reply)?,
                 (false, false) => {}
@@ -65,7 +65,7 @@ impl Keys {
             if let Some(alert) = fault.alert() {
                 self.alert(alert, reply);
             }
-            (self.reading, self.writing) = (Flow::Broken, Flow::Broken);
+            (self.reading, self.writing) = (DirectionState::Broken, DirectionState::Broken);
         }
         opened
     }
@@ -89,17 +89,17 @@ impl Burst<'_> {
                 return Err(Violation::Interleaved.into());
             }
             match kind {
-                kind::APPLICATION_DATA if content.is_empty() => self.barren()?,
+                kind::APPLICATION_DATA if content.is_empty() => self.empty_records()?,
                 kind::APPLICATION_DATA => {
                     plain.extend_from_slice(content);
-                    self.keys.barren = 0;
+                    self.keys.empty_records = 0;
                 }
                 kind::HANDSHAKE => self.handshake(content)?,
-                kind::ALERT if self.alert(content)? == Flow::Ended => {
-                    self.keys.reading = Flow::Ended;
+                kind::ALERT if self.alert(content)? == DirectionState::Ended => {
+                    self.keys.reading = DirectionState::Ended;
                     return Ok(Opened::ended(input));
                 }
-                kind::ALERT => self.barren()?,
+                kind::ALERT => self.empty_records()?,
                 _ => return Err(Violation::UnexpectedRecord.into()),
             }
         }
@@ -162,7 +162,7 @@ impl Burst<'_> {
             _ => return Err(Violation::UnknownUpdateRequest.into()),
         };
         self.keys.update_seen = 0;
-        self.barren()?;
+        self.empty_records()?;
         self.count_update()?;
         self.keys.rx.update(self.keys.suite)?;
         self.cipher = None;
@@ -171,7 +171,7 @@ impl Burst<'_> {
 
     /// Takes an alert record: is the peer done, or is it to be ignored? All others end the connection, whatever their
     /// level says (RFC 8446 §6.2).
-    fn alert(&self, content: &[u8]) -> Result<Flow, Fault> {
+    fn alert(&self, content: &[u8]) -> Result<DirectionState, Fault> {
         let [_level, description] = *content else {
             return Err(match content.is_empty() {
                 true => Violation::EmptyRecord.into(),
@@ -179,9 +179,9 @@ impl Burst<'_> {
             });
         };
         match AlertDescription::from(description) {
-            AlertDescription::CloseNotify => Ok(Flow::Ended),
+            AlertDescription::CloseNotify => Ok(DirectionState::Ended),
             // Mozilla's NSS sends it before its close_notify; only that one says that the peer is done.
-            AlertDescription::UserCanceled => Ok(Flow::Open),
+            AlertDescription::UserCanceled => Ok(DirectionState::Open),
             fatal => Err(Fault::Alerted(fatal)),
         }
     }
@@ -197,11 +197,11 @@ impl Burst<'_> {
         Ok(())
     }
 
-    fn barren(&mut self) -> Result<(), Violation> {
-        if self.keys.barren >= BARREN_MAX {
+    fn empty_records(&mut self) -> Result<(), Violation> {
+        if self.keys.empty_records >= EMPTY_RECORDS_MAX {
             return Err(Violation::Flood);
         }
-        self.keys.barren += 1;
+        self.keys.empty_records += 1;
         Ok(())
     }
 }

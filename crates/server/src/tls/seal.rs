@@ -4,7 +4,7 @@ use aws_lc_rs::aead::{Aad, LessSafeKey};
 use rustls::AlertDescription;
 
 use super::fault::Fault;
-use super::keys::{Flow, Keys};
+use super::keys::{DirectionState, Keys};
 use super::record::{self, CONTENT_MAX, HEADER_LEN, OVERHEAD, TAG_LEN, kind};
 
 /// Records after which a direction gets new keys. AES-GCM allows 2^24.5 full-size records a key (RFC 8446 §5.5);
@@ -35,7 +35,7 @@ impl Keys {
 
     /// Starts a burst of records.
     pub fn sealer(&mut self) -> Result<Sealer<'_>, Fault> {
-        if self.writing != Flow::Open {
+        if self.writing != DirectionState::Open {
             return Err(Fault::Closed);
         }
         let cipher = self.tx.cipher(self.suite)?;
@@ -46,7 +46,7 @@ impl Keys {
     pub fn close_notify(&mut self, out: &mut Vec<u8>) {
         self.alert(AlertDescription::CloseNotify, out);
         self.writing = match self.writing {
-            Flow::Open => Flow::Ended,
+            DirectionState::Open => DirectionState::Ended,
             closed => closed,
         };
     }
@@ -86,8 +86,8 @@ impl Sealer<'_> {
             }
             self.record(kind::APPLICATION_DATA, content, out)?;
         }
-        // Data that flows makes up for the peer's records that carry none: see `open::BARREN_MAX`.
-        self.keys.barren = 0;
+        // Data that flows makes up for the peer's records that carry none: see `open::EMPTY_RECORDS_MAX`.
+        self.keys.empty_records = 0;
         Ok(())
     }
 

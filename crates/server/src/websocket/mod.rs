@@ -6,7 +6,7 @@
 //! | `response` | what is answered |
 //! | `upgrade` | a connection while the head is incomplete |
 //!
-//! The frames themselves are `carillon_wire::frame::websocket`'s; the shard reads them (`shard::read`).
+//! The frames themselves are `carillon_wire::frame::websocket`'s; the shard reads them (`event_loop::read`).
 
 mod request;
 mod response;
@@ -14,14 +14,14 @@ mod response;
 mod tests;
 mod upgrade;
 
-pub(crate) use upgrade::{Head, Upgrade};
+pub(crate) use upgrade::{Upgrade, UpgradeStep};
 
 use crate::network::Network;
 use std::net::IpAddr;
 
 /// What a WebSocket listener answers for.
 #[derive(Clone, Debug)]
-pub(crate) struct Face {
+pub(crate) struct WebSocketEndpoint {
     /// The path of the WebSocket.
     pub(crate) path: Box<str>,
     /// Whether the listener speaks TLS itself.
@@ -30,7 +30,7 @@ pub(crate) struct Face {
     pub(crate) proxies: Box<[Network]>,
 }
 
-impl Face {
+impl WebSocketEndpoint {
     /// Whether this is a proxy whose word is taken.
     fn trusts(&self, address: IpAddr) -> bool {
         self.proxies.iter().any(|network| network.contains(address))

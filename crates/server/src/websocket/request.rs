@@ -1,6 +1,6 @@
 //! Judging a request head.
 
-use super::Face;
+use super::WebSocketEndpoint;
 use super::response::{host_meta, refusal};
 use aws_lc_rs::digest;
 use base64::Engine;
@@ -22,7 +22,7 @@ pub(super) enum Verdict {
 }
 
 /// Judges a complete head that came from `peer`.
-pub(super) fn judge(head: &[u8], peer: IpAddr, face: &Face) -> Verdict {
+pub(super) fn judge(head: &[u8], peer: IpAddr, endpoint: &WebSocketEndpoint) -> Verdict {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut headers);
     if !matches!(request.parse(head), Ok(httparse::Status::Complete(_))) {
@@ -38,8 +38,8 @@ pub(super) fn judge(head: &[u8], peer: IpAddr, face: &Face) -> Verdict {
         "/.well-known/host-meta.json" => Some(true),
         _ => None,
     };
-    if metadata.is_none() && path != &*face.path {
-        let words = format!("Nothing is here. The WebSocket is at {}.", face.path);
+    if metadata.is_none() && path != &*endpoint.path {
+        let words = format!("Nothing is here. The WebSocket is at {}.", endpoint.path);
         return Verdict::Answer(refusal("404 Not Found", "", &words));
     }
     if method != "GET" {
@@ -53,13 +53,13 @@ pub(super) fn judge(head: &[u8], peer: IpAddr, face: &Face) -> Verdict {
         return bad("The Host header is missing or malformed.");
     };
     match metadata {
-        Some(json) => Verdict::Answer(host_meta(&url(host, &fields, face), json)),
-        None => websocket(&fields, peer, face),
+        Some(json) => Verdict::Answer(host_meta(&url(host, &fields, endpoint), json)),
+        None => websocket(&fields, peer, endpoint),
     }
 }
 
 /// The checks of RFC 6455 §4.2.1 and RFC 7395 §3.1.
-fn websocket(fields: &Fields<'_>, peer: IpAddr, face: &Face) -> Verdict {
+fn websocket(fields: &Fields<'_>, peer: IpAddr, endpoint: &WebSocketEndpoint) -> Verdict {
     if !fields.list("upgrade", "websocket") || !fields.list("connection", "upgrade") {
         let headers = "Upgrade: websocket\r\nConnection: Upgrade\r\n";
         let words =
@@ -78,14 +78,14 @@ fn websocket(fields: &Fields<'_>, peer: IpAddr, face: &Face) -> Verdict {
     if !fields.values("sec-websocket-protocol").flat_map(items).any(|protocol| protocol == "xmpp") {
         return bad("The request must offer the subprotocol `xmpp` (RFC 7395 §3.1).");
     }
-    Verdict::WebSocket { accept: accept(key), client: client(fields, peer, face) }
+    Verdict::WebSocket { accept: accept(key), client: client(fields, peer, endpoint) }
 }
 
 /// The client as the proxies in front saw it. Each adds who spoke to it, so the list is read from its end, for as long as it
 /// was a proxy that is trusted: the first other address is the client's, and what is before that is hearsay. Of anybody
 /// else's the whole field is invention.
-fn client(fields: &Fields<'_>, peer: IpAddr, face: &Face) -> Option<IpAddr> {
-    if !face.trusts(peer) {
+fn client(fields: &Fields<'_>, peer: IpAddr, endpoint: &WebSocketEndpoint) -> Option<IpAddr> {
+    if !endpoint.trusts(peer) {
         return None;
     }
     let values: Vec<&str> = fields.values("x-forwarded-for").collect();
@@ -93,7 +93,7 @@ fn client(fields: &Fields<'_>, peer: IpAddr, face: &Face) -> Option<IpAddr> {
     for entry in values.iter().rev().flat_map(|value| value.rsplit(',')) {
         let Some(address) = address(entry.trim()) else { break };
         client = Some(address);
-        if !face.trusts(address) {
+        if !endpoint.trusts(address) {
             break;
         }
     }
@@ -131,11 +131,11 @@ fn is_host(host: &str) -> bool {
 }
 
 /// Where clients find the WebSocket: under the name they asked by.
-fn url(host: &str, fields: &Fields<'_>, face: &Face) -> String {
+fn url(host: &str, fields: &Fields<'_>, endpoint: &WebSocketEndpoint) -> String {
     let secure =
-        face.secure || fields.one("x-forwarded-proto").is_some_and(|p| p.eq_ignore_ascii_case("https"));
+        endpoint.secure || fields.one("x-forwarded-proto").is_some_and(|p| p.eq_ignore_ascii_case("https"));
     let path: String =
-        face.path.chars().filter(|c| c.is_ascii_graphic() && !"\"'<>&\\".contains(*c)).collect();
+        endpoint.path.chars().filter(|c| c.is_ascii_graphic() && !"\"'<>&\\".contains(*c)).collect();
     format!("{}://{host}{path}", if secure { "wss" } else { "ws" })
 }
 

@@ -1,4 +1,4 @@
-use super::{Face, Head, Upgrade};
+use super::{Upgrade, UpgradeStep, WebSocketEndpoint};
 use std::net::{IpAddr, Ipv4Addr};
 
 const GOOD: &str = "GET /xmpp-websocket HTTP/1.1\r\nHost: example.com\r\nUpgrade: WebSocket\r\n\
@@ -7,18 +7,18 @@ const GOOD: &str = "GET /xmpp-websocket HTTP/1.1\r\nHost: example.com\r\nUpgrade
 
 const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 
-fn ask(request: &str) -> Head {
-    Upgrade::default().feed(request.as_bytes(), PEER, &face(true, &[]))
+fn ask(request: &str) -> UpgradeStep {
+    Upgrade::default().feed(request.as_bytes(), PEER, &endpoint(true, &[]))
 }
 
-fn face(secure: bool, proxies: &[&str]) -> Face {
+fn endpoint(secure: bool, proxies: &[&str]) -> WebSocketEndpoint {
     let proxies = proxies.iter().map(|network| network.parse().unwrap()).collect();
-    Face { path: "/xmpp-websocket".into(), secure, proxies }
+    WebSocketEndpoint { path: "/xmpp-websocket".into(), secure, proxies }
 }
 
 /// The status line of a refusal, and its body.
 fn refused(request: &str) -> (String, String) {
-    let Head::Answered(response) = ask(request) else { panic!("not refused: {request}") };
+    let UpgradeStep::Answered(response) = ask(request) else { panic!("not refused: {request}") };
     let response = String::from_utf8(response).unwrap();
     let (head, body) = response.split_once("\r\n\r\n").unwrap();
     assert!(head.contains(&format!("Content-Length: {}", body.len())));
@@ -28,7 +28,9 @@ fn refused(request: &str) -> (String, String) {
 
 #[test]
 fn a_good_request_is_accepted() {
-    let Head::Accepted { response, rest, client: None } = ask(&format!("{GOOD}frames")) else { panic!() };
+    let UpgradeStep::Accepted { response, rest, client: None } = ask(&format!("{GOOD}frames")) else {
+        panic!()
+    };
     let response = String::from_utf8(response).unwrap();
     assert!(response.starts_with("HTTP/1.1 101 "));
     // The example of RFC 6455 §1.3.
@@ -39,11 +41,13 @@ fn a_good_request_is_accepted() {
 
 #[test]
 fn it_may_come_byte_by_byte() {
-    let face = face(true, &[]);
+    let endpoint = endpoint(true, &[]);
     let mut upgrade = Upgrade::default();
     let (last, first) = GOOD.as_bytes().split_last().unwrap();
-    assert!(first.iter().all(|byte| upgrade.feed(&[*byte], PEER, &face) == Head::Partial));
-    assert!(matches!(upgrade.feed(&[*last], PEER, &face), Head::Accepted { rest, .. } if rest.is_empty()));
+    assert!(first.iter().all(|byte| upgrade.feed(&[*byte], PEER, &endpoint) == UpgradeStep::Partial));
+    assert!(
+        matches!(upgrade.feed(&[*last], PEER, &endpoint), UpgradeStep::Accepted { rest, .. } if rest.is_empty())
+    );
 }
 
 #[test]
@@ -99,9 +103,11 @@ fn the_host_says_where_the_websocket_is() {
 
 #[test]
 fn behind_a_proxy_the_scheme_is_the_proxys() {
-    let face = Face { path: "/ws".into(), ..face(false, &[]) };
+    let endpoint = WebSocketEndpoint { path: "/ws".into(), ..endpoint(false, &[]) };
     let request = "GET /.well-known/host-meta HTTP/1.1\r\nHost: a\r\nX-Forwarded-Proto: https\r\n\r\n";
-    let Head::Answered(response) = Upgrade::default().feed(request.as_bytes(), PEER, &face) else { panic!() };
+    let UpgradeStep::Answered(response) = Upgrade::default().feed(request.as_bytes(), PEER, &endpoint) else {
+        panic!()
+    };
     assert!(String::from_utf8(response).unwrap().contains("wss://a/ws"));
 }
 
@@ -109,8 +115,8 @@ fn behind_a_proxy_the_scheme_is_the_proxys() {
 fn behind_a_trusted_proxy_the_client_is_whom_the_proxies_saw() {
     let client = |proxies: &[&str], fields: &str| {
         let request = GOOD.replace("Origin:", &format!("{fields}\r\nOrigin:"));
-        let head = Upgrade::default().feed(request.as_bytes(), PEER, &face(false, proxies));
-        let Head::Accepted { client, .. } = head else { panic!() };
+        let head = Upgrade::default().feed(request.as_bytes(), PEER, &endpoint(false, proxies));
+        let UpgradeStep::Accepted { client, .. } = head else { panic!() };
         client.map(|address| address.to_string())
     };
     let told = "X-Forwarded-For: 198.51.100.1, 192.0.2.7";

@@ -1,7 +1,7 @@
 //! A connection that has yet to say that it wants a WebSocket.
 
 use super::request::{self, Verdict};
-use super::{Face, response};
+use super::{WebSocketEndpoint, response};
 use carillon_core::Binding;
 use std::net::IpAddr;
 
@@ -15,7 +15,7 @@ pub(crate) struct Upgrade {
 
 /// What came of more bytes.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Head {
+pub(crate) enum UpgradeStep {
     /// The head is incomplete.
     Partial,
     /// It is a WebSocket: send this, and what follows the head are frames.
@@ -33,7 +33,7 @@ pub(crate) enum Head {
 
 impl Upgrade {
     /// Takes more bytes from `peer`.
-    pub(crate) fn feed(&mut self, bytes: &[u8], peer: IpAddr, face: &Face) -> Head {
+    pub(crate) fn feed(&mut self, bytes: &[u8], peer: IpAddr, endpoint: &WebSocketEndpoint) -> UpgradeStep {
         // Frames may follow the head at once, so the bound is on the head, not on what is here.
         let looked_at = self.head.len().saturating_sub(END.len() - 1);
         self.head.extend_from_slice(bytes);
@@ -42,15 +42,15 @@ impl Upgrade {
             Some(end) if end <= HEAD_BYTES_MAX => {
                 let mut head = std::mem::take(&mut self.head);
                 let rest = head.split_off(end);
-                match request::judge(&head, peer, face) {
+                match request::judge(&head, peer, endpoint) {
                     Verdict::WebSocket { accept, client } => {
-                        Head::Accepted { response: response::switching(&accept), rest, client }
+                        UpgradeStep::Accepted { response: response::switching(&accept), rest, client }
                     }
-                    Verdict::Answer(response) => Head::Answered(response),
+                    Verdict::Answer(response) => UpgradeStep::Answered(response),
                 }
             }
-            None if self.head.len() <= HEAD_BYTES_MAX => Head::Partial,
-            _ => Head::Answered(response::refusal(
+            None if self.head.len() <= HEAD_BYTES_MAX => UpgradeStep::Partial,
+            _ => UpgradeStep::Answered(response::refusal(
                 "431 Request Header Fields Too Large",
                 "",
                 "The request head is larger than 8 KiB.",

@@ -18,10 +18,10 @@ struct Rig {
 }
 
 /// A shard without anything but its journal.
-struct Bell {
-    lane: Lane,
+struct TestShard {
+    producer: Producer,
     journal: Journal,
-    rung: u64,
+    logged: u64,
 }
 
 impl Rig {
@@ -31,9 +31,9 @@ impl Rig {
         Rig { folder, options }
     }
 
-    fn start(&self, shards: u16) -> (EventLog, Vec<Bell>) {
-        let (log, lanes) = EventLog::start(&self.options, shards).unwrap();
-        (log, lanes.into_iter().map(Bell::new).collect())
+    fn start(&self, shards: u16) -> (EventLog, Vec<TestShard>) {
+        let (log, producers) = EventLog::start(&self.options, shards).unwrap();
+        (log, producers.into_iter().map(TestShard::new).collect())
     }
 
     /// All lines there are, and what a verifier says of them.
@@ -52,28 +52,28 @@ impl Rig {
     }
 }
 
-impl Bell {
-    fn new(lane: Lane) -> Bell {
+impl TestShard {
+    fn new(producer: Producer) -> TestShard {
         let mut journal = Journal::default();
-        lane.begin(&mut journal, UnixMs(0));
-        Bell { lane, journal, rung: 0 }
+        producer.begin(&mut journal, UnixMs(0));
+        TestShard { producer, journal, logged: 0 }
     }
 
     /// So many events; a shard would be slower, so it waits for room where one would not.
-    fn ring(&mut self, events: u64, figures: &Figures) {
+    fn log_events(&mut self, events: u64, figures: &LogFigures) {
         for _ in 0..events {
-            self.rung += 1;
+            self.logged += 1;
             let (topic, item) = ("news", "one");
-            self.journal.push(UnixMs(self.rung), &Entry::Publish { domain: "localhost", topic, item });
+            self.journal.push(UnixMs(self.logged), &Entry::Publish { domain: "localhost", topic, item });
             while figures.status().held_bytes as usize > ROOM {
                 std::thread::yield_now();
             }
-            self.lane.turned(&mut self.journal, Mono(0));
+            self.producer.turn_ended(&mut self.journal, Mono(0));
         }
     }
 
     fn stop(mut self) {
-        self.lane.end(&mut self.journal, UnixMs(self.rung));
+        self.producer.end(&mut self.journal, UnixMs(self.logged));
     }
 }
 
@@ -94,11 +94,11 @@ fn quiet(folder: &Path) -> Options {
 
 impl EventLog {
     /// The log of one shard, for the tests of others.
-    pub(crate) fn of_one(folder: &Path) -> (EventLog, Lane, Arc<Figures>) {
+    pub(crate) fn of_one(folder: &Path) -> (EventLog, Producer, Arc<LogFigures>) {
         let options = Options { memory_bytes: 8 << 20, ..quiet(folder) };
-        let (log, mut lanes) = EventLog::start(&options, 1).unwrap();
+        let (log, mut producers) = EventLog::start(&options, 1).unwrap();
         let figures = log.figures();
-        (log, lanes.remove(0), figures)
+        (log, producers.remove(0), figures)
     }
 }
 
@@ -108,12 +108,12 @@ const ROOM: usize = 700 << 10;
 #[test]
 fn every_event_is_a_line() {
     let rig = Rig::new();
-    let (log, mut bells) = rig.start(3);
+    let (log, mut shards) = rig.start(3);
     let figures = log.figures();
     for _ in 0..20 {
-        bells.iter_mut().for_each(|bell| bell.ring(500, &figures));
+        shards.iter_mut().for_each(|shard| shard.log_events(500, &figures));
     }
-    bells.into_iter().for_each(Bell::stop);
+    shards.into_iter().for_each(TestShard::stop);
     drop(log);
     let (lines, findings) = rig.read();
     assert_eq!((lines.len(), findings), (3 * 10_002, vec![]));
@@ -126,14 +126,14 @@ fn every_event_is_a_line() {
 #[test]
 fn a_shard_that_does_nothing_still_hands_over_in_time() {
     let rig = Rig::new();
-    let (log, mut bells) = rig.start(1);
-    let bell = &mut bells[0];
-    bell.lane.turned(&mut bell.journal, Mono(5));
-    let due = bell.lane.due().unwrap();
+    let (log, mut shards) = rig.start(1);
+    let shard = &mut shards[0];
+    shard.producer.turn_ended(&mut shard.journal, Mono(5));
+    let due = shard.producer.due().unwrap();
     assert!(due > Mono(5));
-    bell.lane.turned(&mut bell.journal, due);
-    assert_eq!((bell.lane.due(), bell.journal.bytes().len()), (None, 0));
-    drop(bells);
+    shard.producer.turn_ended(&mut shard.journal, due);
+    assert_eq!((shard.producer.due(), shard.journal.bytes().len()), (None, 0));
+    drop(shards);
     drop(log);
     assert_eq!(rig.read().0.len(), 1);
 }
@@ -142,9 +142,9 @@ fn a_shard_that_does_nothing_still_hands_over_in_time() {
 fn the_compact_form_is_whole_too() {
     let mut rig = Rig::new();
     rig.options.format = Format::Compact;
-    let (log, mut bells) = rig.start(1);
-    bells[0].ring(3, &log.figures());
-    bells.into_iter().for_each(Bell::stop);
+    let (log, mut shards) = rig.start(1);
+    shards[0].log_events(3, &log.figures());
+    shards.into_iter().for_each(TestShard::stop);
     drop(log);
     let (lines, findings) = rig.read();
     assert_eq!((&lines[1][..], findings), ("publish\t1\t0\t1\tlocalhost\tnews\tone", vec![]));

@@ -13,8 +13,8 @@ fn entries(count: u64) -> Vec<u8> {
 
 /// A node that started and was there a moment.
 fn run(rig: &Rig) -> (Vec<String>, Vec<Finding>) {
-    let (log, bells) = rig.start(1);
-    bells.into_iter().for_each(Bell::stop);
+    let (log, shards) = rig.start(1);
+    shards.into_iter().for_each(TestShard::stop);
     drop(log);
     rig.read()
 }

@@ -11,10 +11,10 @@ fn names(rig: &Rig) -> Vec<String> {
     names
 }
 
-fn ring(rig: &Rig, events: u64) {
-    let (log, mut bells) = rig.start(1);
-    bells[0].ring(events, &log.figures());
-    bells.into_iter().for_each(Bell::stop);
+fn log_events(rig: &Rig, events: u64) {
+    let (log, mut shards) = rig.start(1);
+    shards[0].log_events(events, &log.figures());
+    shards.into_iter().for_each(TestShard::stop);
     drop(log);
 }
 
@@ -22,9 +22,9 @@ fn ring(rig: &Rig, events: u64) {
 fn a_large_file_is_put_away_compressed_and_read_again() {
     let mut rig = Rig::new();
     (rig.options.rotate_bytes, rig.options.compress) = (100_000, true);
-    ring(&rig, 5000);
-    // The shelf may have been told of the end first; it does the rest at the next start.
-    Shelf::new(&rig.options, Arc::default()).tidy().unwrap();
+    log_events(&rig, 5000);
+    // The rotation may have been told of the end first; it does the rest at the next start.
+    Rotation::new(&rig.options, Arc::default()).tidy().unwrap();
     let names = names(&rig);
     assert!(names.len() > 3, "{names:?}");
     assert!(names[..names.len() - 1].iter().all(|name| name.ends_with(".jsonl.zst")), "{names:?}");
@@ -36,8 +36,8 @@ fn a_large_file_is_put_away_compressed_and_read_again() {
 fn only_so_many_are_kept() {
     let mut rig = Rig::new();
     (rig.options.rotate_bytes, rig.options.keep_files) = (100_000, 2);
-    ring(&rig, 5000);
-    Shelf::new(&rig.options, Arc::default()).tidy().unwrap();
+    log_events(&rig, 5000);
+    Rotation::new(&rig.options, Arc::default()).tidy().unwrap();
     let names = names(&rig);
     assert_eq!(names.len(), 3, "{names:?}");
     let (lines, findings) = rig.read();
@@ -48,7 +48,7 @@ fn only_so_many_are_kept() {
 fn only_so_long_they_are_kept() {
     let mut rig = Rig::new();
     (rig.options.rotate_bytes, rig.options.keep_ms) = (100_000, 60_000);
-    ring(&rig, 5000);
+    log_events(&rig, 5000);
     let before = names(&rig);
     let long_ago = std::time::SystemTime::UNIX_EPOCH;
     std::fs::File::options()
@@ -57,7 +57,7 @@ fn only_so_long_they_are_kept() {
         .unwrap()
         .set_modified(long_ago)
         .unwrap();
-    Shelf::new(&rig.options, Arc::default()).tidy().unwrap();
+    Rotation::new(&rig.options, Arc::default()).tidy().unwrap();
     assert_eq!(names(&rig), before[1..]);
 }
 
@@ -68,7 +68,7 @@ fn what_a_crash_left_of_a_compression_is_removed() {
     let part = "events-20261120T093000.125Z.jsonl.zst.part";
     std::fs::write(rig.folder.path().join(part), b"half").unwrap();
     std::fs::write(rig.folder.path().join("events-20261120T093000.125Z.jsonl"), b"{}\n").unwrap();
-    Shelf::new(&rig.options, Arc::default()).tidy().unwrap();
+    Rotation::new(&rig.options, Arc::default()).tidy().unwrap();
     assert_eq!(names(&rig), ["events-20261120T093000.125Z.jsonl.zst"]);
 }
 
@@ -76,11 +76,11 @@ fn what_a_crash_left_of_a_compression_is_removed() {
 fn an_old_file_is_put_away() {
     let mut rig = Rig::new();
     rig.options.rotate_ms = 1;
-    ring(&rig, 1);
+    log_events(&rig, 1);
     let mut file = LogFile::open(rig.folder.path(), Format::Json).unwrap();
     assert!(file.len() > 0 && file.rotate().unwrap());
     assert_eq!(file.len(), 0);
-    ring(&rig, 1);
+    log_events(&rig, 1);
     let (lines, findings) = rig.read();
     assert_eq!((lines.len(), findings), (6, vec![]));
 }
@@ -88,9 +88,9 @@ fn an_old_file_is_put_away() {
 #[test]
 fn another_form_begins_another_file() {
     let mut rig = Rig::new();
-    ring(&rig, 1);
+    log_events(&rig, 1);
     rig.options.format = Format::Compact;
-    ring(&rig, 1);
+    log_events(&rig, 1);
     let names = names(&rig);
     assert!(names.len() == 2 && names[0].ends_with("Z.jsonl") && names[1] == "events.tsv", "{names:?}");
     let (lines, findings) = rig.read();
@@ -103,8 +103,8 @@ fn nobody_else_may_read_them() {
     let mut rig = Rig::new();
     rig.options.folder = rig.folder.path().join("events");
     (rig.options.rotate_bytes, rig.options.compress) = (100_000, true);
-    ring(&rig, 5000);
-    Shelf::new(&rig.options, Arc::default()).tidy().unwrap();
+    log_events(&rig, 5000);
+    Rotation::new(&rig.options, Arc::default()).tidy().unwrap();
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&rig.options.folder), 0o700);
     let files: Vec<_> = read_dir(&rig.options.folder).unwrap().map(|entry| entry.unwrap().path()).collect();

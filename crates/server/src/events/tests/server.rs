@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Server;
-use crate::testing::{Bare, options};
+use crate::testing::{EmptyStore, options};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use std::time::Duration;
 fn a_connection_leaves_its_lines() {
     let rig = Rig::new();
     let options = crate::Options { events: Some(rig.options.clone()), shards: 1, ..options() };
-    let server = Server::start(&options, Arc::new(Bare::default())).unwrap();
+    let server = Server::start(&options, Arc::new(EmptyStore::default())).unwrap();
     let mut client = TcpStream::connect(("127.0.0.1", server.ports().c2s.unwrap())).unwrap();
     client.write_all(b"<nonsense>").unwrap();
     client.read_to_end(&mut Vec::new()).unwrap();
@@ -29,7 +29,7 @@ fn only_what_is_wanted_is_kept() {
     let mut rig = Rig::new();
     rig.options.kinds = Kinds::of([Kind::Login]);
     let options = crate::Options { events: Some(rig.options.clone()), shards: 1, ..options() };
-    let server = Server::start(&options, Arc::new(Bare::default())).unwrap();
+    let server = Server::start(&options, Arc::new(EmptyStore::default())).unwrap();
     let connect = || {
         let mut client = TcpStream::connect(("127.0.0.1", server.ports().c2s.unwrap())).unwrap();
         client.write_all(b"<nonsense>").unwrap();
@@ -55,6 +55,6 @@ fn a_folder_that_cannot_be_is_said() {
     std::fs::write(&file, b"").unwrap();
     rig.options.folder = file.join("events");
     let options = crate::Options { events: Some(rig.options), ..options() };
-    let error = Server::start(&options, Arc::new(Bare::default())).err().unwrap().to_string();
+    let error = Server::start(&options, Arc::new(EmptyStore::default())).err().unwrap().to_string();
     assert!(error.contains("event_log.path"), "{error}");
 }

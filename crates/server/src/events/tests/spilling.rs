@@ -1,6 +1,6 @@
 //! A writer that is behind, a disk that is full, and no disk at all.
 
-use super::super::intake::Load;
+use super::super::intake::WriterInput;
 use super::*;
 use std::fs::OpenOptions;
 use std::io::BufReader;
@@ -13,12 +13,12 @@ fn a_writer_that_is_blocked_loses_nothing() {
     let pipe = rig.folder.path().join("events.jsonl");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
     let reader = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
-    let (log, mut bells) = rig.start(2);
+    let (log, mut shards) = rig.start(2);
     let figures = log.figures();
     for _ in 0..50 {
-        bells.iter_mut().for_each(|bell| bell.ring(1000, &figures));
+        shards.iter_mut().for_each(|shard| shard.log_events(1000, &figures));
     }
-    bells.into_iter().for_each(Bell::stop);
+    shards.into_iter().for_each(TestShard::stop);
     let status = figures.status();
     assert!(status.spilled_bytes > 1 << 20 && status.dropped == 0, "{status:?}");
     assert!(status.held_bytes <= rig.options.memory_bytes as u64);
@@ -43,10 +43,10 @@ fn a_full_disk_holds_back_and_the_next_start_goes_on() {
     let mut rig = Rig::new();
     symlink("/dev/full", rig.folder.path().join("events.jsonl")).unwrap();
     rig.options.memory_bytes = 1 << 20;
-    let (log, mut bells) = rig.start(1);
+    let (log, mut shards) = rig.start(1);
     let figures = log.figures();
-    bells[0].ring(50_000, &figures);
-    drop(bells);
+    shards[0].log_events(50_000, &figures);
+    drop(shards);
     while figures.status().failures == 0 {
         std::thread::yield_now();
     }
@@ -55,11 +55,11 @@ fn a_full_disk_holds_back_and_the_next_start_goes_on() {
     // What was in memory at the end is lost, and counted; what was on disk waits.
     assert!(status.dropped > 0 && status.lines == 0 && rig.spills() > 0, "{status:?}");
     std::fs::remove_file(rig.folder.path().join("events.jsonl")).unwrap();
-    let (log, bells) = rig.start(1);
-    bells.into_iter().for_each(Bell::stop);
+    let (log, shards) = rig.start(1);
+    shards.into_iter().for_each(TestShard::stop);
     drop(log);
     let (lines, findings) = rig.read();
-    // The second run has two lines. What was behind the first run's last hand-over was in no lane.
+    // The second run has two lines. What was behind the first run's last hand-over was in no producer.
     assert_eq!(findings.len(), 1, "{findings:?}");
     assert!(matches!(findings[0], Finding::NoStop { .. }));
     let on_disk = lines.len() as u64 - 2;
@@ -74,46 +74,46 @@ fn where_the_disk_takes_nothing_a_parcel_waits() {
     let rig = Rig::new();
     let options =
         Options { folder: rig.folder.path().join("none"), memory_bytes: 100, ..rig.options.clone() };
-    let (loads, inbox) = channel();
-    let (_, returns) = lanes(&options, 1, &channel().0, &Arc::default());
-    let figures = Arc::new(Figures::default());
-    let mut intake = Intake::new(&options, 1, UnixMs(1), loads, returns, Arc::clone(&figures));
-    let parcel = || {
+    let (writer_inputs, inbox) = channel();
+    let (_, returns) = producers(&options, 1, &channel().0, &Arc::default());
+    let figures = Arc::new(LogFigures::default());
+    let mut intake = Intake::new(&options, 1, UnixMs(1), writer_inputs, returns, Arc::clone(&figures));
+    let batch = || {
         let mut journal = Journal::default();
         journal.push(UnixMs(1), &Entry::Start);
-        let parcel = Parcel { shard: 0, bytes: journal.take(Vec::new()) };
-        assert!(figures.hold(parcel.bytes.capacity(), 1000));
-        parcel
+        let batch = Batch { shard: 0, bytes: journal.take(Vec::new()) };
+        assert!(figures.hold(batch.bytes.capacity(), 1000));
+        batch
     };
     // The first fits into the memory, the second does not.
-    assert!(intake.take(parcel()).is_ok());
-    let (back, _) = intake.take(parcel()).unwrap_err();
+    assert!(intake.take(batch()).is_ok());
+    let (back, _) = intake.take(batch()).unwrap_err();
     assert_eq!(inbox.try_iter().count(), 1);
     std::fs::create_dir(&options.folder).unwrap();
     assert!(intake.take(back).is_ok());
     // On disk, it waits for the writer to catch up; then it comes, and what is behind it by memory again.
-    intake.settle();
+    intake.resume_memory_path();
     assert_eq!(inbox.try_iter().count(), 0);
     figures.unqueue(figures.queued());
-    intake.settle();
-    assert!(intake.take(parcel()).is_ok());
-    let loads: Vec<Load> = inbox.try_iter().collect();
-    assert!(matches!(loads[..], [Load::Segment(_), Load::Parcel(_)]));
+    intake.resume_memory_path();
+    assert!(intake.take(batch()).is_ok());
+    let writer_inputs: Vec<WriterInput> = inbox.try_iter().collect();
+    assert!(matches!(writer_inputs[..], [WriterInput::Segment(_), WriterInput::Batch(_)]));
 }
 
 #[test]
 fn the_last_resort_is_counted_and_seen() {
     let rig = Rig::new();
     let options = Options { memory_bytes: 0, ..rig.options.clone() };
-    let figures = Arc::new(Figures::default());
-    let (parcels, inbox) = channel();
-    let (mut lanes, _) = lanes(&options, 1, &parcels, &figures);
-    let mut bell = Bell::new(lanes.remove(0));
-    bell.lane.turned(&mut bell.journal, Mono(0));
-    bell.lane.turned(&mut bell.journal, Mono(1000));
-    assert_eq!((figures.status().dropped, bell.journal.bytes().len()), (1, 0));
+    let figures = Arc::new(LogFigures::default());
+    let (batches, inbox) = channel();
+    let (mut producers, _) = producers(&options, 1, &batches, &figures);
+    let mut shard = TestShard::new(producers.remove(0));
+    shard.producer.turn_ended(&mut shard.journal, Mono(0));
+    shard.producer.turn_ended(&mut shard.journal, Mono(1000));
+    assert_eq!((figures.status().dropped, shard.journal.bytes().len()), (1, 0));
     // The next one has its number all the same.
-    bell.journal.push(UnixMs(1), &Entry::Stop);
-    assert_eq!(carillon_core::event::records(bell.journal.bytes()).next().unwrap().seq, 1);
+    shard.journal.push(UnixMs(1), &Entry::Stop);
+    assert_eq!(carillon_core::event::records(shard.journal.bytes()).next().unwrap().seq, 1);
     assert_eq!(inbox.try_iter().count(), 0);
 }

@@ -2,7 +2,7 @@
 
 use rustls::AlertDescription as Alert;
 
-use super::super::open::{BARREN_MAX, UPDATES_PER_MINUTE_MAX, key_update};
+use super::super::open::{EMPTY_RECORDS_MAX, UPDATES_PER_MINUTE_MAX, key_update};
 use super::super::record::{CIPHERTEXT_MAX, CONTENT_MAX};
 use super::super::seal::{RECORDS_PER_KEY, Request};
 use super::super::suite::Suite;
@@ -167,7 +167,7 @@ fn handshake_messages() {
 
 #[test]
 fn records_that_carry_nothing_are_limited() {
-    let most = usize::from(BARREN_MAX);
+    let most = usize::from(EMPTY_RECORDS_MAX);
     let flood = |kind: u8, content: &'static [u8]| vec![(kind, content); most + 1];
     refused(&flood(kind::APPLICATION_DATA, b""), Violation::Flood, Alert::UnexpectedMessage);
     refused(&flood(kind::ALERT, &[1, 90]), Violation::Flood, Alert::UnexpectedMessage);

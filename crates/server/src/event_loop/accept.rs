@@ -1,6 +1,6 @@
 //! New connections: taken or refused, and made known to the core.
 
-use super::Shard;
+use super::EventLoop;
 use crate::conn::{Conn, Protocol, Transport};
 use crate::deadlines::Deadline;
 use crate::listen::{Accepted, Refusal, Service};
@@ -11,15 +11,15 @@ use carillon_wire::Framing;
 use socket2::Socket;
 use std::net::IpAddr;
 
-impl<M: Machine> Shard<M> {
+impl<M: Machine> EventLoop<M> {
     /// Accepts a bounded number of connections, and none while enough of those accepted wait for their handshakes: the
     /// others are as well off in the kernel's queue, where they cost nothing.
     pub(super) fn accept(&mut self) {
-        self.partings.expire(self.now.mono);
-        if self.world.ready.opening.len() >= OPENINGS_QUEUED {
+        self.refused_conns.expire(self.now.mono);
+        if self.io.ready.opening.len() >= OPENINGS_QUEUED {
             return;
         }
-        let accepts = if self.strained { ACCEPTS_A_STRAINED_TURN } else { ACCEPTS_A_TURN };
+        let accepts = if self.overloaded { ACCEPTS_PER_OVERLOADED_TURN } else { ACCEPTS_PER_TURN };
         for n in 0..self.listeners.len() {
             for _ in 0..accepts {
                 let listener = &mut self.listeners[n];
@@ -27,7 +27,7 @@ impl<M: Machine> Shard<M> {
                     break;
                 }
                 let service = listener.service;
-                match listener.accept(&mut self.reserve, self.now.mono) {
+                match listener.accept(&mut self.spare, self.now.mono) {
                     Accepted::Conn(socket, address) => self.admit(socket, address, service),
                     Accepted::TurnedAway => self.refused(Refusal::Descriptors),
                     Accepted::Lost => {}
@@ -41,20 +41,20 @@ impl<M: Machine> Shard<M> {
         let permit = match self.admission.admit(address, self.now.mono) {
             Ok(permit) => permit,
             Err(refusal) => {
-                self.partings.part(socket, service, refusal, self.now.mono);
+                self.refused_conns.refuse(socket, service, refusal, self.now.mono);
                 return self.refused(refusal);
             }
         };
-        self.world.tally.accepted += 1;
+        self.io.counters.accepted += 1;
         let (transport, protocol) = match service {
             Service::StartTls => (Transport::Plain, Protocol::Stream),
-            Service::DirectTls => (self.world.start_handshake(service), Protocol::Stream),
+            Service::DirectTls => (self.io.start_handshake(service), Protocol::Stream),
             Service::WebSocket => (Transport::Plain, Protocol::Upgrade(Box::default())),
-            Service::WebSocketTls => (self.world.start_handshake(service), Protocol::Upgrade(Box::default())),
+            Service::WebSocketTls => (self.io.start_handshake(service), Protocol::Upgrade(Box::default())),
             Service::Light => (Transport::Plain, Protocol::Light),
-            Service::LightTls => (self.world.start_handshake(service), Protocol::Light),
+            Service::LightTls => (self.io.start_handshake(service), Protocol::Light),
         };
-        let id = match self.world.attach(Conn::new(socket, address, transport, protocol, permit)) {
+        let id = match self.io.attach(Conn::new(socket, address, transport, protocol, permit)) {
             Ok(id) => id,
             Err(error) => return tracing::error!(%error, "cannot watch a socket"),
         };
@@ -63,36 +63,36 @@ impl<M: Machine> Shard<M> {
             Service::Light => self.open_light(id),
             Service::DirectTls | Service::WebSocket | Service::WebSocketTls | Service::LightTls => {
                 // The core's own timers begin when it knows the connection.
-                let patience = self.world.settings.timeouts.auth_ms;
-                self.world.deadlines.set(self.now.mono.plus(patience), Deadline::Opening, id);
+                let patience = self.io.settings.timeouts.auth_ms;
+                self.io.deadlines.set(self.now.mono.plus(patience), Deadline::Opening, id);
             }
         }
     }
 
     /// Makes a connection of the light protocol known to the core.
     pub(super) fn open_light(&mut self, conn: ConnId) {
-        let Some(opened) = self.world.conns.get_mut(conn) else { return };
-        opened.opened();
-        if opened.open_to_core().is_some() {
+        let Some(opened) = self.io.conns.get_mut(conn) else { return };
+        opened.handshake_done();
+        if opened.mark_open().is_some() {
             self.handle(Input::OpenedLight { conn });
         }
     }
 
     fn refused(&mut self, refusal: Refusal) {
         tracing::debug!(reason = refusal.label(), "a connection was refused");
-        self.world.tally.refusals[refusal.index()] += 1;
+        self.io.counters.refusals[refusal.index()] += 1;
     }
 
     /// Makes a connection known to the core.
     pub(super) fn open(&mut self, conn: ConnId, framing: Framing, security: Security) {
-        let Some(address) = self.world.conns.get_mut(conn).and_then(Conn::open_to_core) else { return };
+        let Some(address) = self.io.conns.get_mut(conn).and_then(Conn::mark_open) else { return };
         self.handle(Input::Opened(Opened { conn, address, framing, security }));
     }
 }
 
 /// Connections accepted from one listener in one turn.
-const ACCEPTS_A_TURN: usize = 64;
+const ACCEPTS_PER_TURN: usize = 64;
 /// The same when the last turn took long.
-const ACCEPTS_A_STRAINED_TURN: usize = 4;
+const ACCEPTS_PER_OVERLOADED_TURN: usize = 4;
 /// Connections that wait for a turn of their handshakes before no more are accepted: the work of several turns.
 const OPENINGS_QUEUED: usize = 64;

@@ -1,15 +1,15 @@
 //! How connections end: in an orderly way, at a deadline, by a fault, or because the peer is gone.
 
-use super::{Upcall, World};
-use crate::conn::{Broken, Flow, Protocol, Readiness, Stage, Transport};
+use super::{ShardIo, Upcall};
+use crate::conn::{ConnError, Protocol, ReadFlow, Readiness, Stage, Transport};
 use crate::deadlines::Deadline;
 use crate::tls::{Blame, Fault};
 use carillon_core::model::ConnId;
 use std::net::Shutdown;
 
-impl World {
+impl ShardIo {
     /// Ends a connection that cannot go on.
-    pub(crate) fn lose(&mut self, id: ConnId) {
+    pub(crate) fn drop_conn(&mut self, id: ConnId) {
         if let Some(conn) = self.conns.remove(id)
             && conn.stage == Stage::Open
         {
@@ -18,11 +18,11 @@ impl World {
     }
 
     /// Ends a connection that broke; an error of ours is worth a line in the log.
-    pub(crate) fn broken(&mut self, id: ConnId, broken: &Broken) {
-        if let Broken::Tls(fault) = broken {
+    pub(crate) fn fail(&mut self, id: ConnId, error: &ConnError) {
+        if let ConnError::Tls(fault) = error {
             log_fault(fault);
         }
-        self.lose(id);
+        self.drop_conn(id);
     }
 
     /// Ends a connection in an orderly way: what is queued is written first, then WebSocket's and TLS's goodbye, with
@@ -34,19 +34,19 @@ impl World {
             Stage::New(_) => {}
             Stage::Open => self.upcalls.push(Upcall::Closed(id)),
         }
-        conn.inflow = None;
-        conn.flow = Flow::Open;
-        if conn.say_goodbye(code, &mut self.scratch.sealed).is_err() {
+        conn.pending_input = None;
+        conn.flow = ReadFlow::Open;
+        if conn.send_close(code, &mut self.scratch.sealed).is_err() {
             self.conns.remove(id);
             return;
         }
         let patience = self.settings.timeouts.close_ms;
         self.deadlines.set(self.mono.plus(patience), Deadline::Leaving, id);
-        self.depart(id);
+        self.shut_down_when_flushed(id);
     }
 
     /// Shuts a leaving connection down once its queue is written. One whose peer is done is gone then.
-    pub(super) fn depart(&mut self, id: ConnId) {
+    pub(super) fn shut_down_when_flushed(&mut self, id: ConnId) {
         let Some(conn) = self.conns.get_mut(id) else { return };
         if conn.stage != Stage::Leaving || conn.has_queue() {
             return;
@@ -63,7 +63,7 @@ impl World {
     }
 
     /// The peer's end of the socket is closed: nothing more will come.
-    pub(crate) fn ended(&mut self, id: ConnId) {
+    pub(crate) fn peer_closed(&mut self, id: ConnId) {
         let Some(conn) = self.conns.get_mut(id) else { return };
         conn.readiness = Readiness::Ended;
         match conn.stage {
@@ -71,7 +71,7 @@ impl World {
             Stage::Open if conn.has_queue() => self.close(id, GOING_AWAY),
             // A peer that is gone and a goodbye that waits for room: until the deadline.
             Stage::Leaving => {}
-            Stage::Open | Stage::New(_) | Stage::Lingering => self.lose(id),
+            Stage::Open | Stage::New(_) | Stage::Lingering => self.drop_conn(id),
         }
     }
 

@@ -9,26 +9,26 @@
 //! ```
 //!
 //! After every input the effects are carried out ([`crate::interpret`]), and what that brings about is told to the core
-//! ([`Shard::settle`]). Edges are edges: a socket is registered once, for both directions, and its readiness is
+//! ([`EventLoop::run_effects`]). Edges are edges: a socket is registered once, for both directions, and its readiness is
 //! remembered until a read or a write has used it up.
 
 mod accept;
 #[cfg(test)]
 mod counts;
-mod mail;
+mod inbox;
 mod read;
 #[cfg(test)]
 mod tests;
 
 use crate::clock::Clock;
 use crate::conn::Readiness;
-use crate::events::Lane;
-use crate::inbox::{Inbox, Mail};
-use crate::listen::{Admission, Listener, Partings, Reserve};
+use crate::events::Producer;
+use crate::inbox::{Inbox, InboxItem};
+use crate::listen::{Admission, Listener, RefusedConns, SpareDescriptor};
 use crate::machine::Machine;
-use crate::metrics::Board;
-use crate::sends::Sends;
-use crate::world::{Upcall, World, conn_of, special};
+use crate::metrics::ShardFigures;
+use crate::sends::SendBatch;
+use crate::shard_io::{ShardIo, Upcall, conn_of, special};
 use carillon_core::model::{Mono, Now};
 use carillon_core::{Effects, Input};
 use mio::{Events, Interest, Poll};
@@ -38,24 +38,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A shard, to be run on its thread.
-pub(crate) struct Shard<M> {
+pub(crate) struct EventLoop<M> {
     pub(crate) machine: M,
-    pub(crate) world: World,
+    pub(crate) io: ShardIo,
     effects: Effects,
-    /// Upcalls being told; swapped with the world's.
-    telling: Vec<Upcall>,
+    /// Upcalls being told; swapped with those of `io`.
+    reported: Vec<Upcall>,
     poll: Poll,
     events: Events,
     listeners: Vec<Listener>,
-    reserve: Reserve,
+    spare: SpareDescriptor,
     admission: Arc<Admission>,
     /// Refused connections that are yet to read why.
-    partings: Partings,
+    refused_conns: RefusedConns,
     inbox: Arc<Inbox>,
-    mail: VecDeque<Mail>,
-    board: Arc<Board>,
+    items: VecDeque<InboxItem>,
+    figures: Arc<ShardFigures>,
     /// Its way into the event log, if there is one.
-    lane: Option<Lane>,
+    producer: Option<Producer>,
     /// Whether it may use io_uring.
     io_uring: bool,
     clock: Clock,
@@ -64,7 +64,7 @@ pub(crate) struct Shard<M> {
     /// A fan-out is under way.
     walking: bool,
     /// The last turn took long: new connections are slowed down for those that are in.
-    strained: bool,
+    overloaded: bool,
     /// Something happened since the figures were published, then.
     unpublished: bool,
     published: Mono,
@@ -78,53 +78,53 @@ enum Phase {
 }
 
 /// What a shard shares with others.
-pub(crate) struct Ties {
+pub(crate) struct Shared {
     pub(crate) admission: Arc<Admission>,
     pub(crate) inbox: Arc<Inbox>,
-    pub(crate) board: Arc<Board>,
-    pub(crate) lane: Option<Lane>,
+    pub(crate) figures: Arc<ShardFigures>,
+    pub(crate) producer: Option<Producer>,
     pub(crate) io_uring: bool,
     pub(crate) clock: Clock,
 }
 
-impl<M: Machine> Shard<M> {
+impl<M: Machine> EventLoop<M> {
     /// A shard that is ready to run.
     pub(crate) fn new(
         machine: M,
-        world: World,
+        io: ShardIo,
         poll: Poll,
         mut listeners: Vec<Listener>,
-        ties: Ties,
+        shared: Shared,
     ) -> io::Result<Self> {
         for (n, listener) in listeners.iter_mut().enumerate() {
             poll.registry().register(&mut listener.socket, special(n), Interest::READABLE)?;
         }
-        let Ties { admission, inbox, board, lane, io_uring, clock } = ties;
+        let Shared { admission, inbox, figures, producer, io_uring, clock } = shared;
         let mut effects = Effects::default();
-        if let Some(lane) = &lane {
-            lane.begin(&mut effects.journal, clock.now().unix);
+        if let Some(producer) = &producer {
+            producer.begin(&mut effects.journal, clock.now().unix);
         }
-        Ok(Shard {
+        Ok(EventLoop {
             machine,
-            world,
+            io,
             effects,
-            telling: Vec::new(),
+            reported: Vec::new(),
             poll,
             events: Events::with_capacity(EVENTS),
             listeners,
-            reserve: Reserve::new(),
+            spare: SpareDescriptor::new(),
             admission,
-            partings: Partings::new(),
+            refused_conns: RefusedConns::new(),
             inbox,
-            mail: VecDeque::new(),
-            board,
-            lane,
+            items: VecDeque::new(),
+            figures,
+            producer,
             io_uring,
             clock,
             now: clock.now(),
             phase: Phase::Running,
             walking: false,
-            strained: false,
+            overloaded: false,
             unpublished: true,
             published: Mono(0),
         })
@@ -134,7 +134,7 @@ impl<M: Machine> Shard<M> {
     pub(crate) fn run(mut self) {
         if self.io_uring {
             // A ring belongs to the thread that made it.
-            self.world.sends = Sends::by_ring();
+            self.io.sends = SendBatch::by_ring();
         }
         while self.phase == Phase::Running {
             self.turn();
@@ -150,32 +150,32 @@ impl<M: Machine> Shard<M> {
         {
             tracing::error!(%error, "the poll of a shard failed");
         }
-        self.tell_time();
+        self.update_clock();
         let began = self.now.mono;
-        self.take_edges();
+        self.handle_readiness();
         self.accept();
         self.read_ready();
-        self.hand_over();
-        self.tell_time();
-        self.take_mail();
-        self.hand_over();
-        self.tell_time();
-        self.take_time();
+        self.flush_deferred();
+        self.update_clock();
+        self.handle_inbox();
+        self.flush_deferred();
+        self.update_clock();
+        self.run_due_timers();
         self.walking = self.machine.walk(self.now, &mut self.effects);
         self.unpublished |= self.walking;
-        self.settle();
-        self.hand_over();
-        self.world.post.send();
-        if let Some(lane) = &mut self.lane {
-            lane.turned(&mut self.effects.journal, self.now.mono);
+        self.run_effects();
+        self.flush_deferred();
+        self.io.outboxes.send();
+        if let Some(producer) = &mut self.producer {
+            producer.turn_ended(&mut self.effects.journal, self.now.mono);
         }
         self.publish_if_due();
-        self.strained = self.clock.mono().since(began) >= STRAINED_MS;
+        self.overloaded = self.clock.mono().since(began) >= OVERLOADED_MS;
     }
 
-    fn tell_time(&mut self) {
+    fn update_clock(&mut self) {
         self.now = self.clock.now();
-        self.world.mono = self.now.mono;
+        self.io.mono = self.now.mono;
     }
 
     /// Whether the present part of the turn has taken its time.
@@ -184,7 +184,7 @@ impl<M: Machine> Shard<M> {
     }
 
     /// Notes what the poll saw, and goes on writing where a socket takes bytes again.
-    fn take_edges(&mut self) {
+    fn handle_readiness(&mut self) {
         self.unpublished |= !self.events.is_empty();
         for event in &self.events {
             let Some(id) = conn_of(event.token()) else {
@@ -194,57 +194,57 @@ impl<M: Machine> Shard<M> {
                 continue;
             };
             if event.is_writable() {
-                self.world.writable(id);
+                self.io.writable(id);
             }
             let ended = event.is_read_closed() || event.is_error();
             if (ended || event.is_readable())
-                && let Some(conn) = self.world.conns.get_mut(id)
+                && let Some(conn) = self.io.conns.get_mut(id)
             {
                 conn.readiness = if ended { Readiness::Ended } else { conn.readiness.max(Readiness::Ready) };
-                self.world.schedule(id);
+                self.io.schedule(id);
             }
         }
-        self.settle();
+        self.run_effects();
     }
 
     /// Gives the core an input and does what it wants done.
     fn handle(&mut self, input: Input<'_>) {
         self.machine.handle(self.now, input, &mut self.effects);
-        self.settle();
+        self.run_effects();
     }
 
     /// Carries out what the core wants done, and tells it what came of that, and so on. What does not come to rest
     /// (a client that takes a long backlog as fast as it is sent) goes on in the next turn.
-    fn settle(&mut self) {
-        for _ in 0..ROUNDS_A_SETTLING {
+    fn run_effects(&mut self) {
+        for _ in 0..EFFECT_ROUNDS_MAX {
             if !self.effects.list.is_empty() {
-                self.world.carry_out(&mut self.effects);
+                self.io.carry_out(&mut self.effects);
             }
-            if self.world.upcalls.is_empty() {
+            if self.io.upcalls.is_empty() {
                 return;
             }
-            std::mem::swap(&mut self.telling, &mut self.world.upcalls);
-            for upcall in self.telling.drain(..) {
+            std::mem::swap(&mut self.reported, &mut self.io.upcalls);
+            for upcall in self.reported.drain(..) {
                 if let Upcall::Overflowed(id) = upcall
-                    && let Some(conn) = self.world.conns.get_mut(id)
+                    && let Some(conn) = self.io.conns.get_mut(id)
                 {
-                    conn.overflow_told();
+                    conn.overflow_reported();
                 }
                 self.machine.handle(self.now, upcall.input(), &mut self.effects);
             }
         }
-        self.world.carry_out(&mut self.effects);
+        self.io.carry_out(&mut self.effects);
     }
 
     /// Hands over what a part of the turn has left for others.
-    fn hand_over(&mut self) {
-        self.world.run_errands();
-        self.effects.watched = self.world.watchers.states();
+    fn flush_deferred(&mut self) {
+        self.io.flush_deferred();
+        self.effects.watched = self.io.watchers.states();
     }
 
     /// What is due by now: the server's deadlines and the core's.
-    fn take_time(&mut self) {
-        self.world.expire();
+    fn run_due_timers(&mut self) {
+        self.io.expire();
         if self.machine.next_wake().is_some_and(|at| at <= self.now.mono) {
             self.unpublished = true;
             self.handle(Input::Tick);
@@ -254,24 +254,24 @@ impl<M: Machine> Shard<M> {
     /// How long the poll may sleep.
     fn timeout(&mut self) -> Option<Duration> {
         let now = self.clock.mono();
-        let held_back = self.world.post.is_held_back();
+        let held_back = self.io.outboxes.is_held_back();
         let busy = self.walking
-            || !self.world.upcalls.is_empty()
-            || !self.mail.is_empty()
-            || (!held_back && !self.world.ready.is_empty())
+            || !self.io.upcalls.is_empty()
+            || !self.items.is_empty()
+            || (!held_back && !self.io.ready.is_empty())
             || self.listeners.iter_mut().any(|listener| listener.is_ready(now));
         if busy || !self.inbox.sleep() {
             return Some(Duration::ZERO);
         }
         let due = [
             self.machine.next_wake(),
-            self.world.deadlines.next(),
+            self.io.deadlines.next(),
             self.listeners.iter().filter_map(Listener::retry_at).min(),
-            self.partings.due(),
+            self.refused_conns.due(),
             self.unpublished.then(|| self.published.plus(PUBLISH_MS)),
             // The shard that is behind does not say when it has caught up.
             held_back.then(|| now.plus(1)),
-            self.lane.as_ref().and_then(Lane::due),
+            self.producer.as_ref().and_then(Producer::due),
         ];
         due.into_iter().flatten().min().map(|at| Duration::from_millis(at.since(now)))
     }
@@ -284,7 +284,7 @@ impl<M: Machine> Shard<M> {
 
     fn publish(&mut self) {
         // When somebody reads them just now, the next turn will do.
-        if self.board.publish(&self.world.tally, self.machine.counters()) {
+        if self.figures.publish(&self.io.counters, self.machine.counters()) {
             self.unpublished = false;
         }
         self.published = self.now.mono;
@@ -294,10 +294,10 @@ impl<M: Machine> Shard<M> {
 /// How long a part of a turn may take, if it consists of many pieces: 4 ms, that of a fan-out's slice several times.
 const PART_MS: u64 = 4;
 /// A turn that takes so long puts off the answers to those who are in: all parts of it together, and more.
-const STRAINED_MS: u64 = 20;
+const OVERLOADED_MS: u64 = 20;
 /// Events taken from the poll at once.
 const EVENTS: usize = 1024;
 /// How often the core is told of the consequences of its effects, before something else gets its turn.
-const ROUNDS_A_SETTLING: usize = 8;
+const EFFECT_ROUNDS_MAX: usize = 8;
 /// At most how often the figures are published.
 const PUBLISH_MS: u64 = 100;

@@ -1,34 +1,34 @@
 //! A shard's way into the event log. Nothing here waits, and nothing is done for a single entry.
 
-use super::figures::{Figures, add};
-use super::{Options, Parcel};
+use super::figures::{LogFigures, add};
+use super::{Batch, Options};
 use carillon_core::event::{Entry, Journal, Kinds, records};
 use carillon_core::model::{Mono, UnixMs};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 /// A shard's way into the event log.
-pub(crate) struct Lane {
+pub(crate) struct Producer {
     shard: u16,
     kinds: Kinds,
     memory_bytes: usize,
-    parcels: Sender<Parcel>,
+    batches: Sender<Batch>,
     empty: Receiver<Vec<u8>>,
-    figures: Arc<Figures>,
+    figures: Arc<LogFigures>,
     /// When what the journal holds is handed over at the latest.
     due: Option<Mono>,
 }
 
-impl Lane {
+impl Producer {
     pub(super) fn new(
         shard: u16,
         options: &Options,
-        parcels: Sender<Parcel>,
+        batches: Sender<Batch>,
         empty: Receiver<Vec<u8>>,
-        figures: Arc<Figures>,
-    ) -> Lane {
+        figures: Arc<LogFigures>,
+    ) -> Producer {
         let Options { kinds, memory_bytes, .. } = *options;
-        Lane { shard, kinds, memory_bytes, parcels, empty, figures, due: None }
+        Producer { shard, kinds, memory_bytes, batches, empty, figures, due: None }
     }
 
     /// The shard begins.
@@ -38,13 +38,13 @@ impl Lane {
     }
 
     /// A turn of the shard's loop is over.
-    pub(crate) fn turned(&mut self, journal: &mut Journal, now: Mono) {
+    pub(crate) fn turn_ended(&mut self, journal: &mut Journal, now: Mono) {
         let len = journal.bytes().len();
         if len == 0 {
             return;
         }
         let due = *self.due.get_or_insert(now.plus(AGE_MS));
-        if len >= PARCEL_BYTES || due <= now {
+        if len >= BATCH_BYTES || due <= now {
             self.hand_over(journal);
         }
     }
@@ -64,10 +64,10 @@ impl Lane {
         self.due = None;
         let full = journal.take(self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BUFFER_BYTES)));
         if self.figures.hold(full.capacity(), self.memory_bytes) {
-            let parcel = Parcel { shard: self.shard, bytes: full };
-            let held = parcel.bytes.capacity();
+            let batch = Batch { shard: self.shard, bytes: full };
+            let held = batch.bytes.capacity();
             // Fails only when the intake has died of a fault, which was said.
-            if let Err(lost) = self.parcels.send(parcel) {
+            if let Err(lost) = self.batches.send(batch) {
                 self.figures.release(held);
                 self.lose(journal, lost.0.bytes);
             }
@@ -85,8 +85,8 @@ impl Lane {
 }
 
 /// What is handed over at once, about: enough that a hand-over costs nothing an entry.
-const PARCEL_BYTES: usize = 64 * 1024;
+const BATCH_BYTES: usize = 64 * 1024;
 /// The room of a buffer: what is handed over, and what a turn adds to it.
-const BUFFER_BYTES: usize = PARCEL_BYTES + PARCEL_BYTES / 8;
+const BUFFER_BYTES: usize = BATCH_BYTES + BATCH_BYTES / 8;
 /// How old an entry gets before it is handed over.
 const AGE_MS: u64 = 100;

@@ -1,116 +1,116 @@
 //! Reading: from the socket through TLS and WebSocket to the core.
 
-use super::Shard;
-use super::mail::EFFECTS_BYTES;
-use crate::conn::{Conn, Flow, Kept, Protocol, Received, Shaken, Stage};
+use super::EventLoop;
+use super::inbox::EFFECTS_BYTES;
+use crate::conn::{Conn, HandshakeStep, KeptInput, Protocol, ReadFlow, Received, Stage};
 use crate::machine::Machine;
+use crate::shard_io::{GOING_AWAY, ShardIo};
 use crate::tls::Fault;
-use crate::websocket::Head;
-use crate::world::{GOING_AWAY, World};
+use crate::websocket::UpgradeStep;
 use carillon_core::model::ConnId;
 use carillon_core::{Binding, Effect, Effects, Input, Security};
 use carillon_wire::Framing;
 use carillon_wire::frame::websocket::{Decoder, Event, Opcode, Role, encode_control};
 use carillon_wire::xml::Limits;
 
-impl<M: Machine> Shard<M> {
+impl<M: Machine> EventLoop<M> {
     /// Reads connections that are ready: many sessions, and a few of those whose handshakes take long.
     pub(super) fn read_ready(&mut self) {
         // What clients send turns into mail for others; while those are behind, clients wait.
-        if self.world.post.is_held_back() {
+        if self.io.outboxes.is_held_back() {
             return;
         }
-        for _ in 0..SESSIONS_A_TURN {
-            let Some(id) = self.world.ready.live.pop_front() else { break };
+        for _ in 0..SESSIONS_PER_TURN {
+            let Some(id) = self.io.ready.live.pop_front() else { break };
             self.read(id);
             if self.is_late() {
                 break;
             }
         }
-        self.settle();
-        let openings = if self.strained { OPENINGS_A_STRAINED_TURN } else { OPENINGS_A_TURN };
+        self.run_effects();
+        let openings = if self.overloaded { OPENINGS_PER_OVERLOADED_TURN } else { OPENINGS_PER_TURN };
         for _ in 0..openings {
-            let Some(id) = self.world.ready.opening.pop_front() else { break };
+            let Some(id) = self.io.ready.opening.pop_front() else { break };
             self.read(id);
         }
-        self.world.ready.tidy();
+        self.io.ready.tidy();
     }
 
     /// Reads one connection once.
     fn read(&mut self, id: ConnId) {
-        let Some(conn) = self.world.conns.get_mut(id) else { return };
+        let Some(conn) = self.io.conns.get_mut(id) else { return };
         conn.queued = false;
         if !conn.is_readable() {
             return;
         }
         match conn.take_kept() {
-            Some(Kept::Plain(plain)) => {
-                self.world.hand.hold(id, plain);
-                self.take_in(id);
+            Some(KeptInput::Plain(plain)) => {
+                self.io.plaintext.replace(id, plain);
+                self.handle_plaintext(id);
             }
-            Some(Kept::End) => return self.close(id, GOING_AWAY),
-            None => match conn.receive(&mut self.world.scratch.raw) {
+            Some(KeptInput::End) => return self.close(id, GOING_AWAY),
+            None => match conn.receive(&mut self.io.scratch.raw) {
                 Received::Bytes(len) => self.received(id, len),
                 Received::Nothing => {}
-                Received::End => return self.end(id),
-                Received::Broken => return self.lose(id),
+                Received::End => return self.peer_closed(id),
+                Received::Broken => return self.drop_conn(id),
             },
         }
-        self.world.schedule(id);
+        self.io.schedule(id);
     }
 
-    fn end(&mut self, id: ConnId) {
-        self.settle();
-        self.world.ended(id);
-        self.settle();
+    fn peer_closed(&mut self, id: ConnId) {
+        self.run_effects();
+        self.io.peer_closed(id);
+        self.run_effects();
     }
 
-    fn lose(&mut self, id: ConnId) {
-        self.world.lose(id);
-        self.settle();
+    fn drop_conn(&mut self, id: ConnId) {
+        self.io.drop_conn(id);
+        self.run_effects();
     }
 
     /// Takes `len` bytes of the scratch buffer through the handshake, if there is one, and through TLS.
     fn received(&mut self, id: ConnId, len: usize) {
-        let Some(conn) = self.world.conns.get_mut(id) else { return };
+        let Some(conn) = self.io.conns.get_mut(id) else { return };
         if matches!(conn.stage, Stage::Leaving | Stage::Lingering) {
             return;
         }
-        let scratch = &mut self.world.scratch;
-        match conn.shake(&scratch.raw[..len], &mut scratch.reply) {
+        let scratch = &mut self.io.scratch;
+        match conn.feed_handshake(&scratch.raw[..len], &mut scratch.reply) {
             Ok(None) => self.open_records(id, 0, len),
-            Ok(Some(Shaken::Pending)) => self.reply(id),
-            Ok(Some(Shaken::Done { secured, end_point, consumed })) => {
-                self.world.tally.handshakes += 1;
+            Ok(Some(HandshakeStep::Pending)) => self.reply(id),
+            Ok(Some(HandshakeStep::Done { secured, end_point, consumed })) => {
+                self.io.counters.handshakes += 1;
                 // The ticket leaves with the answer to what came behind the handshake, here or at the account's home.
-                conn.hold(&scratch.reply);
+                conn.hold_back(&scratch.reply);
                 scratch.reply.clear();
                 let exporter = secured.exporter.as_deref().copied();
                 self.secured(id, Binding { exporter, end_point });
                 self.open_records(id, consumed, len);
-                self.settle();
-                self.world.let_go(id);
-                self.settle();
+                self.run_effects();
+                self.io.release_held(id);
+                self.run_effects();
             }
             Err(fault) => self.fault(id, &fault),
         }
     }
 
     fn open_records(&mut self, id: ConnId, start: usize, len: usize) {
-        let World { conns, scratch, hand, tally, .. } = &mut self.world;
+        let ShardIo { conns, scratch, plaintext, counters, .. } = &mut self.io;
         let Some(conn) = conns.get_mut(id) else { return };
-        let plain = hand.open(id);
+        let plain = plaintext.begin(id);
         let opened = conn.open(&mut scratch.raw[start..len], plain, &mut scratch.reply, self.now.mono);
-        tally.bytes_in += plain.len() as u64;
+        counters.bytes_in += plain.len() as u64;
         // Before anything that the plaintext makes us send.
         self.reply(id);
         // What came before a fault is good.
-        self.take_in(id);
+        self.handle_plaintext(id);
         match opened {
             Ok(false) => {}
-            Ok(true) => match self.world.conns.get_mut(id) {
+            Ok(true) => match self.io.conns.get_mut(id) {
                 // What the core has yet to take in came before.
-                Some(conn) if conn.flow == Flow::Paused => conn.keep_end(),
+                Some(conn) if conn.flow == ReadFlow::Paused => conn.keep_end(),
                 // Whoever takes leave in TLS expects the same in return.
                 _ => self.close(id, GOING_AWAY),
             },
@@ -120,54 +120,54 @@ impl<M: Machine> Shard<M> {
 
     /// Writes what TLS wants to say of its own accord, if anything: what others are to be sent goes on waiting otherwise.
     fn reply(&mut self, id: ConnId) {
-        if !self.world.scratch.reply.is_empty() {
-            self.world.reply(id);
-            self.settle();
+        if !self.io.scratch.reply.is_empty() {
+            self.io.reply(id);
+            self.run_effects();
         }
     }
 
     fn fault(&mut self, id: ConnId, fault: &Fault) {
-        self.settle();
-        self.world.tls_fault(id, fault);
-        self.settle();
+        self.run_effects();
+        self.io.tls_fault(id, fault);
+        self.run_effects();
     }
 
     /// Takes in what came out of the transport.
-    fn take_in(&mut self, id: ConnId) {
-        let open = self.world.conns.get_mut(id).filter(|_| !self.world.hand.rest().is_empty());
+    fn handle_plaintext(&mut self, id: ConnId) {
+        let open = self.io.conns.get_mut(id).filter(|_| !self.io.plaintext.unread().is_empty());
         if let Some(conn) = open {
             match conn.protocol {
                 Protocol::Stream | Protocol::Light if conn.stage == Stage::Open => {
-                    let bytes = self.world.hand.rest();
+                    let bytes = self.io.plaintext.unread();
                     let before = self.effects.list.len();
                     self.machine.handle(self.now, Input::Bytes { conn: id, bytes }, &mut self.effects);
                     // The core keeps what it does not handle at once.
-                    self.world.hand.clear();
-                    self.settle_soon(before);
+                    self.io.plaintext.clear();
+                    self.run_effects_unless_deferrable(before);
                 }
                 Protocol::Stream | Protocol::Light => {}
                 Protocol::Upgrade(_) => self.upgrade(id),
                 Protocol::WebSocket(_) => self.frames(id),
             }
         }
-        self.world.hand.clear();
+        self.io.plaintext.clear();
     }
 
     /// Carries out the effects from `before` on, unless they are only bytes and letters: those may wait for what others
     /// bring about in this part of the turn, and share its system calls. Whatever ends a connection has them carried out
     /// first: it may be owed an answer.
-    fn settle_soon(&mut self, before: usize) {
+    fn run_effects_unless_deferrable(&mut self, before: usize) {
         let can_wait = |effect: &Effect| matches!(effect, Effect::Send { .. } | Effect::Post { .. });
         let Effects { list, bytes, .. } = &self.effects;
         if bytes.len() > EFFECTS_BYTES || !list[before..].iter().all(can_wait) {
-            self.settle();
+            self.run_effects();
         }
     }
 
     /// TLS is complete.
     fn secured(&mut self, id: ConnId, binding: Binding) {
-        let Some(conn) = self.world.conns.get_mut(id) else { return };
-        conn.opened();
+        let Some(conn) = self.io.conns.get_mut(id) else { return };
+        conn.handshake_done();
         match (&mut conn.protocol, conn.stage) {
             (Protocol::Upgrade(upgrade), _) => upgrade.binding = Some(binding),
             (Protocol::Light, Stage::New(_)) => self.open_light(id),
@@ -178,29 +178,29 @@ impl<M: Machine> Shard<M> {
 
     /// Takes bytes of the HTTP request that asks for a WebSocket.
     fn upgrade(&mut self, id: ConnId) {
-        let World { conns, hand, face, scratch, .. } = &mut self.world;
+        let ShardIo { conns, plaintext, websocket, scratch, .. } = &mut self.io;
         let Some(conn) = conns.get_mut(id) else { return };
         let Protocol::Upgrade(upgrade) = &mut conn.protocol else { return };
         let Stage::New(peer) = conn.stage else { return };
-        let (response, rest) = match upgrade.feed(hand.rest(), peer, face) {
-            Head::Partial => return,
-            Head::Accepted { response, rest, client } => {
+        let (response, rest) = match upgrade.feed(plaintext.unread(), peer, websocket) {
+            UpgradeStep::Partial => return,
+            UpgradeStep::Accepted { response, rest, client } => {
                 if let (Stage::New(address), Some(client)) = (&mut conn.stage, client) {
                     *address = client;
                 }
                 (response, Some(rest))
             }
-            Head::Answered(response) => (response, None),
+            UpgradeStep::Answered(response) => (response, None),
         };
         let binding = upgrade.binding.take();
-        if let Err(broken) = conn.send(&response, usize::MAX, &mut scratch.sealed) {
-            self.world.broken(id, &broken);
-            return self.settle();
+        if let Err(error) = conn.send(&response, usize::MAX, &mut scratch.sealed) {
+            self.io.fail(id, &error);
+            return self.run_effects();
         }
         let Some(rest) = rest else { return self.close(id, NORMAL) };
         conn.protocol = Protocol::WebSocket(None);
-        conn.opened();
-        hand.hold(id, rest);
+        conn.handshake_done();
+        plaintext.replace(id, rest);
         let security = binding.map_or(Security::Trusted, Security::Secured);
         self.open(id, Framing::WebSocket, security);
         self.frames(id);
@@ -209,12 +209,12 @@ impl<M: Machine> Shard<M> {
     /// Takes bytes of WebSocket frames, a message at a time, for as long as the core wants any. The bytes stay in the
     /// shard's hand, so that they go along should the connection move.
     fn frames(&mut self, id: ConnId) {
-        let decoder = self.world.conns.get_mut(id).and_then(take_decoder);
+        let decoder = self.io.conns.get_mut(id).and_then(take_decoder);
         let Some(mut decoder) = decoder else { return };
         loop {
             let stanza_bytes = self.machine.message_bytes_max(id);
             decoder.set_limits(Limits { stanza_bytes, ..Limits::default() });
-            let event = match self.world.hand.poll(&mut decoder) {
+            let event = match self.io.plaintext.decode(&mut decoder) {
                 Ok(Some(event)) => event,
                 Ok(None) => break,
                 Err(error) => return self.close(id, error.close_code()),
@@ -223,16 +223,16 @@ impl<M: Machine> Shard<M> {
                 Event::Text(text) => {
                     let before = self.effects.list.len();
                     self.machine.handle(self.now, Input::Bytes { conn: id, bytes: &text }, &mut self.effects);
-                    self.settle_soon(before);
+                    self.run_effects_unless_deferrable(before);
                 }
                 Event::Ping(payload) => self.pong(id, &payload),
                 Event::Pong(_) => {}
                 Event::Close { code, .. } => return self.close(id, code.unwrap_or(NORMAL)),
             }
-            match self.world.conns.get_mut(id) {
+            match self.io.conns.get_mut(id) {
                 Some(conn) if conn.stage == Stage::Open => {
-                    if conn.flow == Flow::Paused {
-                        conn.keep_plain(self.world.hand.rest());
+                    if conn.flow == ReadFlow::Paused {
+                        conn.keep_plain(self.io.plaintext.unread());
                         break;
                     }
                 }
@@ -240,7 +240,7 @@ impl<M: Machine> Shard<M> {
                 _ => return,
             }
         }
-        if let Some(conn) = self.world.conns.get_mut(id)
+        if let Some(conn) = self.io.conns.get_mut(id)
             && !decoder.is_idle()
         {
             conn.protocol = Protocol::WebSocket(Some(Box::new(decoder)));
@@ -248,20 +248,20 @@ impl<M: Machine> Shard<M> {
     }
 
     fn close(&mut self, id: ConnId, code: u16) {
-        self.settle();
-        self.world.close(id, code);
-        self.settle();
+        self.run_effects();
+        self.io.close(id, code);
+        self.run_effects();
     }
 
     /// Answers a ping, unless the peer does not even read what was sent before.
     fn pong(&mut self, id: ConnId, payload: &[u8]) {
-        let Some(conn) = self.world.conns.get_mut(id).filter(|conn| !conn.has_queue()) else { return };
-        let scratch = &mut self.world.scratch;
+        let Some(conn) = self.io.conns.get_mut(id).filter(|conn| !conn.has_queue()) else { return };
+        let scratch = &mut self.io.scratch;
         scratch.framed.clear();
         encode_control(&mut scratch.framed, Opcode::Pong, payload);
-        if let Err(broken) = conn.send(&scratch.framed, usize::MAX, &mut scratch.sealed) {
-            self.world.broken(id, &broken);
-            self.settle();
+        if let Err(error) = conn.send(&scratch.framed, usize::MAX, &mut scratch.sealed) {
+            self.io.fail(id, &error);
+            self.run_effects();
         }
     }
 }
@@ -275,8 +275,8 @@ fn take_decoder(conn: &mut Conn) -> Option<Decoder> {
 /// The code of a WebSocket that ends as it should (RFC 6455 §7.4.1).
 const NORMAL: u16 = 1000;
 /// Sessions read in one turn.
-const SESSIONS_A_TURN: usize = 128;
+const SESSIONS_PER_TURN: usize = 128;
 /// Connections on their way in that are read in one turn: a handshake takes as long as ten messages.
-const OPENINGS_A_TURN: usize = 8;
+const OPENINGS_PER_TURN: usize = 8;
 /// The same when the last turn took long: those who are in come first.
-const OPENINGS_A_STRAINED_TURN: usize = 2;
+const OPENINGS_PER_OVERLOADED_TURN: usize = 2;

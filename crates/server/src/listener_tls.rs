@@ -5,7 +5,7 @@ use crate::tls::{Handshake, Settings};
 use std::sync::Arc;
 
 /// The TLS settings of every kind of listener; swapped whole at a reload.
-pub(crate) struct Offers {
+pub(crate) struct ListenerTls {
     starttls: Settings,
     direct: Settings,
     websocket: Settings,
@@ -13,10 +13,10 @@ pub(crate) struct Offers {
     pub(crate) end_point: Option<Arc<[u8]>>,
 }
 
-impl Offers {
+impl ListenerTls {
     /// Offers the certificate of `settings` everywhere.
-    pub(crate) fn new(settings: &Settings) -> Offers {
-        Offers {
+    pub(crate) fn new(settings: &Settings) -> ListenerTls {
+        ListenerTls {
             // A client that has come as far as <starttls/> has chosen its protocol.
             starttls: settings.clone(),
             // XEP-0368 §2
@@ -27,8 +27,8 @@ impl Offers {
     }
 
     /// The same certificate as `settings`, taking and giving the tickets of these offers.
-    pub(crate) fn renewed(&self, settings: &Settings) -> Offers {
-        Offers::new(&settings.sharing_tickets_of(&self.starttls))
+    pub(crate) fn renewed(&self, settings: &Settings) -> ListenerTls {
+        ListenerTls::new(&settings.sharing_tickets_of(&self.starttls))
     }
 
     /// Begins a handshake on a connection of this kind.

@@ -8,7 +8,7 @@ use crate::listen::Bounds;
 use crate::metrics::Status;
 use crate::options::Options;
 use crate::server::Server;
-use crate::testing::{Bare, Echo, certificate, client_config, options};
+use crate::testing::{Echo, EmptyStore, certificate, client_config, options};
 use carillon_core::settings::{Settings, Timeouts};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
@@ -17,7 +17,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 fn start(options: &Options) -> Server {
-    Server::start_with(options, Arc::new(Bare::default()), |_, _, _| Echo::default()).unwrap()
+    Server::start_with(options, Arc::new(EmptyStore::default()), |_, _, _| Echo::default()).unwrap()
 }
 
 fn connect(port: Option<u16>) -> TcpStream {
@@ -228,7 +228,7 @@ fn who_says_nothing_before_the_core_knows_it_is_closed() {
 
 #[test]
 fn draining_waits_for_those_who_go_and_closes_the_rest() {
-    let store = Arc::new(Bare::default());
+    let store = Arc::new(EmptyStore::default());
     let server = Server::start_with(&options(), store.clone(), |_, _, _| Echo::default()).unwrap();
     let (node, ports) = (server.node(), server.ports());
     assert!(node.is_ready());

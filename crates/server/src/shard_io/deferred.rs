@@ -2,8 +2,8 @@
 //! leave together at its end, so that whoever waits for them is woken once and finds all of them: the store commits
 //! them in one group, a stream of results writes them in one piece.
 
-use super::World;
-use crate::inbox::Mail;
+use super::ShardIo;
+use crate::inbox::InboxItem;
 use carillon_core::command::{Event, Outcome};
 use carillon_core::effect::ReplyTo;
 use carillon_core::model::Ticket;
@@ -12,20 +12,20 @@ use std::sync::Arc;
 
 /// Gathered and not handed over yet.
 #[derive(Default)]
-pub(crate) struct Errands {
+pub(crate) struct Deferred {
     asks: Vec<(Ask, Reply<Answer>)>,
     replies: Vec<(ReplyTo, Outcome)>,
     events: Vec<Event>,
 }
 
-impl Errands {
+impl Deferred {
     /// An outcome for whoever gave a command.
     pub(crate) fn reply(&mut self, to: ReplyTo, outcome: Outcome) {
         self.replies.push((to, outcome));
     }
 
     /// An event for those who watch.
-    pub(crate) fn tell(&mut self, event: Event) {
+    pub(crate) fn notify(&mut self, event: Event) {
         self.events.push(event);
     }
 
@@ -37,27 +37,27 @@ impl Errands {
     }
 }
 
-impl World {
+impl ShardIo {
     /// A question; its answer comes by the inbox.
     pub(crate) fn ask(&mut self, ticket: Ticket, ask: Ask) {
-        let inbox = Arc::clone(&self.post.inboxes[usize::from(self.id.0)]);
-        let reply = Box::new(move |answer| inbox.push(Mail::Answer { ticket, answer }));
-        self.errands.asks.push((ask, reply));
+        let inbox = Arc::clone(&self.outboxes.inboxes[usize::from(self.id.0)]);
+        let reply = Box::new(move |answer| inbox.push(InboxItem::Answer { ticket, answer }));
+        self.deferred.asks.push((ask, reply));
     }
 
     /// Hands over what was gathered.
-    pub(crate) fn run_errands(&mut self) {
-        let errands = &mut self.errands;
-        if !errands.asks.is_empty() {
-            self.store.ask_all(&mut errands.asks);
+    pub(crate) fn flush_deferred(&mut self) {
+        let deferred = &mut self.deferred;
+        if !deferred.asks.is_empty() {
+            self.store.ask_all(&mut deferred.asks);
         }
-        errands.replies.drain(..).for_each(|(ReplyTo(reply), outcome)| reply(outcome));
-        for event in errands.events.drain(..) {
-            self.watchers.tell(&event);
+        deferred.replies.drain(..).for_each(|(ReplyTo(reply), outcome)| reply(outcome));
+        for event in deferred.events.drain(..) {
+            self.watchers.notify(&event);
         }
-        errands.tidy();
+        deferred.tidy();
     }
 }
 
-/// Errands of a kind that there is always room for.
+/// Deferred items of a kind that there is always room for.
 const CAPACITY: usize = 1024;

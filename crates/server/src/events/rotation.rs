@@ -1,7 +1,7 @@
-//! The shelf: files that were put away are compressed, kept for a while, and found again. Its thread has the lowest
+//! The rotation: files that were put away are compressed, kept for a while, and found again. Its thread has the lowest
 //! priority.
 
-use super::figures::{Figures, add};
+use super::figures::{LogFigures, add};
 use super::file::private;
 use super::line::Format;
 use super::{Options, sync_folder};
@@ -12,19 +12,19 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, SystemTime};
 
-/// The shelf.
-pub(super) struct Shelf {
+/// The rotation.
+pub(super) struct Rotation {
     folder: PathBuf,
     compress: bool,
     keep_files: u32,
     keep_ms: u64,
-    figures: Arc<Figures>,
+    figures: Arc<LogFigures>,
 }
 
-impl Shelf {
-    pub(super) fn new(options: &Options, figures: Arc<Figures>) -> Shelf {
+impl Rotation {
+    pub(super) fn new(options: &Options, figures: Arc<LogFigures>) -> Rotation {
         let Options { compress, keep_files, keep_ms, .. } = *options;
-        Shelf { folder: options.folder.clone(), compress, keep_files, keep_ms, figures }
+        Rotation { folder: options.folder.clone(), compress, keep_files, keep_ms, figures }
     }
 
     /// Works until the writer is gone.

@@ -1,7 +1,7 @@
 //! Whether every shard turns, as a watchdog asks it.
 
 use super::{options, start};
-use crate::inbox::{Mail, Order};
+use crate::inbox::{Control, InboxItem};
 use crate::join::AllDone;
 use crate::node::Node;
 use carillon_core::model::ShardId;
@@ -15,8 +15,8 @@ fn pulse(node: &Node) -> Receiver<()> {
 
 /// Has a shard's thread do something.
 fn within(node: &Node, shard: u16, what: impl FnOnce() + Send + 'static) {
-    let order = Order::Publish(AllDone::new(Box::new(move |()| what())));
-    node.inbox(ShardId(shard)).push(Mail::Order(order));
+    let control = Control::Publish(AllDone::new(Box::new(move |()| what())));
+    node.inbox(ShardId(shard)).push(InboxItem::Control(control));
 }
 
 /// Returns when a shard has come to what is in its mail now.

@@ -5,14 +5,14 @@
 
 mod flights;
 
-use super::{Shard, Ties};
+use super::{EventLoop, Shared};
 use crate::clock::Clock;
 use crate::conn::{Conn, Protocol, Transport};
-use crate::events::{EventLog, Lane};
-use crate::inbox::{LETTERS_MAX, Mail, Order};
+use crate::events::{EventLog, Producer};
+use crate::inbox::{Control, InboxItem, LETTERS_MAX};
 use crate::listen::Service;
-use crate::metrics::Board;
-use crate::sends::Sends;
+use crate::metrics::ShardFigures;
+use crate::sends::SendBatch;
 use crate::testing::{Echo, Rig, client_config};
 use crate::watch::Watcher;
 use carillon_core::event::{Entry, Journal, Kind};
@@ -56,7 +56,7 @@ static COUNTING: Counting = Counting;
 
 /// A loop that is turned by hand.
 struct Bench {
-    shard: Shard<Echo>,
+    shard: EventLoop<Echo>,
     /// Allocations made in turns.
     calls: usize,
     /// Bytes allocated and not freed in turns.
@@ -65,17 +65,17 @@ struct Bench {
 
 impl Bench {
     fn new() -> Bench {
-        let Rig { poll, world, admission } = Rig::new(1 << 20);
-        let inbox = Arc::clone(&world.post.inboxes[0]);
-        let ties = Ties {
+        let Rig { poll, io, admission } = Rig::new(1 << 20);
+        let inbox = Arc::clone(&io.outboxes.inboxes[0]);
+        let shared = Shared {
             admission,
             inbox,
-            board: Arc::new(Board::default()),
-            lane: None,
+            figures: Arc::new(ShardFigures::default()),
+            producer: None,
             io_uring: false,
             clock: Clock::start(),
         };
-        let shard = Shard::new(Echo::default(), world, poll, Vec::new(), ties).unwrap();
+        let shard = EventLoop::new(Echo::default(), io, poll, Vec::new(), shared).unwrap();
         Bench { shard, calls: 0, bytes: 0 }
     }
 
@@ -92,10 +92,10 @@ impl Bench {
         let (bytes, calls) = (BYTES.get(), CALLS.get());
         let transport = match service {
             Service::StartTls => Transport::Plain,
-            _ => self.shard.world.start_handshake(service),
+            _ => self.shard.io.start_handshake(service),
         };
         let conn = Conn::new(ours, address, transport, Protocol::Stream, permit);
-        let id = self.shard.world.attach(conn).unwrap();
+        let id = self.shard.io.attach(conn).unwrap();
         if service == Service::StartTls {
             self.shard.open(id, carillon_wire::Framing::Tcp, carillon_core::Security::StartTls);
         }
@@ -177,7 +177,7 @@ fn a_message_under_tls_allocates_nothing() {
 fn those_who_are_read_together_are_answered_by_one_call() {
     const CLIENTS: usize = 64;
     let mut bench = Bench::new();
-    bench.shard.world.sends = Sends::by_ring();
+    bench.shard.io.sends = SendBatch::by_ring();
     let config = client_config(&[]);
     let mut clients: Vec<_> = (0..CLIENTS)
         .map(|_| {
@@ -188,27 +188,27 @@ fn those_who_are_read_together_are_answered_by_one_call() {
             tls
         })
         .collect();
-    let (sends, calls) = (bench.shard.world.tally.sends, bench.shard.world.tally.send_calls);
+    let (sends, calls) = (bench.shard.io.counters.sends, bench.shard.io.counters.send_calls);
     clients.iter_mut().for_each(|tls| tls.write_all(b"<b/>").unwrap());
     bench.turn();
     clients.iter_mut().for_each(|tls| bench.expect(tls, b"<b/>"));
-    let tally = &bench.shard.world.tally;
-    let expected = if bench.shard.world.sends.has_ring() { 1 } else { CLIENTS as u64 };
-    assert_eq!((tally.sends - sends, tally.send_calls - calls), (CLIENTS as u64, expected));
+    let counters = &bench.shard.io.counters;
+    let expected = if bench.shard.io.sends.has_ring() { 1 } else { CLIENTS as u64 };
+    assert_eq!((counters.sends - sends, counters.send_calls - calls), (CLIENTS as u64, expected));
 }
 
 #[test]
 fn an_event_allocates_nothing_and_without_a_log_nothing_is_noted() {
     const EVENTS: u64 = 100_000;
     let folder = tempfile::tempdir().unwrap();
-    let (log, mut lane, figures) = EventLog::of_one(folder.path());
+    let (log, mut producer, figures) = EventLog::of_one(folder.path());
     let mut journal = Journal::default();
-    let ring = |journal: &mut Journal, lane: &mut Lane| {
+    let ring = |journal: &mut Journal, producer: &mut Producer| {
         for n in 0..EVENTS {
             let id = NotificationId(u128::from(n));
             let entry = || Entry::Deliver { id, to: "alice@localhost/phone", after_ms: 1 };
             journal.note(UnixMs(n), Kind::Deliver, entry);
-            lane.turned(journal, Mono(0));
+            producer.turn_ended(journal, Mono(0));
             while figures.status().held_bytes > 4 << 20 {
                 std::thread::yield_now();
             }
@@ -216,16 +216,16 @@ fn an_event_allocates_nothing_and_without_a_log_nothing_is_noted() {
     };
     // Nobody wants any.
     let calls = CALLS.get();
-    ring(&mut journal, &mut lane);
+    ring(&mut journal, &mut producer);
     assert_eq!((CALLS.get() - calls, journal.bytes().len()), (0, 0));
-    lane.begin(&mut journal, UnixMs(0));
-    ring(&mut journal, &mut lane);
+    producer.begin(&mut journal, UnixMs(0));
+    ring(&mut journal, &mut producer);
     let calls = CALLS.get();
-    ring(&mut journal, &mut lane);
+    ring(&mut journal, &mut producer);
     let calls = CALLS.get() - calls;
-    // Of each buffer that did not come back in time: some doublings. And a block of the channel for every 31 parcels.
+    // Of each buffer that did not come back in time: some doublings. And a block of the channel for every 31 batches.
     assert!(calls < EVENTS as usize / 100, "{calls} allocations for {EVENTS} events");
-    lane.end(&mut journal, UnixMs(EVENTS));
+    producer.end(&mut journal, UnixMs(EVENTS));
     drop(log);
     assert_eq!((figures.status().lines, figures.status().dropped), (2 * EVENTS + 2, 0));
 }
@@ -233,15 +233,15 @@ fn an_event_allocates_nothing_and_without_a_log_nothing_is_noted() {
 #[test]
 fn clients_wait_while_another_shard_is_behind() {
     let mut bench = Bench::new();
-    let other = Arc::clone(&bench.shard.world.post.inboxes[1]);
-    (0..LETTERS_MAX).for_each(|_| other.push(Mail::Order(Order::Drain)));
+    let other = Arc::clone(&bench.shard.io.outboxes.inboxes[1]);
+    (0..LETTERS_MAX).for_each(|_| other.push(InboxItem::Control(Control::Drain)));
     let (_, mut poster) = bench.connect(Service::StartTls);
     let (_, mut waiter) = bench.connect(Service::StartTls);
     bench.expect(&mut poster, b"hello Tcp;");
     bench.expect(&mut waiter, b"hello Tcp;");
     bench.ask(&mut waiter, b"<a/>");
     poster.write_all(b"post").unwrap();
-    while !bench.shard.world.post.is_held_back() {
+    while !bench.shard.io.outboxes.is_held_back() {
         bench.turn();
     }
     waiter.write_all(b"<b/>").unwrap();
@@ -259,13 +259,13 @@ fn clients_wait_while_another_shard_is_behind() {
 #[test]
 fn what_comes_behind_a_watcher_in_the_same_mail_is_for_it() {
     let mut bench = Bench::new();
-    let letter = || Mail::Letter(Letter::LoginFailed { address: IpAddr::V4(Ipv4Addr::LOCALHOST) });
-    let inbox = Arc::clone(&bench.shard.world.post.inboxes[0]);
+    let letter = || InboxItem::Letter(Letter::LoginFailed { address: IpAddr::V4(Ipv4Addr::LOCALHOST) });
+    let inbox = Arc::clone(&bench.shard.io.outboxes.inboxes[0]);
     inbox.push(letter());
     bench.turn();
     assert_eq!(bench.shard.machine.watched, Some(States::NONE));
     let watcher = Watcher::new(None, States::ALL, Box::new(|_| true));
-    inbox.push(Mail::Order(Order::Watch(watcher)));
+    inbox.push(InboxItem::Control(Control::Watch(watcher)));
     inbox.push(letter());
     bench.turn();
     assert_eq!(bench.shard.machine.watched, Some(States::ALL));

@@ -8,13 +8,13 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
-const CHILD: &str = "shard::tests::starved::a_server_with_few_descriptors";
+const CHILD: &str = "event_loop::tests::starved::a_server_with_few_descriptors";
 
 /// The child: tells its port, and serves until its standard input ends.
 #[test]
 #[ignore = "the other half of the next test"]
 fn a_server_with_few_descriptors() {
-    // One shard: two could take the other's reserve for a connection.
+    // One shard: two could take the other's spare descriptor for a connection.
     let server = start(&Options { shards: 1, ..options() });
     // Others open files, too, after the server has seen how many it may use.
     let mut files: Vec<_> =

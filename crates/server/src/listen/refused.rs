@@ -17,20 +17,20 @@ use std::time::Duration;
 /// Refused connections that are yet to read why. What the client sent meanwhile is read before the close, which would be
 /// a reset otherwise, and a reset takes back what the client has not read.
 #[derive(Debug)]
-pub(crate) struct Partings {
+pub(crate) struct RefusedConns {
     lingering: VecDeque<(Mono, Socket)>,
     hasher: RandomState,
-    parted: u64,
+    count: u64,
 }
 
-impl Partings {
+impl RefusedConns {
     /// None yet.
-    pub(crate) fn new() -> Partings {
-        Partings { lingering: VecDeque::new(), hasher: RandomState::new(), parted: 0 }
+    pub(crate) fn new() -> RefusedConns {
+        RefusedConns { lingering: VecDeque::new(), hasher: RandomState::new(), count: 0 }
     }
 
     /// Parts with a connection of this service.
-    pub(crate) fn part(&mut self, socket: Socket, service: Service, refusal: Refusal, now: Mono) {
+    pub(crate) fn refuse(&mut self, socket: Socket, service: Service, refusal: Refusal, now: Mono) {
         let Some(words) = words(service, self.retry_after_s(refusal)) else {
             // It may fail for a peer that is gone; then there is nothing to reset.
             let _ = socket.set_linger(Some(Duration::ZERO));
@@ -61,9 +61,9 @@ impl Partings {
 
     /// Between once and three times the reason's patience: those who were refused together must not come back together.
     fn retry_after_s(&mut self, refusal: Refusal) -> u32 {
-        self.parted += 1;
+        self.count += 1;
         let patience = refusal.patience_s();
-        patience + (self.hasher.hash_one(self.parted) % u64::from(2 * patience + 1)) as u32
+        patience + (self.hasher.hash_one(self.count) % u64::from(2 * patience + 1)) as u32
     }
 }
 
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_client_reads_why_although_it_spoke() {
-        let mut partings = Partings::new();
+        let mut refused_conns = RefusedConns::new();
         for (service, first) in [
             (Service::StartTls, "<?xml"),
             (Service::WebSocket, "HTTP/1.1 503 "),
@@ -141,10 +141,10 @@ mod tests {
         ] {
             let (mut client, socket) = pair();
             client.write_all(&[b'x'; 1000]).unwrap();
-            partings.part(socket, service, Refusal::Rate, Mono(0));
-            assert_eq!(partings.due(), Some(Mono(LINGER_MS)));
-            partings.expire(Mono(LINGER_MS));
-            assert_eq!(partings.due(), None);
+            refused_conns.refuse(socket, service, Refusal::Rate, Mono(0));
+            assert_eq!(refused_conns.due(), Some(Mono(LINGER_MS)));
+            refused_conns.expire(Mono(LINGER_MS));
+            assert_eq!(refused_conns.due(), None);
             let mut text = String::new();
             client.read_to_string(&mut text).unwrap();
             assert!(text.starts_with(first), "{text}");
@@ -154,14 +154,14 @@ mod tests {
     #[test]
     fn inside_tls_it_is_reset() {
         let (mut client, socket) = pair();
-        Partings::new().part(socket, Service::DirectTls, Refusal::Full, Mono(0));
+        RefusedConns::new().refuse(socket, Service::DirectTls, Refusal::Full, Mono(0));
         assert_eq!(client.read(&mut [0; 8]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     }
 
     #[test]
     fn refused_clients_do_not_come_back_together() {
-        let mut partings = Partings::new();
-        let times: Vec<u32> = (0..1000).map(|_| partings.retry_after_s(Refusal::Full)).collect();
+        let mut refused_conns = RefusedConns::new();
+        let times: Vec<u32> = (0..1000).map(|_| refused_conns.retry_after_s(Refusal::Full)).collect();
         assert!(times.iter().all(|s| (15..=45).contains(s)));
         let distinct: std::collections::HashSet<_> = times.iter().collect();
         assert!(distinct.len() > 20, "{}", distinct.len());
@@ -169,14 +169,14 @@ mod tests {
 
     #[test]
     fn few_linger() {
-        let mut partings = Partings::new();
+        let mut refused_conns = RefusedConns::new();
         let clients: Vec<_> = (0..=LINGERING_MAX)
             .map(|_| {
                 let (client, socket) = pair();
-                partings.part(socket, Service::StartTls, Refusal::Full, Mono(0));
+                refused_conns.refuse(socket, Service::StartTls, Refusal::Full, Mono(0));
                 client
             })
             .collect();
-        assert_eq!((clients.len(), partings.lingering.len()), (LINGERING_MAX + 1, LINGERING_MAX));
+        assert_eq!((clients.len(), refused_conns.lingering.len()), (LINGERING_MAX + 1, LINGERING_MAX));
     }
 }

@@ -1,23 +1,23 @@
 //! The world as a shard's core sees it: the connections, and the ways to everyone else. Carrying out an effect never
 //! calls the core back: what the core must hear of is noted as an [`Upcall`] and told when the effects are done.
 
-mod ending;
-mod errands;
+mod closing;
+mod deferred;
 
-pub(crate) use ending::GOING_AWAY;
-pub(crate) use errands::Errands;
+pub(crate) use closing::GOING_AWAY;
+pub(crate) use deferred::Deferred;
 
 use crate::conn::{Conn, Flushed, Handshaking, Readiness, SCRATCH_BYTES, Slab, Stage, Transport};
 use crate::deadlines::Deadlines;
 use crate::derivers::Derivers;
-use crate::hand::Hand;
-use crate::inbox::{Inbox, Mail};
+use crate::inbox::{Inbox, InboxItem};
 use crate::listen::Service;
-use crate::metrics::Tally;
-use crate::offers::Offers;
-use crate::sends::Sends;
+use crate::listener_tls::ListenerTls;
+use crate::metrics::IoCounters;
+use crate::plaintext::Plaintext;
+use crate::sends::SendBatch;
 use crate::watch::Watchers;
-use crate::websocket::Face;
+use crate::websocket::WebSocketEndpoint;
 use carillon_core::model::{ConnId, Mono};
 use carillon_core::ports::Store;
 use carillon_core::settings::Settings;
@@ -30,27 +30,27 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 /// What a shard has to do with, its core apart.
-pub(crate) struct World {
+pub(crate) struct ShardIo {
     pub(crate) id: ShardId,
     pub(crate) conns: Slab,
     pub(crate) scratch: Scratch,
-    pub(crate) sends: Sends,
-    pub(crate) hand: Hand,
+    pub(crate) sends: SendBatch,
+    pub(crate) plaintext: Plaintext,
     /// What the core is to be told.
     pub(crate) upcalls: Vec<Upcall>,
     pub(crate) ready: Ready,
     pub(crate) deadlines: Deadlines,
-    pub(crate) post: Post,
-    pub(crate) errands: Errands,
+    pub(crate) outboxes: Outboxes,
+    pub(crate) deferred: Deferred,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) derivers: Derivers,
     pub(crate) watchers: Watchers,
-    pub(crate) offers: Arc<Offers>,
-    pub(crate) face: Arc<Face>,
+    pub(crate) tls: Arc<ListenerTls>,
+    pub(crate) websocket: Arc<WebSocketEndpoint>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) out_queue_bytes: usize,
     pub(crate) registry: Registry,
-    pub(crate) tally: Tally,
+    pub(crate) counters: IoCounters,
     /// The time of this turn.
     pub(crate) mono: Mono,
 }
@@ -87,10 +87,10 @@ pub(crate) struct Ready {
     pub(crate) opening: VecDeque<ConnId>,
 }
 
-/// Mail for other shards, gathered during a turn.
-pub(crate) struct Post {
+/// Items for other shards, gathered during a turn.
+pub(crate) struct Outboxes {
     pub(crate) inboxes: Arc<[Arc<Inbox>]>,
-    batches: Vec<VecDeque<Mail>>,
+    batches: Vec<VecDeque<InboxItem>>,
     held_back: bool,
 }
 
@@ -128,15 +128,15 @@ impl Scratch {
     }
 }
 
-impl Post {
-    pub(crate) fn new(inboxes: Arc<[Arc<Inbox>]>) -> Post {
+impl Outboxes {
+    pub(crate) fn new(inboxes: Arc<[Arc<Inbox>]>) -> Outboxes {
         let batches = inboxes.iter().map(|_| VecDeque::new()).collect();
-        Post { inboxes, batches, held_back: false }
+        Outboxes { inboxes, batches, held_back: false }
     }
 
     /// Adds mail to the batch of a shard.
-    pub(crate) fn add(&mut self, to: ShardId, mail: Mail) {
-        self.batches[usize::from(to.0)].push_back(mail);
+    pub(crate) fn add(&mut self, to: ShardId, item: InboxItem) {
+        self.batches[usize::from(to.0)].push_back(item);
     }
 
     /// Hands every batch over. A batch that is not taken stays, in order.
@@ -160,7 +160,7 @@ impl Post {
     }
 }
 
-impl World {
+impl ShardIo {
     /// Takes a connection in: names it and has its socket watched, once and for all, for both directions' edges.
     pub(crate) fn attach(&mut self, mut conn: Conn) -> io::Result<ConnId> {
         conn.queued = false;
@@ -204,10 +204,10 @@ impl World {
             return;
         }
         match conn.flush() {
-            Err(_) => self.lose(id),
+            Err(_) => self.drop_conn(id),
             Ok(Flushed::Partly { watched } | Flushed::Wholly { watched }) => {
                 let core_knows = conn.stage == Stage::Open;
-                self.depart(id);
+                self.shut_down_when_flushed(id);
                 if watched && core_knows {
                     self.upcalls.push(Upcall::Flushed(id));
                 }
@@ -216,8 +216,8 @@ impl World {
     }
 
     /// Writes what was held back.
-    pub(crate) fn let_go(&mut self, id: ConnId) {
-        if self.conns.get_mut(id).is_some_and(|conn| conn.holds()) {
+    pub(crate) fn release_held(&mut self, id: ConnId) {
+        if self.conns.get_mut(id).is_some_and(|conn| conn.is_held()) {
             self.writable(id);
         }
     }
@@ -225,8 +225,8 @@ impl World {
     /// A handshake that offers what this kind of listener does.
     pub(crate) fn start_handshake(&self, service: Service) -> Transport {
         Transport::Handshaking(Box::new(Handshaking {
-            handshake: self.offers.handshake(service),
-            end_point: self.offers.end_point.clone(),
+            handshake: self.tls.handshake(service),
+            end_point: self.tls.end_point.clone(),
         }))
     }
 
@@ -236,7 +236,7 @@ impl World {
             && !self.scratch.reply.is_empty()
             && conn.write(&self.scratch.reply).is_err()
         {
-            self.lose(id);
+            self.drop_conn(id);
         }
         self.scratch.reply.clear();
     }
@@ -260,5 +260,5 @@ pub(crate) const fn special(n: usize) -> Token {
 
 /// Connections a queue keeps room for after a storm.
 const QUEUE_CAPACITY: usize = 1024;
-/// Mail a batch keeps room for after a burst.
+/// Items a batch keeps room for after a burst.
 const BATCH_CAPACITY: usize = 4096;
