@@ -2,16 +2,19 @@
 //! table of them ([`Feature`]); the order in which they run is [`crate::pipeline`]'s alone.
 //!
 //! ```text
-//!  client ─► receive ─► submit ─► (iq | routed) ─► deliver ─► emit ─► client
-//!                                      └► absent                 └► emitted
+//!  client ─► receive ─► submit ─► (service | iq | routed) ─► deliver ─► emit ─► client
+//!                                               └► absent                 └► emitted
 //! ```
 //!
 //! A filter (`submit`, `deliver`, `emit`) that refuses stops the stanza. Observers (`receive`, `emitted`, `open`, `close`,
-//! `flushed`, `unacked`, `wake`) see and cannot stop.
+//! `unacked`) see and cannot stop. What a feature sets going comes back to it alone: a timer by its [`Timer`], an
+//! acknowledgement by its [`Tracker`].
 
+use crate::ReplyTo;
+use crate::command::{Command, SessionInfo};
 use crate::error::{StanzaError, StreamError};
-use crate::model::ConnId;
-use crate::node::{Cx, Delivery, Wake};
+use crate::model::{ConnId, Domain, Login};
+use crate::node::{Cx, Delivery, Letter, Sessions};
 use crate::session::Live;
 use crate::topic::Notice;
 use carillon_wire::stanza::{IqType, Stanza};
@@ -34,8 +37,24 @@ pub struct Feature {
     pub account_features: &'static [&'static str],
     /// Namespaces it takes inline in Bind 2 (XEP-0386).
     pub inline_features: &'static [&'static str],
+    /// Addresses of its own, in every domain.
+    pub services: &'static [Service],
     /// Its hooks.
     pub hooks: Hooks,
+}
+
+/// An address of a feature in every domain, `HOST.DOMAIN`, unless a domain is called so. Only the domain's own accounts reach it.
+#[derive(Debug)]
+pub struct Service {
+    /// The first label of its host name.
+    pub host: &'static str,
+    /// What it is called, for people (XEP-0030).
+    pub name: &'static str,
+    /// Category and type of its identity (XEP-0030).
+    pub identity: (&'static str, &'static str),
+    /// Takes what is addressed to it. What it passes is answered as by any host: service discovery where that is on, else an
+    /// error.
+    pub submit: SubmitHook,
 }
 
 /// A specification that a feature follows, and how far.
@@ -52,8 +71,12 @@ pub struct Spec {
 
 /// A feature's hooks. Start from [`Hooks::NONE`].
 pub struct Hooks {
+    /// Adds stream features before authentication.
+    pub offer_before_auth: Option<OfferBeforeAuthHook>,
     /// Adds stream features for an authenticated client (RFC 6120 §4.3.2).
     pub offer: Option<OfferHook>,
+    /// A session is about to be bound: what its account's login brought.
+    pub login: Option<LoginHook>,
     /// A session was bound; its bind result is sent.
     pub open: Option<OpenHook>,
     /// A session ends.
@@ -80,18 +103,34 @@ pub struct Hooks {
     pub emit: Option<EmitHook>,
     /// Something was written to the client.
     pub emitted: Option<EmittedHook>,
-    /// The socket took what was written.
-    pub flushed: Option<FlushedHook>,
+    /// Initial presence was sent.
+    pub available: Option<AvailableHook>,
+    /// More of what waits for the session can be written.
+    pub catch_up: Option<CatchUpHook>,
+    /// Whether it is to be found out what has arrived before the session ends.
+    pub awaits_arrival: Option<AwaitsArrivalHook>,
+    /// Whether the session was given something that the store has until it is acknowledged.
+    pub in_flight: Option<InFlightHook>,
     /// How much of what was written has not arrived.
     pub unacked: Option<UnackedHook>,
-    /// A timer of the session fired.
-    pub wake: Option<WakeHook>,
+    /// Timers of a session.
+    pub timers: &'static [TimerHandler],
+    /// Tells an operator about a session.
+    pub describe: Option<DescribeHook>,
+    /// Something happened on a topic that the session follows.
+    pub publication: Option<PublicationHook>,
+    /// A command from outside.
+    pub command: Option<CommandHook>,
+    /// A message from another home.
+    pub letter: Option<LetterHook>,
 }
 
 impl Hooks {
     /// No hooks.
     pub const NONE: Hooks = Hooks {
+        offer_before_auth: None,
         offer: None,
+        login: None,
         open: None,
         close: None,
         receive: None,
@@ -105,14 +144,25 @@ impl Hooks {
         deliver: None,
         emit: None,
         emitted: None,
-        flushed: None,
+        available: None,
+        catch_up: None,
+        awaits_arrival: None,
+        in_flight: None,
         unacked: None,
-        wake: None,
+        timers: &[],
+        describe: None,
+        publication: None,
+        command: None,
+        letter: None,
     };
 }
 
+/// Adds stream features to `features`, for a client of this domain.
+pub type OfferBeforeAuthHook = fn(domain: &Domain, cx: &Cx<'_>, features: &mut Vec<Element>);
 /// Adds stream features to `features`.
 pub type OfferHook = fn(cx: &Cx<'_>, features: &mut Vec<Element>);
+/// Takes what the login brought.
+pub type LoginHook = fn(live: &mut Live, login: &Login, cx: &mut Cx<'_>);
 /// A session was bound.
 pub type OpenHook = fn(live: &mut Live, cx: &mut Cx<'_>);
 /// A session ends.
@@ -131,12 +181,32 @@ pub type DeliverHook = fn(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>)
 pub type EmitHook = fn(live: &mut Live, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit;
 /// Something was written.
 pub type EmittedHook = fn(live: &mut Live, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>);
-/// The socket took what was written before [`crate::Effect::WatchFlush`].
-pub type FlushedHook = fn(live: &mut Live, cx: &mut Cx<'_>);
+/// Initial presence was sent: what waits for the session is given from now on. `before`: whether features that come earlier in the
+/// order still have something, which must not be overtaken. The answer: whether this one has.
+pub type AvailableHook = fn(live: &mut Live, presence: &Stanza, before: Step, cx: &mut Cx<'_>) -> Step;
+/// Goes on with what waits for the session ([`crate::session::backlog`]); whether anything is left, for which later features wait.
+pub type CatchUpHook = fn(live: &mut Live, cx: &mut Cx<'_>) -> Step;
+/// The client closes its stream: whether it is to be found out how much has arrived ([`UnackedHook`]) before the session ends.
+pub type AwaitsArrivalHook = fn(live: &Live) -> bool;
+/// Whether the store would give another session of the account something that this one has.
+pub type InFlightHook = fn(live: &Live) -> bool;
+/// Gives the session what happened on a topic.
+pub type PublicationHook = fn(live: &mut Live, notice: &Arc<Notice>, cx: &mut Cx<'_>);
+/// Carries a command out, or gives it back because it is not this feature's.
+pub type CommandHook = fn(
+    command: Command,
+    reply: ReplyTo,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) -> Option<(Command, ReplyTo)>;
+/// Takes a message, or gives it back because it is not this feature's.
+pub type LetterHook = fn(letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter>;
+/// Adds what the feature knows of a session.
+pub type DescribeHook = fn(live: &Live, info: &mut SessionInfo);
 /// All but the last `bytes` of what was written have arrived at the peer's side ([`crate::Effect::CountUnacked`]).
 pub type UnackedHook = fn(live: &mut Live, bytes: u64, cx: &mut Cx<'_>);
-/// A timer fired. Every feature sees every timer of the session and minds its own.
-pub type WakeHook = fn(live: &mut Live, wake: Wake, cx: &mut Cx<'_>) -> Result<(), StreamError>;
+/// A timer fired.
+pub type WakeHook = fn(live: &mut Live, cx: &mut Cx<'_>) -> Result<(), StreamError>;
 
 /// Answers an IQ request; none for an empty result.
 pub type IqHandle =
@@ -178,6 +248,8 @@ pub enum At {
     Account,
     /// Either.
     Both,
+    /// A feature's own address ([`Service`]).
+    Service,
 }
 
 /// Answers one top-level element that is no stanza, also when it comes inline in Bind 2.
@@ -237,6 +309,28 @@ pub enum Outgoing<'a> {
     Notice(&'a Arc<Notice>),
 }
 
+/// Whether anything of a feature still waits for a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// There is nothing left.
+    Done,
+    /// There is, and it is on its way.
+    Waits,
+}
+
+/// A timer of a feature, by a name of four letters that no other has: what is set for a session comes back to
+/// [`TimerHandler::handle`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timer(pub [u8; 4]);
+
+/// What is done when a timer of a session fires.
+pub struct TimerHandler {
+    /// Which.
+    pub timer: Timer,
+    /// What is done.
+    pub handle: WakeHook,
+}
+
 /// What is to be known of something written to the client.
 #[derive(Clone, Debug)]
 pub enum Track {
@@ -245,10 +339,17 @@ pub enum Track {
     /// A chat message: it goes on when the connection ends before it was acknowledged. The sessions that were given it, when
     /// they are several.
     Chat(Option<Arc<Recipients>>),
-    /// A chat message from the offline store, forgotten there once acknowledged.
-    Offline(u64),
-    /// A notification.
-    Notification(crate::model::NotificationId),
+    /// Something of a feature's, which is told when the client acknowledges it.
+    Of(&'static Tracker, u128),
+}
+
+/// What a feature tracks, by numbers of its own.
+#[derive(Debug)]
+pub struct Tracker {
+    /// Its name.
+    pub name: &'static str,
+    /// The client acknowledged these (XEP-0198).
+    pub acknowledged: fn(live: &mut Live, ids: &[u128], cx: &mut Cx<'_>),
 }
 
 /// The sessions that were given one message.

@@ -1,6 +1,6 @@
 //! Every decision of the server, as a deterministic machine.
 //!
-//! A [`node::Shard`] owns its sessions and is told what happens, one [`Input`] at a time, with the time as an argument;
+//! A [`machine::Shard`] owns its sessions and is told what happens, one [`Input`] at a time, with the time as an argument;
 //! what it wants done comes back as [`Effect`]s. It never touches a clock, socket, thread, file, environment or global
 //! randomness (`clippy.toml` forbids them), so that the same code runs in the server, in unit tests and in a seeded
 //! simulation of a whole cluster.
@@ -21,6 +21,7 @@ pub mod event;
 pub mod features;
 pub mod hook;
 pub mod light;
+pub mod machine;
 pub mod model;
 pub mod node;
 pub mod pipeline;
@@ -111,7 +112,7 @@ pub enum Input<'a> {
         /// What became of it.
         derived: Derived,
     },
-    /// Time passed: [`node::Shard::next_wake`] was reached.
+    /// Time passed: [`machine::Shard::next_wake`] was reached.
     Tick,
     /// The node drains: no new sessions, the present ones are told `<system-shutdown/>`.
     Drain,

@@ -3,7 +3,6 @@
 use crate::features::*;
 use crate::hook::*;
 use crate::model::Map;
-use crate::node::Cx;
 use carillon_wire::stanza::{IqType, Kind};
 use carillon_wire::xml::Element;
 
@@ -13,17 +12,15 @@ pub const ORDER: &[&Feature] = &[
     &stream_management::FEATURE,
     // Stamps ids before anything copies or keeps a message.
     &stanza_ids::FEATURE,
-    // Takes what is addressed to the services before it would be routed.
-    &pubsub::FEATURE,
+    // What waits for a session follows its initial presence in this order: offline messages, notifications, last items.
+    // The services take what is addressed to them before it would be routed.
+    &offline::FEATURE,
     &notifications::FEATURE,
-    // Presence decides who is available; what waits for that comes after it: offline messages, pending notifications and
-    // last items are delivered in this order (see `presence::State::initial`).
+    &pubsub::FEATURE,
     &presence::FEATURE,
     // Copies what was sent, when everything else has let it pass.
     &carbons::FEATURE,
     &receipts::FEATURE,
-    // Keeps what nobody takes.
-    &offline::FEATURE,
     // Last on the way out: what it holds back was otherwise decided.
     &csi::FEATURE,
     &ping::FEATURE,
@@ -38,7 +35,10 @@ pub const ORDER: &[&Feature] = &[
 /// The hooks of the enabled features, each list in [`ORDER`].
 pub struct Pipeline {
     features: Vec<&'static Feature>,
+    services: Vec<&'static Service>,
+    pub(crate) offer_before_auth: Vec<OfferBeforeAuthHook>,
     pub(crate) offer: Vec<OfferHook>,
+    pub(crate) login: Vec<LoginHook>,
     pub(crate) open: Vec<OpenHook>,
     pub(crate) close: Vec<CloseHook>,
     pub(crate) receive: Vec<ReceiveHook>,
@@ -52,9 +52,16 @@ pub struct Pipeline {
     pub(crate) deliver: Vec<DeliverHook>,
     pub(crate) emit: Vec<EmitHook>,
     pub(crate) emitted: Vec<EmittedHook>,
-    pub(crate) flushed: Vec<FlushedHook>,
+    pub(crate) available: Vec<AvailableHook>,
+    pub(crate) catch_up: Vec<CatchUpHook>,
+    pub(crate) awaits_arrival: Vec<AwaitsArrivalHook>,
+    pub(crate) in_flight: Vec<InFlightHook>,
     pub(crate) unacked: Vec<UnackedHook>,
-    pub(crate) wake: Vec<WakeHook>,
+    timers: Vec<&'static TimerHandler>,
+    pub(crate) describe: Vec<DescribeHook>,
+    pub(crate) publication: Vec<PublicationHook>,
+    pub(crate) command: Vec<CommandHook>,
+    pub(crate) letter: Vec<LetterHook>,
 }
 
 impl Pipeline {
@@ -76,7 +83,10 @@ impl Pipeline {
             features.iter().filter_map(|f| hook(&f.hooks)).collect()
         }
         Pipeline {
+            services: features.iter().flat_map(|f| f.services).collect(),
+            offer_before_auth: hooks(&features, |h| h.offer_before_auth),
             offer: hooks(&features, |h| h.offer),
+            login: hooks(&features, |h| h.login),
             open: hooks(&features, |h| h.open),
             close: hooks(&features, |h| h.close),
             receive: hooks(&features, |h| h.receive),
@@ -88,9 +98,16 @@ impl Pipeline {
             deliver: hooks(&features, |h| h.deliver),
             emit: hooks(&features, |h| h.emit),
             emitted: hooks(&features, |h| h.emitted),
-            flushed: hooks(&features, |h| h.flushed),
+            available: hooks(&features, |h| h.available),
+            catch_up: hooks(&features, |h| h.catch_up),
+            awaits_arrival: hooks(&features, |h| h.awaits_arrival),
+            in_flight: hooks(&features, |h| h.in_flight),
             unacked: hooks(&features, |h| h.unacked),
-            wake: hooks(&features, |h| h.wake),
+            timers: features.iter().flat_map(|f| f.hooks.timers).collect(),
+            describe: hooks(&features, |h| h.describe),
+            publication: hooks(&features, |h| h.publication),
+            command: hooks(&features, |h| h.command),
+            letter: hooks(&features, |h| h.letter),
             features,
             iq,
             nonza,
@@ -107,10 +124,14 @@ impl Pipeline {
         self.features.iter().flat_map(|f| f.inline_features).copied()
     }
 
-    /// The bounds that are told to a client before it is authenticated, when that feature is on.
-    pub(crate) fn limits_before_auth(&self, cx: &Cx<'_>) -> Option<Element> {
-        let on = self.features.iter().any(|f| f.name == stream_limits::FEATURE.name);
-        on.then(|| stream_limits::before_auth(cx))
+    /// The addresses of the features.
+    pub fn services(&self) -> impl Iterator<Item = &'static Service> {
+        self.services.iter().copied()
+    }
+
+    /// The feature's address whose host name begins so.
+    pub fn service(&self, host: &str) -> Option<&'static Service> {
+        self.services().find(|service| service.host == host)
     }
 
     pub(crate) fn submit(&self, kind: &Kind) -> &[SubmitHook] {
@@ -122,8 +143,14 @@ impl Pipeline {
     }
 
     pub(crate) fn iq(&self, kind: IqType, name: &str, ns: &str, at: At) -> Option<IqHandle> {
-        let fits = |h: &&&IqHandler| h.kind == kind && (h.at == at || h.at == At::Both);
+        let fits =
+            |h: &&&IqHandler| h.kind == kind && (h.at == at || (h.at == At::Both && at != At::Service));
         self.iq.get(&(name, ns))?.iter().find(fits).map(|h| h.handle)
+    }
+
+    /// What is done when a timer of a feature fires; nothing when that feature is off.
+    pub(crate) fn timer(&self, timer: Timer) -> Option<WakeHook> {
+        self.timers.iter().find(|handler| handler.timer == timer).map(|handler| handler.handle)
     }
 
     pub(crate) fn nonza(&self, name: &str, ns: &str) -> Option<NonzaHandle> {
@@ -133,5 +160,19 @@ impl Pipeline {
     /// The reply to an element that came before a resource was bound.
     pub(crate) fn unbound(&self, element: &Element) -> Option<Element> {
         self.nonza.get(&(element.name(), element.ns())).and_then(|h| h.unbound).map(|reply| reply())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_timers_have_one_name() {
+        let timers: Vec<_> = ORDER.iter().flat_map(|f| f.hooks.timers).map(|h| h.timer.0).collect();
+        let mut names = timers.clone();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), timers.len(), "{timers:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Sockets, TLS and shards: the world around the core.
 //!
 //! A [`Server`] is a few shards and the thread of its jobs. A shard is one thread with one poll; it owns its listeners,
-//! its connections and a [`carillon_core::node::Shard`], which decides everything. What happens on the sockets becomes
+//! its connections and a [`carillon_core::machine::Shard`], which decides everything. What happens on the sockets becomes
 //! the core's inputs, and its effects are carried out here, in order:
 //!
 //! ```text

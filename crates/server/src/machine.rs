@@ -1,7 +1,8 @@
 //! The core as the loop drives it. A trait, so that the loop can be proved with machines that do one thing.
 
+use carillon_core::machine::Shard;
 use carillon_core::model::{ConnId, Mono, Now};
-use carillon_core::node::{Counters, Shard};
+use carillon_core::node::Counters;
 use carillon_core::settings::Settings;
 use carillon_core::{Effects, Input};
 use std::sync::Arc;

@@ -17,16 +17,14 @@ pub mod stanza_ids;
 pub mod stream_limits;
 pub mod stream_management;
 
-use crate::model::Waiting;
-
 /// What each feature knows of one session. Typed, and small when there is nothing to know: it is there for every session.
 #[derive(Debug, Default)]
 pub struct PerSession {
-    /// Availability, and who was told of it.
+    /// Who was sent directed presence.
     pub presence: presence::State,
     /// Whether copies are wanted.
     pub carbons: carbons::State,
-    /// Whether somebody looks.
+    /// What is held back while nobody looks.
     pub csi: csi::State,
     /// Counts and what is unacknowledged, when the client enabled it.
     pub stream_management: Option<Box<stream_management::State>>,
@@ -36,14 +34,8 @@ pub struct PerSession {
     pub offline: offline::State,
     /// Whether its password is being changed.
     pub registration: registration::State,
+    /// When the client was asked for a sign of life.
+    pub ping: ping::State,
     /// What was seen of topics.
     pub pubsub: pubsub::State,
-}
-
-impl PerSession {
-    /// Takes note of what waits for the session until it can be given it.
-    pub fn take_login(&mut self, waiting: Waiting) {
-        self.notifications.take_login(waiting.notifications);
-        self.offline.take_login(waiting.messages);
-    }
 }

@@ -64,12 +64,12 @@ pub fn wake(conn: ConnId, wake: Wake, sessions: &mut Sessions, cx: &mut Cx<'_>) 
     let Some(mut light) = sessions.take_light(conn) else { return };
     match (&mut *light, wake) {
         (Light::Opening(_), Wake::Login) => finish(conn, &mut light, Ended::OpeningTimeout, sessions, cx),
-        (Light::Open(open) | Light::Asking(open), Wake::Ping) => {
+        (Light::Open(open) | Light::Asking(open), Wake::Idle) => {
             let (silent, patience) = (cx.now.mono.since(open.heard), cx.hub.settings.light.idle_timeout_ms);
             if silent >= patience {
                 finish(conn, &mut light, Ended::Idle, sessions, cx);
             } else {
-                cx.wake_in(conn, patience - silent, Wake::Ping);
+                cx.wake_in(conn, patience - silent, Wake::Idle);
             }
         }
         (Light::Open(open), Wake::Unthrottle) => {
@@ -225,7 +225,7 @@ fn begin(conn: ConnId, cx: &mut Cx<'_>) -> Result<Open, Ended> {
     }
     let (now, token) = (cx.now.unix, cx.hub.random.token());
     cx.out.send(conn, |out| frame::welcome(out, now, &token));
-    cx.wake_in(conn, settings.light.idle_timeout_ms, Wake::Ping);
+    cx.wake_in(conn, settings.light.idle_timeout_ms, Wake::Idle);
     cx.hub.counters.light += 1;
     Ok(Open::new(conn, cx.now.mono))
 }
@@ -308,12 +308,9 @@ fn follow(
     });
 }
 
-/// Takes a session out of a topic's list, and tells the one that takes its place.
+/// The connection follows a topic no longer.
 fn unfollow(followed: Followed, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let moved = cx.hub.subscribers.remove(followed.topic, followed.position);
-    if let Some(other) = moved {
-        sessions.moved(other, followed);
-    }
+    cx.unfollow(followed, sessions);
     cx.hub.light.leave(followed.topic);
 }
 

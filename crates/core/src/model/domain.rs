@@ -86,11 +86,6 @@ impl Domains {
         self.by_number.get(&id)
     }
 
-    /// The domain whose pubsub service has this host name (`pubsub.DOMAIN`).
-    pub fn of_pubsub(&self, host: &str) -> Option<&Arc<Domain>> {
-        host.strip_prefix("pubsub.").and_then(|name| self.named(name))
-    }
-
     /// All of them, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Domain>> {
         self.by_name.values()

@@ -1,11 +1,11 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Altered, Behind, CountedTopics, Counters, Known, Letter, Memory, Owed, Pace, Recent, Subscribers, Then,
-    Throttle, Traces, Wake, Wheel, home,
+    Altered, Behind, CountedTopics, Counters, Known, Letter, Memory, Owed, Pace, Recent, Sessions,
+    Subscribers, Then, Throttle, Traces, Wake, Wheel, home,
 };
 use crate::error::StreamError;
-use crate::hook::Recipients;
+use crate::hook::Timer;
 use crate::light;
 use crate::model::{
     AccountId, ConnId, Domain, DomainId, Domains, Map, Mono, Now, Set, ShardId, Ticket, TopicId,
@@ -13,6 +13,7 @@ use crate::model::{
 use crate::pipeline::Pipeline;
 use crate::ports::{Ask, Derivation};
 use crate::random::Random;
+use crate::session::Followed;
 use crate::session::auth::fast::{Replays, Stamp};
 use crate::session::auth::offer::Offers;
 use crate::settings::Settings;
@@ -33,8 +34,6 @@ pub struct Hub {
     pub settings: Arc<Settings>,
     /// The node's domains.
     pub domains: Arc<Domains>,
-    /// The hooks of the enabled features.
-    pub pipeline: Pipeline,
     /// Randomness.
     pub random: Random,
     /// What is counted.
@@ -68,7 +67,7 @@ pub struct Hub {
     /// What the store is yet to be told.
     pub owed: Owed,
     /// Work for this shard, done before the input's handling ends.
-    pub(super) queue: VecDeque<Work>,
+    pub(crate) queue: VecDeque<Work>,
     asks: Map<Ticket, Then>,
     next_ticket: u64,
     draining: bool,
@@ -76,21 +75,35 @@ pub struct Hub {
 
 /// Work a shard gives itself.
 #[derive(Debug)]
-pub(super) enum Work {
+pub(crate) enum Work {
     /// A letter that needs no post.
     Letter(Letter),
     /// End a session with a stream error.
     End(ConnId, StreamError),
     /// Go on with what a session read before it waited.
     Read(ConnId),
-    /// The store may hold a notification that some session of an account was not given.
-    LookAgain(BareJid),
-    /// A message that a session did not acknowledge goes on.
-    Unacknowledged(Box<Stanza>, Option<Arc<Recipients>>),
+    /// What somebody left to be done.
+    Later(Deferred),
+}
+
+/// Something to be done with the sessions, after what is being done now.
+pub struct Deferred(Box<dyn FnOnce(&mut Sessions, &mut Cx<'_>) + Send>);
+
+impl Deferred {
+    /// Does it.
+    pub(crate) fn go(self, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+        (self.0)(sessions, cx);
+    }
+}
+
+impl std::fmt::Debug for Deferred {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Deferred")
+    }
 }
 
 impl Hub {
-    pub(super) fn new(
+    pub(crate) fn new(
         id: ShardId,
         shards: u16,
         settings: Arc<Settings>,
@@ -103,7 +116,6 @@ impl Hub {
         Hub {
             id,
             shards,
-            pipeline: Pipeline::new(&settings.features_disabled),
             random: Random::new(seed),
             counters,
             subscribers: Subscribers::default(),
@@ -147,7 +159,7 @@ impl Hub {
     }
 
     /// Takes the continuation of an answered question.
-    pub(super) fn answered(&mut self, ticket: Ticket) -> Option<Then> {
+    pub(crate) fn answered(&mut self, ticket: Ticket) -> Option<Then> {
         self.asks.remove(&ticket)
     }
 
@@ -156,7 +168,7 @@ impl Hub {
         self.draining
     }
 
-    pub(super) fn drain(&mut self) {
+    pub(crate) fn drain(&mut self) {
         self.draining = true;
     }
 }
@@ -169,6 +181,8 @@ pub struct Cx<'a> {
     pub hub: &'a mut Hub,
     /// What is to be done outside.
     pub out: &'a mut Effects,
+    /// The hooks of the enabled features.
+    pub pipeline: &'a Pipeline,
 }
 
 impl Cx<'_> {
@@ -203,7 +217,7 @@ impl Cx<'_> {
     }
 
     /// Tells every shard how this one keeps up with a topic.
-    pub(super) fn tell_pace(&mut self, topic: TopicId, pace: Pace) {
+    pub(crate) fn tell_pace(&mut self, topic: TopicId, pace: Pace) {
         let shard = self.hub.id;
         self.post_all(|| Letter::Pace { topic, shard, pace });
     }
@@ -258,14 +272,22 @@ impl Cx<'_> {
         self.hub.timers.set(self.now.mono.plus(ms), conn, wake);
     }
 
-    /// Has an account's sessions look what the store holds for them, after what is being done now.
-    pub fn look_again(&mut self, account: &BareJid) {
-        self.hub.queue.push_back(Work::LookAgain(account.clone()));
+    /// Sets a timer of a feature for a session, `ms` from now.
+    pub fn set_timer(&mut self, conn: ConnId, ms: u64, timer: Timer) {
+        self.wake_in(conn, ms, Wake::Feature(timer));
     }
 
-    /// Has a message go on that a session of its account did not acknowledge, after what is being done now.
-    pub fn unacknowledged(&mut self, stanza: Box<Stanza>, recipients: Option<Arc<Recipients>>) {
-        self.hub.queue.push_back(Work::Unacknowledged(stanza, recipients));
+    /// Has something done with the sessions, after what is being done now.
+    pub fn later(&mut self, work: impl FnOnce(&mut Sessions, &mut Cx<'_>) + Send + 'static) {
+        self.hub.queue.push_back(Work::Later(Deferred(Box::new(work))));
+    }
+
+    /// Takes a session out of a topic's list, and tells the one that takes its place.
+    pub fn unfollow(&mut self, followed: Followed, sessions: &mut Sessions) {
+        let moved = self.hub.subscribers.remove(followed.topic, followed.position);
+        if let Some(other) = moved {
+            sessions.moved(other, followed);
+        }
     }
 
     /// Ends a session with a stream error, after what is being done now.

@@ -168,7 +168,7 @@ impl Debt {
 }
 
 /// Asks the store for what it refused, when it is time.
-pub(super) fn retry(cx: &mut Cx<'_>) {
+pub(crate) fn retry(cx: &mut Cx<'_>) {
     let debts = cx.hub.owed.take_due(cx.now.mono);
     if debts.is_empty() {
         return;
@@ -186,7 +186,7 @@ pub(super) fn retry(cx: &mut Cx<'_>) {
 }
 
 /// The store answered to ends that it had refused.
-pub(super) fn answered(changes: Vec<NotificationChange>, answer: &Answer, cx: &mut Cx<'_>) {
+pub(crate) fn answered(changes: Vec<NotificationChange>, answer: &Answer, cx: &mut Cx<'_>) {
     let now = cx.now.mono;
     match answer {
         Answer::Done => {

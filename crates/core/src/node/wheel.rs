@@ -3,27 +3,21 @@
 
 use crate::model::{ConnId, Mono};
 
-/// What a session's timer is for.
+/// What a timer of a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
     /// The login must be done.
     Login,
     /// The resource must be bound.
     Bind,
-    /// The peer must have closed its stream.
-    Close,
-    /// Is the client still there?
-    Ping,
-    /// The client must have shown a sign of life.
-    PingWait,
-    /// A receipt must have come.
-    Receipt,
-    /// Offline messages must have arrived.
-    Arrival,
     /// What waits may be asked for again, after the store failed.
     Backlog,
     /// Reading may go on after the client was too fast.
     Unthrottle,
+    /// A light session must not be silent for longer.
+    Idle,
+    /// A feature's own.
+    Feature(crate::hook::Timer),
 }
 
 /// One timer.
@@ -115,17 +109,17 @@ mod tests {
     #[test]
     fn a_timer_beyond_one_turn_waits_for_its_turn() {
         let mut wheel = Wheel::new(Mono(0));
-        wheel.set(Mono(Wheel::TURN_MS * 2 + 5), CONN, Wake::Ping);
+        wheel.set(Mono(Wheel::TURN_MS * 2 + 5), CONN, Wake::Idle);
         for at in (0..Wheel::TURN_MS * 2).step_by(97) {
             assert!(due(&mut wheel, at).is_empty());
         }
-        assert_eq!(due(&mut wheel, Wheel::TURN_MS * 2 + 5 + Wheel::TICK_MS), [Wake::Ping]);
+        assert_eq!(due(&mut wheel, Wheel::TURN_MS * 2 + 5 + Wheel::TICK_MS), [Wake::Idle]);
     }
 
     #[test]
     fn a_long_pause_loses_none() {
         let mut wheel = Wheel::new(Mono(0));
-        (0..5000).for_each(|i| wheel.set(Mono(i * 100), CONN, Wake::Ping));
+        (0..5000).for_each(|i| wheel.set(Mono(i * 100), CONN, Wake::Idle));
         assert_eq!(due(&mut wheel, 100_000_000).len(), 5000);
         assert_eq!(wheel.next(), None);
     }
@@ -133,7 +127,7 @@ mod tests {
     #[test]
     fn a_timer_in_the_past_fires_at_the_next_tick() {
         let mut wheel = Wheel::new(Mono(10_000));
-        wheel.set(Mono(5), CONN, Wake::Close);
-        assert_eq!(due(&mut wheel, 10_000 + Wheel::TICK_MS), [Wake::Close]);
+        wheel.set(Mono(5), CONN, Wake::Bind);
+        assert_eq!(due(&mut wheel, 10_000 + Wheel::TICK_MS), [Wake::Bind]);
     }
 }

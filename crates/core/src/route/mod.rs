@@ -21,8 +21,7 @@ pub fn stanza(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
         None => to_account(stanza, &lives),
     };
     let nobody = plan.is_empty();
-    for i in 0..cx.hub.pipeline.routed.len() {
-        let hook = cx.hub.pipeline.routed[i];
+    for hook in &cx.pipeline.routed {
         hook(stanza, &lives, &mut plan);
     }
     if nobody {
@@ -85,7 +84,7 @@ fn to_resource(stanza: &Stanza, resource: &str, lives: &[&Live]) -> Plan {
 fn to_account(stanza: &Stanza, lives: &[&Live]) -> Plan {
     match stanza.kind {
         Kind::Message(MessageType::Normal | MessageType::Chat | MessageType::Headline) => {
-            let takers = lives.iter().filter(|live| takes_messages(live));
+            let takers = lives.iter().filter(|live| live.presence.takes_messages());
             // What is kept comes behind the older ones; what another session takes is not kept.
             let waits = takers.clone().all(|live| live.state.offline.is_behind()) && offline::is_kept(stanza);
             takers.filter(|_| !waits).map(|live| plain(live, stanza)).collect()
@@ -93,7 +92,7 @@ fn to_account(stanza: &Stanza, lives: &[&Live]) -> Plan {
         Kind::Presence(PresenceType::Available | PresenceType::Unavailable) => {
             let others = lives
                 .iter()
-                .filter(|live| live.state.presence.is_available() && stanza.from.as_ref() != Some(&live.jid));
+                .filter(|live| live.presence.is_available() && stanza.from.as_ref() != Some(&live.jid));
             others.map(|live| plain(live, stanza)).collect()
         }
         Kind::Presence(PresenceType::Probe) => answer_probe(stanza, lives),
@@ -102,17 +101,12 @@ fn to_account(stanza: &Stanza, lives: &[&Live]) -> Plan {
     }
 }
 
-/// A session that takes messages to its bare JID: available, and of no negative priority.
-fn takes_messages(live: &Live) -> bool {
-    live.state.presence.is_available() && live.state.presence.priority() >= 0
-}
-
 /// A new session asks its account's others for their presence; strangers get no answer (RFC 6121 §4.3.2).
 fn answer_probe(probe: &Stanza, lives: &[&Live]) -> Plan {
     let Some(from) = &probe.from else { return Plan::new() };
     let Some(asker) = lives.iter().find(|live| live.jid == *from) else { return Plan::new() };
     let others = lives.iter().filter(|live| live.jid != *from);
-    let presences = others.filter_map(|live| live.state.presence.stanza(live));
+    let presences = others.filter_map(|live| live.presence.stanza(live));
     presences
         .map(|presence| Delivery {
             slot: asker.io.conn.slot,
@@ -147,8 +141,5 @@ fn undelivered(stanza: &Stanza, cx: &mut Cx<'_>) {
 }
 
 fn is_kept(stanza: &Stanza, cx: &mut Cx<'_>) -> bool {
-    (0..cx.hub.pipeline.absent.len()).any(|i| {
-        let hook = cx.hub.pipeline.absent[i];
-        hook(stanza, cx) == Absent::Taken
-    })
+    cx.pipeline.absent.iter().any(|hook| hook(stanza, cx) == Absent::Taken)
 }

@@ -72,8 +72,7 @@ impl Binding {
     /// Offers resource binding and what else an authenticated client may use.
     pub(super) fn offer(io: Io, authenticated: Authenticated, cx: &mut Cx<'_>) -> Session {
         let mut features = vec![Element::new("bind", ns::BIND)];
-        for i in 0..cx.hub.pipeline.offer.len() {
-            let offer = cx.hub.pipeline.offer[i];
+        for offer in &cx.pipeline.offer {
             offer(cx, &mut features);
         }
         io.send_features(&features, cx);
@@ -96,7 +95,7 @@ impl Binding {
                 Session::Binding(self)
             }
             Unit::Nonza(element) => {
-                if let Some(reply) = cx.hub.pipeline.unbound(&element) {
+                if let Some(reply) = cx.pipeline.unbound(&element) {
                     self.io.send_element(&reply, cx);
                     return Session::Binding(self);
                 }

@@ -1,9 +1,10 @@
-//! Our end of the stream is closed: a stream error or `</stream:stream>` was sent, and the peer's is awaited for a while.
+//! Our end of the stream is closed: a stream error or `</stream:stream>` was sent, and the server closes the connection when that
+//! has left.
 
 use super::{Io, Session};
 use crate::Effect;
 use crate::error::StreamError;
-use crate::node::{Cx, Wake};
+use crate::node::Cx;
 use carillon_wire::stream;
 
 /// Our end of the stream is closed. What still comes is passed over.
@@ -40,17 +41,7 @@ impl Closing {
     /// Closes without a word.
     pub fn at_once(io: Io, cx: &mut Cx<'_>) -> Session {
         cx.out.push(Effect::Close { conn: io.conn });
-        cx.wake_in(io.conn, cx.hub.settings.timeouts.close_ms, Wake::Close);
         Session::Closing(Box::new(Closing { io }))
-    }
-
-    pub(super) fn peer_closed(self: Box<Self>, cx: &mut Cx<'_>) -> Session {
-        cx.out.push(Effect::Close { conn: self.io.conn });
-        Session::Closing(self)
-    }
-
-    pub(super) fn expired(self: Box<Self>, cx: &mut Cx<'_>) -> Session {
-        self.peer_closed(cx)
     }
 }
 

@@ -1,10 +1,10 @@
 //! A bound session: stanzas flow.
 
-use super::{Allowance, Io, Received};
+use super::{Allowance, Io, Presence, Received, backlog};
 use crate::Effect;
 use crate::error::StreamError;
-use crate::features::{PerSession, notifications, offline};
-use crate::hook::{At, Emit, Flow, Outgoing, Request, Track};
+use crate::features::PerSession;
+use crate::hook::{At, Emit, Flow, Outgoing, Request, Service, Track};
 use crate::model::{AccountId, DomainId, Mono, TopicId, UnixMs};
 use crate::node::{Cx, Wake};
 use crate::topic::Notice;
@@ -31,8 +31,12 @@ pub struct Live {
     pub since: UnixMs,
     /// When anything was last heard from the client.
     pub heard: Mono,
-    /// Whether a ping is unanswered.
-    pub ping: PingState,
+    /// What it says of itself.
+    pub presence: Presence,
+    /// How many stanzas the client has not acknowledged; none where it acknowledges nothing (XEP-0198).
+    pub unacknowledged: Option<u32>,
+    /// Whether what waits goes on when the socket has taken what was written.
+    pub(super) awaits_flush: bool,
     /// Whether the client closed its stream, and it is found out how much it has.
     leaving: bool,
     /// The topics it follows, sorted by topic.
@@ -52,15 +56,6 @@ pub struct Followed {
     pub position: u32,
 }
 
-/// Whether the client was asked for a sign of life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PingState {
-    /// It was not.
-    Quiet,
-    /// It was, and has not answered.
-    Asked,
-}
-
 impl Live {
     pub(super) fn new(io: Io, jid: Jid, domain: DomainId, account: AccountId, cx: &Cx<'_>) -> Live {
         Live {
@@ -69,7 +64,9 @@ impl Live {
             domain,
             since: cx.now.unix,
             heard: cx.now.mono,
-            ping: PingState::Quiet,
+            presence: Presence::default(),
+            unacknowledged: None,
+            awaits_flush: false,
             leaving: false,
             topics: Vec::new(),
             state: PerSession::default(),
@@ -91,7 +88,7 @@ impl Live {
 
     /// The client closed its stream. Whether the session can end at once: otherwise when it is known how much has arrived.
     pub fn leave(&mut self, cx: &mut Cx<'_>) -> bool {
-        self.leaving = notifications::owes_word(self) || offline::owes_word(self);
+        self.leaving = cx.pipeline.awaits_arrival.iter().any(|hook| hook(self));
         if self.leaving {
             cx.out.push(Effect::CountUnacked { conn: self.io.conn });
         }
@@ -106,7 +103,6 @@ impl Live {
     /// A unit of so many bytes came from the client.
     pub fn unit(&mut self, unit: Unit, bytes: usize, cx: &mut Cx<'_>) -> Result<(), StreamError> {
         self.heard = cx.now.mono;
-        self.ping = PingState::Quiet;
         let mut counts = true;
         match unit {
             // What is not answered, such as an acknowledgement that we asked for, costs its bytes alone.
@@ -132,15 +128,14 @@ impl Live {
 
     fn received(&mut self, cx: &mut Cx<'_>) {
         cx.hub.counters.stanzas_in += 1;
-        for i in 0..cx.hub.pipeline.receive.len() {
-            let hook = cx.hub.pipeline.receive[i];
+        for hook in &cx.pipeline.receive {
             hook(self, cx);
         }
     }
 
     /// Whether it was answered.
     fn nonza(&mut self, element: &Element, cx: &mut Cx<'_>) -> Result<bool, StreamError> {
-        let Some(handle) = cx.hub.pipeline.nonza(element.name(), element.ns()) else {
+        let Some(handle) = cx.pipeline.nonza(element.name(), element.ns()) else {
             // RFC 6120 §4.9.3.24
             let condition = stream::Condition::UnsupportedStanzaType;
             return Err(StreamError::new(condition, "this element is not understood here"));
@@ -152,11 +147,15 @@ impl Live {
         Ok(reply.is_some())
     }
 
-    /// The way in: hooks, then whoever it is for.
+    /// The way in: a feature's address, or hooks and then whoever it is for.
     fn submit(&mut self, mut stanza: Stanza, cx: &mut Cx<'_>) {
-        let count = cx.hub.pipeline.submit(&stanza.kind).len();
-        for i in 0..count {
-            let hook = cx.hub.pipeline.submit(&stanza.kind)[i];
+        if let Some((service, domain)) = self.service(&stanza, cx) {
+            if let Err(error) = self.serve(service, domain, &mut stanza, cx) {
+                self.refuse(&stanza, &error, cx);
+            }
+            return;
+        }
+        for hook in cx.pipeline.submit(&stanza.kind) {
             match hook(self, &mut stanza, cx) {
                 Ok(Flow::Pass) => {}
                 Ok(Flow::Taken) => return,
@@ -165,6 +164,38 @@ impl Live {
         }
         if let Err(error) = self.dispatch(&mut stanza, cx) {
             self.refuse(&stanza, &error, cx);
+        }
+    }
+
+    /// The feature's address that a stanza is for, and its domain.
+    fn service(&self, stanza: &Stanza, cx: &Cx<'_>) -> Option<(&'static Service, DomainId)> {
+        let host = stanza.to.as_ref()?.domain();
+        // A domain that happens to be called so comes first.
+        if host == self.bare.domain() || cx.hub.domains.named(host).is_some() {
+            return None;
+        }
+        let (label, domain) = host.split_once('.')?;
+        Some((cx.pipeline.service(label)?, cx.hub.domains.named(domain)?.id))
+    }
+
+    /// Gives a stanza to the feature whose address it is for.
+    fn serve(
+        &mut self,
+        service: &Service,
+        domain: DomainId,
+        stanza: &mut Stanza,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), StanzaError> {
+        if domain != self.domain {
+            return match stanza.kind {
+                Kind::Presence(_) | Kind::Iq(IqType::Result | IqType::Error) => Ok(()),
+                _ => Err(StanzaError::new(Condition::Forbidden).with_text("a service of another domain")),
+            };
+        }
+        match ((service.submit)(self, stanza, cx)?, stanza.kind) {
+            (Flow::Pass, Kind::Iq(IqType::Get | IqType::Set)) => self.request(stanza, At::Service, cx),
+            (Flow::Pass, Kind::Message(_)) => Err(StanzaError::new(Condition::ServiceUnavailable)),
+            (Flow::Taken | Flow::Pass, _) => Ok(()),
         }
     }
 
@@ -200,7 +231,7 @@ impl Live {
     fn request(&mut self, stanza: &Stanza, at: At, cx: &mut Cx<'_>) -> Result<(), StanzaError> {
         let Kind::Iq(kind) = stanza.kind else { return Ok(()) };
         let child = stanza.payload.children().next().ok_or(StanzaError::new(Condition::BadRequest))?;
-        let handler = cx.hub.pipeline.iq(kind, child.name(), child.ns(), at);
+        let handler = cx.pipeline.iq(kind, child.name(), child.ns(), at);
         // RFC 6120 §8.3.3.19
         let handle = handler.ok_or(StanzaError::new(Condition::ServiceUnavailable))?;
         let payload = child.element();
@@ -222,8 +253,7 @@ impl Live {
 
     /// Gives the session a stanza that was routed to it.
     pub fn deliver(&mut self, mut stanza: Stanza, track: &Track, cx: &mut Cx<'_>) {
-        for i in 0..cx.hub.pipeline.deliver.len() {
-            let hook = cx.hub.pipeline.deliver[i];
+        for hook in &cx.pipeline.deliver {
             if hook(self, &mut stanza, cx).is_err() {
                 return;
             }
@@ -252,8 +282,7 @@ impl Live {
     }
 
     fn emit(&mut self, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit {
-        for i in 0..cx.hub.pipeline.emit.len() {
-            let hook = cx.hub.pipeline.emit[i];
+        for hook in &cx.pipeline.emit {
             if hook(self, outgoing, cx) == Emit::Held {
                 return Emit::Held;
             }
@@ -263,36 +292,35 @@ impl Live {
 
     fn emitted(&mut self, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) {
         cx.hub.counters.stanzas_out += 1;
-        for i in 0..cx.hub.pipeline.emitted.len() {
-            let hook = cx.hub.pipeline.emitted[i];
+        for hook in &cx.pipeline.emitted {
             hook(self, outgoing, cx);
         }
     }
 
     /// A timer fired.
     pub fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>) -> Result<(), StreamError> {
-        if wake == Wake::Unthrottle && self.allowance.lift() {
-            cx.resume(self.io.conn);
-        }
-        for i in 0..cx.hub.pipeline.wake.len() {
-            let hook = cx.hub.pipeline.wake[i];
-            hook(self, wake, cx)?;
+        match wake {
+            Wake::Unthrottle if self.allowance.lift() => cx.resume(self.io.conn),
+            Wake::Backlog => backlog::go_on(self, cx),
+            Wake::Feature(timer) => {
+                if let Some(handle) = cx.pipeline.timer(timer) {
+                    handle(self, cx)?;
+                }
+            }
+            // Those of a login that is over.
+            Wake::Unthrottle | Wake::Login | Wake::Bind | Wake::Idle => {}
         }
         Ok(())
     }
 
     /// The socket took what was sent.
     pub fn flushed(&mut self, cx: &mut Cx<'_>) {
-        for i in 0..cx.hub.pipeline.flushed.len() {
-            let hook = cx.hub.pipeline.flushed[i];
-            hook(self, cx);
-        }
+        backlog::flushed(self, cx);
     }
 
     /// All but the last `bytes` of what was sent have arrived.
     pub fn unacked(&mut self, bytes: u64, cx: &mut Cx<'_>) {
-        for i in 0..cx.hub.pipeline.unacked.len() {
-            let hook = cx.hub.pipeline.unacked[i];
+        for hook in &cx.pipeline.unacked {
             hook(self, bytes, cx);
         }
     }

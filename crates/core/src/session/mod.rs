@@ -11,11 +11,13 @@
 
 mod allowance;
 pub mod auth;
+pub mod backlog;
 mod bind;
 mod closing;
 mod io;
 mod live;
 mod open;
+mod presence;
 mod reader;
 mod secure;
 
@@ -24,8 +26,9 @@ pub use auth::{Claimed, Mechanism};
 pub use bind::{Binding, Bound, Loading, Restarting};
 pub use closing::Closing;
 pub use io::{Io, Noted};
-pub use live::{Followed, Live, PingState};
+pub use live::{Followed, Live};
 pub use open::{Opening, Protection};
+pub use presence::{Availability, Presence};
 pub use reader::{Frame, Reader};
 pub use secure::{Offered, Securing};
 
@@ -174,7 +177,7 @@ impl Session {
     /// The client closed its stream. Only for states before the session is bound, and [`Closing`].
     pub fn close(self, cx: &mut Cx<'_>) -> Session {
         match self {
-            Session::Closing(s) => s.peer_closed(cx),
+            closing @ Session::Closing(_) => closing,
             other => Closing::politely(other.into_io(), cx),
         }
     }
@@ -188,10 +191,6 @@ impl Session {
             ) => "no login in time",
             (Session::Restarting(_) | Session::Binding(_) | Session::Loading(_), Wake::Bind) => {
                 "no resource bound in time"
-            }
-            (Session::Closing(_), Wake::Close) => {
-                let Session::Closing(s) = self else { unreachable!("matched above") };
-                return s.expired(cx);
             }
             _ => return self,
         };

@@ -42,9 +42,12 @@ pub fn is_readable(account: &BareJid, record: &TopicRecord) -> bool {
     rights::readable(account, record).is_ok()
 }
 
+/// The first label of the host at which topics have their addresses, in every domain.
+pub const HOST: &str = "pubsub";
+
 /// The address of a topic: what [`crate::node::home`] finds its shard by.
 pub fn address(name: &str, domain: &str) -> String {
-    [name, "@pubsub.", domain].concat()
+    [name, "@", HOST, ".", domain].concat()
 }
 
 /// Who asked for an operation on a topic.
@@ -145,7 +148,7 @@ impl Topics {
     /// The topic of this name, which may have to be read first.
     fn find(&mut self, domain: DomainId, name: &str, cx: &mut Cx<'_>) -> Result<Key, Refusal> {
         // Without the service topics are off, also for those who come by other ways.
-        if !cx.hub.pipeline.features().iter().any(|f| f.name == pubsub::FEATURE.name) {
+        if cx.pipeline.service(HOST).is_none() {
             return Err(Refusal::Fault(Fault::Closed));
         }
         if let Some((key, _)) = self.homes.get_key_value(&KeyRef { domain, name }) {

@@ -24,6 +24,7 @@ pub const FEATURE: Feature = Feature {
     server_features: &[ns::CARBONS],
     account_features: &[ns::CARBONS],
     inline_features: &[ns::CARBONS],
+    services: &[],
     hooks: Hooks {
         submit_message: Some(sent),
         deliver: Some(unmark),

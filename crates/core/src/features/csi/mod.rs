@@ -21,6 +21,7 @@ pub const FEATURE: Feature = Feature {
     server_features: &[],
     account_features: &[],
     inline_features: &[ns::CSI],
+    services: &[],
     hooks: Hooks {
         offer: Some(|_, features| features.push(Element::new("csi", ns::CSI))),
         emit: Some(emit),
@@ -38,9 +39,8 @@ pub const FEATURE: Feature = Feature {
                 name: "inactive",
                 ns: ns::CSI,
                 handle: |live, _, _| {
-                    if !live.state.csi.is_inactive() {
-                        live.state.csi = State::Inactive(Box::default());
-                    }
+                    live.presence.is_inactive = true;
+                    live.state.csi.0.get_or_insert_default();
                     Ok(None)
                 },
                 unbound: None,
@@ -50,26 +50,13 @@ pub const FEATURE: Feature = Feature {
     },
 };
 
-/// Whether somebody looks at the client.
+/// What was held back; none while somebody may look.
 #[derive(Debug, Default)]
-pub enum State {
-    /// Somebody may.
-    #[default]
-    Active,
-    /// Nobody does; what was held back.
-    Inactive(Box<Held>),
-}
-
-impl State {
-    /// Whether the client said that nobody looks.
-    pub fn is_inactive(&self) -> bool {
-        matches!(self, State::Inactive(_))
-    }
-}
+pub struct State(Option<Box<Held>>);
 
 /// The newest presence of each sender, oldest first.
 #[derive(Debug, Default)]
-pub struct Held(Vec<Stanza>);
+struct Held(Vec<Stanza>);
 
 /// How many presences are held back: past that all go.
 const HELD_MAX: usize = 100;
@@ -78,7 +65,7 @@ const HELD_MAX: usize = 100;
 const HELD_BYTES_MAX: usize = 64 * 1024;
 
 fn emit(live: &mut Live, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit {
-    let State::Inactive(held) = &mut live.state.csi else { return Emit::Write };
+    let Some(held) = &mut live.state.csi.0 else { return Emit::Write };
     match outgoing {
         Outgoing::Stanza(stanza, _) if can_wait(stanza) => {
             held.0.retain(|other| other.from != stanza.from);
@@ -103,16 +90,17 @@ fn can_wait(stanza: &Stanza) -> bool {
 
 /// Somebody looks again.
 fn release(live: &mut Live, cx: &mut Cx<'_>) {
-    if let State::Inactive(held) = std::mem::take(&mut live.state.csi) {
+    live.presence.is_inactive = false;
+    if let Some(held) = live.state.csi.0.take() {
         held.0.iter().for_each(|stanza| live.send(stanza, &Track::Nothing, cx));
     }
 }
 
 /// Sends what waited; the client stays inactive.
 fn flush(live: &mut Live, cx: &mut Cx<'_>) {
-    let State::Inactive(held) = &live.state.csi else { return };
-    if !held.0.is_empty() {
+    if live.state.csi.0.as_ref().is_some_and(|held| !held.0.is_empty()) {
         release(live, cx);
-        live.state.csi = State::Inactive(Box::default());
+        live.presence.is_inactive = true;
+        live.state.csi.0 = Some(Box::default());
     }
 }

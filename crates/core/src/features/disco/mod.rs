@@ -21,10 +21,18 @@ pub const FEATURE: Feature = Feature {
     server_features: &[ns::DISCO_INFO, ns::DISCO_ITEMS],
     account_features: &[ns::DISCO_INFO, ns::DISCO_ITEMS],
     inline_features: &[],
+    services: &[],
     hooks: Hooks {
         iq: &[
             IqHandler { kind: IqType::Get, name: "query", ns: ns::DISCO_INFO, at: At::Both, handle: info },
             IqHandler { kind: IqType::Get, name: "query", ns: ns::DISCO_ITEMS, at: At::Both, handle: items },
+            IqHandler {
+                kind: IqType::Get,
+                name: "query",
+                ns: ns::DISCO_INFO,
+                at: At::Service,
+                handle: service,
+            },
         ],
         ..Hooks::NONE
     },
@@ -34,13 +42,13 @@ fn info(_live: &mut Live, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<Opti
     no_nodes(request)?;
     let (category, kind) = match request.at {
         At::Account => ("account", "registered"),
-        At::Server | At::Both => ("server", "im"),
+        At::Server | At::Both | At::Service => ("server", "im"),
     };
     let identity =
         Element::new("identity", ns::DISCO_INFO).with_attr("category", category).with_attr("type", kind);
     let identity = if request.at == At::Account { identity } else { identity.with_attr("name", "Carillon") };
     let mut query = Element::new("query", ns::DISCO_INFO).with_child(identity);
-    for feature in cx.hub.pipeline.features() {
+    for feature in cx.pipeline.features() {
         let vars = if request.at == At::Account { feature.account_features } else { feature.server_features };
         for var in vars {
             query.push(Element::new("feature", ns::DISCO_INFO).with_attr("var", *var));
@@ -52,12 +60,30 @@ fn info(_live: &mut Live, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<Opti
 fn items(live: &mut Live, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<Option<Element>, StanzaError> {
     no_nodes(request)?;
     let mut query = Element::new("query", ns::DISCO_ITEMS);
-    let pubsub = cx.hub.pipeline.features().iter().any(|f| f.name == crate::features::pubsub::FEATURE.name);
-    if request.at != At::Account && pubsub {
-        let jid = format!("pubsub.{}", live.bare.domain());
-        query.push(Element::new("item", ns::DISCO_ITEMS).with_attr("jid", jid).with_attr("name", "Topics"));
+    if request.at != At::Account {
+        for service in cx.pipeline.services() {
+            let jid = format!("{}.{}", service.host, live.bare.domain());
+            query.push(
+                Element::new("item", ns::DISCO_ITEMS).with_attr("jid", jid).with_attr("name", service.name),
+            );
+        }
     }
     Ok(Some(query))
+}
+
+/// A feature's address that has no more to say of itself.
+fn service(_live: &mut Live, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<Option<Element>, StanzaError> {
+    no_nodes(request)?;
+    let host = request.stanza.to.as_ref().and_then(|to| to.domain().split_once('.'));
+    let service = host.and_then(|(label, _)| cx.pipeline.service(label));
+    let service = service.ok_or(StanzaError::new(Condition::ServiceUnavailable))?;
+    let (category, kind) = service.identity;
+    let identity = Element::new("identity", ns::DISCO_INFO)
+        .with_attr("category", category)
+        .with_attr("type", kind)
+        .with_attr("name", service.name);
+    let feature = Element::new("feature", ns::DISCO_INFO).with_attr("var", ns::DISCO_INFO);
+    Ok(Some(Element::new("query", ns::DISCO_INFO).with_child(identity).with_child(feature)))
 }
 
 fn no_nodes(request: &Request<'_>) -> Result<(), StanzaError> {

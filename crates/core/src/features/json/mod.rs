@@ -16,5 +16,6 @@ pub const FEATURE: Feature = Feature {
     server_features: &[ns::JSON],
     account_features: &[],
     inline_features: &[],
+    services: &[],
     hooks: Hooks::NONE,
 };

@@ -5,14 +5,26 @@ use crate::Effect;
 use crate::command::Reach;
 use crate::error::{StanzaError, StreamError};
 use crate::event::{Entry, Kind};
-use crate::features::presence::backlog::{self, Step};
-use crate::hook::{Ending, Flow, Track};
+use crate::hook::{Ending, Flow, Step, Timer, Track, Tracker};
 use crate::model::*;
-use crate::node::{self, Cx, Sessions, Wake};
+use crate::node::{self, Cx, Sessions};
 use crate::ports::{Answer, Ask, NotificationChange};
-use crate::session::{self, Live};
+use crate::session::{self, Live, backlog};
 use carillon_wire::jid::BareJid;
-use carillon_wire::stanza::{Condition, Stanza};
+use carillon_wire::stanza::{Condition, Kind as StanzaKind, Stanza};
+
+/// Receipts of what was given must have come.
+pub(super) const RECEIPT: Timer = Timer(*b"rcpt");
+
+/// Notifications that were given, by their ids.
+static TRACKER: Tracker = Tracker {
+    name: "notifications",
+    acknowledged: |live, ids, cx| {
+        for id in ids {
+            acknowledged(live, NotificationId(*id), AcknowledgedBy::StreamManagement, cx);
+        }
+    },
+};
 
 /// Gives a notification to every session of its account that it is for. A session that is not given one that is kept asks the
 /// store for it when it can be.
@@ -46,29 +58,15 @@ pub fn deliver(
 }
 
 fn is_for(audience: Audience, live: &Live) -> Result<(), DropReason> {
-    match reach(live) {
+    match live.presence.reach() {
         Reach::Unavailable => Err(DropReason::NotConnected),
         Reach::Asleep if audience == Audience::Active => Err(DropReason::NotActive),
         Reach::Asleep | Reach::Active => Ok(()),
     }
 }
 
-/// Which notifications reach a session.
-pub fn reach(live: &Live) -> Reach {
-    if !live.state.presence.is_available() {
-        return Reach::Unavailable;
-    }
-    let awake = live.state.presence.is_awake() && !live.state.csi.is_inactive();
-    if awake { Reach::Active } else { Reach::Asleep }
-}
-
-/// Whether the store may hold some for the session.
-pub fn waits(live: &Live) -> bool {
-    live.state.notifications.is_behind()
-}
-
 /// The store may hold one that some session of the account was not given.
-pub fn look_again(account: &BareJid, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+fn look_again(account: &BareJid, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     for slot in sessions.of(account.as_str()) {
         if let Some(live) = sessions.live_in(slot) {
             live.state.notifications.look_again();
@@ -78,10 +76,7 @@ pub fn look_again(account: &BareJid, sessions: &mut Sessions, cx: &mut Cx<'_>) {
 }
 
 /// Asks for the next page of what waits, if anything does: what a device cannot take yet stays in the store.
-pub fn ask(live: &mut Live, cx: &mut Cx<'_>) -> Step {
-    if !home::is_on(cx) {
-        return Step::Done;
-    }
+pub(super) fn ask(live: &mut Live, cx: &mut Cx<'_>) -> Step {
     let page = backlog::page(live, cx);
     let Some(progress) = &mut live.state.notifications.0 else { return Step::Done };
     if progress.reading.asking {
@@ -103,7 +98,7 @@ pub fn ask(live: &mut Live, cx: &mut Cx<'_>) -> Step {
 /// A page of what waits came from the store.
 pub fn page(conn: ConnId, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(live) = sessions.live(conn) else { return };
-    let available = live.state.presence.is_available();
+    let available = live.presence.is_available();
     let reading = &mut live.state.notifications.progress().reading;
     let Answer::Pending { notifications, more } = answer else { return reading.failed(conn, cx) };
     // What came at the wrong moment is asked for again.
@@ -150,19 +145,19 @@ fn is_fresh(notification: &Pending, cx: &Cx<'_>) -> bool {
 
 /// Gives a notification to the connection.
 fn give(live: &mut Live, notification: &Notification, cx: &mut Cx<'_>) {
-    let (id, managed) = (notification.id, live.state.stream_management.is_some());
+    let (id, managed) = (notification.id, live.unacknowledged.is_some());
     if live.state.notifications.progress().in_flight.iter().any(|entry| entry.id == id) {
         return;
     }
     let began = cx.out.bytes.len();
     let stanza = xml::message(notification, live, !managed);
-    live.send(&stanza, &Track::Notification(id), cx);
+    live.send(&stanza, &Track::Of(&TRACKER, id.0), cx);
     let progress = live.state.notifications.progress();
     progress.given += (cx.out.bytes.len() - began) as u64;
     let (audience, sent, at, end) = (notification.audience, cx.now.unix, cx.now.mono, progress.given);
     progress.in_flight.push(InFlight { id, audience, sent, at, end, managed });
     if !managed && !std::mem::replace(&mut progress.timed, true) {
-        cx.wake_in(live.io.conn, cx.hub.settings.receipt_wait_ms, Wake::Receipt);
+        cx.set_timer(live.io.conn, cx.hub.settings.receipt_wait_ms, RECEIPT);
     }
     cx.hub.counters.delivered(live.domain);
     cx.out.journal.note(cx.now.unix, Kind::Deliver, || Entry::Deliver {
@@ -173,7 +168,7 @@ fn give(live: &mut Live, notification: &Notification, cx: &mut Cx<'_>) {
 }
 
 /// The device has it.
-pub fn acknowledged(live: &mut Live, id: NotificationId, by: AcknowledgedBy, cx: &mut Cx<'_>) {
+fn acknowledged(live: &mut Live, id: NotificationId, by: AcknowledgedBy, cx: &mut Cx<'_>) {
     let Some(progress) = &mut live.state.notifications.0 else { return };
     let Some(at) = progress.in_flight.iter().position(|entry| entry.id == id) else { return };
     let entry = progress.in_flight.remove(at);
@@ -214,10 +209,8 @@ pub fn acknowledged(live: &mut Live, id: NotificationId, by: AcknowledgedBy, cx:
 }
 
 /// Receipts that should have come by now did not: how much the peer's side has taken decides.
-pub(super) fn wake(live: &mut Live, wake: Wake, cx: &mut Cx<'_>) -> Result<(), StreamError> {
-    let Some(progress) = live.state.notifications.0.as_mut().filter(|_| wake == Wake::Receipt) else {
-        return Ok(());
-    };
+pub(super) fn look(live: &mut Live, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+    let Some(progress) = &mut live.state.notifications.0 else { return Ok(()) };
     progress.timed = false;
     if live.state.notifications.unmanaged().is_some_and(|first| first.at <= due(cx)) {
         // It goes on in `unacked`.
@@ -233,7 +226,7 @@ fn wait_for_receipts(live: &mut Live, cx: &mut Cx<'_>) {
     if let Some(first) = live.state.notifications.unmanaged() {
         let at = first.at.plus(cx.hub.settings.receipt_wait_ms);
         if !std::mem::replace(&mut live.state.notifications.progress().timed, true) {
-            cx.wake_in(live.io.conn, at.since(cx.now.mono).max(LOOK_MS), Wake::Receipt);
+            cx.set_timer(live.io.conn, at.since(cx.now.mono).max(LOOK_MS), RECEIPT);
         }
     }
     live.state.notifications.tidy();
@@ -245,7 +238,7 @@ fn due(cx: &Cx<'_>) -> Mono {
 }
 
 /// Whether the session was given what only the socket's word can acknowledge.
-pub fn owes_word(live: &Live) -> bool {
+pub(super) fn owes_word(live: &Live) -> bool {
     live.state.notifications.unmanaged().is_some()
 }
 
@@ -265,8 +258,7 @@ pub(super) fn unacked(live: &mut Live, bytes: u64, cx: &mut Cx<'_>) {
 
 /// Messages to the notification service: receipts, and nothing else.
 pub(super) fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
-    let Some(to) = &stanza.to else { return Ok(Flow::Pass) };
-    if to.local().is_some() || to.domain().strip_prefix("push.") != Some(live.bare.domain()) {
+    if !matches!(stanza.kind, StanzaKind::Message(_)) {
         return Ok(Flow::Pass);
     }
     match xml::receipt(stanza) {
@@ -302,7 +294,8 @@ pub(super) fn close(live: &mut Live, _ending: Ending, cx: &mut Cx<'_>) {
     }
     if waits {
         cx.hub.changed(live.bare.as_str());
-        cx.look_again(&live.bare);
+        let account = live.bare.clone();
+        cx.later(move |sessions, cx| look_again(&account, sessions, cx));
     }
 }
 

@@ -1,25 +1,43 @@
 //! At the account's home: a notification is taken, kept where it is to be kept, and given to whoever it is for.
 
-use super::{FEATURE, Then, delivery};
-use crate::command::{Event, Outcome};
+use super::{Then, delivery};
+use crate::command::{Command, Event, Outcome};
 use crate::event::{Entry, Kind, end_word};
 use crate::model::*;
-use crate::node::{self, Cx, Debt, Sessions};
+use crate::node::{self, Cx, Debt, Letter, Sessions};
 use crate::ports::{Answer, Ask};
 use crate::{Effect, ReplyTo};
 use NotificationState::{Acknowledged, Cancelled, Dropped, Expired, Scheduled, Sent, Stored};
 use std::sync::Arc;
 
-/// Takes a notification.
-pub fn notify(
-    notification: Arc<Notification>,
-    reply: Option<ReplyTo>,
+/// Carries out what providers ask for.
+pub(super) fn command(
+    command: Command,
+    reply: ReplyTo,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
-) {
-    if !is_on(cx) {
-        return answer(reply, Outcome::Unavailable, cx);
+) -> Option<(Command, ReplyTo)> {
+    match command {
+        Command::Notify(notification) => notify(notification, Some(reply), sessions, cx),
+        Command::Cancel { id } => cancel(id, reply, cx),
+        Command::Trace { id } => trace(id, reply, cx),
+        Command::Remembered { query, ids } => remembered(&query, &ids, reply, cx),
+        other => return Some((other, reply)),
     }
+    None
+}
+
+/// The store ended one by itself.
+pub(super) fn letter(letter: Letter, _sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter> {
+    match letter {
+        Letter::Expired(trace) => tell_end_of(&trace, cx),
+        other => return Some(other),
+    }
+    None
+}
+
+/// Takes a notification.
+fn notify(notification: Arc<Notification>, reply: Option<ReplyTo>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     cx.hub.counters.notifications_accepted += 1;
     cx.hub.counters.domains.of(notification.domain).notifications_accepted += 1;
     let is_kept = notification.audience == Audience::Always || notification.send_at.is_some();
@@ -49,7 +67,7 @@ pub fn notify(
 }
 
 /// Takes a notification back, if no connection has it yet.
-pub fn cancel(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
+fn cancel(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
     match cx.hub.traces.find(id) {
         // It is on its way: too late, as its state tells the sender.
         Some(trace) => {
@@ -64,7 +82,7 @@ pub fn cancel(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
 }
 
 /// What became of a notification: known here while it is on its way, and by the store before and after.
-pub fn trace(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
+fn trace(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
     match cx.hub.traces.find(id) {
         Some(trace) => {
             let outcome = Outcome::Trace(Box::new(trace.clone()));
@@ -75,7 +93,7 @@ pub fn trace(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
 }
 
 /// What is in memory here: the present state of what the store has too, and what it never has.
-pub fn remembered(query: &NotificationQuery, ids: &[NotificationId], reply: ReplyTo, cx: &mut Cx<'_>) {
+fn remembered(query: &NotificationQuery, ids: &[NotificationId], reply: ReplyTo, cx: &mut Cx<'_>) {
     let (traces, domains) = (&cx.hub.traces, &cx.hub.domains);
     let matches = |trace: &&Trace| {
         domains.named(trace.to.domain()).is_some_and(|domain| query.matches(trace, domain.id))
@@ -140,11 +158,6 @@ pub fn answered(then: Then, answer_: Answer, sessions: &mut Sessions, cx: &mut C
         (Then::Ended(change), Answer::Done) => ended(change.id, cx),
         (Then::Ended(change), _) => cx.hub.owed.owe(Debt::End(change), cx.now.mono),
     }
-}
-
-/// Whether the feature is on.
-pub(super) fn is_on(cx: &Cx<'_>) -> bool {
-    cx.hub.pipeline.features().iter().any(|f| f.name == FEATURE.name)
 }
 
 /// The store knows of an end: from now on it tells.
@@ -233,7 +246,7 @@ pub(super) fn tell(trace: &Trace, cx: &mut Cx<'_>) {
 }
 
 /// Counts one that came to its end, and tells whoever watches.
-pub fn tell_end_of(trace: &Trace, cx: &mut Cx<'_>) {
+fn tell_end_of(trace: &Trace, cx: &mut Cx<'_>) {
     if let Some(domain) = cx.hub.domains.named(trace.to.domain()).map(|domain| domain.id) {
         tell_end(trace, domain, cx);
     }

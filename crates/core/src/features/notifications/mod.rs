@@ -5,14 +5,13 @@ mod delivery;
 mod home;
 mod xml;
 
-pub use delivery::{acknowledged, ask, look_again, owes_word, reach, waits};
-pub use home::{answered, cancel, ended, notify, remembered, tell_end_of, trace};
+pub use home::{answered, ended};
 pub(crate) use xml::container;
 
-use crate::features::presence::backlog::Reading;
-use crate::hook::{Feature, Hooks, Spec};
+use crate::hook::{Feature, Hooks, Service, Spec, Step, TimerHandler};
 use crate::model::{Audience, Mono, Notification, NotificationId, UnixMs};
 use crate::ports::NotificationChange;
+use crate::session::backlog::Reading;
 use std::sync::Arc;
 
 /// The feature.
@@ -36,10 +35,26 @@ pub const FEATURE: Feature = Feature {
     server_features: &[],
     account_features: &[],
     inline_features: &[],
+    services: &[Service {
+        host: "push",
+        name: "Notifications",
+        identity: ("component", "generic"),
+        submit: delivery::submit,
+    }],
     hooks: Hooks {
-        submit_message: Some(delivery::submit),
+        login: Some(|live, login, _| live.state.notifications.take_login(login.waiting.notifications)),
+        command: Some(home::command),
+        letter: Some(home::letter),
+        in_flight: Some(|live| live.state.notifications.unacknowledged() > 0),
+        available: Some(|live, _, _, _| match live.state.notifications.is_behind() {
+            true => Step::Waits,
+            false => Step::Done,
+        }),
+        catch_up: Some(delivery::ask),
+        awaits_arrival: Some(delivery::owes_word),
         unacked: Some(delivery::unacked),
-        wake: Some(delivery::wake),
+        timers: &[TimerHandler { timer: delivery::RECEIPT, handle: delivery::look }],
+        describe: Some(|live, info| info.unacknowledged = live.state.notifications.unacknowledged() as u32),
         close: Some(delivery::close),
         ..Hooks::NONE
     },
@@ -96,7 +111,7 @@ pub enum Then {
 
 impl State {
     /// Takes note of what a login read: whether any wait.
-    pub fn take_login(&mut self, waits: bool) {
+    fn take_login(&mut self, waits: bool) {
         if waits {
             self.look_again();
         }
@@ -108,7 +123,7 @@ impl State {
     }
 
     /// How many are given and not acknowledged.
-    pub fn unacknowledged(&self) -> usize {
+    fn unacknowledged(&self) -> usize {
         self.0.as_ref().map_or(0, |progress| progress.in_flight.len())
     }
 

@@ -4,11 +4,11 @@
 mod xml;
 
 use crate::error::{StanzaError, StreamError};
-use crate::features::presence::backlog::{self, Reading, Step};
-use crate::hook::{Absent, Feature, Hooks, Spec, Track};
+use crate::hook::{Absent, Feature, Hooks, Spec, Step, Timer, TimerHandler, Track, Tracker};
 use crate::model::{ConnId, OfflineMessage};
-use crate::node::{Cx, Debt, Forget, Sessions, Wake};
+use crate::node::{Cx, Debt, Forget, Sessions};
 use crate::ports::{Answer, Ask};
+use crate::session::backlog::{self, Reading};
 use crate::session::{self, Live};
 use crate::{Effect, node};
 use carillon_wire::jid::BareJid;
@@ -36,7 +36,32 @@ pub const FEATURE: Feature = Feature {
     server_features: &["msgoffline"],
     account_features: &[],
     inline_features: &[],
-    hooks: Hooks { absent: Some(absent), unacked: Some(unacked), wake: Some(wake), ..Hooks::NONE },
+    services: &[],
+    hooks: Hooks {
+        absent: Some(absent),
+        login: Some(|live, login, _| live.state.offline.take_login(login.waiting.messages)),
+        available: Some(|live, _, _, _| match live.state.offline.is_behind() {
+            true => Step::Waits,
+            false => Step::Done,
+        }),
+        catch_up: Some(ask),
+        awaits_arrival: Some(owes_word),
+        unacked: Some(unacked),
+        timers: &[TimerHandler { timer: ARRIVAL, handle: look }],
+        ..Hooks::NONE
+    },
+};
+
+/// Messages that were given must have arrived.
+const ARRIVAL: Timer = Timer(*b"offl");
+
+/// Messages that were given, by their numbers.
+static TRACKER: Tracker = Tracker {
+    name: "offline",
+    acknowledged: |live, ids, cx| {
+        let seqs = ids.iter().filter_map(|id| u64::try_from(*id).ok()).collect();
+        acknowledged(live, seqs, cx);
+    },
 };
 
 /// A session's offline messages on their way.
@@ -78,7 +103,7 @@ pub enum Then {
 
 impl State {
     /// Takes note of what a login read: whether any wait.
-    pub fn take_login(&mut self, waits: bool) {
+    fn take_login(&mut self, waits: bool) {
         if waits {
             self.progress().reading.more = true;
         }
@@ -94,19 +119,14 @@ impl State {
     }
 }
 
-/// Whether the store may hold some for the session.
-pub fn waits(live: &Live) -> bool {
-    live.state.offline.is_behind()
-}
-
 /// Whether a message for an account that is away is kept.
 pub fn is_kept(stanza: &Stanza) -> bool {
     xml::is_worth_keeping(stanza)
 }
 
 /// Asks for the next page of what waits, if anything does and the session takes messages.
-pub fn ask(live: &mut Live, cx: &mut Cx<'_>) -> Step {
-    let (takes, page) = (takes_messages(live) && is_on(cx), backlog::page(live, cx));
+fn ask(live: &mut Live, cx: &mut Cx<'_>) -> Step {
+    let (takes, page) = (live.presence.takes_messages(), backlog::page(live, cx));
     let Some(progress) = &mut live.state.offline.0 else { return Step::Done };
     if progress.reading.asking {
         return Step::Waits;
@@ -121,12 +141,8 @@ pub fn ask(live: &mut Live, cx: &mut Cx<'_>) -> Step {
     Step::Waits
 }
 
-fn takes_messages(live: &Live) -> bool {
-    live.state.presence.is_available() && live.state.presence.priority() >= 0
-}
-
 /// The client has these.
-pub fn acknowledged(live: &Live, seqs: Vec<u64>, cx: &mut Cx<'_>) {
+fn acknowledged(live: &Live, seqs: Vec<u64>, cx: &mut Cx<'_>) {
     if !seqs.is_empty() {
         let local = live.bare.local().unwrap_or_default().into();
         forget(Forget { domain: live.domain, local, seqs }, cx);
@@ -176,7 +192,7 @@ fn kept(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
 /// A page of what waits came from the store.
 fn page(conn: ConnId, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(live) = sessions.live(conn) else { return };
-    let takes = takes_messages(live);
+    let takes = live.presence.takes_messages();
     let reading = &mut live.state.offline.progress().reading;
     let Answer::Offline { messages, more } = answer else { return reading.failed(conn, cx) };
     // What came at the wrong moment is asked for again.
@@ -191,7 +207,7 @@ fn page(conn: ConnId, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) 
 
 /// Gives a page, or as much of it as is written at once.
 fn give(live: &mut Live, page: Vec<OfflineMessage>, cx: &mut Cx<'_>) {
-    let managed = live.state.stream_management.is_some();
+    let managed = live.unacknowledged.is_some();
     let (began, mut unreadable) = (cx.out.bytes.len(), Vec::new());
     for message in page {
         if cx.out.bytes.len() - began >= backlog::WRITTEN_BYTES_MAX {
@@ -210,7 +226,7 @@ fn give(live: &mut Live, page: Vec<OfflineMessage>, cx: &mut Cx<'_>) {
             continue;
         };
         let before = cx.out.bytes.len();
-        live.deliver(stanza, &Track::Offline(seq), cx);
+        live.deliver(stanza, &Track::Of(&TRACKER, u128::from(seq)), cx);
         let progress = live.state.offline.progress();
         progress.given += (cx.out.bytes.len() - before) as u64;
         if !managed {
@@ -227,13 +243,12 @@ fn look_later(live: &mut Live, cx: &mut Cx<'_>) {
         && !progress.unacked.is_empty()
         && !std::mem::replace(&mut progress.timed, true)
     {
-        cx.wake_in(live.io.conn, LOOK_MS, Wake::Arrival);
+        cx.set_timer(live.io.conn, LOOK_MS, ARRIVAL);
     }
 }
 
-fn wake(live: &mut Live, wake: Wake, cx: &mut Cx<'_>) -> Result<(), StreamError> {
-    if wake == Wake::Arrival
-        && let Some(progress) = &mut live.state.offline.0
+fn look(live: &mut Live, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+    if let Some(progress) = &mut live.state.offline.0
         && !progress.unacked.is_empty()
     {
         progress.timed = false;
@@ -243,7 +258,7 @@ fn wake(live: &mut Live, wake: Wake, cx: &mut Cx<'_>) -> Result<(), StreamError>
 }
 
 /// Whether the session was given messages of which only the peer's TCP can say that they arrived.
-pub fn owes_word(live: &Live) -> bool {
+fn owes_word(live: &Live) -> bool {
     live.state.offline.0.as_ref().is_some_and(|progress| !progress.unacked.is_empty())
 }
 
@@ -273,10 +288,6 @@ fn keep(stanza: &Stanza, to: &BareJid, cx: &Cx<'_>) -> Option<Ask> {
     let local = to.local()?.into();
     let queue_max = cx.hub.settings.limits.offline_messages;
     Some(Ask::StoreOffline { domain, local, received: cx.now.unix, stanza: xml::write(stanza), queue_max })
-}
-
-fn is_on(cx: &Cx<'_>) -> bool {
-    cx.hub.pipeline.features().iter().any(|f| f.name == FEATURE.name)
 }
 
 /// How long after a message was given it is looked whether it has arrived, and how often from then on.

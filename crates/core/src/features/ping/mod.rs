@@ -1,9 +1,10 @@
 //! Pings (XEP-0199): the client's are answered, and a client that was silent for long is asked whether it is still there.
 
 use crate::error::{StanzaError, StreamError};
-use crate::hook::{At, Feature, Hooks, IqHandler, Request, Spec};
-use crate::node::{Cx, Wake};
-use crate::session::{Live, PingState};
+use crate::hook::{At, Feature, Hooks, IqHandler, Request, Spec, Timer, TimerHandler, Track};
+use crate::model::Mono;
+use crate::node::Cx;
+use crate::session::Live;
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{IqType, Stanza};
@@ -23,13 +24,28 @@ pub const FEATURE: Feature = Feature {
     server_features: &[ns::PING],
     account_features: &[ns::PING],
     inline_features: &[],
+    services: &[],
     hooks: Hooks {
         open: Some(open),
-        wake: Some(wake),
+        timers: &[
+            TimerHandler { timer: IDLE, handle: look },
+            TimerHandler { timer: WAIT, handle: expect_answer },
+        ],
         iq: &[IqHandler { kind: IqType::Get, name: "ping", ns: ns::PING, at: At::Both, handle: answer }],
         ..Hooks::NONE
     },
 };
+
+/// Is the client still there?
+const IDLE: Timer = Timer(*b"ping");
+/// It must have shown a sign of life.
+const WAIT: Timer = Timer(*b"pong");
+
+/// When the client was last asked for a sign of life.
+#[derive(Debug, Default)]
+pub struct State {
+    asked: Mono,
+}
 
 fn answer(
     _live: &mut Live,
@@ -40,36 +56,34 @@ fn answer(
 }
 
 fn open(live: &mut Live, cx: &mut Cx<'_>) {
-    cx.wake_in(live.io.conn, cx.hub.settings.timeouts.ping_idle_ms, Wake::Ping);
+    cx.set_timer(live.io.conn, cx.hub.settings.timeouts.ping_idle_ms, IDLE);
 }
 
-/// One timer a session: it fires when the client may have been silent for long, and is set again from when it was last
+/// One timer per session: it fires when the client may have been silent for long, and is set again from when it was last
 /// heard.
-fn wake(live: &mut Live, wake: Wake, cx: &mut Cx<'_>) -> Result<(), StreamError> {
-    let (conn, idle, wait) =
-        (live.io.conn, cx.hub.settings.timeouts.ping_idle_ms, cx.hub.settings.timeouts.ping_wait_ms);
-    match (wake, live.ping) {
-        (Wake::Ping, _) => {
-            let silent = cx.now.mono.since(live.heard);
-            if silent < idle {
-                cx.wake_in(conn, idle - silent, Wake::Ping);
-            } else {
-                ask(live, cx);
-                live.ping = PingState::Asked;
-                cx.wake_in(conn, wait, Wake::PingWait);
-            }
-            Ok(())
-        }
-        (Wake::PingWait, PingState::Asked) => {
-            Err(StreamError::new(Condition::ConnectionTimeout, "no answer to a ping"))
-        }
-        (Wake::PingWait, PingState::Quiet) => {
-            let silent = cx.now.mono.since(live.heard);
-            cx.wake_in(conn, idle.saturating_sub(silent), Wake::Ping);
-            Ok(())
-        }
-        _ => Ok(()),
+fn look(live: &mut Live, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+    let (conn, timeouts) = (live.io.conn, &cx.hub.settings.timeouts);
+    let (idle, wait) = (timeouts.ping_idle_ms, timeouts.ping_wait_ms);
+    let silent = cx.now.mono.since(live.heard);
+    if silent < idle {
+        cx.set_timer(conn, idle - silent, IDLE);
+    } else {
+        live.state.ping.asked = cx.now.mono;
+        ask(live, cx);
+        cx.set_timer(conn, wait, WAIT);
     }
+    Ok(())
+}
+
+/// The client was asked: anything that was heard since is an answer.
+fn expect_answer(live: &mut Live, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+    if live.heard < live.state.ping.asked {
+        return Err(StreamError::new(Condition::ConnectionTimeout, "no answer to a ping"));
+    }
+    let silent = cx.now.mono.since(live.heard);
+    let idle = cx.hub.settings.timeouts.ping_idle_ms;
+    cx.set_timer(live.io.conn, idle.saturating_sub(silent), IDLE);
+    Ok(())
 }
 
 fn ask(live: &mut Live, cx: &mut Cx<'_>) {
@@ -77,5 +91,5 @@ fn ask(live: &mut Live, cx: &mut Cx<'_>) {
     let mut ping = Stanza::iq(IqType::Get).with_id(id).with_to(live.jid.clone());
     ping.from = Jid::new(live.bare.domain()).ok();
     let ping = ping.with_payload(Element::new("ping", ns::PING));
-    live.send(&ping, &crate::hook::Track::Nothing, cx);
+    live.send(&ping, &Track::Nothing, cx);
 }

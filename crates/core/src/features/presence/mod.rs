@@ -1,13 +1,12 @@
 //! Presence (RFC 6121 §4): a session's own, told to the account's other sessions, and directed presence. Contacts come with
 //! the roster; until then it is always empty.
 
-pub mod backlog;
 mod xml;
 
 use crate::error::StanzaError;
 use crate::hook::{At, Ending, Feature, Flow, Hooks, IqHandler, Request, Spec, Track};
 use crate::node::Cx;
-use crate::session::Live;
+use crate::session::{Live, backlog};
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::{Condition, IqType, Kind, Payload, PresenceType, Stanza};
 use carillon_wire::xml::Element;
@@ -15,7 +14,7 @@ use carillon_wire::xml::Element;
 /// The feature.
 pub const FEATURE: Feature = Feature {
     name: "presence",
-    about: "Own presence and directed presence; what waits for a session follows its initial presence.",
+    about: "Own presence and directed presence.",
     specs: &[Spec {
         id: "RFC 6121",
         title: "XMPP: Instant Messaging and Presence",
@@ -26,11 +25,10 @@ pub const FEATURE: Feature = Feature {
     server_features: &[],
     account_features: &[],
     inline_features: &[],
+    services: &[],
     hooks: Hooks {
         submit_presence: Some(submit),
         close: Some(close),
-        flushed: Some(backlog::flushed),
-        wake: Some(backlog::wake),
         iq: &[
             IqHandler { kind: IqType::Get, name: "query", ns: xml::ROSTER, at: At::Account, handle: roster },
             IqHandler {
@@ -45,16 +43,10 @@ pub const FEATURE: Feature = Feature {
     },
 };
 
-/// A session's presence.
+/// Who a session sent directed presence to.
 #[derive(Debug, Default)]
 pub struct State {
-    availability: Availability,
-    priority: i8,
-    /// Whether what waits goes on when the socket has taken what was written.
-    awaits_flush: bool,
-    /// What the last presence carried, when it carried anything.
-    payload: Option<Box<Payload>>,
-    /// Who was sent directed presence, and is to be told when it ends.
+    /// They are to be told when it ends.
     #[expect(
         clippy::box_collection,
         reason = "eight bytes in a session that never uses it, not twenty-four"
@@ -67,64 +59,6 @@ const DIRECTED_LIST_BYTES_MAX: usize = 64 * 1024;
 
 /// Bytes of what an unavailable presence carries to all of these together: past that they get it without.
 const DIRECTED_BYTES_MAX: usize = 256 * 1024;
-
-/// How available a session is (RFC 6121 §4.7.2.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Availability {
-    /// Not at all: no presence was sent, or it was taken back.
-    #[default]
-    Unavailable,
-    /// Available.
-    Available,
-    /// Free for a chat.
-    Chat,
-    /// Away: connected, asleep.
-    Away,
-    /// Away for long: connected, asleep.
-    Xa,
-    /// Not to be disturbed.
-    Dnd,
-}
-
-impl State {
-    /// Whether initial presence was sent and not taken back.
-    pub fn is_available(&self) -> bool {
-        self.availability != Availability::Unavailable
-    }
-
-    /// Whether it is available and not away: someone may be using the device.
-    pub fn is_awake(&self) -> bool {
-        !matches!(self.availability, Availability::Unavailable | Availability::Away | Availability::Xa)
-    }
-
-    /// The priority of the last presence.
-    pub fn priority(&self) -> i8 {
-        self.priority
-    }
-
-    /// In a word.
-    pub fn word(&self) -> &'static str {
-        match self.availability {
-            Availability::Unavailable => "unavailable",
-            Availability::Available => "available",
-            Availability::Chat => "chat",
-            Availability::Away => "away",
-            Availability::Xa => "xa",
-            Availability::Dnd => "dnd",
-        }
-    }
-
-    /// The last presence of this session, when it is available.
-    pub fn stanza(&self, live: &Live) -> Option<Stanza> {
-        self.is_available().then(|| {
-            let mut stanza = Stanza::presence(PresenceType::Available).with_from(live.jid.clone());
-            if let Some(payload) = &self.payload {
-                stanza.payload = (**payload).clone();
-            }
-            stanza
-        })
-    }
-}
 
 fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
     let Kind::Presence(kind) = stanza.kind else { return Ok(Flow::Pass) };
@@ -169,10 +103,8 @@ fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow,
 
 fn available(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<(), StanzaError> {
     let (availability, priority) = xml::parse(stanza)?;
-    let initial = !live.state.presence.is_available();
-    live.state.presence.availability = availability;
-    live.state.presence.priority = priority;
-    live.state.presence.payload = (!stanza.payload.is_empty()).then(|| Box::new(stanza.payload.clone()));
+    let initial = !live.presence.is_available();
+    live.presence.set(availability, priority, &stanza.payload);
     tell_account(live, stanza, cx);
     if initial {
         cx.hub.counters.available += 1;
@@ -188,9 +120,7 @@ fn available(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<()
 }
 
 fn unavailable(live: &mut Live, stanza: &Stanza, cx: &mut Cx<'_>) {
-    if live.state.presence.is_available() {
-        live.state.presence.availability = Availability::Unavailable;
-        live.state.presence.payload = None;
+    if live.presence.withdraw() {
         cx.hub.counters.available -= 1;
         tell_account(live, stanza, cx);
     }
@@ -221,8 +151,7 @@ fn tell_directed(live: &mut Live, stanza: &Stanza, cx: &mut Cx<'_>) {
 /// A session that ends takes its presence back (RFC 6121 §4.5.2).
 fn close(live: &mut Live, _ending: Ending, cx: &mut Cx<'_>) {
     let gone = Stanza::presence(PresenceType::Unavailable).with_from(live.jid.clone());
-    if live.state.presence.is_available() {
-        live.state.presence.availability = Availability::Unavailable;
+    if live.presence.withdraw() {
         cx.hub.counters.available -= 1;
         cx.route(gone.clone().with_to(live.bare.clone()));
     }

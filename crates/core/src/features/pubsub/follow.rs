@@ -1,12 +1,12 @@
 //! At the session: what happens on a topic is given to its followers, and who follows what is kept in line with the store.
 
-use super::{FEATURE, Then, xml};
+use super::{Then, xml};
 use crate::event::{Entry, Kind};
-use crate::features::presence::backlog;
-use crate::model::{ConnId, Revision, TopicId};
+use crate::hook::Step;
+use crate::model::{ConnId, Login, Revision, TopicId};
 use crate::node::{self, Cx, Sessions};
 use crate::ports::{Answer, Ask};
-use crate::session::{Followed, Live};
+use crate::session::{Followed, Live, backlog};
 use crate::topic::Notice;
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
@@ -38,12 +38,12 @@ enum Following {
 }
 
 /// Gives a notice to a follower, if it is for it.
-pub fn deliver(live: &mut Live, notice: &Arc<Notice>, cx: &mut Cx<'_>) {
+pub(super) fn deliver(live: &mut Live, notice: &Arc<Notice>, cx: &mut Cx<'_>) {
     let Ok(at) = live.topics.binary_search_by_key(&notice.topic(), |f| f.topic) else { return };
     if notice.is_end() {
         live.topics.remove(at);
     }
-    let is_for = live.state.presence.is_available() && !cx.hub.subscribers.is_known(live.state.pubsub.seen);
+    let is_for = live.presence.is_available() && !cx.hub.subscribers.is_known(live.state.pubsub.seen);
     if !notice.is_told() || !is_for {
         return;
     }
@@ -56,11 +56,8 @@ pub fn deliver(live: &mut Live, notice: &Arc<Notice>, cx: &mut Cx<'_>) {
 }
 
 /// After initial presence: gives the last items of the topics that send them, but those that the device says it has. As much as
-/// is written at once, or later, behind other things; the rest by [`give_rest`].
-pub fn initial(live: &mut Live, presence: &Stanza, later: bool, cx: &mut Cx<'_>) {
-    if !cx.hub.pipeline.features().iter().any(|f| f.name == FEATURE.name) {
-        return;
-    }
+/// is written at once; behind other things, and past that, by [`give_rest`].
+pub(super) fn available(live: &mut Live, presence: &Stanza, before: Step, cx: &mut Cx<'_>) -> Step {
     let (began, had, mut rest) = (cx.out.bytes.len(), xml::had(presence), Vec::new());
     for i in 0..live.topics.len() {
         let Some(last) = cx.hub.subscribers.last(live.topics[i].topic).cloned() else { continue };
@@ -68,7 +65,7 @@ pub fn initial(live: &mut Live, presence: &Stanza, later: bool, cx: &mut Cx<'_>)
         if has_it {
             continue;
         }
-        if later || cx.out.bytes.len() - began >= backlog::WRITTEN_BYTES_MAX {
+        if before == Step::Waits || cx.out.bytes.len() - began >= backlog::WRITTEN_BYTES_MAX {
             rest.push((last.topic(), last.revision()));
         } else {
             give_last(live, &last, cx);
@@ -77,22 +74,18 @@ pub fn initial(live: &mut Live, presence: &Stanza, later: bool, cx: &mut Cx<'_>)
     rest.reverse();
     live.state.pubsub.rest = (!rest.is_empty()).then(|| Box::new(rest));
     live.state.pubsub.seen = cx.hub.subscribers.clock();
-}
-
-/// Whether last items are still to be given.
-pub fn has_rest(live: &Live) -> bool {
-    live.state.pubsub.rest.is_some()
+    if live.state.pubsub.rest.is_some() { Step::Waits } else { Step::Done }
 }
 
 /// Gives of the last items as many as are written at once.
-pub fn give_rest(live: &mut Live, cx: &mut Cx<'_>) {
-    let Some(mut rest) = live.state.pubsub.rest.take() else { return };
+pub(super) fn give_rest(live: &mut Live, cx: &mut Cx<'_>) -> Step {
+    let Some(mut rest) = live.state.pubsub.rest.take() else { return Step::Done };
     let began = cx.out.bytes.len();
     for _ in 0..backlog::room(live, cx) {
         if cx.out.bytes.len() - began >= backlog::WRITTEN_BYTES_MAX {
             break;
         }
-        let Some((topic, revision)) = rest.pop() else { return };
+        let Some((topic, revision)) = rest.pop() else { return Step::Done };
         let last = cx.hub.subscribers.last(topic).filter(|last| last.revision() == revision).cloned();
         if let Some(last) = last.filter(|_| live.follows(topic)) {
             give_last(live, &last, cx);
@@ -100,17 +93,30 @@ pub fn give_rest(live: &mut Live, cx: &mut Cx<'_>) {
     }
     live.state.pubsub.rest = Some(rest);
     backlog::await_flush(live, cx);
+    Step::Waits
+}
+
+/// A session follows what its account does.
+pub(super) fn login(live: &mut Live, login: &Login, cx: &mut Cx<'_>) {
+    for subscription in &login.subscriptions {
+        let last = subscription.last.as_ref();
+        let last = last.filter(|item| cx.hub.subscribers.is_news(subscription.topic, item.revision));
+        let last = last.and_then(|item| Notice::last(item, &cx.hub.domains));
+        let position = cx.hub.subscribers.add(subscription.topic, live.io.conn.slot, last.map(Arc::new));
+        live.topics.push(Followed { topic: subscription.topic, position });
+    }
+    live.topics.shrink_to_fit();
 }
 
 /// A session was bound. What its account follows may have changed since its login was read.
-pub fn open(live: &mut Live, cx: &mut Cx<'_>) {
+pub(super) fn open(live: &mut Live, cx: &mut Cx<'_>) {
     if cx.hub.subscribers.is_marked(&live.bare) {
         ask(live, cx);
     }
 }
 
 /// An account follows a topic from now on.
-pub fn subscribed(
+pub(super) fn subscribed(
     account: &BareJid,
     topic: TopicId,
     last: Option<Arc<Notice>>,
@@ -131,7 +137,7 @@ pub fn subscribed(
         let Some(live) = sessions.live_in(slot) else { continue };
         live.state.pubsub.outdate();
         let is_new = follow(live, topic, cx);
-        let given = if !live.state.presence.is_available() {
+        let given = if !live.presence.is_available() {
             None
         } else if is_new || is_news {
             cx.hub.subscribers.last_for_new(topic, slot).or_else(|| for_it_alone.clone())
@@ -146,7 +152,7 @@ pub fn subscribed(
 }
 
 /// An account follows a topic no longer.
-pub fn unsubscribed(account: &BareJid, topic: TopicId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+pub(super) fn unsubscribed(account: &BareJid, topic: TopicId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     cx.hub.subscribers.mark(account);
     cx.hub.memory.forget(account.as_str());
     for slot in sessions.of(account.as_str()) {
@@ -176,7 +182,7 @@ pub(super) fn answered(conn: ConnId, answer: Answer, sessions: &mut Sessions, cx
         }
         let is_new = follow(live, topic, cx);
         if is_new
-            && live.state.presence.is_available()
+            && live.presence.is_available()
             && let Some(last) = cx.hub.subscribers.last_for_new(topic, conn.slot)
         {
             live.state.pubsub.rest.get_or_insert_default().push((topic, last.revision()));
@@ -208,10 +214,7 @@ fn unfollow(slot: u32, topic: TopicId, sessions: &mut Sessions, cx: &mut Cx<'_>)
     let Some(live) = sessions.live_in(slot) else { return };
     let Ok(at) = live.topics.binary_search_by_key(&topic, |f| f.topic) else { return };
     let followed = live.topics.remove(at);
-    let moved = cx.hub.subscribers.remove(topic, followed.position);
-    if let Some(other) = moved {
-        sessions.moved(other, followed);
-    }
+    cx.unfollow(followed, sessions);
 }
 
 fn give_last(live: &mut Live, last: &Arc<Notice>, cx: &mut Cx<'_>) {

@@ -6,12 +6,12 @@ mod follow;
 mod tests;
 mod xml;
 
-pub use follow::{State, deliver, give_rest, has_rest, initial, subscribed, unsubscribed};
+pub use follow::State;
 pub use xml::{About, reply};
 
 use crate::command::{Actor, TopicOp};
 use crate::error::StanzaError;
-use crate::hook::{Feature, Flow, Hooks, Spec};
+use crate::hook::{Feature, Flow, Hooks, Service, Spec};
 use crate::model::{ConnId, TopicConfig};
 use crate::node::{self, Cx, Letter, Sessions, home};
 use crate::ports::{Answer, Ask, Fault};
@@ -67,11 +67,15 @@ pub const FEATURE: Feature = Feature {
     server_features: &[],
     account_features: &[],
     inline_features: &[],
+    services: &[Service { host: topic::HOST, name: "Topics", identity: ("pubsub", "service"), submit }],
     hooks: Hooks {
         open: Some(follow::open),
-        submit_message: Some(submit_message),
-        submit_presence: Some(submit_presence),
-        submit_iq: Some(submit_iq),
+        available: Some(follow::available),
+        catch_up: Some(follow::give_rest),
+        login: Some(follow::login),
+        publication: Some(follow::deliver),
+        letter: Some(letter),
+        describe: Some(|live, info| info.topics = live.topics.len() as u32),
         ..Hooks::NONE
     },
 };
@@ -141,51 +145,36 @@ impl Pending {
     }
 }
 
-fn submit_message(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
-    match service(live, stanza, cx) {
-        None => Ok(Flow::Pass),
-        Some(_) => Err(StanzaError::new(Condition::ServiceUnavailable)),
-    }
-}
-
-fn submit_presence(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
-    match service(live, stanza, cx) {
-        None => Ok(Flow::Pass),
+fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
+    let kind = match stanza.kind {
+        Kind::Message(_) => return Err(StanzaError::new(Condition::ServiceUnavailable)),
         // Subscriptions do not depend on presence here: XEP-0060 §12.1 leaves that to the service.
-        Some(_) => Ok(Flow::Taken),
-    }
-}
-
-fn submit_iq(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
-    let (Some(service), Kind::Iq(kind)) = (service(live, stanza, cx), stanza.kind) else {
-        return Ok(Flow::Pass);
+        Kind::Presence(_) => return Ok(Flow::Taken),
+        Kind::Iq(kind) => kind,
     };
     if matches!(kind, IqType::Result | IqType::Error) {
         return Ok(Flow::Taken);
     }
-    let to = service?;
+    let Some(service) = stanza.to.clone().filter(|to| to.local().is_none() && to.is_bare()) else {
+        return Err(StanzaError::new(Condition::ServiceUnavailable));
+    };
     let request = xml::parse(stanza, &live.bare, &cx.hub.settings.limits)?;
     let id = stanza.id.clone().unwrap_or_default();
-    let pending = Pending { from: live.jid.clone(), service: to, id };
+    let pending = Pending { from: live.jid.clone(), service, id };
     dispatch(live, request, pending, cx);
     Ok(Flow::Taken)
 }
 
-/// The pubsub service that a stanza is for, if it is for one, or why its sender may not use it.
-fn service(live: &Live, stanza: &Stanza, cx: &Cx<'_>) -> Option<Result<Jid, StanzaError>> {
-    let to = stanza.to.as_ref()?;
-    let domain = cx.hub.domains.of_pubsub(to.domain())?;
-    if cx.hub.domains.named(to.domain()).is_some() {
-        // A domain that happens to be called so comes first.
-        return None;
+/// An account follows a topic from now on, or no longer.
+fn letter(letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter> {
+    match letter {
+        Letter::Subscribed { account, topic, last } => {
+            follow::subscribed(&account, topic, last, sessions, cx);
+        }
+        Letter::Unsubscribed { account, topic } => follow::unsubscribed(&account, topic, sessions, cx),
+        other => return Some(other),
     }
-    Some(if domain.id != live.domain {
-        Err(StanzaError::new(Condition::Forbidden).with_text("the topics of another domain"))
-    } else if to.local().is_some() || !to.is_bare() {
-        Err(StanzaError::new(Condition::ServiceUnavailable))
-    } else {
-        Ok(to.clone())
-    })
+    None
 }
 
 /// Has a request carried out, wherever that is done.

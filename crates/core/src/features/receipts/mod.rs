@@ -17,5 +17,6 @@ pub const FEATURE: Feature = Feature {
     server_features: &[],
     account_features: &[],
     inline_features: &[],
+    services: &[],
     hooks: Hooks::NONE,
 };

@@ -3,7 +3,7 @@
 
 use crate::error::{StanzaError, StreamError};
 use crate::hook::{Feature, Flow, Hooks, Spec, Track};
-use crate::model::{ConnId, DomainId};
+use crate::model::{ConnId, Domain, DomainId};
 use crate::node::{self, Cx, Sessions};
 use crate::ports::{Answer, Ask, Derivation, Derived, Hashes, Password};
 use crate::session::Live;
@@ -27,7 +27,8 @@ pub const FEATURE: Feature = Feature {
     server_features: &[],
     account_features: &[],
     inline_features: &[],
-    hooks: Hooks { submit_iq: Some(submit), ..Hooks::NONE },
+    services: &[],
+    hooks: Hooks { offer_before_auth: Some(offer), submit_iq: Some(submit), ..Hooks::NONE },
 };
 
 /// Whether a session changes its password: one at a time, so that nobody keeps those who derive keys busy alone.
@@ -48,6 +49,12 @@ pub struct Then {
 enum Change {
     Password,
     Removal,
+}
+
+fn offer(domain: &Domain, _cx: &Cx<'_>, features: &mut Vec<Element>) {
+    if domain.policy.registration {
+        features.push(Element::new("register", ns::REGISTER_FEATURE));
+    }
 }
 
 fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {

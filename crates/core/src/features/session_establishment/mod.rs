@@ -21,6 +21,7 @@ pub const FEATURE: Feature = Feature {
     server_features: &[],
     account_features: &[],
     inline_features: &[],
+    services: &[],
     hooks: Hooks {
         offer: Some(|_, features| {
             features

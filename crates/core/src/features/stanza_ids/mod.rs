@@ -21,6 +21,7 @@ pub const FEATURE: Feature = Feature {
     server_features: &[],
     account_features: &[ns::STANZA_ID],
     inline_features: &[],
+    services: &[],
     hooks: Hooks { submit_message: Some(stamp), ..Hooks::NONE },
 };
 

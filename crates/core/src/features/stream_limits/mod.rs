@@ -18,11 +18,16 @@ pub const FEATURE: Feature = Feature {
     server_features: &[],
     account_features: &[],
     inline_features: &[],
-    hooks: Hooks { offer: Some(|cx, features| features.push(after_auth(cx))), ..Hooks::NONE },
+    services: &[],
+    hooks: Hooks {
+        offer_before_auth: Some(|_, cx, features| features.push(before_auth(cx))),
+        offer: Some(|cx, features| features.push(after_auth(cx))),
+        ..Hooks::NONE
+    },
 };
 
 /// The bounds before authentication.
-pub fn before_auth(cx: &Cx<'_>) -> Element {
+fn before_auth(cx: &Cx<'_>) -> Element {
     limits(cx.hub.settings.limits.stanza_bytes_before_auth)
 }
 

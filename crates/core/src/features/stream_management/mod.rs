@@ -1,19 +1,19 @@
 //! Stream management (XEP-0198): acknowledgement of stanzas in both directions. What was not acknowledged when the
-//! connection ends is not lost: chat messages go their way again, notifications stay in the store.
+//! connection ends is not lost: chat messages go their way again, and what features track is theirs to keep.
+
+mod queue;
 
 use crate::error::StreamError;
-use crate::features::presence::backlog;
-use crate::features::{notifications, offline};
-use crate::hook::{Ending, Feature, Hooks, NonzaHandler, Outgoing, Recipients, Spec, Track};
-use crate::model::{AcknowledgedBy, NotificationId};
+use crate::hook::{Ending, Feature, Hooks, NonzaHandler, Outgoing, Spec, Track, Tracker};
 use crate::node::Cx;
-use crate::session::Live;
+use crate::route;
+use crate::session::{Live, backlog};
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition as StanzaCondition, Stanza};
+use carillon_wire::stanza::Condition as StanzaCondition;
 use carillon_wire::stream::Condition;
 use carillon_wire::xml::Element;
-use std::collections::VecDeque;
-use std::sync::Arc;
+use queue::{Entry, Queue};
+use smallvec::SmallVec;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
@@ -28,11 +28,13 @@ pub const FEATURE: Feature = Feature {
     server_features: &[],
     account_features: &[],
     inline_features: &[ns::SM],
+    services: &[],
     hooks: Hooks {
         offer: Some(|_, features| features.push(Element::new("sm", ns::SM))),
         receive: Some(receive),
         emitted: Some(emitted),
         close: Some(close),
+        describe: Some(|live, info| info.stream_management = live.unacknowledged.is_some()),
         nonza: &[
             NonzaHandler { name: "enable", ns: ns::SM, handle: enable, unbound: Some(enable_unbound) },
             NonzaHandler { name: "resume", ns: ns::SM, handle: resume, unbound: Some(resume_unbound) },
@@ -48,34 +50,10 @@ pub const FEATURE: Feature = Feature {
 pub struct State {
     /// Stanzas received since it was enabled, modulo 2^32.
     received: u32,
-    /// Stanzas acknowledged by the client, modulo 2^32.
-    acknowledged: u32,
-    /// What was sent since, oldest first.
-    queue: VecDeque<Unacknowledged>,
-    /// Bytes of the chat messages in it.
-    bytes: usize,
+    /// What was sent since and is not acknowledged.
+    queue: Queue,
     /// Whether an `<r/>` is unanswered.
     asked: bool,
-}
-
-impl State {
-    /// How many stanzas are unacknowledged.
-    pub fn unacknowledged(&self) -> usize {
-        self.queue.len()
-    }
-}
-
-/// Something sent and not yet acknowledged.
-#[derive(Debug)]
-enum Unacknowledged {
-    /// It may be lost.
-    Anything,
-    /// It goes on when the connection ends, unless another session has it.
-    Chat(Box<Stanza>, Option<Arc<Recipients>>),
-    /// It is forgotten in the offline store when acknowledged.
-    Offline(u64),
-    /// It is ended in the store when acknowledged.
-    Notification(NotificationId),
 }
 
 /// Unacknowledged stanzas of no weight after which an acknowledgement is asked for all the same.
@@ -86,6 +64,7 @@ fn enable(live: &mut Live, _element: &Element, _cx: &mut Cx<'_>) -> Result<Optio
         return Ok(Some(failed(StanzaCondition::UnexpectedRequest)));
     }
     live.state.stream_management = Some(Box::default());
+    live.unacknowledged = Some(0);
     Ok(Some(Element::new("enabled", ns::SM)))
 }
 
@@ -120,31 +99,25 @@ fn acknowledge(live: &mut Live, element: &Element, cx: &mut Cx<'_>) -> Result<Op
         .attr("h")
         .and_then(|h| h.parse().ok())
         .ok_or_else(|| StreamError::new(Condition::BadFormat, "<a/> needs a number in 'h'"))?;
-    let count = h.wrapping_sub(state.acknowledged) as usize;
-    if count > state.queue.len() {
-        // XEP-0198 §4: it acknowledges what was never sent.
-        let sent = state.acknowledged.wrapping_add(state.queue.len() as u32);
-        let text = format!("h={h} acknowledges more than the {sent} stanzas sent");
-        return Err(StreamError::new(Condition::UndefinedCondition, text));
-    }
-    state.acknowledged = h;
+    let done = state.queue.acknowledge(h).map_err(|too_many| {
+        let text = format!("h={h} acknowledges more than the {} stanzas sent", too_many.sent);
+        StreamError::new(Condition::UndefinedCondition, text)
+    })?;
+    let tracked = |entry| match entry {
+        Entry::Tracked(tracker, id) => Some((tracker, id)),
+        Entry::Chat(..) | Entry::Anything => None,
+    };
+    let done: SmallVec<[(&Tracker, u128); 4]> = done.filter_map(tracked).collect();
     state.asked = false;
-    let done: Vec<_> = state.queue.drain(..count).collect();
-    state.bytes -= done.iter().map(Unacknowledged::bytes).sum::<usize>();
-    let mut seqs = Vec::new();
-    if state.queue.iter().any(Unacknowledged::matters) {
+    live.unacknowledged = Some(state.queue.len() as u32);
+    if state.queue.has_any_that_matters() {
         ask(live, cx);
     }
-    for entry in done {
-        match entry {
-            Unacknowledged::Notification(id) => {
-                notifications::acknowledged(live, id, AcknowledgedBy::StreamManagement, cx);
-            }
-            Unacknowledged::Offline(seq) => seqs.push(seq),
-            Unacknowledged::Chat(..) | Unacknowledged::Anything => {}
-        }
+    // What follows each other and is of one feature is told at once.
+    for run in done.chunk_by(|(a, _), (b, _)| std::ptr::eq(*a, *b)) {
+        let ids: SmallVec<[u128; 4]> = run.iter().map(|(_, id)| *id).collect();
+        (run[0].0.acknowledged)(live, &ids, cx);
     }
-    offline::acknowledged(live, seqs, cx);
     backlog::go_on(live, cx);
     Ok(None)
 }
@@ -163,17 +136,17 @@ fn emitted(live: &mut Live, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) {
     let Some(state) = &mut live.state.stream_management else { return };
     let entry = match outgoing {
         Outgoing::Stanza(stanza, Track::Chat(recipients)) => {
-            Unacknowledged::Chat(Box::new((*stanza).clone()), recipients.clone())
+            Entry::Chat(Box::new((*stanza).clone()), recipients.clone())
         }
-        Outgoing::Stanza(_, Track::Offline(seq)) => Unacknowledged::Offline(*seq),
-        Outgoing::Stanza(_, Track::Notification(id)) => Unacknowledged::Notification(*id),
-        Outgoing::Stanza(_, Track::Nothing) | Outgoing::Notice(_) => Unacknowledged::Anything,
+        Outgoing::Stanza(_, Track::Of(tracker, id)) => Entry::Tracked(tracker, *id),
+        Outgoing::Stanza(_, Track::Nothing) | Outgoing::Notice(_) => Entry::Anything,
     };
     let matters = entry.matters();
-    state.bytes += entry.bytes();
-    state.queue.push_back(entry);
+    state.queue.push(entry);
+    live.unacknowledged = Some(state.queue.len() as u32);
     let limits = &cx.hub.settings.limits;
-    if state.queue.len() > limits.unacknowledged as usize || state.bytes > limits.unacknowledged_bytes {
+    if state.queue.len() > limits.unacknowledged as usize || state.queue.bytes() > limits.unacknowledged_bytes
+    {
         let error = StreamError::new(Condition::PolicyViolation, "too many stanzas are unacknowledged");
         cx.end(live.io.conn, error);
     } else if !state.asked && (matters || state.queue.len() >= ASK_AFTER) {
@@ -193,24 +166,10 @@ fn ask(live: &mut Live, cx: &mut Cx<'_>) {
 /// are done with; the others go to the account as if they came now: to the sessions that are there, or into the offline store.
 fn close(live: &mut Live, _ending: Ending, cx: &mut Cx<'_>) {
     let Some(state) = live.state.stream_management.take() else { return };
-    for entry in state.queue {
-        if let Unacknowledged::Chat(mut stanza, recipients) = entry {
+    for entry in state.queue.into_entries() {
+        if let Entry::Chat(mut stanza, recipients) = entry {
             stanza.to = Some(live.bare.to_jid());
-            cx.unacknowledged(stanza, recipients);
+            cx.later(move |sessions, cx| route::unacknowledged(&stanza, recipients.as_deref(), sessions, cx));
         }
-    }
-}
-
-impl Unacknowledged {
-    /// Bytes that it keeps in memory beyond its own size.
-    fn bytes(&self) -> usize {
-        match self {
-            Unacknowledged::Chat(stanza, _) => stanza.payload.bytes().len(),
-            Unacknowledged::Anything | Unacknowledged::Offline(_) | Unacknowledged::Notification(_) => 0,
-        }
-    }
-
-    fn matters(&self) -> bool {
-        !matches!(self, Unacknowledged::Anything)
     }
 }

@@ -3,8 +3,9 @@
 
 use crate::command::{Actor, Command, Outcome, TopicOp};
 use crate::effect::ReplyTo;
+use crate::machine::Shard;
 use crate::model::*;
-use crate::node::{Counters, Letter, Shard, home};
+use crate::node::{Counters, Letter, home};
 use crate::ports::{Answer, Ask};
 use crate::settings::Settings;
 use crate::topic::address;

@@ -75,11 +75,8 @@ fn features(domain: &Domain, protection: &Protection, cx: &Cx<'_>) -> Vec<Elemen
     if let Protection::Tls(binding) = protection {
         features.push(channel_bindings(binding));
     }
-    if domain.policy.registration {
-        features.push(Element::new("register", ns::REGISTER_FEATURE));
-    }
-    if let Some(limits) = cx.hub.pipeline.limits_before_auth(cx) {
-        features.push(limits);
+    for offer in &cx.pipeline.offer_before_auth {
+        offer(domain, cx, &mut features);
     }
     features
 }
@@ -103,7 +100,7 @@ pub fn mechanisms(protection: &Protection, wrap: &str, cx: &Cx<'_>) -> Vec<Mecha
 
 /// What may come inline with SASL2: Bind 2, inside it what the features take, and tokens.
 fn inline(protection: &Protection, cx: &Cx<'_>) -> Element {
-    let features = cx.hub.pipeline.inline_features();
+    let features = cx.pipeline.inline_features();
     let list = features.fold(Element::new("inline", ns::BIND2), |list, var| {
         list.with_child(Element::new("feature", ns::BIND2).with_attr("var", var))
     });

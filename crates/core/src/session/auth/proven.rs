@@ -121,7 +121,6 @@ impl Authenticated {
     ) -> Session {
         cx.hub.counters.logins += 1;
         cx.hub.counters.login.record(cx.now.mono.since(began));
-        cx.hub.counters.login.record(cx.now.mono.since(began));
         io.reader.trust(&cx.hub.settings.limits);
         let Greeting::Success { wrap, data, .. } = greeting else {
             unreachable!("SASL greets with its success")

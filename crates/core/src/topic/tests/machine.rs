@@ -3,8 +3,9 @@
 use super::store::Store;
 use crate::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
 use crate::effect::ReplyTo;
+use crate::machine::Shard;
 use crate::model::*;
-use crate::node::{Letter, Shard};
+use crate::node::Letter;
 use crate::ports::Ask;
 use crate::settings::Settings;
 use crate::topic::{Asker, Notice, Retained};

@@ -2,8 +2,9 @@
 
 use crate::command::{Actor, Command, TopicOp};
 use crate::effect::ReplyTo;
+use crate::machine::Shard;
 use crate::model::*;
-use crate::node::{Letter, Shard, home};
+use crate::node::{Letter, home};
 use crate::ports::{Answer, Ask};
 use crate::settings::{Fanout, Settings};
 use crate::topic::address;

@@ -1,38 +1,37 @@
 //! Clients that say whose they are, at their account's home: those with a token may be known there.
 
-use super::{Cx, Remembered, Shard};
-use crate::Effects;
-use crate::model::Now;
+use super::Turn;
+use crate::node::Remembered;
 use crate::session::Session;
 use crate::session::auth::Claimed;
 
-impl Shard {
+impl Turn<'_> {
     /// Goes on with a client that claims an account, if this is the account's home.
-    pub(super) fn claimed(&mut self, session: Session, now: Now, effects: &mut Effects) -> Session {
+    pub(super) fn claimed(&mut self, session: Session) -> Session {
         let claimed = match session {
-            Session::Claimed(claimed) if claimed.is_home(&self.cx(now, effects)) => claimed,
+            Session::Claimed(claimed) if claimed.is_home(&self.cx) => claimed,
             other => return other,
         };
         let known = claimed.has_token().then(|| self.recall(&claimed)).flatten();
-        let mut cx = Cx { now, hub: &mut self.hub, out: effects };
         match known {
             Some(account) => {
-                cx.hub.counters.logins_remembered += 1;
-                claimed.recalled(account, &mut cx)
+                self.cx.hub.counters.logins_remembered += 1;
+                claimed.recalled(account, &mut self.cx)
             }
-            None => claimed.unknown(&mut cx),
+            None => claimed.unknown(&mut self.cx),
         }
     }
 
     /// What is remembered of an account, if that is all that a login needs.
     fn recall(&mut self, claimed: &Claimed) -> Option<Remembered> {
-        let (name, max) = (claimed.account(), self.hub.remembered_max());
-        let account = self.hub.memory.recall(name, claimed.domain(), max)?;
+        let (name, max) = (claimed.account(), self.cx.hub.remembered_max());
+        let account = self.cx.hub.memory.recall(name, claimed.domain(), max)?;
         // The store has what another session has yet to acknowledge, and gives it to this one, too.
         let sessions = self.sessions.lives_of(name.as_str());
-        let in_flight = sessions.iter().any(|live| live.state.notifications.unacknowledged() > 0);
+        let hooks = &self.cx.pipeline.in_flight;
+        let in_flight = sessions.iter().any(|live| hooks.iter().any(|hook| hook(live)));
         // What the shard knows of a topic includes its last item.
-        let knows_topics = account.topics().iter().all(|topic| self.hub.subscribers.knows(*topic));
+        let knows_topics = account.topics().iter().all(|topic| self.cx.hub.subscribers.knows(*topic));
         (!in_flight && knows_topics).then_some(account)
     }
 }

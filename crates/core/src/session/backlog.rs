@@ -1,18 +1,16 @@
-//! What waited for a session follows its initial presence: offline messages, then notifications, then the last items of its
-//! topics. It is written as fast as the socket takes it and no faster, so that it never fills the session's queue, whose
-//! bound would end the stream.
+//! What waited for a session follows its initial presence, feature by feature in the order of [`crate::pipeline`]. It is written
+//! as fast as the socket takes it and no faster, so that it never fills the session's queue, whose bound would end the stream.
 //!
 //! ```text
 //!  wait for the socket, and with stream management for the client ─► ask for a page ─► write it ─► wait …
 //! ```
 
+use super::Live;
 use crate::Effect;
-use crate::error::StreamError;
-use crate::features::{notifications, offline, pubsub};
+use crate::hook::Step;
 use crate::model::ConnId;
 use crate::node::{Cx, Wake};
 use crate::ports::Page;
-use crate::session::Live;
 use carillon_wire::stanza::Stanza;
 
 /// Bytes written before the socket is waited for: the smallest `limits.out_queue_bytes`. The stanza that passes this bound is the
@@ -27,7 +25,7 @@ const PAUSE_MS: u64 = 1000;
 /// The doublings: 64 seconds.
 const DOUBLINGS_MAX: u8 = 6;
 
-/// How far a session is with what the store holds for it.
+/// How far a session is with what the store holds for it: one for each feature that has the store hold something.
 #[derive(Debug, Default)]
 pub struct Reading {
     /// Whether the store may hold something that the session was not given.
@@ -36,15 +34,6 @@ pub struct Reading {
     pub asking: bool,
     /// Pages in a row that the store could not give.
     failures: u8,
-}
-
-/// Whether a kind of what waits has been given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// There is none left.
-    Done,
-    /// A page is on its way.
-    Waits,
 }
 
 impl Reading {
@@ -68,23 +57,28 @@ impl Reading {
     }
 }
 
-/// After initial presence. What the store holds comes first; where it holds nothing the last items are given at once.
-pub(super) fn begin(live: &mut Live, presence: &Stanza, cx: &mut Cx<'_>) {
-    let later = offline::waits(live) || notifications::waits(live);
-    pubsub::initial(live, presence, later, cx);
-    if later || pubsub::has_rest(live) {
+/// After initial presence.
+pub fn begin(live: &mut Live, presence: &Stanza, cx: &mut Cx<'_>) {
+    let mut step = Step::Done;
+    for hook in &cx.pipeline.available {
+        if hook(live, presence, step, cx) == Step::Waits {
+            step = Step::Waits;
+        }
+    }
+    if step == Step::Waits {
         await_flush(live, cx);
     }
 }
 
 /// Goes on with what waits, unless the socket has not yet taken what was written.
 pub fn go_on(live: &mut Live, cx: &mut Cx<'_>) {
-    let presence = &live.state.presence;
-    if !presence.is_available() || presence.awaits_flush || room(live, cx) == 0 {
+    if !live.presence.is_available() || live.awaits_flush || room(live, cx) == 0 {
         return;
     }
-    if offline::ask(live, cx) == Step::Done && notifications::ask(live, cx) == Step::Done {
-        pubsub::give_rest(live, cx);
+    for hook in &cx.pipeline.catch_up {
+        if hook(live, cx) == Step::Waits {
+            return;
+        }
     }
 }
 
@@ -96,28 +90,20 @@ pub fn page(live: &Live, cx: &Cx<'_>) -> Page {
 /// How many stanzas are written at once. A client with stream management is given no more than half of what it may leave
 /// unacknowledged, and the next as it acknowledges.
 pub fn room(live: &Live, cx: &Cx<'_>) -> u16 {
-    let Some(managed) = &live.state.stream_management else { return ENTRIES_MAX };
-    let half = (cx.hub.settings.limits.unacknowledged as usize).div_ceil(2);
-    half.saturating_sub(managed.unacknowledged()).min(usize::from(ENTRIES_MAX)) as u16
+    let Some(unacknowledged) = live.unacknowledged else { return ENTRIES_MAX };
+    let half = cx.hub.settings.limits.unacknowledged.div_ceil(2);
+    half.saturating_sub(unacknowledged).min(u32::from(ENTRIES_MAX)) as u16
 }
 
 /// Goes on when the socket has taken what was written.
 pub fn await_flush(live: &mut Live, cx: &mut Cx<'_>) {
-    live.state.presence.awaits_flush = true;
+    live.awaits_flush = true;
     cx.out.push(Effect::WatchFlush { conn: live.io.conn });
 }
 
 /// The socket took what was written.
 pub(super) fn flushed(live: &mut Live, cx: &mut Cx<'_>) {
-    if std::mem::take(&mut live.state.presence.awaits_flush) {
+    if std::mem::take(&mut live.awaits_flush) {
         go_on(live, cx);
     }
-}
-
-/// A pause is over.
-pub(super) fn wake(live: &mut Live, wake: Wake, cx: &mut Cx<'_>) -> Result<(), StreamError> {
-    if wake == Wake::Backlog {
-        go_on(live, cx);
-    }
-    Ok(())
 }

@@ -1,68 +1,78 @@
 //! Commands from outside, carried out where what they are about lives.
 
-use super::{Cx, Shard, Then};
-use crate::Effects;
+use super::Turn;
 use crate::command::{AccountPresence, Actor, Command, KickReason, Outcome, SessionInfo, TopicFigures};
 use crate::effect::{Effect, ReplyTo};
 use crate::error::StreamError;
 use crate::event::transport_word;
-use crate::features::notifications;
-use crate::model::{DomainId, Now, TopicId};
+use crate::model::{DomainId, TopicId};
+use crate::node::{Cx, Then};
+use crate::pipeline::Pipeline;
 use crate::ports::{Answer, Ask};
 use crate::session::Live;
 use crate::topic::Asker;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stream::Condition;
 
-impl Shard {
-    pub(super) fn command(&mut self, command: Command, reply: ReplyTo, now: Now, effects: &mut Effects) {
-        let mut cx = Cx { now, hub: &mut self.hub, out: effects };
+impl Turn<'_> {
+    pub(super) fn command(&mut self, command: Command, reply: ReplyTo) {
         match command {
-            Command::Notify(notification) => {
-                notifications::notify(notification, Some(reply), &mut self.sessions, &mut cx);
-            }
-            Command::Cancel { id } => notifications::cancel(id, reply, &mut cx),
-            Command::Trace { id } => notifications::trace(id, reply, &mut cx),
-            Command::Remembered { query, ids } => notifications::remembered(&query, &ids, reply, &mut cx),
             Command::Topic { domain, name, actor, op } => {
                 debug_assert!(matches!(actor, Actor::Provider), "accounts ask by IQ");
-                self.topics.operate(domain, &name, actor, op, Asker::Command(reply), &mut cx);
+                self.topics.operate(domain, &name, actor, op, Asker::Command(reply), &mut self.cx);
             }
             Command::Kick { jid, reason } => {
                 let outcome = Outcome::Count(self.kick(&jid, reason));
-                effects.push(Effect::Reply { to: reply, outcome });
+                self.cx.out.push(Effect::Reply { to: reply, outcome });
             }
             Command::Changed { accounts } => {
-                accounts.iter().for_each(|account| self.hub.altered(account.as_str()));
-                effects.push(Effect::Reply { to: reply, outcome: Outcome::Count(0) });
+                accounts.iter().for_each(|account| self.cx.hub.altered(account.as_str()));
+                self.cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Count(0) });
             }
             Command::RevokeTokens { domain, account } => {
                 let local = account.local().unwrap_or_default().into();
                 let ask = Ask::RevokeTokens { domain, local, agent: None };
-                cx.ask(ask, Then::Revoked { account, reply });
+                self.cx.ask(ask, Then::Revoked { account, reply });
             }
             Command::Presence { accounts } => {
                 let outcome = Outcome::Presence(self.presence(&accounts));
-                effects.push(Effect::Reply { to: reply, outcome });
+                self.cx.out.push(Effect::Reply { to: reply, outcome });
             }
             Command::TopicFigures { topics } => {
                 let figures = |topic: &TopicId| TopicFigures {
-                    sessions: self.hub.subscribers.followers(*topic).len() as u64,
-                    ..self.hub.topic_figures.of(*topic)
+                    sessions: self.cx.hub.subscribers.followers(*topic).len() as u64,
+                    ..self.cx.hub.topic_figures.of(*topic)
                 };
                 let outcome = Outcome::TopicFigures(topics.iter().map(figures).collect());
-                effects.push(Effect::Reply { to: reply, outcome });
+                self.cx.out.push(Effect::Reply { to: reply, outcome });
+            }
+            command @ (Command::Notify(_)
+            | Command::Cancel { .. }
+            | Command::Trace { .. }
+            | Command::Remembered { .. }) => {
+                self.to_feature(command, reply);
             }
             Command::Sessions { domain, account, limit } => {
                 let sessions = self.list(domain, account.as_ref(), limit);
-                effects.push(Effect::Reply { to: reply, outcome: Outcome::Sessions(sessions) });
+                self.cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Sessions(sessions) });
             }
+        }
+    }
+
+    /// Has the feature whose it is carry it out.
+    fn to_feature(&mut self, command: Command, reply: ReplyTo) {
+        let hooks = &self.cx.pipeline.command;
+        let left = hooks.iter().try_fold((command, reply), |(command, reply), hook| {
+            hook(command, reply, self.sessions, &mut self.cx)
+        });
+        if let Some((_, to)) = left {
+            self.cx.out.push(Effect::Reply { to, outcome: Outcome::Unavailable });
         }
     }
 
     fn kick(&mut self, jid: &Jid, reason: KickReason) -> u64 {
         if reason != KickReason::Operator {
-            self.hub.altered(jid.bare_str());
+            self.cx.hub.altered(jid.bare_str());
         }
         let conns: Vec<_> = match jid.local() {
             Some(_) => self
@@ -91,7 +101,7 @@ impl Shard {
             Some(AccountPresence {
                 index,
                 sessions: lives.len(),
-                reach: lives.iter().map(|live| notifications::reach(live)).max()?,
+                reach: lives.iter().map(|live| live.presence.reach()).max()?,
                 since: lives.iter().map(|live| live.since).min()?,
             })
         };
@@ -100,6 +110,7 @@ impl Shard {
 
     fn list(&self, domain: Option<DomainId>, account: Option<&BareJid>, limit: usize) -> Vec<SessionInfo> {
         let wanted = |live: &&Live| domain.is_none_or(|d| d == live.domain);
+        let describe = |live: &Live| info(live, &self.cx.pipeline);
         match account {
             Some(account) => self
                 .sessions
@@ -107,9 +118,9 @@ impl Shard {
                 .into_iter()
                 .filter(wanted)
                 .take(limit)
-                .map(info)
+                .map(describe)
                 .collect(),
-            None => self.sessions.lives().filter(wanted).take(limit).map(info).collect(),
+            None => self.sessions.lives().filter(wanted).take(limit).map(describe).collect(),
         }
     }
 }
@@ -140,15 +151,17 @@ impl KickReason {
     }
 }
 
-fn info(live: &Live) -> SessionInfo {
-    SessionInfo {
+fn info(live: &Live, pipeline: &Pipeline) -> SessionInfo {
+    let mut info = SessionInfo {
         jid: live.jid.clone(),
         address: live.io.address,
         transport: transport_word(live.io.framing),
         since: live.since,
-        presence: live.state.presence.word(),
-        stream_management: live.state.stream_management.is_some(),
-        topics: live.topics.len() as u32,
-        unacknowledged: live.state.notifications.unacknowledged() as u32,
-    }
+        presence: live.presence.word(),
+        stream_management: false,
+        topics: 0,
+        unacknowledged: 0,
+    };
+    pipeline.describe.iter().for_each(|hook| hook(live, &mut info));
+    info
 }

@@ -1,0 +1,94 @@
+//! What comes from elsewhere: messages of other homes, and answers to what was asked.
+
+use super::Turn;
+use super::commands;
+use crate::features::{notifications, offline, pubsub, registration};
+use crate::light;
+use crate::model::Ticket;
+use crate::node::{Letter, Then, owed};
+use crate::ports::{Answer, Derived};
+use crate::route;
+use crate::session::Session;
+
+impl Turn<'_> {
+    pub(super) fn letter(&mut self, letter: Letter) {
+        match letter {
+            Letter::Stanza(stanza) => route::stanza(&stanza, self.sessions, &mut self.cx),
+            Letter::Command { command, reply } => self.command(command, reply),
+            Letter::Topic { domain, name, actor, op, asker } => {
+                self.topics.operate(domain, &name, actor, op, asker, &mut self.cx);
+            }
+            Letter::Publication(notice) => {
+                if notice.is_end() {
+                    self.cx.hub.topic_figures.forget(notice.topic());
+                }
+                let pace = self.cx.hub.subscribers.publish(&notice, &self.cx.hub.settings.fanout);
+                self.cx.hub.counters.backlog = self.cx.hub.subscribers.backlog();
+                if let Some(pace) = pace {
+                    self.cx.tell_pace(notice.topic(), pace);
+                }
+            }
+            Letter::Pace { topic, shard, pace } => self.cx.hub.behind.note(topic, shard, pace),
+            Letter::Listening { name, result } => light::heard(&name, result, self.sessions, &mut self.cx),
+            Letter::Restricted { topic } => light::restricted(topic, self.sessions, &mut self.cx),
+            Letter::LoginFailed { address } => {
+                let (mono, limits) = (self.cx.now.mono, &self.cx.hub.settings.limits);
+                self.cx.hub.throttle.failed_from(address, mono, limits);
+            }
+            Letter::Registered { address } => {
+                let (mono, limits) = (self.cx.now.mono, &self.cx.hub.settings.limits);
+                self.cx.hub.throttle.registered_from(address, mono, limits);
+            }
+            Letter::Domains(domains) => self.domains(domains),
+            Letter::Subscribed { .. } | Letter::Unsubscribed { .. } | Letter::Expired(_) => {
+                let hooks = &self.cx.pipeline.letter;
+                // One whose feature is off is for nobody.
+                let _ =
+                    hooks.iter().try_fold(letter, |letter, hook| hook(letter, self.sessions, &mut self.cx));
+            }
+        }
+    }
+
+    pub(super) fn answer(&mut self, ticket: Ticket, answer: Answer) {
+        let Some(then) = self.cx.hub.answered(ticket) else { return };
+        if let Answer::Failed(_) = answer {
+            self.cx.hub.counters.faults += 1;
+        }
+        match then {
+            Then::Login(conn) => {
+                let Some(session) = self.sessions.take(conn) else { return };
+                let session = match session {
+                    Session::Authenticating(authenticating) => authenticating.answered(answer, &mut self.cx),
+                    Session::Loading(loading) => loading.answered(answer, &mut self.cx),
+                    other => other,
+                };
+                self.settle(conn, session);
+            }
+            Then::Topic(then) => self.topics.answered(then, answer, &mut self.cx),
+            Then::Pubsub(then) => pubsub::answered(then, answer, self.sessions, &mut self.cx),
+            Then::Notification(then) => notifications::answered(then, answer, self.sessions, &mut self.cx),
+            Then::Offline(then) => offline::answered(then, answer, self.sessions, &mut self.cx),
+            Then::Registration(then) => registration::answered(&then, &answer, self.sessions, &mut self.cx),
+            Then::Revoked { account, reply } => commands::revoked(&account, reply, &answer, &mut self.cx),
+            Then::Owed(changes) => owed::answered(changes, &answer, &mut self.cx),
+            Then::Nothing => {}
+        }
+    }
+
+    /// Keys were derived.
+    pub(super) fn derived(&mut self, ticket: Ticket, derived: Derived) {
+        let Some(then) = self.cx.hub.answered(ticket) else { return };
+        match then {
+            Then::Login(conn) => {
+                let Some(session) = self.sessions.take(conn) else { return };
+                let session = match session {
+                    Session::Authenticating(authenticating) => authenticating.derived(derived, &mut self.cx),
+                    other => other,
+                };
+                self.settle(conn, session);
+            }
+            Then::Registration(then) => registration::derived(then, derived, self.sessions, &mut self.cx),
+            then => debug_assert!(false, "{then:?} has nothing derived"),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What comes from a connection: read unit by unit, until more is needed or the session must wait.
+
+use super::Turn;
+use crate::error::StreamError;
+use crate::event::{Entry, Kind, Leave};
+use crate::light;
+use crate::model::ConnId;
+use crate::session::{Closing, Frame, Live, Noted, Session};
+use carillon_wire::stream::Condition;
+
+impl Turn<'_> {
+    /// Reads what came behind what was kept, unit by unit, until more is needed or the session must wait.
+    pub(super) fn read(&mut self, conn: ConnId, bytes: &[u8]) {
+        let Some(mut session) = self.sessions.take(conn) else {
+            return light::read(conn, bytes, self.sessions, &mut self.cx);
+        };
+        let kept = session.io_mut().reader.take_rest().map(|mut kept| {
+            kept.extend_from_slice(bytes);
+            kept
+        });
+        let input = kept.as_deref().map_or(bytes, Vec::as_slice);
+        let mut at = 0;
+        loop {
+            if session.is_waiting() {
+                break;
+            }
+            let trusted = session.is_trusted();
+            let (frame, bytes) =
+                match session.io_mut().next_frame(&input[at..], &self.cx.hub.settings.limits, trusted) {
+                    Ok((Some(frame), n)) => {
+                        at += n;
+                        (frame, n)
+                    }
+                    Ok((None, n)) => {
+                        at += n;
+                        break;
+                    }
+                    Err(error) => {
+                        session = self.fail(session, &error);
+                        self.sessions.put(conn, session);
+                        return;
+                    }
+                };
+            // STARTTLS must know whether anything follows it in the clear (CVE-2011-0411).
+            if matches!(session, Session::Offered(_)) {
+                session.io_mut().reader.keep(&input[at..]);
+            }
+            let starttls = matches!(session, Session::Offered(_));
+            match self.frame(conn, session, (frame, bytes)) {
+                Some(next) => session = next,
+                None => return,
+            }
+            if starttls {
+                session.io_mut().reader.take_rest();
+            }
+            // Behind <starttls/> there is white space at most, and none of it may be taken for bytes protected by TLS.
+            if matches!(session, Session::Closing(_) | Session::Securing(_)) {
+                at = input.len();
+            }
+        }
+        session.io_mut().reader.keep(&input[at..]);
+        if let Some(session) = self.depart(session) {
+            self.sessions.put(conn, session);
+        }
+    }
+
+    /// One frame and its length; the session that follows. None when it is put away already.
+    fn frame(&mut self, conn: ConnId, session: Session, (frame, bytes): (Frame, usize)) -> Option<Session> {
+        let next = match (session, frame) {
+            (Session::Live(mut live), Frame::Unit(unit)) => {
+                let result = live.unit(*unit, bytes, &mut self.cx);
+                let session = Session::Live(live);
+                match result {
+                    Ok(()) => session,
+                    Err(error) => self.fail(session, &error),
+                }
+            }
+            (Session::Live(mut live), Frame::Close) => match live.leave(&mut self.cx) {
+                true => self.close_politely(live),
+                false => Session::Live(live),
+            },
+            (Session::Live(live), Frame::Error) => {
+                let io = self.part(live, Leave::ClientError);
+                Closing::politely(io, &mut self.cx)
+            }
+            (session @ Session::Live(_), Frame::Header(_)) => {
+                let error = StreamError::new(Condition::NotWellFormed, "a stream header inside a stream");
+                self.fail(session, &error)
+            }
+            (session, Frame::Unit(unit)) => session.unit(*unit, &mut self.cx),
+            (session, Frame::Header(header)) => session.header(&header, &mut self.cx),
+            // RFC 6120 §4.9.1.1: an error of the peer's is not answered with another.
+            (session, Frame::Close | Frame::Error) => session.close(&mut self.cx),
+        };
+        match self.claimed(next) {
+            Session::Bound(bound) => {
+                self.admit(*bound);
+                self.sessions.take(conn)
+            }
+            next => Some(next),
+        }
+    }
+
+    /// Puts a session away, admitting it to its account when it was just bound.
+    pub(super) fn settle(&mut self, conn: ConnId, session: Session) {
+        match self.claimed(session) {
+            Session::Bound(bound) => self.admit(*bound),
+            session => {
+                if let Some(session) = self.depart(session) {
+                    self.sessions.put(conn, session);
+                }
+            }
+        }
+    }
+
+    /// Sends a session off to its home, when that is elsewhere.
+    fn depart(&mut self, session: Session) -> Option<Session> {
+        match session {
+            Session::Claimed(claimed) => {
+                self.cx.hub.counters.connections -= 1;
+                claimed.depart(&mut self.cx);
+                None
+            }
+            session => Some(session),
+        }
+    }
+
+    /// Ends a stream with an error, in whatever state it is.
+    pub(super) fn fail(&mut self, session: Session, error: &StreamError) -> Session {
+        match session {
+            Session::Live(live) => {
+                let io = self.part(live, Leave::Error(error.condition));
+                Closing::with_error(io, error, &mut self.cx)
+            }
+            other => other.fail(error, &mut self.cx),
+        }
+    }
+
+    pub(super) fn end(&mut self, conn: ConnId, error: &StreamError) {
+        if let Some(session) = self.sessions.take(conn) {
+            let session = self.fail(session, error);
+            self.sessions.put(conn, session);
+        }
+    }
+
+    /// It is known how much of what a session was sent has arrived. One whose client closed its stream ends now.
+    pub(super) fn unacked(&mut self, conn: ConnId, bytes: u64) {
+        let Some(live) = self.sessions.live(conn) else { return };
+        live.unacked(bytes, &mut self.cx);
+        if live.is_leaving()
+            && let Some(Session::Live(live)) = self.sessions.take(conn)
+        {
+            let session = self.close_politely(live);
+            self.sessions.put(conn, session);
+        }
+    }
+
+    fn close_politely(&mut self, live: Box<Live>) -> Session {
+        let io = self.part(live, Leave::Closed);
+        Closing::politely(io, &mut self.cx)
+    }
+
+    pub(super) fn closed(&mut self, conn: ConnId) {
+        if self.sessions.is_light(conn) {
+            self.cx.hub.counters.connections -= 1;
+            light::closed(conn, self.sessions, &mut self.cx);
+        }
+        if let Some(session) = self.sessions.take(conn) {
+            self.cx.hub.counters.connections -= 1;
+            if let Session::Live(live) = session {
+                self.part(live, Leave::Lost);
+            } else if session.io().noted == Noted::Begun {
+                let (jid, address, reason) = (None, session.io().address, Leave::Unbound);
+                let entry = || Entry::Disconnect { jid, address, reason, after_ms: 0 };
+                self.cx.out.journal.note(self.cx.now.unix, Kind::Disconnect, entry);
+            }
+        }
+    }
+}
