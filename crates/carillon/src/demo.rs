@@ -6,7 +6,9 @@ use crate::config::Source;
 use crate::serve::{Running, Started, start};
 use carillon_load::blocking::{Client, StreamLost};
 use carillon_load::client::tls::Trust;
-use carillon_load::client::{End, Event, Failure, Options, Profile, Settings, StreamManagement, stanzas};
+use carillon_load::client::{
+    ClientEvent, End, Failure, Options, Profile, Settings, StreamManagement, stanzas,
+};
 use carillon_wire::ns;
 use carillon_wire::stanza::Stanza;
 use carillon_wire::stream::Condition;
@@ -143,7 +145,7 @@ fn device_main(device: &'static str, jid: &str, port: u16, news: &Sender<News>) 
     let _ = news.send(News::Connected { device, took: begun.elapsed() });
     loop {
         match client.recv(PATIENCE) {
-            Ok(Some(Event::Stanza(stanza))) => {
+            Ok(Some(ClientEvent::Stanza(stanza))) => {
                 let at = Instant::now();
                 if let Some((what, text)) = describe(&stanza) {
                     let _ = news.send(News::Received { device, what, text, at });

@@ -1,5 +1,5 @@
-//! The load tester's engine against a real node: each deed at a small size.
+//! The load tester's engine against a real node: each action at a small size.
 
-mod deeds;
+mod actions;
 mod preflight;
 mod support;

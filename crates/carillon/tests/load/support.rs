@@ -3,7 +3,7 @@
 use carillon::config::{Config, Source};
 use carillon::serve::Running;
 use carillon_load::control::{Fault, Job, Position, Progress};
-use carillon_load::plan::{Encryption, Scenario, Target};
+use carillon_load::plan::{Scenario, Target, TransportKind};
 use carillon_load::worker::Engine;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant, SystemTime};
@@ -72,13 +72,13 @@ impl World {
     }
 
     /// Where a transport is served.
-    pub fn address(&self, transport: Encryption) -> Option<String> {
+    pub fn address(&self, transport: TransportKind) -> Option<String> {
         let ready = self.running.as_ref()?.ready();
         let port = match transport {
-            Encryption::Starttls => ready.c2s?,
-            Encryption::Tls => ready.c2s_tls?,
-            Encryption::Ws => ready.websocket?,
-            Encryption::Plain | Encryption::Wss => return None,
+            TransportKind::Starttls => ready.c2s?,
+            TransportKind::Tls => ready.c2s_tls?,
+            TransportKind::Ws => ready.websocket?,
+            TransportKind::Plain | TransportKind::Wss => return None,
         };
         Some(format!("127.0.0.1:{port}"))
     }
@@ -137,7 +137,7 @@ pub fn run(jobs: Vec<Job>) -> Outcome {
     let mut engines: Vec<_> = jobs.into_iter().map(|job| Engine::prepare(job).unwrap()).collect();
     let mut outcome = Outcome::default();
     for (phase, of_phase) in scenario.phases.iter().enumerate() {
-        for step in 1..=of_phase.deed.steps() {
+        for step in 1..=of_phase.action.steps() {
             let position = Position { phase: phase as u32, step };
             engines.iter_mut().for_each(|engine| engine.begin(position, now()));
             for engine in &mut engines {

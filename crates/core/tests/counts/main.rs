@@ -19,7 +19,7 @@ use carillon_core::ports::Ask;
 use carillon_core::session::auth::scram;
 use carillon_core::settings::Settings;
 use carillon_load::client::{
-    Client, Entropy, Event, Options, Outbox, Profile, Settings as Login, StreamManagement, Transport,
+    Client, ClientEvent, Entropy, Options, Outbox, Profile, Settings as Login, StreamManagement, Transport,
 };
 use carillon_wire::Framing;
 use carillon_wire::jid::BareJid;
@@ -84,7 +84,7 @@ impl Crowd {
         let mut client = Client::new(Options::new(jid, "pw", &self.profile), entropy);
         let mut out = Outbox::default();
         client.start(&mut out);
-        while !out.events.iter().any(|event| matches!(event, Event::Ready)) {
+        while !out.events.iter().any(|event| matches!(event, ClientEvent::Ready)) {
             let bytes = std::mem::take(&mut out.bytes);
             self.world.bytes(conn, &bytes);
             while let Some(bytes) = self.world.received(conn) {

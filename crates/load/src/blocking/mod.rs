@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::Stanza;
 
-use crate::client::{self, End, Entropy, Event, Options, Outbox};
+use crate::client::{self, ClientEvent, End, Entropy, Options, Outbox};
 pub use raw::Raw;
 
 /// How long [`Client::connect`] waits for the whole login.
@@ -68,7 +68,7 @@ pub enum StreamLost {
 #[expect(clippy::large_enum_variant, reason = "it is returned, and taken apart at once")]
 pub enum Received {
     /// Something happened on the stream.
-    Event(Event),
+    Event(ClientEvent),
     /// The descriptor became readable.
     Interrupted,
     /// Neither in time.
@@ -80,7 +80,7 @@ struct Connection {
     socket: TcpStream,
     machine: client::Client,
     outbox: Outbox,
-    events: VecDeque<Event>,
+    events: VecDeque<ClientEvent>,
     end: Option<End>,
     serial: u64,
 }
@@ -119,8 +119,8 @@ impl Client {
         &self.jid
     }
 
-    /// The next event, the login's own included; `None` if none comes in time. After [`Event::Closed`] an error.
-    pub fn recv(&mut self, timeout: Duration) -> Result<Option<Event>, StreamLost> {
+    /// The next event, the login's own included; `None` if none comes in time. After [`ClientEvent::Closed`] an error.
+    pub fn recv(&mut self, timeout: Duration) -> Result<Option<ClientEvent>, StreamLost> {
         let deadline = Instant::now() + timeout;
         loop {
             if let Some(event) = self.connection.events.pop_front() {
@@ -169,9 +169,9 @@ impl Client {
         mut wanted: impl FnMut(&Stanza) -> bool,
         timeout: Duration,
     ) -> Result<Stanza, StreamLost> {
-        let wanted = |event: &Event| matches!(event, Event::Stanza(stanza) if wanted(stanza));
+        let wanted = |event: &ClientEvent| matches!(event, ClientEvent::Stanza(stanza) if wanted(stanza));
         match self.wait_for_event(wanted, timeout)? {
-            Event::Stanza(stanza) => Ok(stanza),
+            ClientEvent::Stanza(stanza) => Ok(stanza),
             other => unreachable!("only stanzas are wanted, not {other:?}"),
         }
     }
@@ -179,9 +179,9 @@ impl Client {
     /// The first event, of those kept and those to come, that is wanted.
     pub fn wait_for_event(
         &mut self,
-        mut wanted: impl FnMut(&Event) -> bool,
+        mut wanted: impl FnMut(&ClientEvent) -> bool,
         timeout: Duration,
-    ) -> Result<Event, StreamLost> {
+    ) -> Result<ClientEvent, StreamLost> {
         let deadline = Instant::now() + timeout;
         let mut seen = 0;
         loop {
@@ -224,7 +224,7 @@ impl Client {
         Ok(self.connection.socket.write_all(bytes)?)
     }
 
-    /// Asks the server how many of our stanzas it has handled; [`Event::Acknowledged`] is the answer.
+    /// Asks the server how many of our stanzas it has handled; [`ClientEvent::Acknowledged`] is the answer.
     pub fn request_acknowledgement(&mut self) -> Result<(), StreamLost> {
         self.send_raw(b"<r xmlns='urn:xmpp:sm:3'/>")
     }
@@ -297,7 +297,7 @@ impl Connection {
         let written = self.socket.write_all(&self.outbox.bytes);
         self.outbox.bytes.clear();
         for event in self.outbox.events.drain(..) {
-            if let Event::Closed(end) = &event {
+            if let ClientEvent::Closed(end) = &event {
                 self.end = Some(end.clone());
             }
             self.events.push_back(event);

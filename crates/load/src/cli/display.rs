@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
-use crate::report::Glance;
+use crate::report::Snapshot;
 
 /// Between two lines where they are not drawn over each other.
 const LINE_EVERY: Duration = Duration::from_secs(5);
@@ -27,8 +27,8 @@ impl Display {
     }
 
     /// Shows how things are.
-    pub(super) fn show(&mut self, glance: &Glance) {
-        let line = line(glance);
+    pub(super) fn show(&mut self, snapshot: &Snapshot) {
+        let line = line(snapshot);
         let mut out = stderr().lock();
         if self.terminal {
             // To the start of the line, and nothing of the last one is left. A display that fails is none.
@@ -36,7 +36,7 @@ impl Display {
             let _ = out.flush();
             return;
         }
-        let phase = glance.phase.as_ref().map(|phase| phase.1);
+        let phase = snapshot.phase.as_ref().map(|phase| phase.1);
         let due = self.last_line.is_none_or(|last| last.elapsed() >= LINE_EVERY);
         if due || phase != self.last_phase {
             let _ = writeln!(out, "{line}");
@@ -52,22 +52,22 @@ impl Display {
     }
 }
 
-fn line(glance: &Glance) -> String {
-    let mut line = match &glance.phase {
+fn line(snapshot: &Snapshot) -> String {
+    let mut line = match &snapshot.phase {
         None => "preparing".to_owned(),
-        Some((name, number, of)) => format!("[{number}/{of}] {name} {:.0} s", glance.phase_seconds),
+        Some((name, number, of)) => format!("[{number}/{of}] {name} {:.0} s", snapshot.phase_seconds),
     };
-    line += &format!(" | {}/{} online", glance.online, glance.players);
-    if let Some((name, rate)) = &glance.rate {
+    line += &format!(" | {}/{} online", snapshot.online, snapshot.players);
+    if let Some((name, rate)) = &snapshot.rate {
         line += &format!(" | {rate:.0} {name}/s");
     }
-    if let Some((name, p50, p99)) = &glance.latency {
+    if let Some((name, p50, p99)) = &snapshot.latency {
         line += &format!(" | {name} p50 {p50:.1} p99 {p99:.1} ms");
     }
-    if glance.errors > 0 {
-        line += &format!(" | {} errors", glance.errors);
+    if snapshot.errors > 0 {
+        line += &format!(" | {} errors", snapshot.errors);
     }
-    if let Some(cores) = glance.server_cores {
+    if let Some(cores) = snapshot.server_cores {
         line += &format!(" | server {cores:.2} cores");
     }
     line
@@ -79,14 +79,14 @@ mod tests {
 
     #[test]
     fn a_line_has_what_there_is() {
-        let mut glance = Glance { players: 10, ..Glance::default() };
-        assert_eq!(line(&glance), "preparing | 0/10 online");
-        glance.phase = Some(("login".to_owned(), 1, 2));
-        glance.rate = Some(("logins".to_owned(), 99.6));
-        glance.latency = Some(("login".to_owned(), 1.0, 2.25));
-        glance.server_cores = Some(0.5);
+        let mut snapshot = Snapshot { players: 10, ..Snapshot::default() };
+        assert_eq!(line(&snapshot), "preparing | 0/10 online");
+        snapshot.phase = Some(("login".to_owned(), 1, 2));
+        snapshot.rate = Some(("logins".to_owned(), 99.6));
+        snapshot.latency = Some(("login".to_owned(), 1.0, 2.25));
+        snapshot.server_cores = Some(0.5);
         assert_eq!(
-            line(&glance),
+            line(&snapshot),
             "[1/2] login 0 s | 0/10 online | 100 logins/s | login p50 1.0 p99 2.2 ms | server 0.50 cores"
         );
     }

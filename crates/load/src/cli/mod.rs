@@ -4,7 +4,6 @@
 //! the scenario is wrong; 3 an assertion does not hold; 4 the test ran, and players failed.
 
 mod compare;
-mod crew;
 mod display;
 mod orchestrate;
 mod outputs;
@@ -13,6 +12,7 @@ mod scenarios;
 mod signals;
 mod target;
 mod worker;
+mod worker_processes;
 
 use std::process::ExitCode;
 
@@ -83,9 +83,9 @@ pub fn run(cli: &Cli, program: Program) -> ExitCode {
         Command::Completions { shell } => completions(*shell),
     };
     let Err(failure) = done else { return ExitCode::SUCCESS };
-    let words = failure.to_string();
-    if !words.is_empty() {
-        eprintln!("carillon-load: {words}");
+    let message = failure.to_string();
+    if !message.is_empty() {
+        eprintln!("carillon-load: {message}");
     }
     ExitCode::from(match failure {
         Failure::Test | Failure::Undone(_) => 1,

@@ -8,7 +8,7 @@ use clap::Args;
 use super::Failure;
 use super::signals::Signals;
 use super::worker::KEY_VARIABLE;
-use crate::orchestrate::{Options, Orchestrator, Patience};
+use crate::orchestrate::{Options, Orchestrator, SilenceLimits};
 use crate::plan::Span;
 
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ impl OrchestrateArgs {
         }
         let options = Options {
             key: self.key.clone(),
-            patience: patience(self.lost_after),
+            silence_limits: silence_limits(self.lost_after),
             sessions_command: self.sessions_command.clone(),
         };
         let orchestrator = Orchestrator::start(self.listen, options)
@@ -47,8 +47,8 @@ impl OrchestrateArgs {
 }
 
 /// Asked for news after a fifth of the time, given up after all of it.
-pub(super) fn patience(lost_after: Duration) -> Patience {
-    Patience { ask: lost_after / 5, give_up: lost_after }
+pub(super) fn silence_limits(lost_after: Duration) -> SilenceLimits {
+    SilenceLimits { ask: lost_after / 5, give_up: lost_after }
 }
 
 /// Reads a length of time.

@@ -34,7 +34,7 @@ impl OutputArgs {
     }
 
     /// Writes and prints a report, and checks what is demanded of it.
-    pub(super) fn put_out(&self, mut report: Report, earlier: Option<Report>) -> Result<(), Failure> {
+    pub(super) fn emit(&self, mut report: Report, earlier: Option<Report>) -> Result<(), Failure> {
         report.check(&self.assert);
         report.comparison = earlier.map(|earlier| {
             Comparison::of(vec![("before".to_owned(), earlier), ("now".to_owned(), report.clone())])

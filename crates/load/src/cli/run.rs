@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::crew::Crew;
 use super::display::Display;
-use super::orchestrate::{patience, time};
+use super::orchestrate::{silence_limits, time};
 use super::outputs::OutputArgs;
 use super::signals::Signals;
 use super::target::TargetArgs;
+use super::worker_processes::WorkerProcesses;
 use super::{Failure, Program};
 use crate::orchestrate::{Options, Orchestrator, Request, ServerRequest, SubmitError};
 use crate::plan::Scenario;
@@ -77,8 +77,8 @@ impl RunArgs {
         let scenario = self.scenario()?;
         let request = self.request(&scenario)?;
         let earlier = self.outputs.earlier()?;
-        let report = self.lead(program, request, scenario.players.count)?;
-        self.outputs.put_out(report, earlier)
+        let report = self.run_test(program, request, scenario.players.count)?;
+        self.outputs.emit(report, earlier)
     }
 
     fn scenario(&self) -> Result<Scenario, Failure> {
@@ -124,13 +124,13 @@ impl RunArgs {
     }
 
     /// Starts everything, waits for the end, and ends everything.
-    fn lead(&self, program: Program, request: Request, players: u32) -> Result<Report, Failure> {
+    fn run_test(&self, program: Program, request: Request, players: u32) -> Result<Report, Failure> {
         let undone = |what: &str, error: &dyn std::fmt::Display| Failure::Undone(format!("{what}: {error}"));
         let signals = Signals::listen().map_err(|error| undone("signals", &error))?;
         let key = random_key()?;
         let options = Options {
             key: Some(key.clone()),
-            patience: patience(self.lost_after),
+            silence_limits: silence_limits(self.lost_after),
             sessions_command: self.sessions_command.clone(),
         };
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -144,15 +144,15 @@ impl RunArgs {
         // Whole groups of players fit into each worker, however they are shared out.
         let workers = self.worker_count(players);
         let room = players.div_ceil(workers).next_multiple_of(1000);
-        let crew = Crew::start(program, workers, &url, &key, room)
+        let worker_processes = WorkerProcesses::start(program, workers, &url, &key, room)
             .map_err(|error| undone("workers cannot be started", &error))?;
         let mut display = Display::new();
         let mut aborted = false;
         while !orchestrator.wait(&id, display.every()) {
-            if let Some(glance) = orchestrator.glance() {
-                display.show(&glance);
+            if let Some(snapshot) = orchestrator.snapshot() {
+                display.show(&snapshot);
             }
-            if signals.told() && !std::mem::replace(&mut aborted, true) {
+            if signals.received() && !std::mem::replace(&mut aborted, true) {
                 orchestrator.abort(&id);
             }
         }
@@ -161,7 +161,7 @@ impl RunArgs {
             orchestrator.report(&id).ok_or_else(|| Failure::Undone("the report is gone".to_owned()))?;
         // Workers leave when they are told so, which is before their pipes close.
         drop(orchestrator);
-        drop(crew);
+        drop(worker_processes);
         Ok((*report).clone())
     }
 }

@@ -12,14 +12,14 @@ const ENDED: i32 = 130;
 /// Whether somebody wants the program to end.
 #[derive(Debug)]
 pub(super) struct Signals {
-    told: Arc<(Mutex<bool>, Condvar)>,
+    received: Arc<(Mutex<bool>, Condvar)>,
 }
 
 impl Signals {
     /// Signals are taken from now on.
     pub(super) fn listen() -> io::Result<Self> {
-        let told = Arc::<(Mutex<bool>, Condvar)>::default();
-        let tell = Arc::clone(&told);
+        let received = Arc::<(Mutex<bool>, Condvar)>::default();
+        let tell = Arc::clone(&received);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (mut interrupt, mut terminate) = {
             let _inside = runtime.enter();
@@ -32,18 +32,18 @@ impl Signals {
             runtime.block_on(either(&mut interrupt, &mut terminate));
             std::process::exit(ENDED);
         })?;
-        Ok(Self { told })
+        Ok(Self { received })
     }
 
     /// Whether a signal came.
-    pub(super) fn told(&self) -> bool {
-        *self.told.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn received(&self) -> bool {
+        *self.received.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for a signal.
     pub(super) fn wait(&self) {
-        let told = self.told.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.told.1.wait_while(told, |told| !*told);
+        let received = self.received.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.received.1.wait_while(received, |received| !*received);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 }

@@ -4,14 +4,14 @@ use clap::Args;
 
 use super::Failure;
 use crate::client::sasl::Mechanism;
-use crate::plan::{Encryption, Target};
+use crate::plan::{Target, TransportKind};
 
 /// Where to connect to, and as whom.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Target")]
 pub(super) struct TargetArgs {
     /// The server, such as 127.0.0.1 or example.org:5222; without a port, 5222, 5223 for tls, 5280 for ws, 5443 for wss.
-    /// Several, separated by commas, are nodes among which the players are dealt out in turn
+    /// Several, separated by commas, are nodes over which the players are distributed in turn
     #[arg(long, value_name = "HOST[:PORT]")]
     target: String,
     /// The domain of the accounts
@@ -28,7 +28,7 @@ pub(super) struct TargetArgs {
     user_start: u32,
     /// What carries the stream
     #[arg(long, value_enum, default_value_t)]
-    transport: Encryption,
+    transport: TransportKind,
     /// Path of the WebSocket endpoint
     #[arg(long, default_value = "/xmpp-websocket")]
     websocket_path: String,

@@ -7,7 +7,7 @@ use std::thread;
 use clap::Args;
 
 use super::Failure;
-use crate::worker::link::{Offer, work};
+use crate::worker::link::{WorkerOptions, work};
 
 /// The environment variable with the orchestrator's key.
 pub(super) const KEY_VARIABLE: &str = "CARILLON_LOAD_KEY";
@@ -40,12 +40,12 @@ impl WorkerArgs {
             });
         }
         let room = players_by_descriptors();
-        let offer = Offer {
+        let options = WorkerOptions {
             orchestrator: self.orchestrator.clone(),
             key: self.key.clone(),
             players_max: self.players_max.map_or(room, |wanted| wanted.min(room)),
         };
-        work(&offer, |line| eprintln!("carillon-load: {line}")).map_err(|e| Failure::Undone(e.to_string()))
+        work(&options, |line| eprintln!("carillon-load: {line}")).map_err(|e| Failure::Undone(e.to_string()))
     }
 }
 

@@ -11,7 +11,7 @@ use super::upgrade::UpgradeError;
 
 /// Something that happened on a client's stream.
 #[derive(Debug)]
-pub enum Event {
+pub enum ClientEvent {
     /// The server answered with a stream header: it speaks XMPP.
     Connected,
     /// The TLS handshake is complete.
@@ -47,9 +47,9 @@ pub enum Event {
     },
     /// A stanza that the client did not answer by itself.
     Stanza(Stanza),
-    /// The server ends the stream with an error; [`Event::Closed`] follows.
+    /// The server ends the stream with an error; [`ClientEvent::Closed`] follows.
     StreamError(StreamError),
-    /// The server refused the credentials; [`Event::Closed`] follows.
+    /// The server refused the credentials; [`ClientEvent::Closed`] follows.
     AuthFailed(AuthFailure),
     /// The stream is over: always the last event.
     Closed(End),
@@ -155,6 +155,20 @@ pub enum Failure {
         /// What the client waited for.
         state: &'static str,
     },
+}
+
+impl End {
+    /// A few words that are the same for all streams that end for the same reason: for counting.
+    pub fn kind(&self) -> String {
+        match self {
+            Self::Failure(Failure::Auth(failure)) if !failure.condition.is_empty() => {
+                failure.condition.clone()
+            }
+            Self::Failure(Failure::Stream(error)) => format!("stream error {}", error.condition),
+            Self::Failure(Failure::Bind(Some(error))) => format!("bind {}", error.condition),
+            other => other.to_string(),
+        }
+    }
 }
 
 fn parenthesised(text: Option<&str>) -> String {

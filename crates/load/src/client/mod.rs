@@ -8,16 +8,16 @@
 //! ```
 //!
 //! Layers from the network inwards: [`tls`], the framing of TCP or WebSocket (`channel`), then one of the states of
-//! [`Client`]: a login (`login`, using [`sasl`]) or a session (`live`). An idle client holds no buffers.
+//! [`Client`]: a login (`login`, using [`sasl`]) or a session (`session`). An idle client holds no buffers.
 
 mod channel;
 mod entropy;
 mod event;
-mod live;
 mod login;
 mod outbox;
 mod profile;
 pub mod sasl;
+mod session;
 pub mod stanzas;
 pub mod tls;
 mod upgrade;
@@ -26,7 +26,7 @@ mod upgrade;
 mod tests;
 
 pub use entropy::Entropy;
-pub use event::{AuthFailure, End, Event, Failure, Security};
+pub use event::{AuthFailure, ClientEvent, End, Failure, Security};
 pub use outbox::Outbox;
 pub use profile::{ClientState, InitialPresence, Options, Profile, Settings, StreamManagement, Transport};
 pub use upgrade::UpgradeError;
@@ -38,25 +38,25 @@ use carillon_wire::stream::StreamError;
 use carillon_wire::xml::Element;
 
 use channel::{Channel, Frame};
-use live::Live;
-use login::{Login, Next, Stage};
+use login::{Login, Stage, Transition};
+use session::Session;
 use tls::PeerState;
 
 /// A client's side of one stream.
 pub struct Client {
     channel: Channel,
-    phase: Phase,
+    state: State,
     /// The beginning of an element whose rest has not arrived.
     rest: Vec<u8>,
 }
 
-enum Phase {
+enum State {
     /// Nothing is said yet.
     New(Box<Login>),
     /// Logging in.
     Login(Box<Login>, Box<Stage>),
     /// In session.
-    Live(Live),
+    Session(Session),
     /// Our stream is closed, the server's is not.
     Closing,
     /// Nothing more comes or goes.
@@ -68,17 +68,17 @@ impl Client {
     pub fn new(options: Options, mut entropy: Entropy) -> Self {
         let settings = &options.profile.settings;
         let channel = Channel::new(settings.transport.framing(), settings.limits, &mut entropy);
-        Self { channel, phase: Phase::New(Box::new(Login::new(options, entropy))), rest: Vec::new() }
+        Self { channel, state: State::New(Box::new(Login::new(options, entropy))), rest: Vec::new() }
     }
 
     /// Begins, once the connection is made. Does nothing the second time.
     pub fn start(&mut self, out: &mut Outbox) {
-        match self.take_phase() {
-            Phase::New(mut login) => match login.start(&mut self.channel, out) {
-                Ok(stage) => self.phase = Phase::Login(login, Box::new(stage)),
+        match self.take_state() {
+            State::New(mut login) => match login.start(&mut self.channel, out) {
+                Ok(stage) => self.state = State::Login(login, Box::new(stage)),
                 Err(failure) => self.fail(failure, out),
             },
-            other => self.phase = other,
+            other => self.state = other,
         }
         self.channel.flush(out);
     }
@@ -98,10 +98,10 @@ impl Client {
 
     /// Learns that nothing more will come: the connection is closed or lost.
     pub fn receive_end(&mut self, out: &mut Outbox) {
-        match self.phase {
-            Phase::Over => {}
-            Phase::Closing => self.end(End::ByClient, out),
-            Phase::New(_) | Phase::Login(..) | Phase::Live(_) => self.end(End::Cut, out),
+        match self.state {
+            State::Over => {}
+            State::Closing => self.end(End::ByClient, out),
+            State::New(_) | State::Login(..) | State::Session(_) => self.end(End::Cut, out),
         }
     }
 
@@ -115,7 +115,7 @@ impl Client {
 
     /// Sends a stanza. Nothing is sent while there is no session.
     pub fn send(&mut self, stanza: &Stanza, out: &mut Outbox) {
-        if matches!(self.phase, Phase::Live(_)) {
+        if matches!(self.state, State::Session(_)) {
             self.channel.write_stanza(stanza, out);
             self.channel.flush(out);
         }
@@ -139,33 +139,33 @@ impl Client {
         self.channel.flush(out);
     }
 
-    /// Closes the stream; [`Event::Closed`] comes when the server has closed it too.
+    /// Closes the stream; [`ClientEvent::Closed`] comes when the server has closed it too.
     pub fn close(&mut self, out: &mut Outbox) {
-        match self.take_phase() {
-            Phase::Live(live) => {
-                live.acknowledge(&mut self.channel, out);
+        match self.take_state() {
+            State::Session(session) => {
+                session.acknowledge(&mut self.channel, out);
                 self.channel.close_stream(out);
                 self.channel.flush(out);
-                self.phase = Phase::Closing;
+                self.state = State::Closing;
             }
-            Phase::Closing => self.phase = Phase::Closing,
-            Phase::Over => {}
+            State::Closing => self.state = State::Closing,
+            State::Over => {}
             // There is no stream yet that would be worth an orderly end.
-            Phase::New(_) | Phase::Login(..) => self.end(End::ByClient, out),
+            State::New(_) | State::Login(..) => self.end(End::ByClient, out),
         }
     }
 
     /// The full JID, once everything the profile asks for is done: a resource bound, stream management on.
     pub fn ready(&self) -> Option<&Jid> {
-        match &self.phase {
-            Phase::Live(live) if live.is_settled() => Some(live.jid()),
+        match &self.state {
+            State::Session(session) if session.is_settled() => Some(session.jid()),
             _ => None,
         }
     }
 
     /// Whether nothing more will come of this client.
     pub fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Over)
+        matches!(self.state, State::Over)
     }
 
     fn receive_text(&mut self, bytes: &[u8], inbound: &mut Vec<u8>, out: &mut Outbox) -> Result<(), Failure> {
@@ -187,7 +187,7 @@ impl Client {
     }
 
     fn after_tls(&mut self, out: &mut Outbox) {
-        if let Phase::Login(login, stage) = &mut self.phase
+        if let State::Login(login, stage) = &mut self.state
             && matches!(**stage, Stage::Tls)
         {
             **stage = login.after_tls(&mut self.channel, out);
@@ -195,12 +195,12 @@ impl Client {
     }
 
     fn is_handshaking(&self) -> bool {
-        matches!(&self.phase, Phase::Login(_, stage) if matches!(**stage, Stage::Tls))
+        matches!(&self.state, State::Login(_, stage) if matches!(**stage, Stage::Tls))
     }
 
     /// The next thing on the stream, after the HTTP answer if that is awaited.
     fn next(&mut self, text: &mut &[u8], out: &mut Outbox) -> Result<Option<Frame>, Failure> {
-        if let Phase::Login(login, stage) = &mut self.phase
+        if let State::Login(login, stage) = &mut self.state
             && let Stage::Upgrade(upgrade) = &mut **stage
         {
             let Some(length) = upgrade.receive(text)? else {
@@ -210,7 +210,7 @@ impl Client {
             *text = &text[length..];
             **stage = login.upgraded(&mut self.channel, out);
         }
-        if matches!(self.phase, Phase::Over) || self.is_handshaking() {
+        if matches!(self.state, State::Over) || self.is_handshaking() {
             *text = &[];
             return Ok(None);
         }
@@ -221,37 +221,37 @@ impl Client {
         if let Frame::Unit(Unit::Nonza(element)) = &frame
             && let Some(error) = StreamError::parse(element)
         {
-            out.events.push(Event::StreamError(error.clone()));
+            out.events.push(ClientEvent::StreamError(error.clone()));
             return Err(Failure::Stream(error));
         }
-        match (self.take_phase(), frame) {
-            (Phase::Closing, Frame::Close) => self.end(End::ByClient, out),
-            (Phase::Login(..) | Phase::Live(_), Frame::Close) => {
+        match (self.take_state(), frame) {
+            (State::Closing, Frame::Close) => self.end(End::ByClient, out),
+            (State::Login(..) | State::Session(_), Frame::Close) => {
                 self.channel.close_stream(out);
                 self.end(End::ByServer, out);
             }
-            (Phase::Login(mut login, stage), frame) => {
+            (State::Login(mut login, stage), frame) => {
                 match login.receive(*stage, frame, &mut self.channel, out)? {
-                    Next::Stage(stage) => self.phase = Phase::Login(login, Box::new(stage)),
-                    Next::Live(live) => self.phase = Phase::Live(live),
+                    Transition::Stage(stage) => self.state = State::Login(login, Box::new(stage)),
+                    Transition::Session(session) => self.state = State::Session(session),
                 }
             }
-            (Phase::Live(mut live), Frame::Unit(unit)) => {
-                live.receive(unit, &mut self.channel, out)?;
-                self.phase = Phase::Live(live);
+            (State::Session(mut session), Frame::Unit(unit)) => {
+                session.receive(unit, &mut self.channel, out)?;
+                self.state = State::Session(session);
             }
-            (Phase::Live(_), Frame::Header(_)) => {
+            (State::Session(_), Frame::Header(_)) => {
                 return Err(Failure::Unexpected { element: "stream".to_owned(), state: "in session" });
             }
             // The server may go on talking until it has seen that we closed.
-            (other, _) => self.phase = other,
+            (other, _) => self.state = other,
         }
         Ok(())
     }
 
     fn fail(&mut self, failure: Failure, out: &mut Outbox) {
         if let Failure::Auth(auth) = &failure {
-            out.events.push(Event::AuthFailed(auth.clone()));
+            out.events.push(ClientEvent::AuthFailed(auth.clone()));
         }
         // RFC 6120 §4.4: the stream is closed before the connection, if there is one to speak of.
         if !matches!(failure, Failure::Tls(_) | Failure::ServerName(_) | Failure::Upgrade(_)) {
@@ -261,27 +261,27 @@ impl Client {
     }
 
     fn end(&mut self, end: End, out: &mut Outbox) {
-        self.phase = Phase::Over;
+        self.state = State::Over;
         self.rest = Vec::new();
         self.channel.close_connection(out);
-        out.events.push(Event::Closed(end));
+        out.events.push(ClientEvent::Closed(end));
     }
 
     /// The phase, to be consumed by a transition that sets the next.
-    fn take_phase(&mut self) -> Phase {
-        std::mem::replace(&mut self.phase, Phase::Over)
+    fn take_state(&mut self) -> State {
+        std::mem::replace(&mut self.state, State::Over)
     }
 }
 
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let phase = match &self.phase {
-            Phase::New(_) => "New",
-            Phase::Login(..) => "Login",
-            Phase::Live(_) => "Live",
-            Phase::Closing => "Closing",
-            Phase::Over => "Over",
+        let state = match &self.state {
+            State::New(_) => "New",
+            State::Login(..) => "Login",
+            State::Session(_) => "Session",
+            State::Closing => "Closing",
+            State::Over => "Over",
         };
-        f.debug_struct("Client").field("phase", &phase).field("jid", &self.ready()).finish_non_exhaustive()
+        f.debug_struct("Client").field("state", &state).field("jid", &self.ready()).finish_non_exhaustive()
     }
 }

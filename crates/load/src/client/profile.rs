@@ -8,7 +8,7 @@ use carillon_wire::xml::Limits;
 use rustls::ClientConfig;
 use serde::{Deserialize, Serialize};
 
-use super::sasl::{KeyCache, Mechanism, Purse};
+use super::sasl::{KeyCache, Mechanism, TokenStore};
 use super::tls::{self, TlsSetupError, Trust};
 
 /// What carries the stream.
@@ -105,7 +105,7 @@ pub struct Settings {
 pub struct Profile {
     pub(crate) settings: Settings,
     pub(crate) tls: Arc<ClientConfig>,
-    pub(crate) purse: Purse,
+    pub(crate) tokens: TokenStore,
 }
 
 /// One client: whom it logs in as, and the profile it follows.
@@ -177,7 +177,7 @@ impl Profile {
     /// Checks the settings and prepares TLS.
     pub fn new(settings: Settings) -> Result<Arc<Self>, TlsSetupError> {
         let tls = tls::config(&settings.trust, settings.transport.alpn(), settings.tls_resumption)?;
-        Ok(Arc::new(Self { settings, tls, purse: Purse::default() }))
+        Ok(Arc::new(Self { settings, tls, tokens: TokenStore::default() }))
     }
 
     /// The settings the profile was made from.
@@ -186,8 +186,8 @@ impl Profile {
     }
 
     /// The tokens that the clients of the profile were given (XEP-0484).
-    pub fn tokens(&self) -> &Purse {
-        &self.purse
+    pub fn tokens(&self) -> &TokenStore {
+        &self.tokens
     }
 }
 

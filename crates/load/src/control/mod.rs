@@ -1,9 +1,9 @@
 //! What an orchestrator and its workers tell each other: values, the same over HTTP and within a process.
 //!
 //! ```text
-//! worker        GET  /v1/clock               ◄─ Time
-//! worker        POST /v1/workers             Registration ─► Welcome
-//! worker (pull) GET  /v1/workers/ID/orders   ◄─ Numbered*   held open until there is one
+//! worker        GET  /v1/clock               ◄─ ClockReading
+//! worker        POST /v1/workers             Registration ─► RegistrationAccepted
+//! worker (pull) GET  /v1/workers/ID/orders   ◄─ NumberedOrder*   held open until there is one
 //! worker (push) POST /v1/workers/ID/progress Progress ─►
 //! ```
 //!
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::Digest;
+use crate::measure::TDigest;
 use crate::plan::{Scenario, Target};
 
 /// A worker that offers itself.
@@ -30,14 +30,14 @@ pub struct Registration {
 
 /// The answer to a registration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Welcome {
+pub struct RegistrationAccepted {
     /// What the worker is called in paths.
     pub id: u32,
 }
 
 /// The orchestrator's clock, to compare one's own with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Time {
+pub struct ClockReading {
     /// Unix time, in nanoseconds.
     pub unix_ns: u64,
     /// The kernel's boot id of its machine: who has the same shares this clock.
@@ -46,7 +46,7 @@ pub struct Time {
 
 /// An order and its number: a worker asks for those after the last one it has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Numbered {
+pub struct NumberedOrder {
     /// Counts up from 1.
     pub number: u64,
     /// What is to be done.
@@ -88,11 +88,11 @@ pub struct Job {
     pub scenario: Scenario,
     /// Against what.
     pub target: Target,
-    /// The worker's players: the first one's number, from 0, and how many. Buckets of neighbours are never torn apart.
+    /// The number, from 0, of the worker's first player. A bucket of neighbours belongs to one worker.
     pub first: u32,
-    /// How many.
+    /// How many players the worker has.
     pub count: u32,
-    /// Of how many in all; rates are shared out by `count / total`.
+    /// How many players the test has; the worker's part of each rate is `count / total`.
     pub total: u32,
     /// Whether this worker publishes: one of them does.
     pub publishes: bool,
@@ -141,7 +141,7 @@ pub struct Progress {
     /// Since the last: what went wrong, by kind.
     pub errors: BTreeMap<String, u64>,
     /// Since the last: latencies by metric, in milliseconds.
-    pub metrics: BTreeMap<String, Digest>,
+    pub metrics: BTreeMap<String, TDigest>,
     /// Of things all workers take part in, the largest this worker saw, in milliseconds, by metric and item: the last
     /// delivery of each item published. The orchestrator keeps the largest of all workers, and in the end records one
     /// value an item in the metric.

@@ -31,13 +31,13 @@ const FRAME_BYTES_MAX: usize = 1 << 20;
 /// A client's side of one connection.
 #[derive(Debug, Default)]
 pub struct Client {
-    stage: Stage,
+    state: State,
     /// The beginning of a frame whose rest has not arrived.
     rest: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
+enum State {
     /// Nothing is said yet.
     #[default]
     New,
@@ -51,7 +51,7 @@ enum Stage {
 
 /// Something that happened on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum LightEvent {
     /// The server has greeted the client.
     Ready,
     /// The server has done what was asked: the oldest request that has no answer yet.
@@ -86,14 +86,14 @@ pub struct Outbox {
     /// Bytes for the network.
     pub bytes: Vec<u8>,
     /// What happened, in order.
-    pub events: Vec<Event>,
+    pub events: Vec<LightEvent>,
 }
 
 impl Client {
     /// Begins, once the connection is made.
     pub fn start(&mut self, out: &mut Outbox) {
-        if self.stage == Stage::New {
-            self.stage = Stage::Opening;
+        if self.state == State::New {
+            self.state = State::Opening;
             out.bytes.extend_from_slice(OPENING);
         }
     }
@@ -108,7 +108,7 @@ impl Client {
             &rest
         };
         let mut left = whole;
-        while self.stage != Stage::Over
+        while self.state != State::Over
             && let Some(end) = memchr(END, left)
         {
             self.frame(&left[..end], out);
@@ -117,7 +117,7 @@ impl Client {
         if left.len() > FRAME_BYTES_MAX {
             self.end(End::Nonsense, out);
         }
-        if self.stage != Stage::Over {
+        if self.state != State::Over {
             self.rest = left.to_vec();
         }
     }
@@ -132,7 +132,7 @@ impl Client {
         self.end(End::Network(kind), out);
     }
 
-    /// Asks for the items of a topic; [`Event::Done`] is the answer. Nothing is sent while there is no session.
+    /// Asks for the items of a topic; [`LightEvent::Done`] is the answer. Nothing is sent while there is no session.
     pub fn subscribe(&self, topic: &str, out: &mut Outbox) {
         if self.is_ready() {
             let request = serde_json::json!({ "action": "subscribe", "data": topic });
@@ -141,7 +141,7 @@ impl Client {
         }
     }
 
-    /// Says that the client is there; [`Event::Pong`] is the answer.
+    /// Says that the client is there; [`LightEvent::Pong`] is the answer.
     pub fn ping(&self, out: &mut Outbox) {
         if self.is_ready() {
             out.bytes.extend_from_slice(PING);
@@ -150,37 +150,37 @@ impl Client {
 
     /// Whether the client is in session.
     pub fn is_ready(&self) -> bool {
-        self.stage == Stage::Ready
+        self.state == State::Ready
     }
 
     /// Whether nothing more will come of this client.
     pub fn is_over(&self) -> bool {
-        self.stage == Stage::Over
+        self.state == State::Over
     }
 
     fn frame(&mut self, frame: &[u8], out: &mut Outbox) {
         if let Some(code) = error_code(frame) {
-            return out.events.push(Event::Error(code));
+            return out.events.push(LightEvent::Error(code));
         }
-        match (self.stage, frame) {
-            (Stage::Opening, greeting) if is_greeting(greeting) => {
-                self.stage = Stage::Ready;
-                out.events.push(Event::Ready);
+        match (self.state, frame) {
+            (State::Opening, greeting) if is_greeting(greeting) => {
+                self.state = State::Ready;
+                out.events.push(LightEvent::Ready);
             }
-            (Stage::Ready, b"ACK") => out.events.push(Event::Done),
-            (Stage::Ready, b"PONG") => out.events.push(Event::Pong),
-            (Stage::Ready, item) if item.starts_with(PUBLISH) => {
-                out.events.push(Event::Published(item[PUBLISH.len()..].to_vec()));
+            (State::Ready, b"ACK") => out.events.push(LightEvent::Done),
+            (State::Ready, b"PONG") => out.events.push(LightEvent::Pong),
+            (State::Ready, item) if item.starts_with(PUBLISH) => {
+                out.events.push(LightEvent::Published(item[PUBLISH.len()..].to_vec()));
             }
             _ => self.end(End::Nonsense, out),
         }
     }
 
     fn end(&mut self, end: End, out: &mut Outbox) {
-        if self.stage != Stage::Over {
-            self.stage = Stage::Over;
+        if self.state != State::Over {
+            self.state = State::Over;
             self.rest = Vec::new();
-            out.events.push(Event::Closed(end));
+            out.events.push(LightEvent::Closed(end));
         }
     }
 }

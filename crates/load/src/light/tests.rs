@@ -11,7 +11,7 @@ fn ready(out: &mut Outbox) -> Client {
     client.start(out);
     client.receive(GREETING, out);
     assert_eq!(std::mem::take(&mut out.bytes), OPENING);
-    assert_eq!(std::mem::take(&mut out.events), [Event::Ready]);
+    assert_eq!(std::mem::take(&mut out.events), [LightEvent::Ready]);
     client
 }
 
@@ -28,15 +28,15 @@ fn a_subscriber_gets_what_is_published() {
         &mut out,
     );
     let expected = [
-        Event::Done,
-        Event::Pong,
-        Event::Published(b"{\"topic\":\"a\"}".to_vec()),
-        Event::Error("x".to_owned()),
+        LightEvent::Done,
+        LightEvent::Pong,
+        LightEvent::Published(b"{\"topic\":\"a\"}".to_vec()),
+        LightEvent::Error("x".to_owned()),
     ];
     assert_eq!(std::mem::take(&mut out.events), expected);
     client.receive_end(&mut out);
     client.receive_end(&mut out);
-    assert_eq!(out.events, [Event::Closed(End::Cut)]);
+    assert_eq!(out.events, [LightEvent::Closed(End::Cut)]);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn nothing_is_said_before_the_greeting() {
     client.ping(&mut out);
     assert!(out.bytes.is_empty());
     client.receive(b"ACK\x01", &mut out);
-    assert_eq!(out.events, [Event::Closed(End::Nonsense)]);
+    assert_eq!(out.events, [LightEvent::Closed(End::Nonsense)]);
     assert!(client.is_over());
 }
 
@@ -75,8 +75,8 @@ proptest! {
             left = rest;
         }
         client.receive(left, &mut out);
-        let item = Event::Published(b"{\"data\":1}".to_vec());
-        prop_assert_eq!(out.events, [Event::Ready, Event::Done, item, Event::Pong]);
+        let item = LightEvent::Published(b"{\"data\":1}".to_vec());
+        prop_assert_eq!(out.events, [LightEvent::Ready, LightEvent::Done, item, LightEvent::Pong]);
     }
 
     #[test]

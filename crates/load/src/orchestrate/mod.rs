@@ -1,24 +1,24 @@
-//! The orchestrator: it takes tests over HTTP, shares their players out to workers, leads everyone through the phases
-//! and adds up what they say.
+//! The orchestrator: it accepts tests over HTTP, distributes their players over workers, takes all of them through the
+//! phases and adds up their progress.
 //!
 //! ```text
-//! POST /loadtests ─► request ─► bench (queue) ─► conduct (a thread) ──orders──► roster ─► GET  …/orders   (worker)
-//! GET  /loadtests/ID ◄─ report ◄─ trial ◄──────────────progress──────────────────────────  POST …/progress (worker)
+//! POST /loadtests ─► request ─► state (queue) ─► runner (a thread) ──orders──► workers ─► GET  …/orders   (worker)
+//! GET  /loadtests/ID ◄─ report ◄─ running_test ◄────────progress─────────────────────────  POST …/progress (worker)
 //! ```
 //!
-//! One test runs at a time; sixteen more may wait, then 429 is answered. Workers push their progress; who is silent is
-//! asked for it, and given up when that does not help.
+//! One test runs at a time and 16 may wait; further requests get 429. Workers push their progress. A silent worker is asked
+//! for its progress, and counts as lost when it does not answer.
 
-mod bench;
-mod conduct;
-mod gone;
 mod problem;
 mod request;
-mod roster;
 mod routes;
+mod runner;
+mod running_test;
+mod session_watch;
 mod sessions;
 mod shares;
-mod trial;
+mod state;
+mod workers;
 
 use std::io;
 use std::net::SocketAddr;
@@ -30,11 +30,11 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
 use crate::control::Order;
-use crate::report::{Glance, Report, Status};
-use bench::Bench;
-pub use request::{Planned, Request, RequestError, ServerRequest};
+use crate::report::{Report, Snapshot, Status};
+pub use request::{PlannedTest, Request, RequestError, ServerRequest};
+pub use running_test::SilenceLimits;
 pub use sessions::Sessions;
-pub use trial::Patience;
+use state::SharedState;
 
 /// How long answers that are under way may take at the end.
 const CLOSE_WAIT: Duration = Duration::from_millis(500);
@@ -45,7 +45,7 @@ pub struct Options {
     /// Asked for in every request, if there is one.
     pub key: Option<String>,
     /// How long workers may be silent.
-    pub patience: Patience,
+    pub silence_limits: SilenceLimits,
     /// A command that prints how many sessions the server has.
     pub sessions_command: Option<String>,
 }
@@ -53,10 +53,10 @@ pub struct Options {
 /// An orchestrator that runs.
 #[derive(Debug)]
 pub struct Orchestrator {
-    bench: Arc<Bench>,
+    shared: Arc<SharedState>,
     address: SocketAddr,
     sessions_command: Option<String>,
-    conductor: Option<JoinHandle<()>>,
+    runner: Option<JoinHandle<()>>,
     runtime: Option<Runtime>,
 }
 
@@ -81,24 +81,24 @@ impl Orchestrator {
             .build()?;
         let listener = runtime.block_on(TcpListener::bind(listen))?;
         let address = listener.local_addr()?;
-        let bench = Arc::new(Bench::default());
+        let shared = Arc::new(SharedState::default());
         let app = routes::App {
-            bench: Arc::clone(&bench),
+            shared: Arc::clone(&shared),
             key: options.key.map(Into::into),
             sessions_command: options.sessions_command.as_deref().map(Into::into),
             boot_id: boot_id().into(),
         };
         // It ends with the runtime; until then it fails only by a bug of its own.
         runtime.spawn(async move { axum::serve(listener, routes::routes(app)).await });
-        let conducted = Arc::clone(&bench);
-        let conductor = thread::Builder::new()
-            .name("conductor".to_owned())
-            .spawn(move || conduct::conduct_all(&conducted, options.patience))?;
+        let queue = Arc::clone(&shared);
+        let runner = thread::Builder::new()
+            .name("runner".to_owned())
+            .spawn(move || runner::run_queue(&queue, options.silence_limits))?;
         Ok(Self {
-            bench,
+            shared,
             address,
             sessions_command: options.sessions_command,
-            conductor: Some(conductor),
+            runner: Some(runner),
             runtime: Some(runtime),
         })
     }
@@ -110,61 +110,61 @@ impl Orchestrator {
 
     /// Puts a test into the queue; gives its id.
     pub fn submit(&self, request: Request) -> Result<String, SubmitError> {
-        let planned = Planned::new(request, self.sessions_command.as_deref())?;
+        let planned = PlannedTest::new(request, self.sessions_command.as_deref())?;
         let id = new_id().map_err(SubmitError::Place)?;
-        if !self.bench.lock().submit(id.clone(), planned) {
+        if !self.shared.lock().submit(id.clone(), planned) {
             return Err(SubmitError::Place("the queue is full".to_owned()));
         }
-        self.bench.ring();
+        self.shared.notify();
         Ok(id)
     }
 
     /// Waits until a test is over, at most so long; whether it is.
     pub fn wait(&self, id: &str, timeout: Duration) -> bool {
         let deadline = std::time::Instant::now() + timeout;
-        let mut state = self.bench.lock();
+        let mut state = self.shared.lock();
         loop {
             let left = deadline.saturating_duration_since(std::time::Instant::now());
             if state.is_over(id) || left.is_zero() {
                 return state.is_over(id);
             }
-            state = self.bench.wait(state, left);
+            state = self.shared.wait(state, left);
         }
     }
 
     /// A few figures of the test under way.
-    pub fn glance(&self) -> Option<Glance> {
-        self.bench.lock().running.as_ref().map(|(_, trial)| trial.glance(Status::Running))
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        self.shared.lock().running.as_ref().map(|(_, current)| current.snapshot(Status::Running))
     }
 
     /// The report of a test, as far as it is.
     pub fn report(&self, id: &str) -> Option<Arc<Report>> {
-        self.bench.lock().report(id)
+        self.shared.lock().report(id)
     }
 
     /// Ends a test before its time.
     pub fn abort(&self, id: &str) {
-        self.bench.lock().abort(id);
-        self.bench.ring();
+        self.shared.lock().abort(id);
+        self.shared.notify();
     }
 
     /// How many workers are there.
     pub fn workers(&self) -> usize {
-        self.bench.lock().roster.present().count()
+        self.shared.lock().workers.present().count()
     }
 }
 
 impl Drop for Orchestrator {
     fn drop(&mut self) {
         {
-            let mut state = self.bench.lock();
+            let mut state = self.shared.lock();
             state.closing = true;
-            state.roster.order_all(&Order::Leave);
+            state.workers.order_all(&Order::Leave);
         }
-        self.bench.ring();
-        if let Some(conductor) = self.conductor.take() {
+        self.shared.notify();
+        if let Some(runner) = self.runner.take() {
             // It panicked, or it ended: there is nothing more to do either way.
-            let _ = conductor.join();
+            let _ = runner.join();
         }
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(CLOSE_WAIT);

@@ -43,7 +43,7 @@ pub struct ServerRequest {
 
 /// A test that can be run.
 #[derive(Debug)]
-pub struct Planned {
+pub struct PlannedTest {
     /// What is done.
     pub scenario: Scenario,
     /// Against what.
@@ -69,7 +69,7 @@ pub enum RequestError {
     Server(String),
 }
 
-impl Planned {
+impl PlannedTest {
     /// Checks a request. Sessions are counted by a command of the orchestrator's own, if it has one, or by the target's API.
     pub(super) fn new(request: Request, sessions_command: Option<&str>) -> Result<Self, RequestError> {
         let wrong = |error: String| RequestError::Scenario(error);

@@ -14,11 +14,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::bench::Bench;
-use super::conduct::unix_ns;
 use super::problem::Problem;
-use super::request::{Planned, Request};
-use crate::control::{Numbered, Progress, Registration, Time, Welcome};
+use super::request::{PlannedTest, Request};
+use super::runner::unix_ns;
+use super::state::SharedState;
+use crate::control::{ClockReading, NumberedOrder, Progress, Registration, RegistrationAccepted};
 use crate::report::Report;
 
 /// How long a request for orders is held open.
@@ -31,7 +31,7 @@ const BODY_BYTES_MAX: usize = 16 << 20;
 /// What all handlers share.
 #[derive(Clone, Debug)]
 pub(super) struct App {
-    pub(super) bench: Arc<Bench>,
+    pub(super) shared: Arc<SharedState>,
     pub(super) key: Option<Arc<str>>,
     pub(super) sessions_command: Option<Arc<str>>,
     pub(super) boot_id: Arc<str>,
@@ -68,16 +68,16 @@ fn is_same(given: &str, key: &str) -> bool {
     given.len() == key.len() && difference == 0
 }
 
-async fn clock(Shared(app): Shared<App>) -> Json<Time> {
-    Json(Time { unix_ns: unix_ns(SystemTime::now()), boot_id: app.boot_id.to_string() })
+async fn clock(Shared(app): Shared<App>) -> Json<ClockReading> {
+    Json(ClockReading { unix_ns: unix_ns(SystemTime::now()), boot_id: app.boot_id.to_string() })
 }
 
 async fn register(Shared(app): Shared<App>, body: Bytes) -> Result<Response, Problem> {
     let registration: Registration = read(&body)?;
-    let id = app.bench.lock().roster.register(registration);
-    app.bench.ring();
+    let id = app.shared.lock().workers.register(registration);
+    app.shared.notify();
     let id = id.ok_or_else(|| Problem::full("The orchestrator has its maximum number of workers."))?;
-    Ok((StatusCode::CREATED, Json(Welcome { id })).into_response())
+    Ok((StatusCode::CREATED, Json(RegistrationAccepted { id })).into_response())
 }
 
 #[derive(Deserialize)]
@@ -90,19 +90,19 @@ async fn orders(
     Shared(app): Shared<App>,
     Path(id): Path<u32>,
     Query(After { after }): Query<After>,
-) -> Result<Json<Vec<Numbered>>, Problem> {
+) -> Result<Json<Vec<NumberedOrder>>, Problem> {
     let deadline = tokio::time::Instant::now() + ORDERS_WAIT;
     loop {
-        let (orders, bell) = app.bench.lock().roster.orders(id, after).ok_or_else(no_worker)?;
-        // Listens before it looks again: a ring in between is not missed.
-        let rung = bell.notified();
-        tokio::pin!(rung);
-        rung.as_mut().enable();
+        let (orders, new_orders) = app.shared.lock().workers.orders(id, after).ok_or_else(no_worker)?;
+        // Registers before it checks again: no notification in between is missed.
+        let notified = new_orders.notified();
+        tokio::pin!(notified);
+        notified.as_mut().enable();
         if !orders.is_empty() {
             return Ok(Json(orders));
         }
-        let (orders, _) = app.bench.lock().roster.orders(id, after).ok_or_else(no_worker)?;
-        if !orders.is_empty() || tokio::time::timeout_at(deadline, rung).await.is_err() {
+        let (orders, _) = app.shared.lock().workers.orders(id, after).ok_or_else(no_worker)?;
+        if !orders.is_empty() || tokio::time::timeout_at(deadline, notified).await.is_err() {
             return Ok(Json(orders));
         }
     }
@@ -111,36 +111,36 @@ async fn orders(
 async fn progress(Shared(app): Shared<App>, Path(id): Path<u32>, body: Bytes) -> Result<StatusCode, Problem> {
     let progress: Progress = read(&body)?;
     {
-        let mut state = app.bench.lock();
-        if !state.roster.heard(id) {
+        let mut state = app.shared.lock();
+        if !state.workers.heard(id) {
             return Err(no_worker());
         }
-        if let Some((_, trial)) = state.running.as_mut().filter(|(test, _)| *test == progress.test) {
-            trial.take(id, &progress);
+        if let Some((_, current)) = state.running.as_mut().filter(|(test, _)| *test == progress.test) {
+            current.take(id, &progress);
         }
     }
-    app.bench.ring();
+    app.shared.notify();
     Ok(StatusCode::NO_CONTENT)
 }
 
 async fn submit(Shared(app): Shared<App>, body: Bytes) -> Result<Response, Problem> {
     let request: Request = read(&body)?;
     let command = app.sessions_command.clone();
-    let planned = tokio::task::spawn_blocking(move || Planned::new(request, command.as_deref()));
+    let planned = tokio::task::spawn_blocking(move || PlannedTest::new(request, command.as_deref()));
     let planned = planned.await.map_err(|error| Problem::request(error.to_string()))?;
     let planned = planned.map_err(|error| Problem::request(error.to_string()))?;
     let id = super::new_id().map_err(Problem::request)?;
-    if !app.bench.lock().submit(id.clone(), planned) {
+    if !app.shared.lock().submit(id.clone(), planned) {
         return Err(Problem::full("One test runs at a time, and the queue is full."));
     }
-    app.bench.ring();
+    app.shared.notify();
     let location = format!("/loadtests/{id}");
     let body = json!({ "loadTestId": id, "status": "queued" });
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(body)).into_response())
 }
 
 async fn list(Shared(app): Shared<App>) -> Json<Value> {
-    let tests = app.bench.lock().list();
+    let tests = app.shared.lock().list();
     let tests = tests.into_iter();
     let tests = tests
         .map(|(id, status, scenario)| json!({ "loadTestId": id, "status": status, "scenario": scenario }));
@@ -161,11 +161,11 @@ async fn report(
     let wait = Duration::try_from_secs_f64(wait).unwrap_or_default().min(REPORT_WAIT_MAX);
     let deadline = Instant::now() + wait;
     loop {
-        let changed = app.bench.next_change();
+        let changed = app.shared.next_change();
         tokio::pin!(changed);
         changed.as_mut().enable();
         let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || app.bench.lock().is_over(&id) {
+        if left.is_zero() || app.shared.lock().is_over(&id) {
             break;
         }
         let _ = tokio::time::timeout(left, changed).await;
@@ -178,13 +178,13 @@ async fn page(Shared(app): Shared<App>, Path(id): Path<String>) -> Result<Html<S
 }
 
 async fn abort(Shared(app): Shared<App>, Path(id): Path<String>) -> Result<StatusCode, Problem> {
-    let known = app.bench.lock().abort(&id);
-    app.bench.ring();
+    let known = app.shared.lock().abort(&id);
+    app.shared.notify();
     if known { Ok(StatusCode::NO_CONTENT) } else { Err(no_test()) }
 }
 
 fn find(app: &App, id: &str) -> Result<Arc<Report>, Problem> {
-    app.bench.lock().report(id).ok_or_else(no_test)
+    app.shared.lock().report(id).ok_or_else(no_test)
 }
 
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {

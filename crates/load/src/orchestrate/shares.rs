@@ -1,8 +1,8 @@
-//! Who carries which players.
+//! Distributes the players over the workers.
 
-use crate::plan::{Deed, Scenario};
+use crate::plan::{Action, Scenario};
 
-/// Neighbours that are never torn apart, besides those a scenario asks for: shares are multiples of it.
+/// Shares are multiples of this number of players, and of the scenario's buckets.
 const GROUP: u32 = 10;
 
 /// Shares players out by capacity: a number of players for each worker, in their order. Every share but the last is a
@@ -37,8 +37,8 @@ pub(super) fn share_out(players: u32, group: u32, capacities: &[u32]) -> Option<
 
 /// The size of groups in which a scenario's players are shared out.
 pub(super) fn group(scenario: &Scenario) -> u32 {
-    let buckets = scenario.phases.iter().filter_map(|phase| match &phase.deed {
-        Deed::Talk(talk) => Some(talk.bucket.max(1)),
+    let buckets = scenario.phases.iter().filter_map(|phase| match &phase.action {
+        Action::Talk(talk) => Some(talk.bucket.max(1)),
         _ => None,
     });
     buckets.fold(GROUP, |group, bucket| group / gcd(group, bucket) * bucket)

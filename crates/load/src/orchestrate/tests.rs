@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::control::{Fault, Numbered, Position, Progress, Registration, Welcome};
-use crate::measure::{Digest, agent};
+use crate::control::{Fault, NumberedOrder, Position, Progress, Registration, RegistrationAccepted};
+use crate::measure::{TDigest, agent};
 use crate::report::WorkerState;
 use crate::report::samples::{scenario, target};
 
@@ -19,7 +19,7 @@ struct Played {
     base: String,
 }
 
-/// A worker by hand.
+/// A worker whose requests the test makes itself.
 struct Puppet<'a> {
     played: &'a Played,
     id: u32,
@@ -33,7 +33,7 @@ struct Puppet<'a> {
 fn start(give_up: Duration) -> Played {
     let options = Options {
         key: Some("k".to_owned()),
-        patience: Patience { ask: give_up / 4, give_up },
+        silence_limits: SilenceLimits { ask: give_up / 4, give_up },
         sessions_command: None,
     };
     let orchestrator =
@@ -69,7 +69,7 @@ impl Played {
         let body = serde_json::to_value(registration).expect("plain data");
         let (status, answer) = self.call("POST", "/v1/workers", Some(&body));
         assert_eq!(status, 201);
-        let Welcome { id } = serde_json::from_value(answer).expect("a welcome");
+        let RegistrationAccepted { id } = serde_json::from_value(answer).expect("an id");
         Puppet { played: self, id, after: 0, sequence: 0, test: String::new(), last: Progress::default() }
     }
 
@@ -85,8 +85,8 @@ impl Puppet<'_> {
         loop {
             let path = format!("/v1/workers/{}/orders?after={}", self.id, self.after);
             let (_, answer) = self.played.call("GET", &path, None);
-            let orders: Vec<Numbered> = serde_json::from_value(answer).expect("orders");
-            let Some(Numbered { number, order }) = orders.into_iter().next() else { continue };
+            let orders: Vec<NumberedOrder> = serde_json::from_value(answer).expect("orders");
+            let Some(NumberedOrder { number, order }) = orders.into_iter().next() else { continue };
             self.after = number;
             if order != Order::Report {
                 return order;
@@ -137,7 +137,7 @@ impl Puppet<'_> {
 fn logins(position: Position, count: u32) -> Progress {
     let mut progress = Progress { position, done: true, online: count, ..Progress::default() };
     progress.counts.insert("logins".to_owned(), count.into());
-    let mut digest = Digest::default();
+    let mut digest = TDigest::default();
     (0..count).for_each(|_| digest.add(f64::from(count)));
     progress.metrics.insert("login".to_owned(), digest);
     progress

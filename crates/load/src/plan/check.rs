@@ -1,6 +1,6 @@
 //! What the form of a scenario alone does not say: values that make sense, phases in an order that works.
 
-use super::{Deed, Named, Phase, Protocol, Scenario, ScenarioError, Shape, Span};
+use super::{Action, NamedShape, Phase, Protocol, Scenario, ScenarioError, Shape, Span};
 use crate::client::InitialPresence;
 
 /// The most players of a test.
@@ -20,11 +20,12 @@ impl Scenario {
         for (at, phase) in self.phases.iter().enumerate() {
             phase.check()?;
             let here = |why: &str| wrong(phase.name(), why);
-            let needs_login = !matches!(phase.deed, Deed::Login(_) | Deed::Hold { .. } | Deed::AwaitGone);
+            let needs_login =
+                !matches!(phase.action, Action::Login(_) | Action::Hold { .. } | Action::AwaitGone);
             if needs_login && self.first_login().is_none_or(|login| login > at) {
                 return Err(here("no player has logged in yet; put a login phase before it"));
             }
-            let speaks_xmpp = matches!(phase.deed, Deed::Notify(_) | Deed::Talk(_));
+            let speaks_xmpp = matches!(phase.action, Action::Notify(_) | Action::Talk(_));
             if self.players.protocol == Protocol::Light && speaks_xmpp {
                 return Err(here("the light protocol has topics only"));
             }
@@ -64,15 +65,15 @@ impl Phase {
         }
         let key = |key: &str| format!("{}.{key}", self.name());
         lasts(&key("timeout"), self.timeout)?;
-        match &self.deed {
-            Deed::Login(login) => {
+        match &self.action {
+            Action::Login(login) => {
                 within(&key("in_flight"), u64::from(login.in_flight), 1, u64::from(PLAYERS_MAX))?;
                 within(&key("steps"), u64::from(login.steps), 1, 10_000)?;
                 rate(&key("rate"), login.rate.as_ref())
             }
-            Deed::Hold { span } => lasts(&key("for"), *span),
-            Deed::Subscribe { topic: name } => topic(&key("topic"), name),
-            Deed::Publish(publish) => {
+            Action::Hold { span } => lasts(&key("for"), *span),
+            Action::Subscribe { topic: name } => topic(&key("topic"), name),
+            Action::Publish(publish) => {
                 topic(&key("topic"), &publish.topic)?;
                 within(&key("items"), u64::from(publish.items), 1, 1_000_000)?;
                 payload(&key("payload_bytes"), publish.payload_bytes)?;
@@ -84,7 +85,7 @@ impl Phase {
                 }
                 rate(&key("rate"), publish.rate.as_ref())
             }
-            Deed::Notify(notify) => {
+            Action::Notify(notify) => {
                 rate(&key("rate"), Some(&notify.rate))?;
                 lasts(&key("for"), notify.span)?;
                 within(&key("batch"), u64::from(notify.batch), 1, u64::from(BATCH_MAX))?;
@@ -94,17 +95,17 @@ impl Phase {
                 }
                 Err(wrong(&key("audience"), "expected active, connected or always"))
             }
-            Deed::Talk(talk) => {
+            Action::Talk(talk) => {
                 rate(&key("rate"), talk.rate.as_ref())?;
                 lasts(&key("for"), talk.span)?;
                 within(&key("bucket"), u64::from(talk.bucket), 2, 10_000)?;
                 payload(&key("payload_bytes"), talk.payload_bytes)
             }
-            Deed::Churn { rate: shape, span } => {
+            Action::Churn { rate: shape, span } => {
                 rate(&key("rate"), Some(shape))?;
                 lasts(&key("for"), *span)
             }
-            Deed::Drop | Deed::AwaitGone => Ok(()),
+            Action::Drop | Action::AwaitGone => Ok(()),
         }
     }
 }
@@ -135,23 +136,23 @@ fn payload(at: &str, bytes: usize) -> Result<(), ScenarioError> {
 fn rate(at: &str, shape: Option<&Shape>) -> Result<(), ScenarioError> {
     let Some(shape) = shape else { return Ok(()) };
     let rates = match shape {
-        Shape::Steady(rate) | Shape::Named(Named::Steady { rate } | Named::PerPlayer { rate }) => {
+        Shape::Steady(rate) | Shape::Named(NamedShape::Steady { rate } | NamedShape::PerPlayer { rate }) => {
             [*rate, *rate]
         }
-        Shape::Named(Named::Ramp { from, to, over }) => {
+        Shape::Named(NamedShape::Ramp { from, to, over }) => {
             lasts(&format!("{at}.over"), *over)?;
             [*from, *to]
         }
-        Shape::Named(Named::Spike { base, peak, lasts: length, .. }) => {
+        Shape::Named(NamedShape::Spike { base, peak, lasts: length, .. }) => {
             lasts(&format!("{at}.lasts"), *length)?;
             [*base, *peak]
         }
-        Shape::Named(Named::Bell { base, peak, rise, fall }) => {
+        Shape::Named(NamedShape::Bell { base, peak, rise, fall }) => {
             lasts(&format!("{at}.rise"), *rise)?;
             lasts(&format!("{at}.fall"), *fall)?;
             [*base, *peak]
         }
-        Shape::Named(Named::TopHeavy { base, peak, rise, fall_per_minute }) => {
+        Shape::Named(NamedShape::TopHeavy { base, peak, rise, fall_per_minute }) => {
             lasts(&format!("{at}.rise"), *rise)?;
             if !fall_per_minute.is_finite() || *fall_per_minute <= 0.0 {
                 return Err(wrong(&format!("{at}.fall_per_minute"), "it must be more than 0"));

@@ -4,7 +4,7 @@
 use std::f64::consts::PI;
 use std::time::Duration;
 
-use super::{Named, Shape};
+use super::{NamedShape, Shape};
 
 /// Halvings of the time in which an event is looked for: an hour to a fraction of a nanosecond.
 const HALVINGS: u32 = 64;
@@ -33,7 +33,7 @@ enum Bend {
 }
 
 impl Shape {
-    /// Events a second at a time after the start. [`Named::PerPlayer`] is that of one player.
+    /// Events a second at a time after the start. [`NamedShape::PerPlayer`] is that of one player.
     pub fn rate_at(&self, time: Duration) -> f64 {
         let curve = self.curve();
         let mut left = time.as_secs_f64();
@@ -86,25 +86,26 @@ impl Shape {
     fn curve(&self) -> Curve {
         let seconds = |span: super::Span| span.0.as_secs_f64();
         match *self {
-            Self::Steady(rate) | Self::Named(Named::Steady { rate } | Named::PerPlayer { rate }) => {
+            Self::Steady(rate)
+            | Self::Named(NamedShape::Steady { rate } | NamedShape::PerPlayer { rate }) => {
                 Curve { pieces: [Piece::NONE; 2], tail: rate }
             }
-            Self::Named(Named::Ramp { from, to, over }) => {
+            Self::Named(NamedShape::Ramp { from, to, over }) => {
                 Curve { pieces: [Piece::straight(from, to, seconds(over)), Piece::NONE], tail: to }
             }
-            Self::Named(Named::Spike { base, peak, at, lasts }) => Curve {
+            Self::Named(NamedShape::Spike { base, peak, at, lasts }) => Curve {
                 pieces: [
                     Piece::straight(base, base, seconds(at)),
                     Piece::straight(peak, peak, seconds(lasts)),
                 ],
                 tail: base,
             },
-            Self::Named(Named::Bell { base, peak, rise, fall }) => {
+            Self::Named(NamedShape::Bell { base, peak, rise, fall }) => {
                 let rise = Piece { from: base, to: peak, lasts: seconds(rise), bend: Bend::Cosine };
                 let fall = Piece { from: peak, to: base, lasts: seconds(fall), bend: Bend::Cosine };
                 Curve { pieces: [rise, fall], tail: 0.0 }
             }
-            Self::Named(Named::TopHeavy { base, peak, rise, fall_per_minute }) => {
+            Self::Named(NamedShape::TopHeavy { base, peak, rise, fall_per_minute }) => {
                 let fall = (peak - base) / fall_per_minute * 60.0;
                 let pieces = [Piece::straight(base, peak, seconds(rise)), Piece::straight(peak, base, fall)];
                 Curve { pieces, tail: 0.0 }

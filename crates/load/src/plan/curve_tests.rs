@@ -44,7 +44,7 @@ fn a_bell_rises_and_falls_as_the_mission_says() {
 #[test]
 fn a_top_heavy_shape_falls_three_a_minute() {
     let rise = span(300.0);
-    let shape = Shape::Named(Named::TopHeavy { base: 25.0, peak: 300.0, rise, fall_per_minute: 3.0 });
+    let shape = Shape::Named(NamedShape::TopHeavy { base: 25.0, peak: 300.0, rise, fall_per_minute: 3.0 });
     assert!((shape.rate_at(seconds(300.0)) - 300.0).abs() < 1e-9);
     assert!((shape.rate_at(seconds(360.0)) - 297.0).abs() < 1e-9);
     assert_eq!(shape.span(), Some(seconds(300.0 + 275.0 / 3.0 * 60.0)));
@@ -52,7 +52,7 @@ fn a_top_heavy_shape_falls_three_a_minute() {
 
 #[test]
 fn a_spike_is_sudden() {
-    let shape = Shape::Named(Named::Spike { base: 10.0, peak: 100.0, at: span(5.0), lasts: span(2.0) });
+    let shape = Shape::Named(NamedShape::Spike { base: 10.0, peak: 100.0, at: span(5.0), lasts: span(2.0) });
     let rates = [4.9, 5.0, 6.9, 7.0].map(|time| shape.rate_at(seconds(time)));
     assert_eq!(rates.map(|rate| rate.round() as u32), [10, 100, 100, 10]);
     assert_eq!(shape.due(50.0), Some(seconds(5.0)));
@@ -65,13 +65,18 @@ fn shapes() -> impl Strategy<Value = Shape> {
     prop_oneof![
         rate.clone().prop_map(Shape::Steady),
         (rate.clone(), rate.clone(), time.clone())
-            .prop_map(|(from, to, over)| Named::Ramp { from, to, over: span(over) })
+            .prop_map(|(from, to, over)| NamedShape::Ramp { from, to, over: span(over) })
             .prop_map(Shape::Named),
         (rate.clone(), rate.clone(), time.clone(), time.clone())
-            .prop_map(|(base, peak, at, lasts)| Named::Spike { base, peak, at: span(at), lasts: span(lasts) })
+            .prop_map(|(base, peak, at, lasts)| NamedShape::Spike {
+                base,
+                peak,
+                at: span(at),
+                lasts: span(lasts)
+            })
             .prop_map(Shape::Named),
         (rate.clone(), rate.clone(), time.clone(), time.clone())
-            .prop_map(|(base, peak, rise, fall)| Named::Bell {
+            .prop_map(|(base, peak, rise, fall)| NamedShape::Bell {
                 base,
                 peak,
                 rise: span(rise),
@@ -79,7 +84,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
             })
             .prop_map(Shape::Named),
         (rate.clone(), rate, time, 1.0..50.0)
-            .prop_map(|(base, more, rise, fall_per_minute)| Named::TopHeavy {
+            .prop_map(|(base, more, rise, fall_per_minute)| NamedShape::TopHeavy {
                 base,
                 peak: base + more,
                 rise: span(rise),

@@ -1,10 +1,10 @@
-//! What a load test is, as data: a [`Scenario`] (who takes part, and the [phases](Deed) they go through), the
+//! What a load test is, as data: a [`Scenario`] (who takes part, and the [phases](Action) they go through), the
 //! [`Target`] it is run against, and the [`Shape`]s of its traffic. Everything here is read from TOML or JSON, checked
 //! once, and the same in the orchestrator and in its workers.
 
+mod action;
 mod check;
 mod curve;
-mod deed;
 mod overrides;
 mod phase;
 mod scenario;
@@ -13,8 +13,8 @@ mod shipped;
 mod span;
 mod target;
 
-pub use deed::{By, Deed, Login, Notify, Phase, Publish, Talk};
+pub use action::{Action, Login, Notify, Phase, Publish, PublishMethod, Talk};
 pub use scenario::{Players, Protocol, Scenario, ScenarioError};
-pub use shape::{Named, Shape};
+pub use shape::{NamedShape, Shape};
 pub use span::Span;
-pub use target::{Encryption, Target};
+pub use target::{Target, TransportKind};

@@ -1,25 +1,25 @@
-//! How a phase is read: from one flat table, in which a key that its deed does not have is an error.
+//! How a phase is read: from one flat table, in which a key that its action does not have is an error.
 //!
-//! By hand, because serde's `flatten` lets any key pass that nothing knows.
+//! Hand-written, because serde's `flatten` accepts unknown keys.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use super::{By, Deed, Login, Notify, Phase, Publish, Shape, Span, Talk};
+use super::{Action, Login, Notify, Phase, Publish, PublishMethod, Shape, Span, Talk};
 
-/// All keys of all deeds.
+/// All keys of all actions.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
     name: Option<String>,
     timeout: Option<Span>,
-    r#do: Word,
+    r#do: ActionName,
     rate: Option<Shape>,
     in_flight: Option<u32>,
     steps: Option<u32>,
     r#for: Option<Span>,
     topic: Option<String>,
-    by: Option<By>,
+    by: Option<PublishMethod>,
     items: Option<u32>,
     payload_bytes: Option<usize>,
     audience: Option<String>,
@@ -27,10 +27,10 @@ struct Table {
     bucket: Option<u32>,
 }
 
-/// The names of the deeds.
+/// The names of the actions.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Word {
+enum ActionName {
     Login,
     Hold,
     Subscribe,
@@ -45,49 +45,50 @@ enum Word {
 impl<'de> Deserialize<'de> for Phase {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut table = Table::deserialize(deserializer)?;
-        let deed = table.deed().map_err(|key| D::Error::custom(format!("the setting `{key}` is missing")))?;
+        let action =
+            table.action().map_err(|key| D::Error::custom(format!("the setting `{key}` is missing")))?;
         if let Some(key) = table.left_over() {
-            return Err(D::Error::custom(format!("`{}` has no setting `{key}`", deed.name())));
+            return Err(D::Error::custom(format!("`{}` has no setting `{key}`", action.name())));
         }
         let timeout = table.timeout.unwrap_or_else(Self::default_timeout);
-        Ok(Self { name: table.name, timeout, deed })
+        Ok(Self { name: table.name, timeout, action })
     }
 }
 
 impl Table {
-    /// Takes what the deed has; the error is the key that is missing.
-    fn deed(&mut self) -> Result<Deed, &'static str> {
+    /// Takes what the action has; the error is the key that is missing.
+    fn action(&mut self) -> Result<Action, &'static str> {
         Ok(match self.r#do {
-            Word::Login => Deed::Login(Login {
+            ActionName::Login => Action::Login(Login {
                 rate: self.rate.take(),
                 in_flight: self.in_flight.take().unwrap_or_else(Login::default_in_flight),
                 steps: self.steps.take().unwrap_or_else(Login::default_steps),
             }),
-            Word::Hold => Deed::Hold { span: self.span()? },
-            Word::Subscribe => Deed::Subscribe { topic: self.topic()? },
-            Word::Publish => Deed::Publish(Publish {
+            ActionName::Hold => Action::Hold { span: self.span()? },
+            ActionName::Subscribe => Action::Subscribe { topic: self.topic()? },
+            ActionName::Publish => Action::Publish(Publish {
                 topic: self.topic()?,
                 by: self.by.take().ok_or("by")?,
                 items: self.items.take().ok_or("items")?,
                 rate: self.rate.take(),
                 payload_bytes: self.payload(),
             }),
-            Word::Notify => Deed::Notify(Notify {
+            ActionName::Notify => Action::Notify(Notify {
                 rate: self.rate()?,
                 span: self.span()?,
                 audience: self.audience.take().unwrap_or_else(Notify::default_audience),
                 batch: self.batch.take().unwrap_or_else(Notify::default_batch),
                 payload_bytes: self.payload(),
             }),
-            Word::Talk => Deed::Talk(Talk {
+            ActionName::Talk => Action::Talk(Talk {
                 bucket: self.bucket.take().unwrap_or_else(Talk::default_bucket),
                 rate: self.rate.take(),
                 span: self.span()?,
                 payload_bytes: self.payload(),
             }),
-            Word::Drop => Deed::Drop,
-            Word::AwaitGone => Deed::AwaitGone,
-            Word::Churn => Deed::Churn { rate: self.rate()?, span: self.span()? },
+            ActionName::Drop => Action::Drop,
+            ActionName::AwaitGone => Action::AwaitGone,
+            ActionName::Churn => Action::Churn { rate: self.rate()?, span: self.span()? },
         })
     }
 
@@ -104,7 +105,7 @@ impl Table {
     }
 
     fn payload(&mut self) -> usize {
-        self.payload_bytes.take().unwrap_or_else(super::deed::default_payload)
+        self.payload_bytes.take().unwrap_or_else(super::action::default_payload)
     }
 
     /// A key that was given and not taken.

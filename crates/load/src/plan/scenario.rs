@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Deed, Phase};
+use super::{Action, Phase};
 use crate::client::InitialPresence;
 
 /// What a load test does, phase after phase. Nobody enters a phase before everybody is done with the one before.
@@ -96,7 +96,7 @@ impl Scenario {
 
     /// The phase in which players log in for the first time, if there is one.
     pub fn first_login(&self) -> Option<usize> {
-        self.phases.iter().position(|phase| matches!(phase.deed, Deed::Login(_)))
+        self.phases.iter().position(|phase| matches!(phase.action, Action::Login(_)))
     }
 }
 

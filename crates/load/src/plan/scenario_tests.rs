@@ -1,7 +1,7 @@
 //! Scenarios as people write them, rightly and wrongly.
 
 use super::*;
-use crate::plan::{By, Named, Publish, Shape, Span};
+use crate::plan::{NamedShape, Publish, PublishMethod, Shape, Span};
 
 const SMALL: &str = r#"
 name = "small"
@@ -49,12 +49,12 @@ fn a_scenario_is_read_with_its_defaults() {
     assert_eq!(scenario.phases[1].name(), "subscribe");
     let expected = Publish {
         topic: "news".into(),
-        by: By::Http,
+        by: PublishMethod::Http,
         items: 4,
-        rate: Some(Shape::Named(Named::Ramp { from: 1.0, to: 5.0, over: Span::from_secs(10) })),
+        rate: Some(Shape::Named(NamedShape::Ramp { from: 1.0, to: 5.0, over: Span::from_secs(10) })),
         payload_bytes: 400,
     };
-    assert_eq!(scenario.phases[3].deed, Deed::Publish(expected));
+    assert_eq!(scenario.phases[3].action, Action::Publish(expected));
 }
 
 #[test]
@@ -83,8 +83,8 @@ fn errors_of_form_say_where() {
     assert!(foreign.contains("line 8") && foreign.contains("`login` has no setting `items`"), "{foreign}");
     let missing = error(&SMALL.replace("by = \"pubsub\"\n", ""));
     assert!(missing.contains("the setting `by` is missing"), "{missing}");
-    let deed = error(&SMALL.replace("do = \"login\"", "do = \"jump\""));
-    assert!(deed.contains("line 9") && deed.contains("unknown variant `jump`"), "{deed}");
+    let unknown = error(&SMALL.replace("do = \"login\"", "do = \"jump\""));
+    assert!(unknown.contains("line 9") && unknown.contains("unknown variant `jump`"), "{unknown}");
     let shape = error(&SMALL.replace("over = \"10s\"", "ove = \"10s\""));
     assert!(shape.contains("unknown field `ove`"), "{shape}");
     let span = error(&SMALL.replace("\"10s\"", "\"10 parsecs\""));
@@ -125,14 +125,14 @@ fn overrides_change_values() {
         scenario.set(change).expect(change);
     }
     assert_eq!(scenario.players.count, 5);
-    let items = scenario.phases.iter().filter_map(|phase| match &phase.deed {
-        Deed::Publish(publish) => Some((publish.items, phase.timeout)),
+    let items = scenario.phases.iter().filter_map(|phase| match &phase.action {
+        Action::Publish(publish) => Some((publish.items, phase.timeout)),
         _ => None,
     });
     assert_eq!(items.collect::<Vec<_>>(), [(7, Span::from_secs(60)); 2]);
     assert!(matches!(
-        &scenario.phases[0].deed,
-        Deed::Login(login) if matches!(login.rate, Some(Shape::Named(Named::Bell { .. })))
+        &scenario.phases[0].action,
+        Action::Login(login) if matches!(login.rate, Some(Shape::Named(NamedShape::Bell { .. })))
     ));
 }
 

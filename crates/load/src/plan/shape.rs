@@ -13,13 +13,13 @@ pub enum Shape {
     /// Always the same.
     Steady(f64),
     /// One of the named shapes.
-    Named(Named),
+    Named(NamedShape),
 }
 
 /// A rate that changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "shape", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Named {
+pub enum NamedShape {
     /// Always the same.
     Steady {
         /// Events a second.
@@ -85,7 +85,7 @@ pub enum Named {
 impl Shape {
     /// Whether the rate is that of one player.
     pub fn is_per_player(&self) -> bool {
-        matches!(self, Self::Named(Named::PerPlayer { .. }))
+        matches!(self, Self::Named(NamedShape::PerPlayer { .. }))
     }
 }
 
@@ -114,7 +114,7 @@ fn top_heavy_fall() -> f64 {
 }
 
 impl<'de> Deserialize<'de> for Shape {
-    // By hand: of an untagged enum serde says only that nothing matched, not what is wrong with what is there.
+    // Hand-written: for an untagged enum serde reports only that no variant matched, not what is wrong.
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
         impl<'de> serde::de::Visitor<'de> for Visitor {
@@ -132,7 +132,7 @@ impl<'de> Deserialize<'de> for Shape {
                 Ok(Shape::Steady(rate as f64))
             }
             fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Shape, A::Error> {
-                Named::deserialize(MapAccessDeserializer::new(map)).map(Shape::Named)
+                NamedShape::deserialize(MapAccessDeserializer::new(map)).map(Shape::Named)
             }
         }
         deserializer.deserialize_any(Visitor)

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// `HOST` or `HOST:PORT` for clients; several, separated by commas, are nodes among which the players are dealt out in turn.
+    /// `HOST` or `HOST:PORT` for clients; several, separated by commas, are nodes over which the players are distributed in turn.
     pub address: String,
     /// What carries the stream.
     #[serde(default)]
-    pub transport: Encryption,
+    pub transport: TransportKind,
     /// The WebSocket endpoint's path.
     #[serde(default = "Target::default_path")]
     pub websocket_path: String,
@@ -54,7 +54,7 @@ pub struct Target {
 /// What carries the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub enum Encryption {
+pub enum TransportKind {
     /// TCP with STARTTLS.
     #[default]
     Starttls,
@@ -68,7 +68,7 @@ pub enum Encryption {
     Plain,
 }
 
-impl Encryption {
+impl TransportKind {
     /// The port where servers listen for it when nothing else is said.
     fn port(self) -> u16 {
         match self {
@@ -126,9 +126,13 @@ mod tests {
 
     #[test]
     fn a_host_without_a_port_gets_that_of_the_transport() {
-        let mut target = crate::report::samples::target();
-        target.address = "127.0.0.1, example.org:7,::1,[::1],[::1]:9".to_owned();
-        target.transport = Encryption::Tls;
+        let target: Target = toml::from_str(
+            "address = '127.0.0.1, example.org:7,::1,[::1],[::1]:9'
+             transport = 'tls'
+             domain = 'localhost'
+             password = 'pw'",
+        )
+        .expect("a target");
         let places: Vec<_> = target.client_places().collect();
         assert_eq!(places, ["127.0.0.1:5223", "example.org:7", "[::1]:5223", "[::1]:5223", "[::1]:9"]);
     }

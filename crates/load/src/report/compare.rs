@@ -181,7 +181,7 @@ fn figures(reports: &[Report]) -> Vec<Figure> {
     });
     add("server, idle".into(), "% of a core", &|report| latest(report, |cost| cost.idle_percent_of_core));
     add("server memory".into(), "KiB per connection", &|report| {
-        let hold = report.phases.iter().rev().find(|phase| phase.deed == "hold" && phase.online > 0)?;
+        let hold = report.phases.iter().rev().find(|phase| phase.action == "hold" && phase.online > 0)?;
         Some(hold.server.as_ref()?.memory_bytes_per_connection? / KIB)
     });
     add("failed".into(), "players", &|report| Some(report.failed as f64));

@@ -54,9 +54,9 @@ pub struct Cost {
     pub kernel_queued_bytes_per_connection: Option<f64>,
 }
 
-/// A moment of the whole test bench.
+/// CPU time and memory of the server, the workers and the kernel at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Meter {
+pub struct ResourceSample {
     /// The server, if it is in sight.
     pub server: Option<Reading>,
     /// CPU time of all workers so far, in seconds.
@@ -103,9 +103,9 @@ impl Cost {
 
     /// What the server spent.
     pub(super) fn of_server(
-        before: &Meter,
-        after: &Meter,
-        first: Option<&Meter>,
+        before: &ResourceSample,
+        after: &ResourceSample,
+        first: Option<&ResourceSample>,
         events: &Events<'_>,
     ) -> Option<Self> {
         let (was, is) = (before.server?, after.server?);
@@ -127,9 +127,9 @@ impl Cost {
 
     /// What the workers spent, together.
     pub(super) fn of_tester(
-        before: &Meter,
-        after: &Meter,
-        first: Option<&Meter>,
+        before: &ResourceSample,
+        after: &ResourceSample,
+        first: Option<&ResourceSample>,
         events: &Events<'_>,
     ) -> Self {
         let mut cost = Self::of_cpu(after.tester_cpu_s - before.tester_cpu_s, events);
@@ -157,8 +157,13 @@ mod tests {
         let events = Events { counts: &counts, seconds: 2.0, idle: false, online: 100, both_ends: true };
         let server = |cpu_s, memory_bytes| Some(Reading { cpu_s, memory_bytes });
         let kernel = |slab_bytes| Some(KernelMemory { tcp_queued_bytes: 0, slab_bytes });
-        let first = Meter { server: server(1.0, 1000), kernel: kernel(5000), ..Meter::default() };
-        let after = Meter { server: server(1.5, 201_000), kernel: kernel(805_000), ..Meter::default() };
+        let first =
+            ResourceSample { server: server(1.0, 1000), kernel: kernel(5000), ..ResourceSample::default() };
+        let after = ResourceSample {
+            server: server(1.5, 201_000),
+            kernel: kernel(805_000),
+            ..ResourceSample::default()
+        };
         let cost = Cost::of_server(&first, &after, Some(&first), &events).expect("in sight");
         assert_eq!(cost.cpu_ms_per_login, Some(5.0));
         assert_eq!(cost.cores, 0.25);
@@ -166,9 +171,10 @@ mod tests {
         assert_eq!(cost.kernel_bytes_per_connection, Some(8000.0));
         assert_eq!(cost.kernel_bytes_per_connection_server_end, Some(4000.0));
         assert_eq!(cost.cpu_seconds_per_million_deliveries, None);
-        let fewer = Meter { server: server(1.5, 900), kernel: kernel(4000), ..Meter::default() };
+        let fewer =
+            ResourceSample { server: server(1.5, 900), kernel: kernel(4000), ..ResourceSample::default() };
         let cost = Cost::of_server(&first, &fewer, Some(&first), &events).expect("in sight");
         assert_eq!((cost.memory_bytes_per_connection, cost.kernel_bytes_per_connection), (None, None));
-        assert_eq!(Cost::of_server(&Meter::default(), &after, None, &events), None);
+        assert_eq!(Cost::of_server(&ResourceSample::default(), &after, None, &events), None);
     }
 }

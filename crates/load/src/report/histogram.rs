@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::svg::{Anchor, Svg};
 use super::{chart::compact, percentiles::thousandths};
-use crate::measure::Digest;
+use crate::measure::TDigest;
 
 /// Ranges per power of ten.
 const PER_DECADE: i32 = 8;
@@ -31,7 +31,7 @@ pub struct Bucket {
 
 /// The values of a digest by ranges that each are a third wider than the one before. Empty ranges are there between
 /// others, but not at the ends.
-pub(super) fn buckets(digest: &Digest) -> Vec<Bucket> {
+pub(super) fn buckets(digest: &TDigest) -> Vec<Bucket> {
     let bounds = (DECADES.start * PER_DECADE..=DECADES.end * PER_DECADE)
         .map(|at| thousandths(10_f64.powf(f64::from(at) / f64::from(PER_DECADE))));
     let mut all: Vec<Bucket> = std::iter::once(0.0)
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn every_value_is_in_one_range() {
-        let mut digest = Digest::default();
+        let mut digest = TDigest::default();
         [0.0, 0.001, 1.0, 1.0, 5.0, 1e9].into_iter().for_each(|value| digest.add(value));
         let all = buckets(&digest);
         assert_eq!(all.iter().map(|bucket| bucket.count).sum::<u64>(), 6);
@@ -105,6 +105,6 @@ mod tests {
         assert!(
             all.first().is_some_and(|first| first.count == 2) && all.last().is_some_and(|l| l.count == 1)
         );
-        assert!(buckets(&Digest::default()).is_empty());
+        assert!(buckets(&TDigest::default()).is_empty());
     }
 }

@@ -72,7 +72,7 @@ impl Report {
         if let Some(seconds) = server(|cost| cost.cpu_seconds_per_million_deliveries) {
             tiles.add("", &format!("{} s", compact(seconds)), "server CPU per million deliveries");
         }
-        let hold = self.phases.iter().rev().find(|phase| phase.deed == "hold" && phase.online > 0);
+        let hold = self.phases.iter().rev().find(|phase| phase.action == "hold" && phase.online > 0);
         let memory = hold.and_then(|phase| phase.server.as_ref()?.memory_bytes_per_connection);
         if let Some(bytes) = memory {
             tiles.add("", &format!("{} KiB", compact(bytes / 1024.0)), "server memory per connection");

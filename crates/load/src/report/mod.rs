@@ -16,9 +16,9 @@ mod html;
 mod percentiles;
 mod record;
 mod svg;
-mod tally;
 mod text;
 mod timeline;
+mod totals;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -27,14 +27,14 @@ use serde::{Deserialize, Serialize};
 
 pub use assertion::{Assertion, AssertionError};
 pub use compare::Comparison;
-pub use figures::{Cost, Meter, Reading};
+pub use figures::{Cost, Reading, ResourceSample};
 pub use histogram::Bucket;
 pub use percentiles::Percentiles;
-pub use record::{Glance, Record, WorkerState};
+pub use record::{Record, Snapshot, WorkerState};
 pub use timeline::Row;
 pub use verdict::Checked;
 
-use crate::plan::{Encryption, Scenario, Target};
+use crate::plan::{Scenario, Target, TransportKind};
 
 /// The outcome of a load test. Latencies are in milliseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -121,7 +121,8 @@ pub struct PhaseReport {
     /// What it is called.
     pub name: String,
     /// What was done in it, such as `login`.
-    pub deed: String,
+    #[serde(rename = "deed")]
+    pub action: String,
     /// How it ended.
     pub state: PhaseState,
     /// When it began, in seconds since the test did.
@@ -191,7 +192,7 @@ pub struct TargetReport {
     /// `HOST:PORT` for clients.
     pub address: String,
     /// What carried the stream.
-    pub transport: Encryption,
+    pub transport: TransportKind,
     /// The domain of the accounts.
     pub domain: String,
     /// SASL mechanisms accepted; all when empty.

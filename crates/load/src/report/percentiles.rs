@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::Digest;
+use crate::measure::TDigest;
 
 /// Percentiles of latencies, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub struct Percentiles {
 
 impl Percentiles {
     /// Of all that was added to a digest; nothing if nothing was.
-    pub fn of(digest: &Digest) -> Option<Self> {
+    pub fn of(digest: &TDigest) -> Option<Self> {
         let parts = [0.0, 0.5, 0.8, 0.9, 0.99, 0.999, 0.9999, 1.0];
         let [min, p50, p80, p90, p99, p99_9, p99_99, max] = digest.quantiles(parts)?.map(thousandths);
         Some(Self {

@@ -1,24 +1,24 @@
-//! Where the progress of all workers is added up.
+//! Adds up the progress of all workers while a test runs.
 
 use std::collections::BTreeMap;
 use std::time::{Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::figures::{Cost, Events, Meter};
+use super::figures::{Cost, Events, ResourceSample};
 use super::percentiles::thousandths;
-use super::tally::Tally;
 use super::timeline::Timeline;
+use super::totals::Totals;
 use super::{PhaseReport, PhaseState, Report, Status, WorkerReport};
 use crate::control::Progress;
-use crate::plan::{Deed, Scenario, Target};
+use crate::plan::{Action, Scenario, Target};
 
-/// Notes that are kept.
+/// The most notes that are kept.
 const NOTES_MAX: usize = 100;
-/// A thread that is busy for so much of the time has no more to give.
+/// The busy fraction from which the tester's threads count as saturated.
 const TESTER_BUSY: f64 = 0.8;
 
-/// A test as it goes on.
+/// The results of a test so far.
 #[derive(Debug)]
 pub struct Record {
     id: String,
@@ -28,28 +28,28 @@ pub struct Record {
     started_at: SystemTime,
     ended: Option<Instant>,
     phases: Vec<PhaseRecord>,
-    /// Of the second under way.
-    second: Tally,
+    /// Of the current second.
+    second: Totals,
     timeline: Timeline,
     failed: u64,
     notes: Vec<String>,
-    first: Option<Meter>,
-    last: Meter,
+    first: Option<ResourceSample>,
+    last: ResourceSample,
     tester_threads: u32,
 }
 
 #[derive(Debug, Default)]
 struct PhaseRecord {
-    tally: Tally,
+    totals: Totals,
     state: PhaseState,
     start: Option<Instant>,
     end: Option<Instant>,
-    before: Meter,
-    after: Meter,
+    before: ResourceSample,
+    after: ResourceSample,
     online: u32,
 }
 
-/// How a worker is.
+/// The state of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkerState {
@@ -58,16 +58,16 @@ pub enum WorkerState {
     Running,
     /// It finished its part.
     Finished,
-    /// It was not heard of any more: its players failed.
+    /// It stopped reporting: its players count as failed.
     Lost,
 }
 
-/// What is shown while a test goes on.
+/// A few figures of a running test, for a display.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Glance {
-    /// How far the test is.
+pub struct Snapshot {
+    /// The state of the test.
     pub status: Status,
-    /// The phase under way: its name, its number from 1, and how many there are.
+    /// The current phase: its name, its number from 1, and how many there are.
     pub phase: Option<(String, usize, usize)>,
     /// Seconds since the phase began.
     pub phase_seconds: f64,
@@ -86,7 +86,7 @@ pub struct Glance {
 }
 
 impl Record {
-    /// Of a test that begins now.
+    /// The record of a test that begins now.
     pub fn new(id: String, scenario: Scenario, target: Target) -> Self {
         let phases = scenario.phases.iter().map(|_| PhaseRecord::default()).collect();
         Self {
@@ -97,27 +97,27 @@ impl Record {
             started_at: SystemTime::now(),
             ended: None,
             phases,
-            second: Tally::default(),
+            second: Totals::default(),
             timeline: Timeline::default(),
             failed: 0,
             notes: Vec::new(),
             first: None,
-            last: Meter::default(),
+            last: ResourceSample::default(),
             tester_threads: 1,
         }
     }
 
-    /// Adds what happened at a worker. What it tells before the first phase or behind the last counts there.
+    /// Adds the progress of a worker. What happens before the first phase counts in the first, after the last in the last.
     pub fn add(&mut self, progress: &Progress) {
         self.second.add(progress);
         self.failed += progress.failed;
         let last = self.phases.len().saturating_sub(1);
         if let Some(phase) = self.phases.get_mut((progress.position.phase as usize).min(last)) {
-            phase.tally.add(progress);
+            phase.totals.add(progress);
         }
     }
 
-    /// Adds players that failed with their worker, or never came.
+    /// Adds players that failed with their worker, or did not log in in time.
     pub fn add_failed(&mut self, players: u64) {
         self.failed += players;
     }
@@ -127,48 +127,48 @@ impl Record {
         self.failed
     }
 
-    /// Adds a sentence that the reader should know.
+    /// Adds a note to the report, once.
     pub fn note(&mut self, note: String) {
         if self.notes.len() < NOTES_MAX && !self.notes.contains(&note) {
             self.notes.push(note);
         }
     }
 
-    /// What the test is of.
+    /// The name of the scenario.
     pub fn scenario_name(&self) -> &str {
         &self.scenario.name
     }
 
-    /// Adds a latency that the orchestrator measured itself, in a phase.
+    /// Adds a latency that the orchestrator measured itself.
     pub fn measured(&mut self, phase: usize, metric: &str, milliseconds: f64) {
         if let Some(phase) = self.phases.get_mut(phase) {
-            phase.tally.metrics.entry(metric.to_owned()).or_default().add(milliseconds);
+            phase.totals.metrics.entry(metric.to_owned()).or_default().add(milliseconds);
         }
     }
 
-    /// A phase begins at a moment; the meter was read just before.
-    pub fn begin(&mut self, phase: usize, at: Instant, meter: Meter) {
-        self.first.get_or_insert(meter);
+    /// A phase begins; the sample was taken just before.
+    pub fn begin(&mut self, phase: usize, at: Instant, sample: ResourceSample) {
+        self.first.get_or_insert(sample);
         if let Some(phase) = self.phases.get_mut(phase) {
             phase.state = PhaseState::Running;
             phase.start = Some(at);
-            phase.before = meter;
+            phase.before = sample;
         }
     }
 
-    /// A phase ended at a moment; the meter was read just after.
-    pub fn end(&mut self, phase: usize, state: PhaseState, at: Instant, online: u32, meter: Meter) {
-        self.last = meter;
+    /// A phase ended; the sample was taken just after.
+    pub fn end(&mut self, phase: usize, state: PhaseState, at: Instant, online: u32, sample: ResourceSample) {
+        self.last = sample;
         if let Some(phase) = self.phases.get_mut(phase) {
-            (phase.state, phase.end, phase.online, phase.after) = (state, Some(at), online, meter);
+            (phase.state, phase.end, phase.online, phase.after) = (state, Some(at), online, sample);
         }
     }
 
     /// A second is over.
-    pub fn tick(&mut self, online: u32, meter: Meter) {
+    pub fn tick(&mut self, online: u32, sample: ResourceSample) {
         let second = std::mem::take(&mut self.second);
         let at = self.started.elapsed().as_secs_f64();
-        self.timeline.close(at, &second, online, meter.server, meter.tester_cpu_s);
+        self.timeline.close(at, &second, online, sample.server, sample.tester_cpu_s);
     }
 
     /// The test is over.
@@ -184,10 +184,10 @@ impl Record {
         }
     }
 
-    /// That sends of a phase left late, and whether the tester had no more to give.
+    /// A note about late sends of a phase, and whether the tester was saturated.
     fn late_note(&self, at: usize) -> Option<String> {
         let phase = &self.phases[at];
-        let late = phase.tally.counts.get("late").copied().filter(|late| *late > 0)?;
+        let late = phase.totals.counts.get("late").copied().filter(|late| *late > 0)?;
         let (start, end) = (phase.start?, phase.end?);
         let seconds = end.saturating_duration_since(start).as_secs_f64().max(0.001);
         let cores = (phase.after.tester_cpu_s - phase.before.tester_cpu_s).max(0.0) / seconds;
@@ -206,24 +206,24 @@ impl Record {
         })
     }
 
-    /// Threads of all workers together: what the tester may keep busy.
+    /// Sets the number of threads of all workers together.
     pub fn set_tester_threads(&mut self, threads: u32) {
         self.tester_threads = threads;
     }
 
-    /// A few figures for a display that is drawn often.
-    pub fn glance(&self, status: Status, online: u32) -> Glance {
+    /// A few figures for a display that is redrawn often.
+    pub fn snapshot(&self, status: Status, online: u32) -> Snapshot {
         let running = self.phases.iter().rposition(|phase| phase.state != PhaseState::Ahead);
         let named = running.map(|at| (self.scenario.phases[at].name().to_owned(), at + 1, self.phases.len()));
-        let tally = running.map(|at| &self.phases[at].tally);
-        let latency = tally.and_then(|tally| {
-            let (name, digest) = tally.metrics.iter().next()?;
+        let totals = running.map(|at| &self.phases[at].totals);
+        let latency = totals.and_then(|totals| {
+            let (name, digest) = totals.metrics.iter().next()?;
             let [p50, p99] = digest.quantiles([0.5, 0.99])?;
             Some((name.clone(), p50, p99))
         });
         let row = self.timeline.rows().last();
         let busiest = row.and_then(|row| row.rates.iter().max_by(|a, b| a.1.total_cmp(b.1)));
-        Glance {
+        Snapshot {
             status,
             phase: named,
             phase_seconds: running
@@ -233,15 +233,15 @@ impl Record {
             players: self.scenario.players.count,
             rate: busiest.map(|(name, rate)| (name.clone(), *rate)),
             latency,
-            errors: self.phases.iter().flat_map(|phase| phase.tally.errors.values()).sum(),
+            errors: self.phases.iter().flat_map(|phase| phase.totals.errors.values()).sum(),
             server_cores: row.and_then(|row| row.server_cores),
         }
     }
 
     /// The report so far.
     pub fn report(&self, status: Status, reason: Option<String>, workers: Vec<WorkerReport>) -> Report {
-        let mut whole = Tally::default();
-        self.phases.iter().for_each(|phase| whole.join(&phase.tally));
+        let mut whole = Totals::default();
+        self.phases.iter().for_each(|phase| whole.join(&phase.totals));
         let players = self.scenario.players.count;
         let failed = self.failed.min(players.into());
         let succeeded = if self.scenario.first_login().is_some() {
@@ -292,20 +292,20 @@ impl Record {
         let start = phase.start.unwrap_or(self.started);
         let end = phase.end.or(self.ended).unwrap_or_else(Instant::now);
         let seconds = phase.start.map_or(0.0, |start| end.saturating_duration_since(start).as_secs_f64());
-        let idle = matches!(plan.deed, Deed::Hold { .. });
-        let events = self.events(&phase.tally.counts, seconds, idle, phase.online);
+        let idle = matches!(plan.action, Action::Hold { .. });
+        let events = self.events(&phase.totals.counts, seconds, idle, phase.online);
         let done = phase.end.is_some();
         PhaseReport {
             name: plan.name().to_owned(),
-            deed: plan.deed.name().to_owned(),
+            action: plan.action.name().to_owned(),
             state: phase.state,
             start_seconds: thousandths(start.saturating_duration_since(self.started).as_secs_f64()),
             seconds: thousandths(seconds),
             online: phase.online,
-            metrics: phase.tally.percentiles(),
-            rates: phase.tally.rates(seconds),
-            counts: phase.tally.counts.clone(),
-            errors: phase.tally.errors.clone(),
+            metrics: phase.totals.percentiles(),
+            rates: phase.totals.rates(seconds),
+            counts: phase.totals.counts.clone(),
+            errors: phase.totals.errors.clone(),
             timed_out: phase.state == PhaseState::TimedOut,
             server: Cost::of_server(&phase.before, &phase.after, self.first.as_ref(), &events)
                 .filter(|_| done),

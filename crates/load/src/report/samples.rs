@@ -2,16 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Meter, PhaseState, Reading, Record, Report, Status};
+use super::{PhaseState, Reading, Record, Report, ResourceSample, Status};
 use crate::control::{Position, Progress};
-use crate::measure::Digest;
-use crate::plan::{Encryption, Scenario, Target};
+use crate::measure::TDigest;
+use crate::plan::{Scenario, Target, TransportKind};
 
 /// A target that is nowhere; its secrets are easily found in a text.
 pub(crate) fn target() -> Target {
     Target {
         address: "127.0.0.1:1".to_owned(),
-        transport: Encryption::Plain,
+        transport: TransportKind::Plain,
         websocket_path: "/".to_owned(),
         ca_pem: None,
         domain: "localhost".to_owned(),
@@ -38,13 +38,13 @@ pub(crate) fn scenario() -> Scenario {
 /// A record of it, all done.
 pub(super) fn record() -> Record {
     let mut record = Record::new("t1".to_owned(), scenario(), target());
-    let meter = |cpu_s, memory_bytes| Meter {
+    let sample = |cpu_s, memory_bytes| ResourceSample {
         server: Some(Reading { cpu_s, memory_bytes }),
         tester_cpu_s: cpu_s / 2.0,
-        ..Meter::default()
+        ..ResourceSample::default()
     };
-    record.begin(0, Instant::now(), meter(1.0, 1_000_000));
-    let mut digest = Digest::default();
+    record.begin(0, Instant::now(), sample(1.0, 1_000_000));
+    let mut digest = TDigest::default();
     (1..=10).for_each(|ms| digest.record(Duration::from_millis(ms)));
     let mut progress = Progress { online: 10, ..Progress::default() };
     progress.position = Position { phase: 0, step: 1 };
@@ -52,11 +52,11 @@ pub(super) fn record() -> Record {
     progress.errors.insert("login: <odd>".to_owned(), 2);
     progress.metrics.insert("login".to_owned(), digest);
     record.add(&progress);
-    record.tick(10, meter(1.005, 1_020_000));
-    record.end(0, PhaseState::Done, Instant::now(), 10, meter(1.01, 1_020_000));
-    record.begin(1, Instant::now(), meter(1.01, 1_020_000));
-    record.tick(10, meter(1.01, 1_020_000));
-    record.end(1, PhaseState::Done, Instant::now(), 10, meter(1.01, 1_030_000));
+    record.tick(10, sample(1.005, 1_020_000));
+    record.end(0, PhaseState::Done, Instant::now(), 10, sample(1.01, 1_020_000));
+    record.begin(1, Instant::now(), sample(1.01, 1_020_000));
+    record.tick(10, sample(1.01, 1_020_000));
+    record.end(1, PhaseState::Done, Instant::now(), 10, sample(1.01, 1_030_000));
     record.close();
     record
 }

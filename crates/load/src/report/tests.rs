@@ -69,12 +69,12 @@ fn a_late_tester_is_blamed_only_when_it_was_busy() {
     let note = |cpu_s: f64| {
         let mut record = Record::new("t".to_owned(), samples::scenario(), samples::target());
         let start = std::time::Instant::now();
-        record.begin(0, start, Meter::default());
+        record.begin(0, start, ResourceSample::default());
         let counts = BTreeMap::from([("late".to_owned(), 7)]);
         record.add(&Progress { counts, position: Position { phase: 0, step: 1 }, ..Progress::default() });
         let end = start + std::time::Duration::from_secs(10);
-        let meter = Meter { tester_cpu_s: cpu_s, ..Meter::default() };
-        record.end(0, PhaseState::Done, end, 10, meter);
+        let sample = ResourceSample { tester_cpu_s: cpu_s, ..ResourceSample::default() };
+        record.end(0, PhaseState::Done, end, 10, sample);
         record.close();
         record.report(Status::Completed, None, Vec::new()).notes.concat()
     };

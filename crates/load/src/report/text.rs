@@ -53,13 +53,13 @@ impl Report {
 impl super::TargetReport {
     /// The transport in the field's words.
     pub(super) fn transport_name(&self) -> &'static str {
-        use crate::plan::Encryption;
+        use crate::plan::TransportKind;
         match self.transport {
-            Encryption::Starttls => "TCP with STARTTLS",
-            Encryption::Tls => "direct TLS",
-            Encryption::Ws => "WebSocket without TLS",
-            Encryption::Wss => "WebSocket over TLS",
-            Encryption::Plain => "TCP without TLS",
+            TransportKind::Starttls => "TCP with STARTTLS",
+            TransportKind::Tls => "direct TLS",
+            TransportKind::Ws => "WebSocket without TLS",
+            TransportKind::Wss => "WebSocket over TLS",
+            TransportKind::Plain => "TCP without TLS",
         }
     }
 }

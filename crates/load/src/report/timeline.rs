@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Percentiles;
 use super::figures::Reading;
 use super::percentiles::thousandths;
-use super::tally::Tally;
+use super::totals::Totals;
 
 /// Rows that are kept. When there are more, every other one goes: two hours of seconds, four of every other second.
 const ROWS_MAX: usize = 7200;
@@ -65,7 +65,7 @@ impl Timeline {
     pub(super) fn close(
         &mut self,
         at: f64,
-        tally: &Tally,
+        totals: &Totals,
         online: u32,
         server: Option<Reading>,
         tester_cpu: f64,
@@ -79,8 +79,8 @@ impl Timeline {
         let row = Row {
             at: thousandths(at),
             online,
-            rates: tally.rates(seconds),
-            metrics: tally.percentiles().iter().map(|(name, all)| (name.clone(), all.into())).collect(),
+            rates: totals.rates(seconds),
+            metrics: totals.percentiles().iter().map(|(name, all)| (name.clone(), all.into())).collect(),
             server_cores: cpu.map(|cpu| thousandths(cpu.max(0.0) / seconds)),
             server_bytes: server.map(|server| server.memory_bytes),
             tester_cores: thousandths((tester_cpu - self.last_tester_cpu).max(0.0) / seconds),
@@ -124,9 +124,9 @@ mod tests {
     #[test]
     fn a_short_rest_at_the_end_makes_no_row() {
         let mut timeline = Timeline::default();
-        let tally = Tally { counts: BTreeMap::from([("sent".to_owned(), 100)]), ..Tally::default() };
-        timeline.close(1.0, &tally, 1, None, 0.0);
-        timeline.close(1.2, &tally, 1, None, 0.0);
+        let totals = Totals { counts: BTreeMap::from([("sent".to_owned(), 100)]), ..Totals::default() };
+        timeline.close(1.0, &totals, 1, None, 0.0);
+        timeline.close(1.2, &totals, 1, None, 0.0);
         assert_eq!(timeline.rows().len(), 1, "500 per second never were");
     }
 
@@ -134,7 +134,7 @@ mod tests {
     fn a_long_test_keeps_every_other_row() {
         let mut timeline = Timeline::default();
         for at in 1..=3 * ROWS_MAX {
-            timeline.close(at as f64, &Tally::default(), 1, None, 0.0);
+            timeline.close(at as f64, &Totals::default(), 1, None, 0.0);
         }
         let rows = timeline.rows();
         assert!((ROWS_MAX / 2..=ROWS_MAX).contains(&rows.len()), "{}", rows.len());

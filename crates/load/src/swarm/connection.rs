@@ -4,21 +4,21 @@ use std::io::{self, Read, Write};
 
 use mio::net::TcpStream;
 
-use super::speaker::{Outlet, Speaker};
+use super::any_client::{AnyClient, AnyOutbox};
 
 /// A client's connection.
 #[derive(Debug)]
 pub(super) struct Connection {
     socket: TcpStream,
-    pub(super) speaker: Speaker,
+    pub(super) client: AnyClient,
     /// Bytes the socket did not take yet.
     unsent: Vec<u8>,
-    pub(super) stage: Stage,
+    pub(super) state: ConnectionState,
 }
 
 /// How far a connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum ConnectionState {
     /// The connection is being made.
     Connecting,
     /// The client is logging in.
@@ -28,8 +28,8 @@ pub(super) enum Stage {
 }
 
 impl Connection {
-    pub(super) fn new(socket: TcpStream, speaker: Speaker) -> Self {
-        Self { socket, speaker, unsent: Vec::new(), stage: Stage::Connecting }
+    pub(super) fn new(socket: TcpStream, client: AnyClient) -> Self {
+        Self { socket, client, unsent: Vec::new(), state: ConnectionState::Connecting }
     }
 
     pub(super) fn socket(&mut self) -> &mut TcpStream {
@@ -37,11 +37,11 @@ impl Connection {
     }
 
     /// The socket can be written to: for the first time if the connection has just been made.
-    pub(super) fn writable(&mut self, out: &mut Outlet) {
-        if self.stage == Stage::Connecting {
+    pub(super) fn writable(&mut self, out: &mut AnyOutbox) {
+        if self.state == ConnectionState::Connecting {
             match self.socket.take_error() {
                 Ok(None) => {}
-                Ok(Some(error)) | Err(error) => return self.speaker.connection_failed(error.kind(), out),
+                Ok(Some(error)) | Err(error) => return self.client.connection_failed(error.kind(), out),
             }
             // Writable before it is connected: not yet.
             if self.socket.peer_addr().is_err() {
@@ -49,19 +49,19 @@ impl Connection {
             }
             // Without this the next small write waits for the last one's acknowledgement.
             let _ = self.socket.set_nodelay(true);
-            self.stage = Stage::LoggingIn;
-            self.speaker.start(out);
+            self.state = ConnectionState::LoggingIn;
+            self.client.start(out);
         }
         self.flush(out);
     }
 
     /// The socket can be read from. `drain` says that it must be read to its end whatever it gives.
-    pub(super) fn readable(&mut self, scratch: &mut [u8], drain: bool, out: &mut Outlet) {
-        while !self.speaker.is_over() {
+    pub(super) fn readable(&mut self, scratch: &mut [u8], drain: bool, out: &mut AnyOutbox) {
+        while !self.client.is_over() {
             match self.socket.read(scratch) {
-                Ok(0) => self.speaker.receive_end(out),
+                Ok(0) => self.client.receive_end(out),
                 Ok(length) => {
-                    self.speaker.receive(&scratch[..length], out);
+                    self.client.receive(&scratch[..length], out);
                     self.flush(out);
                     // Less than there was room for: the kernel had no more, and will tell when it has.
                     if length < scratch.len() && !drain {
@@ -70,14 +70,14 @@ impl Connection {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => self.speaker.connection_failed(error.kind(), out),
+                Err(error) => self.client.connection_failed(error.kind(), out),
             }
         }
     }
 
     /// Sends what the client has to say, as far as the socket takes it.
-    pub(super) fn flush(&mut self, out: &mut Outlet) {
-        let bytes = self.speaker.bytes(out);
+    pub(super) fn flush(&mut self, out: &mut AnyOutbox) {
+        let bytes = self.client.bytes(out);
         if !self.unsent.is_empty() {
             self.unsent.append(bytes);
             let unsent = std::mem::take(&mut self.unsent);
@@ -87,12 +87,12 @@ impl Connection {
         self.keep(sent, out);
     }
 
-    fn keep(&mut self, sent: io::Result<usize>, out: &mut Outlet) {
+    fn keep(&mut self, sent: io::Result<usize>, out: &mut AnyOutbox) {
         match sent {
-            Ok(length) => self.unsent = self.speaker.bytes(out)[length..].to_vec(),
-            Err(error) => self.speaker.connection_failed(error.kind(), out),
+            Ok(length) => self.unsent = self.client.bytes(out)[length..].to_vec(),
+            Err(error) => self.client.connection_failed(error.kind(), out),
         }
-        self.speaker.bytes(out).clear();
+        self.client.bytes(out).clear();
     }
 }
 

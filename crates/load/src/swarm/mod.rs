@@ -1,11 +1,11 @@
-//! Very many clients in one thread: a [`Swarm`] keeps them and tells a [`Scenario`] what happens to each. The scenario
+//! Very many clients in one thread: a [`Swarm`] keeps them and tells a [`Handler`] what happens to each. The handler
 //! acts through [`Network`].
 
-mod alarm;
+mod any_client;
 mod connection;
 mod network;
 mod source;
-mod speaker;
+mod timer;
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,36 +14,36 @@ use std::time::{Duration, Instant};
 
 use mio::Events;
 
+pub use any_client::{Start, SwarmEvent};
 pub use network::{Network, Waker};
-pub use speaker::{Event, Start};
 
 /// Readiness events taken from the kernel at once.
 const READINESS_MAX: usize = 1024;
-/// The longest time between two calls of [`Scenario::tick`].
+/// The longest time between two calls of [`Handler::tick`].
 const TICK: Duration = Duration::from_millis(50);
 
-/// What the clients of a swarm do. Clients are told apart by their index.
-pub trait Scenario {
-    /// Learns of an event of a client. That it is closed is each client's last.
-    fn event(&mut self, index: usize, event: Event, now: Instant, network: &mut Network);
+/// What the clients of a swarm do. Each client has an index.
+pub trait Handler {
+    /// Handles an event of a client. `Closed` is the last event of each client.
+    fn event(&mut self, index: usize, event: SwarmEvent, now: Instant, network: &mut Network);
 
-    /// Called after everything that happened at once, at the time it asked for, and at least every 50 ms.
+    /// Called after each batch of events, at the time that it asked for, and at least every 50 ms.
     fn tick(&mut self, now: Instant, network: &mut Network) -> Flow;
 }
 
-/// Whether a swarm goes on.
+/// Whether a swarm continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// It goes on; the scenario has something to do at this time, if it says one.
+    /// It continues; with a time, the next tick is due then.
     Continue(Option<Instant>),
     /// It ends; all connections are dropped.
     Stop,
 }
 
-/// Why a swarm ended other than by its scenario.
+/// Why a swarm ended before its handler stopped it.
 #[derive(Debug, thiserror::Error)]
 pub enum SwarmError {
-    /// The kernel does not let us wait for sockets.
+    /// Polling the sockets failed.
     #[error("waiting for sockets: {0}")]
     Poll(#[from] io::Error),
 }
@@ -55,35 +55,35 @@ pub struct Swarm {
 }
 
 impl Swarm {
-    /// Clients with these indices, dealt out among the targets.
+    /// Clients with these indices, distributed over the targets in turn.
     pub fn new(targets: Vec<SocketAddr>, clients: Range<usize>) -> io::Result<Self> {
         Ok(Self { network: Network::new(targets, clients)? })
     }
 
-    /// Wakes the swarm from another thread, so that its scenario's tick is called soon.
+    /// Wakes the swarm from another thread, so that its handler's tick is called soon.
     pub fn waker(&self) -> Waker {
         self.network.waker()
     }
 
-    /// Runs until the scenario stops.
-    pub fn run(mut self, scenario: &mut impl Scenario) -> Result<(), SwarmError> {
+    /// Runs until the handler stops.
+    pub fn run(mut self, handler: &mut impl Handler) -> Result<(), SwarmError> {
         let mut events = Events::with_capacity(READINESS_MAX);
         loop {
             let now = Instant::now();
-            self.deliver(scenario, now);
-            let Flow::Continue(wish) = scenario.tick(now, &mut self.network) else { return Ok(()) };
+            self.deliver(handler, now);
+            let Flow::Continue(wish) = handler.tick(now, &mut self.network) else { return Ok(()) };
             self.network.wait(&mut events, wish, TICK)?;
             for event in &events {
                 self.network.ready(event);
-                self.deliver(scenario, Instant::now());
+                self.deliver(handler, Instant::now());
             }
         }
     }
 
-    /// Tells the scenario everything that happened, what its own actions cause included.
-    fn deliver(&mut self, scenario: &mut impl Scenario, now: Instant) {
-        while let Some((index, event)) = self.network.next_news() {
-            scenario.event(index, event, now, &mut self.network);
+    /// Hands all events to the handler, including those that its own actions cause.
+    fn deliver(&mut self, handler: &mut impl Handler, now: Instant) {
+        while let Some((index, event)) = self.network.next_event() {
+            handler.event(index, event, now, &mut self.network);
         }
     }
 }

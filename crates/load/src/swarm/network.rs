@@ -11,10 +11,10 @@ use carillon_wire::jid::Jid;
 use carillon_wire::stanza::Stanza;
 use mio::{Events, Interest, Poll, Token};
 
-use super::alarm::Alarm;
-use super::connection::{Connection, Stage};
+use super::any_client::{AnyClient, AnyOutbox, Start, SwarmEvent};
+use super::connection::{Connection, ConnectionState};
 use super::source;
-use super::speaker::{Event, Outlet, Speaker, Start};
+use super::timer::Timer;
 use crate::client::{self, Client, Outbox};
 use crate::light;
 
@@ -22,23 +22,23 @@ use crate::light;
 const READ_BYTES: usize = 64 * 1024;
 /// The token of the waker; no client has this index.
 const WAKER: Token = Token(usize::MAX);
-/// The token of the alarm; no client has this index either.
-const ALARM: Token = Token(usize::MAX - 1);
+/// The token of the timer; no client has this index either.
+const TIMER: Token = Token(usize::MAX - 1);
 
 /// All connections of a swarm.
 #[derive(Debug)]
 pub struct Network {
     poll: Poll,
     waker: Arc<mio::Waker>,
-    alarm: Alarm,
+    timer: Timer,
     targets: Vec<SocketAddr>,
     first: usize,
     connections: Vec<Option<Box<Connection>>>,
     logging_in: usize,
     ready: usize,
-    outlet: Outlet,
+    outbox: AnyOutbox,
     scratch: Box<[u8]>,
-    news: VecDeque<(usize, Event)>,
+    events: VecDeque<(usize, SwarmEvent)>,
 }
 
 /// Wakes a swarm's thread.
@@ -57,19 +57,19 @@ impl Network {
     pub(super) fn new(targets: Vec<SocketAddr>, clients: Range<usize>) -> io::Result<Self> {
         let poll = Poll::new()?;
         let waker = Arc::new(mio::Waker::new(poll.registry(), WAKER)?);
-        let alarm = Alarm::new(poll.registry(), ALARM)?;
+        let timer = Timer::new(poll.registry(), TIMER)?;
         Ok(Self {
             poll,
             waker,
-            alarm,
+            timer,
             targets,
             first: clients.start,
             connections: clients.map(|_| None).collect(),
             logging_in: 0,
             ready: 0,
-            outlet: Outlet::default(),
+            outbox: AnyOutbox::default(),
             scratch: vec![0; READ_BYTES].into(),
-            news: VecDeque::new(),
+            events: VecDeque::new(),
         })
     }
 
@@ -89,17 +89,17 @@ impl Network {
     }
 
     /// Acts as a client of the light protocol in session; `false` if it is in none.
-    pub fn speak_light(
+    pub fn with_light_client(
         &mut self,
         index: usize,
         action: impl FnOnce(&light::Client, &mut light::Outbox),
     ) -> bool {
-        self.serve(index, |speaker, out| match speaker {
-            Speaker::Light(client) => {
+        self.serve(index, |client, out| match client {
+            AnyClient::Light(client) => {
                 action(client, &mut out.light);
                 true
             }
-            Speaker::Xmpp(_) => false,
+            AnyClient::Xmpp(_) => false,
         })
     }
 
@@ -124,20 +124,20 @@ impl Network {
             Err(error) => {
                 let kind = error.kind();
                 let event = if is_light {
-                    Event::Light(light::Event::Closed(light::End::Network(kind)))
+                    SwarmEvent::Light(light::LightEvent::Closed(light::End::Network(kind)))
                 } else {
-                    Event::Xmpp(client::Event::Closed(client::End::Network(kind)))
+                    SwarmEvent::Xmpp(client::ClientEvent::Closed(client::End::Network(kind)))
                 };
-                self.news.push_back((index, event));
+                self.events.push_back((index, event));
             }
         }
     }
 
     /// The full JID of a client in session.
     pub fn jid(&self, index: usize) -> Option<&Jid> {
-        match &self.connections[index - self.first].as_ref()?.speaker {
-            Speaker::Xmpp(client) => client.ready(),
-            Speaker::Light(_) => None,
+        match &self.connections[index - self.first].as_ref()?.client {
+            AnyClient::Xmpp(client) => client.ready(),
+            AnyClient::Light(_) => None,
         }
     }
 
@@ -163,7 +163,7 @@ impl Network {
         timeout: Duration,
     ) -> io::Result<()> {
         if let Some(until) = until {
-            self.alarm.set(until)?;
+            self.timer.set(until)?;
         }
         match self.poll.poll(events, Some(timeout)) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
@@ -174,25 +174,25 @@ impl Network {
         }
     }
 
-    pub(super) fn next_news(&mut self) -> Option<(usize, Event)> {
-        self.news.pop_front()
+    pub(super) fn next_event(&mut self) -> Option<(usize, SwarmEvent)> {
+        self.events.pop_front()
     }
 
     /// Serves a socket that the kernel says is ready.
     pub(super) fn ready(&mut self, event: &mio::event::Event) {
         match event.token() {
             WAKER => return,
-            ALARM => return self.alarm.rang(),
+            TIMER => return self.timer.expired(),
             _ => {}
         }
         let at = event.token().0;
         let Some(mut connection) = self.connections[at].take() else { return };
         if event.is_writable() || event.is_error() {
-            connection.writable(&mut self.outlet);
+            connection.writable(&mut self.outbox);
         }
         if event.is_readable() || event.is_read_closed() {
             let drain = event.is_read_closed() || event.is_error();
-            connection.readable(&mut self.scratch, drain, &mut self.outlet);
+            connection.readable(&mut self.scratch, drain, &mut self.outbox);
         }
         self.settle(at, connection);
     }
@@ -202,28 +202,28 @@ impl Network {
         let mut socket = source::connect(target, index)?;
         let interest = Interest::READABLE | Interest::WRITABLE;
         self.poll.registry().register(&mut socket, Token(index - self.first), interest)?;
-        Ok(Box::new(Connection::new(socket, Speaker::new(start)?)))
+        Ok(Box::new(Connection::new(socket, AnyClient::new(start)?)))
     }
 
     /// Acts as an XMPP client in session.
     fn act(&mut self, index: usize, action: impl FnOnce(&mut Client, &mut Outbox)) -> bool {
-        self.serve(index, |speaker, out| match speaker {
-            Speaker::Xmpp(client) => {
+        self.serve(index, |client, out| match client {
+            AnyClient::Xmpp(client) => {
                 action(client, &mut out.xmpp);
                 true
             }
-            Speaker::Light(_) => false,
+            AnyClient::Light(_) => false,
         })
     }
 
-    fn serve(&mut self, index: usize, action: impl FnOnce(&mut Speaker, &mut Outlet) -> bool) -> bool {
+    fn serve(&mut self, index: usize, action: impl FnOnce(&mut AnyClient, &mut AnyOutbox) -> bool) -> bool {
         let at = index - self.first;
-        if self.connections[at].as_ref().is_none_or(|connection| connection.stage != Stage::Ready) {
+        if self.connections[at].as_ref().is_none_or(|connection| connection.state != ConnectionState::Ready) {
             return false;
         }
         let Some(mut connection) = self.connections[at].take() else { return false };
-        let done = action(&mut connection.speaker, &mut self.outlet);
-        connection.flush(&mut self.outlet);
+        let done = action(&mut connection.client, &mut self.outbox);
+        connection.flush(&mut self.outbox);
         self.settle(at, connection);
         done
     }
@@ -231,12 +231,12 @@ impl Network {
     /// Puts a connection back after it was served, or drops it if it is over, and takes note of what happened.
     fn settle(&mut self, at: usize, mut connection: Box<Connection>) {
         let index = at + self.first;
-        self.news.extend(self.outlet.events().map(|event| (index, event)));
-        if connection.speaker.is_over() {
+        self.events.extend(self.outbox.events().map(|event| (index, event)));
+        if connection.client.is_over() {
             return self.forget(*connection);
         }
-        if connection.stage == Stage::LoggingIn && connection.speaker.is_ready() {
-            connection.stage = Stage::Ready;
+        if connection.state == ConnectionState::LoggingIn && connection.client.is_ready() {
+            connection.state = ConnectionState::Ready;
             self.logging_in -= 1;
             self.ready += 1;
         }
@@ -244,9 +244,9 @@ impl Network {
     }
 
     fn forget(&mut self, mut connection: Connection) {
-        match connection.stage {
-            Stage::Connecting | Stage::LoggingIn => self.logging_in -= 1,
-            Stage::Ready => self.ready -= 1,
+        match connection.state {
+            ConnectionState::Connecting | ConnectionState::LoggingIn => self.logging_in -= 1,
+            ConnectionState::Ready => self.ready -= 1,
         }
         // Closing the socket would do the same.
         let _ = self.poll.registry().deregister(connection.socket());

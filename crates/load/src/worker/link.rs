@@ -12,25 +12,27 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::Engine;
-use crate::control::{Fault, Job, Numbered, Order, Position, Progress, Registration, Time, Welcome};
+use crate::control::{
+    ClockReading, Fault, Job, NumberedOrder, Order, Position, Progress, Registration, RegistrationAccepted,
+};
 use crate::measure::Usage;
 use crate::orchestrate::boot_id;
 use api::{Api, ApiError};
 
 /// Progress goes out so often at least.
-const PUSH: Duration = Duration::from_millis(500);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 /// How long the step under way is waited for before orders are looked at.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Between two attempts to reach an orchestrator that does not answer.
-const PAUSE: Duration = Duration::from_millis(500);
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 /// Orders that may wait for the engine.
 const ORDERS_MAX: usize = 16;
 /// Round trips to compare clocks by: the quickest is the best.
-const CLOCK_TRIPS: usize = 16;
+const CLOCK_ROUND_TRIPS: usize = 16;
 
 /// How a worker offers itself.
 #[derive(Clone, Debug)]
-pub struct Offer {
+pub struct WorkerOptions {
     /// The orchestrator's URL.
     pub orchestrator: String,
     /// Its key, if it asks for one.
@@ -48,38 +50,38 @@ pub struct LinkError {
 }
 
 /// What comes of the thread that fetches orders.
-enum News {
+enum Incoming {
     Order(Order),
     /// The orchestrator does not know this worker any more.
     Forgotten,
 }
 
-/// How a shift ended.
-enum ShiftEnd {
+/// Why the worker stopped.
+enum RunEnd {
     Leave,
     Forgotten,
 }
 
 /// Works for an orchestrator until it says that nothing more is to come. One that does not answer is tried again and
 /// again; `tell` is given a line when that begins.
-pub fn work(offer: &Offer, mut tell: impl FnMut(&str)) -> Result<(), LinkError> {
-    let api = Api::new(&offer.orchestrator, offer.key.as_deref());
-    let registration = Registration { name: name(), players_max: offer.players_max, boot_id: boot_id() };
+pub fn work(options: &WorkerOptions, mut tell: impl FnMut(&str)) -> Result<(), LinkError> {
+    let api = Api::new(&options.orchestrator, options.key.as_deref());
+    let registration = Registration { name: name(), players_max: options.players_max, boot_id: boot_id() };
     let mut told = false;
     loop {
-        match api.post::<Welcome>("/v1/workers", &registration) {
-            Ok(Welcome { id }) => {
+        match api.post::<RegistrationAccepted>("/v1/workers", &registration) {
+            Ok(RegistrationAccepted { id }) => {
                 told = false;
-                if matches!(Shift::new(&api, id).run(), ShiftEnd::Leave) {
+                if matches!(RegisteredWorker::new(&api, id).run(), RunEnd::Leave) {
                     return Ok(());
                 }
             }
-            Err(ApiError::Refused(why)) => return Err(LinkError { url: offer.orchestrator.clone(), why }),
+            Err(ApiError::Refused(why)) => return Err(LinkError { url: options.orchestrator.clone(), why }),
             Err(error @ (ApiError::Unreachable(_) | ApiError::Unknown)) => {
                 if !std::mem::replace(&mut told, true) {
-                    tell(&format!("no orchestrator answers at {}: {error}; trying on", offer.orchestrator));
+                    tell(&format!("no orchestrator answers at {}: {error}; trying on", options.orchestrator));
                 }
-                thread::sleep(PAUSE);
+                thread::sleep(RETRY_DELAY);
             }
         }
     }
@@ -92,19 +94,19 @@ fn name() -> String {
 }
 
 /// The time from one registration to being forgotten.
-struct Shift<'a> {
+struct RegisteredWorker<'a> {
     api: &'a Api,
     id: u32,
-    work: Work,
+    work: TestState,
     /// Counts progress of the test up by one.
     sequence: u64,
     clock_bound_ms: f64,
     unsent: Option<Progress>,
-    pushed: Instant,
+    last_push: Instant,
 }
 
 /// What the worker is at.
-enum Work {
+enum TestState {
     Nothing,
     /// The engine is being made, which takes its time.
     Preparing {
@@ -126,66 +128,66 @@ enum Work {
     },
 }
 
-impl<'a> Shift<'a> {
+impl<'a> RegisteredWorker<'a> {
     fn new(api: &'a Api, id: u32) -> Self {
         Self {
             api,
             id,
-            work: Work::Nothing,
+            work: TestState::Nothing,
             sequence: 0,
             clock_bound_ms: 0.0,
             unsent: None,
-            pushed: Instant::now(),
+            last_push: Instant::now(),
         }
     }
 
-    fn run(mut self) -> ShiftEnd {
-        let (sender, news) = mpsc::sync_channel(ORDERS_MAX);
+    fn run(mut self) -> RunEnd {
+        let (sender, incoming) = mpsc::sync_channel(ORDERS_MAX);
         let (api, id) = (self.api.clone(), self.id);
         thread::spawn(move || fetch_orders(&api, id, &sender));
         loop {
-            let Ok(next) = self.next(&news) else { return ShiftEnd::Forgotten };
+            let Ok(next) = self.next(&incoming) else { return RunEnd::Forgotten };
             let ask = match next {
-                Some(News::Forgotten) => return ShiftEnd::Forgotten,
-                Some(News::Order(Order::Leave)) => return ShiftEnd::Leave,
-                Some(News::Order(order)) => self.obey(order),
+                Some(Incoming::Forgotten) => return RunEnd::Forgotten,
+                Some(Incoming::Order(Order::Leave)) => return RunEnd::Leave,
+                Some(Incoming::Order(order)) => self.execute(order),
                 None => false,
             };
-            let done = self.notice_done();
-            if (ask || done || self.pushed.elapsed() >= PUSH) && !self.push() {
-                return ShiftEnd::Forgotten;
+            let done = self.poll_done();
+            if (ask || done || self.last_push.elapsed() >= PROGRESS_INTERVAL) && !self.push() {
+                return RunEnd::Forgotten;
             }
         }
     }
 
     /// The next order, if one comes before there is something else to do.
-    fn next(&self, news: &Receiver<News>) -> Result<Option<News>, ()> {
-        let until_push = PUSH.saturating_sub(self.pushed.elapsed());
+    fn next(&self, incoming: &Receiver<Incoming>) -> Result<Option<Incoming>, ()> {
+        let until_push = PROGRESS_INTERVAL.saturating_sub(self.last_push.elapsed());
         let timeout = match &self.work {
-            Work::Running { engine, busy: true, .. } => {
-                engine.wait(LOOK.min(until_push));
-                return match news.try_recv() {
-                    Ok(news) => Ok(Some(news)),
+            TestState::Running { engine, busy: true, .. } => {
+                engine.wait(POLL_INTERVAL.min(until_push));
+                return match incoming.try_recv() {
+                    Ok(incoming) => Ok(Some(incoming)),
                     Err(TryRecvError::Empty) => Ok(None),
                     Err(TryRecvError::Disconnected) => Err(()),
                 };
             }
-            Work::Preparing { .. } => LOOK.min(until_push),
-            Work::Running { .. } | Work::Refused { .. } | Work::Nothing => until_push,
+            TestState::Preparing { .. } => POLL_INTERVAL.min(until_push),
+            TestState::Running { .. } | TestState::Refused { .. } | TestState::Nothing => until_push,
         };
-        match news.recv_timeout(timeout) {
-            Ok(news) => Ok(Some(news)),
+        match incoming.recv_timeout(timeout) {
+            Ok(incoming) => Ok(Some(incoming)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => Err(()),
         }
     }
 
     /// Does what it is told; whether progress is to be sent now.
-    fn obey(&mut self, order: Order) -> bool {
+    fn execute(&mut self, order: Order) -> bool {
         match order {
             Order::Prepare(job) => self.prepare(*job),
             Order::Begin { test, position, at_unix_ns } => {
-                if let Work::Running { test: running, engine, busy, .. } = &mut self.work
+                if let TestState::Running { test: running, engine, busy, .. } = &mut self.work
                     && *running == test
                 {
                     engine.begin(position, at_unix_ns);
@@ -206,16 +208,16 @@ impl<'a> Shift<'a> {
         let (test, behind) = (job.test.clone(), Position::behind(&job.scenario));
         let (sender, engine) = mpsc::sync_channel(1);
         thread::spawn(move || drop(sender.send(Engine::prepare(job))));
-        self.work = Work::Preparing { test, behind, engine };
+        self.work = TestState::Preparing { test, behind, engine };
     }
 
     fn finish(&mut self, test: &str) {
-        let work = std::mem::replace(&mut self.work, Work::Nothing);
+        let work = std::mem::replace(&mut self.work, TestState::Nothing);
         let (behind, last) = match work {
-            Work::Running { test: running, behind, engine, .. } if running == test => {
+            TestState::Running { test: running, behind, engine, .. } if running == test => {
                 (behind, engine.finish())
             }
-            Work::Preparing { test: other, behind, .. } | Work::Refused { test: other, behind }
+            TestState::Preparing { test: other, behind, .. } | TestState::Refused { test: other, behind }
                 if other == test =>
             {
                 (behind, Progress::default())
@@ -231,13 +233,13 @@ impl<'a> Shift<'a> {
     }
 
     /// Whether something was done just now.
-    fn notice_done(&mut self) -> bool {
+    fn poll_done(&mut self) -> bool {
         match &mut self.work {
-            Work::Running { engine, busy, .. } if *busy && engine.wait(Duration::ZERO) => {
+            TestState::Running { engine, busy, .. } if *busy && engine.wait(Duration::ZERO) => {
                 *busy = false;
                 true
             }
-            Work::Preparing { engine, .. } => {
+            TestState::Preparing { engine, .. } => {
                 let made = match engine.try_recv() {
                     Ok(made) => made,
                     Err(TryRecvError::Empty) => return false,
@@ -253,15 +255,16 @@ impl<'a> Shift<'a> {
     }
 
     fn made(&mut self, made: Result<Engine, Fault>) {
-        let Work::Preparing { test, behind, .. } = std::mem::replace(&mut self.work, Work::Nothing) else {
+        let TestState::Preparing { test, behind, .. } = std::mem::replace(&mut self.work, TestState::Nothing)
+        else {
             return;
         };
         match made {
             Ok(engine) => {
-                self.work = Work::Running { test, behind, engine: Box::new(engine), busy: false };
+                self.work = TestState::Running { test, behind, engine: Box::new(engine), busy: false };
             }
             Err(fault) => {
-                self.work = Work::Refused { test: test.clone(), behind };
+                self.work = TestState::Refused { test: test.clone(), behind };
                 let refusal = Progress { test, done: true, fault: Some(fault), ..Progress::default() };
                 self.send(refusal);
             }
@@ -270,7 +273,7 @@ impl<'a> Shift<'a> {
 
     /// Sends progress; `false` if the orchestrator does not know this worker.
     fn push(&mut self) -> bool {
-        self.pushed = Instant::now();
+        self.last_push = Instant::now();
         // What could not be sent goes first, so that nothing is lost and the order is kept.
         if let Some(unsent) = self.unsent.take()
             && !self.send_numbered(unsent)
@@ -281,15 +284,15 @@ impl<'a> Shift<'a> {
             return true;
         }
         match &mut self.work {
-            Work::Running { engine, .. } => {
+            TestState::Running { engine, .. } => {
                 let progress = engine.progress();
                 self.send(progress)
             }
-            Work::Preparing { test, .. } | Work::Refused { test, .. } => {
+            TestState::Preparing { test, .. } | TestState::Refused { test, .. } => {
                 let sign_of_life = Progress { test: test.clone(), ..Progress::default() };
                 self.send(sign_of_life)
             }
-            Work::Nothing => true,
+            TestState::Nothing => true,
         }
     }
 
@@ -317,22 +320,22 @@ impl<'a> Shift<'a> {
 }
 
 /// Fetches orders until the orchestrator has forgotten this worker, or nobody takes them any more.
-fn fetch_orders(api: &Api, id: u32, sender: &SyncSender<News>) {
+fn fetch_orders(api: &Api, id: u32, sender: &SyncSender<Incoming>) {
     let mut after = 0;
     loop {
-        match api.get::<Vec<Numbered>>(&format!("/v1/workers/{id}/orders?after={after}")) {
+        match api.get::<Vec<NumberedOrder>>(&format!("/v1/workers/{id}/orders?after={after}")) {
             Ok(orders) => {
-                for Numbered { number, order } in orders {
+                for NumberedOrder { number, order } in orders {
                     after = number;
-                    if sender.send(News::Order(order)).is_err() {
+                    if sender.send(Incoming::Order(order)).is_err() {
                         return;
                     }
                 }
             }
-            Err(ApiError::Unreachable(_)) => thread::sleep(PAUSE),
+            Err(ApiError::Unreachable(_)) => thread::sleep(RETRY_DELAY),
             Err(ApiError::Unknown | ApiError::Refused(_)) => {
                 // The other end may be gone already, for the same reason.
-                let _ = sender.send(News::Forgotten);
+                let _ = sender.send(Incoming::Forgotten);
                 return;
             }
         }
@@ -344,9 +347,9 @@ fn fetch_orders(api: &Api, id: u32, sender: &SyncSender<News>) {
 fn compare_clocks(api: &Api) -> (i64, f64) {
     let mut best = (0, f64::INFINITY);
     let own = boot_id();
-    for _ in 0..CLOCK_TRIPS {
+    for _ in 0..CLOCK_ROUND_TRIPS {
         let (sent, start) = (SystemTime::now(), Instant::now());
-        let Ok(time) = api.get::<Time>("/v1/clock") else { continue };
+        let Ok(time) = api.get::<ClockReading>("/v1/clock") else { continue };
         if time.boot_id == own && !own.is_empty() {
             return (0, 0.0);
         }

@@ -7,7 +7,7 @@ use memchr::memmem::Finder;
 use serde_json::json;
 
 /// Items of a phase; numbers of items of different phases differ.
-pub(super) const ITEMS_A_PHASE: u32 = 10_000_000;
+pub(super) const ITEMS_PER_PHASE: u32 = 10_000_000;
 
 /// One thing sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,12 +27,12 @@ pub(super) struct Marks {
 
 /// The number of an item, counted from 0, of a phase.
 pub(super) fn number(phase: u32, item: u32) -> u32 {
-    phase.saturating_mul(ITEMS_A_PHASE).saturating_add(item)
+    phase.saturating_mul(ITEMS_PER_PHASE).saturating_add(item)
 }
 
 /// The phase a number is of, and the item in it.
 pub(super) fn phase_and_item(number: u32) -> (u32, u32) {
-    (number / ITEMS_A_PHASE, number % ITEMS_A_PHASE)
+    (number / ITEMS_PER_PHASE, number % ITEMS_PER_PHASE)
 }
 
 impl Marks {

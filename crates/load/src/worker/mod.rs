@@ -1,49 +1,55 @@
-//! A worker's engine: it takes a [`Job`] and drives its share of the players through the steps it is told.
+//! A worker's engine: it takes a [`Job`] and takes its share of the players through the steps of a test.
 //!
 //! ```text
-//! Engine ──Turn──► players (a thread and a swarm each) ──► deeds/: what players do in a phase
-//!    ▲             publisher, notifier (a thread each)
-//!    └── ledgers: counts and latencies ◄──┘      steps: who is still at it
+//! Engine ──StepStart──► player_group (a thread and a swarm each) ──► actions/: what players do in a phase
+//!    ▲                  publisher, notifier (a thread each)
+//!    └── recorders: counts and latencies ◄──┘      barrier: threads that are not done with the step
 //! ```
 //!
-//! Loops are open: what is sent is sent when it is due, and latencies count from then, also when this process is late.
+//! Load is open-loop: each send has a time at which it is due, and latencies count from that time even when this process
+//! is late. Only `talk` and `publish` without a rate are closed loops.
 
+mod actions;
 mod api;
+mod barrier;
 mod clock;
-mod crowd;
-mod deeds;
-mod hand;
+mod context;
+mod keepalive;
 pub mod link;
 mod mark;
 mod notifier;
-mod players;
+mod player_group;
+mod player_states;
 mod preflight;
 mod publisher;
-mod pulse;
 mod receipts;
+mod recorder;
 mod schedule;
-mod setting;
-mod steps;
-mod tally;
+mod setup;
+mod step;
+mod thread;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::control::{Fault, Job, Position, Progress};
 use crate::measure::Usage;
-use hand::{Hand, Turn};
-use setting::Setting;
-use steps::Steps;
+use crate::swarm::Swarm;
+use barrier::StepBarrier;
+use player_group::PlayerGroup;
+use setup::Setup;
+use step::StepStart;
+use thread::WorkerThread;
 
-/// How old the figure of the process's memory may be: taking it walks all of the process's pages.
+/// The age at which the process's memory is measured again: measuring walks all of its pages.
 const MEMORY_AGE: Duration = Duration::from_secs(2);
 
-/// One job under way.
+/// A running job.
 #[derive(Debug)]
 pub struct Engine {
-    setting: Arc<Setting>,
-    steps: Arc<Steps>,
-    hands: Vec<Hand>,
+    setup: Arc<Setup>,
+    barrier: Arc<StepBarrier>,
+    threads: Vec<WorkerThread>,
     position: Position,
     sequence: u64,
     usage: Usage,
@@ -51,17 +57,17 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Checks the job, makes sure that the target is there and has what the scenario needs, and starts the threads.
-    /// Nobody is connected when it returns.
+    /// Checks the job, checks that the target can be reached and has what the scenario needs, and starts the threads. No
+    /// player is connected when it returns.
     pub fn prepare(job: Job) -> Result<Self, Fault> {
-        let setting = Arc::new(Setting::new(job)?);
-        preflight::check(&setting)?;
-        let steps = Arc::new(Steps::default());
-        let hands = hand::hire(&setting, &steps)?;
+        let setup = Arc::new(Setup::new(job)?);
+        preflight::check(&setup)?;
+        let barrier = Arc::new(StepBarrier::default());
+        let threads = spawn(&setup, &barrier)?;
         Ok(Self {
-            setting,
-            steps,
-            hands,
+            setup,
+            barrier,
+            threads,
             position: Position::default(),
             sequence: 0,
             usage: Usage::default(),
@@ -69,30 +75,30 @@ impl Engine {
         })
     }
 
-    /// Begins a step at a moment of the orchestrator's clock. A step that is still under way is given up.
+    /// Begins a step at a time of the orchestrator's clock. A step that is still running is abandoned.
     pub fn begin(&mut self, position: Position, at_unix_ns: u64) {
         self.position = position;
-        let serial = self.steps.begin(self.hands.len());
-        let at = self.setting.clock.instant(at_unix_ns);
-        for hand in &self.hands {
-            hand.tell(Turn { serial, position, at });
+        let serial = self.barrier.begin(self.threads.len());
+        let at = self.setup.clock.instant(at_unix_ns);
+        for thread in &self.threads {
+            thread.begin(StepStart { serial, position, at });
         }
     }
 
-    /// What happened since the last call, and how things are.
+    /// What happened since the last call, and the current state.
     pub fn progress(&mut self) -> Progress {
         self.sequence += 1;
         let mut progress = Progress {
-            test: self.setting.job.test.clone(),
+            test: self.setup.job.test.clone(),
             sequence: self.sequence,
             position: self.position,
-            // Before the ledgers are read: what is done is in them.
-            done: self.steps.all_done(),
-            fault: self.steps.broken(),
+            // Before the recorders are read: what a finished step did is in them.
+            done: self.barrier.all_done(),
+            fault: self.barrier.failure(),
             ..Progress::default()
         };
-        for hand in &self.hands {
-            hand.ledger.take_into(&mut progress);
+        for thread in &self.threads {
+            thread.recorder.take_into(&mut progress);
         }
         let usage = self.usage();
         progress.cpu_s = usage.cpu.as_secs_f64();
@@ -100,22 +106,22 @@ impl Engine {
         progress
     }
 
-    /// Waits until this worker's share of the step is done, or it cannot go on; `false` if neither is so in time.
+    /// Waits until this worker's share of the step is done or the worker has failed; `false` on timeout.
     pub fn wait(&self, timeout: Duration) -> bool {
-        self.steps.wait(timeout)
+        self.barrier.wait(timeout)
     }
 
-    /// Drops all connections and ends the threads; gives the last progress.
+    /// Drops all connections, ends the threads and returns the last progress.
     pub fn finish(mut self) -> Progress {
-        let hands = std::mem::take(&mut self.hands);
-        let ledgers: Vec<_> = hands.iter().map(|hand| Arc::clone(&hand.ledger)).collect();
-        hands.into_iter().for_each(Hand::dismiss);
+        let threads = std::mem::take(&mut self.threads);
+        let recorders: Vec<_> = threads.iter().map(|thread| Arc::clone(&thread.recorder)).collect();
+        threads.into_iter().for_each(WorkerThread::stop);
         let mut progress = self.progress();
-        for ledger in ledgers {
-            ledger.take_into(&mut progress);
+        for recorder in recorders {
+            recorder.take_into(&mut progress);
         }
         progress.online = 0;
-        if let Err(error) = self.setting.write_keys() {
+        if let Err(error) = self.setup.write_keys() {
             *progress.errors.entry(format!("key cache: {}", error.kind())).or_default() += 1;
         }
         progress
@@ -123,10 +129,31 @@ impl Engine {
 
     fn usage(&mut self) -> Usage {
         if self.usage_taken.is_none_or(|taken| taken.elapsed() >= MEMORY_AGE) {
-            // A process that cannot look at itself reports nothing of itself, and goes on.
+            // Without its own figures a worker reports none, and continues.
             self.usage = Usage::of_self().unwrap_or(self.usage);
             self.usage_taken = Some(Instant::now());
         }
         self.usage
     }
+}
+
+/// Starts the threads that a job needs.
+fn spawn(setup: &Arc<Setup>, barrier: &Arc<StepBarrier>) -> Result<Vec<WorkerThread>, Fault> {
+    let mut threads = Vec::new();
+    for numbers in setup.shares() {
+        let swarm = Swarm::new(setup.addresses.clone(), numbers.clone())
+            .map_err(|error| setup::worker(format!("waiting for sockets: {error}")))?;
+        let waker = Some(swarm.waker());
+        threads.push(WorkerThread::start(setup, barrier, waker, move |thread| {
+            let ended = swarm.run(&mut PlayerGroup::new(thread, numbers));
+            ended.map_err(|error| setup::worker(error.to_string()))
+        }));
+    }
+    if publisher::is_needed(setup) {
+        threads.push(WorkerThread::start(setup, barrier, None, publisher::work));
+    }
+    if notifier::is_needed(setup) {
+        threads.push(WorkerThread::start(setup, barrier, None, |thread| notifier::work(&thread)));
+    }
+    Ok(threads)
 }

@@ -1,4 +1,4 @@
-//! Before anyone is connected: one probe finds out whether players get in, and whether what the scenario needs is there.
+//! Checks before the first player connects: that a login succeeds, and that the target has what the scenario needs.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,38 +9,38 @@ use carillon_wire::stanza::Stanza;
 
 use super::api::Api;
 use super::publisher;
-use super::setting::{Setting, at_target, lacks, worker};
+use super::setup::{Setup, at_target, lacks, worker};
 use crate::blocking::{Client, ConnectError, StreamLost};
 use crate::client::{End, Failure, stanzas};
 use crate::control::Fault;
 use crate::light;
-use crate::plan::{By, Deed, Protocol};
+use crate::plan::{Action, Protocol, PublishMethod};
 
-/// How long the probe's login, and each answer to it, may take.
+/// The time limit of the probe's login and of each answer to it.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Checks the target, every node of it that one of this worker's players is dealt to.
-pub(super) fn check(setting: &Setting) -> Result<(), Fault> {
-    if setting.job.count == 0 {
+/// Checks every node of the target to which a player of this worker connects.
+pub(super) fn check(setup: &Setup) -> Result<(), Fault> {
+    if setup.job.count == 0 {
         return Ok(());
     }
-    let needs = Needs::of(setting);
-    let nodes = setting.addresses.len() as u32;
-    for number in (setting.job.first..).take(setting.job.count.min(nodes) as usize) {
-        let address = setting.addresses[(number % nodes) as usize];
-        match setting.job.scenario.players.protocol {
+    let needs = Needs::of(setup);
+    let nodes = setup.addresses.len() as u32;
+    for number in (setup.job.first..).take(setup.job.count.min(nodes) as usize) {
+        let address = setup.addresses[(number % nodes) as usize];
+        match setup.job.scenario.players.protocol {
             Protocol::Xmpp => {
-                let mut probe = log_in(setting, number, address)?;
+                let mut probe = log_in(setup, number, address)?;
                 if needs.pubsub {
-                    check_pubsub(setting, &mut probe)?;
+                    check_pubsub(setup, &mut probe)?;
                 }
-                // Whether it says farewell in time is of no interest.
+                // Whether the server closes its stream in time does not matter.
                 let _ = probe.close(Duration::from_secs(1));
             }
             Protocol::Light => greet(address)?,
         }
     }
-    if needs.http { check_http(setting) } else { Ok(()) }
+    if needs.http { check_http(setup) } else { Ok(()) }
 }
 
 /// What a scenario needs besides accounts.
@@ -50,24 +50,24 @@ struct Needs {
 }
 
 impl Needs {
-    fn of(setting: &Setting) -> Self {
-        let scenario = &setting.job.scenario;
-        let deeds = || scenario.phases.iter().map(|phase| &phase.deed);
-        let follows = deeds().any(|deed| matches!(deed, Deed::Subscribe { .. } | Deed::Publish(_)));
-        let by_http = |deed: &Deed| match deed {
-            Deed::Publish(publish) => setting.job.publishes && publish.by == By::Http,
-            Deed::Subscribe { topic } => {
-                setting.job.publishes && publisher::means(setting, topic) == By::Http
+    fn of(setup: &Setup) -> Self {
+        let scenario = &setup.job.scenario;
+        let actions = || scenario.phases.iter().map(|phase| &phase.action);
+        let follows = actions().any(|action| matches!(action, Action::Subscribe { .. } | Action::Publish(_)));
+        let by_http = |action: &Action| match action {
+            Action::Publish(publish) => setup.job.publishes && publish.by == PublishMethod::Http,
+            Action::Subscribe { topic } => {
+                setup.job.publishes && publisher::publish_method(setup, topic) == PublishMethod::Http
             }
-            Deed::Notify(_) => true,
+            Action::Notify(_) => true,
             _ => false,
         };
-        Self { pubsub: follows && scenario.players.protocol == Protocol::Xmpp, http: deeds().any(by_http) }
+        Self { pubsub: follows && scenario.players.protocol == Protocol::Xmpp, http: actions().any(by_http) }
     }
 }
 
-fn log_in(setting: &Setting, number: u32, address: SocketAddr) -> Result<Client, Fault> {
-    let options = setting.options(number as usize, true);
+fn log_in(setup: &Setup, number: u32, address: SocketAddr) -> Result<Client, Fault> {
+    let options = setup.options(number as usize, true);
     let account = options.jid.clone();
     Client::connect_within(address, options, TIMEOUT).map_err(|error| {
         at_target(match error {
@@ -105,10 +105,10 @@ fn greet(address: SocketAddr) -> Result<(), Fault> {
         match out
             .events
             .iter()
-            .find(|event| matches!(event, light::Event::Closed(_) | light::Event::Error(_)))
+            .find(|event| matches!(event, light::LightEvent::Closed(_) | light::LightEvent::Error(_)))
         {
-            Some(light::Event::Closed(end)) => return Err(no(format!("sends no greeting: {end}"))),
-            Some(light::Event::Error(code)) => return Err(no(format!("refuses: {code}"))),
+            Some(light::LightEvent::Closed(end)) => return Err(no(format!("sends no greeting: {end}"))),
+            Some(light::LightEvent::Error(code)) => return Err(no(format!("refuses: {code}"))),
             _ => {}
         }
     }
@@ -129,8 +129,8 @@ fn explain(end: &End) -> String {
     }
 }
 
-fn check_pubsub(setting: &Setting, probe: &mut Client) -> Result<(), Fault> {
-    let service = &setting.service;
+fn check_pubsub(setup: &Setup, probe: &mut Client) -> Result<(), Fault> {
+    let service = &setup.service;
     let no = |why: String| Err(lacks("pubsub", format!("{service} {why}")));
     let answer: Result<Stanza, StreamLost> = probe.iq(stanzas::disco_info(service.clone()), TIMEOUT);
     let answer = match answer {
@@ -151,19 +151,19 @@ fn check_pubsub(setting: &Setting, probe: &mut Client) -> Result<(), Fault> {
     if is_pubsub { Ok(()) } else { no("is not a pubsub service".to_owned()) }
 }
 
-fn check_http(setting: &Setting) -> Result<(), Fault> {
-    let (apis, deeds) = (setting.job.target.apis(), &setting.job.scenario.phases);
+fn check_http(setup: &Setup) -> Result<(), Fault> {
+    let (apis, actions) = (setup.job.target.apis(), &setup.job.scenario.phases);
     if apis.is_empty() {
         return Err(lacks("the HTTP API", "pass --http and --key"));
     }
-    if apis.len() > 1 && deeds.iter().any(|phase| matches!(phase.deed, Deed::Notify(_))) {
+    if apis.len() > 1 && actions.iter().any(|phase| matches!(phase.action, Action::Notify(_))) {
         return Err(worker("notifications are sent through one HTTP API, and several were given"));
     }
-    apis.into_iter().try_for_each(|(url, key)| check_api(setting, url, key))
+    apis.into_iter().try_for_each(|(url, key)| check_api(setup, url, key))
 }
 
-fn check_api(setting: &Setting, url: &str, key: &str) -> Result<(), Fault> {
-    Api::new(url, key, &setting.job.target.domain).check().map_err(|error| match error {
+fn check_api(setup: &Setup, url: &str, key: &str) -> Result<(), Fault> {
+    Api::new(url, key, &setup.job.target.domain).check().map_err(|error| match error {
         ureq::Error::StatusCode(401) => at_target(format!("the API at {url} does not accept the key")),
         ureq::Error::StatusCode(403) => {
             at_target(format!("the API at {url} does not give the key the rights it needs"))

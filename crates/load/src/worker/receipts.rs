@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use super::api::{self, Api};
-use super::setting::Setting;
-use super::tally::{Count, Ledger, Metric};
+use super::recorder::{Count, Metric, Recorder};
+use super::setup::Setup;
 
 /// How long the stream may take to begin.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -16,7 +16,7 @@ const BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Receipts {
     waiting: Mutex<Waiting>,
-    ledger: Arc<Ledger>,
+    recorder: Arc<Recorder>,
     /// Nobody wants to know any more.
     over: AtomicBool,
     /// Whether there is a stream that tells them.
@@ -32,24 +32,24 @@ struct Waiting {
 }
 
 impl Receipts {
-    /// Follows the receipts of this worker's players from now on; they count in a ledger.
-    pub(super) fn follow(setting: &Arc<Setting>, ledger: &Arc<Ledger>) -> Arc<Self> {
+    /// Follows the receipts of this worker's players from now on; they are counted by `recorder`.
+    pub(super) fn follow(setup: &Arc<Setup>, recorder: &Arc<Recorder>) -> Arc<Self> {
         let receipts = Arc::new(Self {
             waiting: Mutex::default(),
-            ledger: Arc::clone(ledger),
+            recorder: Arc::clone(recorder),
             over: AtomicBool::new(false),
             told: AtomicBool::new(false),
         });
-        let Some(api) = Api::of(&setting.job.target).pop() else { return receipts };
+        let Some(api) = Api::of(&setup.job.target).pop() else { return receipts };
         let (begun, has_begun) = mpsc::channel();
-        let (setting, shared) = (Arc::clone(setting), Arc::clone(&receipts));
+        let (setup, shared) = (Arc::clone(setup), Arc::clone(&receipts));
         // Nobody waits for the end of this thread: it learns that it is over by the next line, and the server sends
         // one every few seconds.
         std::thread::spawn(move || {
             let ended = api.receipts(|event| {
                 match event {
                     None => drop(begun.send(())),
-                    Some((id, to)) if setting.number(to).is_some() => shared.arrived(id),
+                    Some((id, to)) if setup.number(to).is_some() => shared.arrived(id),
                     Some(_) => {}
                 }
                 !shared.over.load(Ordering::Acquire)
@@ -58,7 +58,7 @@ impl Receipts {
             if let Err(error) = ended
                 && !shared.over.load(Ordering::Acquire)
             {
-                shared.ledger.error(format!("receipts: {}", api::kind(&error)));
+                shared.recorder.error(format!("receipts: {}", api::kind(&error)));
             }
         });
         let told = has_begun.recv_timeout(BEGIN_TIMEOUT).is_ok();
@@ -95,8 +95,8 @@ impl Receipts {
     }
 
     fn count(&self, arrived: Instant, due: Instant) {
-        self.ledger.count(Count::Receipts);
-        self.ledger.time(Metric::Receipt, arrived.saturating_duration_since(due));
+        self.recorder.count(Count::Receipts);
+        self.recorder.time(Metric::Receipt, arrived.saturating_duration_since(due));
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {

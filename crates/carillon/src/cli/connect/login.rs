@@ -14,7 +14,8 @@ use carillon_load::blocking::{Client, ConnectError, StreamLost};
 use carillon_load::client::sasl::Mechanism;
 use carillon_load::client::tls::Trust;
 use carillon_load::client::{
-    self, AuthFailure, End, Event, InitialPresence, Options, Profile, Settings, StreamManagement, Transport,
+    self, AuthFailure, ClientEvent, End, InitialPresence, Options, Profile, Settings, StreamManagement,
+    Transport,
 };
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stream::Condition;
@@ -142,10 +143,10 @@ impl Device<'_> {
         let (mut tls, mut mechanism) = (String::new(), Mechanism::Plain);
         while let Ok(Some(event)) = client.recv(Duration::ZERO) {
             match event {
-                Event::Registered => screen.registered(self.jid.as_str())?,
-                Event::Secured(security) => tls = security.version.replace("TLSv1_", "TLS 1."),
-                Event::Authenticated { mechanism: by } => mechanism = by,
-                Event::Ready => break,
+                ClientEvent::Registered => screen.registered(self.jid.as_str())?,
+                ClientEvent::Secured(security) => tls = security.version.replace("TLSv1_", "TLS 1."),
+                ClientEvent::Authenticated { mechanism: by } => mechanism = by,
+                ClientEvent::Ready => break,
                 _ => {}
             }
         }

@@ -16,7 +16,7 @@ use self::login::{Device, Trouble};
 use self::screen::Screen;
 use super::failure::Failure;
 use carillon_load::blocking::{Client, Received, StreamLost};
-use carillon_load::client::{Event, stanzas};
+use carillon_load::client::{ClientEvent, stanzas};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError};
 use std::io::Write;
@@ -139,7 +139,7 @@ fn stay(client: &mut Client, interrupt: &Interrupt, screen: &mut Screen<'_>) -> 
         match client.recv_or_interrupt(interrupt, patience) {
             Ok(Received::Event(event)) => {
                 asked = false;
-                if let Event::Stanza(stanza) = event
+                if let ClientEvent::Stanza(stanza) = event
                     && let Err(lost) = take(client, &stanza, screen)?
                 {
                     return Ok(Stay::Lost(lost));

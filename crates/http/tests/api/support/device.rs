@@ -1,7 +1,7 @@
 //! A device: the load tester's XMPP client, over a plain WebSocket.
 
 use carillon_load::blocking::Client;
-use carillon_load::client::{Event, Options, Profile, Settings, StreamManagement, Transport};
+use carillon_load::client::{ClientEvent, Options, Profile, Settings, StreamManagement, Transport};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
 use carillon_wire::stream::Condition;
@@ -39,9 +39,11 @@ impl Device {
     /// Keeps reading, so that what the server asks is answered, until the server ends the stream; gives the condition.
     pub async fn end(mut self) -> Condition {
         blocking(move || {
-            let end =
-                self.0.wait_for_event(|event| matches!(event, Event::StreamError(_)), PATIENCE).unwrap();
-            let Event::StreamError(error) = end else { unreachable!("only errors are wanted") };
+            let end = self
+                .0
+                .wait_for_event(|event| matches!(event, ClientEvent::StreamError(_)), PATIENCE)
+                .unwrap();
+            let ClientEvent::StreamError(error) = end else { unreachable!("only errors are wanted") };
             error.condition
         })
         .await

@@ -9,9 +9,9 @@ use super::features::Features;
 use super::{Login, Stage};
 use crate::client::channel::Channel;
 use crate::client::event::Failure;
-use crate::client::live::{Live, Management};
 use crate::client::outbox::Outbox;
 use crate::client::profile::StreamManagement;
+use crate::client::session::{Management, Session};
 use crate::client::stanzas;
 
 /// The id of the request: nothing else is asked before it is answered.
@@ -44,7 +44,7 @@ impl Login {
         offered: &Features,
         channel: &mut Channel,
         out: &mut Outbox,
-    ) -> Result<Live, Failure> {
+    ) -> Result<Session, Failure> {
         if !stanzas::is_response(answer, ID) {
             return Err(Failure::Unexpected {
                 element: answer.name().to_owned(),
@@ -65,6 +65,6 @@ impl Login {
             _ if !offered.stream_management => Management::Off,
             StreamManagement::On | StreamManagement::Resumable => Management::ask(wanted, channel, out),
         };
-        Ok(Live::begin(jid, management, &self.options, channel, out))
+        Ok(Session::begin(jid, management, &self.options, channel, out))
     }
 }

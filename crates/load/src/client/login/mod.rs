@@ -24,11 +24,11 @@ use carillon_wire::xml::Element;
 
 use super::channel::{Channel, Frame};
 use super::entropy::Entropy;
-use super::event::{Event, Failure};
-use super::live::Live;
+use super::event::{ClientEvent, Failure};
 use super::outbox::Outbox;
 use super::profile::{Options, Transport};
 use super::sasl::{Exchange, Mechanism};
+use super::session::Session;
 use super::upgrade::Upgrade;
 use features::{Features, Sasl2Offer};
 
@@ -57,9 +57,9 @@ pub(crate) enum Stage {
     /// The rest of the TLS handshake.
     Tls,
     /// The server's stream header.
-    Header(Progress),
+    Header(AuthState),
     /// What the server offers on this stream.
-    Features(Progress),
+    Features(AuthState),
     /// Leave to begin the TLS handshake.
     StartTls,
     /// The result of registration, on a stream that offers this.
@@ -74,7 +74,7 @@ pub(crate) enum Stage {
 
 /// How far the login has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum AuthState {
     /// Nothing is proved.
     Fresh,
     /// The password is accepted.
@@ -82,11 +82,11 @@ pub(crate) enum Progress {
 }
 
 /// What a step leads to.
-pub(crate) enum Next {
+pub(crate) enum Transition {
     /// The login goes on.
     Stage(Stage),
     /// The session begins.
-    Live(Live),
+    Session(Session),
 }
 
 impl Login {
@@ -106,7 +106,7 @@ impl Login {
     /// Begins to speak on a connection that was just made.
     pub(crate) fn start(&mut self, channel: &mut Channel, out: &mut Outbox) -> Result<Stage, Failure> {
         match self.options.profile.settings.transport {
-            Transport::StartTls | Transport::Plain => Ok(self.open(Progress::Fresh, channel, out)),
+            Transport::StartTls | Transport::Plain => Ok(self.open(AuthState::Fresh, channel, out)),
             Transport::WebSocket { .. } => Ok(self.upgrade(channel, out)),
             Transport::DirectTls | Transport::SecureWebSocket { .. } => self.handshake(channel, out),
         }
@@ -118,16 +118,16 @@ impl Login {
         let Some(security) = tls.security() else { return Stage::Tls };
         self.exporter = tls.take_exporter();
         self.secured = true;
-        out.events.push(Event::Secured(security));
+        out.events.push(ClientEvent::Secured(security));
         match self.options.profile.settings.transport {
             Transport::SecureWebSocket { .. } => self.upgrade(channel, out),
-            _ => self.open(Progress::Fresh, channel, out),
+            _ => self.open(AuthState::Fresh, channel, out),
         }
     }
 
     /// Goes on when the server has opened the WebSocket.
     pub(crate) fn upgraded(&mut self, channel: &mut Channel, out: &mut Outbox) -> Stage {
-        self.open(Progress::Fresh, channel, out)
+        self.open(AuthState::Fresh, channel, out)
     }
 
     /// Takes one thing off the stream.
@@ -137,13 +137,15 @@ impl Login {
         frame: Frame,
         channel: &mut Channel,
         out: &mut Outbox,
-    ) -> Result<Next, Failure> {
+    ) -> Result<Transition, Failure> {
         match frame {
-            Frame::Header(header) => self.header(&stage, &header, out).map(Next::Stage),
+            Frame::Header(header) => self.header(&stage, &header, out).map(Transition::Stage),
             Frame::Unit(Unit::Nonza(element)) => self.element(stage, &element, channel, out),
             Frame::Unit(Unit::Stanza(stanza)) => match stage {
-                Stage::Bind(offered) => self.bound(&stanza, &offered, channel, out).map(Next::Live),
-                Stage::Register(offered) => self.registered(&stanza, offered, channel, out).map(Next::Stage),
+                Stage::Bind(offered) => self.bound(&stanza, &offered, channel, out).map(Transition::Session),
+                Stage::Register(offered) => {
+                    self.registered(&stanza, offered, channel, out).map(Transition::Stage)
+                }
                 other => Err(other.unexpected(stanza.name())),
             },
             Frame::Unit(Unit::Refused { error, .. }) => Err(Failure::Stanza(error)),
@@ -158,7 +160,7 @@ impl Login {
             return Err(Failure::NotOffered("XMPP 1.0"));
         }
         if !std::mem::replace(&mut self.connected, true) {
-            out.events.push(Event::Connected);
+            out.events.push(ClientEvent::Connected);
         }
         Ok(Stage::Features(progress))
     }
@@ -169,17 +171,17 @@ impl Login {
         element: &Element,
         channel: &mut Channel,
         out: &mut Outbox,
-    ) -> Result<Next, Failure> {
+    ) -> Result<Transition, Failure> {
         match stage {
             Stage::Features(progress) if element.is("features", ns::STREAMS) => {
-                self.features(progress, Features::parse(element), channel, out).map(Next::Stage)
+                self.features(progress, Features::parse(element), channel, out).map(Transition::Stage)
             }
             Stage::StartTls if element.is("proceed", ns::TLS) => {
-                self.handshake(channel, out).map(Next::Stage)
+                self.handshake(channel, out).map(Transition::Stage)
             }
             Stage::StartTls if element.is("failure", ns::TLS) => Err(Failure::TlsRefused),
             Stage::Sasl(mechanism, exchange) if element.ns() == ns::SASL => {
-                self.sasl(mechanism, exchange, element, channel, out).map(Next::Stage)
+                self.sasl(mechanism, exchange, element, channel, out).map(Transition::Stage)
             }
             Stage::Sasl2(mechanism, exchange) if element.ns() == ns::SASL2 => {
                 self.sasl2(mechanism, exchange, element, channel, out)
@@ -190,12 +192,12 @@ impl Login {
 
     fn features(
         &mut self,
-        progress: Progress,
+        progress: AuthState,
         offered: Features,
         channel: &mut Channel,
         out: &mut Outbox,
     ) -> Result<Stage, Failure> {
-        if progress == Progress::Authenticated {
+        if progress == AuthState::Authenticated {
             return self.bind(offered, channel, out);
         }
         let settings = &self.options.profile.settings;
@@ -234,11 +236,11 @@ impl Login {
     }
 
     /// Opens a stream, or opens it anew (RFC 6120 §4.3.3).
-    fn open(&mut self, progress: Progress, channel: &mut Channel, out: &mut Outbox) -> Stage {
+    fn open(&mut self, progress: AuthState, channel: &mut Channel, out: &mut Outbox) -> Stage {
         channel.open(self.options.jid.domain(), out);
-        if progress == Progress::Fresh && self.secured {
+        if progress == AuthState::Fresh && self.secured {
             self.begin_with_token(channel, out);
-        } else if progress == Progress::Fresh && self.has_been_here() {
+        } else if progress == AuthState::Fresh && self.has_been_here() {
             channel.write(STARTTLS, out);
             self.tls_ahead = true;
         }
@@ -250,7 +252,7 @@ impl Login {
         let profile = &self.options.profile;
         profile.settings.fast
             && profile.settings.transport == Transport::StartTls
-            && profile.purse.has(&self.options.jid)
+            && profile.tokens.has(&self.options.jid)
     }
 
     fn handshake(&mut self, channel: &mut Channel, out: &mut Outbox) -> Result<Stage, Failure> {

@@ -7,7 +7,7 @@ use carillon_wire::xml::Element;
 use super::features::Features;
 use super::{Login, Stage};
 use crate::client::channel::Channel;
-use crate::client::event::{Event, Failure};
+use crate::client::event::{ClientEvent, Failure};
 use crate::client::outbox::Outbox;
 use crate::client::stanzas;
 
@@ -44,7 +44,7 @@ impl Login {
             }
             Some(_) => {}
             None if answer.kind.is_error() => return Err(Failure::NotOffered("registration")),
-            None => out.events.push(Event::Registered),
+            None => out.events.push(ClientEvent::Registered),
         }
         self.offered(offered, channel, out)
     }

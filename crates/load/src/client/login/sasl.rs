@@ -6,9 +6,9 @@ use carillon_wire::ns;
 use carillon_wire::xml::Element;
 use carillon_wire::xml::writer::Writer;
 
-use super::{Login, Progress, Stage};
+use super::{AuthState, Login, Stage};
 use crate::client::channel::Channel;
-use crate::client::event::{AuthFailure, Event, Failure};
+use crate::client::event::{AuthFailure, ClientEvent, Failure};
 use crate::client::outbox::Outbox;
 use crate::client::sasl::{Choice, Exchange, Mechanism, Offer};
 
@@ -52,8 +52,8 @@ impl Login {
             }
             "success" => {
                 exchange.succeed(&decode(element)?)?;
-                out.events.push(Event::Authenticated { mechanism });
-                Ok(self.open(Progress::Authenticated, channel, out))
+                out.events.push(ClientEvent::Authenticated { mechanism });
+                Ok(self.open(AuthState::Authenticated, channel, out))
             }
             "failure" => Err(failure(element, ns::SASL)),
             other => Err(Stage::Sasl(mechanism, exchange).unexpected(other)),

@@ -7,12 +7,12 @@ use carillon_wire::xml::writer::Writer;
 
 use super::features::Sasl2Offer;
 use super::sasl::{decode, encode, failure};
-use super::{Login, Next, Progress, Stage};
+use super::{AuthState, Login, Stage, Transition};
 use crate::client::channel::Channel;
-use crate::client::event::{Event, Failure};
-use crate::client::live::{Live, Management, write_enable};
+use crate::client::event::{ClientEvent, Failure};
 use crate::client::outbox::Outbox;
 use crate::client::sasl::{Exchange, Mechanism};
+use crate::client::session::{Management, Session, write_enable};
 
 impl Login {
     /// Starts the best mechanism both sides can use, and asks for everything that may go along.
@@ -48,7 +48,7 @@ impl Login {
         element: &Element,
         channel: &mut Channel,
         out: &mut Outbox,
-    ) -> Result<Next, Failure> {
+    ) -> Result<Transition, Failure> {
         match element.name() {
             "challenge" => {
                 let (exchange, answer) = self.answer(exchange, element)?;
@@ -57,26 +57,26 @@ impl Login {
                 writer.start("response").attr("xmlns", ns::SASL2).close_start();
                 writer.text(&encode(&answer)).end("response");
                 channel.write(&response, out);
-                Ok(Next::Stage(Stage::Sasl2(mechanism, exchange)))
+                Ok(Transition::Stage(Stage::Sasl2(mechanism, exchange)))
             }
             "success" => {
                 let proof = element.child("additional-data", ns::SASL2).map(decode).transpose()?;
                 exchange.succeed(&proof.unwrap_or_default())?;
                 self.keep_token(element);
-                out.events.push(Event::Authenticated { mechanism });
+                out.events.push(ClientEvent::Authenticated { mechanism });
                 match element.child("bound", ns::BIND2) {
-                    Some(bound) => self.bound2(element, bound, channel, out).map(Next::Live),
+                    Some(bound) => self.bound2(element, bound, channel, out).map(Transition::Session),
                     // The stream is not opened anew after SASL2, yet new features follow (XEP-0388 §2.6.1).
-                    None => Ok(Next::Stage(Stage::Features(Progress::Authenticated))),
+                    None => Ok(Transition::Stage(Stage::Features(AuthState::Authenticated))),
                 }
             }
             "failure" => match self.fallback.take() {
                 Some(offered) => {
-                    self.options.profile.purse.forget(&self.options.jid);
+                    self.options.profile.tokens.forget(&self.options.jid);
                     if self.options.password.is_empty() {
                         return Err(failure(element, ns::SASL2));
                     }
-                    self.authenticate2(&offered, channel, out).map(Next::Stage)
+                    self.authenticate2(&offered, channel, out).map(Transition::Stage)
                 }
                 None => Err(failure(element, ns::SASL2)),
             },
@@ -103,7 +103,7 @@ impl Login {
         bound: &Element,
         channel: &mut Channel,
         out: &mut Outbox,
-    ) -> Result<Live, Failure> {
+    ) -> Result<Session, Failure> {
         let identifier = success.child("authorization-identifier", ns::SASL2).map(Element::text);
         let jid = identifier.as_deref().and_then(|text| Jid::new(text.trim()).ok());
         let jid = jid.ok_or(Failure::NotOffered("an address after Bind 2"))?;
@@ -111,6 +111,6 @@ impl Login {
             .children()
             .find(|child| child.ns() == ns::SM)
             .map_or(Management::Off, |answer| Management::answered(answer, out));
-        Ok(Live::begin(jid, management, &self.options, channel, out))
+        Ok(Session::begin(jid, management, &self.options, channel, out))
     }
 }

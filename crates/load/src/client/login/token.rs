@@ -48,7 +48,7 @@ impl Login {
     pub(super) fn keep_token(&self, success: &Element) {
         if let Some(secret) = success.child("token", ns::FAST).and_then(|token| token.attr("token")) {
             let mechanism = Mechanism::for_tokens(self.exporter);
-            self.options.profile.purse.put(&self.options.jid, secret.to_owned(), mechanism);
+            self.options.profile.tokens.put(&self.options.jid, secret.to_owned(), mechanism);
         }
     }
 
@@ -58,7 +58,7 @@ impl Login {
         if !profile.settings.fast || self.options.register {
             return None;
         }
-        let token = profile.purse.take_turn(&self.options.jid)?;
+        let token = profile.tokens.next_use(&self.options.jid)?;
         (token.mechanism == Mechanism::for_tokens(self.exporter)).then_some(token)
     }
 

@@ -12,7 +12,7 @@ pub use keys::{Derivation, KeyCache, ScramKeys};
 pub(crate) use mechanism::{Choice, Offer};
 pub use mechanism::{Mechanism, UnknownMechanism};
 pub use scram::{ChannelBinding, ClientFinal, ClientFirst, ITERATIONS_MAX, ScramError};
-pub use token::{Purse, SavedToken};
+pub use token::{SavedToken, TokenStore};
 pub(crate) use token::{Token, agent_id};
 
 /// A mechanism under way.

@@ -12,7 +12,7 @@ use super::{Exchange, HashFunction, Mechanism};
 
 /// The tokens that the clients of a profile were given.
 #[derive(Default)]
-pub struct Purse(Mutex<HashMap<BareJid, Token>>);
+pub struct TokenStore(Mutex<HashMap<BareJid, Token>>);
 
 /// A token as it is kept between two runs of a program. It opens the account: whoever keeps it in a file lets nobody else
 /// read that file.
@@ -35,7 +35,7 @@ pub(crate) struct Token {
     pub(crate) count: u32,
 }
 
-impl Purse {
+impl TokenStore {
     /// The token of an account, to be kept for a later run.
     pub fn save(&self, account: &BareJid) -> Option<SavedToken> {
         let tokens = self.lock();
@@ -63,7 +63,7 @@ impl Purse {
     }
 
     /// The token to use now; each use has a higher count.
-    pub(crate) fn take_turn(&self, account: &BareJid) -> Option<Token> {
+    pub(crate) fn next_use(&self, account: &BareJid) -> Option<Token> {
         let mut tokens = self.lock();
         let token = tokens.get_mut(account)?;
         token.count += 1;
@@ -87,10 +87,10 @@ impl std::fmt::Debug for SavedToken {
     }
 }
 
-impl std::fmt::Debug for Purse {
+impl std::fmt::Debug for TokenStore {
     // Without the tokens.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Purse({})", self.lock().len())
+        write!(f, "TokenStore({})", self.lock().len())
     }
 }
 
@@ -145,28 +145,28 @@ mod tests {
 
     #[test]
     fn each_use_has_a_higher_count() {
-        let purse = Purse::default();
-        assert!(purse.take_turn(&alice()).is_none());
-        purse.put(&alice(), "a".to_owned(), Mechanism::HtSha256None);
-        assert_eq!([1, 2], [(); 2].map(|()| purse.take_turn(&alice()).expect("kept").count));
-        purse.put(&alice(), "b".to_owned(), Mechanism::HtSha256None);
+        let tokens = TokenStore::default();
+        assert!(tokens.next_use(&alice()).is_none());
+        tokens.put(&alice(), "a".to_owned(), Mechanism::HtSha256None);
+        assert_eq!([1, 2], [(); 2].map(|()| tokens.next_use(&alice()).expect("kept").count));
+        tokens.put(&alice(), "b".to_owned(), Mechanism::HtSha256None);
         assert_eq!(
-            purse.take_turn(&alice()).map(|token| (token.secret, token.count)),
+            tokens.next_use(&alice()).map(|token| (token.secret, token.count)),
             Some(("b".to_owned(), 1))
         );
-        purse.forget(&alice());
-        assert!(purse.take_turn(&alice()).is_none());
+        tokens.forget(&alice());
+        assert!(tokens.next_use(&alice()).is_none());
     }
 
     #[test]
     fn a_token_outlives_the_program() {
-        let (purse, later) = (Purse::default(), Purse::default());
-        assert_eq!(purse.save(&alice()), None);
-        purse.put(&alice(), "a".to_owned(), Mechanism::HtSha256Expr);
-        purse.take_turn(&alice());
-        let saved = purse.save(&alice()).expect("kept");
+        let (tokens, later) = (TokenStore::default(), TokenStore::default());
+        assert_eq!(tokens.save(&alice()), None);
+        tokens.put(&alice(), "a".to_owned(), Mechanism::HtSha256Expr);
+        tokens.next_use(&alice());
+        let saved = tokens.save(&alice()).expect("kept");
         later.restore(&alice(), saved.clone());
-        let token = later.take_turn(&alice()).expect("restored");
+        let token = later.next_use(&alice()).expect("restored");
         assert_eq!((token.secret.as_str(), token.mechanism, token.count), ("a", Mechanism::HtSha256Expr, 2));
         assert_eq!(format!("{saved:?}"), "SavedToken(HT-SHA-256-EXPR)");
         let unknown = SavedToken { mechanism: "HT-SHA-1024".to_owned(), ..saved };

@@ -164,7 +164,7 @@ fn who_has_a_token_asks_for_tls_at_once() {
     Talk::of(&profile).client(OPEN).server(HEADER).server(&offer).client(STARTTLS);
 
     let alice = "alice@example.org".parse().expect("a JID");
-    profile.purse.put(&alice, "s".to_owned(), Mechanism::HtSha256Expr);
+    profile.tokens.put(&alice, "s".to_owned(), Mechanism::HtSha256Expr);
     let mut back = Talk::of(&profile);
     back.client(&[OPEN, STARTTLS].concat()).server(HEADER).server(&offer).client("");
     back.server("<proceed xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>");
@@ -227,7 +227,7 @@ fn what_has_no_place_ends_the_login() {
     ] {
         let mut talk = Talk::new(bare());
         talk.server(HEADER).server(line);
-        talk.out.events.retain(|event| matches!(event, crate::client::Event::Closed(_)));
+        talk.out.events.retain(|event| matches!(event, crate::client::ClientEvent::Closed(_)));
         talk.client(&[OPEN, CLOSE].concat()).events(&[end]);
         assert!(talk.client.is_over());
     }

@@ -8,7 +8,7 @@ const ENABLED: &str = "<enabled xmlns='urn:xmpp:sm:3'/>";
 
 #[test]
 fn received_stanzas_are_counted_and_acknowledged() {
-    let mut talk = Talk::live(managed());
+    let mut talk = Talk::session(managed());
     talk.server("<message/>").server(ENABLED);
     talk.server("<message/><presence/><iq type='result' id='1'/> \n<r xmlns='urn:xmpp:sm:3'/>");
     talk.client("<a xmlns='urn:xmpp:sm:3' h='3'/>");
@@ -28,7 +28,7 @@ fn received_stanzas_are_counted_and_acknowledged() {
 
 #[test]
 fn without_stream_management_the_session_goes_on() {
-    let mut talk = Talk::live(managed());
+    let mut talk = Talk::session(managed());
     assert!(talk.client.ready().is_none());
     talk.server(
         "<failed xmlns='urn:xmpp:sm:3'><service-unavailable xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/></failed>",
@@ -44,16 +44,16 @@ fn receipts_are_sent_if_they_are_asked_for_and_wanted() {
         <request xmlns='urn:xmpp:receipts'/></message>";
     let receipt = "<message to='bob@example.org/x' type='chat'>\
         <received xmlns='urn:xmpp:receipts' id='1'/></message>";
-    let mut talk = Talk::live(Settings { receipts: true, ..bare() });
+    let mut talk = Talk::session(Settings { receipts: true, ..bare() });
     talk.server(asks).client(receipt).events(&[asks]);
     talk.server(receipt).client("");
     talk.server(asks.replace("chat", "error")).client("");
-    Talk::live(bare()).server(asks).client("").events(&[asks]);
+    Talk::session(bare()).server(asks).client("").events(&[asks]);
 }
 
 #[test]
 fn stream_errors_end_the_session() {
-    Talk::live(bare())
+    Talk::session(bare())
         .server(
             "<stream:error><conflict xmlns='urn:ietf:params:xml:ns:xmpp-streams'/>\
              <text xmlns='urn:ietf:params:xml:ns:xmpp-streams'>replaced</text></stream:error></stream:stream>",
@@ -64,12 +64,12 @@ fn stream_errors_end_the_session() {
 
 #[test]
 fn either_side_may_close() {
-    Talk::live(bare())
+    Talk::session(bare())
         .server("</stream:stream>")
         .client("</stream:stream>")
         .events(&["closed: the server closed the stream"]);
 
-    let mut talk = Talk::live(bare());
+    let mut talk = Talk::session(bare());
     talk.client.close(&mut talk.out);
     talk.client.close(&mut talk.out);
     talk.client("</stream:stream>").server("<message/>").events(&[]);
@@ -85,14 +85,14 @@ fn stanzas_are_sent_in_session_only() {
     let mut talk = Talk::new(bare());
     talk.client.send(&message, &mut talk.out);
     talk.client(OPEN);
-    let mut talk = Talk::live(bare());
+    let mut talk = Talk::session(bare());
     talk.client.send(&message, &mut talk.out);
     talk.client("<message to='bob@example.org' type='chat'><body>a&lt;b</body></message>");
 }
 
 #[test]
 fn an_idle_client_holds_no_buffers() {
-    let mut talk = Talk::live(bare());
+    let mut talk = Talk::session(bare());
     talk.server("<message><body>a long one, cut ").server("in two</body></message>");
     assert_eq!(talk.client.rest.capacity(), 0);
     assert!(size_of_val(&talk.client) <= 256, "{}", size_of_val(&talk.client));

@@ -6,7 +6,8 @@ use carillon_wire::stanza::Framing;
 
 use crate::client::sasl::Mechanism;
 use crate::client::{
-    Client, Entropy, Event, InitialPresence, Options, Outbox, Profile, Settings, StreamManagement, Transport,
+    Client, ClientEvent, Entropy, InitialPresence, Options, Outbox, Profile, Settings, StreamManagement,
+    Transport,
 };
 
 /// The seed of every client's randomness.
@@ -64,7 +65,7 @@ impl Talk {
     }
 
     /// The same, in session.
-    pub(super) fn live(settings: Settings) -> Self {
+    pub(super) fn session(settings: Settings) -> Self {
         let mut talk = Self::new(settings);
         for line in [HEADER, OFFER_PLAIN, SUCCESS, HEADER, OFFER_BIND, BOUND] {
             talk.server(line);
@@ -94,24 +95,24 @@ impl Talk {
     }
 }
 
-fn brief(event: &Event) -> String {
+fn brief(event: &ClientEvent) -> String {
     match event {
-        Event::Connected => "connected".to_owned(),
-        Event::Secured(security) => format!("secured by {}", security.version),
-        Event::Registered => "registered".to_owned(),
-        Event::Authenticated { mechanism } => format!("authenticated by {}", mechanism.name()),
-        Event::Bound { jid } => format!("bound {jid}"),
-        Event::Managed { resumption } => format!("managed {resumption:?}"),
-        Event::Unmanaged { condition } => format!("unmanaged {condition}"),
-        Event::Ready => "ready".to_owned(),
-        Event::Acknowledged { handled } => format!("acknowledged {handled}"),
-        Event::Stanza(stanza) => {
+        ClientEvent::Connected => "connected".to_owned(),
+        ClientEvent::Secured(security) => format!("secured by {}", security.version),
+        ClientEvent::Registered => "registered".to_owned(),
+        ClientEvent::Authenticated { mechanism } => format!("authenticated by {}", mechanism.name()),
+        ClientEvent::Bound { jid } => format!("bound {jid}"),
+        ClientEvent::Managed { resumption } => format!("managed {resumption:?}"),
+        ClientEvent::Unmanaged { condition } => format!("unmanaged {condition}"),
+        ClientEvent::Ready => "ready".to_owned(),
+        ClientEvent::Acknowledged { handled } => format!("acknowledged {handled}"),
+        ClientEvent::Stanza(stanza) => {
             let mut text = Vec::new();
             stanza.write(&mut text, Framing::Tcp);
             String::from_utf8(text).expect("stanzas are UTF-8")
         }
-        Event::StreamError(error) => format!("stream error {}", error.condition),
-        Event::AuthFailed(failure) => format!("refused: {}", failure.condition),
-        Event::Closed(end) => format!("closed: {end}"),
+        ClientEvent::StreamError(error) => format!("stream error {}", error.condition),
+        ClientEvent::AuthFailed(failure) => format!("refused: {}", failure.condition),
+        ClientEvent::Closed(end) => format!("closed: {end}"),
     }
 }

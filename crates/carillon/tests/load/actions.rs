@@ -1,0 +1,135 @@
+//! Each action, and what it counts and times.
+
+use crate::support::{World, run};
+use carillon_load::plan::{Target, TransportKind};
+
+/// A scenario of so many players and these phases, each with its `do`.
+fn scenario(count: u32, phases: &str) -> String {
+    format!("name = 'test'\nsummary = 'A test.'\n[players]\ncount = {count}\n{phases}")
+}
+
+const LOGIN: &str = "[[phases]]\ndo = 'login'\n";
+const SUBSCRIBE: &str = "[[phases]]\ndo = 'subscribe'\ntopic = 'news'\n";
+
+#[test]
+fn everyone_logs_in_by_steps_and_at_a_rate() {
+    let world = World::new(20, &[]);
+    let phases = "[[phases]]\ndo = 'login'\nsteps = 4\nrate = 200\n[[phases]]\ndo = 'hold'\nfor = '50ms'\n";
+    let outcome = world.run(&scenario(20, phases));
+    assert_eq!(outcome.clean().online, [20, 20]);
+    assert_eq!(outcome.count("logins"), 20);
+    assert!(outcome.has("login"));
+}
+
+#[test]
+fn the_dropped_are_gone_and_come_back() {
+    let world = World::new(10, &[]);
+    let outcome =
+        world.run(&scenario(10, &format!("{LOGIN}[[phases]]\ndo = 'drop'\n[[phases]]\ndo = 'login'\n")));
+    assert_eq!(outcome.clean().online, [10, 0, 10]);
+    assert_eq!((outcome.count("logins"), outcome.count("dropped")), (20, 10));
+}
+
+#[test]
+fn items_reach_every_subscriber_of_every_worker() {
+    let world = World::new(20, &[]);
+    for by in ["pubsub", "http"] {
+        let publish = format!("[[phases]]\ndo = 'publish'\ntopic = 'news'\nby = '{by}'\nitems = 3\n");
+        let mut job = world.job(&scenario(20, &format!("{LOGIN}{SUBSCRIBE}{publish}")));
+        job.test = format!("test-{by}");
+        job.count = 10;
+        let mut other = job.clone();
+        other.first = 10;
+        other.publishes = false;
+        let outcome = run(vec![job, other]);
+        assert_eq!((outcome.clean().count("sent"), outcome.count("deliveries")), (3, 60), "{by}");
+        assert_eq!(outcome.count("subscribed"), 20);
+        assert_eq!(outcome.total.largest["last_delivery"].len(), 3);
+    }
+}
+
+#[test]
+fn items_are_published_at_a_rate() {
+    let world = World::new(10, &[]);
+    let publish = "[[phases]]\ndo = 'publish'\ntopic = 'news'\nby = 'pubsub'\nitems = 20\nrate = 200\n";
+    let outcome = world.run(&scenario(10, &format!("{LOGIN}{SUBSCRIBE}{publish}")));
+    assert_eq!((outcome.clean().count("sent"), outcome.count("deliveries")), (20, 200));
+    assert!(outcome.has("RTT"));
+}
+
+#[test]
+fn neighbours_talk_in_an_open_and_in_a_closed_loop() {
+    let world = World::new(20, &[]);
+    let open = "[[phases]]\ndo = 'talk'\nrate = { shape = 'per-player', rate = 10 }\nfor = '1s'\n";
+    let outcome = world.run(&scenario(20, &format!("{LOGIN}{open}")));
+    assert_eq!((outcome.clean().count("sent"), outcome.count("deliveries")), (200, 200));
+    let closed = "[[phases]]\ndo = 'talk'\nfor = '200ms'\n";
+    let outcome = world.run(&scenario(20, &format!("{LOGIN}{closed}")));
+    assert!(outcome.clean().count("deliveries") >= 20);
+    assert_eq!(outcome.count("sent"), outcome.count("deliveries"));
+}
+
+#[test]
+fn some_come_and_go_while_the_others_stay() {
+    let world = World::new(20, &[]);
+    let churn = "[[phases]]\ndo = 'churn'\nrate = 50\nfor = '500ms'\n";
+    let outcome = world.run(&scenario(20, &format!("{LOGIN}{churn}")));
+    assert_eq!(outcome.clean().online, [20, 20]);
+    assert_eq!((outcome.count("logins"), outcome.count("dropped")), (45, 25));
+}
+
+#[test]
+fn every_transport_carries_it() {
+    let world = World::new(4, &[]);
+    let talk = "[[phases]]\ndo = 'talk'\nrate = 20\nfor = '500ms'\nbucket = 4\n";
+    for transport in [TransportKind::Starttls, TransportKind::Tls, TransportKind::Ws] {
+        let mut job = world.job(&scenario(4, &format!("{LOGIN}{talk}")));
+        job.target.transport = transport;
+        job.target.address = world.address(transport).unwrap();
+        assert_eq!(run(vec![job]).clean().count("deliveries"), 10, "{transport:?}");
+    }
+}
+
+#[test]
+fn players_are_dealt_out_among_nodes_and_items_published_at_each() {
+    let (one, other) = (World::new(20, &[]), World::new(20, &[]));
+    let fan_out = "[[phases]]\ndo = 'subscribe'\ntopic = 'news'\n\
+                   [[phases]]\ndo = 'publish'\ntopic = 'news'\nby = 'http'\nitems = 3\n";
+    let mut job = one.job(&scenario(20, &format!("{LOGIN}{fan_out}")));
+    let both = |of: fn(&Target) -> &str| format!("{},{}", of(&one.target), of(&other.target));
+    job.target.address = both(|target| &target.address);
+    job.target.http = Some(both(|target| target.http.as_deref().unwrap()));
+    job.target.key = Some(both(|target| target.key.as_deref().unwrap()));
+    let outcome = run(vec![job]);
+    assert_eq!((outcome.clean().count("sent"), outcome.count("deliveries")), (3, 60));
+    // Ten players each, and a probe.
+    [one, other].iter().for_each(|world| world.logins_are(11));
+}
+
+#[test]
+fn notifications_arrive_and_are_acknowledged() {
+    let world = World::new(20, &[]);
+    let notify = "[[phases]]\ndo = 'notify'\nrate = 200\nfor = '1s'\nbatch = 50\n";
+    let text = scenario(20, &format!("stream_management = true\n{LOGIN}{notify}"));
+    let mut job = world.job(&text);
+    job.count = 10;
+    let mut other = job.clone();
+    other.first = 10;
+    other.publishes = false;
+    let outcome = run(vec![job, other]);
+    assert_eq!((outcome.clean().count("sent"), outcome.count("deliveries")), (200, 200));
+    assert_eq!(outcome.count("receipts"), 200);
+    assert!(outcome.has("RTT") && outcome.has("receipt"));
+}
+
+#[test]
+fn players_make_their_accounts_and_find_them_the_next_time() {
+    let world = World::new(0, &["registration.in_band=true"]);
+    let text = scenario(10, &format!("register = true\n{LOGIN}[[phases]]\ndo = 'drop'\n{LOGIN}"));
+    for test in ["first", "second"] {
+        let mut job = world.job(&text);
+        job.test = test.to_owned();
+        job.target.user_prefix = "fresh".to_owned();
+        assert_eq!(run(vec![job]).clean().online, [10, 0, 10], "{test}");
+    }
+}

@@ -1,0 +1,398 @@
+//! Runs the tests of the queue, one after the other: the workers prepare, then go through the phases step by step.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use super::request::PlannedTest;
+use super::running_test::{RunningTest, SilenceLimits};
+use super::session_watch::SessionWatch;
+use super::shares::{group, share_out};
+use super::state::{SharedState, State};
+use crate::control::{Fault, Job, Order, Position};
+use crate::plan::{Action, Phase};
+use crate::report::{PhaseState, Reading, ResourceSample, Status};
+
+/// How long a test waits for enough workers.
+const WORKERS_WAIT: Duration = Duration::from_secs(30);
+/// How long workers may take to prepare: they look at the target and derive keys.
+const PREPARE_WAIT: Duration = Duration::from_secs(120);
+/// How long workers may take to close their connections.
+const FINISH_WAIT: Duration = Duration::from_secs(15);
+/// Steps begin so long after they are ordered: the order has arrived everywhere by then.
+const START_DELAY: Duration = Duration::from_millis(20);
+/// The longest wait without a look at who is silent.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// How often the server is looked at.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Why a test ended early.
+enum End {
+    Aborted,
+    Fault(Fault),
+    Failed(String),
+}
+
+/// Runs the tests of the queue, one after the other, until the orchestrator ends.
+pub(super) fn run_queue(shared: &Arc<SharedState>, silence_limits: SilenceLimits) {
+    loop {
+        let next = {
+            let mut state = shared.lock();
+            loop {
+                if state.closing {
+                    return;
+                }
+                if let Some(next) = state.start_next() {
+                    break next;
+                }
+                state = shared.wait(state, SECOND);
+            }
+        };
+        let (test, plan) = next;
+        let runner = TestRunner { shared, plan: &plan, silence_limits, test };
+        let (status, reason) = runner.run();
+        shared.lock().end(status, reason);
+        shared.notify();
+    }
+}
+
+/// Leads one test.
+struct TestRunner<'a> {
+    shared: &'a SharedState,
+    plan: &'a PlannedTest,
+    silence_limits: SilenceLimits,
+    test: String,
+}
+
+impl TestRunner<'_> {
+    fn run(&self) -> (Status, Option<String>) {
+        let (stop, stopped) = mpsc::channel::<()>();
+        let end = thread::scope(|scope| {
+            let looking = scope.spawn(move || self.record_timeline(&stopped));
+            let end = self.prepare().and_then(|()| self.phases());
+            // The farewells are no part of the test, nor of its timeline.
+            drop(stop);
+            // Whatever happened to it, the others are to be told that the test is over.
+            let _ = looking.join();
+            self.finish();
+            end
+        });
+        match end {
+            Ok(()) => (Status::Completed, None),
+            Err(End::Aborted) => (Status::Aborted, Some("The test was aborted.".to_owned())),
+            Err(End::Failed(why)) => (Status::Failed, Some(why)),
+            Err(End::Fault(Fault::Lacks { feature, why })) => {
+                (Status::Unsupported, Some(format!("The scenario needs {feature}: {why}.")))
+            }
+            Err(End::Fault(Fault::Target { why } | Fault::Worker { why })) => (Status::Failed, Some(why)),
+        }
+    }
+
+    /// Shares the players out and has everyone get ready.
+    fn prepare(&self) -> Result<(), End> {
+        let (players, group) = (self.plan.scenario.players.count, group(&self.plan.scenario));
+        let mut state = self.shared.lock();
+        let deadline = Instant::now() + WORKERS_WAIT;
+        let shares = loop {
+            self.check(&mut state)?;
+            if let Some(shares) = self.shares(&mut state, players, group) {
+                break shares;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(End::Failed(self.too_few_workers(&mut state)));
+            }
+            state = self.shared.wait(state, left);
+        };
+        let mut first = 0;
+        for (at, (id, name, count)) in shares.into_iter().enumerate() {
+            let job = Job {
+                test: self.test.clone(),
+                scenario: self.plan.scenario.clone(),
+                target: self.plan.target.clone(),
+                first,
+                count,
+                total: players,
+                publishes: at == 0,
+                threads: self.plan.threads,
+                clock_offset_ns: 0,
+            };
+            first += count;
+            current(&mut state).join(id, name, count);
+            state.workers.order(id, Order::Prepare(Box::new(job)));
+        }
+        let workers = current(&mut state).participants.len() as u32;
+        current(&mut state).record.set_tester_threads(workers.saturating_mul(self.plan.threads));
+        drop(state);
+        match self.barrier(Position::default(), Instant::now() + PREPARE_WAIT)? {
+            true => Ok(()),
+            false => {
+                Err(End::Failed(format!("Not all workers were ready within {} s.", PREPARE_WAIT.as_secs())))
+            }
+        }
+    }
+
+    /// Who carries how many, if there are workers enough.
+    fn shares(&self, state: &mut State, players: u32, group: u32) -> Option<Vec<(u32, String, u32)>> {
+        let workers: Vec<_> = state
+            .workers
+            .present()
+            .map(|(id, registration)| (id, registration.name.clone(), registration.players_max))
+            .collect();
+        let wanted = self.plan.workers.map_or(workers.len(), |wanted| wanted as usize);
+        let workers = workers.get(..wanted).filter(|workers| !workers.is_empty())?;
+        let capacities: Vec<u32> = workers.iter().map(|worker| worker.2).collect();
+        let shares = share_out(players, group, &capacities)?;
+        let shares = workers.iter().zip(shares).filter(|(_, share)| *share > 0);
+        Some(shares.map(|((id, name, _), share)| (*id, name.clone(), share)).collect())
+    }
+
+    fn too_few_workers(&self, state: &mut State) -> String {
+        let (mut count, mut room) = (0, 0);
+        for (_, registration) in state.workers.present() {
+            (count, room) = (count + 1, room + u64::from(registration.players_max));
+        }
+        let players = self.plan.scenario.players.count;
+        let wanted = self.plan.workers.map_or(String::new(), |wanted| format!("{wanted} "));
+        format!(
+            "{players} players need {wanted}workers with room for them; {count} workers with room for {room} are \
+             there. Start more with carillon-load worker."
+        )
+    }
+
+    fn phases(&self) -> Result<(), End> {
+        let baseline = self.plan.sessions.count();
+        let mut watch: Option<SessionWatch> = None;
+        for (at, phase) in self.plan.scenario.phases.iter().enumerate() {
+            let next = self.plan.scenario.phases.get(at + 1);
+            if matches!(phase.action, Action::AwaitGone) {
+                let watch = watch.take().map_or_else(|| self.watch(&baseline), Some);
+                self.await_gone(at, phase, watch, baseline.as_ref().err())?;
+                continue;
+            }
+            // Gone is counted from the drop, so somebody has to look from then on.
+            if matches!(phase.action, Action::Drop)
+                && next.is_some_and(|next| next.action == Action::AwaitGone)
+            {
+                watch = self.watch(&baseline);
+            }
+            self.require_players(phase)?;
+            self.phase(at, phase)?;
+        }
+        Ok(())
+    }
+
+    /// A phase in which nobody can take part is not begun.
+    fn require_players(&self, phase: &Phase) -> Result<(), End> {
+        let needs_players = !matches!(phase.action, Action::Login(_) | Action::Drop | Action::AwaitGone);
+        let mut state = self.shared.lock();
+        let current = current(&mut state);
+        if needs_players && self.plan.scenario.first_login().is_some() && current.online() == 0 {
+            let reached = phase.name();
+            return Err(End::Failed(format!("No player was in session when {reached} was to begin.")));
+        }
+        Ok(())
+    }
+
+    fn watch(&self, baseline: &Result<u64, String>) -> Option<SessionWatch> {
+        let baseline = *baseline.as_ref().ok()?;
+        Some(SessionWatch::start(self.plan.sessions.clone(), baseline))
+    }
+
+    fn phase(&self, at: usize, phase: &Phase) -> Result<(), End> {
+        let index = u32::try_from(at).unwrap_or(u32::MAX);
+        let before = self.sample();
+        let start_delay = self.start_delay();
+        let deadline = Instant::now() + start_delay + phase.timeout.0;
+        current(&mut self.shared.lock()).record.begin(at, Instant::now() + start_delay, before);
+        let mut in_time = true;
+        for step in 1..=phase.action.steps() {
+            let position = Position { phase: index, step };
+            let begin = Order::Begin {
+                test: self.test.clone(),
+                position,
+                at_unix_ns: unix_ns(SystemTime::now() + start_delay),
+            };
+            self.order(&begin);
+            in_time = self.barrier(position, deadline)?;
+            if !in_time {
+                break;
+            }
+        }
+        let ended = Instant::now();
+        let after = self.sample();
+        let mut state = self.shared.lock();
+        let current = current(&mut state);
+        if !in_time && matches!(phase.action, Action::Login(_)) {
+            let known = u64::from(current.online()) + current.record.failed();
+            let missing = u64::from(current.players_left()).saturating_sub(known);
+            current.record.add_failed(missing);
+        }
+        let end = if in_time { PhaseState::Done } else { PhaseState::TimedOut };
+        let online = current.online();
+        current.record.end(at, end, ended, online, after);
+        Ok(())
+    }
+
+    /// Waits until the server has no more sessions than before the test.
+    fn await_gone(
+        &self,
+        at: usize,
+        phase: &Phase,
+        watch: Option<SessionWatch>,
+        unknown: Option<&String>,
+    ) -> Result<(), End> {
+        let before = self.sample();
+        current(&mut self.shared.lock()).record.begin(at, Instant::now(), before);
+        let deadline = Instant::now() + phase.timeout.0;
+        let mut outcome = None;
+        if let Some(watch) = &watch {
+            let mut state = self.shared.lock();
+            while outcome.is_none() && Instant::now() < deadline {
+                self.check(&mut state)?;
+                self.check_workers(&mut state)?;
+                state = self.shared.wait(state, SESSION_POLL_INTERVAL);
+                outcome = watch.outcome();
+            }
+        }
+        drop(watch);
+        let (ended, after) = (Instant::now(), self.sample());
+        let mut state = self.shared.lock();
+        let current = current(&mut state);
+        let name = phase.name();
+        let end = match outcome {
+            Some(Ok(gone)) => {
+                current.record.measured(at, "gone", gone.as_secs_f64() * 1000.0);
+                PhaseState::Done
+            }
+            Some(Err(why)) => {
+                current.record.note(format!("The phase {name} was skipped: {why}."));
+                PhaseState::Skipped
+            }
+            None if unknown.is_some() => {
+                let why = unknown.map_or("", String::as_str);
+                current.record.note(format!("The phase {name} was skipped: {why}."));
+                PhaseState::Skipped
+            }
+            None => PhaseState::TimedOut,
+        };
+        let online = current.online();
+        current.record.end(at, end, ended, online, after);
+        Ok(())
+    }
+
+    /// Everyone closes their connections; who does not in time is not waited for.
+    fn finish(&self) {
+        self.order(&Order::Finish { test: self.test.clone() });
+        {
+            let mut state = self.shared.lock();
+            let current = current(&mut state);
+            (current.fault, current.aborted) = (None, false);
+        }
+        let _ = self.barrier(Position::behind(&self.plan.scenario), Instant::now() + FINISH_WAIT);
+    }
+
+    /// Waits until everyone who is left is done with a step; `false` when the time is over first.
+    fn barrier(&self, position: Position, deadline: Instant) -> Result<bool, End> {
+        let mut state = self.shared.lock();
+        loop {
+            self.check(&mut state)?;
+            self.check_workers(&mut state)?;
+            let current = current(&mut state);
+            if current.all_done(position) {
+                return Ok(true);
+            }
+            let all = u64::from(self.plan.scenario.players.count);
+            if current.online() == 0 && current.record.failed() >= all {
+                return Err(End::Failed("All players failed.".to_owned()));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            state = self.shared.wait(state, left.min(POLL_INTERVAL));
+        }
+    }
+
+    fn check(&self, state: &mut State) -> Result<(), End> {
+        let closing = state.closing;
+        let current = current(state);
+        if current.aborted || closing {
+            return Err(End::Aborted);
+        }
+        current.fault.clone().map_or(Ok(()), |fault| Err(End::Fault(fault)))
+    }
+
+    /// Asks those who are silent, and gives up those who stay it.
+    fn check_workers(&self, state: &mut State) -> Result<(), End> {
+        let current = current(state);
+        let silent = current.silent(Instant::now(), self.silence_limits);
+        let no_workers = current.has_no_workers();
+        silent.asked.into_iter().for_each(|id| state.workers.order(id, Order::Report));
+        silent.lost.into_iter().for_each(|id| state.workers.remove(id));
+        if no_workers { Err(End::Failed("All workers were lost.".to_owned())) } else { Ok(()) }
+    }
+
+    fn order(&self, order: &Order) {
+        let mut state = self.shared.lock();
+        let ids: Vec<u32> = current(&mut state).left().map(|(id, _)| id).collect();
+        ids.into_iter().for_each(|id| state.workers.order(id, order.clone()));
+    }
+
+    /// Time for an order to arrive everywhere.
+    fn start_delay(&self) -> Duration {
+        let mut state = self.shared.lock();
+        let bound = current(&mut state).clock_bound_ms();
+        START_DELAY + Duration::from_secs_f64(bound * 4.0 / 1000.0)
+    }
+
+    /// Reads all figures now.
+    fn sample(&self) -> ResourceSample {
+        let server = self.read_server();
+        let sample = current(&mut self.shared.lock()).sample(server);
+        ResourceSample { kernel: self.plan.server.kernel(), ..sample }
+    }
+
+    fn read_server(&self) -> Option<Reading> {
+        self.plan.server.read().unwrap_or_else(|error| {
+            let mut state = self.shared.lock();
+            current(&mut state)
+                .record
+                .note(format!("The server's figures could not be read at times: {error}."));
+            None
+        })
+    }
+
+    /// A row of the timeline for each second, and one for the rest.
+    fn record_timeline(&self, stopped: &mpsc::Receiver<()>) {
+        let mut next = Instant::now() + SECOND;
+        loop {
+            let left = next.saturating_duration_since(Instant::now());
+            let over = stopped.recv_timeout(left) != Err(RecvTimeoutError::Timeout);
+            let server = self.read_server();
+            let mut state = self.shared.lock();
+            let current = current(&mut state);
+            let (online, sample) = (current.online(), current.sample(server));
+            current.record.tick(online, sample);
+            drop(state);
+            if over {
+                return;
+            }
+            next += SECOND;
+        }
+    }
+}
+
+/// How often the watch is asked whether everyone is gone.
+const SESSION_POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+fn current(state: &mut State) -> &mut RunningTest {
+    &mut state.running.as_mut().expect("only the runner ends the test that it runs").1
+}
+
+/// A moment in nanoseconds since the Unix epoch.
+pub(super) fn unix_ns(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,53 @@
+//! What players do in a phase: one file per action, and the table that selects it.
+
+mod churn;
+mod closed_loop_pairs;
+mod drop;
+mod executor;
+mod hold;
+mod in_flight;
+mod login;
+mod open_loop_messages;
+mod receive_items;
+mod receive_notifications;
+mod subscribe;
+
+use super::player_states::PlayerStates;
+use super::setup::Setup;
+use super::step::StepStart;
+use crate::plan::Action;
+use churn::Churn;
+use closed_loop_pairs::ClosedLoopPairs;
+use drop::Drop;
+pub(super) use executor::{Executor, Idle, Next};
+use hold::Hold;
+use login::LogIn;
+use open_loop_messages::OpenLoopMessages;
+use receive_items::ReceiveItems;
+use receive_notifications::ReceiveNotifications;
+use subscribe::Subscribe;
+
+/// The executor of an action.
+pub(super) fn executor(
+    action: Option<&Action>,
+    step: &StepStart,
+    setup: &Setup,
+    states: &PlayerStates,
+) -> Box<dyn Executor> {
+    let Some(action) = action else { return Box::new(Idle) };
+    match action {
+        Action::Login(login) => Box::new(LogIn::new(login, step, setup, states)),
+        Action::Hold { span } => Box::new(Hold::new(*span, step)),
+        Action::Subscribe { topic } => Box::new(Subscribe::new(topic, step, states)),
+        Action::Publish(publish) => Box::new(ReceiveItems::new(publish, step, setup, states)),
+        Action::Notify(_) => Box::new(ReceiveNotifications::new(step, setup)),
+        Action::Talk(talk) => match &talk.rate {
+            Some(rate) => Box::new(OpenLoopMessages::new(talk, rate, step, setup, states)),
+            None => Box::new(ClosedLoopPairs::new(talk, step, setup, states)),
+        },
+        Action::Drop => Box::new(Drop),
+        Action::Churn { rate, span } => Box::new(Churn::new(rate, *span, step, setup, states)),
+        // The orchestrator does it.
+        Action::AwaitGone => Box::new(Idle),
+    }
+}

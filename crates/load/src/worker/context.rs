@@ -1,0 +1,48 @@
+//! What an action can do with the players of one thread.
+
+use std::time::Instant;
+
+use super::player_states::{PlayerState, PlayerStates};
+use super::recorder::{Count, Recorder};
+use super::setup::Setup;
+use crate::plan::Protocol;
+use crate::swarm::{Network, Start};
+
+/// What an action works with.
+pub(super) struct ActionContext<'a> {
+    pub(super) setup: &'a Setup,
+    pub(super) recorder: &'a Recorder,
+    pub(super) states: &'a mut PlayerStates,
+    pub(super) network: &'a mut Network,
+    pub(super) now: Instant,
+}
+
+impl ActionContext<'_> {
+    /// Logs a player in. The login's latency counts from `due`.
+    pub(super) fn log_in(&mut self, number: usize, due: Instant) {
+        self.states.set(number, PlayerState::LoggingIn(due));
+        let is_new = !self.states.is_known(number);
+        let start = match self.setup.job.scenario.players.protocol {
+            Protocol::Xmpp => Start::Xmpp(self.setup.options(number, is_new)),
+            // Its subscriptions ended with its last connection.
+            Protocol::Light => {
+                self.states.unsubscribe(number);
+                Start::Light
+            }
+        };
+        self.network.connect(number, start);
+    }
+
+    /// Drops a player's connection without closing its stream.
+    pub(super) fn drop(&mut self, number: usize) {
+        if self.states.set(number, PlayerState::Out) != PlayerState::Out {
+            self.recorder.count(Count::Dropped);
+        }
+        self.network.abort(number);
+    }
+
+    /// Counts something that is sent now and was due at `due`.
+    pub(super) fn sent(&self, due: Instant) {
+        self.recorder.sent(self.now.saturating_duration_since(due));
+    }
+}

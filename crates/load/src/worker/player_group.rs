@@ -1,0 +1,132 @@
+//! The players of one thread: in every action they log in, are counted, and are reported when their session is lost.
+
+use std::ops::Range;
+use std::sync::mpsc::TryRecvError;
+use std::time::Instant;
+
+use carillon_wire::stanza::Stanza;
+
+use super::actions::{self, Executor, Idle, Next};
+use super::context::ActionContext;
+use super::keepalive::KeepAlive;
+use super::player_states::{PlayerState, PlayerStates};
+use super::recorder::{Count, Metric};
+use super::step::{StepStart, ThreadContext};
+use crate::client::ClientEvent;
+use crate::light::LightEvent;
+use crate::plan::Protocol;
+use crate::swarm::{Flow, Handler, Network, SwarmEvent};
+
+/// The players of a thread, and what they are doing.
+pub(super) struct PlayerGroup {
+    thread: ThreadContext,
+    states: PlayerStates,
+    keepalive: KeepAlive,
+    executor: Box<dyn Executor>,
+    /// The step that is not done.
+    step: Option<StepStart>,
+}
+
+impl PlayerGroup {
+    /// Players with these numbers, who do nothing yet.
+    pub(super) fn new(thread: ThreadContext, numbers: Range<usize>) -> Self {
+        let needs_pings = thread.setup.job.scenario.players.protocol == Protocol::Light;
+        let keepalive = KeepAlive::new(needs_pings, &numbers);
+        Self { thread, states: PlayerStates::new(numbers), keepalive, executor: Box::new(Idle), step: None }
+    }
+
+    /// The executor of the current action, and its context.
+    fn executor<'a>(
+        &'a mut self,
+        now: Instant,
+        network: &'a mut Network,
+    ) -> (&'a mut dyn Executor, ActionContext<'a>) {
+        let Self { thread, states, executor, .. } = self;
+        let context =
+            ActionContext { setup: &thread.setup, recorder: &thread.recorder, states, network, now };
+        (executor.as_mut(), context)
+    }
+
+    fn ready(&mut self, number: usize, now: Instant, network: &mut Network) {
+        if let PlayerState::LoggingIn(due) = self.states.set(number, PlayerState::In) {
+            self.thread.recorder.time(Metric::Login, now.saturating_duration_since(due));
+        }
+        self.thread.recorder.count(Count::Logins);
+        let (executor, mut context) = self.executor(now, network);
+        executor.ready(number, &mut context);
+    }
+
+    fn stanza(&mut self, number: usize, stanza: &Stanza, now: Instant, network: &mut Network) {
+        let (executor, mut context) = self.executor(now, network);
+        executor.stanza(number, stanza, &mut context);
+    }
+
+    fn light(&mut self, number: usize, event: &LightEvent, now: Instant, network: &mut Network) {
+        let (executor, mut context) = self.executor(now, network);
+        executor.light(number, event, &mut context);
+    }
+
+    fn closed(&mut self, number: usize, why: &str, now: Instant, network: &mut Network) {
+        let recorder = &self.thread.recorder;
+        match self.states.set(number, PlayerState::Out) {
+            PlayerState::Out => return,
+            PlayerState::LoggingIn(_) => recorder.error(format!("login: {why}")),
+            PlayerState::In => {
+                recorder.count(Count::Lost);
+                recorder.error(format!("lost: {why}"));
+            }
+        }
+        recorder.failed();
+        let (executor, mut context) = self.executor(now, network);
+        executor.lost(number, &mut context);
+    }
+}
+
+impl Handler for PlayerGroup {
+    fn event(&mut self, index: usize, event: SwarmEvent, now: Instant, network: &mut Network) {
+        match event {
+            SwarmEvent::Xmpp(ClientEvent::Ready) | SwarmEvent::Light(LightEvent::Ready) => {
+                self.ready(index, now, network);
+            }
+            SwarmEvent::Xmpp(ClientEvent::Secured(security)) if security.resumed => {
+                self.thread.recorder.count(Count::Resumed);
+            }
+            SwarmEvent::Xmpp(ClientEvent::Closed(end)) => self.closed(index, &end.kind(), now, network),
+            SwarmEvent::Light(LightEvent::Closed(end)) => {
+                self.closed(index, &end.to_string(), now, network);
+            }
+            SwarmEvent::Xmpp(ClientEvent::Stanza(stanza)) => self.stanza(index, &stanza, now, network),
+            SwarmEvent::Light(event) => self.light(index, &event, now, network),
+            SwarmEvent::Xmpp(_) => {}
+        }
+    }
+
+    fn tick(&mut self, now: Instant, network: &mut Network) -> Flow {
+        match self.thread.steps.try_recv() {
+            Ok(step) => {
+                let action = step.action(&self.thread.setup);
+                self.executor = actions::executor(action, &step, &self.thread.setup, &self.states);
+                self.step = Some(step);
+            }
+            Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => return Flow::Stop,
+        }
+        self.keepalive.send_due(&self.states, now, network);
+        let at = self.step.map(|step| step.at);
+        if let Some(at) = at.filter(|at| *at > now) {
+            return Flow::Continue(Some(at));
+        }
+        let (executor, mut context) = self.executor(now, network);
+        let next = executor.tick(&mut context);
+        self.thread.recorder.set_online(self.states.in_session());
+        match next {
+            Next::At(wake) => Flow::Continue(wake),
+            Next::Done => {
+                if let Some(step) = self.step.take() {
+                    self.thread.barrier.done(step.serial);
+                }
+                Flow::Continue(None)
+            }
+        }
+    }
+}

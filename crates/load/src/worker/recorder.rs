@@ -1,0 +1,225 @@
+//! What a worker's thread counts and times between two reports of progress.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::control::Progress;
+use crate::measure::TDigest;
+
+/// A send that leaves later than this after it was due is late.
+const LATE: Duration = Duration::from_millis(10);
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Count {
+    /// Logins that succeeded.
+    Logins,
+    /// TLS handshakes that a ticket shortened.
+    Resumed,
+    /// Messages, notifications or items that were sent.
+    Sent,
+    /// Messages, notifications or items that were received.
+    Deliveries,
+    /// Receipts of notifications.
+    Receipts,
+    /// Subscriptions that succeeded.
+    Subscribed,
+    /// Sessions that ended without the player's doing.
+    Lost,
+    /// Connections that the scenario dropped.
+    Dropped,
+    /// What was sent and had not arrived when its phase was over.
+    Missing,
+    /// Sends that left more than 10 ms after they were due: the tester, not the server, was slow.
+    Late,
+}
+
+/// What is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Metric {
+    /// From when a login was due to its end.
+    Login,
+    /// From when a message was due to its arrival.
+    Rtt,
+    /// From when a notification was due to its receipt.
+    Receipt,
+}
+
+/// Counts, errors and latencies since they were last collected.
+#[derive(Debug, Default)]
+pub(super) struct Interval {
+    counts: [u64; Count::ALL.len()],
+    metrics: [TDigest; Metric::ALL.len()],
+    last_delivery: BTreeMap<u32, Duration>,
+    errors: BTreeMap<String, u64>,
+    failed: u64,
+    online: u32,
+}
+
+/// What a thread records and the engine collects, interval by interval.
+#[derive(Debug, Default)]
+pub(super) struct Recorder(Mutex<Interval>);
+
+impl Count {
+    const ALL: [Self; 10] = [
+        Self::Logins,
+        Self::Resumed,
+        Self::Sent,
+        Self::Deliveries,
+        Self::Receipts,
+        Self::Subscribed,
+        Self::Lost,
+        Self::Dropped,
+        Self::Missing,
+        Self::Late,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Logins => "logins",
+            Self::Resumed => "resumed",
+            Self::Sent => "sent",
+            Self::Deliveries => "deliveries",
+            Self::Receipts => "receipts",
+            Self::Subscribed => "subscribed",
+            Self::Lost => "lost",
+            Self::Dropped => "dropped",
+            Self::Missing => "missing",
+            Self::Late => "late",
+        }
+    }
+}
+
+impl Metric {
+    const ALL: [Self; 3] = [Self::Login, Self::Rtt, Self::Receipt];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Login => "login",
+            Self::Rtt => "RTT",
+            Self::Receipt => "receipt",
+        }
+    }
+}
+
+impl Recorder {
+    /// Counts one.
+    pub(super) fn count(&self, count: Count) {
+        self.add(count, 1);
+    }
+
+    /// Adds to a count.
+    pub(super) fn add(&self, count: Count, many: u64) {
+        self.lock().counts[count as usize] += many;
+    }
+
+    /// Counts something that was sent this long after it was due.
+    pub(super) fn sent(&self, lateness: Duration) {
+        let mut interval = self.lock();
+        interval.counts[Count::Sent as usize] += 1;
+        interval.counts[Count::Late as usize] += u64::from(lateness > LATE);
+    }
+
+    /// Adds a latency.
+    pub(super) fn time(&self, metric: Metric, latency: Duration) {
+        self.lock().metrics[metric as usize].record(latency);
+    }
+
+    /// Counts something that arrived, and how long it took.
+    pub(super) fn delivered(&self, latency: Duration) {
+        let mut interval = self.lock();
+        interval.counts[Count::Deliveries as usize] += 1;
+        interval.metrics[Metric::Rtt as usize].record(latency);
+    }
+
+    /// The same for an item that goes to all subscribers, whose last arrival is a metric, too.
+    pub(super) fn delivered_item(&self, item: u32, latency: Duration) {
+        self.delivered(latency);
+        let mut interval = self.lock();
+        let last = interval.last_delivery.entry(item).or_default();
+        *last = latency.max(*last);
+    }
+
+    /// Counts an error by its kind: a few words that are the same each time.
+    pub(super) fn error(&self, kind: impl Into<String>) {
+        *self.lock().errors.entry(kind.into()).or_default() += 1;
+    }
+
+    /// Counts a player that failed.
+    pub(super) fn failed(&self) {
+        self.lock().failed += 1;
+    }
+
+    /// Sets how many players are in session.
+    pub(super) fn set_online(&self, online: usize) {
+        self.lock().online = u32::try_from(online).unwrap_or(u32::MAX);
+    }
+
+    /// Moves what was recorded since the last call into a progress.
+    pub(super) fn take_into(&self, progress: &mut Progress) {
+        let interval = {
+            let mut interval = self.lock();
+            let online = interval.online;
+            std::mem::replace(&mut *interval, Interval { online, ..Interval::default() })
+        };
+        progress.online += interval.online;
+        progress.failed += interval.failed;
+        for (count, many) in Count::ALL.into_iter().zip(interval.counts).filter(|(_, many)| *many > 0) {
+            *progress.counts.entry(count.name().to_owned()).or_default() += many;
+        }
+        for (metric, digest) in Metric::ALL.into_iter().zip(interval.metrics) {
+            if !digest.is_empty() {
+                progress.metrics.entry(metric.name().to_owned()).or_default().merge(digest);
+            }
+        }
+        for (kind, many) in interval.errors {
+            *progress.errors.entry(kind).or_default() += many;
+        }
+        if !interval.last_delivery.is_empty() {
+            let largest = progress.largest.entry("last_delivery".to_owned()).or_default();
+            for (item, latency) in interval.last_delivery {
+                let largest = largest.entry(item).or_default();
+                *largest = largest.max(latency.as_secs_f64() * 1000.0);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Interval> {
+        // A panic elsewhere leaves no number half written.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_recorded_is_reported_once() {
+        let recorder = Recorder::default();
+        recorder.set_online(3);
+        recorder.count(Count::Logins);
+        recorder.error("login: not-authorized");
+        recorder.sent(LATE);
+        recorder.sent(LATE * 2);
+        recorder.delivered_item(7, Duration::from_millis(2));
+        recorder.delivered_item(7, Duration::from_millis(1));
+        let mut progress = Progress::default();
+        recorder.take_into(&mut progress);
+        let counts = [("logins", 1), ("deliveries", 2), ("sent", 2), ("late", 1)];
+        assert_eq!(progress.counts, counts.map(|(name, many)| (name.to_owned(), many)).into());
+        assert_eq!(progress.errors, BTreeMap::from([("login: not-authorized".into(), 1)]));
+        assert_eq!(progress.largest["last_delivery"], BTreeMap::from([(7, 2.0)]));
+        assert!(!progress.metrics["RTT"].is_empty());
+        let mut again = Progress::default();
+        recorder.take_into(&mut again);
+        assert_eq!(again, Progress { online: 3, ..Progress::default() });
+    }
+
+    #[test]
+    fn names_are_in_the_order_of_the_arrays() {
+        assert!(Count::ALL.into_iter().enumerate().all(|(at, count)| count as usize == at));
+        assert!(Metric::ALL.into_iter().enumerate().all(|(at, metric)| metric as usize == at));
+    }
+}
