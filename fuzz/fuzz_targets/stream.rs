@@ -3,7 +3,7 @@
 
 use carillon_wire::Framing;
 use carillon_wire::frame::tcp::{Framer, Step};
-use carillon_wire::frame::websocket::{self, Decoder, Event, Role};
+use carillon_wire::frame::websocket::{self, Decoder, FrameEvent, Role};
 use carillon_wire::stanza::{Context, read};
 use carillon_wire::stream::Header;
 use carillon_wire::xml::{Error, Limits};
@@ -48,7 +48,7 @@ fn tcp<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Vec<u8>>, Option<Erro
 fn web_socket<'a>(
     role: Role,
     pieces: impl Iterator<Item = &'a [u8]>,
-) -> (Vec<Event>, Option<websocket::Error>) {
+) -> (Vec<FrameEvent>, Option<websocket::Error>) {
     let mut decoder = Decoder::new(role, Limits { stanza_bytes: 4096, ..Limits::default() });
     let mut events = Vec::new();
     for mut piece in pieces {

@@ -1,7 +1,7 @@
 //! The decrypted bytes a shard is working on.
 
 use carillon_core::model::ConnId;
-use carillon_wire::frame::websocket::{Decoder, Error, Event};
+use carillon_wire::frame::websocket::{Decoder, Error, FrameEvent};
 
 /// Bytes of one connection that came out of its transport and are being taken in, in a buffer used again and again. The
 /// core may send the connection elsewhere in the middle of them: then the rest goes along.
@@ -37,7 +37,7 @@ impl Plaintext {
     }
 
     /// Reads on in the rest.
-    pub(crate) fn decode(&mut self, decoder: &mut Decoder) -> Result<Option<Event>, Error> {
+    pub(crate) fn decode(&mut self, decoder: &mut Decoder) -> Result<Option<FrameEvent>, Error> {
         let mut rest = &self.bytes[self.at..];
         let event = decoder.poll(&mut rest);
         self.at = self.bytes.len() - rest.len();

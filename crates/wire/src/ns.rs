@@ -41,8 +41,6 @@ namespaces! {
     PING = "urn:xmpp:ping";
     /// Message carbons (XEP-0280).
     CARBONS = "urn:xmpp:carbons:2";
-    /// Stanza forwarding (XEP-0297).
-    FORWARD = "urn:xmpp:forward:0";
     /// Client state indication (XEP-0352).
     CSI = "urn:xmpp:csi:0";
     /// Delivery receipts (XEP-0184).
@@ -71,8 +69,6 @@ namespaces! {
     PUBSUB_META_DATA = "http://jabber.org/protocol/pubsub#meta-data";
     /// Form type of publish options (XEP-0060 §16.4.5).
     PUBSUB_PUBLISH_OPTIONS = "http://jabber.org/protocol/pubsub#publish-options";
-    /// Form type of subscription options (XEP-0060 §16.4.2).
-    PUBSUB_SUBSCRIBE_OPTIONS = "http://jabber.org/protocol/pubsub#subscribe_options";
     /// Data forms (XEP-0004).
     DATA_FORMS = "jabber:x:data";
     /// In-band registration (XEP-0077).
@@ -81,24 +77,12 @@ namespaces! {
     REGISTER_FEATURE = "http://jabber.org/features/iq-register";
     /// Message processing hints (XEP-0334).
     HINTS = "urn:xmpp:hints";
-    /// Entity capabilities (XEP-0115).
-    CAPS = "http://jabber.org/protocol/caps";
     /// SASL channel-binding type capability (XEP-0440).
     SASL_CB = "urn:xmpp:sasl-cb:0";
     /// Fast authentication streamlining tokens (XEP-0484).
     FAST = "urn:xmpp:fast:0";
-    /// Entity time (XEP-0202).
-    TIME = "urn:xmpp:time";
-    /// Software version (XEP-0092).
-    VERSION = "jabber:iq:version";
-    /// Multi-user chat (XEP-0045).
-    MUC = "http://jabber.org/protocol/muc";
-    /// Message archive management (XEP-0313).
-    MAM = "urn:xmpp:mam:2";
     /// Result set management (XEP-0059).
     RSM = "http://jabber.org/protocol/rsm";
-    /// Blocking command (XEP-0191).
-    BLOCKING = "urn:xmpp:blocking";
     /// What a provider sends to one device: our own.
     NOTIFICATION = "urn:carillon:notification:0";
     /// Topics: our own.

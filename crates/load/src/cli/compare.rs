@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 
-use super::Failure;
+use super::failure::Failure;
 use super::outputs::{read, write};
 use crate::report::{Assertion, Comparison};
 

@@ -5,6 +5,7 @@
 
 mod compare;
 mod display;
+mod failure;
 mod orchestrate;
 mod outputs;
 mod run;
@@ -17,6 +18,9 @@ mod worker_processes;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+
+use failure::Failure;
+pub use worker_processes::Program;
 
 /// Measures an XMPP server from outside, with many real clients.
 #[derive(Debug, Parser)]
@@ -43,33 +47,6 @@ enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-}
-
-/// How the program is started again for a worker: words before `worker`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Program {
-    /// Such as `["load"]` within the server's binary.
-    pub prefix: &'static [&'static str],
-}
-
-/// Why the program ends without success.
-#[derive(Debug, thiserror::Error)]
-enum Failure {
-    /// The test did not run to its end, or a phase ran out of time; its report was printed.
-    #[error("")]
-    Test,
-    /// Players failed; the report was printed.
-    #[error("")]
-    Players,
-    /// Something could not be done.
-    #[error("{0}")]
-    Undone(String),
-    /// The command line or the scenario is wrong.
-    #[error("{0}")]
-    Usage(String),
-    /// What was asserted is not so.
-    #[error("{0}")]
-    Assertion(String),
 }
 
 /// Does what the command line asks for.
@@ -100,13 +77,6 @@ fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
     clap_complete::generate(shell, &mut Cli::command(), "carillon-load", &mut script);
     let written = std::io::Write::write_all(&mut std::io::stdout(), &script);
     written.map_err(|error| Failure::file("standard output", &error))
-}
-
-impl Failure {
-    /// A file cannot be read or written.
-    fn file(path: &str, error: &std::io::Error) -> Self {
-        Self::Undone(format!("{path}: {error}"))
-    }
 }
 
 const EXIT_STATUS: &str = "Exit status: 0 all went well, 1 the test could not be run to its end, 2 the command line or the \

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::Failure;
+use super::failure::Failure;
 use super::signals::Signals;
 use super::worker::KEY_VARIABLE;
 use crate::orchestrate::{Options, Orchestrator, SilenceLimits};

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::Failure;
+use super::failure::Failure;
 use crate::report::{Assertion, Comparison, Report};
 
 /// Where the report goes.

@@ -7,12 +7,12 @@ use std::time::Duration;
 use clap::Args;
 
 use super::display::Display;
+use super::failure::Failure;
 use super::orchestrate::{silence_limits, time};
 use super::outputs::OutputArgs;
 use super::signals::Signals;
 use super::target::TargetArgs;
-use super::worker_processes::WorkerProcesses;
-use super::{Failure, Program};
+use super::worker_processes::{Program, WorkerProcesses};
 use crate::orchestrate::{Options, Orchestrator, Request, ServerRequest, SubmitError};
 use crate::plan::Scenario;
 use crate::report::Report;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::Failure;
+use super::failure::Failure;
 use crate::plan::Scenario;
 
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use std::thread;
 
 use clap::Args;
 
-use super::Failure;
+use super::failure::Failure;
 use crate::worker::link::{WorkerOptions, work};
 
 /// The environment variable with the orchestrator's key.

@@ -6,12 +6,17 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Program;
-
 /// How long workers may take to end by themselves.
 const LEAVE_WAIT: Duration = Duration::from_secs(3);
 /// Between two looks at who has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// How this program is started again as a worker: the words before `worker`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Program {
+    /// For example `["load"]` within the server's binary.
+    pub prefix: &'static [&'static str],
+}
 
 /// Child processes. Each ends when the pipe to its standard input closes, so they outlive this process in no case.
 #[derive(Debug)]

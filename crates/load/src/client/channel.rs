@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use carillon_wire::frame::tcp::{Framer, Step};
-use carillon_wire::frame::websocket::{Decoder, Event as FrameEvent, Opcode, Role, encode_masked};
+use carillon_wire::frame::websocket::{Decoder, FrameEvent, Opcode, Role, encode_masked};
 use carillon_wire::ns;
 use carillon_wire::stanza::{self, Context, Framing, Stanza, Unit};
 use carillon_wire::stream::{Header, HeaderOut, write_close, write_header, write_open};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{KernelMemory, ProcessError, Processes};
+use super::process::{KernelMemory, ProcessError, Processes};
 use crate::report::Reading;
 
 /// How long the server may take to tell its metrics.

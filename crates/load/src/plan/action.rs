@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Shape, Span};
+use super::shape::Shape;
+use super::span::Span;
 
 /// A step of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,6 +1,9 @@
 //! What the form of a scenario alone does not say: values that make sense, phases in an order that works.
 
-use super::{Action, NamedShape, Phase, Protocol, Scenario, ScenarioError, Shape, Span};
+use super::action::{Action, Phase};
+use super::scenario::{Protocol, Scenario, ScenarioError};
+use super::shape::{NamedShape, Shape};
+use super::span::Span;
 use crate::client::InitialPresence;
 
 /// The most players of a test.

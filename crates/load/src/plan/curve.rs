@@ -4,7 +4,7 @@
 use std::f64::consts::PI;
 use std::time::Duration;
 
-use super::{NamedShape, Shape};
+use super::shape::{NamedShape, Shape};
 
 /// Halvings of the time in which an event is looked for: an hour to a fraction of a nanosecond.
 const HALVINGS: u32 = 64;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Scenario, ScenarioError};
+use super::scenario::{Scenario, ScenarioError};
 
 /// Keys of a phase that say what it is, and are not to be changed.
 const FIXED: [&str; 2] = ["do", "name"];

@@ -5,7 +5,9 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use super::{Action, Login, Notify, Phase, Publish, PublishMethod, Shape, Span, Talk};
+use super::action::{Action, Login, Notify, Phase, Publish, PublishMethod, Talk};
+use super::shape::Shape;
+use super::span::Span;
 
 /// All keys of all actions.
 #[derive(Deserialize)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Action, Phase};
+use super::action::{Action, Phase};
 use crate::client::InitialPresence;
 
 /// What a load test does, phase after phase. Nobody enters a phase before everybody is done with the one before.

@@ -3,7 +3,7 @@
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Serialize};
 
-use super::Span;
+use super::span::Span;
 
 /// A rate, in events a second, as it changes over time. In TOML a number is a steady rate; anything else is a table:
 /// `rate = { shape = "ramp", from = 10, to = 500, over = "1m" }`.

@@ -1,6 +1,6 @@
 //! The scenarios that come with the program.
 
-use super::{Scenario, ScenarioError};
+use super::scenario::{Scenario, ScenarioError};
 
 /// Each by its name.
 const SHIPPED: [(&str, &str); 8] = [

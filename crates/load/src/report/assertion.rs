@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use super::Report;
+use super::model::Report;
 
 /// A demand on a report.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use serde::{Deserialize, Serialize};
-
 use super::chart::{colour, compact};
+use super::figures::Cost;
 use super::html::{PLOT_STYLE, Table, page};
+use super::model::{Comparison, Figure, Report};
 use super::svg::{Anchor, Svg, text_width};
-use super::{Cost, Report};
 
 const WIDTH: f64 = 720.0;
 /// Where bars begin.
@@ -17,26 +16,6 @@ const BAR: f64 = 15.0;
 const KIB: f64 = 1024.0;
 /// Colours of a picture that stands alone, as those of a page.
 const COLOURS: &str = include_str!("compare.css");
-
-/// Figures of several reports, and how the last differs from the first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Comparison {
-    #[serde(rename = "reports")]
-    names: Vec<String>,
-    #[serde(rename = "figures")]
-    rows: Vec<Figure>,
-}
-
-/// A figure of every report.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Figure {
-    name: String,
-    unit: String,
-    values: Vec<Option<f64>>,
-    /// How the last differs from the first, in percent.
-    change_percent: Option<f64>,
-}
 
 impl Comparison {
     /// Of reports with names.

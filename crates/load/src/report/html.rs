@@ -4,9 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::chart::{Chart, Series, compact};
+use super::histogram;
+use super::histogram::Bucket;
+use super::model::WorkerState;
+use super::model::{PhaseReport, PhaseState, Report};
 use super::svg::Escaped;
 use super::text::in_order;
-use super::{Bucket, PhaseReport, PhaseState, Report, Row, WorkerState, histogram};
+use super::timeline::Row;
 
 /// How a page looks.
 const STYLE: &str = include_str!("style.css");

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::{Instant, SystemTime};
 
-use serde::{Deserialize, Serialize};
-
 use super::figures::{Cost, Events, ResourceSample};
+use super::model::{PhaseReport, PhaseState, Report, Status, WorkerReport};
 use super::percentiles::thousandths;
 use super::timeline::Timeline;
 use super::totals::Totals;
-use super::{PhaseReport, PhaseState, Report, Status, WorkerReport};
 use crate::control::Progress;
 use crate::plan::{Action, Scenario, Target};
 
@@ -47,19 +45,6 @@ struct PhaseRecord {
     before: ResourceSample,
     after: ResourceSample,
     online: u32,
-}
-
-/// The state of a worker.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WorkerState {
-    /// It takes part.
-    #[default]
-    Running,
-    /// It finished its part.
-    Finished,
-    /// It stopped reporting: its players count as failed.
-    Lost,
 }
 
 /// A few figures of a running test, for a display.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
-use super::{Cost, Percentiles, PhaseReport, PhaseState, Report};
+use super::figures::Cost;
+use super::model::{PhaseReport, PhaseState, Report};
+use super::percentiles::Percentiles;
 
 impl Report {
     /// What a reader wants to know first, in a page of a terminal.

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Percentiles;
 use super::figures::Reading;
-use super::percentiles::thousandths;
+use super::percentiles::{Percentiles, thousandths};
 use super::totals::Totals;
 
 /// Rows that are kept. When there are more, every other one goes: two hours of seconds, four of every other second.

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Percentiles;
 use super::histogram::{Bucket, buckets};
-use super::percentiles::thousandths;
+use super::percentiles::{Percentiles, thousandths};
 use crate::control::Progress;
 use crate::measure::TDigest;
 

@@ -1,21 +1,7 @@
 //! Whether a test passed, and if it did not, why.
 
-use serde::{Deserialize, Serialize};
-
-use super::{Assertion, PhaseReport, PhaseState, Report, Status, WorkerState};
-
-/// An assertion and what it found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Checked {
-    /// As it was given.
-    pub assertion: String,
-    /// Whether it holds.
-    pub holds: bool,
-    /// What is wrong with it, in a sentence; empty if it holds.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub problem: String,
-}
+use super::assertion::Assertion;
+use super::model::{Checked, PhaseReport, PhaseState, Report, Status, WorkerState};
 
 impl Report {
     /// Checks assertions and keeps what they found.

@@ -10,7 +10,7 @@ use crate::websocket::UpgradeStep;
 use carillon_core::model::ConnId;
 use carillon_core::{Binding, Effect, Effects, Input, Security};
 use carillon_wire::Framing;
-use carillon_wire::frame::websocket::{Decoder, Event, Opcode, Role, encode_control};
+use carillon_wire::frame::websocket::{Decoder, FrameEvent, Opcode, Role, encode_control};
 use carillon_wire::xml::Limits;
 
 impl<M: Machine> EventLoop<M> {
@@ -220,14 +220,14 @@ impl<M: Machine> EventLoop<M> {
                 Err(error) => return self.close(id, error.close_code()),
             };
             match event {
-                Event::Text(text) => {
+                FrameEvent::Text(text) => {
                     let before = self.effects.list.len();
                     self.machine.handle(self.now, Input::Bytes { conn: id, bytes: &text }, &mut self.effects);
                     self.run_effects_unless_deferrable(before);
                 }
-                Event::Ping(payload) => self.pong(id, &payload),
-                Event::Pong(_) => {}
-                Event::Close { code, .. } => return self.close(id, code.unwrap_or(NORMAL)),
+                FrameEvent::Ping(payload) => self.pong(id, &payload),
+                FrameEvent::Pong(_) => {}
+                FrameEvent::Close { code, .. } => return self.close(id, code.unwrap_or(NORMAL)),
             }
             match self.io.conns.get_mut(id) {
                 Some(conn) if conn.stage == Stage::Open => {

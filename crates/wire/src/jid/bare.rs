@@ -7,8 +7,9 @@ use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use super::error::JidError;
 use super::prepare::{compose, parse};
-use super::{Jid, JidError, join_resource};
+use super::{Jid, join_resource};
 
 /// An address without resource: `domain` or `local@domain`.
 ///

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 
-use super::{JidError, Part};
+use super::error::{JidError, Part};
 
 /// The longest part, in bytes (RFC 7622 §3).
 const PART_BYTES_MAX: usize = 1023;

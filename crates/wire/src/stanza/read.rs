@@ -4,8 +4,10 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 
-use super::payload::Indexer;
-use super::{Condition, IqType, Kind, MessageType, Payload, PresenceType, Stanza, StanzaError};
+use super::Stanza;
+use super::error::{Condition, StanzaError};
+use super::kind::{IqType, Kind, MessageType, PresenceType};
+use super::payload::{Indexer, Payload};
 use crate::frame::Framing;
 use crate::jid::Jid;
 use crate::ns;

@@ -2,8 +2,8 @@
 
 use crate::frame::Framing;
 use crate::ns;
-use crate::xml::Element;
 use crate::xml::writer::Writer;
+use crate::xml::{Element, Error};
 
 words! {
     /// The conditions of stream errors (RFC 6120 §4.9.3).
@@ -58,6 +58,42 @@ words! {
         UnsupportedStanzaType = "unsupported-stanza-type",
         /// A version of XMPP that is not supported.
         UnsupportedVersion = "unsupported-version",
+    }
+}
+
+impl Error {
+    /// The stream error to end the stream with (RFC 6120 §4.9.3).
+    pub fn condition(&self) -> Condition {
+        match self {
+            // §4.9.3.22 names violations of UTF-8's rules.
+            Self::InvalidUtf8 | Self::UnsupportedEncoding => Condition::UnsupportedEncoding,
+            Self::Restricted(_) => Condition::RestrictedXml,
+            Self::TooLarge
+            | Self::TooDeep
+            | Self::TooManyAttributes
+            | Self::TooManyNamespaces
+            | Self::TooManyChildren
+            | Self::NamespaceTooLong => Condition::PolicyViolation,
+            Self::TextAtStreamLevel | Self::Header => Condition::BadFormat,
+            Self::HeaderPrefix => Condition::BadNamespacePrefix,
+            Self::HeaderVersion => Condition::UnsupportedVersion,
+            Self::InvalidNamespace => Condition::InvalidNamespace,
+            Self::UnsupportedStanza => Condition::UnsupportedStanzaType,
+            // §11.3 prefers this one for what is not namespace-well-formed, undeclared prefixes included.
+            Self::Declaration
+            | Self::IllegalCharacter
+            | Self::Name
+            | Self::Tag
+            | Self::AttributeValue
+            | Self::Reference
+            | Self::CdataEndInText
+            | Self::MismatchedTag
+            | Self::Incomplete
+            | Self::NotOneElement
+            | Self::DuplicateAttribute
+            | Self::UndeclaredPrefix
+            | Self::NamespaceDeclaration => Condition::NotWellFormed,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which bytes and characters XML admits (XML 1.0 §2.2, §2.3).
 
-use super::Error;
+use super::error::Error;
 
 /// Whether a byte is white space in XML.
 pub const fn is_space(byte: u8) -> bool {

@@ -1,9 +1,9 @@
 //! The XML declaration, `<?xml version='1.0' encoding='UTF-8'?>` (XML 1.0 §2.8).
 
 use super::chars::{check_legal, is_space};
+use super::error::{Error, Restriction};
 use super::limits::Limits;
 use super::tag::{RawAttribute, Tag};
-use super::{Error, Restriction};
 
 /// Takes an XML declaration off the front, if there is one, and checks it.
 ///

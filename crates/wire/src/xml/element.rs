@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::chars;
+use super::error::Error;
 use super::lexer::{Lexer, Token};
+use super::limits::Limits;
 use super::name::is_qualified;
 use super::reference::{push_normalised, push_resolved};
 use super::scope::Outer;
 use super::writer::{escape_attr, escape_text};
-use super::{Error, Limits, chars};
 use crate::ns;
 
 /// An element with its namespace resolved, its attributes, and what is in it.

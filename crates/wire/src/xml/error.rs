@@ -1,6 +1,4 @@
-//! What is wrong with XML that came in, and the stream error that says so.
-
-use crate::stream::Condition;
+//! Why received XML is refused.
 
 /// The features of XML that XMPP forbids (RFC 6120 §11.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
@@ -107,40 +105,4 @@ pub enum Error {
     /// An element named like a stanza in a namespace that has no stanzas.
     #[error("unsupported stanza type")]
     UnsupportedStanza,
-}
-
-impl Error {
-    /// The stream error to end the stream with (RFC 6120 §4.9.3).
-    pub fn condition(&self) -> Condition {
-        match self {
-            // §4.9.3.22 names violations of UTF-8's rules.
-            Self::InvalidUtf8 | Self::UnsupportedEncoding => Condition::UnsupportedEncoding,
-            Self::Restricted(_) => Condition::RestrictedXml,
-            Self::TooLarge
-            | Self::TooDeep
-            | Self::TooManyAttributes
-            | Self::TooManyNamespaces
-            | Self::TooManyChildren
-            | Self::NamespaceTooLong => Condition::PolicyViolation,
-            Self::TextAtStreamLevel | Self::Header => Condition::BadFormat,
-            Self::HeaderPrefix => Condition::BadNamespacePrefix,
-            Self::HeaderVersion => Condition::UnsupportedVersion,
-            Self::InvalidNamespace => Condition::InvalidNamespace,
-            Self::UnsupportedStanza => Condition::UnsupportedStanzaType,
-            // §11.3 prefers this one for what is not namespace-well-formed, undeclared prefixes included.
-            Self::Declaration
-            | Self::IllegalCharacter
-            | Self::Name
-            | Self::Tag
-            | Self::AttributeValue
-            | Self::Reference
-            | Self::CdataEndInText
-            | Self::MismatchedTag
-            | Self::Incomplete
-            | Self::NotOneElement
-            | Self::DuplicateAttribute
-            | Self::UndeclaredPrefix
-            | Self::NamespaceDeclaration => Condition::NotWellFormed,
-        }
-    }
 }

@@ -8,10 +8,11 @@ use quick_xml::parser::{ElementParser, Parser};
 use smallvec::SmallVec;
 
 use super::chars::{check_legal, is_space};
+use super::error::{Error, Restriction};
+use super::limits::Limits;
 use super::reference::check_references;
 use super::scope::{Binding, Outer, Scope};
 use super::tag::{RawAttribute, Tag};
-use super::{Error, Limits, Restriction};
 use crate::ns;
 
 const CDATA_START: &str = "<![CDATA[";

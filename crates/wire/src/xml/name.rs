@@ -1,6 +1,6 @@
 //! Qualified names (XML Namespaces §4, XML 1.0 §2.3 fifth edition).
 
-use super::Error;
+use super::error::Error;
 
 /// Checks that `text` is a qualified name; gives the length of its prefix, if it has one.
 pub(super) fn check_qualified(text: &str) -> Result<Option<u16>, Error> {

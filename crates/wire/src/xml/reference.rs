@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::chars::{is_legal, is_space};
-use super::{Error, Restriction};
+use super::error::{Error, Restriction};
 
 /// The longest text between `&` and `;`. The longest that is of use is `#x10FFFF`; more would be leading zeros.
 pub(crate) const REFERENCE_BYTES_MAX: usize = 16;

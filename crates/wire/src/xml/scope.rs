@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Error, Limits};
+use super::error::Error;
+use super::limits::Limits;
 use crate::ns;
 
 /// The declarations in force around a unit.

@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use smallvec::SmallVec;
 
 use super::chars::is_space;
+use super::error::Error;
+use super::limits::Limits;
 use super::name::check_qualified;
 use super::reference::{attribute_value, check_references};
 use super::scope::{Place, Scope};
-use super::{Error, Limits};
 
 /// So many attributes are compared with each other; more are sorted first.
 const PAIRS_MAX: usize = 8;

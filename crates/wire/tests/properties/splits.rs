@@ -1,7 +1,7 @@
 //! However the network cuts the bytes, the same units come out.
 
 use carillon_wire::frame::tcp::{Framer, Step};
-use carillon_wire::frame::websocket::{Decoder, Event, Opcode, Role, encode_masked};
+use carillon_wire::frame::websocket::{Decoder, FrameEvent, Opcode, Role, encode_masked};
 use carillon_wire::stanza::{Context, read};
 use carillon_wire::xml::{Error, Limits};
 use carillon_wire::{Framing, stream};
@@ -91,10 +91,10 @@ proptest! {
                 }
                 if *ping && at + 1 < fragments.len() {
                     encode_masked(&mut bytes, Opcode::Ping, b"p", *mask);
-                    expected.push(Event::Ping(b"p".to_vec()));
+                    expected.push(FrameEvent::Ping(b"p".to_vec()));
                 }
             }
-            expected.push(Event::Text(fragments.concat().into_bytes()));
+            expected.push(FrameEvent::Text(fragments.concat().into_bytes()));
         }
         let mut decoder = Decoder::new(Role::Server, Limits::default());
         let mut events = Vec::new();

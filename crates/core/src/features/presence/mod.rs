@@ -8,6 +8,7 @@ use crate::hook::{At, Ending, Feature, Flow, Hooks, IqHandler, Request, Spec, Tr
 use crate::node::Cx;
 use crate::session::{Live, backlog};
 use carillon_wire::jid::Jid;
+use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Payload, PresenceType, Stanza};
 use carillon_wire::xml::Element;
 
@@ -30,11 +31,11 @@ pub const FEATURE: Feature = Feature {
         submit_presence: Some(submit),
         close: Some(close),
         iq: &[
-            IqHandler { kind: IqType::Get, name: "query", ns: xml::ROSTER, at: At::Account, handle: roster },
+            IqHandler { kind: IqType::Get, name: "query", ns: ns::ROSTER, at: At::Account, handle: roster },
             IqHandler {
                 kind: IqType::Set,
                 name: "query",
-                ns: xml::ROSTER,
+                ns: ns::ROSTER,
                 at: At::Account,
                 handle: no_roster,
             },
@@ -163,7 +164,7 @@ fn roster(
     _request: &Request<'_>,
     _cx: &mut Cx<'_>,
 ) -> Result<Option<Element>, StanzaError> {
-    Ok(Some(Element::new("query", xml::ROSTER)))
+    Ok(Some(Element::new("query", ns::ROSTER)))
 }
 
 fn no_roster(

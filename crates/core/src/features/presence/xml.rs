@@ -5,9 +5,6 @@ use crate::session::Availability;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, Stanza};
 
-/// The namespace of rosters (RFC 6121 §2).
-pub const ROSTER: &str = "jabber:iq:roster";
-
 /// `<show/>` and `<priority/>` (RFC 6121 §4.7.2).
 pub fn parse(stanza: &Stanza) -> Result<(Availability, i8), StanzaError> {
     let text = |name| stanza.payload.find(name, ns::CLIENT).map(|child| child.element().text());

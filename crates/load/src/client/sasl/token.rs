@@ -8,7 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use carillon_wire::jid::BareJid;
 use serde::{Deserialize, Serialize};
 
-use super::{Exchange, HashFunction, Mechanism};
+use super::Exchange;
+use super::digest::HashFunction;
+use super::mechanism::Mechanism;
 
 /// The tokens that the clients of a profile were given.
 #[derive(Default)]

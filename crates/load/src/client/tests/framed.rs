@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use carillon_wire::frame::websocket::{Decoder, Event as FrameEvent, Role, encode_text};
+use carillon_wire::frame::websocket::{Decoder, FrameEvent, Role, encode_text};
 use carillon_wire::xml::Limits;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection};

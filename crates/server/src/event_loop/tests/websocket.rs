@@ -4,7 +4,7 @@ use super::{client_tls, connect, rest, start};
 use crate::listen::Ports;
 use crate::options::{Options, WebSocket};
 use crate::testing::options;
-use carillon_wire::frame::websocket::{Decoder, Event, Opcode, Role, encode_masked};
+use carillon_wire::frame::websocket::{Decoder, FrameEvent, Opcode, Role, encode_masked};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
@@ -37,7 +37,7 @@ impl<S: Read + Write> Ws<S> {
         self.stream.write_all(&frame(opcode, payload)).unwrap();
     }
 
-    fn next(&mut self) -> Event {
+    fn next(&mut self) -> FrameEvent {
         loop {
             let mut input = &self.buffer[..];
             let event = self.decoder.poll(&mut input).unwrap();
@@ -54,12 +54,12 @@ impl<S: Read + Write> Ws<S> {
 
     fn expect(&mut self, text: &str) {
         let event = self.next();
-        assert!(matches!(&event, Event::Text(t) if t == text.as_bytes()), "{event:?} instead of {text}");
+        assert!(matches!(&event, FrameEvent::Text(t) if t == text.as_bytes()), "{event:?} instead of {text}");
     }
 
     fn closed_with(&mut self, expected: u16) {
         let event = self.next();
-        assert!(matches!(event, Event::Close { code: Some(code), .. } if code == expected), "{event:?}");
+        assert!(matches!(event, FrameEvent::Close { code: Some(code), .. } if code == expected), "{event:?}");
         assert_eq!(rest(&mut self.stream), b"");
     }
 }
@@ -93,7 +93,7 @@ fn websocket_messages_one_by_one_and_many_at_once() {
     for piece in fragments.chunks(3) {
         ws.stream.write_all(piece).unwrap();
     }
-    assert_eq!(ws.next(), Event::Pong(b"?".to_vec()));
+    assert_eq!(ws.next(), FrameEvent::Pong(b"?".to_vec()));
     ws.expect("onetwothree");
 }
 

@@ -1,7 +1,7 @@
 //! Reading frames.
 
 use super::encode::apply_mask;
-use super::{CONTROL_BYTES_MAX, Error, Opcode};
+use super::opcode::{CONTROL_BYTES_MAX, Error, Opcode};
 use crate::xml::Limits;
 
 /// The longest frame header: 2 bytes, 8 of length, 4 of mask.
@@ -18,7 +18,7 @@ pub enum Role {
 
 /// What came in.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Event {
+pub enum FrameEvent {
     /// A whole text message, which is valid UTF-8.
     Text(Vec<u8>),
     /// To be answered with a pong of the same payload.
@@ -98,7 +98,7 @@ impl Decoder {
     ///
     /// # Errors
     /// The connection must be closed with the error's code and the decoder not be used again.
-    pub fn poll(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
+    pub fn poll(&mut self, input: &mut &[u8]) -> Result<Option<FrameEvent>, Error> {
         loop {
             match &mut self.state {
                 State::Closed if input.is_empty() => return Ok(None),
@@ -164,7 +164,7 @@ impl Decoder {
         Ok(Frame { opcode, fin, start, remaining: length as u32, mask })
     }
 
-    fn end_frame(&mut self, frame: Frame) -> Result<Option<Event>, Error> {
+    fn end_frame(&mut self, frame: Frame) -> Result<Option<FrameEvent>, Error> {
         if !frame.opcode.is_control() {
             if !frame.fin {
                 return Ok(None);
@@ -173,15 +173,15 @@ impl Decoder {
             let message = std::mem::take(&mut self.payload);
             // RFC 6455 §8.1
             std::str::from_utf8(&message).map_err(|_| Error::InvalidUtf8)?;
-            return Ok(Some(Event::Text(message)));
+            return Ok(Some(FrameEvent::Text(message)));
         }
         let payload = match frame.start {
             0 => std::mem::take(&mut self.payload),
             start => self.payload.split_off(start as usize),
         };
         match frame.opcode {
-            Opcode::Ping => Ok(Some(Event::Ping(payload))),
-            Opcode::Pong => Ok(Some(Event::Pong(payload))),
+            Opcode::Ping => Ok(Some(FrameEvent::Ping(payload))),
+            Opcode::Pong => Ok(Some(FrameEvent::Pong(payload))),
             _ => {
                 (self.state, self.fragmented, self.payload) = (State::Closed, false, Vec::new());
                 read_close(&payload).map(Some)
@@ -242,9 +242,9 @@ fn take_payload(frame: &mut Frame, payload: &mut Vec<u8>, input: &mut &[u8]) {
 }
 
 /// Reads the payload of a close frame (RFC 6455 §5.5.1, §7.4).
-fn read_close(payload: &[u8]) -> Result<Event, Error> {
+fn read_close(payload: &[u8]) -> Result<FrameEvent, Error> {
     let Some((code, reason)) = payload.split_first_chunk() else {
-        let event = Event::Close { code: None, reason: String::new() };
+        let event = FrameEvent::Close { code: None, reason: String::new() };
         return if payload.is_empty() { Ok(event) } else { Err(Error::CloseCode) };
     };
     let code = u16::from_be_bytes(*code);
@@ -252,5 +252,5 @@ fn read_close(payload: &[u8]) -> Result<Event, Error> {
         return Err(Error::CloseCode);
     }
     let reason = std::str::from_utf8(reason).map_err(|_| Error::InvalidUtf8)?.to_owned();
-    Ok(Event::Close { code: Some(code), reason })
+    Ok(FrameEvent::Close { code: Some(code), reason })
 }

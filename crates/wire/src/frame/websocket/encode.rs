@@ -1,6 +1,6 @@
 //! Writing frames.
 
-use super::{CONTROL_BYTES_MAX, Opcode};
+use super::opcode::{CONTROL_BYTES_MAX, Opcode};
 
 const FIN: u8 = 0x80;
 const MASKED: u8 = 0x80;

@@ -3,7 +3,7 @@ use crate::xml::Limits;
 
 const MASK: [u8; 4] = [0x37, 0xFA, 0x21, 0x3D];
 
-fn decode(role: Role, mut input: &[u8]) -> Result<Vec<Event>, Error> {
+fn decode(role: Role, mut input: &[u8]) -> Result<Vec<FrameEvent>, Error> {
     let mut decoder = Decoder::new(role, Limits { stanza_bytes: 70_000, ..Limits::default() });
     let mut events = Vec::new();
     while let Some(event) = decoder.poll(&mut input)? {
@@ -21,8 +21,8 @@ fn masked(first: u8, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-fn text(text: &str) -> Event {
-    Event::Text(text.as_bytes().to_vec())
+fn text(text: &str) -> FrameEvent {
+    FrameEvent::Text(text.as_bytes().to_vec())
 }
 
 #[test]
@@ -34,10 +34,10 @@ fn the_examples_of_the_rfc() {
         Ok(vec![text("Hello")])
     );
     assert_eq!(decode(Role::Client, b"\x01\x03Hel\x80\x02lo"), Ok(vec![text("Hello")]));
-    assert_eq!(decode(Role::Client, b"\x89\x05Hello"), Ok(vec![Event::Ping(b"Hello".to_vec())]));
+    assert_eq!(decode(Role::Client, b"\x89\x05Hello"), Ok(vec![FrameEvent::Ping(b"Hello".to_vec())]));
     assert_eq!(
         decode(Role::Server, b"\x8a\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58"),
-        Ok(vec![Event::Pong(b"Hello".to_vec())])
+        Ok(vec![FrameEvent::Pong(b"Hello".to_vec())])
     );
     let mut out = Vec::new();
     encode_text(&mut out, b"Hello");
@@ -77,7 +77,8 @@ fn control_frames_may_come_between_fragments() {
         masked(0x81, "é".as_bytes()),
     ]
     .concat();
-    let expected = vec![Event::Ping(b"ping".to_vec()), Event::Pong(vec![]), text("Hello"), text("é")];
+    let expected =
+        vec![FrameEvent::Ping(b"ping".to_vec()), FrameEvent::Pong(vec![]), text("Hello"), text("é")];
     assert_eq!(decode(Role::Server, &frames), Ok(expected));
 }
 
@@ -89,7 +90,7 @@ fn a_character_may_be_cut_between_fragments() {
 
 #[test]
 fn close_has_a_code_and_a_reason() {
-    let close = |code, reason: &str| Event::Close { code, reason: reason.to_owned() };
+    let close = |code, reason: &str| FrameEvent::Close { code, reason: reason.to_owned() };
     assert_eq!(decode(Role::Server, &masked(0x88, b"")), Ok(vec![close(None, "")]));
     assert_eq!(decode(Role::Server, &masked(0x88, b"\x03\xE8bye")), Ok(vec![close(Some(1000), "bye")]));
     let mut out = Vec::new();

@@ -1,0 +1,28 @@
+//! Why the program ends without success.
+
+/// Why the program ends without success.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    /// The test did not run to its end, or a phase ran out of time; its report was printed.
+    #[error("")]
+    Test,
+    /// Players failed; the report was printed.
+    #[error("")]
+    Players,
+    /// Something could not be done.
+    #[error("{0}")]
+    Undone(String),
+    /// The command line or the scenario is wrong.
+    #[error("{0}")]
+    Usage(String),
+    /// What was asserted is not so.
+    #[error("{0}")]
+    Assertion(String),
+}
+
+impl Failure {
+    /// A file cannot be read or written.
+    pub(super) fn file(path: &str, error: &std::io::Error) -> Self {
+        Self::Undone(format!("{path}: {error}"))
+    }
+}
