@@ -10,7 +10,7 @@ TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 VENV := $(TARGET)/interop/venv
 export CARILLON := $(TARGET)/debug/carillon
 
-.PHONY: help run bench test test-rust test-counts test-interop test-python test-node build tools lint fmt-check clippy doc tidy \
+.PHONY: help run bench test test-rust test-counts test-interop test-python test-node fuzz build tools lint fmt-check clippy doc tidy \
 	lint-python clean-interop
 
 help: ## This list
@@ -34,6 +34,9 @@ test-python: build tools ## slixmpp, raw sockets, the HTTP API
 
 test-node: build tools ## xmpp.js over WebSocket, the console in a browser
 	cd $(INTEROP) && node --test --test-reporter=spec js/*.test.mjs
+
+fuzz: ## Each fuzz target for ten seconds
+	fuzz/run
 
 build:
 	cargo build -p carillon
