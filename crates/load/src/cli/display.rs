@@ -1,14 +1,14 @@
-//! What is shown while a test runs: one line drawn again and again at a terminal, a line every few seconds elsewhere.
+//! The display of a running test: a line that is redrawn on a terminal, a line every few seconds elsewhere.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
 use crate::report::Snapshot;
 
-/// Between two lines where they are not drawn over each other.
+/// The time between two lines that are not redrawn.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// Shows how a test goes on.
+/// The display of a running test.
 #[derive(Debug)]
 pub(super) struct Display {
     terminal: bool,
@@ -21,17 +21,17 @@ impl Display {
         Self { terminal: stderr().is_terminal(), last_line: None, last_phase: None }
     }
 
-    /// How often it wants to be told.
+    /// How often to call [`Self::show`].
     pub(super) fn every(&self) -> Duration {
         Duration::from_millis(if self.terminal { 200 } else { 500 })
     }
 
-    /// Shows how things are.
+    /// Shows the current figures.
     pub(super) fn show(&mut self, snapshot: &Snapshot) {
         let line = line(snapshot);
         let mut out = stderr().lock();
         if self.terminal {
-            // To the start of the line, and nothing of the last one is left. A display that fails is none.
+            // Clears the line and redraws it. A failure of the display is ignored.
             let _ = write!(out, "\r\x1b[2K{line}");
             let _ = out.flush();
             return;
@@ -44,7 +44,7 @@ impl Display {
         }
     }
 
-    /// Nothing more is to come.
+    /// Clears the line.
     pub(super) fn end(&self) {
         if self.terminal {
             let _ = write!(stderr(), "\r\x1b[2K");

@@ -9,13 +9,13 @@ pub(super) enum Failure {
     /// Players failed; the report was printed.
     #[error("")]
     Players,
-    /// Something could not be done.
+    /// An operation failed.
     #[error("{0}")]
     Undone(String),
     /// The command line or the scenario is wrong.
     #[error("{0}")]
     Usage(String),
-    /// What was asserted is not so.
+    /// An assertion does not hold.
     #[error("{0}")]
     Assertion(String),
 }

@@ -1,6 +1,6 @@
 //! The command line of the load tester.
 //!
-//! Exit status: 0 all went well; 1 the test did not run to its end, or something could not be done; 2 the command line or
+//! Exit status: 0 success; 1 the test did not run to its end, or an operation failed; 2 the command line or
 //! the scenario is wrong; 3 an assertion does not hold; 4 the test ran, and players failed.
 
 mod compare;
@@ -32,24 +32,24 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a scenario with workers of its own
+    /// Run a scenario with its own workers
     Run(Box<run::RunArgs>),
-    /// List the scenarios that come with the program, or print one
+    /// List the shipped scenarios, or print one
     Scenarios(scenarios::ScenariosArgs),
-    /// Put reports side by side, or find out whether one is worse than another
+    /// Compare reports side by side, and check assertions on them
     Compare(compare::CompareArgs),
-    /// Take tests over HTTP and lead workers through them
+    /// Run tests that are submitted over HTTP, on registered workers
     Orchestrate(orchestrate::OrchestrateArgs),
-    /// Carry players for an orchestrator
+    /// Run players for an orchestrator
     Worker(worker::WorkerArgs),
-    /// Print a script that completes commands in a shell
+    /// Print a completion script for a shell
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
 }
 
-/// Does what the command line asks for.
+/// Runs the command.
 pub fn run(cli: &Cli, program: Program) -> ExitCode {
     let done = match &cli.command {
         Command::Run(args) => args.run(program),

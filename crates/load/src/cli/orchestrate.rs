@@ -13,16 +13,16 @@ use crate::plan::Span;
 
 #[derive(Debug, Args)]
 pub(super) struct OrchestrateArgs {
-    /// Where to listen; port 0 is a free port
+    /// The address to listen on; port 0 is a free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7070")]
     listen: SocketAddr,
-    /// Ask for this key in every request
+    /// Require this key in every request
     #[arg(long, env = KEY_VARIABLE, hide_env_values = true)]
     key: Option<String>,
     /// Count a worker as lost after this silence
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     lost_after: Duration,
-    /// A command that prints how many sessions the server has; the target's HTTP API is asked if it is not given
+    /// A command that prints the server's number of sessions; the default is to ask the target's HTTP API
     #[arg(long, value_name = "COMMAND")]
     sessions_command: Option<String>,
 }
@@ -46,12 +46,12 @@ impl OrchestrateArgs {
     }
 }
 
-/// Asked for news after a fifth of the time, given up after all of it.
+/// A worker is asked for its progress after a fifth of the time, and counts as lost after all of it.
 pub(super) fn silence_limits(lost_after: Duration) -> SilenceLimits {
     SilenceLimits { ask: lost_after / 5, give_up: lost_after }
 }
 
-/// Reads a length of time.
+/// Reads a duration.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
     let span = Span::parse(text).filter(|span| !span.0.is_zero());
     span.map(|span| span.0).ok_or_else(|| "expected a duration such as 500ms, 10s or 2m".to_owned())

@@ -1,11 +1,11 @@
-//! Where a report goes, and what is demanded of it.
+//! Where a report is written, and the assertions on it.
 
 use clap::Args;
 
 use super::failure::Failure;
 use crate::report::{Assertion, Comparison, Report};
 
-/// Where the report goes.
+/// Options for the report.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Report")]
 pub(super) struct OutputArgs {
@@ -18,7 +18,7 @@ pub(super) struct OutputArgs {
     /// Write the report as a page with plots to this file
     #[arg(long, value_name = "FILE.html")]
     html: Option<String>,
-    /// Put the difference from an earlier report into this one, and print it
+    /// Add the differences from an earlier report to this one, and print them
     #[arg(long, value_name = "FILE.json")]
     compare: Option<String>,
     /// Require something of the report, such as 'RTT.percentile99<50' or 'rates.logins>=1000'; may be given more than
@@ -28,12 +28,12 @@ pub(super) struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Reads what is needed later, before anything is run.
+    /// Reads the earlier report, before the test runs.
     pub(super) fn earlier(&self) -> Result<Option<Report>, Failure> {
         self.compare.as_deref().map(read).transpose()
     }
 
-    /// Writes and prints a report, and checks what is demanded of it.
+    /// Writes and prints a report, and checks the assertions.
     pub(super) fn emit(&self, mut report: Report, earlier: Option<Report>) -> Result<(), Failure> {
         report.check(&self.assert);
         report.comparison = earlier.map(|earlier| {

@@ -17,14 +17,14 @@ use crate::orchestrate::{Options, Orchestrator, Request, ServerRequest, SubmitEr
 use crate::plan::Scenario;
 use crate::report::Report;
 
-/// Players of a process, at most: 20,000 descriptors are a usual limit.
+/// The most players per process: 20,000 descriptors are a usual limit.
 const PLAYERS_EACH: u32 = 18_000;
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// A scenario that comes with the program, or a file NAME.toml
+    /// A shipped scenario, or a file NAME.toml
     scenario: String,
-    /// How many players
+    /// The number of players
     #[arg(long, value_name = "N")]
     players: Option<u32>,
     /// Change the scenario: KEY is players.KEY, or PHASE.KEY; may be given more than once
@@ -39,13 +39,13 @@ pub(super) struct RunArgs {
     /// Log in by SASL2 and Bind 2 if the server offers them
     #[arg(long)]
     sasl2: bool,
-    /// Come back by token (XEP-0484) from the second login on, with SASL2
+    /// Log in with a token (XEP-0484) from the second login on; requires --sasl2
     #[arg(long, requires = "sasl2")]
     fast: bool,
     /// Resume TLS sessions by ticket
     #[arg(long)]
     tls_resumption: bool,
-    /// Make the accounts by in-band registration (XEP-0077) first
+    /// Register the accounts by in-band registration (XEP-0077) first
     #[arg(long)]
     register: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What an orchestrator and its workers tell each other: values, the same over HTTP and within a process.
+//! The messages between an orchestrator and its workers: the same values over HTTP and within a process.
 //!
 //! ```text
 //! worker        GET  /v1/clock               ◄─ ClockReading
@@ -7,8 +7,8 @@
 //! worker (push) POST /v1/workers/ID/progress Progress ─►
 //! ```
 //!
-//! A test is a row of barriers: the orchestrator orders a step of a phase, every worker says when its share is done,
-//! and then comes the next. Progress is a difference: what happened since the last one sent.
+//! A test is a sequence of barriers: the orchestrator orders a step of a phase, every worker reports when its share is done,
+//! and then the next step begins. Progress is incremental: it holds what happened since the last report.
 
 use std::collections::BTreeMap;
 
@@ -17,76 +17,76 @@ use serde::{Deserialize, Serialize};
 use crate::measure::TDigest;
 use crate::plan::{Scenario, Target};
 
-/// A worker that offers itself.
+/// The registration of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registration {
-    /// What people call it: host name and process id.
+    /// Its name in reports: host name and process id.
     pub name: String,
-    /// The most players it can carry: its descriptors, less a few.
+    /// The most players it can run: its file descriptors, less a few.
     pub players_max: u32,
-    /// The kernel's boot id: workers with the orchestrator's own share its clock.
+    /// The kernel's boot id: a worker with the orchestrator's boot id has the same clock.
     pub boot_id: String,
 }
 
 /// The answer to a registration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegistrationAccepted {
-    /// What the worker is called in paths.
+    /// The worker's id in paths.
     pub id: u32,
 }
 
-/// The orchestrator's clock, to compare one's own with.
+/// The orchestrator's clock, with which a worker compares its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockReading {
     /// Unix time, in nanoseconds.
     pub unix_ns: u64,
-    /// The kernel's boot id of its machine: who has the same shares this clock.
+    /// The boot id of its machine's kernel: a worker with the same boot id has the same clock.
     pub boot_id: String,
 }
 
-/// An order and its number: a worker asks for those after the last one it has.
+/// An order and its number: a worker requests the orders after the last one that it has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NumberedOrder {
     /// Counts up from 1.
     pub number: u64,
-    /// What is to be done.
+    /// The order.
     pub order: Order,
 }
 
-/// What a worker is told to do.
+/// What a worker has to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "kebab-case")]
 pub enum Order {
-    /// Get ready for a test: check everything that can be checked, answer by a [`Progress`] of position (0, 0) done.
+    /// Prepare for a test: check what can be checked, and report position (0, 0) as done by a [`Progress`].
     Prepare(Box<Job>),
     /// Begin a step of a phase.
     Begin {
-        /// The test.
+        /// The id of the test.
         test: String,
-        /// Which.
+        /// The phase and the step.
         position: Position,
-        /// When, on the orchestrator's clock, in nanoseconds since the Unix epoch.
+        /// When it begins, by the orchestrator's clock, in nanoseconds since the Unix epoch.
         at_unix_ns: u64,
     },
-    /// Say now how far you are.
+    /// Report the progress now.
     Report,
-    /// The test is over or given up: close everything and be ready for another.
+    /// The test is over: close all connections and wait for another test.
     Finish {
-        /// The test.
+        /// The id of the test.
         test: String,
     },
-    /// Nothing more is to come; the process may end.
+    /// There are no more tests: the process may end.
     Leave,
 }
 
 /// A worker's share of a test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// The test.
+    /// The id of the test.
     pub test: String,
-    /// All of it.
+    /// The scenario.
     pub scenario: Scenario,
-    /// Against what.
+    /// The server under test.
     pub target: Target,
     /// The number, from 0, of the worker's first player. A bucket of neighbours belongs to one worker.
     pub first: u32,
@@ -98,7 +98,7 @@ pub struct Job {
     pub publishes: bool,
     /// Threads to spread the players over.
     pub threads: u32,
-    /// What to add to this machine's Unix time to have the orchestrator's, in nanoseconds.
+    /// The orchestrator's Unix time minus that of this machine, in nanoseconds.
     pub clock_offset_ns: i64,
 }
 
@@ -112,7 +112,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// Where a worker is that has finished a test: behind its last phase.
+    /// The position of a worker that has finished a test: after the last phase.
     pub fn behind(scenario: &Scenario) -> Self {
         Self { phase: u32::try_from(scenario.phases.len()).unwrap_or(u32::MAX), step: 0 }
     }
@@ -123,59 +123,59 @@ impl Position {
     }
 }
 
-/// What happened at a worker since it last said so, and how things are.
+/// What happened at a worker since its last report, and its current state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
-    /// The test.
+    /// The id of the test.
     pub test: String,
-    /// Counts up by one: a repeated one is not counted twice.
+    /// Increases by one: a repeated report is not counted twice.
     pub sequence: u64,
-    /// Where the worker is.
+    /// The phase and the step of the worker.
     pub position: Position,
     /// Whether its share of the step is done.
     pub done: bool,
     /// Players in session now.
     pub online: u32,
-    /// Since the last: events by name, such as `logins`, `deliveries`, `sent`.
+    /// Since the last report: events by name, such as `logins`, `deliveries`, `sent`.
     pub counts: BTreeMap<String, u64>,
-    /// Since the last: what went wrong, by kind.
+    /// Since the last report: errors by kind.
     pub errors: BTreeMap<String, u64>,
-    /// Since the last: latencies by metric, in milliseconds.
+    /// Since the last report: latencies by metric, in milliseconds.
     pub metrics: BTreeMap<String, TDigest>,
-    /// Of things all workers take part in, the largest this worker saw, in milliseconds, by metric and item: the last
-    /// delivery of each item published. The orchestrator keeps the largest of all workers, and in the end records one
-    /// value an item in the metric.
+    /// The largest latency that this worker measured of what concerns all workers, in milliseconds, by metric and item: the
+    /// last delivery of each published item. The orchestrator keeps the largest of all workers and records one value per item
+    /// in the metric.
     pub largest: BTreeMap<String, BTreeMap<u32, f64>>,
-    /// Users that failed since the last: logins refused, sessions lost.
+    /// Since the last report: players that failed, because their login was refused or their session lost.
     pub failed: u64,
     /// CPU time of the worker's process so far, in seconds.
     pub cpu_s: f64,
     /// Memory of the worker's process (proportional set size), in bytes.
     pub pss_bytes: u64,
-    /// How far the worker's clock may be from the orchestrator's, in milliseconds; 0 on the same machine.
+    /// The largest difference between the worker's clock and the orchestrator's, in milliseconds; 0 on the same machine.
     #[serde(default)]
     pub clock_bound_ms: f64,
-    /// The worker cannot go on, and why; the test ends.
+    /// Why the worker failed, if it did; the test ends.
     pub fault: Option<Fault>,
 }
 
-/// Why a worker cannot go on.
+/// Why a worker failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "kebab-case")]
 pub enum Fault {
     /// The target does not have what the scenario needs.
     Lacks {
-        /// What, such as `pubsub` or `light protocol`.
+        /// What is missing, such as `pubsub` or `light protocol`.
         feature: String,
-        /// How it showed.
+        /// How the worker noticed.
         why: String,
     },
-    /// The target cannot be reached, or lets nobody in.
+    /// The target cannot be reached, or refuses logins.
     Target {
         /// What happened.
         why: String,
     },
-    /// The worker's machine or process is not up to it.
+    /// The worker's machine or process lacks a resource.
     Worker {
         /// What happened.
         why: String,

@@ -18,14 +18,14 @@ use std::io::ErrorKind;
 
 use memchr::memchr;
 
-/// What a client begins with.
+/// The first bytes of a client.
 const OPENING: &[u8] = b"<regular-socket/>\0";
 const PING: &[u8] = b"PING\0";
 /// The end of the server's frames.
 const END: u8 = 0x01;
-/// What a published item begins with.
+/// The first bytes of a published item.
 const PUBLISH: &[u8] = b"PUBLISH\0";
-/// The longest frame a server may send; what it sends without an end is not XMPP's light cousin.
+/// The longest frame that a server may send.
 const FRAME_BYTES_MAX: usize = 1 << 20;
 
 /// A client's side of one connection.
@@ -38,14 +38,14 @@ pub struct Client {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// Nothing is said yet.
+    /// Nothing has been sent.
     #[default]
     New,
     /// The server's greeting is awaited.
     Opening,
     /// In session.
     Ready,
-    /// Nothing more comes or goes.
+    /// The connection is over.
     Over,
 }
 
@@ -54,15 +54,15 @@ enum State {
 pub enum LightEvent {
     /// The server has greeted the client.
     Ready,
-    /// The server has done what was asked: the oldest request that has no answer yet.
+    /// The server confirmed the oldest unanswered request.
     Done,
     /// The server answered a ping.
     Pong,
     /// An item was published: its JSON.
     Published(Vec<u8>),
-    /// The server refused something, or is about to close: its code.
+    /// The server refused a request, or is about to close the connection: the error code.
     Error(String),
-    /// The connection is over: always the last event.
+    /// The connection is over; always the last event.
     Closed(End),
 }
 
@@ -72,15 +72,15 @@ pub enum End {
     /// The server closed it, or it was lost.
     #[error("the connection was lost")]
     Cut,
-    /// It could not be made, or failed.
+    /// It could not be established, or failed.
     #[error("network: {0}")]
     Network(ErrorKind),
-    /// The server said something that is not in the protocol.
+    /// The server violated the protocol.
     #[error("the server sent something that is not a frame of the light protocol")]
     Nonsense,
 }
 
-/// Where a client leaves what it has to say; one serves any number of clients in turn.
+/// The output of a client; one outbox serves any number of clients in turn.
 #[derive(Debug, Default)]
 pub struct Outbox {
     /// Bytes for the network.
@@ -90,7 +90,7 @@ pub struct Outbox {
 }
 
 impl Client {
-    /// Begins, once the connection is made.
+    /// Begins when the connection is established.
     pub fn start(&mut self, out: &mut Outbox) {
         if self.state == State::New {
             self.state = State::Opening;
@@ -98,7 +98,7 @@ impl Client {
         }
     }
 
-    /// Takes bytes off the network.
+    /// Processes bytes from the network.
     pub fn receive(&mut self, bytes: &[u8], out: &mut Outbox) {
         let mut rest = std::mem::take(&mut self.rest);
         let whole = if rest.is_empty() {
@@ -122,17 +122,17 @@ impl Client {
         }
     }
 
-    /// Learns that nothing more will come.
+    /// The server has closed its side.
     pub fn receive_end(&mut self, out: &mut Outbox) {
         self.end(End::Cut, out);
     }
 
-    /// Learns that the connection could not be made, or failed.
+    /// The connection could not be established, or failed.
     pub fn connection_failed(&mut self, kind: ErrorKind, out: &mut Outbox) {
         self.end(End::Network(kind), out);
     }
 
-    /// Asks for the items of a topic; [`LightEvent::Done`] is the answer. Nothing is sent while there is no session.
+    /// Subscribes to a topic; [`LightEvent::Done`] is the answer. Sends nothing while there is no session.
     pub fn subscribe(&self, topic: &str, out: &mut Outbox) {
         if self.is_ready() {
             let request = serde_json::json!({ "action": "subscribe", "data": topic });
@@ -141,7 +141,7 @@ impl Client {
         }
     }
 
-    /// Says that the client is there; [`LightEvent::Pong`] is the answer.
+    /// Sends a ping; [`LightEvent::Pong`] is the answer.
     pub fn ping(&self, out: &mut Outbox) {
         if self.is_ready() {
             out.bytes.extend_from_slice(PING);
@@ -153,7 +153,7 @@ impl Client {
         self.state == State::Ready
     }
 
-    /// Whether nothing more will come of this client.
+    /// Whether the connection is over.
     pub fn is_over(&self) -> bool {
         self.state == State::Over
     }

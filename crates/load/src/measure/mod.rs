@@ -1,4 +1,4 @@
-//! What a run is judged by: latencies, and what the server's processes and the kernel spent.
+//! Measurements: latencies, and the CPU time and memory of the server's processes and the kernel.
 
 mod process;
 mod server;

@@ -1,4 +1,4 @@
-//! What processes cost, read from Linux' `/proc`.
+//! CPU time and memory of processes, from `/proc` of Linux.
 
 use std::fs;
 use std::io;
@@ -9,43 +9,43 @@ const TICK: Duration = Duration::from_millis(10);
 /// The unit of `mem` in `/proc/net/sockstat`, and of slabs.
 const PAGE_BYTES: u64 = 4096;
 
-/// The processes of a server; none when the server is out of sight.
+/// The processes of a server; empty if the server runs elsewhere.
 #[derive(Clone, Debug, Default)]
 pub struct Processes {
     pids: Vec<u32>,
 }
 
-/// What processes used up to a moment.
+/// CPU time and memory of processes so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Proportional set size: memory in RAM, shared pages divided by their users.
     pub pss_bytes: u64,
-    /// User and system time since the processes started, by steps of 10 ms.
+    /// User and system time since the processes started, in steps of 10 ms.
     pub cpu: Duration,
 }
 
-/// Memory of the whole machine's kernel that grows with connections, both ends of those over loopback included.
+/// Kernel memory of the whole machine that grows with connections; over loopback both ends count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelMemory {
     /// Bytes queued in TCP sockets.
     pub tcp_queued_bytes: u64,
-    /// Bytes of kernel objects: sockets, file descriptors, poll registrations, and else. Where the system lets itself be
-    /// looked at closely, as root, without what files and connections of the past left behind.
+    /// Bytes of kernel objects: sockets, file descriptors, poll registrations and others. As root, without objects that
+    /// remain of files and connections of the past.
     pub slab_bytes: u64,
 }
 
-/// A process cannot be looked at.
+/// A process cannot be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    /// The file is not there or not readable: no such process, or another user's.
+    /// The file does not exist or is not readable: no such process, or a process of another user.
     #[error("cannot read {path}: {error}")]
     Read {
         /// The file under `/proc`.
         path: String,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// The file does not look as Linux writes it.
+    /// The file does not have the format of Linux.
     #[error("{path} is not in the expected format")]
     Format {
         /// The file under `/proc`.
@@ -54,14 +54,14 @@ pub enum ProcessError {
 }
 
 impl Processes {
-    /// The processes with these ids; fails when one cannot be looked at.
+    /// The processes with these ids; an error if one cannot be measured.
     pub fn new(pids: Vec<u32>) -> Result<Self, ProcessError> {
         let processes = Self { pids };
         processes.usage()?;
         Ok(processes)
     }
 
-    /// What they used up to now, together; `None` when there are none to look at.
+    /// Their total so far; `None` without processes.
     pub fn usage(&self) -> Result<Option<Usage>, ProcessError> {
         let mut total = Usage::default();
         for pid in &self.pids {
@@ -71,7 +71,7 @@ impl Processes {
         Ok((!self.pids.is_empty()).then_some(total))
     }
 
-    /// CPU time alone: unlike the memory, it costs the process nothing to be asked for.
+    /// The CPU time alone: unlike memory, reading it does not slow the process down.
     pub fn cpu(&self) -> Result<Option<Duration>, ProcessError> {
         let mut total = Duration::ZERO;
         for pid in &self.pids {
@@ -82,7 +82,7 @@ impl Processes {
 }
 
 impl Usage {
-    /// What this very process used.
+    /// CPU time and memory of this process.
     pub fn of_self() -> Result<Self, ProcessError> {
         Ok(Self {
             pss_bytes: read("/proc/self/smaps_rollup".to_owned(), pss_bytes)?,
@@ -90,7 +90,7 @@ impl Usage {
         })
     }
 
-    /// CPU time of this very process alone, which is cheap to tell.
+    /// CPU time of this process, which is cheap to read.
     pub fn cpu_of_self() -> Result<Duration, ProcessError> {
         read("/proc/self/stat".to_owned(), cpu)
     }
@@ -107,7 +107,7 @@ impl KernelMemory {
     }
 }
 
-/// What grows and shrinks with the files that anyone reads, and with connections that have ended (`TIME_WAIT`).
+/// Slabs that depend on files read by other processes, and on connections that have ended (`TIME_WAIT`).
 const NOT_OF_CONNECTIONS: [&str; 10] = [
     "ext4_",
     "xfs_",

@@ -1,13 +1,13 @@
-//! The figures of the server under test: from `/proc` when it runs here, or from its own metrics.
+//! Figures of the server under test: from `/proc` if it runs on this machine, or from its own metrics.
 
 use std::time::Duration;
 
 use super::process::{KernelMemory, ProcessError, Processes};
 use crate::report::Reading;
 
-/// How long the server may take to tell its metrics.
+/// The time limit for reading the metrics.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// The largest page of metrics that is read.
+/// The largest page of metrics.
 const PAGE_BYTES_MAX: u64 = 16 << 20;
 
 /// Where a server's figures come from.
@@ -15,39 +15,39 @@ const PAGE_BYTES_MAX: u64 = 16 << 20;
 pub enum Server {
     /// Its processes are on this machine.
     Processes(Processes),
-    /// It tells them itself, at this URL, as Prometheus text.
+    /// It exposes them at this URL as Prometheus text.
     Metrics(String),
-    /// It is out of sight.
+    /// There is no source.
     #[default]
     Unseen,
 }
 
-/// The server's figures cannot be had.
+/// The server's figures cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// A process cannot be looked at.
+    /// A process cannot be measured.
     #[error(transparent)]
     Process(#[from] ProcessError),
     /// The metrics cannot be read.
     #[error("{url} cannot be read: {why}")]
     Unreachable {
-        /// Where they should be.
+        /// Their URL.
         url: String,
-        /// What happened.
+        /// The error.
         why: String,
     },
-    /// The metrics do not tell what is needed.
+    /// A metric is missing.
     #[error("{url} has no {name}")]
     Missing {
-        /// Where they are.
+        /// Their URL.
         url: String,
-        /// What should be there.
+        /// The name of the missing metric.
         name: &'static str,
     },
 }
 
 impl Server {
-    /// The processes if there are any, or else the metrics; fails when they cannot be had now.
+    /// The processes if there are any, or else the metrics; an error if they cannot be read now.
     pub fn new(pids: Vec<u32>, metrics_url: Option<String>) -> Result<Self, ServerError> {
         let server = match metrics_url {
             _ if !pids.is_empty() => Self::Processes(Processes::new(pids)?),
@@ -58,7 +58,7 @@ impl Server {
         Ok(server)
     }
 
-    /// The figures now; nothing if the server is out of sight. Blocks.
+    /// The current figures; `None` without a source. Blocks.
     pub fn read(&self) -> Result<Option<Reading>, ServerError> {
         match self {
             Self::Processes(processes) => {
@@ -80,7 +80,7 @@ impl Server {
         }
     }
 
-    /// The kernel's memory, where it is that of the server's machine.
+    /// The kernel's memory, if the server runs on this machine.
     pub fn kernel(&self) -> Option<KernelMemory> {
         match self {
             Self::Processes(_) => KernelMemory::now().ok(),
@@ -89,13 +89,13 @@ impl Server {
     }
 }
 
-/// An HTTP client that waits so long at most, and takes every status as an answer.
+/// An HTTP client with a timeout, for which every status is an answer.
 pub(crate) fn agent(timeout: Duration) -> ureq::Agent {
     let config = ureq::Agent::config_builder().http_status_as_error(false).proxy(None);
     config.timeout_global(Some(timeout)).build().new_agent()
 }
 
-/// What an HTTP error says, in the fewest words.
+/// A short text for an HTTP error.
 pub(crate) fn why(error: &ureq::Error) -> String {
     match error {
         ureq::Error::Io(error) => error.to_string(),

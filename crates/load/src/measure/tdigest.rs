@@ -1,22 +1,22 @@
-//! Latencies in little space: a merging t-digest (Dunning and Ertl, "Computing extremely accurate quantiles using
-//! t-digests", 2019), made to be added up.
+//! Quantiles of many latencies in little memory: a merging t-digest (Dunning and Ertl, "Computing extremely accurate
+//! quantiles using t-digests", 2019).
 //!
-//! Of `n` values it keeps a few hundred centroids, narrow at both ends and wide in the middle. A percentile it tells
+//! For any number of values it keeps a few hundred centroids, narrow at both ends and wide in the middle. A percentile
 //! lies within [`TDigest::rank_error`] of the true rank: at the median 0.7 % of all values, at the 99th percentile
-//! 0.13 %, at the 99.99th 0.013 %. As long as there are few values, each keeps a centroid of its own, and the
-//! percentiles are the exact ones. Merging digests, in whatever order, keeps the bound.
+//! 0.13 %, at the 99.99th 0.013 %. While there are few values, each has a centroid of its own, and the
+//! percentiles are exact. Merging digests in any order keeps the bound.
 //!
-//! The crate `tdigest` was measured first. Of 99 values of 1 and one of 1000 it says 500.5 for the 99th percentile, a
-//! latency that never was; and two empty digests merged fall back to a coarser one.
+//! The crate `tdigest` was tried first. For 99 values of 1 and one of 1000 its 99th percentile is 500.5, which is no value
+//! at all; and merging two empty digests makes it coarser.
 
 use std::f64::consts::PI;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// δ: about how many centroids there are at most.
+/// δ: the approximate maximum number of centroids.
 const COMPRESSION: f64 = 500.0;
-/// Values taken in before they are merged: merging is what costs.
+/// Values that are collected before they are merged, because merging is expensive.
 const PENDING_MAX: usize = 2000;
 
 /// The distribution of many values, in milliseconds.
@@ -35,7 +35,7 @@ struct Whole {
     centroids: Vec<Centroid>,
 }
 
-/// Neighbouring values: their mean, and how many they are.
+/// A group of neighbouring values: their mean and number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Centroid(f64, u64);
 
@@ -45,7 +45,7 @@ impl TDigest {
         self.add(duration.as_secs_f64() * 1000.0);
     }
 
-    /// Adds a value. What is not a number is left out.
+    /// Adds a value; NaN and infinities are ignored.
     pub fn add(&mut self, value: f64) {
         if !value.is_finite() {
             return;
@@ -56,24 +56,24 @@ impl TDigest {
         }
     }
 
-    /// Adds all of another.
+    /// Adds the values of another digest.
     pub fn merge(&mut self, mut other: Self) {
         other.settle();
         self.settle();
         self.whole.join(other.whole);
     }
 
-    /// Whether nothing was added.
+    /// Whether it has no values.
     pub fn is_empty(&self) -> bool {
         self.pending.is_empty() && self.whole.centroids.is_empty()
     }
 
-    /// How many values were added.
+    /// The number of values.
     pub fn count(&self) -> u64 {
         self.whole.count() + self.pending.len() as u64
     }
 
-    /// Values such that the given parts of all are not larger, each from 0 to 1; nothing if nothing was added.
+    /// The quantiles at these fractions, each from 0 to 1; `None` without values.
     pub fn quantiles<const N: usize>(&self, parts: [f64; N]) -> Option<[f64; N]> {
         let mut settled = self.clone();
         settled.settle();
@@ -82,19 +82,19 @@ impl TDigest {
         (count > 0).then(|| parts.map(|part| whole.at(rank(part, count))))
     }
 
-    /// Values, each with how many of all it stands for, in ascending order.
+    /// The centroids in ascending order: value and weight.
     pub fn centroids(&self) -> Vec<(f64, u64)> {
         let mut settled = self.clone();
         settled.settle();
         settled.whole.centroids.iter().map(|Centroid(mean, weight)| (*mean, *weight)).collect()
     }
 
-    /// The smallest and the largest value; nothing if nothing was added.
+    /// The smallest and the largest value; `None` without values.
     pub fn ends(&self) -> Option<(f64, f64)> {
         self.quantiles([0.0, 1.0]).map(|[min, max]| (min, max))
     }
 
-    /// How far the rank of a quantile may be off, as a part of all values, when there are so many.
+    /// The largest error of a quantile's rank, as a fraction of this number of values.
     pub fn rank_error(part: f64, count: u64) -> f64 {
         2.0 * PI / COMPRESSION * (part * (1.0 - part)).max(0.0).sqrt() + 2.0 / count.max(1) as f64
     }
@@ -115,7 +115,7 @@ impl TDigest {
 
 impl From<Whole> for TDigest {
     fn from(mut whole: Whole) -> Self {
-        // It came over the network: order is what everything else relies on.
+        // It came over the network, and everything else relies on the order.
         whole.centroids.retain(|centroid| centroid.0.is_finite() && centroid.1 > 0);
         whole.centroids.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         Self { whole, pending: Vec::new() }
@@ -148,7 +148,7 @@ impl Whole {
         self.compress();
     }
 
-    /// Joins neighbours as long as they stay within one unit of the scale.
+    /// Merges neighbours as long as they stay within one unit of the scale.
     fn compress(&mut self) {
         let total = self.count() as f64;
         let mut joined: Vec<Centroid> = Vec::with_capacity(COMPRESSION as usize);
@@ -171,7 +171,7 @@ impl Whole {
         self.centroids = joined;
     }
 
-    /// The value of a rank, from 1. Between the middles of two centroids it is a straight line.
+    /// The value at a rank, from 1, interpolated between the middles of two centroids.
     fn at(&self, rank: f64) -> f64 {
         let (mut left_rank, mut left) = (1.0, self.min);
         let mut before = 0;
@@ -187,7 +187,7 @@ impl Whole {
     }
 }
 
-/// The nearest rank: the smallest one that so large a part of all does not exceed.
+/// The nearest rank: the smallest one that covers this fraction of the values.
 fn rank(part: f64, count: u64) -> f64 {
     (part * count as f64).ceil().clamp(1.0, count as f64)
 }
@@ -199,7 +199,7 @@ fn between((left_rank, left): (f64, f64), (right_rank, right): (f64, f64), rank:
     left + (right - left) * ((rank - left_rank) / (right_rank - left_rank)).clamp(0.0, 1.0)
 }
 
-/// The quantile one unit of the scale k₁(q) = δ/2π · asin(2q−1) further.
+/// The quantile that is one unit of the scale k₁(q) = δ/2π · asin(2q−1) further on.
 fn next_bound(part: f64) -> f64 {
     let angle = (2.0 * part - 1.0).clamp(-1.0, 1.0).asin() + 2.0 * PI / COMPRESSION;
     if angle >= PI / 2.0 { 1.0 } else { f64::midpoint(angle.sin(), 1.0) }

@@ -36,21 +36,21 @@ pub use running_test::SilenceLimits;
 pub use sessions::Sessions;
 use state::SharedState;
 
-/// How long answers that are under way may take at the end.
+/// The time limit for answers that are in progress at the end.
 const CLOSE_WAIT: Duration = Duration::from_millis(500);
 
-/// How an orchestrator is set up.
+/// Options of an orchestrator.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Asked for in every request, if there is one.
+    /// The key that every request must carry, if there is one.
     pub key: Option<String>,
     /// How long workers may be silent.
     pub silence_limits: SilenceLimits,
-    /// A command that prints how many sessions the server has.
+    /// A command that prints the server's number of sessions.
     pub sessions_command: Option<String>,
 }
 
-/// An orchestrator that runs.
+/// A running orchestrator.
 #[derive(Debug)]
 pub struct Orchestrator {
     shared: Arc<SharedState>,
@@ -60,13 +60,13 @@ pub struct Orchestrator {
     runtime: Option<Runtime>,
 }
 
-/// A test cannot be taken.
+/// Why a test is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum SubmitError {
-    /// It makes no sense.
+    /// The request is invalid.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// It has no place, or no name can be made for it.
+    /// The queue is full, or no id can be generated.
     #[error("{0}")]
     Place(String),
 }
@@ -88,7 +88,7 @@ impl Orchestrator {
             sessions_command: options.sessions_command.as_deref().map(Into::into),
             boot_id: boot_id().into(),
         };
-        // It ends with the runtime; until then it fails only by a bug of its own.
+        // It ends with the runtime and cannot fail before.
         runtime.spawn(async move { axum::serve(listener, routes::routes(app)).await });
         let queue = Arc::clone(&shared);
         let runner = thread::Builder::new()
@@ -103,12 +103,12 @@ impl Orchestrator {
         })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Puts a test into the queue; gives its id.
+    /// Adds a test to the queue and returns its id.
     pub fn submit(&self, request: Request) -> Result<String, SubmitError> {
         let planned = PlannedTest::new(request, self.sessions_command.as_deref())?;
         let id = new_id().map_err(SubmitError::Place)?;
@@ -119,7 +119,7 @@ impl Orchestrator {
         Ok(id)
     }
 
-    /// Waits until a test is over, at most so long; whether it is.
+    /// Waits until a test is over or the timeout expires; returns whether it is over.
     pub fn wait(&self, id: &str, timeout: Duration) -> bool {
         let deadline = std::time::Instant::now() + timeout;
         let mut state = self.shared.lock();
@@ -132,23 +132,23 @@ impl Orchestrator {
         }
     }
 
-    /// A few figures of the test under way.
+    /// A few figures of the running test.
     pub fn snapshot(&self) -> Option<Snapshot> {
         self.shared.lock().running.as_ref().map(|(_, current)| current.snapshot(Status::Running))
     }
 
-    /// The report of a test, as far as it is.
+    /// The report of a test so far.
     pub fn report(&self, id: &str) -> Option<Arc<Report>> {
         self.shared.lock().report(id)
     }
 
-    /// Ends a test before its time.
+    /// Aborts a test.
     pub fn abort(&self, id: &str) {
         self.shared.lock().abort(id);
         self.shared.notify();
     }
 
-    /// How many workers are there.
+    /// The number of registered workers.
     pub fn workers(&self) -> usize {
         self.shared.lock().workers.present().count()
     }
@@ -163,7 +163,7 @@ impl Drop for Orchestrator {
         }
         self.shared.notify();
         if let Some(runner) = self.runner.take() {
-            // It panicked, or it ended: there is nothing more to do either way.
+            // It ended or panicked: there is nothing more to do in either case.
             let _ = runner.join();
         }
         if let Some(runtime) = self.runtime.take() {
@@ -172,14 +172,14 @@ impl Drop for Orchestrator {
     }
 }
 
-/// A name for a test that no other has.
+/// A unique id for a test.
 fn new_id() -> Result<String, String> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).map_err(|error| format!("the system gives no random numbers: {error}"))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The kernel's boot id: who has the same shares this machine's clock.
+/// The kernel's boot id: a process with the same boot id has the same clock.
 pub(crate) fn boot_id() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.trim().to_owned()

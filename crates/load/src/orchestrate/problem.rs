@@ -1,10 +1,10 @@
-//! What the orchestrator answers when it cannot do what is asked: RFC 9457.
+//! Error answers of the orchestrator (RFC 9457).
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-/// A refusal.
+/// An error answer.
 #[derive(Debug)]
 pub(super) struct Problem {
     status: StatusCode,
@@ -13,7 +13,7 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    /// The request cannot be read or makes no sense.
+    /// The request is invalid.
     pub(super) fn request(detail: impl Into<String>) -> Self {
         Self {
             status: StatusCode::UNPROCESSABLE_ENTITY,
@@ -27,12 +27,12 @@ impl Problem {
         Self { status: StatusCode::BAD_REQUEST, title: "The body cannot be read", detail: error.to_string() }
     }
 
-    /// Nothing is there.
+    /// The resource does not exist.
     pub(super) fn missing(detail: impl Into<String>) -> Self {
         Self { status: StatusCode::NOT_FOUND, title: "Not found", detail: detail.into() }
     }
 
-    /// There is too much to do already.
+    /// The queue or the number of workers is at its limit.
     pub(super) fn full(detail: impl Into<String>) -> Self {
         Self { status: StatusCode::TOO_MANY_REQUESTS, title: "Too many", detail: detail.into() }
     }

@@ -1,4 +1,4 @@
-//! A test to be run: what was asked for, checked.
+//! The request for a test, and its check.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::sessions::Sessions;
 use crate::measure::Server;
 use crate::plan::{Scenario, Target};
 
-/// What is asked for by `POST /loadtests`.
+/// The body of `POST /loadtests`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Request {
@@ -16,12 +16,12 @@ pub struct Request {
     /// Overrides of the scenario, as `KEY=VALUE`.
     #[serde(default)]
     pub set: Vec<String>,
-    /// What to test.
+    /// The server under test.
     pub target: Target,
-    /// Take exactly so many workers; without it, all that are there.
+    /// The exact number of workers; without it, all that are registered.
     #[serde(default)]
     pub workers: Option<u32>,
-    /// Threads a worker spreads its players over.
+    /// Threads per worker.
     #[serde(default)]
     pub threads: Option<u32>,
     /// Where the server's figures come from.
@@ -33,24 +33,24 @@ pub struct Request {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ServerRequest {
-    /// Its processes on the orchestrator's machine.
+    /// Ids of its processes on the orchestrator's machine.
     #[serde(default)]
     pub pids: Vec<u32>,
-    /// Its metrics as Prometheus text.
+    /// The URL of its metrics as Prometheus text.
     #[serde(default)]
     pub metrics_url: Option<String>,
 }
 
-/// A test that can be run.
+/// A checked test.
 #[derive(Debug)]
 pub struct PlannedTest {
-    /// What is done.
+    /// The scenario.
     pub scenario: Scenario,
-    /// Against what.
+    /// The server under test.
     pub target: Target,
-    /// Exactly so many workers, or all that are there.
+    /// The exact number of workers, or all that are registered.
     pub workers: Option<u32>,
-    /// Threads a worker spreads its players over.
+    /// Threads per worker.
     pub threads: u32,
     /// The server's figures.
     pub server: Server,
@@ -58,19 +58,19 @@ pub struct PlannedTest {
     pub sessions: Sessions,
 }
 
-/// A request that makes no sense.
+/// Why a request is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// There is something wrong with the scenario.
+    /// The scenario is invalid.
     #[error("the scenario: {0}")]
     Scenario(String),
-    /// The server's figures cannot be had.
+    /// The server's figures cannot be read.
     #[error("the server's figures: {0}")]
     Server(String),
 }
 
 impl PlannedTest {
-    /// Checks a request. Sessions are counted by a command of the orchestrator's own, if it has one, or by the target's API.
+    /// Checks a request. Sessions are counted by the orchestrator's command, if it has one, or by the target's API.
     pub(super) fn new(request: Request, sessions_command: Option<&str>) -> Result<Self, RequestError> {
         let wrong = |error: String| RequestError::Scenario(error);
         let mut scenario = match request.scenario {

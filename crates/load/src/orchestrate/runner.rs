@@ -16,15 +16,15 @@ use crate::report::{PhaseState, Reading, ResourceSample, Status};
 
 /// How long a test waits for enough workers.
 const WORKERS_WAIT: Duration = Duration::from_secs(30);
-/// How long workers may take to prepare: they look at the target and derive keys.
+/// The time limit of preparation, in which workers check the target and derive keys.
 const PREPARE_WAIT: Duration = Duration::from_secs(120);
-/// How long workers may take to close their connections.
+/// The time limit for workers to close their connections.
 const FINISH_WAIT: Duration = Duration::from_secs(15);
-/// Steps begin so long after they are ordered: the order has arrived everywhere by then.
+/// The delay between the order for a step and its start, in which the order reaches all workers.
 const START_DELAY: Duration = Duration::from_millis(20);
-/// The longest wait without a look at who is silent.
+/// How often the workers are checked for silence.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How often the server is looked at.
+/// How often the server is measured.
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Why a test ended early.
@@ -57,7 +57,7 @@ pub(super) fn run_queue(shared: &Arc<SharedState>, silence_limits: SilenceLimits
     }
 }
 
-/// Leads one test.
+/// Runs one test.
 struct TestRunner<'a> {
     shared: &'a SharedState,
     plan: &'a PlannedTest,
@@ -71,9 +71,9 @@ impl TestRunner<'_> {
         let end = thread::scope(|scope| {
             let looking = scope.spawn(move || self.record_timeline(&stopped));
             let end = self.prepare().and_then(|()| self.phases());
-            // The farewells are no part of the test, nor of its timeline.
+            // The closing of connections is no part of the test and its timeline.
             drop(stop);
-            // Whatever happened to it, the others are to be told that the test is over.
+            // Even if the thread panicked, the workers have to learn that the test is over.
             let _ = looking.join();
             self.finish();
             end
@@ -89,7 +89,7 @@ impl TestRunner<'_> {
         }
     }
 
-    /// Shares the players out and has everyone get ready.
+    /// Distributes the players and waits until all workers are prepared.
     fn prepare(&self) -> Result<(), End> {
         let (players, group) = (self.plan.scenario.players.count, group(&self.plan.scenario));
         let mut state = self.shared.lock();
@@ -133,7 +133,7 @@ impl TestRunner<'_> {
         }
     }
 
-    /// Who carries how many, if there are workers enough.
+    /// The number of players of each worker, if there is room for all.
     fn shares(&self, state: &mut State, players: u32, group: u32) -> Option<Vec<(u32, String, u32)>> {
         let workers: Vec<_> = state
             .workers
@@ -171,7 +171,7 @@ impl TestRunner<'_> {
                 self.await_gone(at, phase, watch, baseline.as_ref().err())?;
                 continue;
             }
-            // Gone is counted from the drop, so somebody has to look from then on.
+            // The time until the sessions are gone counts from the drop, so the watch starts before it.
             if matches!(phase.action, Action::Drop)
                 && next.is_some_and(|next| next.action == Action::AwaitGone)
             {
@@ -183,7 +183,7 @@ impl TestRunner<'_> {
         Ok(())
     }
 
-    /// A phase in which nobody can take part is not begun.
+    /// Fails if no player is left for a phase that needs players.
     fn require_players(&self, phase: &Phase) -> Result<(), End> {
         let needs_players = !matches!(phase.action, Action::Login(_) | Action::Drop | Action::AwaitGone);
         let mut state = self.shared.lock();
@@ -282,7 +282,7 @@ impl TestRunner<'_> {
         Ok(())
     }
 
-    /// Everyone closes their connections; who does not in time is not waited for.
+    /// Tells the workers to close their connections, and waits for them for a limited time.
     fn finish(&self) {
         self.order(&Order::Finish { test: self.test.clone() });
         {
@@ -293,7 +293,7 @@ impl TestRunner<'_> {
         let _ = self.barrier(Position::behind(&self.plan.scenario), Instant::now() + FINISH_WAIT);
     }
 
-    /// Waits until everyone who is left is done with a step; `false` when the time is over first.
+    /// Waits until all remaining workers are done with a step; `false` on timeout.
     fn barrier(&self, position: Position, deadline: Instant) -> Result<bool, End> {
         let mut state = self.shared.lock();
         loop {
@@ -324,7 +324,7 @@ impl TestRunner<'_> {
         current.fault.clone().map_or(Ok(()), |fault| Err(End::Fault(fault)))
     }
 
-    /// Asks those who are silent, and gives up those who stay it.
+    /// Asks silent workers for their progress, and gives up those that stay silent.
     fn check_workers(&self, state: &mut State) -> Result<(), End> {
         let current = current(state);
         let silent = current.silent(Instant::now(), self.silence_limits);
@@ -340,14 +340,14 @@ impl TestRunner<'_> {
         ids.into_iter().for_each(|id| state.workers.order(id, order.clone()));
     }
 
-    /// Time for an order to arrive everywhere.
+    /// The start delay for workers with these clock errors.
     fn start_delay(&self) -> Duration {
         let mut state = self.shared.lock();
         let bound = current(&mut state).clock_bound_ms();
         START_DELAY + Duration::from_secs_f64(bound * 4.0 / 1000.0)
     }
 
-    /// Reads all figures now.
+    /// Measures all resources now.
     fn sample(&self) -> ResourceSample {
         let server = self.read_server();
         let sample = current(&mut self.shared.lock()).sample(server);
@@ -364,7 +364,7 @@ impl TestRunner<'_> {
         })
     }
 
-    /// A row of the timeline for each second, and one for the rest.
+    /// Adds a row per second to the timeline, and one for the rest.
     fn record_timeline(&self, stopped: &mpsc::Receiver<()>) {
         let mut next = Instant::now() + SECOND;
         loop {
@@ -384,14 +384,14 @@ impl TestRunner<'_> {
     }
 }
 
-/// How often the watch is asked whether everyone is gone.
+/// How often the watch is checked.
 const SESSION_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 fn current(state: &mut State) -> &mut RunningTest {
     &mut state.running.as_mut().expect("only the runner ends the test that it runs").1
 }
 
-/// A moment in nanoseconds since the Unix epoch.
+/// A time in nanoseconds since the Unix epoch.
 pub(super) fn unix_ns(time: SystemTime) -> u64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! The test under way: who takes part, how far everyone is, and what came of it so far.
+//! The running test: its workers, their progress, and the results so far.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use crate::control::{Fault, Position, Progress};
 use crate::report::{Reading, Record, Report, ResourceSample, Snapshot, Status, WorkerReport, WorkerState};
 
-/// A test that is being run.
+/// A running test.
 #[derive(Debug)]
 pub(super) struct RunningTest {
     pub(super) record: Record,
     pub(super) participants: BTreeMap<u32, Participant>,
-    /// Somebody wants it to end.
+    /// Its end was requested.
     pub(super) aborted: bool,
-    /// A worker cannot go on.
+    /// The fault of a worker, if one has failed.
     pub(super) fault: Option<Fault>,
 }
 
@@ -35,25 +35,25 @@ pub(super) struct Participant {
     bytes: u64,
     bytes_max: u64,
     clock_bound_ms: f64,
-    /// When it was last asked how far it is.
+    /// When it was last asked for its progress.
     asked: Option<Instant>,
 }
 
-/// Workers that were silent for too long.
+/// Workers that are silent.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Silent {
-    /// They were given up just now.
+    /// Workers that have just been given up.
     pub(super) lost: Vec<u32>,
-    /// They are to be asked how far they are.
+    /// Workers to be asked for their progress.
     pub(super) asked: Vec<u32>,
 }
 
 /// How long a worker may be silent.
 #[derive(Clone, Copy, Debug)]
 pub struct SilenceLimits {
-    /// After this long it is asked how far it is.
+    /// After this time it is asked for its progress.
     pub ask: Duration,
-    /// After this long it counts as lost, and its players as failed.
+    /// After this time it counts as lost, and its players as failed.
     pub give_up: Duration,
 }
 
@@ -68,14 +68,14 @@ impl RunningTest {
         Self { record, participants: BTreeMap::new(), aborted: false, fault: None }
     }
 
-    /// Takes a worker in with its share.
+    /// Adds a worker with its share of the players.
     pub(super) fn join(&mut self, id: u32, name: String, players: u32) {
         let participant =
             Participant { name, players, heard: Some(Instant::now()), ..Participant::default() };
         self.participants.insert(id, participant);
     }
 
-    /// Adds what a worker says. What it said before, or says after it was given up, counts only as a sign of life.
+    /// Adds the progress of a worker. A repeated report counts only as a sign of life; one of a lost worker does not count.
     pub(super) fn take(&mut self, id: u32, progress: &Progress) {
         let Some(participant) = self.participants.get_mut(&id) else { return };
         if participant.state == WorkerState::Lost {
@@ -100,19 +100,19 @@ impl RunningTest {
         }
     }
 
-    /// Whether everyone who is left is done with a step, or beyond it.
+    /// Whether all remaining workers are done with a step, or past it.
     pub(super) fn all_done(&self, position: Position) -> bool {
         self.left().all(|(_, participant)| {
             participant.position > position || (participant.position == position && participant.done)
         })
     }
 
-    /// Whether nobody is left.
+    /// Whether all workers are lost.
     pub(super) fn has_no_workers(&self) -> bool {
         self.left().next().is_none()
     }
 
-    /// Workers that take part and were not lost.
+    /// The remaining workers: those that are not lost.
     pub(super) fn left(&self) -> impl Iterator<Item = (u32, &Participant)> {
         self.participants
             .iter()
@@ -120,7 +120,7 @@ impl RunningTest {
             .filter(|(_, m)| m.state != WorkerState::Lost)
     }
 
-    /// Finds who is silent, and gives up those who stay it.
+    /// Finds silent workers, and gives up those that were silent for too long.
     pub(super) fn silent(&mut self, now: Instant, silence_limits: SilenceLimits) -> Silent {
         let mut silent = Silent::default();
         for (id, participant) in &mut self.participants {
@@ -151,7 +151,7 @@ impl RunningTest {
         silent
     }
 
-    /// Marks those who are left as having finished.
+    /// Marks the remaining workers as finished.
     pub(super) fn finish(&mut self) {
         for participant in
             self.participants.values_mut().filter(|participant| participant.state == WorkerState::Running)
@@ -166,17 +166,17 @@ impl RunningTest {
         self.left().map(|(_, participant)| participant.online).sum()
     }
 
-    /// Players of workers that are left.
+    /// Players of the remaining workers.
     pub(super) fn players_left(&self) -> u32 {
         self.left().map(|(_, participant)| participant.players).sum()
     }
 
-    /// How far any worker's clock may be off, in milliseconds.
+    /// The largest clock error of any worker, in milliseconds.
     pub(super) fn clock_bound_ms(&self) -> f64 {
         self.left().map(|(_, participant)| participant.clock_bound_ms).fold(0.0, f64::max)
     }
 
-    /// The workers' own figures, and the server's as given.
+    /// The resources of the workers, with the given reading of the server.
     pub(super) fn sample(&self, server: Option<Reading>) -> ResourceSample {
         let spent = |participant: &Participant| {
             participant.cpu_s - participant.cpu_before_s.unwrap_or(participant.cpu_s)
@@ -202,7 +202,7 @@ impl RunningTest {
         self.record.report(status, reason, workers.collect())
     }
 
-    /// A few figures.
+    /// A few figures for a display.
     pub(super) fn snapshot(&self, status: Status) -> Snapshot {
         self.record.snapshot(status, self.online())
     }

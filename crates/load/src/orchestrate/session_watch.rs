@@ -1,4 +1,4 @@
-//! Watches a server's sessions go.
+//! Measures how long a server's sessions take to disappear.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use super::sessions::Sessions;
 
-/// Between two looks: often enough to tell milliseconds, seldom enough not to be the server's main work.
+/// The time between two counts: short enough to measure milliseconds, long enough not to load the server.
 const POLL_INTERVAL: Duration = Duration::from_millis(4);
 
-/// A thread that looks until the sessions are gone.
+/// A thread that counts sessions until they are gone.
 #[derive(Debug)]
 pub(super) struct SessionWatch {
     outcome: Receiver<Result<Duration, String>>,
@@ -19,7 +19,7 @@ pub(super) struct SessionWatch {
 }
 
 impl SessionWatch {
-    /// Begins to look; gone is when there are no more sessions than `baseline`.
+    /// Starts counting. The sessions are gone when there are no more than `baseline`.
     pub(super) fn start(sessions: Sessions, baseline: u64) -> Self {
         let (sender, outcome) = mpsc::sync_channel(1);
         let given_up = Arc::new(AtomicBool::new(false));
@@ -37,7 +37,7 @@ impl SessionWatch {
         Self { outcome, given_up }
     }
 
-    /// How long it took, once it is so; or why it cannot be known.
+    /// The time it took, once they are gone; or why it is unknown.
     pub(super) fn outcome(&self) -> Option<Result<Duration, String>> {
         self.outcome.try_recv().ok()
     }

@@ -1,4 +1,4 @@
-//! How many sessions the server has now: by Carillon's API, or by a command.
+//! Counting of the server's sessions: by Carillon's API, or by a command.
 
 use std::process::Command;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::measure::{agent, why};
 use crate::plan::Target;
 
-/// How long an answer may take.
+/// The time limit of an answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A way to count a server's sessions.
@@ -23,7 +23,7 @@ pub enum Sessions {
     },
     /// By a command that prints a number.
     Command(String),
-    /// There is no way.
+    /// Sessions cannot be counted.
     Unknown,
 }
 
@@ -44,7 +44,7 @@ impl Sessions {
         }
     }
 
-    /// The number now, or why it cannot be had. Blocks.
+    /// The current number, or why it is unknown. Blocks.
     pub(super) fn count(&self) -> Result<u64, String> {
         match self {
             Self::Api { url, key } => {

@@ -1,55 +1,55 @@
-//! What players do in a phase. A new action is a variant here and a file beside `worker/actions/`.
+//! What players do in a phase. A new action is a variant here and a file in `worker/actions/`.
 
 use serde::{Deserialize, Serialize};
 
 use super::shape::Shape;
 use super::span::Span;
 
-/// A step of a scenario.
+/// A phase of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Phase {
-    /// What it is called in reports and in overrides; the action's name when there is none.
+    /// Its name in reports and overrides; without one, the action's name.
     pub name: Option<String>,
-    /// Given up after this long; the test goes on with the next phase and the report says so.
+    /// The time limit; after it the test continues with the next phase and the report says so.
     pub timeout: Span,
-    /// What is done.
+    /// The action.
     #[serde(flatten)]
     pub action: Action,
 }
 
-/// What is done in a phase.
+/// The action of a phase.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
 pub enum Action {
-    /// Everyone who is not in session logs in. Metric `login`, from when the login was due.
+    /// All players without a session log in. Metric `login`, from when the login was due.
     Login(Login),
-    /// Everyone stays as they are, for so long. Idle CPU and memory are taken at its end.
+    /// Nothing happens. Idle CPU time and memory are measured at its end.
     Hold {
-        /// How long.
+        /// The duration.
         #[serde(rename = "for")]
         span: Span,
     },
-    /// Everyone subscribes to a topic; it is created if it is not there.
+    /// All players subscribe to a topic, which is created if it does not exist.
     Subscribe {
-        /// Which; it is made so that anyone may follow it.
+        /// The topic; it is created as open, so that everyone may subscribe.
         topic: String,
     },
-    /// One publisher, everyone subscribed: each item's latency to each subscriber (`RTT`), and to the last
+    /// One publisher and many subscribers: the latency of each item to each subscriber (`RTT`) and to the last
     /// (`last_delivery`), from when the item was due.
     Publish(Publish),
-    /// Notifications over HTTP to players by name: `RTT` from due to delivered, `receipt` from due to the receipt.
+    /// Notifications over HTTP to single players: `RTT` from due to delivered, `receipt` from due to the receipt.
     Notify(Notify),
-    /// Messages among neighbours: `RTT` from due to received by the neighbour.
+    /// Messages between neighbours: `RTT` from due to received.
     Talk(Talk),
-    /// All connections are dropped at once, without a word.
+    /// All connections are closed at once, without a stream end.
     Drop,
-    /// Waits until the server shows no session any more. Metric `gone`, from the drop.
+    /// Waits until the server shows no more sessions than before the test. Metric `gone`, from the drop.
     AwaitGone,
     /// Players chosen at random drop their connection and log in again. Metric `login`, from when it was due.
     Churn {
-        /// Reconnections a second, of all players together.
+        /// Reconnections per second of all players together.
         rate: Shape,
-        /// How long.
+        /// The duration.
         #[serde(rename = "for")]
         span: Span,
     },
@@ -58,26 +58,26 @@ pub enum Action {
 /// How players log in.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Login {
-    /// Logins a second, of all players together; without it, as fast as they complete.
+    /// Logins per second of all players together; without a rate, as fast as they complete.
     pub rate: Option<Shape>,
-    /// The most logins under way at once, of all players together.
+    /// The most logins in flight of all players together.
     pub in_flight: u32,
-    /// In how many steps players are let in; the next step begins when the last one is in.
+    /// The number of steps; a step begins when all players of the one before are logged in.
     pub steps: u32,
 }
 
 /// A fan-out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Publish {
-    /// The topic everyone is subscribed to.
+    /// The topic to which all players are subscribed.
     pub topic: String,
     /// How the publisher publishes.
     pub by: PublishMethod,
-    /// How many items.
+    /// The number of items.
     pub items: u32,
-    /// Items a second; without it the next item is due when the last one has reached everyone.
+    /// Items per second; without a rate the next item is due when all players have received the last one.
     pub rate: Option<Shape>,
-    /// About the size of an item's payload.
+    /// The approximate size of an item's payload.
     pub payload_bytes: usize,
 }
 
@@ -94,35 +94,35 @@ pub enum PublishMethod {
 /// Notifications to single players.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Notify {
-    /// Notifications a second, of all players together.
+    /// Notifications per second of all players together.
     pub rate: Shape,
-    /// How long.
+    /// The duration.
     #[serde(rename = "for")]
     pub span: Span,
     /// `active`, `connected` or `always`.
     pub audience: String,
-    /// The most notifications of one HTTP request (a batch, NDJSON).
+    /// The most notifications per HTTP request (a batch as NDJSON).
     pub batch: u32,
-    /// About the size of a payload.
+    /// The approximate size of a payload.
     pub payload_bytes: usize,
 }
 
-/// Conversations among neighbours.
+/// Conversations between neighbours.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Talk {
-    /// Players who talk to each other: buckets of neighbours by number.
+    /// The number of consecutive players who talk to each other.
     pub bucket: u32,
-    /// Messages a second, of all players together. Without it the loop is closed: in pairs, each answers at once.
+    /// Messages per second of all players together. Without a rate the loop is closed: in pairs, each answers at once.
     pub rate: Option<Shape>,
-    /// How long.
+    /// The duration.
     #[serde(rename = "for")]
     pub span: Span,
-    /// Bytes of a message's body.
+    /// The size of a message's body.
     pub payload_bytes: usize,
 }
 
 impl Phase {
-    /// What the phase is called.
+    /// The name of the phase.
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or_else(|| self.action.name())
     }
@@ -133,7 +133,7 @@ impl Phase {
 }
 
 impl Action {
-    /// In how many steps it is done: all workers finish one before the next begins.
+    /// The number of steps: all workers finish a step before the next begins.
     pub fn steps(&self) -> u32 {
         match self {
             Self::Login(login) => login.steps.max(1),

@@ -1,4 +1,4 @@
-//! What the form of a scenario alone does not say: values that make sense, phases in an order that works.
+//! Checks of a scenario beyond its form: the range of values, and the order of phases.
 
 use super::action::{Action, Phase};
 use super::scenario::{Protocol, Scenario, ScenarioError};
@@ -8,13 +8,13 @@ use crate::client::InitialPresence;
 
 /// The most players of a test.
 const PLAYERS_MAX: u32 = 100_000_000;
-/// The largest payload, well below what servers take in a stanza.
+/// The largest payload, well below the usual stanza limits of servers.
 const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 /// The most lines of a batch of notifications.
 const BATCH_MAX: u32 = 100_000;
 
 impl Scenario {
-    /// Checks what the form alone does not say.
+    /// Checks the range of values and the order of phases.
     pub fn check(&self) -> Result<(), ScenarioError> {
         within("players.count", u64::from(self.players.count), 1, u64::from(PLAYERS_MAX))?;
         if self.phases.is_empty() {
@@ -33,7 +33,7 @@ impl Scenario {
                 return Err(here("the light protocol has topics only"));
             }
         }
-        // Nobody would ever use a token, and nobody would see why.
+        // Otherwise no token would be used, and nothing would say why.
         if self.players.fast && !self.players.sasl2 {
             return Err(wrong("players.fast", "tokens need SASL2; set players.sasl2 = true too"));
         }

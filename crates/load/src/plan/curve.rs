@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::shape::{NamedShape, Shape};
 
-/// Halvings of the time in which an event is looked for: an hour to a fraction of a nanosecond.
+/// Steps of the bisection: they narrow an hour to a fraction of a nanosecond.
 const HALVINGS: u32 = 64;
 
-/// A shape taken apart.
+/// A shape as a sequence of pieces.
 #[derive(Clone, Copy, Debug)]
 struct Curve {
     pieces: [Piece; 2],
@@ -17,7 +17,7 @@ struct Curve {
     tail: f64,
 }
 
-/// A part of a shape, in seconds and events a second.
+/// A piece of a shape, in seconds and events per second.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     from: f64,
@@ -33,7 +33,7 @@ enum Bend {
 }
 
 impl Shape {
-    /// Events a second at a time after the start. [`NamedShape::PerPlayer`] is that of one player.
+    /// Events per second at a time after the start; for [`NamedShape::PerPlayer`] those of one player.
     pub fn rate_at(&self, time: Duration) -> f64 {
         let curve = self.curve();
         let mut left = time.as_secs_f64();
@@ -58,7 +58,7 @@ impl Shape {
         arrivals + curve.tail * left
     }
 
-    /// When so many events have been due, after the start; `None` if there are never so many.
+    /// The time after the start at which this many events are due; `None` if there are never so many.
     pub fn due(&self, events: f64) -> Option<Duration> {
         let curve = self.curve();
         let (mut left, mut time) = (events, 0.0);
@@ -76,7 +76,7 @@ impl Shape {
         Duration::try_from_secs_f64(time + left / curve.tail).ok()
     }
 
-    /// When the shape ends by itself; `None` if it goes on for ever.
+    /// When the shape ends; `None` if it does not.
     pub fn span(&self) -> Option<Duration> {
         let curve = self.curve();
         let lasts: f64 = curve.pieces.iter().map(|piece| piece.lasts).sum();
@@ -142,11 +142,11 @@ impl Piece {
         self.from * time + (self.to - self.from) * self.lasts * grown
     }
 
-    /// When so many events, fewer than the piece has, have been due.
+    /// The time at which this many events are due; the piece has more.
     fn due(&self, events: f64) -> f64 {
         match self.bend {
             Bend::Straight => {
-                // from·t + slope·t²/2 = events, in the form that is exact also where the slope is nought.
+                // from·t + slope·t²/2 = events, solved in the form that is also exact for a slope of zero.
                 let slope = (self.to - self.from) / self.lasts;
                 let root = (self.from * self.from + 2.0 * slope * events).max(0.0).sqrt();
                 if self.from + root > 0.0 { 2.0 * events / (self.from + root) } else { 0.0 }

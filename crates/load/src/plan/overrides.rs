@@ -4,12 +4,12 @@ use serde_json::{Map, Value};
 
 use super::scenario::{Scenario, ScenarioError};
 
-/// Keys of a phase that say what it is, and are not to be changed.
+/// Keys of a phase that identify it and cannot be changed.
 const FIXED: [&str; 2] = ["do", "name"];
 
 impl Scenario {
-    /// Changes one value. The key is `players.` and a key of the players, or a phase's name, a point and one of its keys: then
-    /// it changes in all phases of that name that have it. The value is TOML; text needs no quotes.
+    /// Changes one value. The key is `players.KEY`, or `PHASE.KEY` with a phase's name: then the value changes in all phases of that
+    /// name that have the key. The value is TOML; text needs no quotes.
     pub fn set(&mut self, change: &str) -> Result<(), ScenarioError> {
         let (key, text) = change.split_once('=').unwrap_or((change, ""));
         let (key, text) = (key.trim(), text.trim());
@@ -39,18 +39,18 @@ impl Scenario {
     }
 }
 
-/// Reads a value as TOML would, or takes it for text.
+/// Reads a value as TOML, or else as text.
 fn read(text: &str) -> Result<Value, String> {
     let table = toml::from_str::<Map<String, Value>>(&format!("value = {text}"));
     match table {
         Ok(mut table) => Ok(table.remove("value").unwrap_or_default()),
-        // What looks like a table or quoted text is meant as TOML: say what is wrong with it.
+        // A table or quoted text is meant as TOML: report what is wrong with it.
         Err(error) if text.starts_with(['{', '[', '"', '\'']) => Err(error.message().to_owned()),
         Err(_) => Ok(Value::from(text)),
     }
 }
 
-/// The tables of a scenario that have values to change, by the name used for them.
+/// The tables of a scenario that have values to change, by their names in overrides.
 fn tables(whole: &mut Value) -> Vec<(String, &mut Map<String, Value>)> {
     let mut tables = Vec::new();
     let Some(whole) = whole.as_object_mut() else { return tables };

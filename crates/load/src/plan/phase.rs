@@ -1,4 +1,4 @@
-//! How a phase is read: from one flat table, in which a key that its action does not have is an error.
+//! Reading of a phase from one flat table, in which a key that its action does not have is an error.
 //!
 //! Hand-written, because serde's `flatten` accepts unknown keys.
 
@@ -58,7 +58,7 @@ impl<'de> Deserialize<'de> for Phase {
 }
 
 impl Table {
-    /// Takes what the action has; the error is the key that is missing.
+    /// Takes the keys of the action; the error is the missing key.
     fn action(&mut self) -> Result<Action, &'static str> {
         Ok(match self.r#do {
             ActionName::Login => Action::Login(Login {
@@ -110,7 +110,7 @@ impl Table {
         self.payload_bytes.take().unwrap_or_else(super::action::default_payload)
     }
 
-    /// A key that was given and not taken.
+    /// A key that the action does not have.
     fn left_over(&self) -> Option<&'static str> {
         let given = [
             ("rate", self.rate.is_some()),

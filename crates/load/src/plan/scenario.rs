@@ -5,27 +5,27 @@ use serde::{Deserialize, Serialize};
 use super::action::{Action, Phase};
 use crate::client::InitialPresence;
 
-/// What a load test does, phase after phase. Nobody enters a phase before everybody is done with the one before.
+/// What a load test does, phase after phase. A phase begins when all players are done with the one before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// One word, as in `carillon-load run NAME`.
+    /// The name in `carillon-load run NAME`: one word.
     pub name: String,
-    /// One sentence: what it measures.
+    /// What it measures, in one sentence.
     pub summary: String,
-    /// Who takes part.
+    /// The players.
     pub players: Players,
-    /// What they do.
+    /// The phases, in order.
     pub phases: Vec<Phase>,
 }
 
-/// Who takes part.
+/// The players.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Players {
-    /// How many.
+    /// The number of players.
     pub count: u32,
-    /// What they speak.
+    /// Their protocol.
     #[serde(default)]
     pub protocol: Protocol,
     /// Ask for stream management (XEP-0198).
@@ -37,7 +37,7 @@ pub struct Players {
     /// Log in by SASL2 and Bind 2 when the server offers them.
     #[serde(default)]
     pub sasl2: bool,
-    /// Ask for a token at the first login and come back by it from then on (XEP-0484); with `sasl2`.
+    /// Request a token at the first login and use it for later ones (XEP-0484); requires `sasl2`.
     #[serde(default)]
     pub fast: bool,
     /// Resume TLS sessions by ticket.
@@ -46,42 +46,42 @@ pub struct Players {
     /// The presence sent after each login.
     #[serde(default)]
     pub presence: InitialPresence,
-    /// Make the accounts by in-band registration (XEP-0077) before the first login.
+    /// Register the accounts by in-band registration (XEP-0077) before the first login.
     #[serde(default)]
     pub register: bool,
 }
 
-/// What players speak.
+/// The protocol of the players.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
     /// XMPP, over the transport of the target.
     #[default]
     Xmpp,
-    /// The light protocol for subscribers that speak no XMPP.
+    /// The light protocol for subscribers without XMPP.
     Light,
 }
 
-/// What is wrong with a scenario.
+/// Why a scenario is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
-    /// It is not TOML, or not of a scenario's form. The text says where.
+    /// It is not TOML, or does not have the form of a scenario. The text says where.
     #[error("{0}")]
     Form(#[from] toml::de::Error),
-    /// A value makes no sense.
+    /// A value is invalid.
     #[error("{at}: {why}")]
     Value {
-        /// The key, as in an override: `publish.items`.
+        /// The key as in an override, for example `publish.items`.
         at: String,
-        /// What is wrong.
+        /// Why the value is invalid.
         why: String,
     },
-    /// An override (`--set`) names nothing of the scenario.
+    /// An override (`--set`) names an unknown key.
     #[error("the scenario has no setting {key:?}; known are {known}")]
     Unknown {
-        /// As given.
+        /// The key as given.
         key: String,
-        /// What there is, comma separated.
+        /// The known keys, separated by commas.
         known: String,
     },
 }

@@ -1,42 +1,42 @@
-//! Traffic shapes: rates over time, to be driven open-loop.
+//! Traffic shapes: rates over time, for open-loop load.
 
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Serialize};
 
 use super::span::Span;
 
-/// A rate, in events a second, as it changes over time. In TOML a number is a steady rate; anything else is a table:
+/// A rate over time, in events per second. In TOML a number is a steady rate; anything else is a table:
 /// `rate = { shape = "ramp", from = 10, to = 500, over = "1m" }`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Shape {
-    /// Always the same.
+    /// A constant rate.
     Steady(f64),
     /// One of the named shapes.
     Named(NamedShape),
 }
 
-/// A rate that changes.
+/// A rate given by name and parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "shape", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum NamedShape {
-    /// Always the same.
+    /// A constant rate.
     Steady {
-        /// Events a second.
+        /// Events per second.
         rate: f64,
     },
-    /// Always the same for each player: so many times the players in all.
+    /// A constant rate per player; the total rate is proportional to the number of players.
     PerPlayer {
-        /// Events a second of one player.
+        /// Events per second and player.
         rate: f64,
     },
-    /// From one rate to another in a straight line, then steady.
+    /// A linear ramp from one rate to another, then constant.
     Ramp {
         /// The rate at the start.
         from: f64,
         /// The rate at the end.
         to: f64,
-        /// How long the change takes.
+        /// The duration of the ramp.
         over: Span,
     },
     /// A base rate with a sudden peak.
@@ -47,43 +47,43 @@ pub enum NamedShape {
         peak: f64,
         /// When the spike begins.
         at: Span,
-        /// How long it lasts.
+        /// The duration of the spike.
         lasts: Span,
     },
-    /// Up along a half cosine, and down again, and then nothing more: by default 25 → 300 in 45 min → 25 in 15 min.
+    /// A rise and a fall, each a half cosine, then nothing: by default 25 → 300 in 45 min → 25 in 15 min.
     Bell {
         /// The rate at the start and at the end.
         #[serde(default = "low")]
         base: f64,
-        /// The rate at the top.
+        /// The highest rate.
         #[serde(default = "high")]
         peak: f64,
-        /// From the base to the peak.
+        /// The duration of the rise.
         #[serde(default = "bell_rise")]
         rise: Span,
-        /// From the peak to the base.
+        /// The duration of the fall.
         #[serde(default = "bell_fall")]
         fall: Span,
     },
-    /// A fast rise, then a slow, straight fall to the base, and then nothing more: by default 25 → 300 in 5 min, then −3 a minute.
+    /// A fast linear rise, a slow linear fall to the base, then nothing: by default 25 → 300 in 5 min, then −3 per minute.
     TopHeavy {
-        /// The rate at the start, and the lowest it falls to.
+        /// The rate at the start and at the end.
         #[serde(default = "low")]
         base: f64,
-        /// The rate at the top.
+        /// The highest rate.
         #[serde(default = "high")]
         peak: f64,
-        /// From the base to the peak, in a straight line.
+        /// The duration of the rise.
         #[serde(default = "top_heavy_rise")]
         rise: Span,
-        /// How much the rate falls in each minute after the peak.
+        /// The decrease of the rate per minute after the peak.
         #[serde(default = "top_heavy_fall")]
         fall_per_minute: f64,
     },
 }
 
 impl Shape {
-    /// Whether the rate is that of one player.
+    /// Whether the rate is per player.
     pub fn is_per_player(&self) -> bool {
         matches!(self, Self::Named(NamedShape::PerPlayer { .. }))
     }

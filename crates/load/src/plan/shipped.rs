@@ -1,8 +1,8 @@
-//! The scenarios that come with the program.
+//! The scenarios that are part of the program.
 
 use super::scenario::{Scenario, ScenarioError};
 
-/// Each by its name.
+/// The scenarios by name.
 const SHIPPED: [(&str, &str); 8] = [
     ("login-storm", include_str!("../../scenarios/login-storm.toml")),
     ("idle", include_str!("../../scenarios/idle.toml")),
@@ -15,7 +15,7 @@ const SHIPPED: [(&str, &str); 8] = [
 ];
 
 impl Scenario {
-    /// The shipped scenario of a name; `None` if there is none.
+    /// The shipped scenario with this name, if there is one.
     pub fn shipped(name: &str) -> Option<Self> {
         let scenario: Result<Self, ScenarioError> = Self::parse(Self::text(name)?);
         Some(scenario.expect("shipped scenarios are read in a test"))

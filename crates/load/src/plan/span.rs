@@ -1,15 +1,15 @@
-//! A length of time as people write it.
+//! Durations as people write them.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A length of time. In TOML and JSON: a number of seconds, or text such as `"500ms"`, `"10s"`, `"1.5m"`, `"2h"`.
+/// A duration. In TOML and JSON: a number of seconds, or text such as `"500ms"`, `"10s"`, `"1.5m"`, `"2h"`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(pub Duration);
 
 impl Span {
-    /// So many seconds.
+    /// A duration of whole seconds.
     pub const fn from_secs(seconds: u64) -> Self {
         Self(Duration::from_secs(seconds))
     }

@@ -1,14 +1,14 @@
-//! What a load test is pointed at.
+//! The server under test.
 
 use serde::{Deserialize, Serialize};
 
-/// A server, and whom to be there.
+/// A server and the accounts to use there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
     /// `HOST` or `HOST:PORT` for clients; several, separated by commas, are nodes over which the players are distributed in turn.
     pub address: String,
-    /// What carries the stream.
+    /// The transport of the stream.
     #[serde(default)]
     pub transport: TransportKind,
     /// The WebSocket endpoint's path.
@@ -19,7 +19,7 @@ pub struct Target {
     pub ca_pem: Option<String>,
     /// The domain of the accounts.
     pub domain: String,
-    /// Accounts are named by this and a number.
+    /// The prefix of account names; a number follows it.
     #[serde(default = "Target::default_prefix")]
     pub user_prefix: String,
     /// The number of the first account.
@@ -36,8 +36,8 @@ pub struct Target {
     /// The localpart of the account that publishes by XEP-0060.
     #[serde(default = "Target::default_publisher")]
     pub publisher: String,
-    /// Carillon's HTTP API. Several, separated by commas, are of nodes that know nothing of each other: each topic is made
-    /// and each item published at every one.
+    /// Carillon's HTTP API. Several, separated by commas, belong to nodes that do not form a cluster: each topic is created
+    /// and each item is published at all of them.
     #[serde(default)]
     pub http: Option<String>,
     /// A key of that API; several, separated by commas, in the order of the APIs.
@@ -46,12 +46,12 @@ pub struct Target {
     /// `HOST:PORT` of the light protocol.
     #[serde(default)]
     pub light: Option<String>,
-    /// Remember keys derived from passwords in this file of the worker's machine; as secret as the passwords.
+    /// A file on the worker's machine for keys derived from passwords; it is as secret as the passwords.
     #[serde(default)]
     pub key_cache: Option<String>,
 }
 
-/// What carries the stream.
+/// The transport of the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum TransportKind {
@@ -69,7 +69,7 @@ pub enum TransportKind {
 }
 
 impl TransportKind {
-    /// The port where servers listen for it when nothing else is said.
+    /// The default port.
     fn port(self) -> u16 {
         match self {
             Self::Starttls | Self::Plain => 5222,
@@ -81,12 +81,12 @@ impl TransportKind {
 }
 
 impl Target {
-    /// Where clients of the light protocol, or of XMPP, connect to: one place or several.
+    /// The addresses in a comma-separated list.
     pub(crate) fn places(address: &str) -> impl Iterator<Item = &str> {
         address.split(',').map(str::trim)
     }
 
-    /// Where XMPP clients connect to, each place with a port: the transport's own where none is given.
+    /// The addresses for XMPP clients, with the transport's default port where none is given.
     pub(crate) fn client_places(&self) -> impl Iterator<Item = String> {
         Self::places(&self.address).map(|place| {
             let is_bare_v6 = place.parse::<std::net::Ipv6Addr>().is_ok();
@@ -99,7 +99,7 @@ impl Target {
         })
     }
 
-    /// The HTTP APIs, each with its key; none if URL or key were not given. One key may be for all.
+    /// The HTTP APIs, each with its key; none without URL and key. One key may serve for all.
     pub(crate) fn apis(&self) -> Vec<(&str, &str)> {
         let (Some(urls), Some(keys)) = (&self.http, &self.key) else { return Vec::new() };
         let keys: Vec<_> = Self::places(keys).collect();

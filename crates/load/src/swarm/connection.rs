@@ -1,4 +1,4 @@
-//! One client with its socket. What it holds while idle counts many thousand times: keep it small.
+//! One client with its socket. There are many thousands of them, so an idle one holds little.
 
 use std::io::{self, Read, Write};
 
@@ -11,12 +11,12 @@ use super::any_client::{AnyClient, AnyOutbox};
 pub(super) struct Connection {
     socket: TcpStream,
     pub(super) client: AnyClient,
-    /// Bytes the socket did not take yet.
+    /// Bytes that the socket has not accepted yet.
     unsent: Vec<u8>,
     pub(super) state: ConnectionState,
 }
 
-/// How far a connection has come.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionState {
     /// The connection is being made.
@@ -36,14 +36,14 @@ impl Connection {
         &mut self.socket
     }
 
-    /// The socket can be written to: for the first time if the connection has just been made.
+    /// The socket is writable: for the first time when the connection has just been established.
     pub(super) fn writable(&mut self, out: &mut AnyOutbox) {
         if self.state == ConnectionState::Connecting {
             match self.socket.take_error() {
                 Ok(None) => {}
                 Ok(Some(error)) | Err(error) => return self.client.connection_failed(error.kind(), out),
             }
-            // Writable before it is connected: not yet.
+            // A socket may be reported as writable before it is connected.
             if self.socket.peer_addr().is_err() {
                 return;
             }
@@ -55,7 +55,7 @@ impl Connection {
         self.flush(out);
     }
 
-    /// The socket can be read from. `drain` says that it must be read to its end whatever it gives.
+    /// The socket is readable. With `drain` it is read to its end.
     pub(super) fn readable(&mut self, scratch: &mut [u8], drain: bool, out: &mut AnyOutbox) {
         while !self.client.is_over() {
             match self.socket.read(scratch) {
@@ -63,7 +63,7 @@ impl Connection {
                 Ok(length) => {
                     self.client.receive(&scratch[..length], out);
                     self.flush(out);
-                    // Less than there was room for: the kernel had no more, and will tell when it has.
+                    // A short read: the kernel has no more, and will report more.
                     if length < scratch.len() && !drain {
                         return;
                     }
@@ -75,7 +75,7 @@ impl Connection {
         }
     }
 
-    /// Sends what the client has to say, as far as the socket takes it.
+    /// Sends what the client has to send, as far as the socket accepts it.
     pub(super) fn flush(&mut self, out: &mut AnyOutbox) {
         let bytes = self.client.bytes(out);
         if !self.unsent.is_empty() {
@@ -96,7 +96,7 @@ impl Connection {
     }
 }
 
-/// Writes until all is written or the socket is full; says how much was.
+/// Writes until everything is written or the socket is full; returns the number of bytes.
 fn send(socket: &mut TcpStream, bytes: &[u8]) -> io::Result<usize> {
     let mut sent = 0;
     while sent < bytes.len() {

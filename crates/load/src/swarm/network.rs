@@ -1,4 +1,4 @@
-//! The sockets of a swarm, and the scenario's way to act on them.
+//! The sockets of a swarm, and the actions of its handler on them.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,7 +18,7 @@ use super::timer::Timer;
 use crate::client::{self, Client, Outbox};
 use crate::light;
 
-/// The most that is read from a socket at once.
+/// The size of the read buffer.
 const READ_BYTES: usize = 64 * 1024;
 /// The token of the waker; no client has this index.
 const WAKER: Token = Token(usize::MAX);
@@ -46,9 +46,9 @@ pub struct Network {
 pub struct Waker(Arc<mio::Waker>);
 
 impl Waker {
-    /// Makes the swarm's scenario tick soon.
+    /// Makes the swarm call its handler's tick soon.
     pub fn wake(&self) {
-        // It fails only if the poll is gone, and then there is nobody to wake.
+        // It fails only if the poll is gone, and then there is no thread to wake.
         let _ = self.0.wake();
     }
 }
@@ -73,22 +73,22 @@ impl Network {
         })
     }
 
-    /// Sends a stanza as a client in session; `false` if it is in none.
+    /// Sends a stanza as a client; `false` if it is not in session.
     pub fn send(&mut self, index: usize, stanza: &Stanza) -> bool {
         self.act(index, |client, out| client.send(stanza, out))
     }
 
-    /// Sends text as a client in session, as it is: see [`Client::send_raw`]. `false` if it is in none.
+    /// Sends raw text as a client: see [`Client::send_raw`]. `false` if it is not in session.
     pub fn send_raw(&mut self, index: usize, text: &[u8]) -> bool {
         self.act(index, |client, out| client.send_raw(text, out))
     }
 
-    /// Closes a client's stream in good order; `false` if it is in no session.
+    /// Closes a client's stream in an orderly way; `false` if it is not in session.
     pub fn close(&mut self, index: usize) -> bool {
         self.act(index, Client::close)
     }
 
-    /// Acts as a client of the light protocol in session; `false` if it is in none.
+    /// Acts as a client of the light protocol; `false` if it is not in session.
     pub fn with_light_client(
         &mut self,
         index: usize,
@@ -103,7 +103,7 @@ impl Network {
         })
     }
 
-    /// Drops a client's connection without a word. No event follows.
+    /// Drops a client's connection without closing its stream. No event follows.
     pub fn abort(&mut self, index: usize) {
         let at = index - self.first;
         if let Some(connection) = self.connections[at].take() {
@@ -111,7 +111,7 @@ impl Network {
         }
     }
 
-    /// Connects a client, or connects one again whose stream is over.
+    /// Connects a client, also one whose stream is over.
     pub fn connect(&mut self, index: usize, start: Start) {
         let at = index - self.first;
         self.abort(index);
@@ -155,7 +155,7 @@ impl Network {
         Waker(Arc::clone(&self.waker))
     }
 
-    /// Waits until something is ready, it is time, or the timeout is over.
+    /// Waits until a socket is ready, `until` has come, or the timeout has expired.
     pub(super) fn wait(
         &mut self,
         events: &mut Events,
@@ -178,7 +178,7 @@ impl Network {
         self.events.pop_front()
     }
 
-    /// Serves a socket that the kernel says is ready.
+    /// Serves a socket that is ready.
     pub(super) fn ready(&mut self, event: &mio::event::Event) {
         match event.token() {
             WAKER => return,
@@ -205,7 +205,7 @@ impl Network {
         Ok(Box::new(Connection::new(socket, AnyClient::new(start)?)))
     }
 
-    /// Acts as an XMPP client in session.
+    /// Acts as an XMPP client; `false` if it is not in session.
     fn act(&mut self, index: usize, action: impl FnOnce(&mut Client, &mut Outbox)) -> bool {
         self.serve(index, |client, out| match client {
             AnyClient::Xmpp(client) => {
@@ -228,7 +228,7 @@ impl Network {
         done
     }
 
-    /// Puts a connection back after it was served, or drops it if it is over, and takes note of what happened.
+    /// Puts a connection back after it was served, or drops it if it is over, and collects its events.
     fn settle(&mut self, at: usize, mut connection: Box<Connection>) {
         let index = at + self.first;
         self.events.extend(self.outbox.events().map(|event| (index, event)));

@@ -1,14 +1,14 @@
-//! Source addresses: where connections come from, so that a loopback target never runs out of ports.
+//! Source addresses of connections, so that a loopback target never runs out of ports.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Connections a source address carries before the next one is used: far below the 28,000 ports it has.
+/// Connections per source address: far fewer than the 28,000 ports that it has.
 const CONNECTIONS_PER_SOURCE: usize = 512;
 
-/// The source address of the client with this index, if it should choose one.
+/// The source address for the client with this index, if it needs one.
 ///
 /// All of 127.0.0.0/8 is this machine, so clients of a loopback target use 127.1.0.1, 127.1.0.2 and so on. Ports
 /// then never run out, and never wait for old connections to time out.
@@ -40,7 +40,7 @@ pub(crate) fn connect(target: SocketAddr, index: usize) -> io::Result<mio::net::
     Ok(mio::net::TcpStream::from_std(socket.into()))
 }
 
-/// `EINPROGRESS` of Linux: the connection is being made.
+/// `EINPROGRESS` of Linux: the connection is being established.
 const IN_PROGRESS: i32 = 115;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! A timer among the sockets: the poll itself waits by whole milliseconds, too coarse for sends that are due between
-//! two of them.
+//! A timer that is polled with the sockets: the timeout of the poll has whole milliseconds, which is too coarse for sends.
+//! Its resolution is that of the kernel's clock.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -11,7 +11,7 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 
-/// A timer that makes its token readable at a time.
+/// A timer whose token becomes readable at a given time.
 #[derive(Debug)]
 pub(super) struct Timer {
     timer: OwnedFd,
@@ -26,13 +26,13 @@ impl Timer {
         Ok(Self { timer, set: None })
     }
 
-    /// Sets it to a time; one that is past is taken for now. It costs nothing if it is set to that time already.
+    /// Sets it to a time; a time in the past means now. Free if it is set to that time already.
     pub(super) fn set(&mut self, at: Instant) -> io::Result<()> {
         if self.set == Some(at) {
             return Ok(());
         }
         self.set = Some(at);
-        // Zero would switch it off.
+        // Zero would disarm it.
         let left = at.saturating_duration_since(Instant::now()).max(Duration::from_nanos(1));
         let value = Timespec {
             tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
@@ -43,8 +43,8 @@ impl Timer {
         Ok(())
     }
 
-    /// Learns that it went off. Setting it anew is what makes it quiet: it need not be read, its registration tells
-    /// of a change only.
+    /// Notes that it has expired. It need not be read: the registration is edge-triggered, and setting it again resets
+    /// it.
     pub(super) fn expired(&mut self) {
         self.set = None;
     }

@@ -1,4 +1,4 @@
-//! Carillon's HTTP API, as far as a tester needs it. Every call blocks: threads of their own make them.
+//! The part of Carillon's HTTP API that a load test needs. Every call blocks, so separate threads make them.
 
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::plan::Target;
 
-/// How long an answer may take.
+/// The time limit of an answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The API and a key of it.
+/// The API and its key.
 #[derive(Debug)]
 pub(super) struct Api {
     agent: ureq::Agent,
@@ -19,17 +19,17 @@ pub(super) struct Api {
     domain: String,
 }
 
-/// What is read at once of an answer of many lines.
+/// The size of the read buffer for answers of many lines.
 const READ_BYTES: usize = 64 * 1024;
 
-/// A receipt, as far as it is looked at. Ids and addresses of a test have nothing in them that JSON escapes.
+/// The used members of a receipt. Ids and addresses of a test contain nothing that JSON escapes.
 #[derive(serde::Deserialize)]
 struct Receipt<'a> {
     id: &'a str,
     to: &'a str,
 }
 
-/// A line of the answer to a batch, as far as it is looked at.
+/// The used members of a line of the answer to a batch.
 #[derive(serde::Deserialize)]
 struct Line<'a> {
     id: Option<&'a str>,
@@ -43,11 +43,11 @@ struct LineError<'a> {
     code: &'a str,
 }
 
-/// What became of a line of a batch: the notification's id, or the code of the problem.
+/// The result of a line of a batch: the notification's id, or the code of the problem.
 pub(super) type LineResult = Result<String, String>;
 
 impl Api {
-    /// The APIs of a target; none if URL or key were not given.
+    /// The APIs of a target; none without URL and key.
     pub(super) fn of(target: &Target) -> Vec<Self> {
         target.apis().into_iter().map(|(url, key)| Self::new(url, key, &target.domain)).collect()
     }
@@ -66,27 +66,27 @@ impl Api {
         }
     }
 
-    /// Whether it is there and takes the key.
+    /// Checks that the API answers and accepts the key.
     pub(super) fn check(&self) -> Result<(), ureq::Error> {
         let url = self.url("/v1/topics");
         self.agent.get(&url).header("authorization", &self.authorization).call().map(drop)
     }
 
-    /// Makes sure that a topic is there.
+    /// Creates a topic if it does not exist.
     pub(super) fn create(&self, topic: &str) -> Result<(), ureq::Error> {
         let url = self.url(&format!("/v1/topics/{}", escaped(topic)));
         let request = self.agent.put(&url).header("authorization", &self.authorization);
         request.send_json(json!({})).map(drop)
     }
 
-    /// Publishes an item; returns when the server has taken it.
+    /// Publishes an item; returns when the server has accepted it.
     pub(super) fn publish(&self, topic: &str, payload: &Value) -> Result<(), ureq::Error> {
         let url = self.url(&format!("/v1/topics/{}/items", escaped(topic)));
         let request = self.agent.post(&url).header("authorization", &self.authorization);
         request.send_json(json!({ "payload": payload })).map(drop)
     }
 
-    /// Sends a batch of notifications, a line each; gives what became of each, in their order.
+    /// Sends a batch of notifications, one per line; returns their results in order.
     pub(super) fn notify(&self, lines: &str) -> Result<Vec<LineResult>, ureq::Error> {
         let request = self.agent.post(&self.url("/v1/notifications/batch"));
         let request = request.header("authorization", &self.authorization);
@@ -100,8 +100,8 @@ impl Api {
         Ok(results)
     }
 
-    /// Follows receipts: tells that it has begun, and then the id and the localpart of each
-    /// acknowledged notification, until it is told to stop or the stream ends.
+    /// Follows the stream of receipts: calls `tell` when it has begun, and then with the id and the localpart of each
+    /// acknowledged notification, until `tell` returns false or the stream ends.
     pub(super) fn receipts(
         &self,
         mut tell: impl FnMut(Option<(&str, &str)>) -> bool,
@@ -117,7 +117,7 @@ impl Api {
         while reader.read_line(&mut line)? > 0 {
             let event =
                 line.strip_prefix("data:").and_then(|data| serde_json::from_str::<Receipt>(data).ok());
-            // A comment that keeps the stream alive is an opportunity to stop, too.
+            // Comments, which keep the stream alive, are an opportunity to stop, too.
             let told =
                 event.map_or(("", ""), |Receipt { id, to }| (id, to.split('@').next().unwrap_or_default()));
             if !tell(Some(told)) {
@@ -133,7 +133,7 @@ impl Api {
     }
 }
 
-/// What an error is, in words few enough to be counted by.
+/// The kind of an error, by which it is counted.
 pub(super) fn kind(error: &ureq::Error) -> String {
     match error {
         ureq::Error::StatusCode(code) => format!("HTTP {code}"),
@@ -150,7 +150,7 @@ fn line_result(line: &str) -> LineResult {
     }
 }
 
-/// A part of a path or query (RFC 3986 §2.1).
+/// Percent-encodes a part of a path or query (RFC 3986 §2.1).
 fn escaped(text: &str) -> String {
     use std::fmt::Write as _;
     text.bytes().fold(String::new(), |mut escaped, byte| {

@@ -1,8 +1,8 @@
-//! The orchestrator's clock, as this process reads it.
+//! Conversion between this process's clock and the orchestrator's.
 
 use std::time::{Duration, Instant, SystemTime};
 
-/// One moment on two clocks: this process's monotonic one, and the orchestrator's Unix time.
+/// The same time on two clocks: this process's monotonic clock and the orchestrator's Unix time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     instant: Instant,
@@ -10,7 +10,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// The clock of an orchestrator whose Unix time is ahead of this machine's by so much.
+    /// The clock of an orchestrator whose Unix time is ahead of this machine's by the offset.
     pub(super) fn new(offset_ns: i64) -> Self {
         let instant = Instant::now();
         let here = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
@@ -18,7 +18,7 @@ impl Clock {
         Self { instant, unix_ns: here.saturating_add_signed(offset_ns) }
     }
 
-    /// A moment of the orchestrator's Unix time as this process's.
+    /// The instant for a Unix time of the orchestrator.
     pub(super) fn instant(&self, unix_ns: u64) -> Instant {
         let moment = if unix_ns >= self.unix_ns {
             self.instant.checked_add(Duration::from_nanos(unix_ns - self.unix_ns))
@@ -28,7 +28,7 @@ impl Clock {
         moment.unwrap_or(self.instant)
     }
 
-    /// A moment of this process as the orchestrator's Unix time.
+    /// The orchestrator's Unix time for an instant.
     pub(super) fn unix_ns(&self, instant: Instant) -> u64 {
         let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         if instant >= self.instant {

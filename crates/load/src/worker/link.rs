@@ -1,9 +1,9 @@
-//! The HTTP side of a worker: it offers itself to an orchestrator, fetches orders, has an [`Engine`] do them, and
-//! pushes what came of it.
+//! The HTTP side of a worker: it registers with an orchestrator, fetches orders, executes them with an [`Engine`], and
+//! reports the progress.
 //!
-//! Orders are fetched by a thread of their own, by requests that the orchestrator holds open. Progress goes out twice a
-//! second, when it is asked for, and at once when a step is done. What could not be sent is sent again under the same
-//! number, and counted once.
+//! A separate thread fetches the orders, by requests that the orchestrator holds open. Progress is reported twice per
+//! second, on request, and at once when a step is done. A report that could not be sent is sent again under the same
+//! number, so that it counts once.
 
 mod api;
 
@@ -19,29 +19,29 @@ use crate::measure::Usage;
 use crate::orchestrate::boot_id;
 use api::{Api, ApiError};
 
-/// Progress goes out so often at least.
+/// The longest time between two reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
-/// How long the step under way is waited for before orders are looked at.
+/// How long to wait for the current step before checking for orders.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Between two attempts to reach an orchestrator that does not answer.
+/// The delay between two attempts to reach an orchestrator that does not answer.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
-/// Orders that may wait for the engine.
+/// The most orders that wait for the engine.
 const ORDERS_MAX: usize = 16;
-/// Round trips to compare clocks by: the quickest is the best.
+/// The number of round trips for comparing clocks; the fastest one counts.
 const CLOCK_ROUND_TRIPS: usize = 16;
 
-/// How a worker offers itself.
+/// How a worker registers.
 #[derive(Clone, Debug)]
 pub struct WorkerOptions {
     /// The orchestrator's URL.
     pub orchestrator: String,
-    /// Its key, if it asks for one.
+    /// The orchestrator's key, if it requires one.
     pub key: Option<String>,
-    /// The most players this process can carry.
+    /// The most players that this process can run.
     pub players_max: u32,
 }
 
-/// The orchestrator does not take this worker.
+/// The orchestrator refuses this worker.
 #[derive(Debug, thiserror::Error)]
 #[error("the orchestrator at {url} does not take this worker: {why}")]
 pub struct LinkError {
@@ -49,10 +49,10 @@ pub struct LinkError {
     why: String,
 }
 
-/// What comes of the thread that fetches orders.
+/// A message from the thread that fetches orders.
 enum Incoming {
     Order(Order),
-    /// The orchestrator does not know this worker any more.
+    /// The orchestrator does not know this worker.
     Forgotten,
 }
 
@@ -62,8 +62,8 @@ enum RunEnd {
     Forgotten,
 }
 
-/// Works for an orchestrator until it says that nothing more is to come. One that does not answer is tried again and
-/// again; `tell` is given a line when that begins.
+/// Works for an orchestrator until that tells the worker to leave. If the orchestrator does not answer, the worker tries
+/// again; `tell` receives a line when that begins.
 pub fn work(options: &WorkerOptions, mut tell: impl FnMut(&str)) -> Result<(), LinkError> {
     let api = Api::new(&options.orchestrator, options.key.as_deref());
     let registration = Registration { name: name(), players_max: options.players_max, boot_id: boot_id() };
@@ -93,33 +93,33 @@ fn name() -> String {
     format!("{}/{}", host.trim(), std::process::id())
 }
 
-/// The time from one registration to being forgotten.
+/// A registered worker, until it leaves or the orchestrator forgets it.
 struct RegisteredWorker<'a> {
     api: &'a Api,
     id: u32,
     work: TestState,
-    /// Counts progress of the test up by one.
+    /// The number of the last report of the test.
     sequence: u64,
     clock_bound_ms: f64,
     unsent: Option<Progress>,
     last_push: Instant,
 }
 
-/// What the worker is at.
+/// The state of the worker's test.
 enum TestState {
     Nothing,
-    /// The engine is being made, which takes its time.
+    /// The engine is being created, which takes time.
     Preparing {
         test: String,
         behind: Position,
         engine: Receiver<Result<Engine, Fault>>,
     },
-    /// The engine could not be made, which was told; the test is about to be finished.
+    /// The engine could not be created, which was reported; the test will be finished.
     Refused {
         test: String,
         behind: Position,
     },
-    /// A test is under way.
+    /// A test is running.
     Running {
         test: String,
         behind: Position,
@@ -160,7 +160,7 @@ impl<'a> RegisteredWorker<'a> {
         }
     }
 
-    /// The next order, if one comes before there is something else to do.
+    /// The next order, if one arrives before there is something else to do.
     fn next(&self, incoming: &Receiver<Incoming>) -> Result<Option<Incoming>, ()> {
         let until_push = PROGRESS_INTERVAL.saturating_sub(self.last_push.elapsed());
         let timeout = match &self.work {
@@ -182,7 +182,7 @@ impl<'a> RegisteredWorker<'a> {
         }
     }
 
-    /// Does what it is told; whether progress is to be sent now.
+    /// Executes an order; returns whether progress has to be reported now.
     fn execute(&mut self, order: Order) -> bool {
         match order {
             Order::Prepare(job) => self.prepare(*job),
@@ -227,12 +227,12 @@ impl<'a> RegisteredWorker<'a> {
                 return;
             }
         };
-        // The fault was told before, or does not matter any more.
+        // The fault was reported before, or does not matter any more.
         let last = Progress { test: test.to_owned(), position: behind, done: true, fault: None, ..last };
         self.send(last);
     }
 
-    /// Whether something was done just now.
+    /// Whether a step, or the preparation, has just been completed.
     fn poll_done(&mut self) -> bool {
         match &mut self.work {
             TestState::Running { engine, busy, .. } if *busy && engine.wait(Duration::ZERO) => {
@@ -271,10 +271,10 @@ impl<'a> RegisteredWorker<'a> {
         }
     }
 
-    /// Sends progress; `false` if the orchestrator does not know this worker.
+    /// Reports progress; `false` if the orchestrator does not know this worker.
     fn push(&mut self) -> bool {
         self.last_push = Instant::now();
-        // What could not be sent goes first, so that nothing is lost and the order is kept.
+        // An unsent report goes first, so that nothing is lost and the order is kept.
         if let Some(unsent) = self.unsent.take()
             && !self.send_numbered(unsent)
         {
@@ -319,7 +319,7 @@ impl<'a> RegisteredWorker<'a> {
     }
 }
 
-/// Fetches orders until the orchestrator has forgotten this worker, or nobody takes them any more.
+/// Fetches orders until the orchestrator does not know this worker, or the receiver is gone.
 fn fetch_orders(api: &Api, id: u32, sender: &SyncSender<Incoming>) {
     let mut after = 0;
     loop {
@@ -334,7 +334,7 @@ fn fetch_orders(api: &Api, id: u32, sender: &SyncSender<Incoming>) {
             }
             Err(ApiError::Unreachable(_)) => thread::sleep(RETRY_DELAY),
             Err(ApiError::Unknown | ApiError::Refused(_)) => {
-                // The other end may be gone already, for the same reason.
+                // The receiver may be gone already, for the same reason.
                 let _ = sender.send(Incoming::Forgotten);
                 return;
             }
@@ -342,7 +342,7 @@ fn fetch_orders(api: &Api, id: u32, sender: &SyncSender<Incoming>) {
     }
 }
 
-/// What to add to this machine's Unix time to have the orchestrator's, in nanoseconds, and how far that may be off, in
+/// The orchestrator's Unix time minus this machine's in nanoseconds, and the largest error of that in
 /// milliseconds: half of the quickest round trip.
 fn compare_clocks(api: &Api) -> (i64, f64) {
     let mut best = (0, f64::INFINITY);

@@ -1,18 +1,18 @@
-//! What the tester writes into what it sends: which test and item it is, and when it was due. Whoever receives it can
-//! tell how long it took, and leaves alone what another test has left behind.
+//! The mark in everything that the tester sends: the test, the item and the time at which it was due. From it a receiver
+//! computes the latency, and ignores what remains of another test.
 
 use std::fmt;
 
 use memchr::memmem::Finder;
 use serde_json::json;
 
-/// Items of a phase; numbers of items of different phases differ.
+/// Items per phase; items of different phases have different numbers.
 pub(super) const ITEMS_PER_PHASE: u32 = 10_000_000;
 
-/// One thing sent.
+/// The mark of a message, notification or item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
-    /// Which: see [`number`].
+    /// Its number: see [`number`].
     pub(super) number: u32,
     /// When it was due, in the orchestrator's Unix time.
     pub(super) due_unix_ns: u64,
@@ -25,36 +25,36 @@ pub(super) struct Marks {
     finder: Finder<'static>,
 }
 
-/// The number of an item, counted from 0, of a phase.
+/// The number of an item, counted from 0 within its phase.
 pub(super) fn number(phase: u32, item: u32) -> u32 {
     phase.saturating_mul(ITEMS_PER_PHASE).saturating_add(item)
 }
 
-/// The phase a number is of, and the item in it.
+/// The phase and the item of a number.
 pub(super) fn phase_and_item(number: u32) -> (u32, u32) {
     (number / ITEMS_PER_PHASE, number % ITEMS_PER_PHASE)
 }
 
 impl Marks {
-    /// Those of a test; its name has letters, digits and hyphens only.
+    /// The marks of a test, whose id has letters, digits and hyphens only.
     pub(super) fn of(test: &str) -> Self {
         let prefix = format!("load:{test}:");
         let finder = Finder::new(prefix.as_bytes()).into_owned();
         Self { prefix, finder }
     }
 
-    /// Text of about so many bytes that begins with a mark.
+    /// Text of this size that begins with a mark; longer if the mark is.
     pub(super) fn text(&self, mark: Mark, bytes: usize) -> String {
         let begin = format!("{}{}:{}:", self.prefix, mark.number, mark.due_unix_ns);
         format!("{begin:x<bytes$}")
     }
 
-    /// JSON of about so many bytes with a mark in it.
+    /// JSON of about this size that contains a mark.
     pub(super) fn json(&self, mark: Mark, bytes: usize) -> serde_json::Value {
         json!({ "text": self.text(mark, bytes.saturating_sub(AROUND_TEXT_BYTES)) })
     }
 
-    /// The mark in something received, if it is of this test.
+    /// The mark in received bytes, if it is of this test.
     pub(super) fn find(&self, bytes: &[u8]) -> Option<Mark> {
         let rest = &bytes[self.finder.find(bytes)? + self.prefix.len()..];
         let (number, rest) = take_number(rest)?;
@@ -63,7 +63,7 @@ impl Marks {
     }
 }
 
-/// JSON of about so many bytes with a mark in it, as it is written.
+/// The same JSON as text.
 pub(super) struct JsonText<'a> {
     pub(super) marks: &'a Marks,
     pub(super) mark: Mark,
@@ -72,7 +72,7 @@ pub(super) struct JsonText<'a> {
 
 impl fmt::Display for JsonText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A mark has nothing in it that JSON escapes.
+        // A mark contains nothing that JSON escapes.
         let text = self.marks.text(self.mark, self.bytes.saturating_sub(AROUND_TEXT_BYTES));
         f.write_str("{\"text\":\"")?;
         f.write_str(&text)?;

@@ -115,7 +115,7 @@ fn greet(address: SocketAddr) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Why a login failed, and what may help.
+/// Why a login failed, in words for the report.
 fn explain(end: &End) -> String {
     match end {
         End::Failure(Failure::Auth(failure)) if failure.condition == "not-authorized" => {

@@ -1,4 +1,4 @@
-//! A job made ready: names, addresses and profiles that all threads of the worker share.
+//! What all threads of a worker share: the job with its names, addresses and profiles.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufReader, BufWriter, Write};
@@ -19,24 +19,24 @@ use crate::client::{Options, Profile, Settings, StreamManagement, Transport};
 use crate::control::{Fault, Job};
 use crate::plan::{Action, Phase, Protocol, Target, TransportKind};
 
-/// The resource of every player, and its tag with Bind 2.
+/// The resource of every player, and the tag with Bind 2.
 const RESOURCE: &str = "load";
-/// The publisher's.
+/// The resource of the publisher.
 const PUBLISHER_RESOURCE: &str = "publisher";
-/// Descriptors a process needs besides its players'.
+/// File descriptors that a process needs besides those of its players.
 const SPARE_DESCRIPTORS: u64 = 64;
 
-/// What is known before the first connection.
+/// The job, and what is derived from it before the first connection.
 #[derive(Debug)]
 pub(super) struct Setup {
     pub(super) job: Job,
-    /// Where players connect to, each by its number in turn.
+    /// The addresses to which players connect, by their numbers in turn.
     pub(super) addresses: Vec<SocketAddr>,
     /// The pubsub service.
     pub(super) service: Jid,
     pub(super) clock: Clock,
     pub(super) profile: Arc<Profile>,
-    /// Notifications of the phase under way that have arrived at a player.
+    /// Notifications of the current phase that have arrived.
     pub(super) notified: AtomicU64,
     keys: Arc<KeyCache>,
     keys_read: usize,
@@ -70,13 +70,13 @@ impl Setup {
         let clock = Clock::new(job.clock_offset_ns);
         let setup =
             Self { job, addresses, service, clock, profile, notified: AtomicU64::new(0), keys, keys_read };
-        // The longest name stands for all.
+        // The longest account name is valid only if all are.
         setup.account(setup.job.first + setup.job.count)?;
         setup.publisher()?;
         Ok(setup)
     }
 
-    /// The player with a number; one who comes for the first time may have to make its account.
+    /// The options of a player; a new player may have to register its account.
     pub(super) fn options(&self, number: usize, is_new: bool) -> Options {
         let number = u32::try_from(number).unwrap_or(u32::MAX);
         let account = self.account(number).expect("the longest name was checked");
@@ -94,7 +94,7 @@ impl Setup {
         Ok(options.with_resource(PUBLISHER_RESOURCE).with_registration(self.job.scenario.players.register))
     }
 
-    /// The number of the player whose account has this localpart, if it is one of this worker's.
+    /// The number of the player with this localpart, if it is a player of this worker.
     pub(super) fn number(&self, localpart: &str) -> Option<u32> {
         let number: u32 = localpart.strip_prefix(&*self.job.target.user_prefix)?.parse().ok()?;
         let number = number.checked_sub(self.job.target.user_start)?;
@@ -106,7 +106,7 @@ impl Setup {
         format!("{}{}", self.job.target.user_prefix, self.job.target.user_start + number)
     }
 
-    /// Some of the players, as a share of all.
+    /// These players as a share of all.
     pub(super) fn share(&self, numbers: &Range<usize>) -> Share {
         let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Share { first: number(numbers.start), count: number(numbers.len()), total: self.job.total }
@@ -122,7 +122,7 @@ impl Setup {
         (0..threads).map(|thread| bound(thread)..bound(thread + 1)).collect()
     }
 
-    /// Writes the keys that were derived, for the next run.
+    /// Writes the derived keys for the next run.
     pub(super) fn write_keys(&self) -> std::io::Result<()> {
         let Some(path) = self.job.target.key_cache.as_ref().filter(|_| self.keys.len() > self.keys_read)
         else {
@@ -140,7 +140,7 @@ impl Setup {
     }
 }
 
-/// A fault of the worker's own.
+/// A fault of the worker.
 pub(super) fn worker(why: impl Into<String>) -> Fault {
     Fault::Worker { why: why.into() }
 }
@@ -150,7 +150,7 @@ pub(super) fn at_target(why: impl Into<String>) -> Fault {
     Fault::Target { why: why.into() }
 }
 
-/// The target does not have something.
+/// The target lacks a feature.
 pub(super) fn lacks(feature: &str, why: impl Into<String>) -> Fault {
     Fault::Lacks { feature: feature.to_owned(), why: why.into() }
 }
@@ -221,7 +221,7 @@ fn check_descriptors(players: u64) -> Result<(), Fault> {
     }
 }
 
-/// How many neighbours a phase keeps together.
+/// The size of a phase's buckets of neighbours.
 fn bucket(phase: &Phase) -> usize {
     match &phase.action {
         Action::Talk(talk) => talk.bucket.max(2) as usize,

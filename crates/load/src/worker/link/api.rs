@@ -1,4 +1,4 @@
-//! The orchestrator as a worker sees it: JSON over HTTP.
+//! The orchestrator's API for workers: JSON over HTTP.
 
 use std::time::Duration;
 
@@ -20,16 +20,16 @@ pub(super) struct Api {
     authorization: Option<String>,
 }
 
-/// What was asked for was not had.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ApiError {
-    /// Nobody answered.
+    /// There was no answer.
     #[error("{0}")]
     Unreachable(String),
     /// The orchestrator does not know this worker.
     #[error("it does not know this worker")]
     Unknown,
-    /// It says no, and why.
+    /// It refuses the request, and says why.
     #[error("{0}")]
     Refused(String),
 }
@@ -43,7 +43,7 @@ impl Api {
         }
     }
 
-    /// What is at a path.
+    /// Gets the value at a path.
     pub(super) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ApiError> {
         let mut request = self.agent.get(format!("{}{path}", self.base));
         if let Some(authorization) = &self.authorization {
@@ -80,7 +80,7 @@ fn answer<T: DeserializeOwned>(
     }
 }
 
-/// The sentence of a problem (RFC 9457).
+/// The detail of a problem (RFC 9457).
 fn detail(text: &str) -> Option<String> {
     let problem: serde_json::Value = serde_json::from_str(text).ok()?;
     Some(problem.get("detail")?.as_str()?.to_owned())
