@@ -11,12 +11,13 @@
 //! acknowledgement by its [`Tracker`].
 
 use crate::ReplyTo;
-use crate::command::{Command, SessionInfo};
+use crate::command::{Command, SessionInfo, TopicOutcome};
 use crate::error::{StanzaError, StreamError};
 use crate::model::{ConnId, Domain, Login};
 use crate::node::{Cx, Delivery, Letter, Sessions};
-use crate::session::Live;
-use crate::topic::Notice;
+use crate::session::auth::Authenticating;
+use crate::session::{Live, Session};
+use crate::topic::{Notice, Refusal, TopicIq};
 use carillon_wire::stanza::{IqType, Stanza};
 use carillon_wire::xml::Element;
 use smallvec::SmallVec;
@@ -73,6 +74,8 @@ pub struct Spec {
 pub struct Hooks {
     /// Adds stream features before authentication.
     pub offer_before_auth: Option<OfferBeforeAuthHook>,
+    /// A stanza before authentication.
+    pub stanza_before_auth: Option<StanzaBeforeAuthHook>,
     /// Adds stream features for an authenticated client (RFC 6120 §4.3.2).
     pub offer: Option<OfferHook>,
     /// A session is about to be bound: what its account's login brought.
@@ -95,6 +98,8 @@ pub struct Hooks {
     pub nonza: &'static [NonzaHandler],
     /// A stanza to an account, about to be given to some of its sessions.
     pub routed: Option<RoutedHook>,
+    /// A message to an account must not overtake older ones that a session is still to be given.
+    pub must_wait: Option<MustWaitHook>,
     /// A message to an account none of whose sessions takes it.
     pub absent: Option<AbsentHook>,
     /// A stanza about to be given to a session.
@@ -123,12 +128,29 @@ pub struct Hooks {
     pub command: Option<CommandHook>,
     /// A message from another home.
     pub letter: Option<LetterHook>,
+    /// A topic's home has what an IQ asked for.
+    pub topic_answer: Option<TopicAnswerHook>,
+}
+
+impl Feature {
+    /// A feature without a name that does nothing: start from it.
+    pub const NONE: Feature = Feature {
+        name: "",
+        about: "",
+        specs: &[],
+        server_features: &[],
+        account_features: &[],
+        inline_features: &[],
+        services: &[],
+        hooks: Hooks::NONE,
+    };
 }
 
 impl Hooks {
     /// No hooks.
     pub const NONE: Hooks = Hooks {
         offer_before_auth: None,
+        stanza_before_auth: None,
         offer: None,
         login: None,
         open: None,
@@ -140,6 +162,7 @@ impl Hooks {
         iq: &[],
         nonza: &[],
         routed: None,
+        must_wait: None,
         absent: None,
         deliver: None,
         emit: None,
@@ -154,11 +177,16 @@ impl Hooks {
         publication: None,
         command: None,
         letter: None,
+        topic_answer: None,
     };
 }
 
 /// Adds stream features to `features`, for a client of this domain.
 pub type OfferBeforeAuthHook = fn(domain: &Domain, cx: &Cx<'_>, features: &mut Vec<Element>);
+/// Takes a stanza of a client that is not authenticated, or gives the client back because it is not this feature's. One that nobody
+/// takes ends the stream.
+pub type StanzaBeforeAuthHook =
+    fn(client: Box<Authenticating>, stanza: &Stanza, cx: &mut Cx<'_>) -> Result<Session, Box<Authenticating>>;
 /// Adds stream features to `features`.
 pub type OfferHook = fn(cx: &Cx<'_>, features: &mut Vec<Element>);
 /// Takes what the login brought.
@@ -173,6 +201,9 @@ pub type ReceiveHook = fn(live: &mut Live, cx: &mut Cx<'_>);
 pub type SubmitHook = fn(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError>;
 /// Decides on a stanza to an account: given the account's sessions and the deliveries planned, changes the plan.
 pub type RoutedHook = fn(stanza: &Stanza, sessions: &[&Live], plan: &mut SmallVec<[Delivery; 4]>);
+/// Whether a message waits for the older ones that this session is still to be given: it is not given to it now, and taken by
+/// [`AbsentHook`] if all sessions are so.
+pub type MustWaitHook = fn(live: &Live, stanza: &Stanza) -> bool;
 /// Takes a message that no session takes.
 pub type AbsentHook = fn(stanza: &Stanza, cx: &mut Cx<'_>) -> Absent;
 /// Decides whether a session gets a stanza. May change it.
@@ -201,6 +232,9 @@ pub type CommandHook = fn(
 ) -> Option<(Command, ReplyTo)>;
 /// Takes a message, or gives it back because it is not this feature's.
 pub type LetterHook = fn(letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter>;
+/// Answers an IQ about the topic of this name.
+pub type TopicAnswerHook =
+    fn(iq: TopicIq, name: &str, result: Result<TopicOutcome, Refusal>, cx: &mut Cx<'_>);
 /// Adds what the feature knows of a session.
 pub type DescribeHook = fn(live: &Live, info: &mut SessionInfo);
 /// All but the last `bytes` of what was written have arrived at the peer's side ([`crate::Effect::CountUnacked`]).

@@ -27,6 +27,8 @@ pub const ORDER: &[&Feature] = &[
     &registration::FEATURE,
     &session_establishment::FEATURE,
     &json::FEATURE,
+    &version::FEATURE,
+    &time::FEATURE,
     &stream_limits::FEATURE,
     // Describes the others.
     &disco::FEATURE,
@@ -37,6 +39,7 @@ pub struct Pipeline {
     features: Vec<&'static Feature>,
     services: Vec<&'static Service>,
     pub(crate) offer_before_auth: Vec<OfferBeforeAuthHook>,
+    pub(crate) stanza_before_auth: Vec<StanzaBeforeAuthHook>,
     pub(crate) offer: Vec<OfferHook>,
     pub(crate) login: Vec<LoginHook>,
     pub(crate) open: Vec<OpenHook>,
@@ -48,6 +51,7 @@ pub struct Pipeline {
     iq: Map<(&'static str, &'static str), Vec<&'static IqHandler>>,
     nonza: Map<(&'static str, &'static str), &'static NonzaHandler>,
     pub(crate) routed: Vec<RoutedHook>,
+    pub(crate) must_wait: Vec<MustWaitHook>,
     pub(crate) absent: Vec<AbsentHook>,
     pub(crate) deliver: Vec<DeliverHook>,
     pub(crate) emit: Vec<EmitHook>,
@@ -62,6 +66,7 @@ pub struct Pipeline {
     pub(crate) publication: Vec<PublicationHook>,
     pub(crate) command: Vec<CommandHook>,
     pub(crate) letter: Vec<LetterHook>,
+    pub(crate) topic_answer: Option<TopicAnswerHook>,
 }
 
 impl Pipeline {
@@ -85,6 +90,7 @@ impl Pipeline {
         Pipeline {
             services: features.iter().flat_map(|f| f.services).collect(),
             offer_before_auth: hooks(&features, |h| h.offer_before_auth),
+            stanza_before_auth: hooks(&features, |h| h.stanza_before_auth),
             offer: hooks(&features, |h| h.offer),
             login: hooks(&features, |h| h.login),
             open: hooks(&features, |h| h.open),
@@ -94,6 +100,7 @@ impl Pipeline {
             submit_presence: hooks(&features, |h| h.submit_presence),
             submit_iq: hooks(&features, |h| h.submit_iq),
             routed: hooks(&features, |h| h.routed),
+            must_wait: hooks(&features, |h| h.must_wait),
             absent: hooks(&features, |h| h.absent),
             deliver: hooks(&features, |h| h.deliver),
             emit: hooks(&features, |h| h.emit),
@@ -108,6 +115,7 @@ impl Pipeline {
             publication: hooks(&features, |h| h.publication),
             command: hooks(&features, |h| h.command),
             letter: hooks(&features, |h| h.letter),
+            topic_answer: features.iter().find_map(|f| f.hooks.topic_answer),
             features,
             iq,
             nonza,

@@ -16,6 +16,8 @@ pub mod session_establishment;
 pub mod stanza_ids;
 pub mod stream_limits;
 pub mod stream_management;
+pub mod time;
+pub mod version;
 
 /// What each feature knows of one session. Typed, and small when there is nothing to know: it is there for every session.
 #[derive(Debug, Default)]

@@ -3,6 +3,7 @@
 use super::{DomainId, KeyId, NotificationId, UnixMs};
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
+use carillon_wire::xml::writer::escape_text;
 use std::sync::Arc;
 
 /// When a notification is worth delivering.
@@ -39,6 +40,20 @@ pub enum Payload {
     Json(Arc<str>),
     /// One XML element in a namespace of its own, as UTF-8, already checked.
     Xml(Bytes),
+}
+
+impl Payload {
+    /// Appends it as XML: JSON in its container (XEP-0335), XML as it is.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Payload::Json(json) => {
+                out.extend_from_slice(b"<json xmlns='urn:xmpp:json:0'>");
+                escape_text(out, json);
+                out.extend_from_slice(b"</json>");
+            }
+            Payload::Xml(xml) => out.extend_from_slice(xml),
+        }
+    }
 }
 
 /// A notification on its way.

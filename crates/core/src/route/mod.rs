@@ -1,6 +1,5 @@
 //! Where a stanza goes: the rules of RFC 6121 §8.5, at the home of the account it is for.
 
-use crate::features::offline;
 use crate::hook::{Absent, Recipients, Track};
 use crate::node::{Cx, Delivery, Sessions};
 use crate::session::Live;
@@ -17,8 +16,8 @@ pub fn stanza(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(to) = stanza.to.clone() else { return };
     let lives = sessions.lives_of(to.bare_str());
     let mut plan = match to.resource() {
-        Some(resource) => to_resource(stanza, resource, &lives),
-        None => to_account(stanza, &lives),
+        Some(resource) => to_resource(stanza, resource, &lives, cx),
+        None => to_account(stanza, &lives, cx),
     };
     let nobody = plan.is_empty();
     for hook in &cx.pipeline.routed {
@@ -70,23 +69,24 @@ fn note_recipients(plan: &mut Plan, lives: &[&Live]) {
 }
 
 /// RFC 6121 §8.5.3: to a full JID. The resource gets it, available or not.
-fn to_resource(stanza: &Stanza, resource: &str, lives: &[&Live]) -> Plan {
+fn to_resource(stanza: &Stanza, resource: &str, lives: &[&Live], cx: &Cx<'_>) -> Plan {
     let exact = lives.iter().find(|live| live.jid.resource() == Some(resource));
     match (exact, stanza.kind) {
         (Some(live), _) => SmallVec::from_iter([plain(live, stanza)]),
         // §8.5.3.2.1: a chat message whose resource is gone is as good as one to the account.
-        (None, Kind::Message(MessageType::Chat)) => to_account(stanza, lives),
+        (None, Kind::Message(MessageType::Chat)) => to_account(stanza, lives, cx),
         (None, _) => Plan::new(),
     }
 }
 
 /// RFC 6121 §8.5.2: to a bare JID.
-fn to_account(stanza: &Stanza, lives: &[&Live]) -> Plan {
+fn to_account(stanza: &Stanza, lives: &[&Live], cx: &Cx<'_>) -> Plan {
     match stanza.kind {
         Kind::Message(MessageType::Normal | MessageType::Chat | MessageType::Headline) => {
             let takers = lives.iter().filter(|live| live.presence.takes_messages());
-            // What is kept comes behind the older ones; what another session takes is not kept.
-            let waits = takers.clone().all(|live| live.state.offline.is_behind()) && offline::is_kept(stanza);
+            // What another session takes need not wait.
+            let must_wait = |live: &&Live| cx.pipeline.must_wait.iter().any(|hook| hook(live, stanza));
+            let waits = takers.clone().all(must_wait);
             takers.filter(|_| !waits).map(|live| plain(live, stanza)).collect()
         }
         Kind::Presence(PresenceType::Available | PresenceType::Unavailable) => {

@@ -5,6 +5,7 @@
 //! follow each other without waiting for their answers, so that they share commits; what changes the topic itself goes alone
 //! (`edit.rs`).
 
+mod asker;
 mod change;
 mod edit;
 mod finish;
@@ -16,17 +17,16 @@ mod start;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use asker::{About, Asker, TopicIq};
 pub use change::ConfigChange;
 pub use notice::{News, Notice, Retained, write_item};
 pub use refusal::Refusal;
 
-use crate::command::{Actor, Outcome, TopicOp, TopicOutcome};
-use crate::effect::{Effect, ReplyTo};
-use crate::features::pubsub;
-use crate::model::{DomainId, Map, ShardId, TopicRecord};
-use crate::node::{Cx, Letter};
+use crate::command::{Actor, TopicOp};
+use crate::model::{DomainId, Map, TopicRecord};
+use crate::node::Cx;
 use crate::ports::{Answer, Fault};
-use carillon_wire::jid::{BareJid, Jid};
+use carillon_wire::jid::BareJid;
 use home::{Home, Step, Waiting};
 use std::sync::Arc;
 
@@ -48,26 +48,6 @@ pub const HOST: &str = "pubsub";
 /// The address of a topic: what [`crate::node::home`] finds its shard by.
 pub fn address(name: &str, domain: &str) -> String {
     [name, "@", HOST, ".", domain].concat()
-}
-
-/// Who asked for an operation on a topic.
-#[derive(Debug)]
-pub enum Asker {
-    /// A client, by an IQ to the pubsub service: the outcome becomes the IQ's result or error.
-    Iq {
-        /// The client.
-        from: Jid,
-        /// The service's address, as the client wrote it.
-        service: Jid,
-        /// The IQ's id.
-        id: Box<str>,
-        /// What the client asked for, and so what the result says.
-        about: pubsub::About,
-    },
-    /// A command from outside.
-    Command(ReplyTo),
-    /// The light sessions of a shard, for [`TopicOp::Listen`].
-    Light(ShardId),
 }
 
 /// An operation that waits for the store.
@@ -177,22 +157,6 @@ impl Topics {
         }
         if home.is_nothing() {
             self.homes.remove(key);
-        }
-    }
-}
-
-impl Asker {
-    /// Tells whoever asked what became of it.
-    fn answer(self, name: &str, result: Result<TopicOutcome, Refusal>, cx: &mut Cx<'_>) {
-        match self {
-            Asker::Iq { from, service, id, about } => {
-                cx.reply(pubsub::reply(from, service, id, about, name, result));
-            }
-            Asker::Command(to) => {
-                let outcome = result.map_or_else(Refusal::outcome, |outcome| Outcome::Topic(Ok(outcome)));
-                cx.out.push(Effect::Reply { to, outcome });
-            }
-            Asker::Light(shard) => cx.post(shard, Letter::Listening { name: name.into(), result }),
         }
     }
 }

@@ -5,7 +5,6 @@ use super::home::{Draft, Home, Stage, Step, Waiting, ask};
 use super::rights::{self, Grant};
 use super::{Asker, Key, Refusal, change};
 use crate::command::{Actor, TopicOp, TopicOutcome};
-use crate::features::notifications::container;
 use crate::model::{Affiliation, Item, Payload, PubsubCreate, Revision, SendLast, TopicConfig, TopicRecord};
 use crate::node::Cx;
 use crate::ports::Ask;
@@ -241,7 +240,7 @@ impl Home {
 
 fn draft(actor: &Actor, id: Option<Box<str>>, payload: &Payload, cx: &mut Cx<'_>) -> Draft {
     let mut bytes = Vec::with_capacity(128);
-    container(&mut bytes, payload);
+    payload.write(&mut bytes);
     let publisher = match actor {
         Actor::Provider | Actor::Anyone => None,
         Actor::Account(jid) => Some(jid.bare()),

@@ -365,6 +365,7 @@ impl Script {
         let outcome = self.world.command(to.as_str(), Command::Notify(notification.into()));
         match outcome {
             Outcome::Notified(trace) => same_state(&trace, &state),
+            Outcome::Unavailable if state == "unavailable" => Ok(()),
             other => Err(format!("{other:?}")),
         }
     }

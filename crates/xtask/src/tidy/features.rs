@@ -1,15 +1,58 @@
 //! Rules on the features of `core`: each is a folder, in the order, and proved by a conversation.
 
 use super::Finding;
+use super::place::code;
 use crate::tree::Tree;
 
 /// Features without a conversation of their own, and why.
 const PASSIVE: &[(&str, &str)] = &[
     ("json", "only declares a namespace; the payload is in the conversations of notifications and topics"),
     ("receipts", "only declares a namespace; what a receipt does is in the conversation of notifications"),
-    ("stanza_ids", "every message of every conversation carries one"),
-    ("stream_limits", "every conversation of the session shows the limits among the stream features"),
 ];
+
+/// Every feature but those has a conversation that shows that nothing of it happens when it is disabled.
+pub fn disabled(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for name in tree.folders(FOLDER) {
+        let path = format!("{FOLDER}{name}/disabled.chat");
+        let shown = tree.text(&path).is_some_and(|text| text.contains(&format!("features.disabled {name}")));
+        if !shown && !DECLARATIONS.contains(&name) {
+            findings.push(Finding::new(
+                &path,
+                0,
+                "no conversation shows that nothing happens when it is disabled",
+            ));
+        }
+    }
+    findings
+}
+
+/// Features are leaves: nobody names one but the order and the list of their states, and none names another.
+pub fn leaves(tree: &Tree) -> Vec<Finding> {
+    let names = tree.folders(FOLDER);
+    let mut findings = Vec::new();
+    for (path, text) in tree.under(CORE).filter(|(path, _)| path.ends_with(".rs")) {
+        if path == ORDER || path == format!("{FOLDER}mod.rs") || CONTINUATIONS.contains(&path) {
+            continue;
+        }
+        let own = path.strip_prefix(FOLDER).and_then(|rest| rest.split('/').next());
+        for line in code(path, text).filter(|line| !line.in_test) {
+            let named = names.iter().find(|name| Some(**name) != own && names_feature(line.text, name));
+            if let Some(name) = named {
+                findings.push(Finding::new(
+                    path,
+                    line.number,
+                    format!("names the feature `{name}`: join it by a hook"),
+                ));
+            }
+        }
+    }
+    findings
+}
+
+fn names_feature(line: &str, name: &str) -> bool {
+    line.contains(&format!("features::{name}")) || (line.contains("features::{") && line.contains(name))
+}
 
 /// Every feature's folder has a `.chat`, or a reason to have none.
 pub fn conversations(tree: &Tree) -> Vec<Finding> {
@@ -45,6 +88,14 @@ pub fn order(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// Who goes on with an answer of the store is still told feature by feature.
+const CONTINUATIONS: &[&str] =
+    &["crates/core/src/machine/letters.rs", "crates/core/src/node/owed.rs", "crates/core/src/node/then.rs"];
+
+/// Features that only declare a namespace.
+const DECLARATIONS: &[&str] = &["json", "receipts"];
+
+const CORE: &str = "crates/core/src/";
 const FOLDER: &str = "crates/core/src/features/";
 const ORDER: &str = "crates/core/src/pipeline.rs";
 

@@ -20,6 +20,8 @@ const RULES: &[Rule] = &[
     lines::pure_core,
     features::conversations,
     features::order,
+    features::disabled,
+    features::leaves,
     crates::direction,
     crates::lints,
 ];

@@ -24,7 +24,6 @@ pub const FEATURE: Feature = Feature {
     server_features: &[ns::CARBONS],
     account_features: &[ns::CARBONS],
     inline_features: &[ns::CARBONS],
-    services: &[],
     hooks: Hooks {
         submit_message: Some(sent),
         deliver: Some(unmark),
@@ -50,6 +49,7 @@ pub const FEATURE: Feature = Feature {
         }],
         ..Hooks::NONE
     },
+    ..Feature::NONE
 };
 
 /// Whether a session wants copies.

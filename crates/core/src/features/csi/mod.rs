@@ -18,10 +18,7 @@ pub const FEATURE: Feature = Feature {
         version: "1.0.0",
         coverage: "Presence is held back and merged; an inactive device is not `active` for notifications. Inline in Bind 2.",
     }],
-    server_features: &[],
-    account_features: &[],
     inline_features: &[ns::CSI],
-    services: &[],
     hooks: Hooks {
         offer: Some(|_, features| features.push(Element::new("csi", ns::CSI))),
         emit: Some(emit),
@@ -48,6 +45,7 @@ pub const FEATURE: Feature = Feature {
         ],
         ..Hooks::NONE
     },
+    ..Feature::NONE
 };
 
 /// What was held back; none while somebody may look.

@@ -20,8 +20,6 @@ pub const FEATURE: Feature = Feature {
     }],
     server_features: &[ns::DISCO_INFO, ns::DISCO_ITEMS],
     account_features: &[ns::DISCO_INFO, ns::DISCO_ITEMS],
-    inline_features: &[],
-    services: &[],
     hooks: Hooks {
         iq: &[
             IqHandler { kind: IqType::Get, name: "query", ns: ns::DISCO_INFO, at: At::Both, handle: info },
@@ -36,6 +34,7 @@ pub const FEATURE: Feature = Feature {
         ],
         ..Hooks::NONE
     },
+    ..Feature::NONE
 };
 
 fn info(_live: &mut Live, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<Option<Element>, StanzaError> {

@@ -14,8 +14,6 @@ pub const FEATURE: Feature = Feature {
         coverage: "Payload of notifications and topic items; passes between clients as any payload.",
     }],
     server_features: &[ns::JSON],
-    account_features: &[],
-    inline_features: &[],
-    services: &[],
     hooks: Hooks::NONE,
+    ..Feature::NONE
 };

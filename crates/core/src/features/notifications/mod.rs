@@ -6,7 +6,6 @@ mod home;
 mod xml;
 
 pub use home::{answered, ended};
-pub(crate) use xml::container;
 
 use crate::hook::{Feature, Hooks, Service, Spec, Step, TimerHandler};
 use crate::model::{Audience, Mono, Notification, NotificationId, UnixMs};
@@ -32,9 +31,6 @@ pub const FEATURE: Feature = Feature {
             coverage: "Acknowledge a notification.",
         },
     ],
-    server_features: &[],
-    account_features: &[],
-    inline_features: &[],
     services: &[Service {
         host: "push",
         name: "Notifications",
@@ -58,6 +54,7 @@ pub const FEATURE: Feature = Feature {
         close: Some(delivery::close),
         ..Hooks::NONE
     },
+    ..Feature::NONE
 };
 
 /// A session's notifications on their way.

@@ -5,7 +5,7 @@ use crate::session::Live;
 use bytes::Bytes;
 use carillon_wire::ns;
 use carillon_wire::stanza::{MessageType, Payload as Xml, Stanza};
-use carillon_wire::xml::writer::{escape_attr, escape_text};
+use carillon_wire::xml::writer::escape_attr;
 
 /// The message for one session. `receipt`: whether a receipt is asked for, because nothing else acknowledges it.
 pub fn message(notification: &Notification, live: &Live, receipt: bool) -> Stanza {
@@ -39,23 +39,11 @@ fn payload(notification: &Notification, receipt: bool) -> Bytes {
         attribute(&mut out, "collapse-key", key);
     }
     out.extend_from_slice(b"/>");
-    container(&mut out, &notification.payload);
+    notification.payload.write(&mut out);
     if receipt {
         out.extend_from_slice(b"<request xmlns='urn:xmpp:receipts'/>");
     }
     out.into()
-}
-
-/// Appends what a provider sent: JSON in its container (XEP-0335), XML as it is.
-pub fn container(out: &mut Vec<u8>, payload: &Payload) {
-    match payload {
-        Payload::Json(json) => {
-            out.extend_from_slice(b"<json xmlns='urn:xmpp:json:0'>");
-            escape_text(out, json);
-            out.extend_from_slice(b"</json>");
-        }
-        Payload::Xml(xml) => out.extend_from_slice(xml),
-    }
 }
 
 fn attribute(out: &mut Vec<u8>, name: &str, value: &str) {

@@ -34,10 +34,8 @@ pub const FEATURE: Feature = Feature {
         },
     ],
     server_features: &["msgoffline"],
-    account_features: &[],
-    inline_features: &[],
-    services: &[],
     hooks: Hooks {
+        must_wait: Some(|live, stanza| live.state.offline.is_behind() && xml::is_worth_keeping(stanza)),
         absent: Some(absent),
         login: Some(|live, login, _| live.state.offline.take_login(login.waiting.messages)),
         available: Some(|live, _, _, _| match live.state.offline.is_behind() {
@@ -50,6 +48,7 @@ pub const FEATURE: Feature = Feature {
         timers: &[TimerHandler { timer: ARRIVAL, handle: look }],
         ..Hooks::NONE
     },
+    ..Feature::NONE
 };
 
 /// Messages that were given must have arrived.
@@ -110,18 +109,13 @@ impl State {
     }
 
     /// Whether older messages are still to come from the store, so that newer ones must wait behind them there.
-    pub fn is_behind(&self) -> bool {
+    fn is_behind(&self) -> bool {
         self.0.as_ref().is_some_and(|progress| progress.reading.is_behind())
     }
 
     fn progress(&mut self) -> &mut Progress {
         self.0.get_or_insert_default()
     }
-}
-
-/// Whether a message for an account that is away is kept.
-pub fn is_kept(stanza: &Stanza) -> bool {
-    xml::is_worth_keeping(stanza)
 }
 
 /// Asks for the next page of what waits, if anything does and the session takes messages.

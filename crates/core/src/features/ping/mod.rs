@@ -23,8 +23,6 @@ pub const FEATURE: Feature = Feature {
     }],
     server_features: &[ns::PING],
     account_features: &[ns::PING],
-    inline_features: &[],
-    services: &[],
     hooks: Hooks {
         open: Some(open),
         timers: &[
@@ -34,6 +32,7 @@ pub const FEATURE: Feature = Feature {
         iq: &[IqHandler { kind: IqType::Get, name: "ping", ns: ns::PING, at: At::Both, handle: answer }],
         ..Hooks::NONE
     },
+    ..Feature::NONE
 };
 
 /// Is the client still there?

@@ -23,10 +23,6 @@ pub const FEATURE: Feature = Feature {
         coverage: "§4.2–4.5 own presence between an account's sessions, §4.6 directed presence, §4.7.2.3 priority, \
                    §8.5 routing. The roster (§2) is always empty; subscriptions (§3) are refused.",
     }],
-    server_features: &[],
-    account_features: &[],
-    inline_features: &[],
-    services: &[],
     hooks: Hooks {
         submit_presence: Some(submit),
         close: Some(close),
@@ -42,6 +38,7 @@ pub const FEATURE: Feature = Feature {
         ],
         ..Hooks::NONE
     },
+    ..Feature::NONE
 };
 
 /// Who a session sent directed presence to.

@@ -7,7 +7,6 @@ mod tests;
 mod xml;
 
 pub use follow::State;
-pub use xml::{About, reply};
 
 use crate::command::{Actor, TopicOp};
 use crate::error::StanzaError;
@@ -16,7 +15,7 @@ use crate::model::{ConnId, TopicConfig};
 use crate::node::{self, Cx, Letter, Sessions, home};
 use crate::ports::{Answer, Ask, Fault};
 use crate::session::Live;
-use crate::topic::{self, Asker, Refusal};
+use crate::topic::{self, About, Asker, Refusal, TopicIq};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
@@ -64,9 +63,6 @@ pub const FEATURE: Feature = Feature {
             coverage: "Initial presence names the items a device has already; they are not sent again.",
         },
     ],
-    server_features: &[],
-    account_features: &[],
-    inline_features: &[],
     services: &[Service { host: topic::HOST, name: "Topics", identity: ("pubsub", "service"), submit }],
     hooks: Hooks {
         open: Some(follow::open),
@@ -75,9 +71,11 @@ pub const FEATURE: Feature = Feature {
         login: Some(follow::login),
         publication: Some(follow::deliver),
         letter: Some(letter),
+        topic_answer: Some(|iq, name, result, cx| cx.reply(xml::reply(iq, name, result))),
         describe: Some(|live, info| info.topics = live.topics.len() as u32),
         ..Hooks::NONE
     },
+    ..Feature::NONE
 };
 
 /// A question about no one topic that waits for the store.
@@ -213,7 +211,7 @@ fn to_home(live: &Live, name: Box<str>, op: TopicOp, about: About, pending: Pend
     let at = home(&topic::address(&name, live.bare.domain()), cx.hub.shards);
     let Pending { from, service, id } = pending;
     let actor = Actor::Account(from.clone());
-    let asker = Asker::Iq { from, service, id, about };
+    let asker = Asker::Iq(Box::new(TopicIq { from, service, id, about }));
     cx.post(at, Letter::Topic { domain: live.domain, name, actor, op, asker });
 }
 

@@ -14,9 +14,6 @@ pub const FEATURE: Feature = Feature {
         version: "1.4.0",
         coverage: "Passed between clients; acknowledges notifications (see notifications).",
     }],
-    server_features: &[],
-    account_features: &[],
-    inline_features: &[],
-    services: &[],
     hooks: Hooks::NONE,
+    ..Feature::NONE
 };

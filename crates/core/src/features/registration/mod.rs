@@ -1,13 +1,14 @@
-//! In-band registration (XEP-0077) of an account that is logged in: it changes its password or removes itself. Creating one
-//! comes before authentication, in `session::auth`. Both only where the domain's policy allows it.
+//! In-band registration (XEP-0077): an account is created before authentication (`before_auth.rs`), and one that is logged in
+//! changes its password or removes itself. All of it only where the domain's policy allows it.
+
+mod before_auth;
 
 use crate::error::{StanzaError, StreamError};
 use crate::hook::{Feature, Flow, Hooks, Spec, Track};
-use crate::model::{ConnId, Domain, DomainId};
+use crate::model::{ConnId, DomainId};
 use crate::node::{self, Cx, Sessions};
 use crate::ports::{Answer, Ask, Derivation, Derived, Hashes, Password};
 use crate::session::Live;
-use crate::session::auth::{busy, unusable};
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
@@ -24,11 +25,13 @@ pub const FEATURE: Feature = Feature {
         version: "2.4",
         coverage: "Registration with username and password, password change, removal. Off by default, a domain's policy.",
     }],
-    server_features: &[],
-    account_features: &[],
-    inline_features: &[],
-    services: &[],
-    hooks: Hooks { offer_before_auth: Some(offer), submit_iq: Some(submit), ..Hooks::NONE },
+    hooks: Hooks {
+        offer_before_auth: Some(before_auth::offer),
+        stanza_before_auth: Some(before_auth::stanza),
+        submit_iq: Some(submit),
+        ..Hooks::NONE
+    },
+    ..Feature::NONE
 };
 
 /// Whether a session changes its password: one at a time, so that nobody keeps those who derive keys busy alone.
@@ -49,12 +52,6 @@ pub struct Then {
 enum Change {
     Password,
     Removal,
-}
-
-fn offer(domain: &Domain, _cx: &Cx<'_>, features: &mut Vec<Element>) {
-    if domain.policy.registration {
-        features.push(Element::new("register", ns::REGISTER_FEATURE));
-    }
 }
 
 fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
@@ -157,4 +154,14 @@ pub fn answered(then: &Then, answer: &Answer, sessions: &mut Sessions, cx: &mut 
             cx.end(live.io.conn, StreamError::new(stream::Condition::NotAuthorized, why));
         }
     }
+}
+
+/// What is said of a password that SCRAM has no keys for.
+fn unusable() -> StanzaError {
+    StanzaError::new(Condition::NotAcceptable).with_text("this password cannot be used")
+}
+
+/// What is said while too many passwords wait for their keys.
+fn busy() -> StanzaError {
+    StanzaError::new(Condition::ResourceConstraint).with_text("too busy; try again later")
 }

@@ -18,10 +18,6 @@ pub const FEATURE: Feature = Feature {
         version: "",
         coverage: "§3 only: offered as optional and answered with an empty result.",
     }],
-    server_features: &[],
-    account_features: &[],
-    inline_features: &[],
-    services: &[],
     hooks: Hooks {
         offer: Some(|_, features| {
             features
@@ -36,6 +32,7 @@ pub const FEATURE: Feature = Feature {
         }],
         ..Hooks::NONE
     },
+    ..Feature::NONE
 };
 
 fn establish(

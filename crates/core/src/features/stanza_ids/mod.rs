@@ -18,11 +18,9 @@ pub const FEATURE: Feature = Feature {
         version: "0.7.0",
         coverage: "Chat, normal and group messages to accounts get a stanza-id by the recipient's bare JID.",
     }],
-    server_features: &[],
     account_features: &[ns::STANZA_ID],
-    inline_features: &[],
-    services: &[],
     hooks: Hooks { submit_message: Some(stamp), ..Hooks::NONE },
+    ..Feature::NONE
 };
 
 fn stamp(_live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {

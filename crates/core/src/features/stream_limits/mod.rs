@@ -15,15 +15,12 @@ pub const FEATURE: Feature = Feature {
         version: "0.2.0",
         coverage: "max-bytes before and after authentication; idle-seconds after.",
     }],
-    server_features: &[],
-    account_features: &[],
-    inline_features: &[],
-    services: &[],
     hooks: Hooks {
         offer_before_auth: Some(|_, cx, features| features.push(before_auth(cx))),
         offer: Some(|cx, features| features.push(after_auth(cx))),
         ..Hooks::NONE
     },
+    ..Feature::NONE
 };
 
 /// The bounds before authentication.

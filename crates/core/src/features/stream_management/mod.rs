@@ -25,10 +25,7 @@ pub const FEATURE: Feature = Feature {
         version: "1.6.3",
         coverage: "Acknowledgement, also inline in Bind 2. Resumption is refused: before binding with item-not-found, after it with feature-not-implemented.",
     }],
-    server_features: &[],
-    account_features: &[],
     inline_features: &[ns::SM],
-    services: &[],
     hooks: Hooks {
         offer: Some(|_, features| features.push(Element::new("sm", ns::SM))),
         receive: Some(receive),
@@ -43,6 +40,7 @@ pub const FEATURE: Feature = Feature {
         ],
         ..Hooks::NONE
     },
+    ..Feature::NONE
 };
 
 /// The counts of a session whose client enabled stream management, and what it has not acknowledged.

@@ -4,7 +4,6 @@ use super::claimed::Claimed;
 use super::fast::{self, Stamp, Wanted};
 use super::mechanism::{Hash, Mechanism};
 use super::redeem::{Found, Revoking, TokenClaim};
-use super::registering::Registering;
 use super::scram::{self, ClientFirst};
 use super::wrap::{self, Inline, Wrap};
 use super::{Authenticated, Failure, Greeting, offer};
@@ -16,9 +15,10 @@ use crate::ports::{Answer, Ask, Derivation, Derived, Hashes, Password};
 use crate::session::{Closing, Io, Protection, Session};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
-use carillon_wire::stanza::Unit;
+use carillon_wire::stanza::{Stanza, Unit};
 use carillon_wire::stream::Condition;
 use carillon_wire::xml::Element;
+use std::net::IpAddr;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
@@ -51,8 +51,23 @@ pub(super) enum Stage {
     Challenged(Box<Challenged>),
     /// The store is asked to take a token back.
     Revoking(Box<Revoking>),
-    /// An account is being created (XEP-0077).
-    Registering(Box<Registering>),
+    /// A feature waits for an answer.
+    Waiting(Waiting),
+}
+
+/// Who goes on with what a feature asked for.
+pub(super) enum Waiting {
+    Answer(Box<dyn FnOnce(Box<Authenticating>, Answer, &mut Cx<'_>) -> Session + Send>),
+    Derived(Box<dyn FnOnce(Box<Authenticating>, Derived, &mut Cx<'_>) -> Session + Send>),
+}
+
+impl std::fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Waiting::Answer(_) => "Answer",
+            Waiting::Derived(_) => "Derived",
+        })
+    }
 }
 
 /// Whose the client says it is, and how it proves it.
@@ -100,10 +115,7 @@ impl Authenticating {
     }
 
     pub(in crate::session) fn is_asking(&self) -> bool {
-        matches!(
-            self.stage,
-            Stage::Asking(_) | Stage::Deriving(_) | Stage::Revoking(_) | Stage::Registering(_)
-        )
+        matches!(self.stage, Stage::Asking(_) | Stage::Deriving(_) | Stage::Revoking(_) | Stage::Waiting(_))
     }
 
     pub(in crate::session) fn unit(mut self: Box<Self>, unit: Unit, cx: &mut Cx<'_>) -> Session {
@@ -158,6 +170,54 @@ impl Authenticating {
             }
             _ => self.stranger(cx),
         }
+    }
+
+    /// The domain that the client wants to log in to.
+    pub fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
+    /// The client's address.
+    pub fn address(&self) -> IpAddr {
+        self.io.address
+    }
+
+    /// Answers a stanza.
+    pub fn reply(self: Box<Self>, reply: &Stanza, cx: &mut Cx<'_>) -> Session {
+        self.io.send_stanza(reply, cx);
+        Session::Authenticating(self)
+    }
+
+    /// Asks the store; `then` goes on with the answer. The client waits.
+    pub fn ask_then(
+        mut self: Box<Self>,
+        ask: Ask,
+        then: impl FnOnce(Box<Authenticating>, Answer, &mut Cx<'_>) -> Session + Send + 'static,
+        cx: &mut Cx<'_>,
+    ) -> Session {
+        self.stage = Stage::Waiting(Waiting::Answer(Box::new(then)));
+        self.ask(ask, cx)
+    }
+
+    /// Has keys derived; `then` goes on with them. The client waits.
+    pub fn derive_then(
+        mut self: Box<Self>,
+        derivation: Derivation,
+        then: impl FnOnce(Box<Authenticating>, Derived, &mut Cx<'_>) -> Session + Send + 'static,
+        cx: &mut Cx<'_>,
+    ) -> Session {
+        self.stage = Stage::Waiting(Waiting::Derived(Box::new(then)));
+        self.derive(derivation, cx)
+    }
+
+    fn stanza(mut self: Box<Self>, stanza: &Stanza, cx: &mut Cx<'_>) -> Session {
+        for hook in &cx.pipeline.stanza_before_auth {
+            match hook(self, stanza, cx) {
+                Ok(session) => return session,
+                Err(client) => self = client,
+            }
+        }
+        self.stranger(cx)
     }
 
     /// RFC 6120 §4.9.3.12: nothing else is listened to before authentication.
@@ -294,7 +354,7 @@ impl Authenticating {
                 _ => self.fail(&claim.wrap, None, Failure::TemporaryAuthFailure, cx),
             },
             Stage::Revoking(revoking) => self.revoked(*revoking, answer, cx),
-            Stage::Registering(registering) => self.registered(&registering, &answer, cx),
+            Stage::Waiting(Waiting::Answer(then)) => then(self, answer, cx),
             stage => {
                 self.stage = stage;
                 Session::Authenticating(self)
@@ -307,7 +367,7 @@ impl Authenticating {
         cx.resume(self.io.conn);
         match std::mem::replace(&mut self.stage, Stage::Idle) {
             Stage::Deriving(deriving) => self.compare(*deriving, derived, cx),
-            Stage::Registering(registering) => self.create(registering, derived, cx),
+            Stage::Waiting(Waiting::Derived(then)) => then(self, derived, cx),
             stage => {
                 self.stage = stage;
                 Session::Authenticating(self)
@@ -518,7 +578,7 @@ impl Stage {
             Stage::Asking(claim) => claim.wrap,
             Stage::Deriving(deriving) => deriving.wrap,
             Stage::Challenged(challenged) => challenged.wrap,
-            Stage::Idle | Stage::Revoking(_) | Stage::Registering(_) => Wrap::Classic,
+            Stage::Idle | Stage::Revoking(_) | Stage::Waiting(_) => Wrap::Classic,
         }
     }
 }

@@ -13,7 +13,6 @@ mod mechanism;
 pub mod offer;
 mod proven;
 mod redeem;
-mod registering;
 pub mod scram;
 mod wrap;
 
@@ -22,5 +21,4 @@ pub use exchange::Authenticating;
 pub use failure::Failure;
 pub use mechanism::{Hash, Mechanism};
 pub use proven::{Authenticated, Greeting, success2};
-pub use registering::{busy, unusable};
 pub use wrap::{Inline, Wrap};

@@ -9,7 +9,7 @@ mod rsm;
 mod tests;
 
 pub use disco::topics;
-pub use reply::{About, affiliations, reply, subscriptions};
+pub use reply::{affiliations, reply, subscriptions};
 pub use request::{Request, parse};
 pub use rsm::set;
 

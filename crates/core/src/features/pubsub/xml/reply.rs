@@ -3,7 +3,7 @@
 use super::{disco, form, set};
 use crate::command::TopicOutcome;
 use crate::model::{Affiliation, Item, TopicId, TopicRecord};
-use crate::topic::{Refusal, write_item};
+use crate::topic::{About, Refusal, TopicIq, write_item};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
 use carillon_wire::stanza::{IqType, Payload, Stanza};
@@ -11,46 +11,9 @@ use carillon_wire::xml::Element;
 use carillon_wire::xml::writer::Writer;
 use std::sync::Arc;
 
-/// What a client asked of a topic, and so what the result says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum About {
-    /// To do something: that it is done.
-    Nothing,
-    /// To create a topic with a name of the server's making (XEP-0060 §8.1.2).
-    Instant,
-    /// How it is configured (§8.2.1).
-    Config,
-    /// To publish (§7.1.2).
-    Publication,
-    /// To follow it, for this account (§6.1.2).
-    Subscription(BareJid),
-    /// Its items (§6.5).
-    Items {
-        /// Whether the answer is to say what part of them it has.
-        paged: bool,
-    },
-    /// Who follows it (§8.8.1).
-    Subscribers,
-    /// Who stands how to it (§8.9.1).
-    Affiliations,
-    /// What it is (§5.4).
-    Info,
-    /// Which items there are (§5.5).
-    ItemNames {
-        /// As for [`About::Items`].
-        paged: bool,
-    },
-}
-
 /// The answer to an IQ about the topic `name`.
-pub fn reply(
-    from: Jid,
-    service: Jid,
-    id: Box<str>,
-    about: About,
-    name: &str,
-    result: Result<TopicOutcome, Refusal>,
-) -> Stanza {
+pub fn reply(iq: TopicIq, name: &str, result: Result<TopicOutcome, Refusal>) -> Stanza {
+    let TopicIq { from, service, id, about } = iq;
     let payload = result.map(|outcome| payload(about, name, outcome, &service));
     let kind = if payload.is_ok() { IqType::Result } else { IqType::Error };
     let mut stanza = Stanza::iq(kind).with_to(from).with_from(service).with_id(id);

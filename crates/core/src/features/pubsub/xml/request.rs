@@ -1,12 +1,13 @@
 //! What a client asks of the service.
 
-use super::reply::{self, About};
+use super::reply;
 use super::{disco, form, rsm};
 use crate::command::TopicOp;
 use crate::error::StanzaError;
 use crate::features::pubsub::{bare, refusal, unsupported};
 use crate::model::{Affiliation, Payload, TopicConfig};
 use crate::settings::Limits;
+use crate::topic::About;
 use crate::topic::ConfigChange;
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;

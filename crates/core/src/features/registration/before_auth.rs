@@ -1,0 +1,110 @@
+//! In-band registration before authentication (XEP-0077 §3.1), where the domain's policy allows it.
+
+use super::{busy, unusable};
+use crate::model::Domain;
+use crate::node::Cx;
+use crate::ports::{Answer, Ask, Derivation, Derived, Hashes, Password};
+use crate::session::Session;
+use crate::session::auth::Authenticating;
+use carillon_wire::jid::BareJid;
+use carillon_wire::ns;
+use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError};
+use carillon_wire::xml::Element;
+
+/// The stream feature.
+pub(super) fn offer(domain: &Domain, _cx: &Cx<'_>, features: &mut Vec<Element>) {
+    if domain.policy.registration {
+        features.push(Element::new("register", ns::REGISTER_FEATURE));
+    }
+}
+
+/// The stanzas that are listened to before authentication.
+pub(super) fn stanza(
+    client: Box<Authenticating>,
+    iq: &Stanza,
+    cx: &mut Cx<'_>,
+) -> Result<Session, Box<Authenticating>> {
+    let query = iq.payload.find("query", ns::REGISTER).map(|query| query.element());
+    match (iq.kind, query) {
+        _ if !client.domain().policy.registration => Err(client),
+        (Kind::Iq(IqType::Get), Some(_)) => {
+            let form = ["instructions", "username", "password"];
+            let query = form.iter().fold(Element::new("query", ns::REGISTER), |query, name| {
+                query.with_child(Element::new(name, ns::REGISTER))
+            });
+            Ok(client.reply(&iq.result_reply().with_payload(query), cx))
+        }
+        (Kind::Iq(IqType::Set), Some(query)) => Ok(register(client, iq, &query, cx)),
+        _ => Err(client),
+    }
+}
+
+fn register(client: Box<Authenticating>, iq: &Stanza, query: &Element, cx: &mut Cx<'_>) -> Session {
+    let (local, derivation) = match creation(&client, query, cx) {
+        Ok(creation) => creation,
+        Err(error) => return refuse(client, iq, &error, cx),
+    };
+    // Each counts against the address, or anyone could fill the store.
+    cx.registered(client.address());
+    let iq = iq.clone();
+    client.derive_then(derivation, move |client, derived, cx| create(client, iq, local, derived, cx), cx)
+}
+
+/// What an account is created with: its name, and of what its keys are derived.
+fn creation(
+    client: &Authenticating,
+    query: &Element,
+    cx: &mut Cx<'_>,
+) -> Result<(Box<str>, Derivation), StanzaError> {
+    let field = |name| query.child(name, ns::REGISTER).map(Element::text).filter(|text| !text.is_empty());
+    let (Some(username), Some(password)) = (field("username"), field("password")) else {
+        return Err(StanzaError::new(Condition::NotAcceptable).with_text("username and password are needed"));
+    };
+    let account = BareJid::from_parts(Some(&username), &client.domain().name).map_err(|_| {
+        StanzaError::new(Condition::NotAcceptable).with_text("this username cannot be a localpart")
+    })?;
+    let password = Password::new(&password).ok_or_else(unusable)?;
+    let (hub, now) = (&mut *cx.hub, cx.now.mono);
+    if !hub.throttle.admits_registration(client.address(), now, &hub.settings.limits) {
+        return Err(StanzaError::new(Condition::ResourceConstraint)
+            .with_text("too many registrations from your address"));
+    }
+    let salt = hub.random.bytes()[..16].into();
+    let iterations = hub.settings.scram_iterations;
+    let derivation = Derivation { password, salt, iterations, hashes: Hashes::Both };
+    Ok((account.local().unwrap_or_default().into(), derivation))
+}
+
+/// The keys of its password are there.
+fn create(
+    client: Box<Authenticating>,
+    iq: Stanza,
+    local: Box<str>,
+    derived: Derived,
+    cx: &mut Cx<'_>,
+) -> Session {
+    let credentials = match derived {
+        Derived::Keys(credentials) => credentials,
+        Derived::Unusable => return refuse(client, &iq, &unusable(), cx),
+        Derived::Busy => return refuse(client, &iq, &busy(), cx),
+    };
+    let domain = client.domain().id;
+    let ask = Ask::CreateAccount { domain, local, credentials, now: cx.now.unix };
+    client.ask_then(ask, move |client, answer, cx| created(client, &iq, &answer, cx), cx)
+}
+
+fn created(client: Box<Authenticating>, iq: &Stanza, answer: &Answer, cx: &mut Cx<'_>) -> Session {
+    let error = match answer {
+        Answer::Account(_) => return client.reply(&iq.result_reply(), cx),
+        Answer::Exists => StanzaError::new(Condition::Conflict).with_text("this username is taken"),
+        _ => StanzaError::new(Condition::InternalServerError),
+    };
+    refuse(client, iq, &error, cx)
+}
+
+fn refuse(client: Box<Authenticating>, iq: &Stanza, error: &StanzaError, cx: &mut Cx<'_>) -> Session {
+    match iq.error_reply(error) {
+        Some(reply) => client.reply(&reply, cx),
+        None => Session::Authenticating(client),
+    }
+}
