@@ -90,6 +90,8 @@ pub struct Status {
     pub resident_bytes: u64,
     /// Questions that the store failed to answer to shards.
     pub faults: u64,
+    /// Notifications and messages whose end the store refused to write until the node gave up: they may be delivered again.
+    pub given_up: u64,
     /// When the TLS certificate in use expires.
     pub certificate_expires: Option<UnixMs>,
     /// The store's figures.
@@ -192,6 +194,7 @@ impl Snapshot {
         a.backlog.deliveries += b.backlog.deliveries;
         a.backlog.bytes += b.backlog.bytes;
         a.faults += b.faults;
+        a.given_up += b.given_up;
         a.stream_errors.add_all(&b.stream_errors);
         a.light_errors.add_all(&b.light_errors);
         a.latency.add(&b.latency);
@@ -241,6 +244,7 @@ impl Snapshot {
             domains: known.chain([others]).collect(),
             overflows: io.overflows,
             faults: core.faults,
+            given_up: core.given_up,
             ..Status::default()
         }
     }

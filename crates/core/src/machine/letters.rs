@@ -73,6 +73,7 @@ impl Turn<'_> {
             Then::Owed(changes) => owed::answered(changes, &answer, &mut self.cx),
             Then::Nothing => {}
         }
+        self.cx.hub.counters.given_up = self.cx.hub.owed.given_up();
     }
 
     /// Keys were derived.

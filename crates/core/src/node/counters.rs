@@ -42,6 +42,8 @@ pub struct Counters {
     pub too_fast: u64,
     /// Questions of this shard that the store failed to answer.
     pub faults: u64,
+    /// Notifications and messages whose end the store refused to write until it was given up: they may be delivered again.
+    pub given_up: u64,
     /// Stream errors sent, by condition.
     pub stream_errors: Reasons,
     /// Errors sent to those who speak the light protocol, by code.

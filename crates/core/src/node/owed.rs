@@ -20,6 +20,8 @@ pub struct Owed {
     /// What the store refused, oldest first.
     refused: VecDeque<Debt>,
     bytes: usize,
+    /// How many notifications and messages were given up since the start.
+    given_up: u64,
     /// When it is asked again.
     retry_at: Option<Mono>,
     /// How long it was waited the last time.
@@ -92,12 +94,18 @@ impl Owed {
         while self.bytes > BYTES_MAX {
             let Some(oldest) = self.refused.pop_front() else { break };
             self.bytes -= oldest.bytes();
+            self.given_up += oldest.len();
             self.forget(&oldest);
         }
         if self.retry_at.is_none() {
             self.pause_ms = (self.pause_ms * 2).clamp(PAUSE_MIN_MS, PAUSE_MAX_MS);
             self.retry_at = Some(now.plus(self.pause_ms));
         }
+    }
+
+    /// How many notifications and messages were given up since the start: they may be delivered again.
+    pub fn given_up(&self) -> u64 {
+        self.given_up
     }
 
     /// When the store is to be asked again.
@@ -157,6 +165,14 @@ impl Owed {
 }
 
 impl Debt {
+    /// How many notifications and messages it is about.
+    fn len(&self) -> u64 {
+        match self {
+            Debt::End(_) => 1,
+            Debt::Forget(forget) => forget.seqs.len() as u64,
+        }
+    }
+
     /// What it takes here, its place among those under way included.
     fn bytes(&self) -> usize {
         let carried = match self {
@@ -208,7 +224,7 @@ const PAUSE_MAX_MS: u64 = 60_000;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{AcknowledgedBy, NotificationState, UnixMs};
+    use crate::model::{AcknowledgedBy, DomainId, NotificationState, UnixMs};
 
     fn end(n: u64) -> Debt {
         Debt::End(NotificationChange {
@@ -249,11 +265,25 @@ mod tests {
             assert!(owed.bytes <= BYTES_MAX);
         }
         assert!(!owed.is_ending(NotificationId(0)) && owed.is_ending(NotificationId(u128::from(count - 1))));
+        assert_eq!(owed.given_up(), count - owed.len() as u64, "each is counted");
         let mut left = owed.len();
         while left > 0 {
             owed.retry_at = Some(Mono(0));
             left -= owed.take_due(Mono(0)).len();
         }
         assert_eq!((owed.bytes, owed.len()), (0, 0));
+    }
+
+    #[test]
+    fn messages_that_are_given_up_are_counted_one_by_one() {
+        let mut owed = Owed::default();
+        let messages = |seqs: std::ops::Range<u64>| {
+            Debt::Forget(Forget { domain: DomainId(1), local: "alice".into(), seqs: seqs.collect() })
+        };
+        let most = (BYTES_MAX - messages(0..0).bytes()) as u64 / (2 * size_of::<u64>() as u64);
+        owed.owe(messages(0..most), Mono(0));
+        assert_eq!((owed.given_up(), owed.len()), (0, 1), "it fits");
+        owed.owe(messages(most..most + 3), Mono(0));
+        assert_eq!((owed.given_up(), owed.len()), (most, 1));
     }
 }

@@ -182,6 +182,9 @@ fn store(page: &mut Page, status: &Status) {
     page.counter("carillon_store_answered_total", help, store.answered);
     let help = "Queries and writes of sessions and topics that the store failed to carry out.";
     page.counter("carillon_store_failures_total", help, status.faults);
+    let help = "Acknowledged notifications and messages that may be delivered again, because the store failed and more \
+                acknowledgements waited to be written than fit in memory.";
+    page.counter("carillon_store_given_up_total", help, status.given_up);
     page.counter("carillon_store_commits_total", "Commits of the store.", store.commits);
     let help = "Writes to the store; several that wait together share a commit.";
     page.counter("carillon_store_writes_total", help, store.writes);

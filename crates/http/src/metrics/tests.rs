@@ -27,6 +27,7 @@ fn full() -> String {
     [3, 70, 4000].into_iter().for_each(|ms| status.delivery.record(ms));
     status.login.record(12);
     status.acknowledgement.record(90);
+    status.given_up = 3;
     status.store.commit.record(Duration::from_micros(700));
     let counters = DomainCounters { sessions: 5, ..DomainCounters::default() };
     status.domains = vec![
@@ -54,6 +55,7 @@ fn figures_are_where_they_belong() {
         "carillon_delivery_duration_seconds_sum 4.073",
         "carillon_delivery_duration_seconds_count 3",
         "carillon_store_commit_duration_seconds_bucket{le=\"0.001\"} 1",
+        "carillon_store_given_up_total 3",
         "carillon_domain_sessions{domain=\"example.org\"} 5",
         "carillon_domain_sessions{domain=\"(other)\"} 0",
         "carillon_http_requests_total{route=\"/v1/topics/{topic}\",method=\"GET\",status=\"200\"} 1",
