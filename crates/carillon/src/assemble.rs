@@ -2,7 +2,7 @@
 
 use crate::config::Settings;
 use carillon_backend::sqlite;
-use carillon_core::session::auth::fast;
+use carillon_core::sasl::fast;
 use carillon_core::settings as core;
 use carillon_server::events::{self, Kinds};
 use carillon_server::tls::{self, SettingsError};

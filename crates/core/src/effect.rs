@@ -1,10 +1,10 @@
 //! What a shard wants done. Effects are values; the server's `interpret` carries them out in order.
 
-use crate::command::{Event, Outcome};
+use crate::command::{Event, Outcome, ReplyTo};
 use crate::event::Journal;
+use crate::message::ShardMessage;
 use crate::model::{ConnId, ShardId, States, Ticket};
-use crate::node::Letter;
-use crate::ports::{Ask, Derivation, Reply};
+use crate::ports::{Ask, Derivation};
 use crate::session::Claimed;
 use std::ops::Range;
 
@@ -64,7 +64,7 @@ pub enum Effect {
         /// Where to.
         to: ShardId,
         /// What.
-        letter: Letter,
+        letter: ShardMessage,
     },
     /// Ask the store; its answer comes back as [`crate::Input::Answer`].
     Ask {
@@ -89,15 +89,6 @@ pub enum Effect {
     },
     /// Something happened that others may want to know.
     Event(Event),
-}
-
-/// Where the outcome of a command goes.
-pub struct ReplyTo(pub Reply<Outcome>);
-
-impl std::fmt::Debug for ReplyTo {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ReplyTo")
-    }
 }
 
 /// The effects of one or more inputs, with the bytes they send in one buffer that is used again and again: sending

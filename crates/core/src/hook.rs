@@ -12,12 +12,14 @@
 
 use crate::ReplyTo;
 use crate::command::{Command, SessionInfo, TopicOutcome};
+use crate::command::{Refusal, TopicIq};
 use crate::error::{StanzaError, StreamError};
+use crate::message::ShardMessage;
+use crate::model::PubsubEvent;
 use crate::model::{ConnId, Domain, Login};
-use crate::node::{Cx, Delivery, Letter, Sessions};
+use crate::node::{Cx, Delivery, Sessions};
 use crate::session::auth::Authenticating;
 use crate::session::{Live, Session};
-use crate::topic::{Notice, Refusal, TopicIq};
 use carillon_wire::stanza::{IqType, Stanza};
 use carillon_wire::xml::Element;
 use smallvec::SmallVec;
@@ -222,7 +224,7 @@ pub type AwaitsArrivalHook = fn(live: &Live) -> bool;
 /// Whether the store would give another session of the account something that this one has.
 pub type InFlightHook = fn(live: &Live) -> bool;
 /// Gives the session what happened on a topic.
-pub type PublicationHook = fn(live: &mut Live, notice: &Arc<Notice>, cx: &mut Cx<'_>);
+pub type PublicationHook = fn(live: &mut Live, notice: &Arc<PubsubEvent>, cx: &mut Cx<'_>);
 /// Carries a command out, or gives it back because it is not this feature's.
 pub type CommandHook = fn(
     command: Command,
@@ -231,7 +233,8 @@ pub type CommandHook = fn(
     cx: &mut Cx<'_>,
 ) -> Option<(Command, ReplyTo)>;
 /// Takes a message, or gives it back because it is not this feature's.
-pub type LetterHook = fn(letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter>;
+pub type LetterHook =
+    fn(letter: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<ShardMessage>;
 /// Answers an IQ about the topic of this name.
 pub type TopicAnswerHook =
     fn(iq: TopicIq, name: &str, result: Result<TopicOutcome, Refusal>, cx: &mut Cx<'_>);
@@ -340,7 +343,7 @@ pub enum Outgoing<'a> {
     /// A stanza, and what is to be known when the client has it.
     Stanza(&'a Stanza, &'a Track),
     /// An item of a topic, or another notice about one, serialised before.
-    Notice(&'a Arc<Notice>),
+    PubsubEvent(&'a Arc<PubsubEvent>),
 }
 
 /// Whether anything of a feature still waits for a session.

@@ -22,21 +22,25 @@ pub mod features;
 pub mod hook;
 pub mod light;
 pub mod machine;
+pub mod message;
 pub mod model;
 pub mod node;
 pub mod pipeline;
 pub mod ports;
 pub mod random;
 pub mod route;
+pub mod sasl;
 pub mod session;
 pub mod settings;
 pub mod topic;
 
-pub use effect::{Effect, Effects, ReplyTo};
+pub use command::ReplyTo;
+pub use effect::{Effect, Effects};
 
+use message::ShardMessage;
 use model::{ConnId, Ticket};
-use node::Letter;
 use ports::{Answer, Derived};
+use sasl::ChannelBinding;
 use session::Claimed;
 use std::net::IpAddr;
 
@@ -56,7 +60,7 @@ pub enum Input<'a> {
         /// Whose.
         conn: ConnId,
         /// What it yielded.
-        binding: Binding,
+        binding: ChannelBinding,
     },
     /// Bytes of the XMPP stream arrived: decrypted, and without WebSocket framing. On WebSocket, exactly one message.
     /// Never given to a connection that is paused.
@@ -97,7 +101,7 @@ pub enum Input<'a> {
         moving: Box<Claimed>,
     },
     /// Something from another shard, or a command from outside.
-    Letter(Letter),
+    Message(ShardMessage),
     /// The store's answer.
     Answer {
         /// To which question.
@@ -137,16 +141,7 @@ pub enum Security {
     /// Plain, to be secured by STARTTLS before anything else.
     StartTls,
     /// TLS is complete: direct TLS, or WebSocket over TLS.
-    Secured(Binding),
+    Secured(ChannelBinding),
     /// Plain and allowed to stay so by configuration: WebSocket behind a proxy that ends TLS.
     Trusted,
-}
-
-/// What a TLS handshake yields that SASL channel binding needs (RFC 5929, RFC 9266).
-#[derive(Clone, Debug, Default)]
-pub struct Binding {
-    /// `tls-exporter`: TLS 1.3 only.
-    pub exporter: Option<[u8; 32]>,
-    /// `tls-server-end-point`: the certificate's hash, shared by all connections.
-    pub end_point: Option<std::sync::Arc<[u8]>>,
 }

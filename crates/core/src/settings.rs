@@ -1,6 +1,6 @@
 //! What an operator decides, as the core reads it. Plain values; the binary's configuration fills them.
 
-use crate::session::auth::fast;
+use crate::sasl::{Mechanism, fast};
 
 /// The settings of a shard.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub struct Settings {
     /// Tokens for returning clients (XEP-0484).
     pub fast: fast::Settings,
     /// SASL mechanisms offered, strongest first.
-    pub mechanisms: Vec<crate::session::Mechanism>,
+    pub mechanisms: Vec<Mechanism>,
     /// PBKDF2 iterations of keys made here, at least 4096.
     pub scram_iterations: u32,
     /// A secret of the node that outlives a restart: what an account that is not there answers with is made of it, so that
@@ -138,7 +138,7 @@ impl Default for Settings {
             limits: Limits::default(),
             timeouts: Timeouts::default(),
             fast: fast::Settings::default(),
-            mechanisms: crate::session::Mechanism::ALL.to_vec(),
+            mechanisms: Mechanism::ALL.to_vec(),
             scram_iterations: 4096,
             secret: [0; 32],
             features_disabled: Vec::new(),

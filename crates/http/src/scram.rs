@@ -3,7 +3,7 @@
 use crate::problem::{Code, Problem};
 use crate::random;
 use carillon_core::model::Credentials;
-use carillon_core::session::auth::scram;
+use carillon_core::sasl::scram;
 use std::num::NonZero;
 use tokio::sync::Semaphore;
 

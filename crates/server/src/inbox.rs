@@ -6,10 +6,10 @@ use crate::join::{AllDone, Countdown};
 use crate::listener_tls::ListenerTls;
 use crate::watch::Watcher;
 use carillon_core::command::Outcome;
-use carillon_core::effect::ReplyTo;
+use carillon_core::command::ReplyTo;
 use carillon_core::event::Kinds;
+use carillon_core::message::ShardMessage;
 use carillon_core::model::{Domains, Ticket};
-use carillon_core::node::Letter;
 use carillon_core::ports::{Answer, Derived};
 use carillon_core::session::Claimed;
 use carillon_core::settings::Settings;
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Something for a shard.
 pub(crate) enum InboxItem {
     /// From another shard, or a command from outside.
-    Letter(Letter),
+    ShardMessage(ShardMessage),
     /// From the store.
     Answer {
         /// To which question.
@@ -103,23 +103,23 @@ impl Inbox {
     /// Puts a command in, or gives it back when too many wait or the shard has ended.
     // The error is the letter itself, as large as it is: it is handed back, not copied around.
     #[expect(clippy::result_large_err, reason = "the letter comes back to whoever sent it")]
-    pub(crate) fn offer(&self, letter: Letter) -> Result<(), Letter> {
+    pub(crate) fn offer(&self, letter: ShardMessage) -> Result<(), ShardMessage> {
         let mut state = self.lock();
         if state.closed || state.items.len() >= COMMANDS_MAX {
             return Err(letter);
         }
-        state.items.push_back(InboxItem::Letter(letter));
+        state.items.push_back(InboxItem::ShardMessage(letter));
         self.wake(state);
         Ok(())
     }
 
     /// Puts commands in; gives back those that are too many.
-    pub(crate) fn offer_all(&self, letters: Vec<Letter>) -> Vec<Letter> {
+    pub(crate) fn offer_all(&self, letters: Vec<ShardMessage>) -> Vec<ShardMessage> {
         let mut letters = letters.into_iter();
         if letters.len() > 0 {
             let mut state = self.lock();
             let room = if state.closed { 0 } else { COMMANDS_MAX.saturating_sub(state.items.len()) };
-            state.items.extend(letters.by_ref().take(room).map(InboxItem::Letter));
+            state.items.extend(letters.by_ref().take(room).map(InboxItem::ShardMessage));
             self.wake(state);
         }
         letters.collect()
@@ -183,7 +183,7 @@ impl Inbox {
 /// Answers the commands among the mail that a shard does not take.
 pub(crate) fn turn_away(items: impl IntoIterator<Item = InboxItem>) {
     for item in items {
-        if let InboxItem::Letter(Letter::Command { reply: ReplyTo(reply), .. }) = item {
+        if let InboxItem::ShardMessage(ShardMessage::Command { reply: ReplyTo(reply), .. }) = item {
             reply(Outcome::Unavailable);
         }
     }
@@ -208,9 +208,9 @@ mod tests {
         (poll, Inbox::new(waker))
     }
 
-    fn letter() -> Letter {
+    fn letter() -> ShardMessage {
         let command = Command::Trace { id: NotificationId(1) };
-        Letter::Command { command, reply: ReplyTo(Box::new(|_: Outcome| ())) }
+        ShardMessage::Command { command, reply: ReplyTo(Box::new(|_: Outcome| ())) }
     }
 
     fn wakes(poll: &mut Poll) -> usize {
@@ -240,7 +240,7 @@ mod tests {
         let taken = std::iter::repeat_with(|| inbox.offer(letter()).is_ok()).take_while(|ok| *ok).count();
         assert_eq!(taken, COMMANDS_MAX);
         assert_eq!(inbox.offer_all(vec![letter(), letter()]).len(), 2);
-        let batch = || VecDeque::from_iter((0..COMMANDS_MAX).map(|_| InboxItem::Letter(letter())));
+        let batch = || VecDeque::from_iter((0..COMMANDS_MAX).map(|_| InboxItem::ShardMessage(letter())));
         assert_eq!((0..8).filter(|_| inbox.append(&mut batch())).count(), 3);
         inbox.push(InboxItem::Control(Control::Stop));
         assert_eq!(inbox.close().len(), LETTERS_MAX + 1);

@@ -41,7 +41,7 @@ impl ShardIo {
                 // 1000: the stream was closed as it should.
                 Effect::Close { conn } => self.close(conn, 1000),
                 Effect::Move { conn, to, moving } => self.move_to_shard(conn, to, moving),
-                Effect::Post { to, letter } => self.outboxes.add(to, InboxItem::Letter(letter)),
+                Effect::Post { to, letter } => self.outboxes.add(to, InboxItem::ShardMessage(letter)),
                 Effect::Ask { ticket, ask } => self.ask(ticket, ask),
                 Effect::Derive { ticket, derivation } => {
                     let inbox = Arc::clone(&self.outboxes.inboxes[usize::from(self.id.0)]);

@@ -9,10 +9,11 @@ use crate::join::{AllDone, Countdown, Join};
 use crate::listen::Admission;
 use crate::metrics::{ShardFigures, Snapshot, Status, resident_bytes};
 use crate::watch::Watcher;
+use carillon_core::command::ReplyTo;
 use carillon_core::command::{Command, Event, Outcome};
-use carillon_core::effect::ReplyTo;
+use carillon_core::message::ShardMessage;
 use carillon_core::model::{DomainId, Domains, Mono, ShardId, States, UnixMs, Whose};
-use carillon_core::node::{Letter, home};
+use carillon_core::node::home;
 use carillon_core::ports::{Answer, Ask, Reply, Store};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -102,17 +103,18 @@ impl Node {
     /// Has many commands carried out, in their order at each shard: the same as one after the other, and each shard is
     /// woken once.
     pub fn command_all(&self, commands: Vec<(Command, Reply<Outcome>)>) {
-        let mut letters: Vec<Vec<Letter>> = self.shards().map(|_| Vec::new()).collect();
+        let mut letters: Vec<Vec<ShardMessage>> = self.shards().map(|_| Vec::new()).collect();
         for (command, reply) in commands {
             match Target::of(&command, self) {
                 Target::Shard(shard) => {
-                    letters[usize::from(shard.0)].push(Letter::Command { command, reply: ReplyTo(reply) });
+                    letters[usize::from(shard.0)]
+                        .push(ShardMessage::Command { command, reply: ReplyTo(reply) });
                 }
                 Target::AllShards | Target::Nothing => self.command(command, reply),
             }
         }
         for (shard, letters) in self.shards().zip(letters) {
-            turn_away(self.inbox(shard).offer_all(letters).into_iter().map(InboxItem::Letter));
+            turn_away(self.inbox(shard).offer_all(letters).into_iter().map(InboxItem::ShardMessage));
         }
     }
 
@@ -241,8 +243,8 @@ impl Node {
     }
 
     fn offer(&self, shard: ShardId, command: Command, reply: Reply<Outcome>) {
-        let letter = Letter::Command { command, reply: ReplyTo(reply) };
-        if let Err(Letter::Command { reply: ReplyTo(reply), .. }) = self.inbox(shard).offer(letter) {
+        let letter = ShardMessage::Command { command, reply: ReplyTo(reply) };
+        if let Err(ShardMessage::Command { reply: ReplyTo(reply), .. }) = self.inbox(shard).offer(letter) {
             reply(Outcome::Unavailable);
         }
     }
@@ -284,7 +286,7 @@ impl Target {
             Command::Cancel { id } | Command::Trace { id } => Target::Shard(ShardId(id.bucket() % shards)),
             Command::Topic { domain, name, .. } => match node.domains().numbered(*domain) {
                 Some(domain) => {
-                    Target::Shard(home(&carillon_core::topic::address(name, &domain.name), shards))
+                    Target::Shard(home(&carillon_core::model::topic_address(name, &domain.name), shards))
                 }
                 None => Target::Nothing,
             },

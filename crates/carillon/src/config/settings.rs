@@ -8,7 +8,7 @@ use super::kind::{Kind, bytes, count, ms, path, port, text};
 use super::unit::{DAY, GIB, HOUR, KIB, MIB, MINUTE, SECOND};
 use super::value::{Field, LogFormat, LogLevel, Profile, Wanted, Words};
 use carillon_core::model::{Policy, PubsubCreate, SessionPolicy};
-use carillon_core::session::Mechanism;
+use carillon_core::sasl::Mechanism;
 use carillon_server::Network;
 use carillon_server::events::{Format, Kind as EventKind};
 use std::net::{IpAddr, Ipv4Addr};

@@ -1,7 +1,7 @@
 //! Messages are compared whole: they are what people read when nothing works.
 
 use super::*;
-use carillon_core::session::Mechanism;
+use carillon_core::sasl::Mechanism;
 use std::net::{IpAddr, Ipv6Addr};
 
 fn load(file: &str, overrides: &[&str]) -> Result<Config, Problems> {

@@ -2,7 +2,7 @@
 
 use super::kind::OFF;
 use carillon_core::model::{PubsubCreate, SessionPolicy};
-use carillon_core::session::Mechanism;
+use carillon_core::sasl::Mechanism;
 use carillon_server::Network;
 use carillon_server::events::{Format, Kind};
 use std::fmt;

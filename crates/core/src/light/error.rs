@@ -1,8 +1,8 @@
 //! What goes wrong in the light protocol, and whose fault it is: a [`Refused`] request is answered and the connection goes
 //! on; an [`Ended`] connection is told why and closed.
 
+use crate::command::Refusal;
 use crate::ports::Fault;
-use crate::topic::Refusal;
 
 /// Why a request is not done. The connection goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

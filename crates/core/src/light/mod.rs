@@ -22,10 +22,12 @@ pub use state::{Light, Open, Rest};
 
 use crate::Effect;
 use crate::command::{Actor, TopicOp, TopicOutcome};
+use crate::command::{Asker, Refusal};
+use crate::message::ShardMessage;
 use crate::model::{ConnId, Domains, TopicId};
-use crate::node::{Cx, Letter, Sessions, Wake, home};
+use crate::model::{PubsubEvent, topic_address};
+use crate::node::{Cx, Sessions, Wake, home};
 use crate::session::{Followed, Received};
-use crate::topic::{self, Asker, Notice, Refusal};
 use frame::Request;
 use std::mem;
 use std::sync::Arc;
@@ -143,7 +145,7 @@ pub fn heard(name: &str, result: Result<TopicOutcome, Refusal>, sessions: &mut S
 /// Gives a notice to a follower in this slot.
 pub fn deliver(
     slot: u32,
-    notice: &Arc<Notice>,
+    notice: &Arc<PubsubEvent>,
     written: &mut Written,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
@@ -251,10 +253,10 @@ fn subscribe(open: &Open, name: &str, cx: &mut Cx<'_>) -> Result<Then, Ended> {
     }
     let domain = cx.hub.domains.named(&cx.hub.settings.light.domain).ok_or(Ended::NoDomain)?.clone();
     if cx.hub.light.wait(name, conn) {
-        let at = home(&topic::address(name, &domain.name), cx.hub.shards);
+        let at = home(&topic_address(name, &domain.name), cx.hub.shards);
         let asker = Asker::Light(cx.hub.id);
         let (name, actor, op) = (name.into(), Actor::Anyone, TopicOp::Listen);
-        cx.post(at, Letter::Topic { domain: domain.id, name, actor, op, asker });
+        cx.post(at, ShardMessage::Topic { domain: domain.id, name, actor, op, asker });
     }
     cx.out.push(Effect::Pause { conn });
     Ok(Then::Wait)
@@ -271,7 +273,7 @@ fn unsubscribe(open: &mut Open, name: &str, sessions: &mut Sessions, cx: &mut Cx
 }
 
 /// Takes note of a topic's last item; what those who begin to follow it are given, when that is not what logins are.
-fn learn(topic: TopicId, last: Option<Arc<Notice>>, cx: &mut Cx<'_>) -> Option<Arc<Notice>> {
+fn learn(topic: TopicId, last: Option<Arc<PubsubEvent>>, cx: &mut Cx<'_>) -> Option<Arc<PubsubEvent>> {
     match last {
         Some(last) if last.is_for_logins() => {
             cx.hub.subscribers.learn(last);
@@ -289,7 +291,7 @@ fn follow(
     open: &mut Open,
     topic: TopicId,
     name: &str,
-    for_new: Option<&Arc<Notice>>,
+    for_new: Option<&Arc<PubsubEvent>>,
     written: &mut Written,
     cx: &mut Cx<'_>,
 ) {

@@ -3,8 +3,8 @@
 
 use super::frame;
 use crate::Effects;
+use crate::model::PubsubEvent;
 use crate::model::{ConnId, Map, TopicId};
-use crate::topic::Notice;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ struct Name {
 /// A notice as light sessions are given it.
 #[derive(Debug, Default)]
 struct Printed {
-    notice: Option<Arc<Notice>>,
+    notice: Option<Arc<PubsubEvent>>,
     bytes: Vec<u8>,
 }
 
@@ -86,7 +86,7 @@ impl Shared {
     }
 
     /// A notice as light sessions are given it: printed once for all of them. Empty when it says nothing.
-    pub(super) fn print(&mut self, notice: &Arc<Notice>, name: &str) -> &[u8] {
+    pub(super) fn print(&mut self, notice: &Arc<PubsubEvent>, name: &str) -> &[u8] {
         let printed = &mut self.printed;
         if !printed.notice.as_ref().is_some_and(|known| Arc::ptr_eq(known, notice)) {
             printed.bytes.clear();

@@ -1,8 +1,10 @@
 //! Commands from outside, carried out where what they are about lives.
 
 use super::Turn;
+use crate::command::Asker;
+use crate::command::ReplyTo;
 use crate::command::{AccountPresence, Actor, Command, KickReason, Outcome, SessionInfo, TopicFigures};
-use crate::effect::{Effect, ReplyTo};
+use crate::effect::Effect;
 use crate::error::StreamError;
 use crate::event::transport_word;
 use crate::model::{DomainId, TopicId};
@@ -10,7 +12,6 @@ use crate::node::{Cx, Then};
 use crate::pipeline::Pipeline;
 use crate::ports::{Answer, Ask};
 use crate::session::Live;
-use crate::topic::Asker;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stream::Condition;
 

@@ -4,21 +4,22 @@ use super::Turn;
 use super::commands;
 use crate::features::{notifications, offline, pubsub, registration};
 use crate::light;
+use crate::message::ShardMessage;
 use crate::model::Ticket;
-use crate::node::{Letter, Then, owed};
+use crate::node::{Then, owed};
 use crate::ports::{Answer, Derived};
 use crate::route;
 use crate::session::Session;
 
 impl Turn<'_> {
-    pub(super) fn letter(&mut self, letter: Letter) {
+    pub(super) fn letter(&mut self, letter: ShardMessage) {
         match letter {
-            Letter::Stanza(stanza) => route::stanza(&stanza, self.sessions, &mut self.cx),
-            Letter::Command { command, reply } => self.command(command, reply),
-            Letter::Topic { domain, name, actor, op, asker } => {
+            ShardMessage::Stanza(stanza) => route::stanza(&stanza, self.sessions, &mut self.cx),
+            ShardMessage::Command { command, reply } => self.command(command, reply),
+            ShardMessage::Topic { domain, name, actor, op, asker } => {
                 self.topics.operate(domain, &name, actor, op, asker, &mut self.cx);
             }
-            Letter::Publication(notice) => {
+            ShardMessage::Publication(notice) => {
                 if notice.is_end() {
                     self.cx.hub.topic_figures.forget(notice.topic());
                 }
@@ -28,19 +29,23 @@ impl Turn<'_> {
                     self.cx.tell_pace(notice.topic(), pace);
                 }
             }
-            Letter::Pace { topic, shard, pace } => self.cx.hub.behind.note(topic, shard, pace),
-            Letter::Listening { name, result } => light::heard(&name, result, self.sessions, &mut self.cx),
-            Letter::Restricted { topic } => light::restricted(topic, self.sessions, &mut self.cx),
-            Letter::LoginFailed { address } => {
+            ShardMessage::Pace { topic, shard, pace } => self.cx.hub.behind.note(topic, shard, pace),
+            ShardMessage::Listening { name, result } => {
+                light::heard(&name, result, self.sessions, &mut self.cx)
+            }
+            ShardMessage::Restricted { topic } => light::restricted(topic, self.sessions, &mut self.cx),
+            ShardMessage::LoginFailed { address } => {
                 let (mono, limits) = (self.cx.now.mono, &self.cx.hub.settings.limits);
                 self.cx.hub.throttle.failed_from(address, mono, limits);
             }
-            Letter::Registered { address } => {
+            ShardMessage::Registered { address } => {
                 let (mono, limits) = (self.cx.now.mono, &self.cx.hub.settings.limits);
                 self.cx.hub.throttle.registered_from(address, mono, limits);
             }
-            Letter::Domains(domains) => self.domains(domains),
-            Letter::Subscribed { .. } | Letter::Unsubscribed { .. } | Letter::Expired(_) => {
+            ShardMessage::Domains(domains) => self.domains(domains),
+            ShardMessage::Subscribed { .. }
+            | ShardMessage::Unsubscribed { .. }
+            | ShardMessage::Expired(_) => {
                 let hooks = &self.cx.pipeline.letter;
                 // One whose feature is off is for nobody.
                 let _ =

@@ -147,7 +147,7 @@ impl Turn<'_> {
                 self.settle(conn, session);
                 self.cx.hub.queue.push_back(Work::Read(conn));
             }
-            Input::Letter(letter) => self.letter(letter),
+            Input::Message(letter) => self.letter(letter),
             Input::Answer { ticket, answer } => self.answer(ticket, answer),
             Input::Derived { ticket, derived } => self.derived(ticket, derived),
             Input::Tick => self.tick(),
@@ -202,7 +202,7 @@ impl Turn<'_> {
     fn work(&mut self) {
         while let Some(work) = self.cx.hub.queue.pop_front() {
             match work {
-                Work::Letter(letter) => self.letter(letter),
+                Work::ShardMessage(letter) => self.letter(letter),
                 Work::End(conn, error) => self.end(conn, &error),
                 Work::Read(conn) => self.read(conn, b""),
                 Work::Later(work) => work.go(self.sessions, &mut self.cx),

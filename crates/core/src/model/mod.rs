@@ -10,6 +10,7 @@ mod listing;
 mod map;
 mod notification;
 mod offline;
+mod pubsub_event;
 mod revocation;
 mod time;
 mod topic;
@@ -28,6 +29,11 @@ pub use notification::{
     States, Trace,
 };
 pub use offline::OfflineMessage;
+pub(crate) use pubsub_event::Change;
+pub use pubsub_event::{News, PubsubEvent, Retained, write_item};
 pub use revocation::{AgentId, Revocations};
 pub use time::{Mono, Now, UnixMs};
-pub use topic::{Access, Affiliation, Item, ItemsFrom, PublishModel, SendLast, TopicConfig, TopicRecord};
+pub use topic::{
+    Access, Affiliation, Item, ItemsFrom, PublishModel, SendLast, TOPIC_HOST, TopicConfig, TopicRecord,
+    topic_address,
+};

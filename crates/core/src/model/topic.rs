@@ -155,3 +155,18 @@ pub enum Affiliation {
     /// May do everything.
     Owner,
 }
+
+impl TopicConfig {
+    /// Whether the last item is given at every login.
+    pub fn is_given_at_login(&self) -> bool {
+        self.persist_items && self.send_last_published_item == SendLast::OnSubAndPresence
+    }
+}
+
+/// The first label of the host at which topics have their addresses, in every domain.
+pub const TOPIC_HOST: &str = "pubsub";
+
+/// The address of a topic: what its home is found by.
+pub fn topic_address(name: &str, domain: &str) -> String {
+    [name, "@", TOPIC_HOST, ".", domain].concat()
+}

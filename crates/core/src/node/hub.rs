@@ -1,20 +1,21 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Altered, Behind, CountedTopics, Counters, Known, Letter, Memory, Owed, Pace, Recent, Sessions,
-    Subscribers, Then, Throttle, Traces, Wake, Wheel, home,
+    Altered, Behind, CountedTopics, Counters, Known, Memory, Owed, Pace, Recent, Sessions, Subscribers, Then,
+    Throttle, Traces, Wake, Wheel, home,
 };
 use crate::error::StreamError;
 use crate::hook::Timer;
 use crate::light;
+use crate::message::ShardMessage;
 use crate::model::{
     AccountId, ConnId, Domain, DomainId, Domains, Map, Mono, Now, Set, ShardId, Ticket, TopicId,
 };
 use crate::pipeline::Pipeline;
 use crate::ports::{Ask, Derivation};
 use crate::random::Random;
+use crate::sasl::fast::{Replays, Stamp};
 use crate::session::Followed;
-use crate::session::auth::fast::{Replays, Stamp};
 use crate::session::auth::offer::Offers;
 use crate::settings::Settings;
 use crate::{Effect, Effects};
@@ -77,7 +78,7 @@ pub struct Hub {
 #[derive(Debug)]
 pub(crate) enum Work {
     /// A letter that needs no post.
-    Letter(Letter),
+    ShardMessage(ShardMessage),
     /// End a session with a stream error.
     End(ConnId, StreamError),
     /// Go on with what a session read before it waited.
@@ -190,7 +191,7 @@ impl Cx<'_> {
     pub fn route(&mut self, stanza: Stanza) {
         let Some(to) = &stanza.to else { return };
         let at = home(to.bare_str(), self.hub.shards);
-        self.post(at, Letter::Stanza(stanza));
+        self.post(at, ShardMessage::Stanza(stanza));
     }
 
     /// Sends a stanza to whoever has this address: to the home of a local account, otherwise answered with an error.
@@ -201,16 +202,16 @@ impl Cx<'_> {
     }
 
     /// Gives a letter to a shard, which may be this one.
-    pub fn post(&mut self, to: ShardId, letter: Letter) {
+    pub fn post(&mut self, to: ShardId, letter: ShardMessage) {
         if to == self.hub.id {
-            self.hub.queue.push_back(Work::Letter(letter));
+            self.hub.queue.push_back(Work::ShardMessage(letter));
         } else {
             self.out.push(Effect::Post { to, letter });
         }
     }
 
     /// Gives a letter to every shard, this one included.
-    pub fn post_all(&mut self, letter: impl Fn() -> Letter) {
+    pub fn post_all(&mut self, letter: impl Fn() -> ShardMessage) {
         for shard in 0..self.hub.shards {
             self.post(ShardId(shard), letter());
         }
@@ -219,7 +220,7 @@ impl Cx<'_> {
     /// Tells every shard how this one keeps up with a topic.
     pub(crate) fn tell_pace(&mut self, topic: TopicId, pace: Pace) {
         let shard = self.hub.id;
-        self.post_all(|| Letter::Pace { topic, shard, pace });
+        self.post_all(|| ShardMessage::Pace { topic, shard, pace });
     }
 
     /// Asks the store; `then` says who goes on with the answer.
@@ -244,16 +245,16 @@ impl Cx<'_> {
     /// Counts a failed login of an address: here at once, and in the other shards.
     pub fn login_failed(&mut self, address: IpAddr) {
         self.hub.throttle.failed_from(address, self.now.mono, &self.hub.settings.limits);
-        self.post_others(|| Letter::LoginFailed { address });
+        self.post_others(|| ShardMessage::LoginFailed { address });
     }
 
     /// Counts a registration from an address: here at once, and in the other shards.
     pub fn registered(&mut self, address: IpAddr) {
         self.hub.throttle.registered_from(address, self.now.mono, &self.hub.settings.limits);
-        self.post_others(|| Letter::Registered { address });
+        self.post_others(|| ShardMessage::Registered { address });
     }
 
-    fn post_others(&mut self, letter: impl Fn() -> Letter) {
+    fn post_others(&mut self, letter: impl Fn() -> ShardMessage) {
         let here = self.hub.id;
         let others = (0..self.hub.shards).map(ShardId).filter(|shard| *shard != here);
         others.for_each(|to| self.out.push(Effect::Post { to, letter: letter() }));

@@ -8,7 +8,7 @@ use crate::model::{
     AccountId, AccountState, Credentials, DomainId, Domains, Identity, Login, Map, Revision, Revocations,
     Subscription, TopicId, Waiting,
 };
-use crate::session::auth::fast::Stamp;
+use crate::sasl::fast::Stamp;
 use carillon_wire::jid::BareJid;
 
 /// The accounts that a shard remembers.

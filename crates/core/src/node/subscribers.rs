@@ -1,6 +1,6 @@
 //! Which sessions of this shard follow which topic, and the walk that gives them an item.
 //!
-//! Upstream nobody lists subscribers: a [`Notice`] comes once to each shard, and the shard walks its own dense list of slots.
+//! Upstream nobody lists subscribers: a [`PubsubEvent`] comes once to each shard, and the shard walks its own dense list of slots.
 //! The list is shared with the walks under way (`Arc`) and copied only if it changes while one is. A walk is done in slices,
 //! so that logins and direct messages go in between ([`super::walks`]).
 //!
@@ -12,8 +12,8 @@
 use super::walks::{Walk, Walks};
 use super::{Backlog, Pace, Recent, Slice};
 use crate::model::{Map, Mono, Revision, TopicId};
+use crate::model::{PubsubEvent, Retained};
 use crate::settings::Fanout;
-use crate::topic::{Notice, Retained};
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub struct Subscribers {
 struct Local {
     slots: Arc<Vec<u32>>,
     /// The newest notice that is sent at login, if the topic has one.
-    last: Option<Arc<Notice>>,
+    last: Option<Arc<PubsubEvent>>,
     /// What a login read counts only above this: all up to here is known.
     floor: Revision,
     /// Last items that logins brought and whose notices have not come, oldest first, with the count at which each came.
@@ -52,7 +52,7 @@ struct Local {
 impl Subscribers {
     /// A session follows a topic from now on; its position in the topic's list, to be given to [`Subscribers::remove`].
     /// `last` is what the store knew to be the topic's last item.
-    pub fn add(&mut self, topic: TopicId, slot: u32, last: Option<Arc<Notice>>) -> u32 {
+    pub fn add(&mut self, topic: TopicId, slot: u32, last: Option<Arc<PubsubEvent>>) -> u32 {
         if let Some(last) = last {
             self.learn(last);
         }
@@ -67,7 +67,7 @@ impl Subscribers {
     }
 
     /// Takes note of a topic's last item as the store knew it, unless as much is known here; whether it was news.
-    pub fn learn(&mut self, last: Arc<Notice>) -> bool {
+    pub fn learn(&mut self, last: Arc<PubsubEvent>) -> bool {
         let is_news = self.is_news(last.topic(), last.revision());
         if is_news {
             self.clock += 1;
@@ -117,12 +117,12 @@ impl Subscribers {
     }
 
     /// The notice that is sent for a topic at login, if any.
-    pub fn last(&self, topic: TopicId) -> Option<&Arc<Notice>> {
+    pub fn last(&self, topic: TopicId) -> Option<&Arc<PubsubEvent>> {
         self.topics.get(&topic)?.last.as_ref()
     }
 
     /// The last item for a session that follows the topic from now on, and must not be given it again when its notice comes.
-    pub fn last_for_new(&mut self, topic: TopicId, slot: u32) -> Option<Arc<Notice>> {
+    pub fn last_for_new(&mut self, topic: TopicId, slot: u32) -> Option<Arc<PubsubEvent>> {
         let local = self.topics.get_mut(&topic)?;
         let last = local.last.clone()?;
         if !local.ahead.is_empty() {
@@ -153,7 +153,7 @@ impl Subscribers {
 
     /// A notice came: what it means for later logins is noted, and its walk is put in line. [`Pace::Behind`] when that line
     /// has just become too long.
-    pub fn publish(&mut self, notice: &Arc<Notice>, bounds: &Fanout) -> Option<Pace> {
+    pub fn publish(&mut self, notice: &Arc<PubsubEvent>, bounds: &Fanout) -> Option<Pace> {
         if matches!(notice.retained(), Retained::Unchanged) && !self.knows(notice.topic()) {
             return None;
         }
@@ -215,13 +215,13 @@ impl Subscribers {
 
 impl Local {
     /// The count at which a login brought an item, or a newer one: whoever was given all last items since has it.
-    fn cutoff(&self, item: &Notice) -> Option<u64> {
+    fn cutoff(&self, item: &PubsubEvent) -> Option<u64> {
         let known = self.ahead.iter().find(|(revision, _)| *revision >= item.revision());
         known.filter(|_| item.is_item()).map(|(_, at)| *at)
     }
 
     /// Who is to be given a notice: followers, without those who were given the same or a newer item.
-    fn receivers(&mut self, notice: &Notice) -> Arc<Vec<u32>> {
+    fn receivers(&mut self, notice: &PubsubEvent) -> Arc<Vec<u32>> {
         let mut slots = self.slots.clone();
         if notice.is_item() && !self.given.is_empty() {
             let slots = Arc::make_mut(&mut slots);
@@ -234,7 +234,7 @@ impl Local {
     }
 
     /// Takes note of what the topic's home says: it is in order, and so the truth up to its revision.
-    fn arrived(&mut self, notice: &Notice) {
+    fn arrived(&mut self, notice: &PubsubEvent) {
         let past = self.ahead.iter().rposition(|(revision, _)| *revision <= notice.revision());
         self.ahead.drain(..past.map_or(0, |i| i + 1));
         if !self.ahead.is_empty() {

@@ -1,6 +1,6 @@
 //! Who goes on with an answer of the store.
 
-use crate::effect::ReplyTo;
+use crate::command::ReplyTo;
 use crate::features::{notifications, offline, pubsub, registration};
 use crate::model::ConnId;
 use crate::ports::NotificationChange;

@@ -3,7 +3,7 @@
 //! Three counts, each with its bound: by address, by account and address, and by account. The last is the widest, and an
 //! address from which the account was logged in to lately is not refused by it: so nobody locks an account out for those
 //! who use it. Logins are tried at their account's home ([`super::home`]), which alone counts what concerns the account; of
-//! failures of an address every shard hears ([`super::Letter::LoginFailed`]), so that each can refuse without asking anyone.
+//! failures of an address every shard hears ([`super::ShardMessage::LoginFailed`]), so that each can refuse without asking anyone.
 
 use crate::model::{Map, Mono, Set};
 use crate::settings::Limits;

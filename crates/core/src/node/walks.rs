@@ -4,9 +4,9 @@
 //! take turns, a slice each, so that a flooded topic holds up no other. The lines are bounded: when one is too long, the shard
 //! is *behind* with its topic and says so, and the topic's home refuses what would make it longer ([`super::Behind`]).
 
+use crate::model::PubsubEvent;
 use crate::model::{Map, TopicId};
 use crate::settings::Fanout;
-use crate::topic::Notice;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub enum Pace {
 /// A notice on its way to those who follow its topic.
 #[derive(Debug)]
 pub(super) struct Walk {
-    notice: Arc<Notice>,
+    notice: Arc<PubsubEvent>,
     slots: Arc<Vec<u32>>,
     next: usize,
     /// Sessions that had all last items at this count have this one.
@@ -53,7 +53,7 @@ pub(super) struct Walk {
 #[derive(Debug)]
 pub struct Slice {
     /// What is given.
-    pub notice: Arc<Notice>,
+    pub notice: Arc<PubsubEvent>,
     /// The walk's sessions.
     slots: Arc<Vec<u32>>,
     range: Range<usize>,
@@ -149,7 +149,7 @@ impl Walks {
 
 impl Walk {
     /// A walk that begins with the first of `slots`.
-    pub(super) fn new(notice: Arc<Notice>, slots: Arc<Vec<u32>>, cutoff: u64) -> Walk {
+    pub(super) fn new(notice: Arc<PubsubEvent>, slots: Arc<Vec<u32>>, cutoff: u64) -> Walk {
         Walk { notice, slots, next: 0, cutoff }
     }
 

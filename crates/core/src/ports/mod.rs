@@ -1,10 +1,9 @@
 //! What the core needs from the world, as small traits that state a guarantee and not a mechanism.
 //! No driver's type crosses them. The conformance suite in `carillon-backend` runs against every implementation.
 
-mod derivation;
 pub mod store;
 
-pub use derivation::{Derivation, Derived, Hashes, Password};
+pub use crate::sasl::{Derivation, Derived, Hashes, Password};
 pub use store::{
     Answer, Ask, Enrolment, Fault, ImportedAccount, NotificationChange, Page, Reservation, Store, StoreStats,
 };

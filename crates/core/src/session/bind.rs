@@ -1,6 +1,6 @@
 //! After authentication: the new stream of classic SASL, and the choice of a resource (RFC 6120 §7).
 
-use super::auth::{Authenticated, Failure, Greeting};
+use super::auth::{Authenticated, Greeting};
 use super::open::check;
 use super::{Closing, Io, Live, Session};
 use crate::Effect;
@@ -8,6 +8,7 @@ use crate::error::StreamError;
 use crate::model::{AccountState, Login};
 use crate::node::{Cx, Then};
 use crate::ports::{Answer, Ask};
+use crate::sasl::Failure;
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError, Unit};

@@ -5,9 +5,9 @@ use crate::Effect;
 use crate::error::StreamError;
 use crate::features::PerSession;
 use crate::hook::{At, Emit, Flow, Outgoing, Request, Service, Track};
+use crate::model::PubsubEvent;
 use crate::model::{AccountId, DomainId, Mono, TopicId, UnixMs};
 use crate::node::{Cx, Wake};
-use crate::topic::Notice;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError, Unit};
 use carillon_wire::stream;
@@ -272,8 +272,8 @@ impl Live {
     }
 
     /// Writes a notice of a topic to the client: only the client's own JID is added to what was serialised before.
-    pub fn notify(&mut self, notice: &Arc<Notice>, cx: &mut Cx<'_>) {
-        let outgoing = Outgoing::Notice(notice);
+    pub fn notify(&mut self, notice: &Arc<PubsubEvent>, cx: &mut Cx<'_>) {
+        let outgoing = Outgoing::PubsubEvent(notice);
         if self.emit(&outgoing, cx) == Emit::Held {
             return;
         }

@@ -22,12 +22,12 @@ mod reader;
 mod secure;
 
 pub use allowance::{Allowance, Received};
-pub use auth::{Claimed, Mechanism};
+pub use auth::Claimed;
 pub use bind::{Binding, Bound, Loading, Restarting};
 pub use closing::Closing;
 pub use io::{Io, Noted};
 pub use live::{Followed, Live};
-pub use open::{Opening, Protection};
+pub use open::Opening;
 pub use presence::{Availability, Presence};
 pub use reader::{Frame, Reader};
 pub use secure::{Offered, Securing};

@@ -6,7 +6,8 @@ use crate::error::StreamError;
 use crate::event::{Entry, Kind};
 use crate::model::Domain;
 use crate::node::{Cx, Wake};
-use crate::{Binding, Opened, Security};
+use crate::sasl::Protection;
+use crate::{Opened, Security};
 use carillon_wire::jid::prepare_domain;
 use carillon_wire::ns;
 use carillon_wire::stream::{Condition, Header};
@@ -17,28 +18,6 @@ use std::sync::Arc;
 pub struct Opening {
     pub(super) io: Io,
     pub(super) protection: Protection,
-}
-
-/// What protects the stream.
-#[derive(Debug)]
-pub enum Protection {
-    /// Nothing yet: STARTTLS must come first.
-    None,
-    /// TLS, and what it offers for channel binding.
-    Tls(Binding),
-    /// Something in front of this server, by configuration.
-    Trusted,
-}
-
-impl Protection {
-    /// What it yields for channel binding.
-    pub fn binding(&self) -> &Binding {
-        const NONE: &Binding = &Binding { exporter: None, end_point: None };
-        match self {
-            Protection::Tls(binding) => binding,
-            Protection::None | Protection::Trusted => NONE,
-        }
-    }
 }
 
 impl Opening {

@@ -1,9 +1,10 @@
 //! STARTTLS: offered, required, and nothing else is listened to before it (RFC 6120 §5).
 
-use super::{Closing, Io, Opening, Protection, Session};
+use super::{Closing, Io, Opening, Session};
+use crate::Effect;
 use crate::error::StreamError;
 use crate::node::Cx;
-use crate::{Binding, Effect};
+use crate::sasl::{ChannelBinding, Protection};
 use carillon_wire::ns;
 use carillon_wire::stanza::Unit;
 use carillon_wire::stream::Condition;
@@ -49,7 +50,7 @@ impl Offered {
 
 impl Securing {
     /// TLS is complete: a new stream begins.
-    pub fn secured(self, binding: Binding) -> Session {
+    pub fn secured(self, binding: ChannelBinding) -> Session {
         let mut io = self.io;
         io.reader.restart();
         Session::Opening(Box::new(Opening { io, protection: Protection::Tls(binding) }))

@@ -1,66 +1,9 @@
-//! Who asked for an operation on a topic, and how it is told what became of it.
+//! Whoever asked for an operation on a topic is told what became of it.
 
-use super::Refusal;
-use crate::command::{Outcome, TopicOutcome};
-use crate::effect::{Effect, ReplyTo};
-use crate::model::ShardId;
-use crate::node::{Cx, Letter};
-use carillon_wire::jid::{BareJid, Jid};
-
-/// Who asked for an operation on a topic.
-#[derive(Debug)]
-pub enum Asker {
-    /// A client, by an IQ to the pubsub service: the outcome becomes the IQ's result or error.
-    Iq(Box<TopicIq>),
-    /// A command from outside.
-    Command(ReplyTo),
-    /// The light sessions of a shard, for [`crate::command::TopicOp::Listen`].
-    Light(ShardId),
-}
-
-/// An IQ about a topic that waits for its answer.
-#[derive(Debug)]
-pub struct TopicIq {
-    /// The client.
-    pub from: Jid,
-    /// The service's address, as the client wrote it.
-    pub service: Jid,
-    /// The IQ's id.
-    pub id: Box<str>,
-    /// What the client asked for, and so what the result says.
-    pub about: About,
-}
-
-/// What a client asked of a topic, and so what the result says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum About {
-    /// To do something: that it is done.
-    Nothing,
-    /// To create a topic with a name of the server's making (XEP-0060 §8.1.2).
-    Instant,
-    /// How it is configured (§8.2.1).
-    Config,
-    /// To publish (§7.1.2).
-    Publication,
-    /// To follow it, for this account (§6.1.2).
-    Subscription(BareJid),
-    /// Its items (§6.5).
-    Items {
-        /// Whether the answer is to say what part of them it has.
-        paged: bool,
-    },
-    /// Who follows it (§8.8.1).
-    Subscribers,
-    /// Who stands how to it (§8.9.1).
-    Affiliations,
-    /// What it is (§5.4).
-    Info,
-    /// Which items there are (§5.5).
-    ItemNames {
-        /// As for [`About::Items`].
-        paged: bool,
-    },
-}
+use crate::Effect;
+use crate::command::{Asker, Outcome, Refusal, TopicOutcome};
+use crate::message::ShardMessage;
+use crate::node::Cx;
 
 impl Asker {
     /// Tells whoever asked what became of it.
@@ -75,7 +18,7 @@ impl Asker {
                 let outcome = result.map_or_else(Refusal::outcome, |outcome| Outcome::Topic(Ok(outcome)));
                 cx.out.push(Effect::Reply { to, outcome });
             }
-            Asker::Light(shard) => cx.post(shard, Letter::Listening { name: name.into(), result }),
+            Asker::Light(shard) => cx.post(shard, ShardMessage::Listening { name: name.into(), result }),
         }
     }
 }

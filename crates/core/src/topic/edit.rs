@@ -2,11 +2,13 @@
 //! store's last answer.
 
 use super::home::{Home, Stage, Step, ask};
-use super::notice::{Event, Notice, Retained};
-use super::{Asker, Key, Refusal, change, rights};
+use super::{Key, rights};
 use crate::command::TopicOutcome;
+use crate::command::{Asker, Refusal};
+use crate::message::ShardMessage;
 use crate::model::{Access, Affiliation, Item, Revision, TopicConfig, TopicRecord};
-use crate::node::{Cx, Letter};
+use crate::model::{Change, PubsubEvent, Retained};
+use crate::node::Cx;
 use crate::ports::{Answer, Ask};
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
@@ -42,10 +44,10 @@ impl Home {
         key: &Key,
         cx: &mut Cx<'_>,
     ) {
-        let at_login = change::is_at_login(&record.config);
+        let at_login = record.config.is_given_at_login();
         let matters = match &edit {
             Edit::Retract { .. } | Edit::Purge => at_login,
-            Edit::Configure(config) => at_login != change::is_at_login(config),
+            Edit::Configure(config) => at_login != config.is_given_at_login(),
             Edit::Affiliate(_) => false,
         };
         self.stage = Stage::Held;
@@ -118,7 +120,7 @@ impl Home {
         cx: &mut Cx<'_>,
     ) {
         let told = notify.unwrap_or(record.config.notify_retract);
-        let event = Event::Retracted { item, told };
+        let event = Change::Retracted { item, told };
         match newest {
             // It was the last: the one before takes its place.
             [last, before @ ..] if *last.id == *item => {
@@ -130,21 +132,21 @@ impl Home {
     }
 
     fn purged(&self, record: &TopicRecord, newest: &[Arc<Item>], cx: &mut Cx<'_>) {
-        let at_login = change::is_at_login(&record.config);
+        let at_login = record.config.is_given_at_login();
         let retained = if at_login { Retained::Nothing } else { Retained::Unchanged };
         // XEP-0060 §8.5.2: followers are told if they would be of each item.
-        let event = if record.config.notify_retract { Event::Purged } else { Event::Silent };
+        let event = if record.config.notify_retract { Change::Purged } else { Change::Silent };
         self.tell_change(record, event, known(newest), retained, cx);
     }
 
     fn configured(&self, record: &TopicRecord, after: &TopicRecord, newest: &[Arc<Item>], cx: &mut Cx<'_>) {
-        let at_login = change::is_at_login(&after.config);
-        if at_login != change::is_at_login(&record.config) {
+        let at_login = after.config.is_given_at_login();
+        if at_login != record.config.is_given_at_login() {
             let last = newest.first().filter(|_| at_login);
-            self.tell_change(after, Event::Silent, known(newest), self.retained(last), cx);
+            self.tell_change(after, Change::Silent, known(newest), self.retained(last), cx);
         }
         if (record.config.access_model, after.config.access_model) == (Access::Open, Access::Whitelist) {
-            cx.post_all(|| Letter::Restricted { topic: after.id });
+            cx.post_all(|| ShardMessage::Restricted { topic: after.id });
         }
     }
 
@@ -168,7 +170,7 @@ impl Home {
 
     fn retained(&self, last: Option<&Arc<Item>>) -> Retained {
         last.map_or(Retained::Nothing, |item| {
-            Retained::Last(Arc::new(Notice::last_item(item, &self.domain, true)))
+            Retained::Last(Arc::new(PubsubEvent::last_item(item, &self.domain, true)))
         })
     }
 }

@@ -1,12 +1,14 @@
 //! Ending an operation: from the store's answer to what the asker is told, and what every shard is.
 
+use super::Key;
 use super::home::{Draft, Home, Stage, Step, ask};
-use super::notice::{Event, Notice, Retained};
-use super::{Asker, Key, Refusal, change};
 use crate::command::TopicOutcome;
+use crate::command::{Asker, Refusal};
 use crate::event::{Entry, Kind};
+use crate::message::ShardMessage;
+use crate::model::{Change, PubsubEvent, Retained};
 use crate::model::{Revision, SendLast, TopicRecord};
-use crate::node::{Cx, Letter, home};
+use crate::node::{Cx, home};
 use crate::ports::{Answer, Ask};
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
@@ -102,11 +104,11 @@ impl Home {
             topic: &item.name,
             item: &item.id,
         });
-        let retained = match change::is_at_login(&record.config) {
-            true => Retained::Last(Arc::new(Notice::last_item(&item, &self.domain, true))),
+        let retained = match record.config.is_given_at_login() {
+            true => Retained::Last(Arc::new(PubsubEvent::last_item(&item, &self.domain, true))),
             false => Retained::Unchanged,
         };
-        let notice = Notice::published(&item, &self.domain, retained);
+        let notice = PubsubEvent::published(&item, &self.domain, retained);
         asker.answer(&key.name, Ok(TopicOutcome::Published(item)), cx);
         tell(notice, cx);
     }
@@ -120,13 +122,13 @@ impl Home {
             (other, _) => return asker.answer(&key.name, Err(Refusal::of(&other)), cx),
         };
         let last = last.filter(|_| new && record.config.send_last_published_item != SendLast::Never);
-        let at_login = change::is_at_login(&record.config);
-        let last = last.map(|item| Arc::new(Notice::last_item(&item, &self.domain, at_login)));
+        let at_login = record.config.is_given_at_login();
+        let last = last.map(|item| Arc::new(PubsubEvent::last_item(&item, &self.domain, at_login)));
         asker.answer(&key.name, Ok(TopicOutcome::Subscribed { new }), cx);
         // Of one that is not new the home was told, and with the last item.
         if new {
             let at = home(account.as_str(), cx.hub.shards);
-            cx.post(at, Letter::Subscribed { account, topic: record.id, last });
+            cx.post(at, ShardMessage::Subscribed { account, topic: record.id, last });
         }
     }
 
@@ -143,7 +145,7 @@ impl Home {
         let result = match (answer, record) {
             (Answer::Done, Some(record)) => {
                 let at = home(account.as_str(), cx.hub.shards);
-                cx.post(at, Letter::Unsubscribed { account, topic: record.id });
+                cx.post(at, ShardMessage::Unsubscribed { account, topic: record.id });
                 Ok(TopicOutcome::Done)
             }
             (Answer::Missing, _) => Err(Refusal::NotSubscribed),
@@ -162,12 +164,12 @@ impl Home {
         key: &Key,
         cx: &mut Cx<'_>,
     ) {
-        let (topic, at_login) = (record.id, change::is_at_login(&record.config));
+        let (topic, at_login) = (record.id, record.config.is_given_at_login());
         self.open(record);
         let Answer::Items(newest) = answer else {
             return asker.answer(&key.name, Err(Refusal::of(answer)), cx);
         };
-        let last = newest.first().map(|item| Arc::new(Notice::last_item(item, &self.domain, at_login)));
+        let last = newest.first().map(|item| Arc::new(PubsubEvent::last_item(item, &self.domain, at_login)));
         asker.answer(&key.name, Ok(TopicOutcome::Listening { topic, last }), cx);
     }
 
@@ -183,7 +185,7 @@ impl Home {
             Answer::Done => {
                 self.stage = Stage::Absent;
                 asker.answer(&key.name, Ok(TopicOutcome::Done), cx);
-                self.tell_change(&record, Event::Deleted, Revision::default(), Retained::Nothing, cx);
+                self.tell_change(&record, Change::Deleted, Revision::default(), Retained::Nothing, cx);
             }
             other => {
                 match other {
@@ -199,16 +201,16 @@ impl Home {
     pub(super) fn tell_change(
         &self,
         record: &TopicRecord,
-        event: Event<'_>,
+        event: Change<'_>,
         known: Revision,
         retained: Retained,
         cx: &mut Cx<'_>,
     ) {
-        if matches!((event, &retained), (Event::Silent, Retained::Unchanged)) {
+        if matches!((event, &retained), (Change::Silent, Retained::Unchanged)) {
             return;
         }
         let id = cx.hub.random.token();
-        tell(Notice::changed(record, &self.domain, event, known, retained, (&id, cx.now.unix)), cx);
+        tell(PubsubEvent::changed(record, &self.domain, event, known, retained, (&id, cx.now.unix)), cx);
     }
 
     fn record(&self) -> Option<Arc<TopicRecord>> {
@@ -220,7 +222,7 @@ impl Home {
 }
 
 /// Tells every shard, which tells those of its sessions that follow the topic.
-fn tell(notice: Notice, cx: &mut Cx<'_>) {
+fn tell(notice: PubsubEvent, cx: &mut Cx<'_>) {
     let notice = Arc::new(notice);
-    cx.post_all(|| Letter::Publication(notice.clone()));
+    cx.post_all(|| ShardMessage::Publication(notice.clone()));
 }

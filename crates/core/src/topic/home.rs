@@ -7,7 +7,8 @@
 
 use super::edit::Editing;
 use super::rights::{self, Grant};
-use super::{Asker, Key, Then};
+use super::{Key, Then};
+use crate::command::Asker;
 use crate::command::{Actor, TopicOp};
 use crate::model::TopicRecord;
 use crate::node::{self, Cx};

@@ -6,24 +6,16 @@
 //! (`edit.rs`).
 
 mod asker;
-mod change;
 mod edit;
 mod finish;
 mod home;
-mod notice;
-mod refusal;
 mod rights;
 mod start;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use asker::{About, Asker, TopicIq};
-pub use change::ConfigChange;
-pub use notice::{News, Notice, Retained, write_item};
-pub use refusal::Refusal;
-
-use crate::command::{Actor, TopicOp};
-use crate::model::{DomainId, Map, TopicRecord};
+use crate::command::{Actor, Asker, Refusal, TopicOp};
+use crate::model::{DomainId, Map, TOPIC_HOST, TopicRecord};
 use crate::node::Cx;
 use crate::ports::{Answer, Fault};
 use carillon_wire::jid::BareJid;
@@ -40,14 +32,6 @@ const IDLE_TURNS: u8 = 6;
 /// Whether an account may follow a topic and read its items.
 pub fn is_readable(account: &BareJid, record: &TopicRecord) -> bool {
     rights::readable(account, record).is_ok()
-}
-
-/// The first label of the host at which topics have their addresses, in every domain.
-pub const HOST: &str = "pubsub";
-
-/// The address of a topic: what [`crate::node::home`] finds its shard by.
-pub fn address(name: &str, domain: &str) -> String {
-    [name, "@", HOST, ".", domain].concat()
 }
 
 /// An operation that waits for the store.
@@ -128,7 +112,7 @@ impl Topics {
     /// The topic of this name, which may have to be read first.
     fn find(&mut self, domain: DomainId, name: &str, cx: &mut Cx<'_>) -> Result<Key, Refusal> {
         // Without the service topics are off, also for those who come by other ways.
-        if cx.pipeline.service(HOST).is_none() {
+        if cx.pipeline.service(TOPIC_HOST).is_none() {
             return Err(Refusal::Fault(Fault::Closed));
         }
         if let Some((key, _)) = self.homes.get_key_value(&KeyRef { domain, name }) {

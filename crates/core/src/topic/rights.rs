@@ -1,7 +1,7 @@
 //! Who may do what with a topic (XEP-0060 §4.1, §4.5).
 
-use super::{Refusal, change};
 use crate::command::{Actor, TopicOp};
+use crate::command::{Refusal, check_topic_config};
 use crate::model::{Access, Affiliation, PublishModel, TopicConfig, TopicRecord};
 use crate::settings::Limits;
 use carillon_wire::jid::BareJid;
@@ -29,7 +29,7 @@ pub(super) fn check(
         return Err(Refusal::PreconditionNotMet);
     }
     if let Some(config) = config_after(op, &record.config) {
-        change::check(&config, limits)?;
+        check_topic_config(&config, limits)?;
     }
     if let TopicOp::SetAffiliations { changes } = op {
         let after = affiliations_after(record, changes);

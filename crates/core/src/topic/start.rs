@@ -1,10 +1,11 @@
 //! Beginning an operation: from what is asked for to the question to the store.
 
+use super::Key;
 use super::edit::Edit;
 use super::home::{Draft, Home, Stage, Step, Waiting, ask};
 use super::rights::{self, Grant};
-use super::{Asker, Key, Refusal, change};
 use crate::command::{Actor, TopicOp, TopicOutcome};
+use crate::command::{Asker, Refusal, check_topic_config};
 use crate::model::{Affiliation, Item, Payload, PubsubCreate, Revision, SendLast, TopicConfig, TopicRecord};
 use crate::node::Cx;
 use crate::ports::Ask;
@@ -79,7 +80,7 @@ impl Home {
         if *actor != Actor::Provider && domain.policy.pubsub_create == PubsubCreate::Admin {
             return Err(if item.is_some() { Refusal::NotFound } else { Refusal::Forbidden });
         }
-        change::check(&config, &cx.hub.settings.limits)?;
+        check_topic_config(&config, &cx.hub.settings.limits)?;
         Ok((config, item.map(|(id, payload)| draft(actor, id, &payload, cx))))
     }
 

@@ -5,12 +5,14 @@ use carillon_backend::sqlite::{Options, SqliteStore};
 use carillon_core::command::{Command, Event, Outcome};
 use carillon_core::event::{Kinds, Record, Value, records};
 use carillon_core::machine::Shard;
+use carillon_core::message::ShardMessage;
 use carillon_core::model::*;
-use carillon_core::node::{Letter, home};
+use carillon_core::node::home;
 use carillon_core::ports::{Answer, Ask, Fault, Store};
-use carillon_core::session::auth::scram;
+use carillon_core::sasl::ChannelBinding;
+use carillon_core::sasl::scram;
 use carillon_core::settings::Settings;
-use carillon_core::{Binding, Effect, Effects, Input, Opened, ReplyTo, Security};
+use carillon_core::{Effect, Effects, Input, Opened, ReplyTo, Security};
 use carillon_wire::Framing;
 use carillon_wire::jid::BareJid;
 use std::collections::{HashMap, VecDeque};
@@ -137,7 +139,7 @@ impl World {
         let Answer::Domains(domains) = self.ask(Ask::Domains) else { panic!("domains") };
         let domains = Arc::new(Domains::new(domains));
         for shard in 0..self.shards.len() {
-            self.give(shard, Owned::Other(Input::Letter(Letter::Domains(domains.clone()))));
+            self.give(shard, Owned::Other(Input::Message(ShardMessage::Domains(domains.clone()))));
         }
     }
 
@@ -167,7 +169,8 @@ impl World {
 
     /// Opens a connection on a shard that is no one's home in particular.
     pub fn open(&mut self, framing: Framing, secured: bool) -> u32 {
-        let security = if secured { Security::Secured(Binding::default()) } else { Security::StartTls };
+        let security =
+            if secured { Security::Secured(ChannelBinding::default()) } else { Security::StartTls };
         self.open_from("192.0.2.1", framing, security)
     }
 
@@ -291,7 +294,7 @@ impl World {
         let outcomes = self.outcomes.clone();
         let reply = ReplyTo(Box::new(move |outcome| outcomes.lock().expect("one thread").push(outcome)));
         let shard = usize::from(home(name, SHARDS).0);
-        self.give(shard, Owned::Other(Input::Letter(Letter::Command { command, reply })));
+        self.give(shard, Owned::Other(Input::Message(ShardMessage::Command { command, reply })));
         self.outcomes.lock().expect("one thread").pop().expect("the command was answered")
     }
 
@@ -305,7 +308,7 @@ impl World {
                 Owned::Bytes(conn, bytes) => Input::Bytes { conn: *conn, bytes },
                 Owned::Closed(conn) => Input::Closed { conn: *conn },
                 Owned::Flushed(conn) => Input::Flushed { conn: *conn },
-                Owned::Secured(conn) => Input::Secured { conn: *conn, binding: Binding::default() },
+                Owned::Secured(conn) => Input::Secured { conn: *conn, binding: ChannelBinding::default() },
                 Owned::Opened(_) | Owned::Other(_) => match input {
                     Owned::Opened(opened) => Input::Opened(opened),
                     Owned::Other(other) => other,
@@ -375,7 +378,7 @@ impl World {
                     self.work.push_back((to, Owned::Other(Input::Arrived { conn, moving })));
                 }
                 Effect::Post { to, letter } => {
-                    self.work.push_back((usize::from(to.0), Owned::Other(Input::Letter(letter))));
+                    self.work.push_back((usize::from(to.0), Owned::Other(Input::Message(letter))));
                 }
                 Effect::Ask { ticket, ask } => {
                     self.asked += 1;

@@ -16,7 +16,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use carillon_core::command::{Actor, Command, Outcome, TopicOp};
 use carillon_core::model::*;
 use carillon_core::ports::Ask;
-use carillon_core::session::auth::scram;
+use carillon_core::sasl::scram;
 use carillon_core::settings::Settings;
 use carillon_load::client::{
     Client, ClientEvent, Entropy, Options, Outbox, Profile, Settings as Login, StreamManagement, Transport,

@@ -3,7 +3,8 @@
 use crate::world::World;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use carillon_core::{Binding, Security};
+use carillon_core::Security;
+use carillon_core::sasl::ChannelBinding;
 use carillon_wire::Framing;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
@@ -22,14 +23,14 @@ pub struct Client {
 }
 
 /// TLS that yields this.
-pub fn secured(binding: Binding) -> Security {
+pub fn secured(binding: ChannelBinding) -> Security {
     Security::Secured(binding)
 }
 
 impl Client {
     /// A connection with TLS, whose stream is open.
     pub fn open(world: &mut World, address: &str) -> Client {
-        Client::open_as(world, address, secured(Binding::default()))
+        Client::open_as(world, address, secured(ChannelBinding::default()))
     }
 
     /// The same, secured in any way.

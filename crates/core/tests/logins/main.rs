@@ -7,11 +7,12 @@ mod client;
 #[expect(dead_code, reason = "the conversations use more of it")]
 mod world;
 
+use carillon_core::Security;
 use carillon_core::command::{Command, KickReason};
 use carillon_core::model::{AccountState, Policy};
 use carillon_core::ports::Ask;
+use carillon_core::sasl::ChannelBinding;
 use carillon_core::settings::Settings;
-use carillon_core::{Binding, Security};
 use carillon_wire::jid::Jid;
 use client::{BIND, Client, secured};
 use world::World;
@@ -213,20 +214,20 @@ fn channel_binding_is_offered_where_clients_know_a_type_of_it() {
         let (classic, sasl2) = features.split_once("</mechanisms>").expect("both lists");
         (classic.contains("-PLUS"), sasl2.contains("-PLUS"))
     };
-    assert_eq!(offered(world, Binding::default()), (false, false));
-    let old = Binding { exporter: None, end_point };
+    assert_eq!(offered(world, ChannelBinding::default()), (false, false));
+    let old = ChannelBinding { exporter: None, end_point };
     assert_eq!(
         offered(world, old.clone()),
         (false, true),
         "TLS 1.2: tls-server-end-point, for those told so"
     );
-    assert_eq!(offered(world, Binding { exporter: Some([7; 32]), ..old }), (true, true));
+    assert_eq!(offered(world, ChannelBinding { exporter: Some([7; 32]), ..old }), (true, true));
 }
 
 #[test]
 fn a_type_of_channel_binding_that_there_is_not_is_no_failed_login() {
     let world = &mut world();
-    let binding = Binding { exporter: Some([7; 32]), end_point: None };
+    let binding = ChannelBinding { exporter: Some([7; 32]), end_point: None };
     let mut client = Client::open_as(world, HERE, secured(binding));
     for _ in 0..2 {
         let answer = client.auth(world, "SCRAM-SHA-256-PLUS", "p=tls-unique,,n=alice,r=abc");

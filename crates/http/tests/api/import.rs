@@ -70,10 +70,7 @@ async fn errors_come_in_the_order_of_their_lines() {
 #[tokio::test]
 async fn ready_keys_by_the_thousand() {
     let world = world();
-    let keys = carillon_core::session::auth::scram::keys("secret", b"0123456789abcdef", 4096)
-        .unwrap()
-        .sha256
-        .unwrap();
+    let keys = carillon_core::sasl::scram::keys("secret", b"0123456789abcdef", 4096).unwrap().sha256.unwrap();
     let base64 = |bytes: &[u8]| base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bytes);
     let line = |n: u32| {
         json!({"jid": format!("u{n}"), "scram_sha256": {

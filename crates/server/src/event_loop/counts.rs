@@ -16,8 +16,8 @@ use crate::sends::SendBatch;
 use crate::testing::{Echo, Rig, client_config};
 use crate::watch::Watcher;
 use carillon_core::event::{Entry, Journal, Kind};
+use carillon_core::message::ShardMessage;
 use carillon_core::model::{ConnId, Mono, NotificationId, States, UnixMs};
-use carillon_core::node::Letter;
 use rustls::{ClientConfig, ClientConnection};
 use socket2::{Domain, Socket, Type};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -259,7 +259,8 @@ fn clients_wait_while_another_shard_is_behind() {
 #[test]
 fn what_comes_behind_a_watcher_in_the_same_mail_is_for_it() {
     let mut bench = Bench::new();
-    let letter = || InboxItem::Letter(Letter::LoginFailed { address: IpAddr::V4(Ipv4Addr::LOCALHOST) });
+    let letter =
+        || InboxItem::ShardMessage(ShardMessage::LoginFailed { address: IpAddr::V4(Ipv4Addr::LOCALHOST) });
     let inbox = Arc::clone(&bench.shard.io.outboxes.inboxes[0]);
     inbox.push(letter());
     bench.turn();

@@ -5,7 +5,7 @@ use crate::conn::Stage;
 use crate::inbox::{Arrival, Control, InboxItem, turn_away};
 use crate::machine::Machine;
 use carillon_core::Input;
-use carillon_core::node::Letter;
+use carillon_core::message::ShardMessage;
 
 impl<M: Machine> EventLoop<M> {
     /// Takes a bounded part of the mail. The effects of several letters are carried out together, so that what they
@@ -18,7 +18,7 @@ impl<M: Machine> EventLoop<M> {
         for _ in 0..ITEMS_PER_TURN {
             let Some(item) = self.items.pop_front() else { break };
             let input = match item {
-                InboxItem::Letter(letter) => Input::Letter(letter),
+                InboxItem::ShardMessage(letter) => Input::Message(letter),
                 InboxItem::Answer { ticket, answer } => Input::Answer { ticket, answer },
                 InboxItem::Derived { ticket, derived } => Input::Derived { ticket, derived },
                 InboxItem::Arrival(arrival) => {
@@ -69,7 +69,7 @@ impl<M: Machine> EventLoop<M> {
                 self.machine.reload(settings);
             }
             Control::Domains(domains, done) => {
-                self.handle(Input::Letter(Letter::Domains(domains)));
+                self.handle(Input::Message(ShardMessage::Domains(domains)));
                 drop(done);
             }
             Control::Watch(watcher) => {

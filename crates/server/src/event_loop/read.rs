@@ -8,7 +8,8 @@ use crate::shard_io::{GOING_AWAY, ShardIo};
 use crate::tls::Fault;
 use crate::websocket::UpgradeStep;
 use carillon_core::model::ConnId;
-use carillon_core::{Binding, Effect, Effects, Input, Security};
+use carillon_core::sasl::ChannelBinding;
+use carillon_core::{Effect, Effects, Input, Security};
 use carillon_wire::Framing;
 use carillon_wire::frame::websocket::{Decoder, FrameEvent, Opcode, Role, encode_control};
 use carillon_wire::xml::Limits;
@@ -86,7 +87,7 @@ impl<M: Machine> EventLoop<M> {
                 conn.hold_back(&scratch.reply);
                 scratch.reply.clear();
                 let exporter = secured.exporter.as_deref().copied();
-                self.secured(id, Binding { exporter, end_point });
+                self.secured(id, ChannelBinding { exporter, end_point });
                 self.open_records(id, consumed, len);
                 self.run_effects();
                 self.io.release_held(id);
@@ -165,7 +166,7 @@ impl<M: Machine> EventLoop<M> {
     }
 
     /// TLS is complete.
-    fn secured(&mut self, id: ConnId, binding: Binding) {
+    fn secured(&mut self, id: ConnId, binding: ChannelBinding) {
         let Some(conn) = self.io.conns.get_mut(id) else { return };
         conn.handshake_done();
         match (&mut conn.protocol, conn.stage) {

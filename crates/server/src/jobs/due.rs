@@ -1,10 +1,10 @@
 //! Scheduled notifications: taken from the store when they are due, and delivered like any other.
 
 use crate::node::{Node, home_of};
+use carillon_core::command::ReplyTo;
 use carillon_core::command::{Command, Outcome};
-use carillon_core::effect::ReplyTo;
+use carillon_core::message::ShardMessage;
 use carillon_core::model::Notification;
-use carillon_core::node::Letter;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ impl Due {
             let command = Command::Notify(notification);
             let Some(home) = home_of(&command, node) else { continue };
             let reply = ReplyTo(Box::new(|_: Outcome| ()));
-            let refused = node.inbox(home).offer(Letter::Command { command, reply });
-            if let Err(Letter::Command { command: Command::Notify(notification), .. }) = refused {
+            let refused = node.inbox(home).offer(ShardMessage::Command { command, reply });
+            if let Err(ShardMessage::Command { command: Command::Notify(notification), .. }) = refused {
                 self.0.push_front(notification);
                 return;
             }

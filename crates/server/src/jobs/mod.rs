@@ -10,8 +10,8 @@ use crate::clock::unix;
 use crate::inbox::InboxItem;
 use crate::metrics::Snapshot;
 use crate::node::Node;
+use carillon_core::message::ShardMessage;
 use carillon_core::model::{ShardId, Trace, UnixMs};
-use carillon_core::node::Letter;
 use carillon_core::ports::{Answer, Ask};
 use due::Due;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -128,7 +128,7 @@ impl Jobs {
 
     fn tell(&self, trace: Trace) {
         // Any shard will do: all of them know the watchers.
-        self.node.inbox(ShardId(0)).push(InboxItem::Letter(Letter::Expired(Box::new(trace))));
+        self.node.inbox(ShardId(0)).push(InboxItem::ShardMessage(ShardMessage::Expired(Box::new(trace))));
     }
 }
 

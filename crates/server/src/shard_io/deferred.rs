@@ -4,8 +4,8 @@
 
 use super::ShardIo;
 use crate::inbox::InboxItem;
+use carillon_core::command::ReplyTo;
 use carillon_core::command::{Event, Outcome};
-use carillon_core::effect::ReplyTo;
 use carillon_core::model::Ticket;
 use carillon_core::ports::{Answer, Ask, Reply};
 use std::sync::Arc;

@@ -92,7 +92,7 @@ impl Machine for Echo {
                 self.wake = None;
                 self.paused.drain(..).for_each(|conn| effects.push(Effect::Resume { conn }));
             }
-            Input::Letter(_) => self.watched = Some(effects.watched),
+            Input::Message(_) => self.watched = Some(effects.watched),
             _ => {}
         }
     }
@@ -125,7 +125,7 @@ impl Echo {
             }
             b"post" => {
                 let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
-                let letter = carillon_core::node::Letter::LoginFailed { address };
+                let letter = carillon_core::message::ShardMessage::LoginFailed { address };
                 effects.push(Effect::Post { to: ShardId(1), letter });
             }
             b"secure and say" => {

@@ -2,7 +2,7 @@
 
 use super::request::{self, Verdict};
 use super::{WebSocketEndpoint, response};
-use carillon_core::Binding;
+use carillon_core::sasl::ChannelBinding;
 use std::net::IpAddr;
 
 /// The request head so far, and what the TLS handshake before it yielded.
@@ -10,7 +10,7 @@ use std::net::IpAddr;
 pub(crate) struct Upgrade {
     head: Vec<u8>,
     /// Present when the listener speaks TLS.
-    pub(crate) binding: Option<Binding>,
+    pub(crate) binding: Option<ChannelBinding>,
 }
 
 /// What came of more bytes.

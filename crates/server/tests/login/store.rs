@@ -4,7 +4,7 @@ use carillon_core::model::{
     AccountId, AccountState, Credentials, Domain, DomainId, Identity, Login, Policy, Revision,
 };
 use carillon_core::ports::{Answer, Ask, Reply, Store, StoreStats};
-use carillon_core::session::auth::scram;
+use carillon_core::sasl::scram;
 use std::sync::mpsc;
 
 pub struct Accounts {

@@ -3,8 +3,9 @@
 use super::{Then, delivery};
 use crate::command::{Command, Event, Outcome};
 use crate::event::{Entry, Kind, end_word};
+use crate::message::ShardMessage;
 use crate::model::*;
-use crate::node::{self, Cx, Debt, Letter, Sessions};
+use crate::node::{self, Cx, Debt, Sessions};
 use crate::ports::{Answer, Ask};
 use crate::{Effect, ReplyTo};
 use NotificationState::{Acknowledged, Cancelled, Dropped, Expired, Scheduled, Sent, Stored};
@@ -28,9 +29,13 @@ pub(super) fn command(
 }
 
 /// The store ended one by itself.
-pub(super) fn letter(letter: Letter, _sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter> {
+pub(super) fn letter(
+    letter: ShardMessage,
+    _sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) -> Option<ShardMessage> {
     match letter {
-        Letter::Expired(trace) => tell_end_of(&trace, cx),
+        ShardMessage::Expired(trace) => tell_end_of(&trace, cx),
         other => return Some(other),
     }
     None

@@ -3,11 +3,11 @@
 use super::{Then, xml};
 use crate::event::{Entry, Kind};
 use crate::hook::Step;
+use crate::model::PubsubEvent;
 use crate::model::{ConnId, Login, Revision, TopicId};
 use crate::node::{self, Cx, Sessions};
 use crate::ports::{Answer, Ask};
 use crate::session::{Followed, Live, backlog};
-use crate::topic::Notice;
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ enum Following {
 }
 
 /// Gives a notice to a follower, if it is for it.
-pub(super) fn deliver(live: &mut Live, notice: &Arc<Notice>, cx: &mut Cx<'_>) {
+pub(super) fn deliver(live: &mut Live, notice: &Arc<PubsubEvent>, cx: &mut Cx<'_>) {
     let Ok(at) = live.topics.binary_search_by_key(&notice.topic(), |f| f.topic) else { return };
     if notice.is_end() {
         live.topics.remove(at);
@@ -101,7 +101,7 @@ pub(super) fn login(live: &mut Live, login: &Login, cx: &mut Cx<'_>) {
     for subscription in &login.subscriptions {
         let last = subscription.last.as_ref();
         let last = last.filter(|item| cx.hub.subscribers.is_news(subscription.topic, item.revision));
-        let last = last.and_then(|item| Notice::last(item, &cx.hub.domains));
+        let last = last.and_then(|item| PubsubEvent::last(item, &cx.hub.domains));
         let position = cx.hub.subscribers.add(subscription.topic, live.io.conn.slot, last.map(Arc::new));
         live.topics.push(Followed { topic: subscription.topic, position });
     }
@@ -119,7 +119,7 @@ pub(super) fn open(live: &mut Live, cx: &mut Cx<'_>) {
 pub(super) fn subscribed(
     account: &BareJid,
     topic: TopicId,
-    last: Option<Arc<Notice>>,
+    last: Option<Arc<PubsubEvent>>,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
@@ -217,14 +217,14 @@ fn unfollow(slot: u32, topic: TopicId, sessions: &mut Sessions, cx: &mut Cx<'_>)
     cx.unfollow(followed, sessions);
 }
 
-fn give_last(live: &mut Live, last: &Arc<Notice>, cx: &mut Cx<'_>) {
+fn give_last(live: &mut Live, last: &Arc<PubsubEvent>, cx: &mut Cx<'_>) {
     cx.hub.counters.delivered(live.domain);
     note(live, last, cx);
     live.notify(last, cx);
 }
 
 /// Notes that a session is given an item.
-fn note(live: &Live, notice: &Notice, cx: &mut Cx<'_>) {
+fn note(live: &Live, notice: &PubsubEvent, cx: &mut Cx<'_>) {
     cx.out.journal.note(cx.now.unix, Kind::Item, || {
         let (topic, item) = notice.names().unwrap_or_default();
         let after_ms = cx.now.unix.0.saturating_sub(notice.accepted().0);

@@ -8,14 +8,17 @@ mod xml;
 
 pub use follow::State;
 
+use crate::command::{About, Asker, Refusal, TopicIq};
 use crate::command::{Actor, TopicOp};
 use crate::error::StanzaError;
 use crate::hook::{Feature, Flow, Hooks, Service, Spec};
+use crate::message::ShardMessage;
 use crate::model::{ConnId, TopicConfig};
-use crate::node::{self, Cx, Letter, Sessions, home};
+use crate::model::{TOPIC_HOST, topic_address};
+use crate::node::{self, Cx, Sessions, home};
 use crate::ports::{Answer, Ask, Fault};
 use crate::session::Live;
-use crate::topic::{self, About, Asker, Refusal, TopicIq};
+use crate::topic;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
@@ -63,7 +66,7 @@ pub const FEATURE: Feature = Feature {
             coverage: "Initial presence names the items a device has already; they are not sent again.",
         },
     ],
-    services: &[Service { host: topic::HOST, name: "Topics", identity: ("pubsub", "service"), submit }],
+    services: &[Service { host: TOPIC_HOST, name: "Topics", identity: ("pubsub", "service"), submit }],
     hooks: Hooks {
         open: Some(follow::open),
         available: Some(follow::available),
@@ -164,12 +167,12 @@ fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow,
 }
 
 /// An account follows a topic from now on, or no longer.
-fn letter(letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter> {
+fn letter(letter: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<ShardMessage> {
     match letter {
-        Letter::Subscribed { account, topic, last } => {
+        ShardMessage::Subscribed { account, topic, last } => {
             follow::subscribed(&account, topic, last, sessions, cx);
         }
-        Letter::Unsubscribed { account, topic } => follow::unsubscribed(&account, topic, sessions, cx),
+        ShardMessage::Unsubscribed { account, topic } => follow::unsubscribed(&account, topic, sessions, cx),
         other => return Some(other),
     }
     None
@@ -208,11 +211,11 @@ fn dispatch(live: &mut Live, request: Request, pending: Pending, cx: &mut Cx<'_>
 }
 
 fn to_home(live: &Live, name: Box<str>, op: TopicOp, about: About, pending: Pending, cx: &mut Cx<'_>) {
-    let at = home(&topic::address(&name, live.bare.domain()), cx.hub.shards);
+    let at = home(&topic_address(&name, live.bare.domain()), cx.hub.shards);
     let Pending { from, service, id } = pending;
     let actor = Actor::Account(from.clone());
     let asker = Asker::Iq(Box::new(TopicIq { from, service, id, about }));
-    cx.post(at, Letter::Topic { domain: live.domain, name, actor, op, asker });
+    cx.post(at, ShardMessage::Topic { domain: live.domain, name, actor, op, asker });
 }
 
 /// An error with a condition of XEP-0060's own.

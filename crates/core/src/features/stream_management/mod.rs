@@ -137,7 +137,7 @@ fn emitted(live: &mut Live, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) {
             Entry::Chat(Box::new((*stanza).clone()), recipients.clone())
         }
         Outgoing::Stanza(_, Track::Of(tracker, id)) => Entry::Tracked(tracker, *id),
-        Outgoing::Stanza(_, Track::Nothing) | Outgoing::Notice(_) => Entry::Anything,
+        Outgoing::Stanza(_, Track::Nothing) | Outgoing::PubsubEvent(_) => Entry::Anything,
     };
     let matters = entry.matters();
     state.queue.push(entry);

@@ -5,8 +5,8 @@ mod rig;
 use super::Ended;
 use crate::Input;
 use crate::command::TopicOp;
+use crate::message::ShardMessage;
 use crate::model::*;
-use crate::node::Letter;
 use crate::settings::{Limits, Rates, Settings};
 use rig::{OPENING, Rig, domains, publish};
 use std::sync::Arc;
@@ -288,9 +288,9 @@ fn the_end_of_the_server_and_of_the_domain() {
 
     let mut rig = Rig::with_topic();
     let ann = rig.following(0, &["t"]);
-    rig.every_shard(|| Input::Letter(Letter::Domains(Arc::new(domains()))));
+    rig.every_shard(|| Input::Message(ShardMessage::Domains(Arc::new(domains()))));
     assert_eq!(rig.got(ann), "");
-    rig.every_shard(|| Input::Letter(Letter::Domains(Arc::default())));
+    rig.every_shard(|| Input::Message(ShardMessage::Domains(Arc::default())));
     assert!(rig.got(ann).starts_with(&error("no-domain")) && rig.is_closed(ann));
     let late = rig.connect(0);
     rig.send(late, OPENING);

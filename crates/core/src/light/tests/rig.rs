@@ -1,14 +1,15 @@
 //! A node of two shards in a test, and connections of the light protocol to it. What one shard sends another, and what the
 //! store answers, waits until [`Rig::settle`].
 
+use crate::command::ReplyTo;
 use crate::command::{Actor, Command, Outcome, TopicOp};
-use crate::effect::ReplyTo;
 use crate::machine::Shard;
+use crate::message::ShardMessage;
+use crate::model::topic_address;
 use crate::model::*;
-use crate::node::{Counters, Letter, home};
+use crate::node::{Counters, home};
 use crate::ports::{Answer, Ask};
 use crate::settings::Settings;
-use crate::topic::address;
 use crate::topic::tests::store::Store;
 use crate::{Effect, Effects, Input};
 use std::collections::VecDeque;
@@ -22,7 +23,7 @@ pub struct Rig {
     pub shards: Vec<Shard>,
     store: Store,
     pub asks: VecDeque<(usize, Ticket, Ask)>,
-    letters: VecDeque<(usize, Letter)>,
+    letters: VecDeque<(usize, ShardMessage)>,
     clients: Vec<Client>,
     now: Now,
 }
@@ -149,8 +150,8 @@ impl Rig {
         let (sender, done) = std::sync::mpsc::channel();
         let reply = ReplyTo(Box::new(move |outcome| drop(sender.send(outcome))));
         let command = Command::Topic { domain: DomainId(1), name: name.into(), actor: Actor::Provider, op };
-        let at = usize::from(home(&address(name, "d"), SHARDS).0);
-        self.give(at, Input::Letter(Letter::Command { command, reply }));
+        let at = usize::from(home(&topic_address(name, "d"), SHARDS).0);
+        self.give(at, Input::Message(ShardMessage::Command { command, reply }));
         done
     }
 
@@ -178,7 +179,7 @@ impl Rig {
     /// Letters are delivered and walks done, but the store says nothing.
     pub fn deliver(&mut self) {
         while let Some((shard, letter)) = self.letters.pop_front() {
-            self.give(shard, Input::Letter(letter));
+            self.give(shard, Input::Message(letter));
         }
         for shard in 0..self.shards.len() {
             let mut walking = true;

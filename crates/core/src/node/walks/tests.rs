@@ -1,12 +1,12 @@
 //! Whose turn it is, and when a line is too long.
 
 use super::*;
+use crate::model::Retained;
 use crate::model::{DomainId, Item, Revision, UnixMs};
-use crate::topic::Retained;
 
 const BOUNDS: Fanout = Fanout { slice: 2, waiting_deliveries: 6, waiting_bytes: 1 << 20 };
 
-fn notice(topic: u32, id: &str) -> Arc<Notice> {
+fn notice(topic: u32, id: &str) -> Arc<PubsubEvent> {
     let item = Item {
         topic: TopicId(topic),
         domain: DomainId(1),
@@ -17,7 +17,7 @@ fn notice(topic: u32, id: &str) -> Arc<Notice> {
         payload: Default::default(),
         revision: Revision(1),
     };
-    Arc::new(Notice::published(&item, "d", Retained::Unchanged))
+    Arc::new(PubsubEvent::published(&item, "d", Retained::Unchanged))
 }
 
 fn walk(topic: u32, id: &str, followers: u32) -> Walk {

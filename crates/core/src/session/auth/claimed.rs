@@ -3,10 +3,10 @@
 
 use super::exchange::{Authenticating, Claim, Proof};
 use super::redeem::{Found, TokenClaim};
-use super::wrap::Wrap;
 use crate::Effect;
 use crate::model::{ConnId, DomainId};
 use crate::node::{Cx, Remembered, Wake, home};
+use crate::sasl::Wrap;
 use crate::session::Session;
 use carillon_wire::jid::BareJid;
 

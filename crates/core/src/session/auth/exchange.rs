@@ -1,18 +1,19 @@
 //! The exchange between `<auth/>` and its success or failure.
 
 use super::claimed::Claimed;
-use super::fast::{self, Stamp, Wanted};
-use super::mechanism::{Hash, Mechanism};
 use super::redeem::{Found, Revoking, TokenClaim};
-use super::scram::{self, ClientFirst};
-use super::wrap::{self, Inline, Wrap};
-use super::{Authenticated, Failure, Greeting, offer};
+use super::{Authenticated, Greeting, offer};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind};
 use crate::model::{AccountState, Credentials, Domain, Identity, Mono, ScramKeys};
 use crate::node::{Cx, Moment, Then};
 use crate::ports::{Answer, Ask, Derivation, Derived, Hashes, Password};
-use crate::session::{Closing, Io, Protection, Session};
+use crate::sasl::Protection;
+use crate::sasl::fast::{self, Stamp, Wanted};
+use crate::sasl::scram::{self, ClientFirst};
+use crate::sasl::{self, Failure, Inline, Wrap};
+use crate::sasl::{Hash, Mechanism};
+use crate::session::{Closing, Io, Session};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Stanza, Unit};
@@ -128,7 +129,7 @@ impl Authenticating {
         match (element.name(), element.ns(), stage) {
             ("auth", ns::SASL, Stage::Idle) => {
                 self.began = cx.now.mono;
-                let first = wrap::decode(&element);
+                let first = sasl::decode(&element);
                 self.choose(&element, Wrap::Classic, first, cx)
             }
             ("authenticate", ns::SASL2, Stage::Idle) => {
@@ -143,19 +144,19 @@ impl Authenticating {
                 }
                 // XEP-0388: an empty <initial-response/> is an empty message, a missing one is none.
                 let first = match element.child("initial-response", ns::SASL2) {
-                    Some(initial) => wrap::decode(initial).map(|d| Some(d.unwrap_or_default())),
+                    Some(initial) => sasl::decode(initial).map(|d| Some(d.unwrap_or_default())),
                     None => Ok(None),
                 };
                 self.choose(&element, Wrap::Sasl2(inline), first, cx)
             }
             ("response", ns, Stage::Chosen(mechanism, wrap)) if ns == wrap.ns() => {
-                match wrap::decode(&element) {
+                match sasl::decode(&element) {
                     Ok(first) => self.first(mechanism, wrap, &first.unwrap_or_default(), cx),
                     Err(failure) => self.fail(&wrap, None, failure, cx),
                 }
             }
             ("response", ns, Stage::Challenged(challenged)) if ns == challenged.wrap.ns() => {
-                match wrap::decode(&element) {
+                match sasl::decode(&element) {
                     Ok(last) => self.last(*challenged, &last.unwrap_or_default(), cx),
                     Err(failure) => self.fail(&challenged.wrap, None, failure, cx),
                 }

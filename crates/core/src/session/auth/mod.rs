@@ -7,18 +7,10 @@
 
 mod claimed;
 mod exchange;
-mod failure;
-pub mod fast;
-mod mechanism;
 pub mod offer;
 mod proven;
 mod redeem;
-pub mod scram;
-mod wrap;
 
 pub use claimed::Claimed;
 pub use exchange::Authenticating;
-pub use failure::Failure;
-pub use mechanism::{Hash, Mechanism};
 pub use proven::{Authenticated, Greeting, success2};
-pub use wrap::{Inline, Wrap};

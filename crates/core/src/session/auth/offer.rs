@@ -1,9 +1,9 @@
 //! What is offered to a client that is not authenticated yet.
 
-use super::{Mechanism, fast};
 use crate::model::Domain;
 use crate::node::Cx;
-use crate::session::{Io, Protection};
+use crate::sasl::{ChannelBinding, Mechanism, Protection, fast};
+use crate::session::Io;
 use carillon_wire::xml::Element;
 use carillon_wire::{Framing, ns, stream};
 use std::sync::Arc;
@@ -113,7 +113,7 @@ fn inline(protection: &Protection, cx: &Cx<'_>) -> Element {
 }
 
 /// XEP-0440: which types of channel binding there are.
-fn channel_bindings(binding: &crate::Binding) -> Element {
+fn channel_bindings(binding: &ChannelBinding) -> Element {
     let entry = |name| Element::new("channel-binding", ns::SASL_CB).with_attr("type", name);
     let mut list = Element::new("sasl-channel-binding", ns::SASL_CB);
     if binding.exporter.is_some() {

@@ -1,11 +1,12 @@
 //! The client proved who it is: it is told so, and binds.
 
-use super::fast::{self, Stamp, Tokens};
-use super::wrap::{self, Inline, Wrap};
 use crate::model::{AccountId, DomainId, Identity, Login, Mono, Revocations};
 use crate::node::{Cx, Known, Moment, Wake};
+use crate::sasl::Protection;
+use crate::sasl::fast::{self, Stamp, Tokens};
+use crate::sasl::{self, Failure, Inline, Wrap};
 use crate::session::bind::choose;
-use crate::session::{Binding, Closing, Io, Loading, Protection, Restarting, Session};
+use crate::session::{Binding, Closing, Io, Loading, Restarting, Session};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::StanzaError;
@@ -130,7 +131,7 @@ impl Authenticated {
             Wrap::Classic => {
                 let success = Element::new("success", ns::SASL);
                 let success = match data {
-                    Some(data) => success.with_text(wrap::encode(&data)),
+                    Some(data) => success.with_text(sasl::encode(&data)),
                     None => success,
                 };
                 io.send_element(&success, cx);
@@ -149,7 +150,7 @@ impl Authenticated {
                         Loading::begin(io, self, jid, greeting, cx)
                     }
                     Some(Err(_)) => {
-                        io.send_element(&Wrap::Sasl2(inline).failure(super::Failure::MalformedRequest), cx);
+                        io.send_element(&Wrap::Sasl2(inline).failure(Failure::MalformedRequest), cx);
                         Closing::politely(io, cx)
                     }
                 }
@@ -162,7 +163,7 @@ impl Authenticated {
 pub fn success2(data: Option<&[u8]>, identifier: &str, token: Option<Element>) -> Element {
     let mut success = Element::new("success", ns::SASL2);
     if let Some(data) = data {
-        success.push(Element::new("additional-data", ns::SASL2).with_text(wrap::encode(data)));
+        success.push(Element::new("additional-data", ns::SASL2).with_text(sasl::encode(data)));
     }
     success.push(Element::new("authorization-identifier", ns::SASL2).with_text(identifier));
     token.into_iter().for_each(|token| success.push(token));

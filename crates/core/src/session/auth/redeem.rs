@@ -2,12 +2,13 @@
 
 use super::claimed::Claimed;
 use super::exchange::{Authenticating, Claim, Proof, Stage, may_log_in};
-use super::fast::{self, Checked, Stamp, Tokens};
-use super::wrap::{self, Inline, Wrap};
-use super::{Authenticated, Failure, Greeting};
+use super::{Authenticated, Greeting};
 use crate::model::{Identity, Login};
 use crate::node::{Cx, Moment};
 use crate::ports::{Answer, Ask};
+use crate::sasl::Failure;
+use crate::sasl::fast::{self, Checked, Stamp, Tokens};
+use crate::sasl::{self, Inline, Wrap};
 use crate::session::Session;
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
@@ -68,7 +69,7 @@ impl Authenticating {
             return Err(Failure::MalformedRequest);
         }
         let initial = element.child("initial-response", ns::SASL2).ok_or(Failure::MalformedRequest)?;
-        let message = wrap::decode_bytes(initial)?.ok_or(Failure::MalformedRequest)?;
+        let message = sasl::decode_bytes(initial)?.ok_or(Failure::MalformedRequest)?;
         let proof = fast::Proof::parse(&message).ok_or(Failure::MalformedRequest)?;
         let account = BareJid::from_parts(Some(&proof.username), &self.domain.name)
             .map_err(|_| Failure::NotAuthorized)?;

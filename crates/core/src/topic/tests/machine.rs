@@ -1,14 +1,15 @@
 //! The machine that the tests drive.
 
 use super::store::Store;
+use crate::command::Asker;
+use crate::command::ReplyTo;
 use crate::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
-use crate::effect::ReplyTo;
 use crate::machine::Shard;
+use crate::message::ShardMessage;
 use crate::model::*;
-use crate::node::Letter;
+use crate::model::{PubsubEvent, Retained};
 use crate::ports::Ask;
 use crate::settings::Settings;
-use crate::topic::{Asker, Notice, Retained};
 use crate::{Effect, Effects, Input};
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::Condition;
@@ -20,8 +21,8 @@ pub struct Machine {
     pub shard: Shard,
     pub store: Store,
     pub asks: VecDeque<(Ticket, Ask)>,
-    pub notices: Vec<Arc<Notice>>,
-    pub letters: Vec<Letter>,
+    pub notices: Vec<Arc<PubsubEvent>>,
+    pub letters: Vec<ShardMessage>,
     pub now: Now,
 }
 
@@ -46,7 +47,7 @@ impl Machine {
         for effect in effects.list {
             match effect {
                 Effect::Ask { ticket, ask } => self.asks.push_back((ticket, ask)),
-                Effect::Post { letter: Letter::Publication(notice), .. } => self.notices.push(notice),
+                Effect::Post { letter: ShardMessage::Publication(notice), .. } => self.notices.push(notice),
                 Effect::Post { letter, .. } => self.letters.push(letter),
                 Effect::Reply { to, outcome } => (to.0)(outcome),
                 other => panic!("{other:?}"),
@@ -59,7 +60,7 @@ impl Machine {
         let (sender, outcome) = mpsc::channel();
         let reply = ReplyTo(Box::new(move |outcome| drop(sender.send(outcome))));
         let command = Command::Topic { domain: DomainId(1), name: name.into(), actor: Actor::Provider, op };
-        self.give(Input::Letter(Letter::Command { command, reply }));
+        self.give(Input::Message(ShardMessage::Command { command, reply }));
         outcome
     }
 
@@ -68,7 +69,13 @@ impl Machine {
         let (sender, outcome) = mpsc::channel();
         let asker = Asker::Command(ReplyTo(Box::new(move |outcome| drop(sender.send(outcome)))));
         let actor = Actor::Account(Jid::new(account).expect("a JID"));
-        self.give(Input::Letter(Letter::Topic { domain: DomainId(1), name: name.into(), actor, op, asker }));
+        self.give(Input::Message(ShardMessage::Topic {
+            domain: DomainId(1),
+            name: name.into(),
+            actor,
+            op,
+            asker,
+        }));
         outcome
     }
 
@@ -121,7 +128,7 @@ pub fn configure(change: impl FnOnce(&mut TopicConfig)) -> TopicOp {
 }
 
 /// The id of the item that a notice leaves to logins: none for nothing, `=` for what it was.
-pub fn left(notice: &Notice) -> Option<&str> {
+pub fn left(notice: &PubsubEvent) -> Option<&str> {
     match notice.retained() {
         Retained::Last(last) => last.names().map(|(_, item)| item),
         Retained::Nothing => None,

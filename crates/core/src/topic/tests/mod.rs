@@ -1,13 +1,14 @@
 //! The home of topics as a machine: a shard that is given operations, and a store that answers when it is told to.
 
+mod event;
 mod machine;
-mod notice;
 pub mod store;
 
 use crate::Input;
 use crate::command::{Outcome, TopicOp, TopicOutcome};
+use crate::message::ShardMessage;
 use crate::model::*;
-use crate::node::{Letter, Pace};
+use crate::node::Pace;
 use crate::ports::{Answer, Ask, Fault};
 use crate::settings::Settings;
 use carillon_wire::jid::Jid;
@@ -80,8 +81,8 @@ fn nothing_is_told_of_a_topic_faster_than_its_followers_can_be() {
     let Ok(TopicOutcome::Record { record, .. }) = machine.does("t", create()) else { panic!() };
     machine.does("t", publish("a")).unwrap();
     let pace = |machine: &mut Machine, shard: u16, pace| {
-        let letter = Letter::Pace { topic: record.id, shard: ShardId(shard), pace };
-        machine.give(Input::Letter(letter));
+        let letter = ShardMessage::Pace { topic: record.id, shard: ShardId(shard), pace };
+        machine.give(Input::Message(letter));
     };
     pace(&mut machine, 0, Pace::Behind);
     pace(&mut machine, 1, Pace::Behind);
@@ -166,7 +167,7 @@ fn a_subscription_is_told_behind_what_was_published_before_it() {
     machine.begin("t", publish("a"));
     machine.begin("t", TopicOp::Subscribe { account: there.clone() });
     machine.settle();
-    let [Letter::Subscribed { account, last: Some(last), .. }] = &machine.letters[..] else {
+    let [ShardMessage::Subscribed { account, last: Some(last), .. }] = &machine.letters[..] else {
         panic!("{:?}", machine.letters)
     };
     assert_eq!((account, last.names(), last.is_for_logins()), (&there, Some(("t", "a")), true));
@@ -176,7 +177,7 @@ fn a_subscription_is_told_behind_what_was_published_before_it() {
     assert!(matches!(again, Ok(TopicOutcome::Subscribed { new: false })));
     assert!(machine.letters.is_empty(), "its home was told, with the last item");
     machine.does("t", TopicOp::Unsubscribe { account: there.clone() }).unwrap();
-    assert!(matches!(&machine.letters[..], [Letter::Unsubscribed { .. }]));
+    assert!(matches!(&machine.letters[..], [ShardMessage::Unsubscribed { .. }]));
     let missing = machine.does("t", TopicOp::Unsubscribe { account: there });
     assert_eq!(missing.unwrap_err(), Condition::UnexpectedRequest);
     let stranger = carillon_wire::jid::BareJid::new("u@elsewhere").unwrap();

@@ -2,7 +2,7 @@
 
 use crate::model::*;
 use crate::ports::{Answer, Ask};
-use crate::session::auth::scram;
+use crate::sasl::scram;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -198,6 +198,6 @@ impl Topic {
     }
 
     fn last(&self) -> Option<Arc<Item>> {
-        self.items.last().filter(|_| super::super::change::is_at_login(&self.record.config)).cloned()
+        self.items.last().filter(|_| self.record.config.is_given_at_login()).cloned()
     }
 }

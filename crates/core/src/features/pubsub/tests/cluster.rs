@@ -1,15 +1,17 @@
 //! A node in a test, in which whatever may happen in any order does: letters, answers and walks wait until they are picked.
 
+use crate::command::ReplyTo;
 use crate::command::{Actor, Command, TopicOp};
-use crate::effect::ReplyTo;
 use crate::machine::Shard;
+use crate::message::ShardMessage;
+use crate::model::topic_address;
 use crate::model::*;
-use crate::node::{Letter, home};
+use crate::node::home;
 use crate::ports::{Answer, Ask};
+use crate::sasl::ChannelBinding;
 use crate::settings::{Fanout, Settings};
-use crate::topic::address;
 use crate::topic::tests::store::{PASSWORD, Store};
-use crate::{Binding, Effect, Effects, Input, Opened, Security};
+use crate::{Effect, Effects, Input, Opened, Security};
 use base64::Engine;
 use carillon_wire::Framing;
 use std::collections::VecDeque;
@@ -120,8 +122,8 @@ impl Cluster {
     pub fn operate(&mut self, name: &str, op: TopicOp) {
         let command = Command::Topic { domain: DomainId(1), name: name.into(), actor: Actor::Provider, op };
         let reply = ReplyTo(Box::new(|_| {}));
-        let at = usize::from(home(&address(name, "d"), SHARDS as u16).0);
-        self.give(at, Input::Letter(Letter::Command { command, reply }));
+        let at = usize::from(home(&topic_address(name, "d"), SHARDS as u16).0);
+        self.give(at, Input::Message(ShardMessage::Command { command, reply }));
     }
 
     /// A client connects and sends all that a login needs.
@@ -144,7 +146,7 @@ impl Cluster {
             conn,
             address: [192, 0, 2, 1].into(),
             framing: Framing::Tcp,
-            security: Security::Secured(Binding::default()),
+            security: Security::Secured(ChannelBinding::default()),
         };
         self.give(shard, Input::Opened(opened));
         let open = "<stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' to='d' version='1.0'>";
@@ -260,7 +262,7 @@ impl Cluster {
                     self.letters[shard * SHARDS + to].push_back(Input::Arrived { conn, moving });
                 }
                 Effect::Post { to, letter } => {
-                    self.letters[shard * SHARDS + usize::from(to.0)].push_back(Input::Letter(letter));
+                    self.letters[shard * SHARDS + usize::from(to.0)].push_back(Input::Message(letter));
                 }
                 Effect::Ask { ticket, ask } if Store::is_read(&ask) => self.reads.push((shard, ticket, ask)),
                 Effect::Ask { ticket, ask } => self.writes[shard].push_back((ticket, ask)),

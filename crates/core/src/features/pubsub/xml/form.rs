@@ -1,9 +1,9 @@
 //! Data forms (XEP-0004) of topics: configuration, publish-options, meta-data (XEP-0060 §16.4).
 
+use crate::command::ConfigChange;
 use crate::error::StanzaError;
 use crate::features::pubsub::refusal;
 use crate::model::{Access, Affiliation, PublishModel, SendLast, TopicConfig, TopicRecord};
-use crate::topic::ConfigChange;
 use carillon_wire::ns;
 use carillon_wire::stanza::Condition;
 use carillon_wire::xml::Element;

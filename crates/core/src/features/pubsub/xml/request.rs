@@ -2,13 +2,13 @@
 
 use super::reply;
 use super::{disco, form, rsm};
+use crate::command::About;
+use crate::command::ConfigChange;
 use crate::command::TopicOp;
 use crate::error::StanzaError;
 use crate::features::pubsub::{bare, refusal, unsupported};
 use crate::model::{Affiliation, Payload, TopicConfig};
 use crate::settings::Limits;
-use crate::topic::About;
-use crate::topic::ConfigChange;
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};

@@ -2,8 +2,8 @@
 
 use super::form::{self, Filled, Unmet};
 use super::had;
+use crate::command::ConfigChange;
 use crate::model::*;
-use crate::topic::ConfigChange;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, PresenceType, Stanza};
 use carillon_wire::xml::Element;

@@ -1,8 +1,8 @@
 //! Deriving SCRAM keys from passwords (PBKDF2): milliseconds of a processor each, so it is done by threads of its own, and
 //! never by a shard's.
 
+use super::{Hash, scram};
 use crate::model::Credentials;
-use crate::session::auth::{Hash, scram};
 use std::fmt;
 
 /// Keys to be derived.

@@ -49,7 +49,7 @@ impl ConfigChange {
 }
 
 /// Whether a topic may be configured so.
-pub(super) fn check(config: &TopicConfig, limits: &Limits) -> Result<(), Refusal> {
+pub(crate) fn check_topic_config(config: &TopicConfig, limits: &Limits) -> Result<(), Refusal> {
     if config.title.len() > 256 {
         return Err(Refusal::Unacceptable("a title is at most 256 bytes"));
     }
@@ -57,9 +57,4 @@ pub(super) fn check(config: &TopicConfig, limits: &Limits) -> Result<(), Refusal
         return Err(Refusal::Unacceptable("max_items is 0, or more than this service keeps"));
     }
     Ok(())
-}
-
-/// Whether the last item is given at every login.
-pub(super) fn is_at_login(config: &TopicConfig) -> bool {
-    config.persist_items && config.send_last_published_item == SendLast::OnSubAndPresence
 }

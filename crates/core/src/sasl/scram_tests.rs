@@ -1,5 +1,5 @@
 use super::*;
-use crate::Binding;
+use crate::sasl::ChannelBinding;
 
 const SHA256: (Mechanism, Hash) = (Mechanism::ScramSha256, Hash::Sha256);
 
@@ -90,7 +90,7 @@ fn the_channel_is_bound() {
         let message = format!("p={name},,n=user,r=abc");
         ClientFirst::parse(Mechanism::ScramSha256Plus, Hash::Sha256, &message, true).expect("well-formed")
     };
-    let channel = Binding { exporter: Some([9; 32]), end_point: None };
+    let channel = ChannelBinding { exporter: Some([9; 32]), end_point: None };
     let mut known = plus("tls-exporter");
     assert_eq!(known.bind(&channel), Ok(()));
     let (_, challenged) = known.challenge(keys, "def");

@@ -1,8 +1,8 @@
 use super::replay::Replayed;
 use super::token::Refused;
 use super::*;
-use crate::Binding;
 use crate::model::{AgentId, Credentials, Revocations, ScramKeys, UnixMs};
+use crate::sasl::ChannelBinding;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use carillon_wire::jid::BareJid;
@@ -103,9 +103,9 @@ fn only_what_the_connection_has_is_offered() {
         let offered = offer(protection);
         offered.iter().flat_map(Element::children).map(Element::text).collect::<Vec<_>>()
     };
-    let exporter = Binding { exporter: Some([1; 32]), end_point: Some(b"hash"[..].into()) };
+    let exporter = ChannelBinding { exporter: Some([1; 32]), end_point: Some(b"hash"[..].into()) };
     assert_eq!(names(&Protection::Tls(exporter)), ["HT-SHA-256-EXPR", "HT-SHA-256-ENDP", "HT-SHA-256-NONE"]);
-    assert_eq!(names(&Protection::Tls(Binding::default())), ["HT-SHA-256-NONE"]);
+    assert_eq!(names(&Protection::Tls(ChannelBinding::default())), ["HT-SHA-256-NONE"]);
     assert_eq!(names(&Protection::Trusted), [""; 0]);
 }
 

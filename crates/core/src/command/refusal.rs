@@ -1,6 +1,6 @@
 //! Why an operation on a topic is not done, and how that is said.
 
-use crate::command::Outcome;
+use super::Outcome;
 use crate::ports::{Answer, Fault};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, StanzaError};
@@ -41,7 +41,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// What an answer of the store means that is not the hoped-for one.
-    pub(super) fn of(answer: &Answer) -> Refusal {
+    pub(crate) fn of(answer: &Answer) -> Refusal {
         match answer {
             Answer::Missing => Refusal::NotFound,
             Answer::Exists => Refusal::Exists,
@@ -51,7 +51,7 @@ impl Refusal {
     }
 
     /// For a command.
-    pub(super) fn outcome(self) -> Outcome {
+    pub(crate) fn outcome(self) -> Outcome {
         match self {
             Refusal::Fault(_) => Outcome::Unavailable,
             refusal => Outcome::Topic(Err(refusal.into())),

@@ -1,10 +1,10 @@
 //! Notices as bytes.
 
+use crate::model::Change;
 use crate::model::*;
+use crate::model::{PubsubEvent, Retained};
 use crate::node::Subscribers;
 use crate::settings::Fanout;
-use crate::topic::notice::Event;
-use crate::topic::{Notice, Retained};
 use carillon_wire::Framing;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
@@ -33,19 +33,19 @@ fn record() -> TopicRecord {
     }
 }
 
-fn written(notice: &Notice, framing: Framing) -> String {
+fn written(notice: &PubsubEvent, framing: Framing) -> String {
     let mut out = Vec::new();
     notice.write(&mut out, "u@d/r'1", framing);
     String::from_utf8(out).unwrap()
 }
 
-fn changed(event: Event<'_>) -> Notice {
-    Notice::changed(&record(), "d", event, Revision(9), Retained::Nothing, ("m", UnixMs(1)))
+fn changed(event: Change<'_>) -> PubsubEvent {
+    PubsubEvent::changed(&record(), "d", event, Revision(9), Retained::Nothing, ("m", UnixMs(1)))
 }
 
 #[test]
 fn an_item() {
-    let notice = Notice::published(&item(), "d", Retained::Unchanged);
+    let notice = PubsubEvent::published(&item(), "d", Retained::Unchanged);
     assert_eq!(
         written(&notice, Framing::Tcp),
         "<message from='pubsub.d' type='headline' id='7-9' to='u@d/r&apos;1'>\
@@ -56,7 +56,7 @@ fn an_item() {
     assert_eq!(notice.names(), Some(("a<'&\">", "<id>'")));
     let bare = Item { publisher: None, payload: "".into(), id: "1".into(), name: "n".into(), ..item() };
     assert_eq!(
-        written(&Notice::published(&bare, "d", Retained::Unchanged), Framing::WebSocket),
+        written(&PubsubEvent::published(&bare, "d", Retained::Unchanged), Framing::WebSocket),
         "<message xmlns='jabber:client' from='pubsub.d' type='headline' id='7-9' to='u@d/r&apos;1'>\
          <event xmlns='http://jabber.org/protocol/pubsub#event'><items node='n'><item id='1'/></items></event></message>"
     );
@@ -66,7 +66,7 @@ fn an_item() {
 fn a_last_item() {
     let domain = Domain { id: DomainId(1), name: "d".into(), policy: Policy::default() };
     let item = Arc::new(Item { id: "1".into(), name: "n".into(), publisher: None, ..item() });
-    let last = Notice::last(&item, &Domains::new([domain])).unwrap();
+    let last = PubsubEvent::last(&item, &Domains::new([domain])).unwrap();
     assert_eq!(
         written(&last, Framing::Tcp),
         "<message from='pubsub.d' type='headline' id='7-9' to='u@d/r&apos;1'>\
@@ -74,12 +74,12 @@ fn a_last_item() {
          </items></event><delay xmlns='urn:xmpp:delay' from='pubsub.d' stamp='2026-11-20T09:30:00.125Z'/></message>"
     );
     assert!(last.is_for_logins());
-    assert!(Notice::last(&item, &Domains::default()).is_none());
+    assert!(PubsubEvent::last(&item, &Domains::default()).is_none());
 }
 
 #[test]
 fn changes() {
-    let told = changed(Event::Retracted { item: "i'1", told: true });
+    let told = changed(Change::Retracted { item: "i'1", told: true });
     assert_eq!(
         written(&told, Framing::Tcp),
         "<message from='pubsub.d' type='headline' id='m' to='u@d/r&apos;1'>\
@@ -87,29 +87,29 @@ fn changes() {
          </event></message>"
     );
     assert!(told.is_told() && !told.is_item());
-    assert!(!changed(Event::Retracted { item: "1", told: false }).is_told());
+    assert!(!changed(Change::Retracted { item: "1", told: false }).is_told());
     assert_eq!(
-        written(&changed(Event::Purged), Framing::Tcp),
+        written(&changed(Change::Purged), Framing::Tcp),
         "<message from='pubsub.d' type='headline' id='m' to='u@d/r&apos;1'>\
          <event xmlns='http://jabber.org/protocol/pubsub#event'><purge node='a&amp;b'/></event></message>"
     );
-    let deleted = changed(Event::Deleted);
+    let deleted = changed(Change::Deleted);
     assert_eq!(
         written(&deleted, Framing::Tcp),
         "<message from='pubsub.d' type='headline' id='m' to='u@d/r&apos;1'>\
          <event xmlns='http://jabber.org/protocol/pubsub#event'><delete node='a&amp;b'/></event></message>"
     );
     assert!(deleted.is_end() && deleted.is_told());
-    assert!(!changed(Event::Silent).is_told());
+    assert!(!changed(Change::Silent).is_told());
 }
 
 #[test]
 fn a_topic_that_ended_takes_no_followers() {
     let mut subscribers = Subscribers::default();
     assert_eq!([subscribers.add(TopicId(7), 1, None), subscribers.add(TopicId(7), 2, None)], [0, 1]);
-    subscribers.publish(&Arc::new(changed(Event::Deleted)), &Fanout::default());
+    subscribers.publish(&Arc::new(changed(Change::Deleted)), &Fanout::default());
     // A login that read of it before comes late, and sessions of before leave.
-    let last = Arc::new(Notice::last_item(&item(), "d", true));
+    let last = Arc::new(PubsubEvent::last_item(&item(), "d", true));
     let late = subscribers.add(TopicId(7), 3, Some(last));
     assert!(subscribers.last(TopicId(7)).is_none());
     assert_eq!(subscribers.remove(TopicId(7), 0), None);

@@ -1,10 +1,11 @@
 //! What one home sends another: within the node through the shards' inboxes, and later between nodes over the bus.
 
+use crate::command::ReplyTo;
 use crate::command::{Actor, Command, TopicOp, TopicOutcome};
-use crate::effect::ReplyTo;
+use crate::command::{Asker, Refusal};
+use crate::model::PubsubEvent;
 use crate::model::{Domains, ShardId, TopicId, Trace};
 use crate::node::Pace;
-use crate::topic::{Asker, Notice, Refusal};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
 use std::net::IpAddr;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 /// A message between homes.
 #[derive(Debug)]
-pub enum Letter {
+pub enum ShardMessage {
     /// A stanza for the home of its `to`.
     Stanza(Stanza),
     /// A command from outside.
@@ -36,7 +37,7 @@ pub enum Letter {
         asker: Asker,
     },
     /// Something happened on a topic: to every shard, which walks its own subscribers.
-    Publication(Arc<Notice>),
+    Publication(Arc<PubsubEvent>),
     /// A shard fell behind with a topic's publications, or caught up: to every shard, one of which is the topic's home.
     Pace {
         /// The topic.
@@ -53,7 +54,7 @@ pub enum Letter {
         /// The topic.
         topic: TopicId,
         /// The topic's last item, when it is to be sent.
-        last: Option<Arc<Notice>>,
+        last: Option<Arc<PubsubEvent>>,
     },
     /// An account follows a topic no longer: to the account's home.
     Unsubscribed {

@@ -1,6 +1,6 @@
 //! Something that happened on a topic, serialised once for all who are told.
 
-use crate::model::{Domains, Item, Revision, TopicId, TopicRecord, UnixMs};
+use super::{Domains, Item, Revision, TopicId, TopicRecord, UnixMs};
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
 use carillon_wire::xml::writer::{Writer, escape_attr};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// Something that happened on a topic, serialised once for all who are told: each recipient adds only its own `to`.
 #[derive(Debug)]
-pub struct Notice {
+pub struct PubsubEvent {
     topic: TopicId,
     revision: Revision,
     /// When it was accepted, for the delivery latency.
@@ -27,7 +27,7 @@ pub struct Notice {
 #[derive(Clone, Debug)]
 pub enum Retained {
     /// This is what they are given from now on.
-    Last(Arc<Notice>),
+    Last(Arc<PubsubEvent>),
     /// There is nothing to give any more.
     Nothing,
     /// What they are given stays what it was.
@@ -56,7 +56,7 @@ enum Kind {
 struct Name {
     topic: Arc<str>,
     item: Box<str>,
-    /// In [`Notice::tail`].
+    /// In [`PubsubEvent::tail`].
     payload: Range<usize>,
 }
 
@@ -90,7 +90,7 @@ pub enum News<'a> {
 
 /// What happens on a topic besides new items.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Event<'a> {
+pub(crate) enum Change<'a> {
     /// An item was taken back; whether followers are told.
     Retracted { item: &'a str, told: bool },
     /// Every item was removed.
@@ -101,53 +101,53 @@ pub(super) enum Event<'a> {
     Silent,
 }
 
-impl Notice {
+impl PubsubEvent {
     /// The last item of a topic, as given at login, with the stamp of its publication (XEP-0203). None when its domain is
     /// gone.
-    pub fn last(item: &Arc<Item>, domains: &Domains) -> Option<Notice> {
-        domains.numbered(item.domain).map(|domain| Notice::last_item(item, &domain.name, true))
+    pub fn last(item: &Arc<Item>, domains: &Domains) -> Option<PubsubEvent> {
+        domains.numbered(item.domain).map(|domain| PubsubEvent::last_item(item, &domain.name, true))
     }
 
     /// The last item of a topic of `domain`. `at_login`: whether it is for every login, and not only for new followers.
-    pub(super) fn last_item(item: &Item, domain: &str, at_login: bool) -> Notice {
-        Notice::of_item(item, domain, Retained::Unchanged, Some(item.published), |name| Kind::Last {
+    pub(crate) fn last_item(item: &Item, domain: &str, at_login: bool) -> PubsubEvent {
+        PubsubEvent::of_item(item, domain, Retained::Unchanged, Some(item.published), |name| Kind::Last {
             name,
             at_login,
         })
     }
 
     /// An item that was published just now.
-    pub(crate) fn published(item: &Item, domain: &str, retained: Retained) -> Notice {
-        Notice::of_item(item, domain, retained, None, Kind::Item)
+    pub(crate) fn published(item: &Item, domain: &str, retained: Retained) -> PubsubEvent {
+        PubsubEvent::of_item(item, domain, retained, None, Kind::Item)
     }
 
     /// A change of a topic. `known` is the highest revision of any item that it concerns, `id` names the message.
-    pub(super) fn changed(
+    pub(crate) fn changed(
         record: &TopicRecord,
         domain: &str,
-        event: Event<'_>,
+        event: Change<'_>,
         known: Revision,
         retained: Retained,
         (id, now): (&str, UnixMs),
-    ) -> Notice {
+    ) -> PubsubEvent {
         let kind = match event {
-            Event::Retracted { told: true, item } => Kind::Retracted(item.into()),
-            Event::Purged => Kind::Purged,
-            Event::Retracted { told: false, .. } | Event::Silent => Kind::Silent,
-            Event::Deleted => Kind::End { told: record.config.notify_delete },
+            Change::Retracted { told: true, item } => Kind::Retracted(item.into()),
+            Change::Purged => Kind::Purged,
+            Change::Retracted { told: false, .. } | Change::Silent => Kind::Silent,
+            Change::Deleted => Kind::End { told: record.config.notify_delete },
         };
         let node = &record.name;
         let tail = tail(None, |writer| match event {
-            Event::Retracted { item, .. } => {
+            Change::Retracted { item, .. } => {
                 writer.start("items").attr("node", node).close_start();
                 writer.start("retract").attr("id", item).close_empty().end("items");
             }
-            Event::Purged => drop(writer.start("purge").attr("node", node).close_empty()),
-            Event::Deleted => drop(writer.start("delete").attr("node", node).close_empty()),
-            Event::Silent => {}
+            Change::Purged => drop(writer.start("purge").attr("node", node).close_empty()),
+            Change::Deleted => drop(writer.start("delete").attr("node", node).close_empty()),
+            Change::Silent => {}
         });
         let head = head(domain, id);
-        Notice { topic: record.id, revision: known, accepted: now, retained, kind, head, tail }
+        PubsubEvent { topic: record.id, revision: known, accepted: now, retained, kind, head, tail }
     }
 
     fn of_item(
@@ -156,7 +156,7 @@ impl Notice {
         retained: Retained,
         delayed_since: Option<UnixMs>,
         kind: impl FnOnce(Name) -> Kind,
-    ) -> Notice {
+    ) -> PubsubEvent {
         let mut payload = 0..0;
         let tail = tail(delayed_since.map(|at| (domain, at)), |writer| {
             writer.start("items").attr("node", &item.name).close_start();
@@ -170,7 +170,7 @@ impl Notice {
         let kind = kind(Name { topic: item.name.clone(), item: item.id.clone(), payload });
         let head = head(domain, &format!("{}-{}", item.topic, item.revision));
         let (topic, revision, accepted) = (item.topic, item.revision, item.published);
-        Notice { topic, revision, accepted, retained, kind, head, tail }
+        PubsubEvent { topic, revision, accepted, retained, kind, head, tail }
     }
 
     /// The topic.
@@ -227,7 +227,7 @@ impl Notice {
             Retained::Last(last) => last.bytes(),
             Retained::Nothing | Retained::Unchanged => 0,
         };
-        size_of::<Notice>() + self.head.len() + self.tail.len() + left
+        size_of::<PubsubEvent>() + self.head.len() + self.tail.len() + left
     }
 
     /// What followers are told, if they are told anything.

@@ -1,9 +1,9 @@
 //! SCRAM, the server's side (RFC 5802, RFC 7677), over stored keys.
 
 use super::Failure;
+use super::Hashes;
 use super::mechanism::{Hash, Mechanism};
 use crate::model::{Credentials, ScramKeys};
-use crate::ports::Hashes;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit, Mac};
@@ -109,7 +109,7 @@ impl ClientFirst {
     }
 
     /// Takes what the client's type of channel binding yields on this connection.
-    pub fn bind(&mut self, channel: &crate::Binding) -> Result<(), Failure> {
+    pub fn bind(&mut self, channel: &super::ChannelBinding) -> Result<(), Failure> {
         self.data = match &self.binding {
             ChannelBinding::None | ChannelBinding::ServerLacks => return Ok(()),
             ChannelBinding::Used(name) => match name.as_str() {

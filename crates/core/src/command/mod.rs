@@ -3,8 +3,17 @@
 
 #![expect(missing_docs, reason = "the sentence of a variant says what its fields are")]
 
+mod asker;
+mod change;
+mod refusal;
+
+pub use asker::{About, Asker, TopicIq};
+pub use change::ConfigChange;
+pub(crate) use change::check_topic_config;
+pub use refusal::Refusal;
+
 use crate::model::*;
-use crate::topic::{ConfigChange, Notice};
+use crate::ports::Reply;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::StanzaError;
 use std::sync::Arc;
@@ -174,7 +183,7 @@ pub enum TopicOutcome {
     Jids(Vec<BareJid>),
     /// The topic, and the last item where new followers are given it. Every notice before it was given to the shard that
     /// asked, and none behind it.
-    Listening { topic: TopicId, last: Option<Arc<Notice>> },
+    Listening { topic: TopicId, last: Option<Arc<PubsubEvent>> },
 }
 
 /// An account that has sessions.
@@ -246,4 +255,13 @@ pub struct SessionInfo {
 pub enum Event {
     /// A notification reached a state.
     Notification { domain: DomainId, trace: Arc<Trace> },
+}
+
+/// Where the outcome of a command goes.
+pub struct ReplyTo(pub Reply<Outcome>);
+
+impl std::fmt::Debug for ReplyTo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ReplyTo")
+    }
 }

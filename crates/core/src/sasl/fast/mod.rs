@@ -11,10 +11,10 @@ mod wanted;
 
 pub use replay::Replays;
 pub use token::{Checked, Given, Proof, Refused, Stamp, Tokens};
-pub(super) use wanted::element;
+pub use wanted::element;
 pub use wanted::{Use, Wanted};
 
-use crate::session::Protection;
+use super::Protection;
 use carillon_wire::ns;
 use carillon_wire::xml::Element;
 

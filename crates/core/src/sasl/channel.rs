@@ -1,0 +1,34 @@
+//! What protects a stream, and what of it a login can be bound to (RFC 5929, RFC 9266).
+
+use std::sync::Arc;
+
+/// What protects the stream.
+#[derive(Debug)]
+pub enum Protection {
+    /// Nothing yet: STARTTLS must come first.
+    None,
+    /// TLS, and what it offers for channel binding.
+    Tls(ChannelBinding),
+    /// Something in front of this server, by configuration.
+    Trusted,
+}
+
+impl Protection {
+    /// What it yields for channel binding.
+    pub fn binding(&self) -> &ChannelBinding {
+        const NONE: &ChannelBinding = &ChannelBinding { exporter: None, end_point: None };
+        match self {
+            Protection::Tls(binding) => binding,
+            Protection::None | Protection::Trusted => NONE,
+        }
+    }
+}
+
+/// What a TLS handshake yields that SASL channel binding needs (RFC 5929, RFC 9266).
+#[derive(Clone, Debug, Default)]
+pub struct ChannelBinding {
+    /// `tls-exporter`: TLS 1.3 only.
+    pub exporter: Option<[u8; 32]>,
+    /// `tls-server-end-point`: the certificate's hash, shared by all connections.
+    pub end_point: Option<Arc<[u8]>>,
+}

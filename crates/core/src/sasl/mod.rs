@@ -1,0 +1,16 @@
+//! SASL without a connection: mechanisms, what they say, and what they prove. Pure functions of what the client said, what TLS yields
+//! and what the store knows; `session::auth` holds the exchange.
+
+mod channel;
+pub mod derivation;
+mod failure;
+pub mod fast;
+mod mechanism;
+pub mod scram;
+mod wrap;
+
+pub use channel::{ChannelBinding, Protection};
+pub use derivation::{Derivation, Derived, Hashes, Password};
+pub use failure::Failure;
+pub use mechanism::{Hash, Mechanism};
+pub use wrap::{Inline, Wrap, decode, decode_bytes, encode};
