@@ -15,6 +15,7 @@
 //! one thread that owns all there is to know, without a lock or a shared directory (docs/adr/0002).
 
 pub mod command;
+pub mod connection;
 pub mod effect;
 pub mod error;
 pub mod event;

@@ -1,6 +1,6 @@
 //! Carrying out the core's effects, in order.
 
-use crate::conn::{Conn, Protocol, ReadFlow, Sent, Stage};
+use crate::conn::{Protocol, ReadFlow, SendOutcome, Sent, Stage};
 use crate::inbox::{Arrival, InboxItem};
 use crate::shard_io::{ShardIo, Upcall};
 use carillon_core::model::{ConnId, ShardId};
@@ -84,17 +84,24 @@ impl ShardIo {
         let data = if framed { &frames[..] } else { &bytes[run] };
         let start = self.sends.bytes().len();
         match conn.seal(data, self.out_queue_bytes, self.sends.bytes()) {
-            Ok(Sent::Taken) => {
-                self.counters.bytes_out += data.len() as u64;
-                if self.sends.bytes().len() > start {
-                    conn.staged = true;
-                    self.sends.add(id, conn.socket.as_raw_fd(), start);
+            Ok(Sent { outcome, watched }) => {
+                match outcome {
+                    SendOutcome::Taken => {
+                        self.counters.bytes_out += data.len() as u64;
+                        if self.sends.bytes().len() > start {
+                            conn.staged = true;
+                            self.sends.add(id, conn.socket.as_raw_fd(), start);
+                        }
+                    }
+                    SendOutcome::Overflowed { first: false } => {}
+                    SendOutcome::Overflowed { first: true } => {
+                        self.counters.overflows += 1;
+                        self.upcalls.push(Upcall::Overflowed(id));
+                    }
                 }
-            }
-            Ok(Sent::Overflowed { first: false }) => {}
-            Ok(Sent::Overflowed { first: true }) => {
-                self.counters.overflows += 1;
-                self.upcalls.push(Upcall::Overflowed(id));
+                if watched {
+                    self.upcalls.push(Upcall::Flushed(id));
+                }
             }
             Err(error) => {
                 self.sends.bytes().truncate(start);
@@ -138,7 +145,7 @@ impl ShardIo {
 
     fn watch_flush(&mut self, id: ConnId) {
         let open = self.conns.get_mut(id).filter(|conn| conn.stage == Stage::Open);
-        if open.is_some_and(Conn::watch_flush) {
+        if open.is_some_and(|conn| conn.send_queue.watch()) {
             self.upcalls.push(Upcall::Flushed(id));
         }
     }

@@ -3,6 +3,7 @@
 
 use super::{Conn, Readiness, Transport};
 use crate::tls::{Circumstances, Fault, Handshake, Link, Progress, Secured};
+use carillon_core::connection::{PausedInput, Resumed};
 use carillon_core::model::Mono;
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
@@ -11,19 +12,9 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct PendingInput {
     /// The beginning of a TLS record.
-    pub(crate) record: Vec<u8>,
-    /// Bytes that were decrypted when the core had the connection paused.
-    pub(crate) plain: Vec<u8>,
-    /// The peer said, behind all this, that there is no more.
-    pub(crate) ended: bool,
-}
-
-/// Something of a [`PendingInput`].
-pub(crate) enum KeptInput {
-    /// Decrypted bytes.
-    Plain(Vec<u8>),
-    /// The peer's end.
-    End,
+    record: Vec<u8>,
+    /// What was decrypted while the core had the connection paused.
+    paused: PausedInput,
 }
 
 /// The handshake of a connection, and what its listener's certificate binds to.
@@ -65,9 +56,9 @@ impl Conn {
     /// Reads once from the socket into `scratch`, behind what was left of an earlier read.
     pub(crate) fn receive(&mut self, scratch: &mut [u8]) -> Received {
         let start = match &mut self.pending_input {
-            Some(pending_input) => {
-                let kept = pending_input.record.len();
-                scratch[..kept].copy_from_slice(&pending_input.record);
+            Some(pending) => {
+                let kept = pending.record.len();
+                scratch[..kept].copy_from_slice(&pending.record);
                 kept
             }
             None => 0,
@@ -142,32 +133,25 @@ impl Conn {
     /// Keeps decrypted bytes until the core wants them.
     pub(crate) fn keep_plain(&mut self, plain: &[u8]) {
         if !plain.is_empty() {
-            self.pending_input.get_or_insert_default().plain.extend_from_slice(plain);
+            self.pending_input.get_or_insert_default().paused.push(plain);
         }
     }
 
     /// Remembers that the peer said that nothing more comes, until the core has taken what came before.
     pub(crate) fn keep_end(&mut self) {
-        self.pending_input.get_or_insert_default().ended = true;
+        self.pending_input.get_or_insert_default().paused.end();
     }
 
     /// Gives back the first of what was kept, if there is anything.
-    pub(crate) fn take_kept(&mut self) -> Option<KeptInput> {
-        let pending_input = self.pending_input.as_mut()?;
-        let kept = match (pending_input.plain.is_empty(), pending_input.ended) {
-            (false, _) => Some(KeptInput::Plain(std::mem::take(&mut pending_input.plain))),
-            (true, true) => Some(KeptInput::End),
-            (true, false) => None,
-        };
-        self.drop_empty_inflow();
-        kept
+    pub(crate) fn take_kept(&mut self) -> Option<Resumed> {
+        let resumed = self.pending_input.as_mut()?.paused.take();
+        self.drop_empty_input();
+        resumed
     }
 
     /// Whether the core could be given something without reading the socket.
     pub(crate) fn has_kept(&self) -> bool {
-        self.pending_input
-            .as_ref()
-            .is_some_and(|pending_input| !pending_input.plain.is_empty() || pending_input.ended)
+        self.pending_input.as_ref().is_some_and(|pending| !pending.paused.is_empty())
     }
 
     fn keep_record(&mut self, partial: &[u8]) {
@@ -178,16 +162,14 @@ impl Conn {
     }
 
     fn forget_record(&mut self) {
-        if let Some(pending_input) = &mut self.pending_input {
-            pending_input.record = Vec::new();
-            self.drop_empty_inflow();
+        if let Some(pending) = &mut self.pending_input {
+            pending.record = Vec::new();
+            self.drop_empty_input();
         }
     }
 
-    fn drop_empty_inflow(&mut self) {
-        let is_empty = |pending_input: &PendingInput| {
-            pending_input.record.is_empty() && pending_input.plain.is_empty() && !pending_input.ended
-        };
+    fn drop_empty_input(&mut self) {
+        let is_empty = |pending: &PendingInput| pending.record.is_empty() && pending.paused.is_empty();
         if self.pending_input.as_deref().is_some_and(is_empty) {
             self.pending_input = None;
         }

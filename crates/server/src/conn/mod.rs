@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  socket ─► PendingInput? ─► Transport ─► Protocol ─► the core    (the way in: `input`, `upgrade` in `websocket`)
-//!  socket ◄─ Outflow? ◄────── Transport ◄─ Protocol ◄─ the core    (the way out: `output`)
+//!  socket ◄─ SendQueue ◄───── Transport ◄─ Protocol ◄─ the core    (the way out: `output`)
 //! ```
 //!
 //! While nothing is in flight a connection is this value and its keys: no buffer, no parser, no task. The buffers
@@ -14,13 +14,14 @@ mod slab;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use input::{HandshakeStep, Handshaking, KeptInput, PendingInput, Received, SCRATCH_BYTES};
-pub(crate) use output::{ConnError, Flushed, Outflow, Sent};
+pub(crate) use input::{HandshakeStep, Handshaking, PendingInput, Received, SCRATCH_BYTES};
+pub(crate) use output::{ConnError, SendOutcome, Sent};
 pub(crate) use slab::Slab;
 
 use crate::listen::Permit;
 use crate::tls::Link;
 use crate::websocket::Upgrade;
+use carillon_core::connection::SendQueue;
 use carillon_wire::frame::websocket::Decoder;
 use socket2::Socket;
 use std::net::IpAddr;
@@ -31,7 +32,7 @@ pub(crate) struct Conn {
     pub(crate) transport: Transport,
     pub(crate) protocol: Protocol,
     pub(crate) pending_input: Option<Box<PendingInput>>,
-    pub(crate) outflow: Option<Box<Outflow>>,
+    pub(crate) send_queue: SendQueue,
     /// Its place among those the node takes; given back when it is dropped.
     permit: Permit,
     pub(crate) stage: Stage,
@@ -113,7 +114,7 @@ impl Conn {
             transport,
             protocol,
             pending_input: None,
-            outflow: None,
+            send_queue: SendQueue::default(),
             permit,
             stage: Stage::New(address),
             readiness: Readiness::Dry,

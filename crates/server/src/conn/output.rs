@@ -1,56 +1,27 @@
-//! The way out of a connection: straight into the socket while it takes it, into a bounded queue when it does not.
+//! The way out of a connection: the socket and TLS around its [`SendQueue`], which says what is written at once and what waits.
 
 use super::{Conn, Protocol, Stage, Transport};
 use crate::tls::Fault;
+use carillon_core::connection::Offered;
 use std::io::{self, ErrorKind};
 
-/// What the socket has not taken yet. There is none for a connection whose peer reads.
-#[derive(Debug, Default)]
-pub(crate) struct Outflow {
-    bytes: Vec<u8>,
-    sent: usize,
-    /// The core wants to know when the queue's first so many bytes have left.
-    watch: Option<usize>,
-    overflow: Overflow,
-    /// It waits for what is said next, not for the socket: see [`Conn::hold_back`].
-    held: bool,
-}
-
-/// Whether the queue reached its bound.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Overflow {
-    #[default]
-    None,
-    /// It did, the core has not heard of it yet: what it sends in ignorance would leave a gap, so none of it is taken.
-    Untold,
-    /// The core knows. What it sends now are its last words, for which there is a little more room.
-    Told,
-}
-
-/// What became of something that was to be sent.
+/// What became of data that was to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
+pub(crate) struct Sent {
+    pub(crate) outcome: SendOutcome,
+    /// What the core watched has left meanwhile.
+    pub(crate) watched: bool,
+}
+
+/// Whether data was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SendOutcome {
     /// The socket or the queue has it.
     Taken,
-    /// It was not taken: the queue is full. `first` the first time.
+    /// It was dropped, as the queue is full.
     Overflowed {
-        /// Whether the core is to be told.
+        /// For the first time: the core is to be told.
         first: bool,
-    },
-}
-
-/// How far a queue was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flushed {
-    /// The socket is full; what was watched has left (or nothing was).
-    Partly {
-        /// Something watched has left.
-        watched: bool,
-    },
-    /// Nothing is left.
-    Wholly {
-        /// Something watched has left.
-        watched: bool,
     },
 }
 
@@ -71,7 +42,7 @@ impl From<io::Error> for ConnError {
 
 impl Conn {
     /// Sends data of the stream or of its WebSocket, sealed if the connection is secured. `bound` limits the queue, but
-    /// an empty queue takes whatever there is. `sealed` is scratch.
+    /// an empty queue takes data of any length. `sealed` is scratch.
     pub(crate) fn send(
         &mut self,
         data: &[u8],
@@ -86,113 +57,60 @@ impl Conn {
         Ok(sent)
     }
 
-    /// The same, but what the socket is to be given is appended to `out`, for the caller to send at once; nothing is, if a
-    /// queue has it or nobody.
-    pub(crate) fn seal(&mut self, data: &[u8], bound: usize, out: &mut Vec<u8>) -> Result<Sent, ConnError> {
-        if self.outflow.as_ref().is_some_and(|outflow| outflow.is_held_beyond(data.len(), bound)) {
-            self.flush()?;
-        }
-        if let Some(outflow) = &mut self.outflow
-            && !outflow.has_room(data.len(), bound)
-        {
-            let first = outflow.overflow == Overflow::None;
-            if first {
-                outflow.overflow = Overflow::Untold;
+    /// Like [`Conn::send`], but what is to be written at once is appended to `direct`, and the caller writes it.
+    pub(crate) fn seal(
+        &mut self,
+        data: &[u8],
+        bound: usize,
+        direct: &mut Vec<u8>,
+    ) -> Result<Sent, ConnError> {
+        let mut watched = false;
+        let outcome = loop {
+            match self.send_queue.offer(data.len(), bound) {
+                Offered::Taken => break SendOutcome::Taken,
+                Offered::Overflowed { first } => break SendOutcome::Overflowed { first },
+                Offered::FlushFirst => watched |= self.flush()?,
             }
-            return Ok(Sent::Overflowed { first });
+        };
+        if outcome == SendOutcome::Taken {
+            // Sealed into its place: no copy.
+            let out = self.send_queue.tail(direct);
+            match &mut self.transport {
+                // Nothing can be sent now: neither in the clear nor, yet, under TLS.
+                Transport::Handshaking(_) => {}
+                Transport::Secured(link) => link.seal(data, out).map_err(ConnError::Tls)?,
+                Transport::Plain => out.extend_from_slice(data),
+            }
         }
-        // Behind what waits, if anything does: sealed into its place, no copy.
-        let out = self.outflow.as_mut().map_or(out, |outflow| &mut outflow.bytes);
-        match &mut self.transport {
-            // There is no way to say anything now: neither in the clear nor, yet, under TLS.
-            Transport::Handshaking(_) => {}
-            Transport::Secured(link) => link.seal(data, out).map_err(ConnError::Tls)?,
-            Transport::Plain => out.extend_from_slice(data),
-        }
-        Ok(Sent::Taken)
+        Ok(Sent { outcome, watched })
     }
 
     /// Writes bytes as they are: sealed ones, or a handshake's.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if let Some(outflow) = &mut self.outflow {
-            outflow.bytes.extend_from_slice(bytes);
-            return Ok(());
-        }
-        let taken = write(&self.socket, bytes)?;
-        if taken < bytes.len() {
-            self.outflow = Some(Box::new(Outflow { bytes: bytes[taken..].to_vec(), ..Outflow::default() }));
+        if !self.send_queue.append(bytes) {
+            let taken = write(&self.socket, bytes)?;
+            self.send_queue.wrote(bytes, taken);
         }
         Ok(())
     }
 
-    /// Holds `bytes` back, and with them what is sent until [`Conn::flush`]: all of it leaves by one system call, and the
-    /// peer is woken once. Not beyond the input in hand, and not beyond some bytes.
-    pub(crate) fn hold_back(&mut self, bytes: &[u8]) {
-        let outflow = self.outflow.get_or_insert_default();
-        // What the socket did not take before is waited for in any case.
-        outflow.held |= outflow.queued() == 0;
-        outflow.bytes.extend_from_slice(bytes);
-    }
-
-    /// Whether something is held back.
-    pub(crate) fn is_held(&self) -> bool {
-        self.outflow.as_ref().is_some_and(|outflow| outflow.held)
-    }
-
-    /// Goes on writing the queue, as the socket takes bytes again.
-    pub(crate) fn flush(&mut self) -> io::Result<Flushed> {
-        let Some(outflow) = &mut self.outflow else { return Ok(Flushed::Wholly { watched: false }) };
-        outflow.held = false;
-        outflow.sent += write(&self.socket, &outflow.bytes[outflow.sent..])?;
-        let watched = outflow.watch.take_if(|watch| *watch <= outflow.sent).is_some();
-        if outflow.queued() > 0 {
-            outflow.compact();
-            return Ok(Flushed::Partly { watched });
-        }
-        if outflow.overflow == Overflow::None {
-            self.outflow = None;
-        } else {
-            // The gap is remembered until the connection ends.
-            (outflow.bytes, outflow.sent) = (Vec::new(), 0);
-        }
-        Ok(Flushed::Wholly { watched })
+    /// Writes the queue, as far as the socket takes it. Whether what the core watched has left with it.
+    pub(crate) fn flush(&mut self) -> io::Result<bool> {
+        let taken = write(&self.socket, self.send_queue.unsent())?;
+        Ok(self.send_queue.sent(taken))
     }
 
     /// Whether anything waits to be written.
     pub(crate) fn has_queue(&self) -> bool {
-        self.outflow.as_ref().is_some_and(|outflow| outflow.queued() > 0)
+        self.send_queue.queued() > 0
     }
 
-    /// Asks to be told when what was sent so far has left. Whether it has already.
-    pub(crate) fn watch_flush(&mut self) -> bool {
-        match &mut self.outflow {
-            Some(outflow) if outflow.queued() > 0 => {
-                outflow.watch = Some(outflow.bytes.len());
-                false
-            }
-            _ => true,
-        }
-    }
-
-    /// How many of the last bytes that were sent the peer's TCP has not acknowledged, those that wait here included. All
-    /// there are, where something that was to be sent was not taken or where it cannot be said.
+    /// How many of the last bytes that were sent the peer's TCP has not acknowledged, those that wait here included.
     pub(crate) fn unacked(&self) -> u64 {
-        let queued = match &self.outflow {
-            Some(outflow) if outflow.overflow != Overflow::None => return u64::MAX,
-            Some(outflow) => outflow.queued() as u64,
-            None => 0,
-        };
-        unacked(&self.socket).map_or(u64::MAX, |bytes| queued + bytes)
+        self.send_queue.unacked(|| unacked(&self.socket).ok())
     }
 
-    /// The core was told that the queue is full.
-    pub(crate) fn overflow_reported(&mut self) {
-        if let Some(outflow) = &mut self.outflow {
-            outflow.overflow = Overflow::Told;
-        }
-    }
-
-    /// Says the last words of WebSocket and TLS, behind everything else, and takes leave: from now on nothing is sent.
+    /// Sends the closing messages of WebSocket and TLS, behind everything else; from now on nothing is sent.
     pub(crate) fn send_close(&mut self, code: u16, sealed: &mut Vec<u8>) -> Result<(), ConnError> {
         if let Protocol::WebSocket(_) = self.protocol {
             let mut frame = Vec::new();
@@ -209,38 +127,7 @@ impl Conn {
     }
 }
 
-impl Outflow {
-    /// Bytes that wait.
-    pub(crate) fn queued(&self) -> usize {
-        self.bytes.len() - self.sent
-    }
-
-    /// Whether `len` bytes more are too many to be held back.
-    fn is_held_beyond(&self, len: usize, bound: usize) -> bool {
-        self.held && self.queued().saturating_add(len) > HELD_BYTES_MAX.min(bound)
-    }
-
-    /// Whether `len` bytes more are taken.
-    fn has_room(&self, len: usize, bound: usize) -> bool {
-        let queued = self.queued();
-        match self.overflow {
-            Overflow::None => queued == 0 || queued.saturating_add(len) <= bound,
-            Overflow::Untold => false,
-            Overflow::Told => queued.saturating_add(len) <= bound.saturating_add(LAST_WORDS_BYTES_MAX),
-        }
-    }
-
-    /// Forgets what was sent, once that is worth the copying.
-    fn compact(&mut self) {
-        if self.sent >= COMPACT_BYTES && self.sent * 2 >= self.bytes.len() {
-            self.bytes.drain(..self.sent);
-            self.watch = self.watch.map(|watch| watch - self.sent);
-            self.sent = 0;
-        }
-    }
-}
-
-/// Writes until the socket is full (then the edge that says it is not any more will come); says how much it took.
+/// Writes until the socket is full, and says how many bytes it took. A full socket announces its next room by an edge.
 fn write(socket: &socket2::Socket, bytes: &[u8]) -> io::Result<usize> {
     let mut taken = 0;
     while taken < bytes.len() {
@@ -255,8 +142,8 @@ fn write(socket: &socket2::Socket, bytes: &[u8]) -> io::Result<usize> {
     Ok(taken)
 }
 
-/// Bytes that the kernel has of a socket and its peer has not acknowledged (tcp(7), SIOCOUTQ). Of a connection that was reset
-/// they stay.
+/// How many bytes of a socket the kernel has and its peer has not acknowledged (tcp(7), SIOCOUTQ). After a reset they stay
+/// unacknowledged.
 #[expect(unsafe_code, reason = "the kernel is given a number to write to")]
 fn unacked(socket: &socket2::Socket) -> io::Result<u64> {
     const SIOCOUTQ: rustix::ioctl::Opcode = 0x5411;
@@ -266,10 +153,3 @@ fn unacked(socket: &socket2::Socket) -> io::Result<u64> {
     // It is never negative.
     Ok(u64::try_from(bytes).unwrap_or(u64::MAX))
 }
-
-/// Bytes held back at most: those of one record.
-const HELD_BYTES_MAX: usize = 16 * 1024;
-/// Room past the bound for a stream error and the stream's end.
-const LAST_WORDS_BYTES_MAX: usize = 4096;
-/// Sent bytes are cut off a queue when there are so many.
-const COMPACT_BYTES: usize = 64 * 1024;

@@ -228,7 +228,7 @@ impl<M: Machine> EventLoop<M> {
                 if let Upcall::Overflowed(id) = upcall
                     && let Some(conn) = self.io.conns.get_mut(id)
                 {
-                    conn.overflow_reported();
+                    conn.send_queue.overflow_reported();
                 }
                 self.machine.handle(self.now, upcall.input(), &mut self.effects);
             }

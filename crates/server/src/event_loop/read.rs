@@ -2,11 +2,12 @@
 
 use super::EventLoop;
 use super::inbox::EFFECTS_BYTES;
-use crate::conn::{Conn, HandshakeStep, KeptInput, Protocol, ReadFlow, Received, Stage};
+use crate::conn::{Conn, HandshakeStep, Protocol, ReadFlow, Received, Stage};
 use crate::machine::Machine;
 use crate::shard_io::{GOING_AWAY, ShardIo};
 use crate::tls::Fault;
 use crate::websocket::UpgradeStep;
+use carillon_core::connection::Resumed;
 use carillon_core::model::ConnId;
 use carillon_core::sasl::ChannelBinding;
 use carillon_core::{Effect, Effects, Input, Security};
@@ -45,11 +46,11 @@ impl<M: Machine> EventLoop<M> {
             return;
         }
         match conn.take_kept() {
-            Some(KeptInput::Plain(plain)) => {
+            Some(Resumed::Bytes(plain)) => {
                 self.io.plaintext.replace(id, plain);
                 self.handle_plaintext(id);
             }
-            Some(KeptInput::End) => return self.close(id, GOING_AWAY),
+            Some(Resumed::End) => return self.close(id, GOING_AWAY),
             None => match conn.receive(&mut self.io.scratch.raw) {
                 Received::Bytes(len) => self.received(id, len),
                 Received::Nothing => {}
@@ -84,7 +85,7 @@ impl<M: Machine> EventLoop<M> {
             Ok(Some(HandshakeStep::Done { secured, end_point, consumed })) => {
                 self.io.counters.handshakes += 1;
                 // The ticket leaves with the answer to what came behind the handshake, here or at the account's home.
-                conn.hold_back(&scratch.reply);
+                conn.send_queue.hold(&scratch.reply);
                 scratch.reply.clear();
                 let exporter = secured.exporter.as_deref().copied();
                 self.secured(id, ChannelBinding { exporter, end_point });

@@ -186,7 +186,7 @@ impl Program {
                     Upcall::Overflowed(id) => {
                         // It may be gone already; then its end is heard of next.
                         if let Some(conn) = self.sides[side].io.conns.get_mut(id) {
-                            conn.overflow_reported();
+                            conn.send_queue.overflow_reported();
                         }
                         self.sides[side].carry_out(|effects| effects.push(Effect::Close { conn: id }));
                     }
@@ -218,8 +218,8 @@ impl Program {
     }
 }
 
-fn queued(conn: &mut Conn) -> usize {
-    conn.outflow.as_ref().map_or(0, |outflow| outflow.queued())
+fn queued(conn: &mut crate::conn::Conn) -> usize {
+    conn.send_queue.queued()
 }
 
 #[test]

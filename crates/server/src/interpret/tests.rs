@@ -2,6 +2,7 @@ use super::*;
 use crate::conn::Received;
 use crate::deadlines::Deadline;
 use crate::testing::Rig;
+use carillon_core::connection::Resumed;
 use carillon_core::model::Mono;
 use socket2::Type;
 use std::io::{Read, Write};
@@ -139,7 +140,7 @@ fn overflow_is_told_once_and_leaves_no_gap_before_the_last_words() {
     assert_eq!(rig.io.upcalls, [Upcall::Overflowed(conn)]);
     assert_eq!(rig.io.counters.overflows, 1);
     rig.io.upcalls.clear();
-    rig.io.conns.get_mut(conn).unwrap().overflow_reported();
+    rig.io.conns.get_mut(conn).unwrap().send_queue.overflow_reported();
     rig.carry_out(|effects| {
         effects.send(conn, |out| out.extend_from_slice(b"<error/>"));
         effects.push(Effect::Close { conn });
@@ -269,7 +270,7 @@ fn decrypted_bytes_in_hand_move_along() {
     rig.io.plaintext.replace(id, b"frames".to_vec());
     let mut conn = rig.io.detach(id).unwrap();
     conn.keep_plain(rig.io.plaintext.unread_of(id));
-    assert!(matches!(conn.take_kept(), Some(crate::conn::KeptInput::Plain(plain)) if plain == b"frames"));
+    assert!(matches!(conn.take_kept(), Some(Resumed::Bytes(plain)) if plain == b"frames"));
     let other = ConnId { slot: id.slot, generation: id.generation + 1 };
     assert!(rig.io.plaintext.unread_of(other).is_empty());
 }
@@ -336,4 +337,42 @@ fn after_an_overflow_nothing_is_said_to_have_arrived() {
 /// How much a socket was given that it has not read.
 fn peer_has(peer: &socket2::Socket) -> u64 {
     rustix::io::ioctl_fionread(peer).unwrap()
+}
+
+#[test]
+fn a_flush_is_told_when_a_long_answer_follows_what_was_held_back() {
+    let mut rig = Rig::new(1 << 20);
+    let (conn, _peer) = rig.connect(Type::STREAM, Protocol::Stream);
+    rig.io.conns.get_mut(conn).unwrap().send_queue.hold(b"ticket");
+    rig.carry_out(|effects| {
+        send(effects, conn, 0);
+        effects.push(Effect::WatchFlush { conn });
+        // Too much to be held back, too.
+        (1..40).for_each(|n| send(effects, conn, n));
+    });
+    assert_eq!(rig.io.upcalls, [Upcall::Flushed(conn)]);
+}
+
+#[test]
+fn last_words_are_written_although_no_edge_comes() {
+    let mut rig = Rig::new(16 * 1024);
+    let (conn, peer) = rig.connect(Type::STREAM, Protocol::Stream);
+    for n in 0..200 {
+        rig.carry_out(|effects| send(effects, conn, n));
+    }
+    assert_eq!(rig.io.upcalls, [Upcall::Overflowed(conn)]);
+    // The peer reads everything before the core hears that it does not.
+    let mut bytes = vec![0; 1 << 20];
+    while rig.io.conns.get_mut(conn).unwrap().has_queue() {
+        assert!((&peer).read(&mut bytes).unwrap() > 0);
+        rig.io.writable(conn);
+    }
+    peer.set_nonblocking(true).unwrap();
+    while (&peer).read(&mut bytes).is_ok_and(|read| read > 0) {}
+    rig.io.conns.get_mut(conn).unwrap().send_queue.overflow_reported();
+    rig.carry_out(|effects| effects.send(conn, |out| out.extend_from_slice(b"<error/>")));
+    assert!(
+        !rig.io.conns.get_mut(conn).unwrap().has_queue(),
+        "the socket has room, and will not say so again"
+    );
 }

@@ -52,7 +52,7 @@ impl ShardIo {
             return;
         }
         let shut = conn.socket.shutdown(Shutdown::Write);
-        conn.outflow = None;
+        conn.send_queue.discard();
         conn.stage = Stage::Lingering;
         if shut.is_err() {
             self.conns.remove(id);

@@ -7,7 +7,7 @@ mod deferred;
 pub(crate) use closing::GOING_AWAY;
 pub(crate) use deferred::Deferred;
 
-use crate::conn::{Conn, Flushed, Handshaking, Readiness, SCRATCH_BYTES, Slab, Stage, Transport};
+use crate::conn::{Conn, Handshaking, Readiness, SCRATCH_BYTES, Slab, Stage, Transport};
 use crate::deadlines::Deadlines;
 use crate::derivers::Derivers;
 use crate::inbox::{Inbox, InboxItem};
@@ -200,12 +200,12 @@ impl ShardIo {
     /// The socket takes bytes again.
     pub(crate) fn writable(&mut self, id: ConnId) {
         let Some(conn) = self.conns.get_mut(id) else { return };
-        if conn.outflow.is_none() {
+        if conn.send_queue.is_idle() {
             return;
         }
         match conn.flush() {
             Err(_) => self.drop_conn(id),
-            Ok(Flushed::Partly { watched } | Flushed::Wholly { watched }) => {
+            Ok(watched) => {
                 let core_knows = conn.stage == Stage::Open;
                 self.shut_down_when_flushed(id);
                 if watched && core_knows {
@@ -217,7 +217,7 @@ impl ShardIo {
 
     /// Writes what was held back.
     pub(crate) fn release_held(&mut self, id: ConnId) {
-        if self.conns.get_mut(id).is_some_and(|conn| conn.is_held()) {
+        if self.conns.get_mut(id).is_some_and(|conn| conn.send_queue.is_held()) {
             self.writable(id);
         }
     }

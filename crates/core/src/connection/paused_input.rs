@@ -1,0 +1,44 @@
+//! Input that arrives while the session has its connection paused.
+
+/// Decrypted bytes, and perhaps the peer's end behind them, kept until the session wants them. Bounded by the driver, which
+/// does not read a paused connection: what is kept is the rest of one read.
+#[derive(Debug, Default)]
+pub struct PausedInput {
+    bytes: Vec<u8>,
+    ended: bool,
+}
+
+/// A part of what was kept.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Resumed {
+    /// Bytes of the stream.
+    Bytes(Vec<u8>),
+    /// The peer's end: no bytes follow.
+    End,
+}
+
+impl PausedInput {
+    /// Keeps bytes, behind those that are kept already.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Keeps the peer's end, behind the bytes that are kept.
+    pub fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// Takes the bytes, all together; once there are none, tells the end, which stays.
+    pub fn take(&mut self) -> Option<Resumed> {
+        match (self.bytes.is_empty(), self.ended) {
+            (false, _) => Some(Resumed::Bytes(std::mem::take(&mut self.bytes))),
+            (true, true) => Some(Resumed::End),
+            (true, false) => None,
+        }
+    }
+
+    /// Whether nothing is kept.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && !self.ended
+    }
+}
