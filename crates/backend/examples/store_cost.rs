@@ -14,7 +14,7 @@ use rusqlite::{Connection, params};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 const NOW: UnixMs = UnixMs(1_795_167_000_000);
@@ -75,9 +75,9 @@ fn notifications(path: &Path) {
 
 /// The latency of a store at half of what is asked of it (P10): 10,000 stored and ended a second.
 fn paced(store: &SqliteStore, domain: DomainId) {
-    let (sender, receiver) = channel();
     let start = Instant::now();
     let count = 30_000;
+    let (sender, receiver) = sync_channel(count as usize);
     for n in 0..count {
         let due = start + Duration::from_micros(100) * n as u32;
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
@@ -347,7 +347,7 @@ fn jid(n: u64) -> BareJid {
 }
 
 fn wait(store: &SqliteStore, ask: Ask) -> Answer {
-    let (sender, receiver) = channel();
+    let (sender, receiver) = sync_channel(1);
     store.ask(ask, Box::new(move |answer| sender.send(answer).expect("someone waits")));
     receiver.recv().expect("one answer")
 }
@@ -355,7 +355,7 @@ fn wait(store: &SqliteStore, ask: Ask) -> Answer {
 /// Keeps at most [`IN_FLIGHT`] questions asked and not answered.
 struct Window<'a> {
     store: &'a SqliteStore,
-    sender: Sender<Answer>,
+    sender: SyncSender<Answer>,
     receiver: Receiver<Answer>,
     waiting: usize,
     answers: Vec<Answer>,
@@ -363,7 +363,7 @@ struct Window<'a> {
 
 impl<'a> Window<'a> {
     fn new(store: &'a SqliteStore) -> Window<'a> {
-        let (sender, receiver) = channel();
+        let (sender, receiver) = sync_channel(IN_FLIGHT);
         Window { store, sender, receiver, waiting: 0, answers: Vec::new() }
     }
 

@@ -14,12 +14,14 @@ use carillon_wire::stanza::Stanza;
 use carillon_wire::stream::Condition;
 use serde_json::{Value, json};
 use std::process::ExitCode;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 /// The devices of the demo: a name, and what it is.
 const DEVICES: [(&str, &str); 3] = [("console", "a console"), ("phone", "a phone"), ("lamp", "a lamp")];
 const TOPIC: &str = "weather";
+/// What the devices have to tell and is not printed yet.
+const NEWS_MAX: usize = 64;
 
 /// How long each step may take before the demo says what is missing.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -80,7 +82,7 @@ fn show(running: &Running) -> Result<(), String> {
     println!(
         "  POST /v1/topics/{TOPIC}/items  {{\"sky\":\"clear\"}}\n\nThree devices enrol over HTTP and connect by TLS and XMPP:"
     );
-    let (sender, news) = channel();
+    let (sender, news) = sync_channel(NEWS_MAX);
     for (device, what) in DEVICES {
         let jid = enrol(&api, device, what)?;
         let sender = sender.clone();
@@ -124,7 +126,7 @@ fn enrol(api: &Api, device: &str, what: &str) -> Result<String, String> {
     Ok(jid.to_owned())
 }
 
-fn device_main(device: &'static str, jid: &str, port: u16, news: &Sender<News>) {
+fn device_main(device: &'static str, jid: &str, port: u16, news: &SyncSender<News>) {
     let lost = |why: String| drop(news.send(News::Lost { device, why }));
     let settings =
         Settings { trust: Trust::Anyone, stream_management: StreamManagement::On, ..Settings::default() };

@@ -386,7 +386,7 @@ fn create_admin_key(store: &dyn Store, hash: [u8; 32]) -> Result<(), String> {
 
 /// Asks and waits: before anything else runs.
 fn ask(store: &dyn Store, ask: Ask) -> Result<Answer, String> {
-    let (sender, answers) = mpsc::channel();
+    let (sender, answers) = mpsc::sync_channel(1);
     store.ask(ask, Box::new(move |answer| drop(sender.send(answer))));
     match answers.recv() {
         Ok(Answer::Failed(fault)) => Err(fault.to_string()),

@@ -8,7 +8,7 @@ use crate::node::Node;
 use crate::server::Server;
 use carillon_core::model::ShardId;
 use std::io;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use std::time::Duration;
 pub(crate) struct Threads {
     shards: Vec<JoinHandle<()>>,
     jobs: Option<JoinHandle<()>>,
-    stop_jobs: Sender<JobMessage>,
+    stop_jobs: SyncSender<JobMessage>,
 }
 
 impl Threads {
@@ -24,7 +24,7 @@ impl Threads {
     pub(crate) fn start<M: Machine>(
         shards: Vec<EventLoop<M>>,
         jobs: Jobs,
-        stop_jobs: Sender<JobMessage>,
+        stop_jobs: SyncSender<JobMessage>,
         node: &Node,
     ) -> io::Result<Threads> {
         let mut threads = Threads { shards: Vec::new(), jobs: None, stop_jobs };

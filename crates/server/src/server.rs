@@ -7,7 +7,7 @@ use crate::drain::Threads;
 use crate::event_loop::{EventLoop, Shared};
 use crate::events::{EventLog, EventLogError, Kinds, Producer};
 use crate::inbox::{Control, Inbox};
-use crate::jobs::{JobMessage, Jobs};
+use crate::jobs::{Jobs, MESSAGES_MAX};
 use crate::listen::{Admission, BindError, Bounds, DescriptorLimit, ListenConfig, Listener, Ports, bind};
 use crate::listener_tls::ListenerTls;
 use crate::machine::Machine;
@@ -125,7 +125,7 @@ impl Server {
             domains,
             events: events.as_ref().map(EventLog::figures),
         });
-        let (sender, messages) = mpsc::channel::<JobMessage>();
+        let (sender, messages) = mpsc::sync_channel(MESSAGES_MAX);
         let jobs = Jobs {
             node: node.clone(),
             messages,
@@ -255,7 +255,7 @@ fn inbox(poll: &Poll) -> io::Result<Arc<Inbox>> {
 }
 
 fn read_domains(store: &dyn Store) -> Result<Domains, StartError> {
-    let (sender, answers) = mpsc::channel();
+    let (sender, answers) = mpsc::sync_channel(1);
     store.ask(Ask::Domains, Box::new(move |answer| drop(sender.send(answer))));
     match answers.recv_timeout(STORE_PATIENCE) {
         Ok(Answer::Domains(domains)) => Ok(Domains::new(domains)),

@@ -67,7 +67,7 @@ struct TestRunner<'a> {
 
 impl TestRunner<'_> {
     fn run(&self) -> (Status, Option<String>) {
-        let (stop, stopped) = mpsc::channel::<()>();
+        let (stop, stopped) = mpsc::sync_channel::<()>(0);
         let end = thread::scope(|scope| {
             let looking = scope.spawn(move || self.record_timeline(&stopped));
             let end = self.prepare().and_then(|()| self.phases());

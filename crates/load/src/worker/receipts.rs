@@ -41,7 +41,7 @@ impl Receipts {
             told: AtomicBool::new(false),
         });
         let Some(api) = Api::of(&setup.job.target).pop() else { return receipts };
-        let (begun, has_begun) = mpsc::channel();
+        let (begun, has_begun) = mpsc::sync_channel(1);
         let (setup, shared) = (Arc::clone(setup), Arc::clone(&receipts));
         // Nobody waits for the end of this thread: it learns that it is over by the next line, and the server sends
         // one every few seconds.

@@ -1,7 +1,7 @@
 //! A thread of a worker: it receives steps, and ends when it is stopped.
 
 use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, SyncSender};
 use std::thread::JoinHandle;
 
 use super::barrier::StepBarrier;
@@ -15,7 +15,7 @@ use crate::swarm::Waker;
 #[derive(Debug)]
 pub(super) struct WorkerThread {
     pub(super) recorder: Arc<Recorder>,
-    steps: Sender<StepStart>,
+    steps: SyncSender<StepStart>,
     waker: Option<Waker>,
     thread: JoinHandle<()>,
 }
@@ -28,7 +28,7 @@ impl WorkerThread {
         waker: Option<Waker>,
         work: impl FnOnce(ThreadContext) -> Result<(), Fault> + Send + 'static,
     ) -> Self {
-        let (steps, receiver) = mpsc::channel();
+        let (steps, receiver) = mpsc::sync_channel(STEPS_MAX);
         let recorder = Arc::new(Recorder::default());
         let context = ThreadContext {
             setup: Arc::clone(setup),
@@ -70,3 +70,6 @@ impl WorkerThread {
         }
     }
 }
+
+/// Steps that wait for a thread. A test has a handful.
+const STEPS_MAX: usize = 64;

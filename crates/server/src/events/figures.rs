@@ -31,6 +31,8 @@ pub(crate) struct LogFigures {
     held: AtomicUsize,
     /// Those of them that wait for the writer.
     queued: AtomicUsize,
+    /// Batches and segments that wait for the writer.
+    inputs: AtomicUsize,
     closing: AtomicBool,
 }
 
@@ -59,14 +61,21 @@ impl LogFigures {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// So many bytes wait for the writer from now on.
+    /// A batch of so many bytes, or a segment of none in memory, waits for the writer from now on.
     pub(super) fn queue(&self, bytes: usize) {
         self.queued.fetch_add(bytes, Ordering::Relaxed);
+        self.inputs.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// They do no longer.
+    /// The writer is done with it.
     pub(super) fn unqueue(&self, bytes: usize) {
         self.queued.fetch_sub(bytes, Ordering::Relaxed);
+        self.inputs.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Batches and segments that wait for the writer.
+    pub(super) fn inputs(&self) -> usize {
+        self.inputs.load(Ordering::Relaxed)
     }
 
     /// Bytes that wait for the writer.

@@ -3,12 +3,12 @@
 
 use super::figures::{LogFigures, add};
 use super::spill::{SealedSegment, Segment};
-use super::{Batch, BufferReturns, Options};
+use super::{BATCH_BYTES, Batch, BufferReturns, Options, SEGMENTS_QUEUED_MAX};
 use carillon_core::model::UnixMs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 /// Something for the writer.
@@ -29,7 +29,9 @@ pub(super) struct Intake {
     segments: Vec<Option<Segment>>,
     /// Bytes that wait for the writer before the disk is used.
     queue_bytes: usize,
-    writer_inputs: Sender<WriterInput>,
+    /// Batches and segments that the channel to the writer holds.
+    inputs_max: usize,
+    writer_inputs: SyncSender<WriterInput>,
     returns: BufferReturns,
     figures: Arc<LogFigures>,
     log_limiter: LogLimiter,
@@ -75,7 +77,7 @@ impl Intake {
         options: &Options,
         shards: u16,
         run: UnixMs,
-        writer_inputs: Sender<WriterInput>,
+        writer_inputs: SyncSender<WriterInput>,
         returns: BufferReturns,
         figures: Arc<LogFigures>,
     ) -> Intake {
@@ -85,6 +87,7 @@ impl Intake {
             made: 0,
             segments: (0..shards).map(|_| None).collect(),
             queue_bytes: options.memory_bytes / 2,
+            inputs_max: options.memory_bytes / BATCH_BYTES + SEGMENTS_QUEUED_MAX,
             writer_inputs,
             returns,
             figures,
@@ -138,12 +141,12 @@ impl Intake {
     /// shard is on disk already. Gives it back when the disk does not take it.
     pub(super) fn take(&mut self, batch: Batch) -> Result<(), (Batch, io::Error)> {
         let shard = usize::from(batch.shard);
-        let fits = self.figures.queued() + batch.bytes.capacity() <= self.queue_bytes;
+        let fits = self.has_room() && self.figures.queued() + batch.charge() <= self.queue_bytes;
         if self.segments[shard].is_some() || !fits {
             if let Err(error) = self.spill(&batch) {
                 return Err((batch, error));
             }
-            self.figures.release(batch.bytes.capacity());
+            self.figures.release(batch.charge());
             self.returns.give(batch);
         } else {
             self.forward(batch);
@@ -152,8 +155,7 @@ impl Intake {
     }
 
     fn forward(&self, batch: Batch) {
-        self.figures.queue(batch.bytes.capacity());
-        self.send(WriterInput::Batch(batch));
+        self.send(batch.charge(), WriterInput::Batch(batch));
     }
 
     fn spill(&mut self, batch: &Batch) -> io::Result<()> {
@@ -167,7 +169,7 @@ impl Intake {
         };
         segment.append(&batch.bytes)?;
         add(&self.figures.spilled, batch.bytes.len() as u64);
-        if segment.len() >= SEGMENT_BYTES {
+        if segment.len() >= SEGMENT_BYTES && self.has_room() {
             self.seal(shard);
         }
         Ok(())
@@ -177,7 +179,9 @@ impl Intake {
     pub(super) fn resume_memory_path(&mut self) {
         if self.is_spilling() && self.figures.queued() <= self.queue_bytes / 2 {
             for shard in 0..self.segments.len() {
-                self.seal(shard);
+                if self.has_room() {
+                    self.seal(shard);
+                }
             }
         }
     }
@@ -187,13 +191,20 @@ impl Intake {
         self.segments.iter().any(Option::is_some)
     }
 
+    /// Whether the writer can be sent something without a wait. Nobody else sends it anything.
+    fn has_room(&self) -> bool {
+        self.figures.inputs() < self.inputs_max
+    }
+
     fn seal(&mut self, shard: usize) {
         if let Some(segment) = self.segments[shard].take() {
-            self.send(WriterInput::Segment(segment.seal()));
+            self.send(0, WriterInput::Segment(segment.seal()));
         }
     }
 
-    fn send(&self, input: WriterInput) {
+    /// Sends the writer something that takes so many bytes of memory; waits if there is no room, which matters at the end only.
+    fn send(&self, bytes: usize, input: WriterInput) {
+        self.figures.queue(bytes);
         if self.writer_inputs.send(input).is_err() && !self.figures.is_closing() {
             tracing::error!("the writer of the event log has died of a fault; nothing is logged any more");
         }

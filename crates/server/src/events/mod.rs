@@ -42,7 +42,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use writer::Writer;
 
@@ -81,6 +81,14 @@ pub struct EventLogError {
 pub(crate) struct Batch {
     shard: u16,
     bytes: Vec<u8>,
+}
+
+impl Batch {
+    /// The bytes of memory that it is charged for: never fewer than those of a usual batch, so that the bound on bytes bounds
+    /// the number of batches, too.
+    fn charge(&self) -> usize {
+        self.bytes.capacity().max(BATCH_BYTES)
+    }
 }
 
 /// The threads of the event log. Dropping it waits until all that was handed over is written.
@@ -124,9 +132,12 @@ fn start(options: &Options, shards: u16) -> io::Result<(EventLog, Vec<Producer>)
     let left = recover::find_left_segments(&options.folder)?;
     let file = LogFile::open(&options.folder, options.format)?;
     let rotation = Rotation::new(options, Arc::clone(&figures));
-    let (batches, intake_inbox) = channel();
-    let (writer_inputs, writer_inbox) = channel();
-    let (rotated, rotation_inbox) = channel();
+    // As many as the memory has room for: a batch is charged for `BATCH_BYTES` at least.
+    let batches_max = options.memory_bytes / BATCH_BYTES;
+    let (batches, intake_inbox) = sync_channel(batches_max.max(1));
+    let (writer_inputs, writer_inbox) = sync_channel(batches_max + SEGMENTS_QUEUED_MAX);
+    // Another word while one waits says nothing new.
+    let (rotated, rotation_inbox) = sync_channel(1);
     let (producers, returns) = producers(options, shards, &batches, &figures);
     let intake = Intake::new(options, shards, unix(), writer_inputs, returns.clone(), Arc::clone(&figures));
     let writer = Writer::new(options, file, rotated, returns, Arc::clone(&figures));
@@ -141,7 +152,7 @@ fn start(options: &Options, shards: u16) -> io::Result<(EventLog, Vec<Producer>)
 fn producers(
     options: &Options,
     shards: u16,
-    batches: &Sender<Batch>,
+    batches: &SyncSender<Batch>,
     figures: &Arc<LogFigures>,
 ) -> (Vec<Producer>, BufferReturns) {
     let (backs, empties): (Vec<_>, Vec<Receiver<_>>) =
@@ -172,6 +183,10 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     std::fs::File::open(folder)?.sync_all()
 }
 
+/// What is handed over at once, about: enough that a hand-over costs nothing per entry.
+const BATCH_BYTES: usize = 64 * 1024;
+/// Complete segments that wait for the writer; while there are so many, the last of each shard grows.
+const SEGMENTS_QUEUED_MAX: usize = 256;
 /// Empty buffers that wait for a producer.
 const BUFFERS_KEPT: usize = 4;
 /// The largest buffer that is used again.

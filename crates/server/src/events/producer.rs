@@ -1,18 +1,18 @@
 //! A shard's way into the event log. Nothing here waits, and nothing is done for a single entry.
 
 use super::figures::{LogFigures, add};
-use super::{Batch, Options};
+use super::{BATCH_BYTES, Batch, Options};
 use carillon_core::event::{Entry, Journal, Kinds, records};
 use carillon_core::model::{Mono, UnixMs};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
 /// A shard's way into the event log.
 pub(crate) struct Producer {
     shard: u16,
     kinds: Kinds,
     memory_bytes: usize,
-    batches: Sender<Batch>,
+    batches: SyncSender<Batch>,
     empty: Receiver<Vec<u8>>,
     figures: Arc<LogFigures>,
     /// When what the journal holds is handed over at the latest.
@@ -23,7 +23,7 @@ impl Producer {
     pub(super) fn new(
         shard: u16,
         options: &Options,
-        batches: Sender<Batch>,
+        batches: SyncSender<Batch>,
         empty: Receiver<Vec<u8>>,
         figures: Arc<LogFigures>,
     ) -> Producer {
@@ -63,16 +63,17 @@ impl Producer {
     fn hand_over(&mut self, journal: &mut Journal) {
         self.due = None;
         let full = journal.take(self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BUFFER_BYTES)));
-        if self.figures.hold(full.capacity(), self.memory_bytes) {
-            let batch = Batch { shard: self.shard, bytes: full };
-            let held = batch.bytes.capacity();
-            // Fails only when the intake has died of a fault, which was said.
-            if let Err(lost) = self.batches.send(batch) {
-                self.figures.release(held);
-                self.lose(journal, lost.0.bytes);
-            }
-        } else {
-            self.lose(journal, full);
+        let batch = Batch { shard: self.shard, bytes: full };
+        let charge = batch.charge();
+        if !self.figures.hold(charge, self.memory_bytes) {
+            return self.lose(journal, batch.bytes);
+        }
+        // Whatever the memory has room for, the channel has; and the intake dies of a fault only, which was logged.
+        if let Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) =
+            self.batches.try_send(batch)
+        {
+            self.figures.release(charge);
+            self.lose(journal, batch.bytes);
         }
     }
 
@@ -84,8 +85,6 @@ impl Producer {
     }
 }
 
-/// What is handed over at once, about: enough that a hand-over costs nothing an entry.
-const BATCH_BYTES: usize = 64 * 1024;
 /// The room of a buffer: what is handed over, and what a turn adds to it.
 const BUFFER_BYTES: usize = BATCH_BYTES + BATCH_BYTES / 8;
 /// How old an entry gets before it is handed over.

@@ -13,7 +13,7 @@ use super::{Batch, BufferReturns, Options};
 use carillon_core::event::records;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::time::{Duration, SystemTime};
 
 /// The writer.
@@ -26,7 +26,7 @@ pub(super) struct Writer {
     page_bytes: usize,
     rotate_bytes: u64,
     rotate_ms: u64,
-    rotated: Sender<()>,
+    rotated: SyncSender<()>,
     returns: BufferReturns,
     figures: Arc<LogFigures>,
     log_limiter: LogLimiter,
@@ -51,7 +51,7 @@ impl Writer {
     pub(super) fn new(
         options: &Options,
         file: LogFile,
-        rotated: Sender<()>,
+        rotated: SyncSender<()>,
         returns: BufferReturns,
         figures: Arc<LogFigures>,
     ) -> Writer {
@@ -94,7 +94,10 @@ impl Writer {
             };
             match input {
                 WriterInput::Batch(batch) => self.batch(batch),
-                WriterInput::Segment(segment) => self.segment(segment, None),
+                WriterInput::Segment(segment) => {
+                    self.segment(segment, None);
+                    self.figures.unqueue(0);
+                }
             }
         }
         self.flush();
@@ -106,7 +109,7 @@ impl Writer {
     fn batch(&mut self, batch: Batch) {
         let printed = self.print(batch.shard, &batch.bytes, None);
         self.count_lost(printed.err());
-        let bytes = batch.bytes.capacity();
+        let bytes = batch.charge();
         self.figures.unqueue(bytes);
         self.figures.release(bytes);
         self.returns.give(batch);
@@ -250,8 +253,8 @@ impl Writer {
 
     fn rotate(&mut self) {
         match self.file.rotate() {
-            // The rotation ends after the writer.
-            Ok(true) => drop(self.rotated.send(())),
+            // If a word waits already, the rotation will find this file, too.
+            Ok(true) => drop(self.rotated.try_send(())),
             Ok(false) => {}
             Err(error) => {
                 add(&self.figures.failures, 1);

@@ -14,7 +14,7 @@ use carillon_core::message::ShardMessage;
 use carillon_core::model::{ShardId, Trace, UnixMs};
 use carillon_core::ports::{Answer, Ask};
 use due::Due;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 /// Something for the thread of the jobs.
@@ -31,7 +31,7 @@ pub(crate) enum JobMessage {
 pub(crate) struct Jobs {
     pub(crate) node: Node,
     pub(crate) messages: Receiver<JobMessage>,
-    pub(crate) sender: Sender<JobMessage>,
+    pub(crate) sender: SyncSender<JobMessage>,
     /// How long the trace of a notification that has ended is kept, milliseconds.
     pub(crate) traces_kept_ms: u64,
 }
@@ -148,6 +148,8 @@ fn log(answer: &Answer, what: &str) {
     }
 }
 
+/// Messages that wait at most: one answer of each kind, and the end, which may be told twice.
+pub(crate) const MESSAGES_MAX: usize = 4;
 const TICK: Duration = Duration::from_secs(1);
 /// Scheduled notifications taken at once.
 const DUE_MAX: u16 = 500;

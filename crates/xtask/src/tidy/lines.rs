@@ -43,9 +43,69 @@ pub fn no_sleep_in_tests(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Every queue has a bound.
+/// Files with a channel without a bound, and why.
+const UNBOUNDED: &[(&str, &str)] = &[(
+    "bench/floor/src/reactor.rs",
+    "the floor is the least that a fan-out can cost: it has no policy for a reactor that is behind",
+)];
+
+/// Every channel has a bound. In tests a channel of the standard library may have none: a test ends.
 pub fn bounded_channels(tree: &Tree) -> Vec<Finding> {
-    forbid(rust(tree), |_| true, &["unbounded_channel", "unbounded()"], "every queue has a bound")
+    let mut findings = Vec::new();
+    let exempt = |path: &str| UNBOUNDED.iter().any(|(exempt, _)| *exempt == path);
+    for (path, text) in rust(tree).filter(|(path, _)| !exempt(path)) {
+        for line in place::code(path, text) {
+            let found = unbounded(line.text).filter(|found| !(line.in_test && *found == STD));
+            findings.extend(found.map(|found| {
+                Finding::new(path, line.number, format!("`{found}` has no bound; every channel has one"))
+            }));
+        }
+    }
+    findings
+}
+
+/// The call on this line that makes a channel without a bound: `unbounded…` of tokio, crossbeam, flume and others, and a
+/// `channel` that is given no capacity. A oneshot needs none.
+fn unbounded(line: &str) -> Option<&str> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let (mut rest, mut previous) = (line, "");
+    while let Some(start) = rest.find(is_word) {
+        let word = &rest[start..];
+        let word = &word[..word.find(|c| !is_word(c)).unwrap_or(word.len())];
+        let after = &rest[start + word.len()..];
+        let arguments = without_turbofish(after);
+        let is_call = arguments.starts_with('(') && previous != "fn";
+        if is_call && word.starts_with("unbounded") {
+            return Some(word);
+        }
+        if is_call && word == STD && arguments.starts_with("()") && !is_oneshot(line, after) {
+            return Some(STD);
+        }
+        (rest, previous) = (after, word);
+    }
+    None
+}
+
+/// Whether the call of `channel` that ends before `after` is one of a module `oneshot`.
+fn is_oneshot(line: &str, after: &str) -> bool {
+    line[..line.len() - after.len()].ends_with("oneshot::channel")
+}
+
+/// What follows the type arguments of a call, if there are any on this line.
+fn without_turbofish(text: &str) -> &str {
+    let Some(inner) = text.strip_prefix("::<") else { return text };
+    let mut depth = 1;
+    for (at, c) in inner.char_indices() {
+        match c {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return &inner[at + 1..];
+        }
+    }
+    text
 }
 
 /// `core` and `wire` observe nothing: addresses are data, sockets are not. clippy bans the calls, this the names.
@@ -93,6 +153,8 @@ fn rust(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
 }
 
 const LINES_MAX: usize = 800;
+/// The standard library's channel without a bound. tokio's of the same name is given a capacity.
+const STD: &str = "channel";
 
 #[cfg(test)]
 mod tests {
@@ -129,6 +191,40 @@ mod tests {
             no_sleep_in_tests(&tree("tests/interop/test_a.py", "time.sleep(1)\n# time.sleep(1)\n")).len(),
             1
         );
+    }
+
+    #[test]
+    fn a_channel_has_a_bound() {
+        let rule = |path: &str, line: &str| bounded_channels(&tree(path, &format!("    {line}\n"))).len();
+        let everywhere = [
+            "let (a, b) = tokio::sync::mpsc::unbounded_channel();",
+            "let (a, b) = mpsc::unbounded_channel::<Vec<u8>>();",
+            "let (a, b) = crossbeam_channel::unbounded();",
+            "let (a, b) = flume::unbounded::<(u8, Option<u8>)>();",
+            "let pair = kanal::unbounded_async();",
+        ];
+        let unless_in_a_test = [
+            "let (a, b) = std::sync::mpsc::channel();",
+            "let (a, b) = mpsc::channel::<(Ask, Reply<Answer>)>();",
+            "let (a, b) = channel();",
+            "let pairs = (oneshot::channel(), channel());",
+        ];
+        let never = [
+            "let (a, b) = mpsc::sync_channel(8);",
+            "let (a, b) = tokio::sync::mpsc::channel(8);",
+            "let (a, b) = mpsc::channel::<Bytes>(1);",
+            "let (a, b) = oneshot::channel::<()>();",
+            "let (a, b) = flume::bounded(8);",
+            "fn unbounded(line: &str) -> bool {",
+            "let is_unbounded = unbounded && channel.is_empty();",
+        ];
+        for (lines, in_code, in_test) in [(&everywhere[..], 1, 1), (&unless_in_a_test, 1, 0), (&never, 0, 0)]
+        {
+            for line in lines {
+                assert_eq!(rule("crates/server/src/a.rs", line), in_code, "{line}");
+                assert_eq!(rule("crates/server/tests/a.rs", line), in_test, "{line}");
+            }
+        }
     }
 
     #[test]

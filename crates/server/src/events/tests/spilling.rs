@@ -72,17 +72,20 @@ fn a_full_disk_holds_back_and_the_next_start_goes_on() {
 #[test]
 fn where_the_disk_takes_nothing_a_parcel_waits() {
     let rig = Rig::new();
-    let options =
-        Options { folder: rig.folder.path().join("none"), memory_bytes: 100, ..rig.options.clone() };
-    let (writer_inputs, inbox) = channel();
-    let (_, returns) = producers(&options, 1, &channel().0, &Arc::default());
+    let options = Options {
+        folder: rig.folder.path().join("none"),
+        memory_bytes: 2 * BATCH_BYTES,
+        ..rig.options.clone()
+    };
+    let (writer_inputs, inbox) = sync_channel(8);
+    let (_, returns) = producers(&options, 1, &sync_channel(1).0, &Arc::default());
     let figures = Arc::new(LogFigures::default());
     let mut intake = Intake::new(&options, 1, UnixMs(1), writer_inputs, returns, Arc::clone(&figures));
     let batch = || {
         let mut journal = Journal::default();
         journal.push(UnixMs(1), &Entry::Start);
         let batch = Batch { shard: 0, bytes: journal.take(Vec::new()) };
-        assert!(figures.hold(batch.bytes.capacity(), 1000));
+        assert!(figures.hold(batch.charge(), usize::MAX));
         batch
     };
     // The first fits into the memory, the second does not.
@@ -106,7 +109,7 @@ fn the_last_resort_is_counted_and_seen() {
     let rig = Rig::new();
     let options = Options { memory_bytes: 0, ..rig.options.clone() };
     let figures = Arc::new(LogFigures::default());
-    let (batches, inbox) = channel();
+    let (batches, inbox) = sync_channel(1);
     let (mut producers, _) = producers(&options, 1, &batches, &figures);
     let mut shard = TestShard::new(producers.remove(0));
     shard.producer.turn_ended(&mut shard.journal, Mono(0));
@@ -116,4 +119,39 @@ fn the_last_resort_is_counted_and_seen() {
     shard.journal.push(UnixMs(1), &Entry::Stop);
     assert_eq!(carillon_core::event::records(shard.journal.bytes()).next().unwrap().seq, 1);
     assert_eq!(inbox.try_iter().count(), 0);
+}
+
+#[test]
+fn a_writer_that_is_behind_is_queued_so_much_and_the_rest_stays_on_disk() {
+    let rig = Rig::new();
+    // Everything goes by disk, and a segment is complete at every chance.
+    let options = Options { memory_bytes: 0, ..rig.options.clone() };
+    let (writer_inputs, inbox) = sync_channel(SEGMENTS_QUEUED_MAX);
+    let (_, returns) = producers(&options, 1, &sync_channel(1).0, &Arc::default());
+    let figures = Arc::new(LogFigures::default());
+    let mut intake = Intake::new(&options, 1, UnixMs(1), writer_inputs, returns, Arc::clone(&figures));
+    let mut journal = Journal::default();
+    let take = |intake: &mut Intake, journal: &mut Journal| {
+        journal.push(UnixMs(1), &Entry::Start);
+        let batch = Batch { shard: 0, bytes: journal.take(Vec::new()) };
+        assert!(figures.hold(batch.charge(), usize::MAX) && intake.take(batch).is_ok());
+        intake.resume_memory_path();
+    };
+    (0..SEGMENTS_QUEUED_MAX + 10).for_each(|_| take(&mut intake, &mut journal));
+    let segments = || {
+        inbox.try_iter().map(|input| match input {
+            WriterInput::Segment(segment) => segment,
+            WriterInput::Batch(_) => panic!("there is no memory"),
+        })
+    };
+    let first: Vec<_> = segments().inspect(|_| figures.unqueue(0)).collect();
+    assert_eq!((first.len(), rig.spills()), (SEGMENTS_QUEUED_MAX, SEGMENTS_QUEUED_MAX + 1));
+    // The writer has caught up: the last segment has all that came meanwhile, in order.
+    intake.resume_memory_path();
+    let last: Vec<_> = segments().collect();
+    let mut reading = last[0].open().unwrap().unwrap();
+    assert!(reading.fill().unwrap());
+    let numbers: Vec<u64> = carillon_core::event::records(reading.bytes()).map(|record| record.seq).collect();
+    let expected: Vec<u64> = (0..10).map(|n| (SEGMENTS_QUEUED_MAX + n) as u64).collect();
+    assert_eq!((last.len(), numbers, figures.status().held_bytes), (1, expected, 0));
 }
