@@ -14,8 +14,8 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`node`], [`metrics`] | the handle to a running node, and its figures |
-//! | [`history`] | its figures over the last ten minutes |
-//! | `server`, `options`, `drain` | starting and ending |
+//! | [`history`], `rates` | its figures over the last ten minutes, and its rates |
+//! | `server`, `options` | starting and ending |
 //! | `event_loop` | the loop of a shard: what a turn is, how the socket is read, what comes by the inbox |
 //! | `shard_io`, `interpret` | everything a shard owns besides its core, and the effects on it |
 //! | `sends` | what goes to many connections by one system call |
@@ -36,7 +36,6 @@ mod clock;
 mod conn;
 mod deadlines;
 mod derivers;
-mod drain;
 mod event_loop;
 pub mod events;
 pub mod history;
@@ -52,6 +51,7 @@ mod network;
 pub mod node;
 mod options;
 mod plaintext;
+mod rates;
 mod sends;
 mod server;
 mod shard_io;

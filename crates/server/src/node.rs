@@ -4,10 +4,10 @@ use crate::clock::{Clock, unix};
 use crate::events;
 use crate::history::{History, Sample};
 use crate::inbox::{Control, Inbox, InboxItem, turn_away};
-use crate::jobs::Rates;
 use crate::join::{AllDone, Countdown, Join};
 use crate::listen::Admission;
 use crate::metrics::{ShardFigures, Snapshot, Status, resident_bytes};
+use crate::rates::Rates;
 use crate::watch::Watcher;
 use carillon_core::command::ReplyTo;
 use carillon_core::command::{Command, Event, Outcome};
@@ -154,7 +154,7 @@ impl Node {
         status.events = self.inner.events.as_ref().map(|figures| figures.status());
         status.certificate_expires = Some(UnixMs(self.inner.certificate_expires.load(Ordering::Relaxed)));
         status.shards = self.inner.inboxes.len() as u16;
-        self.rates().fill(&mut status);
+        lock(&self.inner.rates).fill(&mut status);
         status
     }
 
@@ -221,20 +221,15 @@ impl Node {
         &self.inner.inboxes[usize::from(shard.0)]
     }
 
-    pub(crate) fn figures(&self) -> &[Arc<ShardFigures>] {
-        &self.inner.figures
+    /// Samples the figures of all shards.
+    pub(crate) fn sample(&self) {
+        let figures = Snapshot::sum(&self.inner.figures);
+        let now = self.mono();
+        lock(&self.inner.rates).sample(now, &figures);
+        lock(&self.inner.history).observe(now, unix(), self.inner.admission.open(), &figures);
     }
 
-    pub(crate) fn rates(&self) -> MutexGuard<'_, Rates> {
-        lock(&self.inner.rates)
-    }
-
-    /// Adds to the history.
-    pub(crate) fn observe(&self, now: Mono, figures: &Snapshot) {
-        lock(&self.inner.history).observe(now, unix(), self.inner.admission.open(), figures);
-    }
-
-    pub(crate) fn mono(&self) -> Mono {
+    fn mono(&self) -> Mono {
         self.inner.clock.mono()
     }
 

@@ -1,7 +1,7 @@
 //! What a server is started with.
 
 use crate::events;
-use crate::listen::{Bounds, Service};
+use crate::listen::{Bounds, ListenConfig, Service};
 use crate::network::Network;
 use crate::tls;
 use carillon_core::settings::Settings;
@@ -100,8 +100,20 @@ impl Options {
         }
     }
 
+    /// How its ports are bound.
+    pub(crate) fn listen_config(&self) -> ListenConfig<'_> {
+        ListenConfig {
+            addresses: &self.addresses,
+            services: self.services(),
+            shards: self.shard_count().into(),
+            backlog: self.backlog,
+            reuse_port: self.reuse_port,
+            nodelay: self.nodelay,
+        }
+    }
+
     /// What is spoken on which port.
-    pub(crate) fn services(&self) -> Vec<(Service, u16)> {
+    fn services(&self) -> Vec<(Service, u16)> {
         let websocket = self.websocket.as_ref().map(|websocket| {
             (if websocket.tls { Service::WebSocketTls } else { Service::WebSocket }, websocket.port)
         });

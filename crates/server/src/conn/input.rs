@@ -1,28 +1,12 @@
 //! The way in of a connection: from its socket to the bytes of its stream, through a scratch buffer that all connections
 //! of the shard share.
 
-use super::{Conn, Readiness, Transport};
-use crate::tls::{Circumstances, Fault, Handshake, Link, Progress, Secured};
-use carillon_core::connection::{PausedInput, Resumed};
+use super::connection::{Conn, Handshaking, PendingInput, Readiness, Transport};
+use crate::tls::{Circumstances, Fault, Link, Progress, Secured};
+use carillon_core::connection::Resumed;
 use carillon_core::model::Mono;
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
-
-/// Bytes that came and cannot be dealt with yet. There are none for a connection between two messages.
-#[derive(Debug, Default)]
-pub(crate) struct PendingInput {
-    /// The beginning of a TLS record.
-    record: Vec<u8>,
-    /// What was decrypted while the core had the connection paused.
-    paused: PausedInput,
-}
-
-/// The handshake of a connection, and what its listener's certificate binds to.
-pub(crate) struct Handshaking {
-    pub(crate) handshake: Handshake,
-    /// `tls-server-end-point` of the certificate it began with; a reload may change it meanwhile.
-    pub(crate) end_point: Option<Arc<[u8]>>,
-}
 
 /// What a read yielded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,11 +76,7 @@ impl Conn {
         input: &[u8],
         reply: &mut Vec<u8>,
     ) -> Result<Option<HandshakeStep>, Fault> {
-        let Transport::Handshaking(_) = &self.transport else { return Ok(None) };
-        let Transport::Handshaking(handshaking) = std::mem::replace(&mut self.transport, Transport::Plain)
-        else {
-            unreachable!("matched just above")
-        };
+        let Some(handshaking) = self.transport.take_handshake() else { return Ok(None) };
         let Handshaking { handshake, end_point } = *handshaking;
         match handshake.feed(input, reply)? {
             Progress::Pending { handshake, consumed } => {

@@ -1,6 +1,6 @@
 //! The way out of a connection: the socket and TLS around its [`SendQueue`], which says what is written at once and what waits.
 
-use super::{Conn, Protocol, Stage, Transport};
+use super::connection::{Conn, Protocol, Stage, Transport};
 use crate::tls::Fault;
 use carillon_core::connection::Offered;
 use std::io::{self, ErrorKind};

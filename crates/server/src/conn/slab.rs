@@ -1,7 +1,7 @@
 //! Where a shard's connections live: in pages that are given back when the last of their connections is gone, so that a
 //! mass disconnect returns the memory and a mass connect never copies a large table.
 
-use super::Conn;
+use super::connection::Conn;
 use carillon_core::model::ConnId;
 use std::collections::BTreeSet;
 
@@ -21,13 +21,13 @@ struct Page {
     used: u16,
 }
 
-enum Entry {
-    /// Nobody; the next free entry of the page.
-    Free(u16),
-    Taken {
-        generation: u32,
-        conn: Conn,
-    },
+/// A place for a connection.
+struct Entry {
+    conn: Option<Conn>,
+    /// The generation of its connection, or of the last one.
+    generation: u32,
+    /// While it is free: the next free entry of the page.
+    next_free: u16,
 }
 
 impl Slab {
@@ -40,10 +40,8 @@ impl Slab {
         let page = self.pages[at as usize].as_mut().expect("`with_room` names present pages");
         let index = page.free;
         let entry = &mut page.entries[usize::from(index)];
-        let Entry::Free(next) = std::mem::replace(entry, Entry::Taken { generation, conn }) else {
-            unreachable!("`free` names a free entry")
-        };
-        page.free = next;
+        (entry.conn, entry.generation) = (Some(conn), generation);
+        page.free = entry.next_free;
         page.used += 1;
         if usize::from(page.used) == PAGE {
             self.with_room.remove(&at);
@@ -55,23 +53,17 @@ impl Slab {
     /// The connection of this name, if it is still there.
     pub(crate) fn get_mut(&mut self, id: ConnId) -> Option<&mut Conn> {
         let (at, index) = place(id.slot);
-        match self.pages.get_mut(at)?.as_mut()?.entries.get_mut(index)? {
-            Entry::Taken { generation, conn } if *generation == id.generation => Some(conn),
-            _ => None,
-        }
+        let entry = self.pages.get_mut(at)?.as_mut()?.entries.get_mut(index)?;
+        entry.conn.as_mut().filter(|_| entry.generation == id.generation)
     }
 
     /// Takes a connection out.
     pub(crate) fn remove(&mut self, id: ConnId) -> Option<Conn> {
         let (at, index) = place(id.slot);
         let page = self.pages.get_mut(at)?.as_mut()?;
-        let entry = page.entries.get_mut(index)?;
-        if !matches!(entry, Entry::Taken { generation, .. } if *generation == id.generation) {
-            return None;
-        }
-        let Entry::Taken { conn, .. } = std::mem::replace(entry, Entry::Free(page.free)) else {
-            unreachable!("matched just above")
-        };
+        let entry = page.entries.get_mut(index).filter(|entry| entry.generation == id.generation)?;
+        let conn = entry.conn.take()?;
+        entry.next_free = page.free;
         page.free = index as u16;
         page.used -= 1;
         self.len -= 1;
@@ -89,11 +81,10 @@ impl Slab {
         let pages = self.pages.iter().enumerate().filter_map(|(at, page)| Some((at, page.as_ref()?)));
         let entries = pages.flat_map(|(at, page)| page.entries.iter().enumerate().map(move |e| (at, e)));
         entries
-            .filter_map(|(at, (index, entry))| match entry {
-                Entry::Free(_) => None,
-                Entry::Taken { generation, .. } => {
-                    Some(ConnId { slot: (at * PAGE + index) as u32, generation: *generation })
-                }
+            .filter(|(_, (_, entry))| entry.conn.is_some())
+            .map(|(at, (index, entry))| ConnId {
+                slot: (at * PAGE + index) as u32,
+                generation: entry.generation,
             })
             .collect()
     }
@@ -106,7 +97,8 @@ impl Slab {
 
     fn add_page(&mut self) -> u32 {
         // Made where it is to be: a page that is made on the stack leaves the thread's stack that much larger for good.
-        let entries = (1..=PAGE as u16).map(Entry::Free).collect();
+        let entries =
+            (1..=PAGE as u16).map(|next_free| Entry { conn: None, generation: 0, next_free }).collect();
         let page = Page { entries, free: 0, used: 0 };
         let vacant = self.pages.iter().position(Option::is_none);
         let at = vacant.unwrap_or_else(|| {

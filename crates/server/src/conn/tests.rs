@@ -1,8 +1,8 @@
 use super::*;
 use crate::listen::{Admission, Bounds};
 use carillon_core::model::Mono;
-use socket2::{Domain, Type};
-use std::net::Ipv4Addr;
+use socket2::{Domain, Socket, Type};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 /// What an idle connection costs in this crate, its keys apart. A field more here is 15 MiB on a node that holds two

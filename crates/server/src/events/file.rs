@@ -1,7 +1,6 @@
 //! The file that lines are written to, and how it is put away.
 
 use super::line::{Format, head};
-use super::sync_folder;
 use carillon_core::model::UnixMs;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -130,6 +129,11 @@ fn cut_half_line(path: &Path) -> io::Result<()> {
         file.set_len(whole)?;
     }
     Ok(())
+}
+
+/// A file's folder made durable: after a rename.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
 }
 
 /// The last number and time of each shard in a file, in no order.

@@ -1,9 +1,10 @@
 //! The intake: decides for each batch whether it goes to the writer by memory or by disk, so that each shard's batches
 //! come in order whichever way they went.
 
+use super::batch::{BATCH_BYTES, Batch, BufferReturns, SEGMENTS_QUEUED_MAX};
 use super::figures::{LogFigures, add};
+use super::options::Options;
 use super::spill::{SealedSegment, Segment};
-use super::{BATCH_BYTES, Batch, BufferReturns, Options, SEGMENTS_QUEUED_MAX};
 use carillon_core::model::UnixMs;
 use std::io;
 use std::path::PathBuf;

@@ -1,7 +1,9 @@
 //! What the event log costs: events of one shard from its journal to the file, as fast as they can be made. For
 //! `examples/event_log_cost.rs`.
 
-use super::{EventLog, EventLogError, EventLogStatus, Options};
+use super::EventLog;
+use super::figures::EventLogStatus;
+use super::options::{EventLogError, Options};
 use carillon_core::event::{Entry, Journal, Kind};
 use carillon_core::model::{Mono, NotificationId, UnixMs};
 use std::time::{Duration, Instant};

@@ -12,11 +12,13 @@
 //! the disk takes neither, the intake waits, the rest of the memory fills, and only then a producer drops: counted, said in
 //! the log, and seen as a gap in the numbers of the lines.
 
+mod batch;
 mod figures;
 mod file;
 mod intake;
 mod line;
 pub mod measure;
+mod options;
 mod producer;
 mod recover;
 mod rotation;
@@ -30,76 +32,28 @@ pub use carillon_core::event::{Kind, Kinds};
 pub use figures::EventLogStatus;
 pub(crate) use figures::LogFigures;
 pub use line::{Format, Head, head, to_json};
+pub use options::{EventLogError, Options};
 pub(crate) use producer::Producer;
 pub use rotation::{current, files, open};
 pub use verify::{Finding, Verifier};
 
 use crate::clock::unix;
+use batch::{BATCH_BYTES, Batch, BufferReturns, SEGMENTS_QUEUED_MAX};
 use file::LogFile;
 use intake::Intake;
 use rotation::Rotation;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use writer::Writer;
-
-/// How the event log is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// The folder of its files; made when it is missing.
-    pub folder: PathBuf,
-    /// How a line is printed.
-    pub format: Format,
-    /// What is kept.
-    pub kinds: Kinds,
-    /// A file of so many bytes is put away.
-    pub rotate_bytes: u64,
-    /// A file so old is put away, milliseconds; 0 for any age.
-    pub rotate_ms: u64,
-    /// Whether files are compressed when they are put away.
-    pub compress: bool,
-    /// How many are kept of those put away; 0 for all.
-    pub keep_files: u32,
-    /// How long they are kept, milliseconds; 0 for ever.
-    pub keep_ms: u64,
-    /// Bytes on their way in memory.
-    pub memory_bytes: usize,
-}
-
-/// Why the event log cannot be kept.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot keep the event log in {}: {source}; set `event_log.path` to a folder that can be written", folder.display())]
-pub struct EventLogError {
-    folder: PathBuf,
-    source: io::Error,
-}
-
-/// Entries of a shard on their way, encoded.
-pub(crate) struct Batch {
-    shard: u16,
-    bytes: Vec<u8>,
-}
-
-impl Batch {
-    /// The bytes of memory that it is charged for: never fewer than those of a usual batch, so that the bound on bytes bounds
-    /// the number of batches, too.
-    fn charge(&self) -> usize {
-        self.bytes.capacity().max(BATCH_BYTES)
-    }
-}
 
 /// The threads of the event log. Dropping it waits until all that was handed over is written.
 pub(crate) struct EventLog {
     figures: Arc<LogFigures>,
     threads: Vec<JoinHandle<()>>,
 }
-
-/// Ways for emptied buffers back to the producers.
-#[derive(Clone)]
-pub(crate) struct BufferReturns(Arc<[SyncSender<Vec<u8>>]>);
 
 impl EventLog {
     /// Recovers what a crash left, opens the file, starts the threads; a producer for each shard.
@@ -165,29 +119,5 @@ fn producers(
     )
 }
 
-impl BufferReturns {
-    /// Gives an emptied buffer back, unless a burst made it large or the producer has enough.
-    pub(crate) fn give(&self, mut batch: Batch) {
-        if batch.bytes.capacity() <= BUFFER_BYTES_MAX
-            && let Some(producer) = self.0.get(usize::from(batch.shard))
-        {
-            batch.bytes.clear();
-            // Full, or the shard is gone: the buffer goes, too.
-            let _ = producer.try_send(batch.bytes);
-        }
-    }
-}
-
-/// A file's folder made durable: after a rename.
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    std::fs::File::open(folder)?.sync_all()
-}
-
-/// What is handed over at once, about: enough that a hand-over costs nothing per entry.
-const BATCH_BYTES: usize = 64 * 1024;
-/// Complete segments that wait for the writer; while there are so many, the last of each shard grows.
-const SEGMENTS_QUEUED_MAX: usize = 256;
 /// Empty buffers that wait for a producer.
 const BUFFERS_KEPT: usize = 4;
-/// The largest buffer that is used again.
-const BUFFER_BYTES_MAX: usize = 1 << 20;

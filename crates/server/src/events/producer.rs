@@ -1,7 +1,8 @@
 //! A shard's way into the event log. Nothing here waits, and nothing is done for a single entry.
 
+use super::batch::{BATCH_BYTES, Batch};
 use super::figures::{LogFigures, add};
-use super::{BATCH_BYTES, Batch, Options};
+use super::options::Options;
 use carillon_core::event::{Entry, Journal, Kinds, records};
 use carillon_core::model::{Mono, UnixMs};
 use std::sync::Arc;

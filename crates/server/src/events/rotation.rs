@@ -2,9 +2,9 @@
 //! priority.
 
 use super::figures::{LogFigures, add};
-use super::file::private;
+use super::file::{private, sync_folder};
 use super::line::Format;
-use super::{Options, sync_folder};
+use super::options::Options;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};

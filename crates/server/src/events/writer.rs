@@ -3,13 +3,14 @@
 //! Lines go to the kernel a page at a time, and to the disk itself (`fdatasync`) when a file is put away and when the node
 //! ends: a fault of the process loses what was in memory, a power cut also what the kernel had not written yet.
 
+use super::batch::{Batch, BufferReturns};
 use super::figures::{LogFigures, add};
 use super::file::LogFile;
 use super::intake::{LogLimiter, WriterInput};
 use super::line::Printer;
+use super::options::Options;
 use super::recover::Recovery;
 use super::spill::SealedSegment;
-use super::{Batch, BufferReturns, Options};
 use carillon_core::event::records;
 use std::io;
 use std::sync::Arc;

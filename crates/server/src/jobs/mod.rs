@@ -2,13 +2,9 @@
 //! a tick of a second; at most one question of each kind is with the store, so that nothing piles up behind a slow one.
 
 mod due;
-mod rates;
-
-pub(crate) use rates::Rates;
 
 use crate::clock::unix;
 use crate::inbox::InboxItem;
-use crate::metrics::Snapshot;
 use crate::node::Node;
 use carillon_core::message::ShardMessage;
 use carillon_core::model::{ShardId, Trace, UnixMs};
@@ -129,16 +125,6 @@ impl Jobs {
     fn tell(&self, trace: Trace) {
         // Any shard will do: all of them know the watchers.
         self.node.inbox(ShardId(0)).push(InboxItem::ShardMessage(ShardMessage::Expired(Box::new(trace))));
-    }
-}
-
-impl Node {
-    /// Samples the figures.
-    fn sample(&self) {
-        let figures = Snapshot::sum(self.figures());
-        let now = self.mono();
-        self.rates().sample(now, &figures);
-        self.observe(now, &figures);
     }
 }
 

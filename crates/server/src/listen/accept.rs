@@ -1,6 +1,6 @@
 //! Accepting: a bounded number of connections a turn, and no busy loop when the descriptors run out.
 
-use super::Service;
+use super::service::Service;
 use carillon_core::model::Mono;
 use mio::net::TcpListener;
 use socket2::Socket;

@@ -1,6 +1,7 @@
 //! Binding the ports, all of them before any thread starts: a server that cannot have its ports does not start.
 
-use super::{ListenConfig, Listener, Service};
+use super::accept::Listener;
+use super::service::{ListenConfig, Service};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind};
 use std::net::{Ipv6Addr, SocketAddr};

@@ -1,7 +1,7 @@
 //! How many connections the limit of open files leaves room for: it is better to refuse one politely than to find that
 //! the store cannot open its journal.
 
-use super::Bounds;
+use super::admission::Bounds;
 
 /// The connections that the system allows; none when it sets no limit.
 #[derive(Clone, Copy, Debug)]

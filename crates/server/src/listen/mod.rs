@@ -5,6 +5,7 @@ mod admission;
 mod bind;
 mod descriptors;
 mod refused;
+mod service;
 #[cfg(test)]
 mod tests;
 
@@ -16,33 +17,4 @@ pub(crate) use admission::{Admission, Permit, Refusal};
 pub(crate) use bind::bind;
 pub(crate) use descriptors::DescriptorLimit;
 pub(crate) use refused::RefusedConns;
-
-use std::net::IpAddr;
-
-/// What is spoken on a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Service {
-    /// XMPP, secured by STARTTLS.
-    StartTls,
-    /// XMPP inside TLS (XEP-0368).
-    DirectTls,
-    /// XMPP over WebSocket (RFC 7395), in the clear: a proxy ends TLS.
-    WebSocket,
-    /// XMPP over WebSocket over TLS.
-    WebSocketTls,
-    /// The light protocol, in the clear.
-    Light,
-    /// The light protocol inside TLS.
-    LightTls,
-}
-
-/// How ports are bound.
-#[derive(Clone, Debug)]
-pub(crate) struct ListenConfig<'a> {
-    pub(crate) addresses: &'a [IpAddr],
-    pub(crate) services: Vec<(Service, u16)>,
-    pub(crate) shards: usize,
-    pub(crate) backlog: i32,
-    pub(crate) reuse_port: bool,
-    pub(crate) nodelay: bool,
-}
+pub(crate) use service::{ListenConfig, Service};

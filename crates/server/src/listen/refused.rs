@@ -3,7 +3,8 @@
 //! It costs an accept, a write and a close, and no key is computed. Inside TLS nothing can be said before the handshake, so
 //! such a connection is reset: that leaves nothing behind, neither here nor in the kernel, and the client knows at once.
 
-use super::{Refusal, Service};
+use super::admission::Refusal;
+use super::service::Service;
 use carillon_core::model::Mono;
 use carillon_wire::ns;
 use carillon_wire::stream::{HeaderOut, write_header};

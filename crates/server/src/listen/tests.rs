@@ -1,5 +1,6 @@
 use super::*;
 use carillon_core::model::Mono;
+use std::net::IpAddr;
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@ use rustls::{IoState, ServerConnection};
 
 use super::fault::{Fault, Violation};
 use super::keys::DirectionState;
-use super::link::Opened;
+use super::opened::Opened;
 use super::record::{self, Frame, HEADER_LEN};
 
 /// A TLS 1.2 connection after its handshake, on rustls' record layer.

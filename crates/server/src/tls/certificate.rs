@@ -10,7 +10,7 @@ use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 use x509_parser::signature_algorithm::SignatureAlgorithm;
 use x509_parser::x509::AlgorithmIdentifier;
 
-use super::settings::SettingsError;
+use super::settings_error::SettingsError;
 
 /// Facts about an end-entity certificate.
 #[derive(Clone, Debug)]

@@ -8,13 +8,14 @@ use zeroize::Zeroizing;
 
 use carillon_wire::xml::is_space;
 
+use super::buffered::{self, Buffered};
 use super::capture::Captured;
 use super::fault::{Fault, Violation};
 use super::keys::{Half, Keys};
+use super::link::Link;
 use super::record::{self, Frame, HEADER_LEN};
 use super::settings::Settings;
 use super::suite::Suite;
-use super::{Buffered, Link, buffered};
 
 /// A handshake going on. Two words; the kilobytes it points to are gone when it is done.
 pub struct Handshake(State);

@@ -100,7 +100,7 @@ impl Keys {
         let &[layout, suite, reading, writing, update_seen, empty_records, owes_update] = head else {
             return Err(Malformed);
         };
-        if layout != LAYOUT || usize::from(update_seen) >= super::open::KEY_UPDATE_LEN || owes_update > 1 {
+        if layout != LAYOUT || usize::from(update_seen) >= super::key_update::LEN || owes_update > 1 {
             return Err(Malformed);
         }
         Ok(Keys {

@@ -14,11 +14,11 @@
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `settings`, `certificate`, `self_signed` | what a listener offers: certificate, suites, groups, ALPN, tickets |
+//! | `settings`, `settings_error`, `certificate`, `self_signed` | what a listener offers: certificate, suites, groups, ALPN, tickets |
 //! | `handshake`, `capture` | rustls, fed one record at a time, and the hook that tells the traffic secrets |
 //! | `link` | the two ways a connection can go on, behind one set of verbs |
 //! | `keys`, `suite`, `schedule`, `hkdf` | an extracted connection's state, its algorithms, its key schedule |
-//! | `seal`, `open`, `record` | the record layer |
+//! | `seal`, `open`, `opened`, `record`, `key_update` | the record layer |
 //! | `buffered` | the same verbs on a rustls connection |
 //! | `fault` | what can go wrong, whose fault it is, which alert says so |
 //!
@@ -31,14 +31,17 @@ mod certificate;
 mod fault;
 mod handshake;
 mod hkdf;
+mod key_update;
 mod keys;
 mod link;
 mod open;
+mod opened;
 mod record;
 mod schedule;
 mod seal;
 mod self_signed;
 mod settings;
+mod settings_error;
 mod suite;
 #[cfg(test)]
 mod tests;
@@ -47,6 +50,8 @@ pub use buffered::Buffered;
 pub use fault::{Blame, Fault, Violation};
 pub use handshake::{Handshake, Progress, Secured, Version};
 pub use keys::{Keys, Malformed};
-pub use link::{Circumstances, Link, Opened};
+pub use link::Link;
+pub use opened::{Circumstances, Opened};
 pub use seal::Sealer;
-pub use settings::{Settings, SettingsError};
+pub use settings::Settings;
+pub use settings_error::SettingsError;

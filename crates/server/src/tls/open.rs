@@ -4,10 +4,11 @@ use aws_lc_rs::aead::{Aad, LessSafeKey};
 use rustls::AlertDescription;
 
 use super::fault::{Fault, Violation};
+use super::key_update::{HEADER, Request};
 use super::keys::{DirectionState, Keys};
-use super::link::{Circumstances, Opened};
+use super::opened::{Circumstances, Opened};
 use super::record::{self, CONTENT_MAX, HEADER_LEN, TAG_LEN, kind};
-use super::seal::{RECORDS_PER_KEY, Request};
+use super::seal::RECORDS_PER_KEY;
 
 /// Records in a row that may carry nothing (empty ones, KeyUpdates, ignored alerts) while no data flows either way.
 /// Each costs us more than the peer: without a limit they would be a way to keep a core busy.
@@ -16,15 +17,6 @@ pub(super) const EMPTY_RECORDS_MAX: u8 = 32;
 /// KeyUpdates that a peer may send in a minute, with data between them. Each costs two derivations, and one of it that
 /// is answered two more; whoever follows RFC 8446 §5.5 sends one in some million records.
 pub(super) const UPDATES_PER_MINUTE_MAX: u8 = 60;
-
-/// Bytes of a KeyUpdate message.
-pub(super) const KEY_UPDATE_LEN: usize = KEY_UPDATE_HEADER.len() + 1;
-
-/// A KeyUpdate message (RFC 8446 §4.6.3).
-pub(super) fn key_update(request: Request) -> [u8; KEY_UPDATE_LEN] {
-    let [kind, a, b, c] = KEY_UPDATE_HEADER;
-    [kind, a, b, c, request as u8]
-}
 
 impl Keys {
     /// Opens every whole record at the start of `input`, in place, and appends its data to `plain`. What the peer must be
@@ -136,7 +128,7 @@ impl Burst<'_> {
         }
         for (at, byte) in content.iter().enumerate() {
             let seen = usize::from(self.keys.update_seen);
-            let Some(expected) = KEY_UPDATE_HEADER.get(seen) else {
+            let Some(expected) = HEADER.get(seen) else {
                 let request = *byte;
                 // The sender's next record is under its next key, so nothing may follow in this one.
                 if at + 1 != content.len() {
@@ -205,6 +197,3 @@ impl Burst<'_> {
         Ok(())
     }
 }
-
-/// A KeyUpdate's handshake type and its length, which is always one.
-const KEY_UPDATE_HEADER: [u8; 4] = [24, 0, 0, 1];

@@ -4,6 +4,7 @@ use aws_lc_rs::aead::{Aad, LessSafeKey};
 use rustls::AlertDescription;
 
 use super::fault::Fault;
+use super::key_update::{self, Request};
 use super::keys::{DirectionState, Keys};
 use super::record::{self, CONTENT_MAX, HEADER_LEN, OVERHEAD, TAG_LEN, kind};
 
@@ -16,15 +17,6 @@ pub(super) const RECORDS_PER_KEY: u64 = 1 << 22;
 pub struct Sealer<'a> {
     keys: &'a mut Keys,
     cipher: LessSafeKey,
-}
-
-/// What a KeyUpdate asks of its receiver (RFC 8446 §4.6.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Request {
-    /// Nothing: the sender changes its own keys.
-    NotRequested = 0,
-    /// To change its keys, too.
-    Requested = 1,
 }
 
 impl Keys {
@@ -114,7 +106,7 @@ impl Sealer<'_> {
 
     /// Sends a KeyUpdate under the old key and moves on to the next.
     pub(super) fn update(&mut self, request: Request, out: &mut Vec<u8>) -> Result<(), Fault> {
-        let message = super::open::key_update(request);
+        let message = key_update::message(request);
         self.record(kind::HANDSHAKE, &message, out)?;
         self.keys.owes_update = false;
         self.keys.tx.update(self.keys.suite)?;

@@ -13,7 +13,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
 use super::certificate;
-use super::settings::{SettingsError, read};
+use super::settings_error::{SettingsError, read};
 
 /// Gives the certificate and key of `data_dir`, both as PEM, making what is missing or no longer fits.
 ///

@@ -1,6 +1,6 @@
 //! What a listener offers its clients, as one immutable value: to reload is to swap it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::SystemTime;
 
@@ -14,42 +14,12 @@ use rustls::{CipherSuiteCommon, NamedGroup, ServerConfig, SupportedCipherSuite, 
 use super::capture::SecretHook;
 use super::certificate::{self, Leaf};
 use super::self_signed;
+use super::settings_error::{SettingsError, read};
 use super::suite::Suite;
 
 /// Certificate, cipher suites, key exchange, application protocols and tickets. Cloning it shares it.
 #[derive(Clone, Debug)]
 pub struct Settings(Arc<Inner>);
-
-/// Why [`Settings`] could not be made.
-#[derive(Debug, thiserror::Error)]
-pub enum SettingsError {
-    /// A file could not be read or written.
-    #[error("{path}: {source}", path = .path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
-    /// There is no usable certificate in the PEM.
-    #[error("no usable certificate in PEM: {0}")]
-    Certificate(rustls::pki_types::pem::Error),
-    /// There is no usable private key in the PEM.
-    #[error("no usable private key in PEM: {0}")]
-    Key(rustls::pki_types::pem::Error),
-    /// The certificate does not parse.
-    #[error("the certificate does not parse: {0}")]
-    X509(String),
-    /// Certificate and key do not go together, or cannot be used for TLS.
-    #[error("certificate and key cannot be used: {0}")]
-    Unusable(#[from] rustls::Error),
-    /// No certificate could be made for the names.
-    #[error("no certificate could be made: {0}")]
-    Generate(#[from] rcgen::Error),
-    /// A certificate was asked for that names nobody.
-    #[error("a certificate needs a name")]
-    NoNames,
-}
 
 #[derive(Debug)]
 struct Inner {
@@ -206,10 +176,6 @@ fn with_own_hkdf(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     });
     let own = OWN.iter().find(|own| own.common.suite == suite.suite());
     own.map_or(suite, SupportedCipherSuite::Tls13)
-}
-
-pub(super) fn read(path: &Path) -> Result<Vec<u8>, SettingsError> {
-    std::fs::read(path).map_err(|source| SettingsError::File { path: path.to_owned(), source })
 }
 
 type Group = &'static dyn rustls::crypto::SupportedKxGroup;

@@ -10,6 +10,7 @@ use super::*;
 use carillon_core::event::{Entry, Journal};
 use carillon_core::model::{Mono, UnixMs};
 use std::io::BufRead;
+use std::path::Path;
 
 /// A log in a folder of its own.
 struct Rig {

@@ -1,8 +1,8 @@
 //! Random programs and random bytes: what is sent arrives, and nothing else happens.
 
 use super::super::Fault;
+use super::super::key_update::Request;
 use super::super::record::CONTENT_MAX;
-use super::super::seal::Request;
 use super::{Dice, Keys, SUITES, kind, open, padded, peers};
 
 /// Both peers, and what is under way from one to the other.

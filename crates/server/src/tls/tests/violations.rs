@@ -2,9 +2,10 @@
 
 use rustls::AlertDescription as Alert;
 
-use super::super::open::{EMPTY_RECORDS_MAX, UPDATES_PER_MINUTE_MAX, key_update};
+use super::super::key_update::{self, Request};
+use super::super::open::{EMPTY_RECORDS_MAX, UPDATES_PER_MINUTE_MAX};
 use super::super::record::{CIPHERTEXT_MAX, CONTENT_MAX};
-use super::super::seal::{RECORDS_PER_KEY, Request};
+use super::super::seal::RECORDS_PER_KEY;
 use super::super::suite::Suite;
 use super::super::{Circumstances, Fault, Violation};
 use super::{Keys, SUITES, kind, open, open_in, padded, peers, record};
@@ -215,7 +216,7 @@ fn a_key_update_in_fragments_between_reads() {
         for request in [Request::NotRequested, Request::Requested] {
             let (mut client, mut server) = peers(suite);
             let mut reply = Vec::new();
-            for byte in key_update(request) {
+            for byte in key_update::message(request) {
                 let outcome = open(&mut server, &record(&mut client, kind::HANDSHAKE, &[byte]));
                 outcome.opened.unwrap();
                 assert!(reply.is_empty());

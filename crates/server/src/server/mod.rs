@@ -1,40 +1,41 @@
 //! Starting a server: everything that can fail is done before the first thread runs.
 
+mod seeds;
+mod shards;
+mod threads;
+
 use crate::clock::Clock;
-use crate::deadlines::Deadlines;
 use crate::derivers::Derivers;
-use crate::drain::Threads;
-use crate::event_loop::{EventLoop, Shared};
-use crate::events::{EventLog, EventLogError, Kinds, Producer};
-use crate::inbox::{Control, Inbox};
+use crate::events::{self, EventLog, EventLogError, Kinds, Producer};
+use crate::inbox::Control;
 use crate::jobs::{Jobs, MESSAGES_MAX};
-use crate::listen::{Admission, BindError, Bounds, DescriptorLimit, ListenConfig, Listener, Ports, bind};
+use crate::listen::{Admission, BindError, Bounds, DescriptorLimit, Ports, bind};
 use crate::listener_tls::ListenerTls;
 use crate::machine::Machine;
-use crate::metrics::{IoCounters, ShardFigures};
+use crate::metrics::ShardFigures;
 use crate::node::{Node, NodeParts};
 use crate::options::Options;
-use crate::sends::SendBatch;
-use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, special};
 use crate::tls;
-use crate::watch::Watchers;
-use crate::websocket::WebSocketEndpoint;
 use carillon_core::machine::Shard as Core;
-use carillon_core::model::{Domains, Mono, ShardId};
+use carillon_core::model::{Domains, ShardId};
+
 use carillon_core::ports::{Answer, Ask, Fault, Store};
 use carillon_core::settings::Settings;
-use mio::{Poll, Waker};
+use mio::Poll;
+use seeds::Seeds;
+use shards::{ShardBuilder, ShardParts, inbox};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
+use threads::Threads;
 
 /// A running server. Dropping it stops it at once; [`Server::drain`] is the polite way.
 pub struct Server {
-    pub(crate) node: Node,
-    pub(crate) ports: Ports,
-    pub(crate) admission: Arc<Admission>,
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) threads: Threads,
+    node: Node,
+    ports: Ports,
+    admission: Arc<Admission>,
+    store: Arc<dyn Store>,
+    threads: Threads,
     tls: Mutex<Arc<ListenerTls>>,
     descriptor_limit: DescriptorLimit,
     /// Ends behind the shards, when all of their events are written.
@@ -81,14 +82,7 @@ impl Server {
         let clock = Clock::start();
         let domains = Arc::new(read_domains(&*store)?);
         let count = options.shard_count();
-        let (ports, listeners) = bind(&ListenConfig {
-            addresses: &options.addresses,
-            services: options.services(),
-            shards: count.into(),
-            backlog: options.backlog,
-            reuse_port: options.reuse_port,
-            nodelay: options.nodelay,
-        })?;
+        let (ports, listeners) = bind(&options.listen_config())?;
         let polls = (0..count).map(|_| Poll::new()).collect::<io::Result<Vec<_>>>()?;
         let inboxes = polls.iter().map(inbox).collect::<io::Result<Arc<[_]>>>()?;
         let descriptor_limit = DescriptorLimit::find();
@@ -105,10 +99,7 @@ impl Server {
             tls: &tls,
             clock,
         };
-        let (events, producers) = match &options.events {
-            Some(events) => EventLog::start(events, count).map(|(log, producers)| (Some(log), producers))?,
-            None => (None, Vec::new()),
-        };
+        let (events, producers) = start_event_log(options.events.as_ref(), count)?;
         let mut producers = producers.into_iter();
         let mut shards = Vec::new();
         for (n, (poll, listeners)) in polls.into_iter().zip(listeners).enumerate() {
@@ -181,77 +172,36 @@ impl Server {
     pub fn reload_settings(&self, settings: &Arc<Settings>) {
         self.node.control(|| Control::Settings(Arc::clone(settings)));
     }
-}
 
-/// What all shards are made of.
-struct ShardBuilder<'a> {
-    options: &'a Options,
-    store: &'a Arc<dyn Store>,
-    derivers: &'a Derivers,
-    inboxes: &'a Arc<[Arc<Inbox>]>,
-    admission: &'a Arc<Admission>,
-    tls: &'a Arc<ListenerTls>,
-    clock: Clock,
-}
-
-/// What one shard is made of.
-struct ShardParts {
-    poll: Poll,
-    listeners: Vec<Listener>,
-    producer: Option<Producer>,
-}
-
-impl ShardBuilder<'_> {
-    fn build<M: Machine>(
-        &self,
-        id: ShardId,
-        machine: M,
-        parts: ShardParts,
-        figures: &Arc<ShardFigures>,
-    ) -> io::Result<EventLoop<M>> {
-        let ShardParts { poll, listeners, producer } = parts;
-        let websocket = self.options.websocket.as_ref();
-        let endpoint = WebSocketEndpoint {
-            path: websocket.map(|websocket| websocket.path.as_str()).unwrap_or_default().into(),
-            secure: websocket.is_some_and(|websocket| websocket.tls),
-            proxies: self.options.trusted_proxies.as_slice().into(),
-        };
-        let io = ShardIo {
-            id,
-            conns: Default::default(),
-            scratch: Scratch::new(),
-            sends: SendBatch::default(),
-            plaintext: Default::default(),
-            upcalls: Vec::new(),
-            ready: Ready::default(),
-            deadlines: Deadlines::default(),
-            outboxes: Outboxes::new(Arc::clone(self.inboxes)),
-            deferred: Deferred::default(),
-            store: Arc::clone(self.store),
-            derivers: self.derivers.clone(),
-            watchers: Watchers::default(),
-            tls: Arc::clone(self.tls),
-            websocket: Arc::new(endpoint),
-            settings: Arc::clone(&self.options.core),
-            out_queue_bytes: self.options.out_queue_bytes,
-            registry: poll.registry().try_clone()?,
-            counters: IoCounters::default(),
-            mono: Mono(0),
-        };
-        let shared = Shared {
-            admission: Arc::clone(self.admission),
-            inbox: Arc::clone(&self.inboxes[usize::from(id.0)]),
-            figures: Arc::clone(figures),
-            producer,
-            io_uring: self.options.io_uring,
-            clock: self.clock,
-        };
-        EventLoop::new(machine, io, poll, listeners, shared)
+    /// Takes no more connections, says goodbye to everyone and waits until they are gone, `timeout` at most; then closes
+    /// the rest and the store. Whether all had gone by themselves.
+    pub fn drain(mut self, timeout: Duration) -> bool {
+        self.node.set_ready(false);
+        self.node.control(|| Control::Drain);
+        let gone = self.admission.wait_until_empty(timeout);
+        tracing::info!(left = self.admission.open(), "drained");
+        self.threads.stop(&self.node);
+        self.store.close();
+        gone
     }
 }
 
-fn inbox(poll: &Poll) -> io::Result<Arc<Inbox>> {
-    Ok(Arc::new(Inbox::new(Waker::new(poll.registry(), special(WAKER))?)))
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.node.set_ready(false);
+        self.threads.stop(&self.node);
+    }
+}
+
+/// Starts the event log, if there is one: the log, and a producer for each shard.
+fn start_event_log(
+    options: Option<&events::Options>,
+    shards: u16,
+) -> Result<(Option<EventLog>, Vec<Producer>), EventLogError> {
+    match options {
+        Some(options) => EventLog::start(options, shards).map(|(log, producers)| (Some(log), producers)),
+        None => Ok((None, Vec::new())),
+    }
 }
 
 fn read_domains(store: &dyn Store) -> Result<Domains, StartError> {
@@ -265,31 +215,5 @@ fn read_domains(store: &dyn Store) -> Result<Domains, StartError> {
     }
 }
 
-/// Entropy for the shards.
-struct Seeds([u8; 32]);
-
-impl Seeds {
-    fn new(seed: Option<[u8; 32]>) -> io::Result<Seeds> {
-        match seed {
-            Some(seed) => Ok(Seeds(seed)),
-            None => {
-                let mut seed = [0; 32];
-                getrandom::fill(&mut seed).map_err(io::Error::other)?;
-                Ok(Seeds(seed))
-            }
-        }
-    }
-
-    /// One for each shard, of which none tells another.
-    fn of(&self, id: ShardId) -> [u8; 32] {
-        let mut context = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);
-        context.update(&self.0);
-        context.update(&id.0.to_be_bytes());
-        context.finish().as_ref().try_into().expect("SHA-256 has 32 bytes")
-    }
-}
-
-/// The waker's place among the tokens that name no connection; listeners count from 0.
-const WAKER: usize = 0xff;
 /// How long a store may take for its first answer.
 const STORE_PATIENCE: Duration = Duration::from_secs(30);

@@ -5,15 +5,13 @@ use crate::inbox::{Control, turn_away};
 use crate::jobs::{JobMessage, Jobs};
 use crate::machine::Machine;
 use crate::node::Node;
-use crate::server::Server;
 use carillon_core::model::ShardId;
 use std::io;
 use std::sync::mpsc::SyncSender;
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
 
 /// The threads of a server.
-pub(crate) struct Threads {
+pub(super) struct Threads {
     shards: Vec<JoinHandle<()>>,
     jobs: Option<JoinHandle<()>>,
     stop_jobs: SyncSender<JobMessage>,
@@ -21,7 +19,7 @@ pub(crate) struct Threads {
 
 impl Threads {
     /// Starts the shards and the jobs. When one cannot be started, those that were are stopped.
-    pub(crate) fn start<M: Machine>(
+    pub(super) fn start<M: Machine>(
         shards: Vec<EventLoop<M>>,
         jobs: Jobs,
         stop_jobs: SyncSender<JobMessage>,
@@ -54,7 +52,7 @@ impl Threads {
     }
 
     /// Ends all of them now.
-    fn stop(&mut self, node: &Node) {
+    pub(super) fn stop(&mut self, node: &Node) {
         // The receiver is gone if the thread is.
         let _ = self.stop_jobs.send(JobMessage::Stop);
         node.control(|| Control::Stop);
@@ -63,27 +61,6 @@ impl Threads {
                 tracing::error!("a thread had panicked");
             }
         }
-    }
-}
-
-impl Server {
-    /// Takes no more connections, says goodbye to everyone and waits until they are gone, `timeout` at most; then closes
-    /// the rest and the store. Whether all had gone by themselves.
-    pub fn drain(mut self, timeout: Duration) -> bool {
-        self.node.set_ready(false);
-        self.node.control(|| Control::Drain);
-        let gone = self.admission.wait_until_empty(timeout);
-        tracing::info!(left = self.admission.open(), "drained");
-        self.threads.stop(&self.node);
-        self.store.close();
-        gone
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.node.set_ready(false);
-        self.threads.stop(&self.node);
     }
 }
 

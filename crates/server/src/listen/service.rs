@@ -1,0 +1,31 @@
+//! What listeners there are, and how they are bound.
+
+use std::net::IpAddr;
+
+/// What is spoken on a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Service {
+    /// XMPP, secured by STARTTLS.
+    StartTls,
+    /// XMPP inside TLS (XEP-0368).
+    DirectTls,
+    /// XMPP over WebSocket (RFC 7395), in the clear: a proxy ends TLS.
+    WebSocket,
+    /// XMPP over WebSocket over TLS.
+    WebSocketTls,
+    /// The light protocol, in the clear.
+    Light,
+    /// The light protocol inside TLS.
+    LightTls,
+}
+
+/// How ports are bound.
+#[derive(Clone, Debug)]
+pub(crate) struct ListenConfig<'a> {
+    pub(crate) addresses: &'a [IpAddr],
+    pub(crate) services: Vec<(Service, u16)>,
+    pub(crate) shards: usize,
+    pub(crate) backlog: i32,
+    pub(crate) reuse_port: bool,
+    pub(crate) nodelay: bool,
+}

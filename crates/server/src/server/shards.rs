@@ -1,0 +1,96 @@
+//! Building the shards of a server.
+
+use crate::clock::Clock;
+use crate::deadlines::Deadlines;
+use crate::derivers::Derivers;
+use crate::event_loop::{EventLoop, Shared};
+use crate::events::Producer;
+use crate::inbox::Inbox;
+use crate::listen::{Admission, Listener};
+use crate::listener_tls::ListenerTls;
+use crate::machine::Machine;
+use crate::metrics::{IoCounters, ShardFigures};
+use crate::options::Options;
+use crate::sends::SendBatch;
+use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, special};
+use crate::watch::Watchers;
+use crate::websocket::WebSocketEndpoint;
+use carillon_core::model::{Mono, ShardId};
+use carillon_core::ports::Store;
+use mio::{Poll, Waker};
+use std::io;
+use std::sync::Arc;
+
+/// What all shards are made of.
+pub(super) struct ShardBuilder<'a> {
+    pub(super) options: &'a Options,
+    pub(super) store: &'a Arc<dyn Store>,
+    pub(super) derivers: &'a Derivers,
+    pub(super) inboxes: &'a Arc<[Arc<Inbox>]>,
+    pub(super) admission: &'a Arc<Admission>,
+    pub(super) tls: &'a Arc<ListenerTls>,
+    pub(super) clock: Clock,
+}
+
+/// What one shard is made of.
+pub(super) struct ShardParts {
+    pub(super) poll: Poll,
+    pub(super) listeners: Vec<Listener>,
+    pub(super) producer: Option<Producer>,
+}
+
+impl ShardBuilder<'_> {
+    pub(super) fn build<M: Machine>(
+        &self,
+        id: ShardId,
+        machine: M,
+        parts: ShardParts,
+        figures: &Arc<ShardFigures>,
+    ) -> io::Result<EventLoop<M>> {
+        let ShardParts { poll, listeners, producer } = parts;
+        let websocket = self.options.websocket.as_ref();
+        let endpoint = WebSocketEndpoint {
+            path: websocket.map(|websocket| websocket.path.as_str()).unwrap_or_default().into(),
+            secure: websocket.is_some_and(|websocket| websocket.tls),
+            proxies: self.options.trusted_proxies.as_slice().into(),
+        };
+        let io = ShardIo {
+            id,
+            conns: Default::default(),
+            scratch: Scratch::new(),
+            sends: SendBatch::default(),
+            plaintext: Default::default(),
+            upcalls: Vec::new(),
+            ready: Ready::default(),
+            deadlines: Deadlines::default(),
+            outboxes: Outboxes::new(Arc::clone(self.inboxes)),
+            deferred: Deferred::default(),
+            store: Arc::clone(self.store),
+            derivers: self.derivers.clone(),
+            watchers: Watchers::default(),
+            tls: Arc::clone(self.tls),
+            websocket: Arc::new(endpoint),
+            settings: Arc::clone(&self.options.core),
+            out_queue_bytes: self.options.out_queue_bytes,
+            registry: poll.registry().try_clone()?,
+            counters: IoCounters::default(),
+            mono: Mono(0),
+        };
+        let shared = Shared {
+            admission: Arc::clone(self.admission),
+            inbox: Arc::clone(&self.inboxes[usize::from(id.0)]),
+            figures: Arc::clone(figures),
+            producer,
+            io_uring: self.options.io_uring,
+            clock: self.clock,
+        };
+        EventLoop::new(machine, io, poll, listeners, shared)
+    }
+}
+
+pub(super) fn inbox(poll: &Poll) -> io::Result<Arc<Inbox>> {
+    Ok(Arc::new(Inbox::new(Waker::new(poll.registry(), special(WAKER))?)))
+}
+
+/// The waker's place among the tokens that name no connection; listeners count from 0.
+const WAKER: usize = 0xff;
