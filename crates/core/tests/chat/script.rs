@@ -112,98 +112,111 @@ impl Script {
         let words: Vec<&str> = line.split(' ').collect();
         match words.as_slice() {
             ["setting", ..] => Ok(()),
-            ["domain", name, flags @ ..] => {
-                self.world.domain(name, policy(flags)?);
-                Ok(())
-            }
-            ["account", jid, password] => {
-                let (local, domain) = jid.split_once('@').unwrap_or((jid, DOMAIN));
-                self.world.account(domain, local, password);
-                self.passwords.insert(format!("{local}@{domain}"), (*password).to_owned());
-                Ok(())
-            }
-            [name, "connects", how @ ..] => self.connect(name, how),
-            [name, "drops"] => {
-                let conn = self.conn(name)?;
-                self.world.drop_connection(conn);
-                self.conns.remove(*name);
-                Ok(())
-            }
-            [name, "closed"] => {
-                let conn = self.conn(name)?;
-                if !self.world.is_closed(conn) {
-                    return Err("the connection is open".into());
-                }
-                self.conns.remove(*name);
-                Ok(())
-            }
-            [name, "stops", "reading"] => {
-                let conn = self.conn(name)?;
-                self.world.stop_reading(conn);
-                Ok(())
-            }
-            [name, "reads", how @ ("once" | "again")] => {
-                let conn = self.conn(name)?;
-                self.world.read(conn, (*how == "once").then_some(0));
-                Ok(())
-            }
-            [name, "has", "at", "most", bytes, "unread"] => {
-                let unread = self.world.unread(self.conn(name)?);
-                let max: usize = bytes.parse().map_err(|_| "NAME has at most BYTES unread")?;
-                (unread <= max).then_some(()).ok_or(format!("it has {unread}"))
-            }
-            ["store", "refuses", kinds @ ..] => {
-                kinds.iter().for_each(|kind| self.world.store_is(kind, Mood::Refuses));
-                Ok(())
-            }
-            ["store", "holds", kinds @ ..] => {
-                kinds.iter().for_each(|kind| self.world.store_is(kind, Mood::Holds));
-                Ok(())
-            }
-            ["store", "goes", "on"] => {
-                self.world.store_goes_on();
-                Ok(())
-            }
-            ["after", time] => {
-                let ms = match time.strip_suffix("ms") {
-                    Some(ms) => ms.parse().map_err(|_| "after NUMBERms")?,
-                    None => time.trim_end_matches('s').parse::<u64>().map_err(|_| "after NUMBERs")? * 1000,
-                };
-                self.world.pass(ms);
-                Ok(())
-            }
-            ["asked", who, "identities", what, "logins"] => {
-                let identities = std::mem::take(&mut self.world.identities_asked);
-                let logins = std::mem::take(&mut self.world.logins_asked);
-                let is_so = identities.to_string() == *who && logins.to_string() == *what;
-                is_so.then_some(()).ok_or(format!("asked {identities} identities {logins} logins"))
-            }
-            ["revoke", local] => {
-                let domain = self.world.domain_id(DOMAIN);
-                let account = BareJid::new(&format!("{local}@{DOMAIN}")).map_err(|e| e.to_string())?;
-                let command = Command::RevokeTokens { domain, account: account.clone() };
-                self.world.command(account.as_str(), command);
-                Ok(())
-            }
-            ["password", local, password] => {
-                self.world.password(DOMAIN, local, password);
-                Ok(())
-            }
-            [name, "opens"] => {
-                self.connect(name, &["raw"])?;
-                let conn = self.conn(name)?;
-                self.world.bytes(conn, HEADER.as_bytes());
-                self.expect(name, "anything")?;
-                self.expect(name, "anything")
-            }
+            ["store", words @ ..] => self.store(words),
+            ["after", time] => self.pass(time),
+            ["asked", who, "identities", what, "logins"] => self.asked(who, what),
             ["log", kinds @ ..] => self.log(kinds),
             ["logged", ..] => self.logged(line.trim_start_matches("logged ")),
             ["notify", to, rest @ ..] => self.notify(to, rest),
             ["trace", id, "is", state @ ..] => self.trace(id, &state.join(" ")),
             ["cancel", id, "is", state @ ..] => self.cancel(id, &state.join(" ")),
             ["topic", name, op, rest @ ..] => self.topic(name, op, rest),
-            _ => Err("not understood".into()),
+            ["domain" | "account" | "revoke" | "password", ..] => self.administer(&words),
+            [name, words @ ..] => self.connection(name, words),
+            [] => Err("not understood".into()),
         }
+    }
+
+    /// What an operator does.
+    fn administer(&mut self, words: &[&str]) -> Result<(), String> {
+        match words {
+            ["domain", name, flags @ ..] => {
+                self.world.domain(name, policy(flags)?);
+            }
+            ["account", jid, password] => {
+                let (local, domain) = jid.split_once('@').unwrap_or((jid, DOMAIN));
+                self.world.account(domain, local, password);
+                self.passwords.insert(format!("{local}@{domain}"), (*password).to_owned());
+            }
+            ["revoke", local] => {
+                let domain = self.world.domain_id(DOMAIN);
+                let account = BareJid::new(&format!("{local}@{DOMAIN}")).map_err(|e| e.to_string())?;
+                let command = Command::RevokeTokens { domain, account: account.clone() };
+                self.world.command(account.as_str(), command);
+            }
+            ["password", local, password] => {
+                self.world.password(DOMAIN, local, password);
+            }
+            _ => return Err("not understood".into()),
+        }
+        Ok(())
+    }
+
+    /// What a connection does, or its client.
+    fn connection(&mut self, name: &str, words: &[&str]) -> Result<(), String> {
+        match words {
+            ["connects", how @ ..] => return self.connect(name, how),
+            ["opens"] => {
+                self.connect(name, &["raw"])?;
+                let conn = self.conn(name)?;
+                self.world.bytes(conn, HEADER.as_bytes());
+                self.expect(name, "anything")?;
+                self.expect(name, "anything")?;
+            }
+            ["drops"] => {
+                let conn = self.conn(name)?;
+                self.world.drop_connection(conn);
+                self.conns.remove(name);
+            }
+            ["closed"] => {
+                let conn = self.conn(name)?;
+                if !self.world.is_closed(conn) {
+                    return Err("the connection is open".into());
+                }
+                self.conns.remove(name);
+            }
+            ["stops", "reading"] => {
+                let conn = self.conn(name)?;
+                self.world.stop_reading(conn);
+            }
+            ["reads", how @ ("once" | "again")] => {
+                let conn = self.conn(name)?;
+                self.world.read(conn, (*how == "once").then_some(0));
+            }
+            ["has", "at", "most", bytes, "unread"] => {
+                let unread = self.world.unread(self.conn(name)?);
+                let max: usize = bytes.parse().map_err(|_| "NAME has at most BYTES unread")?;
+                return (unread <= max).then_some(()).ok_or(format!("it has {unread}"));
+            }
+            _ => return Err("not understood".into()),
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, words: &[&str]) -> Result<(), String> {
+        match words {
+            ["refuses", kinds @ ..] => kinds.iter().for_each(|kind| self.world.store_is(kind, Mood::Refuses)),
+            ["holds", kinds @ ..] => kinds.iter().for_each(|kind| self.world.store_is(kind, Mood::Holds)),
+            ["goes", "on"] => self.world.store_goes_on(),
+            _ => return Err("not understood".into()),
+        }
+        Ok(())
+    }
+
+    fn pass(&mut self, time: &str) -> Result<(), String> {
+        let ms = match time.strip_suffix("ms") {
+            Some(ms) => ms.parse().map_err(|_| "after NUMBERms")?,
+            None => time.trim_end_matches('s').parse::<u64>().map_err(|_| "after NUMBERs")? * 1000,
+        };
+        self.world.pass(ms);
+        Ok(())
+    }
+
+    fn asked(&mut self, who: &str, what: &str) -> Result<(), String> {
+        let identities = std::mem::take(&mut self.world.identities_asked);
+        let logins = std::mem::take(&mut self.world.logins_asked);
+        let is_so = identities.to_string() == who && logins.to_string() == what;
+        is_so.then_some(()).ok_or(format!("asked {identities} identities {logins} logins"))
     }
 
     fn conn(&self, name: &str) -> Result<u32, String> {

@@ -327,25 +327,7 @@ impl World {
         self.logged.extend(records(journal.bytes()).map(|record| line(&record)));
         for effect in list {
             match effect {
-                Effect::Send { conn, range } => {
-                    let conn = self.conn(conn);
-                    assert!(
-                        !conn.closed,
-                        "sent to a closed connection: {}",
-                        String::from_utf8_lossy(&bytes[range])
-                    );
-                    if let Some(unread) = &mut conn.unread {
-                        if conn.overflowed || (*unread > 0 && *unread + range.len() > QUEUE_BYTES_MAX) {
-                            if !std::mem::replace(&mut conn.overflowed, true) {
-                                let id = conn.id;
-                                self.work.push_back((shard, Owned::Other(Input::Overflowed { conn: id })));
-                            }
-                            continue;
-                        }
-                        *unread += range.len();
-                    }
-                    conn.sent.push_back(bytes[range].to_vec());
-                }
+                Effect::Send { conn, range } => self.send(shard, conn, &bytes[range]),
                 Effect::Secure { conn } => self.work.push_back((shard, Owned::Secured(conn))),
                 Effect::Pause { conn } => self.conn(conn).paused = true,
                 Effect::Resume { conn } => {
@@ -380,21 +362,7 @@ impl World {
                 Effect::Post { to, letter } => {
                     self.work.push_back((usize::from(to.0), Owned::Other(Input::Message(letter))));
                 }
-                Effect::Ask { ticket, ask } => {
-                    self.asked += 1;
-                    self.identities_asked += usize::from(matches!(ask, Ask::Identity { .. }));
-                    self.logins_asked += usize::from(matches!(ask, Ask::Login { .. }));
-                    let mood = self.moods.iter().find(|(mood, _)| mood == kind(&ask)).map(|(_, mood)| *mood);
-                    let answer = match mood {
-                        None => self.ask(ask),
-                        Some(Mood::Refuses) => Answer::Failed(Fault::Busy),
-                        Some(Mood::Holds) => {
-                            self.kept_back.push((shard, ticket, ask));
-                            continue;
-                        }
-                    };
-                    self.work.push_back((shard, Owned::Other(Input::Answer { ticket, answer })));
-                }
+                Effect::Ask { ticket, ask } => self.answer(shard, ticket, ask),
                 Effect::Derive { ticket, derivation } => {
                     self.derived += 1;
                     let derived = derivation.run();
@@ -408,6 +376,37 @@ impl World {
                 Effect::Event(event) => self.events.push(event),
             }
         }
+    }
+
+    /// Sends bytes to a connection, as far as the queue of one that does not read has room.
+    fn send(&mut self, shard: usize, conn: ConnId, bytes: &[u8]) {
+        let conn = self.conn(conn);
+        assert!(!conn.closed, "sent to a closed connection: {}", String::from_utf8_lossy(bytes));
+        if let Some(unread) = &mut conn.unread {
+            if conn.overflowed || (*unread > 0 && *unread + bytes.len() > QUEUE_BYTES_MAX) {
+                if !std::mem::replace(&mut conn.overflowed, true) {
+                    let id = conn.id;
+                    self.work.push_back((shard, Owned::Other(Input::Overflowed { conn: id })));
+                }
+                return;
+            }
+            *unread += bytes.len();
+        }
+        conn.sent.push_back(bytes.to_vec());
+    }
+
+    /// Has the store answer a question, unless it is in another mood.
+    fn answer(&mut self, shard: usize, ticket: Ticket, ask: Ask) {
+        self.asked += 1;
+        self.identities_asked += usize::from(matches!(ask, Ask::Identity { .. }));
+        self.logins_asked += usize::from(matches!(ask, Ask::Login { .. }));
+        let mood = self.moods.iter().find(|(mood, _)| mood == kind(&ask)).map(|(_, mood)| *mood);
+        let answer = match mood {
+            None => self.ask(ask),
+            Some(Mood::Refuses) => Answer::Failed(Fault::Busy),
+            Some(Mood::Holds) => return self.kept_back.push((shard, ticket, ask)),
+        };
+        self.work.push_back((shard, Owned::Other(Input::Answer { ticket, answer })));
     }
 
     fn conn(&mut self, conn: ConnId) -> &mut Conn {

@@ -2,6 +2,7 @@
 
 mod crates;
 mod features;
+mod functions;
 mod lines;
 mod place;
 
@@ -14,6 +15,7 @@ type Rule = fn(&Tree) -> Vec<Finding>;
 /// All rules.
 const RULES: &[Rule] = &[
     lines::short_files,
+    functions::short_functions,
     lines::reasons,
     lines::no_sleep_in_tests,
     lines::bounded_channels,
