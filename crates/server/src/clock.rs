@@ -1,4 +1,4 @@
-//! The one clock of a node: sessions carry their deadlines from shard to shard, so all shards must mean the same by them.
+//! The one clock of a node. Sessions carry deadlines from shard to shard, so all shards must read the same clock.
 
 use carillon_core::model::{Mono, Now, UnixMs};
 use std::time::{Instant, SystemTime};
@@ -10,7 +10,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A clock that starts now.
+    /// Starts the clock at zero.
     pub(crate) fn start() -> Clock {
         Clock { start: Instant::now() }
     }
@@ -26,7 +26,7 @@ impl Clock {
     }
 }
 
-/// The time of day; a clock set before 1970 is taken for 1970.
+/// The time of day. A clock that is set before 1970 counts as 1970.
 pub(crate) fn unix() -> UnixMs {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     UnixMs(since.as_millis() as u64)

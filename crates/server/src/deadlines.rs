@@ -1,11 +1,11 @@
-//! The server's own timers, which are few: how long a connection may take to become known to the core, and how long to
-//! go when the core has let it go. Everything in between is on the core's wheel.
+//! The server's own timers: how long a connection may take until the core knows it, and how long until it is gone once
+//! the core has closed it. All other timers are the core's.
 
 use carillon_core::model::{ConnId, Mono};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What must have happened by a deadline.
+/// What must be true by a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Deadline {
     /// The handshake and the upgrade are complete.
@@ -14,23 +14,23 @@ pub(crate) enum Deadline {
     Leaving,
 }
 
-/// Deadlines in order. What happened in time is not taken out but found stale when it is due, so that there are at most
+/// Deadlines in order of time. A deadline that was met is not removed; it is ignored when it is due. So there are at most
 /// as many as connections came and went within one timeout.
 #[derive(Default)]
 pub(crate) struct Deadlines(BinaryHeap<Reverse<(Mono, Deadline, u32, u32)>>);
 
 impl Deadlines {
-    /// Sets one.
+    /// Adds a deadline.
     pub(crate) fn set(&mut self, at: Mono, deadline: Deadline, id: ConnId) {
         self.0.push(Reverse((at, deadline, id.slot, id.generation)));
     }
 
-    /// When the next is due.
+    /// When the next deadline is due.
     pub(crate) fn next(&self) -> Option<Mono> {
         self.0.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// Takes one that is due.
+    /// Removes and returns a deadline that is due.
     pub(crate) fn due(&mut self, now: Mono) -> Option<(Deadline, ConnId)> {
         if self.next()? > now {
             return None;

@@ -1,5 +1,5 @@
-//! Threads that derive SCRAM keys from passwords: milliseconds of a processor each, which would hold up all sessions of a
-//! shard. What waits for them is bounded; past that whoever asks is told to come back.
+//! Threads that derive SCRAM keys from passwords. A derivation takes milliseconds of processor time, which would delay
+//! all sessions of a shard. The queue is bounded; past the bound the answer is [`Derived::Busy`].
 
 use crate::inbox::{Inbox, InboxItem};
 use carillon_core::model::Ticket;
@@ -10,11 +10,11 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 
-/// The way to the threads, which end when the last of these is dropped.
+/// A handle to the threads. They end when the last handle is dropped.
 #[derive(Clone)]
 pub(crate) struct Derivers(SyncSender<Job>);
 
-/// Keys to be derived, and for whom.
+/// A derivation, and the inbox that gets its result.
 struct Job {
     ticket: Ticket,
     derivation: Derivation,
@@ -38,7 +38,7 @@ impl Derivers {
         Ok(Derivers(sender))
     }
 
-    /// Has keys derived; they come to the inbox.
+    /// Queues a derivation. Its result is put into the inbox.
     pub(crate) fn derive(&self, ticket: Ticket, derivation: Derivation, inbox: Arc<Inbox>) {
         let refused = self.0.try_send(Job { ticket, derivation, inbox });
         if let Err(TrySendError::Full(job) | TrySendError::Disconnected(job)) = refused {
@@ -49,7 +49,7 @@ impl Derivers {
 
 fn run(jobs: &Mutex<Receiver<Job>>) {
     loop {
-        // Whoever waits holds the lock; the next one waits for that.
+        // The thread that waits for a job holds the lock; the others wait for the lock.
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(Job { ticket, derivation, inbox }) = job else { return };
         inbox.push(InboxItem::Derived { ticket, derived: derivation.run() });

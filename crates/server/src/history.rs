@@ -1,7 +1,7 @@
-//! The last ten minutes: figures sampled every two seconds, kept in a ring of fixed size.
+//! The figures of the last ten minutes: samples of two seconds each, in a ring of fixed size.
 //!
-//! The thread of the jobs takes the samples, from what the shards have published anyway: no shard is asked or woken. The
-//! ring is allocated once, 32 KiB at most.
+//! The thread of the jobs takes the samples from what the shards publish anyway: no shard is asked or woken. The ring is
+//! allocated once and has at most 32 KiB.
 
 use crate::metrics::{Snapshot, resident_bytes};
 use carillon_core::model::{Mono, UnixMs};
@@ -10,7 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The figures of an interval. Rates and latencies are of this interval alone, so that a short peak is seen as such.
+/// The figures of one interval. Rates and latencies are of this interval alone, so that a short peak is visible.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
     /// The end of the interval.
@@ -64,14 +64,14 @@ impl Default for History {
 }
 
 impl History {
-    /// Takes a sample, if the last one is two seconds old.
+    /// Adds a sample, if the last one is two seconds old.
     pub(crate) fn observe(&mut self, at: Mono, unix: UnixMs, connections: u64, figures: &Snapshot) {
         if at.since(self.last.at) + EARLY_MS >= INTERVAL_MS {
             self.take(at, unix, connections, figures, cpu_time());
         }
     }
 
-    /// The samples behind the one taken at `after`; all of them where `after` is none, or no time of a sample that is kept.
+    /// The samples after the one taken at `after`; all of them if `after` is none or names no sample that is kept.
     pub(crate) fn after(&self, after: Option<UnixMs>) -> Vec<Sample> {
         let seen = after.and_then(|after| self.samples.iter().rposition(|sample| sample.at == after));
         self.samples.range(seen.map_or(0, |seen| seen + 1)..).copied().collect()
@@ -113,15 +113,15 @@ impl History {
     }
 }
 
-/// Processor time that the process has used.
+/// Processor time used by the process.
 fn cpu_time() -> Duration {
-    // Any time that this clock gives fits.
+    // The conversion fails only for negative times.
     Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
 }
 
 /// Between two samples, in milliseconds.
 pub const INTERVAL_MS: u64 = 2000;
-/// Half a tick of the jobs: a tick that came a little early is taken.
+/// Half a tick of the jobs, so that a tick that comes a little early counts.
 const EARLY_MS: u64 = 500;
 /// Ten minutes.
 const SAMPLES: usize = 300;

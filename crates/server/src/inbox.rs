@@ -1,5 +1,5 @@
-//! How anything from outside reaches a shard: a bounded box that is emptied whole once a turn. Its lock is the only
-//! one a shard takes, twice a turn and for a swap of pointers.
+//! The inbox of a shard: everything that reaches it from other threads. It is bounded, and the shard takes all of it once
+//! per turn. The shard holds the lock twice per turn, to swap two pointers.
 
 use crate::conn::Conn;
 use crate::join::{AllDone, Countdown};
@@ -16,55 +16,56 @@ use carillon_core::settings::Settings;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Something for a shard.
+/// An item in a shard's inbox.
 pub(crate) enum InboxItem {
-    /// From another shard, or a command from outside.
+    /// A message from another shard, or a command from outside.
     ShardMessage(ShardMessage),
-    /// From the store.
+    /// An answer from the store.
     Answer {
-        /// To which question.
+        /// The question's ticket.
         ticket: Ticket,
-        /// What it says.
+        /// The answer.
         answer: Answer,
     },
-    /// Keys that were derived.
+    /// The result of a key derivation.
     Derived {
-        /// For which derivation.
+        /// The derivation's ticket.
         ticket: Ticket,
-        /// What became of it.
+        /// The keys, or why there are none.
         derived: Derived,
     },
-    /// A connection moves in.
+    /// A connection moves to this shard.
     Arrival(Box<Arrival>),
-    /// From the node itself.
+    /// A control message from the node itself.
     Control(Control),
 }
 
-/// A connection on its way to another shard: its socket, its keys, what it has read and what waits to be written.
+/// A connection that moves to another shard, with its socket, its keys, the input that is not handled yet and the output
+/// that is not written yet.
 pub(crate) struct Arrival {
     pub(crate) conn: Conn,
     pub(crate) moving: Box<Claimed>,
 }
 
-/// What a node has its shards do.
+/// A control message from the node to its shards.
 pub(crate) enum Control {
-    /// Accept nothing more, and have the core say goodbye to everyone.
+    /// Accept no more connections, and have the core close every stream.
     Drain,
-    /// Close what is left and end.
+    /// Close the remaining connections and end.
     Stop,
-    /// Offer this to new TLS connections.
+    /// Use these TLS settings for new connections.
     Tls(Arc<ListenerTls>),
-    /// Other limits and timeouts.
+    /// Change limits and timeouts.
     Settings(Arc<Settings>),
-    /// Another bound on what waits for a slow reader, in bytes.
+    /// Change the bound of the send queues, in bytes.
     OutQueue(usize),
-    /// Other domains; the token is dropped when they are in force.
+    /// Replace the domains; the token is dropped when they are in force.
     Domains(Arc<Domains>, Arc<AllDone>),
-    /// Tell this one of events.
+    /// Add a watcher of events.
     Watch(Arc<Watcher>),
-    /// The event log keeps these kinds from now on.
+    /// Change the kinds of events that the event log keeps.
     Kinds(Kinds),
-    /// Say that the shard turns.
+    /// Prove that the event loop runs.
     Pulse(Arc<Countdown>),
     /// Publish the figures now; the token is dropped when that is done.
     Publish(Arc<AllDone>),
@@ -78,20 +79,20 @@ pub(crate) struct Inbox {
 
 struct State {
     items: VecDeque<InboxItem>,
-    /// The shard sleeps, or is about to: whoever brings mail wakes it.
+    /// The shard sleeps, or is about to: who adds an item wakes it.
     asleep: bool,
     /// The shard has ended.
     closed: bool,
 }
 
 impl Inbox {
-    /// An empty one, of a shard that `waker` wakes.
+    /// An empty inbox of a shard that `waker` wakes.
     pub(crate) fn new(waker: mio::Waker) -> Inbox {
         Inbox { state: Mutex::new(State { items: VecDeque::new(), asleep: false, closed: false }), waker }
     }
 
-    /// Puts something in that must not be refused: answers, of which there are as many as questions, and the node's few
-    /// orders. Dropped when the shard has ended.
+    /// Adds an item that must not be refused: an answer, of which there are as many as questions, or one of the node's
+    /// few control messages. If the shard has ended, the item is dropped.
     pub(crate) fn push(&self, item: InboxItem) {
         let mut state = self.lock();
         if !state.closed {
@@ -100,8 +101,8 @@ impl Inbox {
         }
     }
 
-    /// Puts a command in, or gives it back when too many wait or the shard has ended.
-    // The error is the letter itself, as large as it is: it is handed back, not copied around.
+    /// Adds a command, or returns it if too many items wait or the shard has ended.
+    // The error is the letter itself: it is returned to the caller, large as it is.
     #[expect(clippy::result_large_err, reason = "the letter comes back to whoever sent it")]
     pub(crate) fn offer(&self, letter: ShardMessage) -> Result<(), ShardMessage> {
         let mut state = self.lock();
@@ -113,7 +114,7 @@ impl Inbox {
         Ok(())
     }
 
-    /// Puts commands in; gives back those that are too many.
+    /// Adds commands; returns those for which there is no room.
     pub(crate) fn offer_all(&self, letters: Vec<ShardMessage>) -> Vec<ShardMessage> {
         let mut letters = letters.into_iter();
         if letters.len() > 0 {
@@ -125,7 +126,7 @@ impl Inbox {
         letters.collect()
     }
 
-    /// Takes a batch of another shard whole, or not at all while too much waits. Whether it was taken.
+    /// Takes the whole batch of another shard, or none of it while too many items wait. Whether it was taken.
     pub(crate) fn append(&self, batch: &mut VecDeque<InboxItem>) -> bool {
         let mut state = self.lock();
         if state.closed {
@@ -141,25 +142,25 @@ impl Inbox {
         true
     }
 
-    /// Gives everything to the shard. `mail` is empty, its memory is used again.
+    /// Moves all items to the shard. `items` is empty before; its memory is reused.
     pub(crate) fn take(&self, items: &mut VecDeque<InboxItem>) {
         let mut state = self.lock();
         state.asleep = false;
         std::mem::swap(&mut state.items, items);
-        // What a burst left behind.
+        // Memory that a burst left behind.
         if state.items.capacity() > LETTERS_MAX {
             state.items.shrink_to(COMMANDS_MAX);
         }
     }
 
-    /// Says that the shard goes to sleep, unless there is mail. Whether it may.
+    /// Marks the shard as asleep, unless items wait. Whether it may sleep.
     pub(crate) fn sleep(&self) -> bool {
         let mut state = self.lock();
         state.asleep = state.items.is_empty();
         state.asleep
     }
 
-    /// Takes nothing more; gives what is in there.
+    /// Closes the inbox; returns what is in it.
     pub(crate) fn close(&self) -> VecDeque<InboxItem> {
         let mut state = self.lock();
         state.closed = true;
@@ -180,7 +181,7 @@ impl Inbox {
     }
 }
 
-/// Answers the commands among the mail that a shard does not take.
+/// Answers the commands among items that no shard will handle.
 pub(crate) fn turn_away(items: impl IntoIterator<Item = InboxItem>) {
     for item in items {
         if let InboxItem::ShardMessage(ShardMessage::Command { reply: ReplyTo(reply), .. }) = item {
@@ -189,9 +190,9 @@ pub(crate) fn turn_away(items: impl IntoIterator<Item = InboxItem>) {
     }
 }
 
-/// Commands from outside are refused when so much waits.
+/// Commands from outside are refused while this many items wait.
 const COMMANDS_MAX: usize = 8 * 1024;
-/// Other shards hold their letters back, and stop reading their clients, when so much waits.
+/// Other shards hold their messages back, and stop reading their clients, while this many items wait.
 pub(crate) const LETTERS_MAX: usize = 32 * 1024;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Carrying out the core's effects, in order.
+//! Carrying out the core's effects, in their order.
 
 use crate::conn::{Protocol, ReadFlow, SendOutcome, Sent, Stage};
 use crate::inbox::{Arrival, InboxItem};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::vec::Drain;
 
 impl ShardIo {
-    /// Carries everything out and empties `effects`.
+    /// Carries out all effects and empties `effects`.
     pub(crate) fn carry_out(&mut self, effects: &mut Effects) {
         let Effects { list, bytes, .. } = effects;
         let mut list = list.drain(..).peekable();
@@ -38,7 +38,7 @@ impl ShardIo {
                 }
                 Effect::WatchFlush { conn } => self.watch_flush(conn),
                 Effect::CountUnacked { conn } => self.count_unacked(conn),
-                // 1000: the stream was closed as it should.
+                // 1000: a normal end.
                 Effect::Close { conn } => self.close(conn, 1000),
                 Effect::Move { conn, to, moving } => self.move_to_shard(conn, to, moving),
                 Effect::Post { to, letter } => self.outboxes.add(to, InboxItem::ShardMessage(letter)),
@@ -56,7 +56,7 @@ impl ShardIo {
         effects.clear();
     }
 
-    /// Sends one element, and with it those that follow for the same connection: one record, one part of the batch.
+    /// Sends an element, and with it those that follow for the same connection: as one record and one part of the batch.
     fn send_run(
         &mut self,
         id: ConnId,
@@ -110,7 +110,7 @@ impl ShardIo {
         }
     }
 
-    /// Sends what was gathered.
+    /// Sends the batch.
     fn send_batch(&mut self) {
         let sends = self.sends.len() as u64;
         if sends == 0 {
@@ -124,7 +124,7 @@ impl ShardIo {
             conn.staged = false;
             let written = match taken {
                 Ok(all) if all == bytes.len() => continue,
-                // Not sent yet, or not wholly, or the socket is full, which shows once more.
+                // Not sent yet, or not wholly. If the socket is full, this write finds out, too.
                 Ok(some) => conn.write(&bytes[some..]),
                 Err(error) => Err(error),
             };
@@ -150,7 +150,8 @@ impl ShardIo {
         }
     }
 
-    /// Says how much a connection's peer has not acknowledged. Of one that is gone it is heard in any case.
+    /// Counts the bytes that a connection's peer has not acknowledged. If the connection is gone, the core hears of that
+    /// anyway.
     fn count_unacked(&mut self, id: ConnId) {
         if let Some(conn) = self.conns.get_mut(id).filter(|conn| conn.stage == Stage::Open) {
             let bytes = conn.unacked();
@@ -158,19 +159,19 @@ impl ShardIo {
         }
     }
 
-    /// Sends a connection to another shard. One that is gone meanwhile takes its session with it.
+    /// Moves a connection to another shard. If it is gone meanwhile, so is its session.
     fn move_to_shard(&mut self, id: ConnId, to: ShardId, moving: Box<Claimed>) {
         if self.conns.get_mut(id).is_some_and(|conn| conn.stage == Stage::Open)
             && let Some(mut conn) = self.detach(id)
         {
-            // What was decrypted and not given to the core goes along.
+            // What was decrypted and not given to the core moves along.
             conn.keep_plain(self.plaintext.unread_of(id));
             self.outboxes.add(to, InboxItem::Arrival(Box::new(Arrival { conn, moving })));
         }
     }
 }
 
-/// Whether an effect has to do with what a connection was sent before.
+/// Whether an effect depends on what was sent before: then the batch is sent first.
 fn ends_batch(effect: &Effect) -> bool {
     match effect {
         Effect::Secure { .. }
@@ -189,7 +190,7 @@ fn ends_batch(effect: &Effect) -> bool {
     }
 }
 
-/// The next effect's bytes, if it continues a run of bytes to one connection and a record has room for it.
+/// The bytes of the next effect, if it sends to the same connection and the record has room.
 fn next_of_run(
     id: ConnId,
     run: &Range<usize>,
@@ -207,7 +208,7 @@ fn next_of_run(
     }
 }
 
-/// Bytes of one record, and the most that an empty queue of a full socket grows by.
+/// Bytes of a run: those of one record, and the most by which the empty queue of a full socket grows.
 const RUN_BYTES_MAX: usize = 16 * 1024;
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
-//! Joining what several shards say into one.
+//! Joining the answers of several shards into one.
 
 use carillon_core::command::Outcome;
 use carillon_core::ports::Reply;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Calls back when its last holder drops it: when every shard has done its part, or will never do it.
+/// Calls back when its last holder drops it: when every shard has done its part, or has ended.
 pub(crate) struct AllDone(Mutex<Option<Reply<()>>>);
 
 impl AllDone {
-    /// A token that calls `reply` in the end.
+    /// A token that calls `reply` when its last clone is dropped.
     pub(crate) fn new(reply: Reply<()>) -> Arc<AllDone> {
         Arc::new(AllDone(Mutex::new(Some(reply))))
     }
@@ -22,7 +22,7 @@ impl Drop for AllDone {
     }
 }
 
-/// Calls back when each of several shards has said that it turns. One that will never say so keeps it from being called.
+/// Calls back when each of several shards has counted it down once. A shard that never does so prevents the call.
 pub(crate) struct Countdown(Mutex<Awaited>);
 
 struct Awaited {
@@ -31,12 +31,12 @@ struct Awaited {
 }
 
 impl Countdown {
-    /// Awaits `missing` shards.
+    /// Waits for `missing` shards.
     pub(crate) fn new(missing: usize, reply: Reply<()>) -> Arc<Countdown> {
         Arc::new(Countdown(Mutex::new(Awaited { missing, reply: Some(reply) })))
     }
 
-    /// One of them turns.
+    /// Counts one shard.
     pub(crate) fn count_down(&self) {
         let mut awaited = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         awaited.missing = awaited.missing.saturating_sub(1);
@@ -49,7 +49,7 @@ impl Countdown {
     }
 }
 
-/// The outcomes of one command that every shard carries out.
+/// Joins the outcomes of one command that every shard carries out.
 pub(crate) struct Join(Mutex<Joined>);
 
 struct Joined {
@@ -66,7 +66,7 @@ impl Join {
         Arc::new(Join(Mutex::new(Joined { missing: parts, outcome: None, limit, reply: Some(reply) })))
     }
 
-    /// Where one shard's outcome goes.
+    /// The callback for one shard's outcome.
     pub(crate) fn part(self: &Arc<Self>) -> Reply<Outcome> {
         let join = Arc::clone(self);
         Box::new(move |outcome| join.add(outcome))
@@ -92,7 +92,8 @@ impl Join {
     }
 }
 
-/// One outcome of two. A shard that could not answer makes the whole unavailable: half a list would pass for a list.
+/// Merges two outcomes. If a shard could not answer, the whole is unavailable: half a list would look like a complete
+/// one.
 fn merge(a: Outcome, b: Outcome) -> Outcome {
     match (a, b) {
         (Outcome::Unavailable, _) | (_, Outcome::Unavailable) => Outcome::Unavailable,

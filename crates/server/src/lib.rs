@@ -1,8 +1,8 @@
-//! Sockets, TLS and shards: the world around the core.
+//! Sockets, TLS and event loops: everything around the core that does I/O.
 //!
-//! A [`Server`] is a few shards and the thread of its jobs. A shard is one thread with one poll; it owns its listeners,
-//! its connections and a [`carillon_core::machine::Shard`], which decides everything. What happens on the sockets becomes
-//! the core's inputs, and its effects are carried out here, in order:
+//! A [`Server`] runs a few shards and one thread of periodic jobs. A shard is one thread with one poll; it owns its
+//! listeners, its connections and a [`carillon_core::machine::Shard`], which decides everything. What happens on the sockets
+//! becomes an input of the core, and the core's effects are carried out here, in order:
 //!
 //! ```text
 //!            ┌──────────────────────────── the event loop ──────────────────────────┐
@@ -28,9 +28,10 @@
 //! | `jobs` | what is done by the clock |
 //! | [`events`] | the event log: from the shards' journals to files |
 //!
-//! Three invariants. A shard takes no lock but its inbox's, and never waits for anything but its poll. Whatever grows
-//! with load has a bound, and says what happens there. And what is kept for an idle connection is [`tls::Keys`] and
-//! about a hundred bytes: the buffers are the shard's.
+//! Three invariants. A shard waits for nothing but its poll: the few locks it takes (its inbox, its published figures,
+//! the count of connections per address) are held for some instructions, and never during I/O. Whatever grows with load
+//! has a bound, and its documentation says what happens at the bound. An idle connection costs [`tls::Keys`] and about a
+//! hundred bytes: all buffers belong to the shard.
 
 mod clock;
 mod conn;

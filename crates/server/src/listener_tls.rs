@@ -1,10 +1,10 @@
-//! What each kind of listener offers in TLS, made of one certificate.
+//! The TLS settings of each kind of listener, all with one certificate.
 
 use crate::listen::Service;
 use crate::tls::{Handshake, Settings};
 use std::sync::Arc;
 
-/// The TLS settings of every kind of listener; swapped whole at a reload.
+/// The TLS settings of each kind of listener, replaced as a whole at a reload.
 pub(crate) struct ListenerTls {
     starttls: Settings,
     direct: Settings,
@@ -14,10 +14,10 @@ pub(crate) struct ListenerTls {
 }
 
 impl ListenerTls {
-    /// Offers the certificate of `settings` everywhere.
+    /// Uses the certificate of `settings` for every kind of listener.
     pub(crate) fn new(settings: &Settings) -> ListenerTls {
         ListenerTls {
-            // A client that has come as far as <starttls/> has chosen its protocol.
+            // No ALPN: a client that sends <starttls/> has chosen its protocol.
             starttls: settings.clone(),
             // XEP-0368 §2
             direct: settings.alpn(&[b"xmpp-client"]),
@@ -26,16 +26,16 @@ impl ListenerTls {
         }
     }
 
-    /// The same certificate as `settings`, taking and giving the tickets of these offers.
+    /// Uses the certificate of `settings`, with the tickets of these settings.
     pub(crate) fn renewed(&self, settings: &Settings) -> ListenerTls {
         ListenerTls::new(&settings.sharing_tickets_of(&self.starttls))
     }
 
-    /// Begins a handshake on a connection of this kind.
+    /// Starts a handshake on a connection of this kind.
     pub(crate) fn handshake(&self, service: Service) -> Handshake {
         Handshake::new(match service {
             Service::StartTls => return Handshake::after_starttls(&self.starttls),
-            // The light protocol has no name in ALPN: whatever a client names or not, it has chosen the port.
+            // The light protocol has no ALPN name; a client has chosen it by the port.
             Service::Light | Service::LightTls => &self.starttls,
             Service::DirectTls => &self.direct,
             Service::WebSocket | Service::WebSocketTls => &self.websocket,

@@ -1,4 +1,4 @@
-//! The core as the loop drives it. A trait, so that the loop can be proved with machines that do one thing.
+//! The core as the event loop drives it. It is a trait so that the loop can be tested with a simple machine.
 
 use carillon_core::machine::Shard;
 use carillon_core::model::{ConnId, Mono, Now};
@@ -7,19 +7,19 @@ use carillon_core::settings::Settings;
 use carillon_core::{Effects, Input};
 use std::sync::Arc;
 
-/// A machine that is told what happens and says what is to be done. See [`Shard`], whose verbs these are.
+/// A machine that takes inputs and returns effects. The methods are those of [`Shard`].
 pub(crate) trait Machine: Send + 'static {
     /// Handles one input.
     fn handle(&mut self, now: Now, input: Input<'_>, effects: &mut Effects);
-    /// Goes on with the fan-outs for one slice; whether any is left.
+    /// Continues the fan-outs for one slice. Whether any is left.
     fn walk(&mut self, now: Now, effects: &mut Effects) -> bool;
     /// The largest WebSocket message a connection may send now, in bytes.
     fn message_bytes_max(&self, conn: ConnId) -> usize;
     /// When the next tick is due.
     fn next_wake(&self) -> Option<Mono>;
-    /// What it counted.
+    /// Its counters.
     fn counters(&self) -> &Counters;
-    /// Takes other settings.
+    /// Replaces its settings.
     fn reload(&mut self, settings: Arc<Settings>);
 }
 

@@ -30,9 +30,9 @@ pub struct Status {
     pub handshakes: u64,
     /// Logins that succeeded.
     pub logins: u64,
-    /// Of these, those that asked no store.
+    /// Logins that were answered without a question to the store.
     pub logins_remembered: u64,
-    /// Logins that failed, by the SASL condition that the client was told.
+    /// Logins that failed, by SASL condition.
     pub login_failures: Reasons,
     /// Time from a client's first SASL element to the server's success.
     pub login: Latency,
@@ -48,15 +48,15 @@ pub struct Status {
     pub bytes_in: u64,
     /// Bytes sent, before encryption.
     pub bytes_out: u64,
-    /// Parts of the stream given to the kernel, each for one client.
+    /// Sends: pieces of a stream that were given to the kernel.
     pub sends: u64,
-    /// System calls that sent those parts: fewer than the parts where io_uring is allowed.
+    /// System calls for these sends: fewer than sends where io_uring is allowed.
     pub send_calls: u64,
     /// Topic items and notifications given to connections.
     pub deliveries: u64,
     /// Deliveries per second over the last ten seconds.
     pub deliveries_per_second: f64,
-    /// Time from the acceptance of an item or a notification to its being given to a connection.
+    /// Time from the acceptance of an item or a notification until it is given to a connection.
     pub delivery: Latency,
     /// Median of that time over the last minute, in milliseconds.
     pub delivery_p50_ms: f64,
@@ -66,13 +66,13 @@ pub struct Status {
     pub notifications_accepted: u64,
     /// Notifications acknowledged.
     pub notifications_acknowledged: u64,
-    /// Time from a notification's being given to a connection to its acknowledgement by the device.
+    /// Time from giving a notification to a connection until the device acknowledges it.
     pub acknowledgement: Latency,
     /// Notifications that ended without being acknowledged: expired, replaced, cancelled, or dropped for a reason.
     pub notifications_ended: Reasons,
     /// Items published.
     pub published: u64,
-    /// Publications refused because the topic's followers could not be given them as fast.
+    /// Publications refused because the topic's subscribers could not be given them as fast.
     pub too_fast: u64,
     /// Deliveries of topic items that wait now.
     pub waiting_deliveries: u64,
@@ -82,7 +82,7 @@ pub struct Status {
     pub stream_errors: Reasons,
     /// Errors sent over the light protocol, by code.
     pub light_errors: Reasons,
-    /// What is counted of single domains, as many as the settings allow, and then of all others together.
+    /// Counters per domain, for as many domains as the settings allow, then those of all other domains together.
     pub domains: Vec<DomainFigures>,
     /// Slow readers disconnected because their queue was full.
     pub overflows: u64,
@@ -102,16 +102,16 @@ pub struct Status {
     pub shards: u16,
 }
 
-/// What is counted of a domain.
+/// The counters of a domain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DomainFigures {
-    /// Its name; none for all domains that are not counted one by one.
+    /// Its name; none for the domains that are counted together.
     pub name: Option<Arc<str>>,
     /// The figures.
     pub counters: DomainCounters,
 }
 
-/// What a shard counts besides its core: sockets and TLS.
+/// The counters of a shard's sockets and TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct IoCounters {
     pub(crate) accepted: u64,
@@ -137,14 +137,14 @@ pub(crate) struct Snapshot {
 }
 
 impl ShardFigures {
-    /// Publishes figures, unless somebody reads them at this moment: a shard does not wait. Whether it did.
+    /// Publishes figures, unless another thread is reading them: a shard does not wait. Whether it did.
     pub(crate) fn publish(&self, io: &IoCounters, core: &Counters) -> bool {
         let Ok(mut snapshot) = self.0.try_lock() else { return false };
         *snapshot = Snapshot { io: *io, core: core.clone() };
         true
     }
 
-    /// Publishes figures that somebody waits for.
+    /// Publishes figures that another thread waits for.
     pub(crate) fn publish_blocking(&self, io: &IoCounters, core: &Counters) {
         let snapshot = Snapshot { io: *io, core: core.clone() };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
@@ -202,7 +202,7 @@ impl Snapshot {
         self
     }
 
-    /// The part of the status that is counted by shards. `domains` have the names.
+    /// The part of the status that shards count. `domains` has the names.
     pub(crate) fn status(self, domains: &Domains) -> Status {
         let Snapshot { io, core } = self;
         let name = |id: DomainId| domains.numbered(id).map(|domain| domain.name.clone());
@@ -250,7 +250,7 @@ impl Snapshot {
     }
 }
 
-/// Resident memory of this process in bytes; 0 where the system does not tell.
+/// Resident memory of this process in bytes; 0 if the system does not tell.
 pub(crate) fn resident_bytes() -> u64 {
     // Unlike `statm` this needs no page size.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Networks of addresses, as operators write them.
+//! Networks in CIDR notation, as operators write them.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -11,13 +11,13 @@ pub struct Network {
     prefix: u8,
 }
 
-/// It is no address and no network.
+/// A text that is neither an address nor a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("neither an IP address nor a network such as 10.0.0.0/8")]
 pub struct NoNetwork;
 
 impl Network {
-    /// Whether an address is in it. An IPv4 address is the same in IPv6 (`::ffff:10.0.0.7`).
+    /// Whether the network contains an address. An IPv4-mapped IPv6 address (`::ffff:10.0.0.7`) counts as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {

@@ -1,4 +1,4 @@
-//! The handle to a running node: what HTTP, the command line and the demo speak to.
+//! The handle to a running node, for HTTP, the command line and the demo.
 
 use crate::clock::{Clock, unix};
 use crate::events;
@@ -34,7 +34,7 @@ struct Inner {
     events: Option<Arc<events::LogFigures>>,
     ready: AtomicBool,
     domains: Mutex<Known>,
-    /// Numbers the questions for domains.
+    /// The number of the last question for domains.
     domains_asked: AtomicU64,
     rates: Mutex<Rates>,
     history: Mutex<History>,
@@ -42,13 +42,13 @@ struct Inner {
     certificate_expires: AtomicU64,
 }
 
-/// The domains, and which question's answer they are.
+/// The domains, and the number of the question that they answer.
 struct Known {
     domains: Arc<Domains>,
     asked: u64,
 }
 
-/// What a node is made of.
+/// The parts of a node.
 pub(crate) struct NodeParts {
     pub(crate) inboxes: Arc<[Arc<Inbox>]>,
     pub(crate) figures: Vec<Arc<ShardFigures>>,
@@ -60,7 +60,7 @@ pub(crate) struct NodeParts {
 }
 
 impl Node {
-    /// The handle to a node made of these.
+    /// Creates the handle to a node with these parts.
     pub(crate) fn new(parts: NodeParts) -> Node {
         let NodeParts { inboxes, figures, store, admission, clock, domains, events } = parts;
         let inner = Inner {
@@ -80,9 +80,10 @@ impl Node {
         Node { inner: Arc::new(inner) }
     }
 
-    /// Has a command carried out by the home shard of what it is about (or, for [`Command::Sessions`], presence, figures of
-    /// topics, lists of notifications and domain-wide kicks, by every shard, with the outcomes joined). `reply` is called once: by a shard's thread, or at once by this
-    /// one when the shard has too much to do ([`Outcome::Unavailable`]). It must not block.
+    /// Has a command carried out by the home shard of its subject. Commands about more than one account or topic
+    /// (sessions, presence, figures of topics, lists of notifications, domain-wide kicks) are carried out by every shard,
+    /// and the outcomes are joined. `reply` is called once: by a shard's thread, or at once by this one if the shard is
+    /// too busy ([`Outcome::Unavailable`]). It must not block.
     pub fn command(&self, command: Command, reply: Reply<Outcome>) {
         match Target::of(&command, self) {
             Target::Shard(shard) => self.offer(shard, command, reply),
@@ -100,8 +101,8 @@ impl Node {
         }
     }
 
-    /// Has many commands carried out, in their order at each shard: the same as one after the other, and each shard is
-    /// woken once.
+    /// Has many commands carried out, in their order at each shard. Like [`Node::command`] for each of them, but each
+    /// shard is woken once.
     pub fn command_all(&self, commands: Vec<(Command, Reply<Outcome>)>) {
         let mut letters: Vec<Vec<ShardMessage>> = self.shards().map(|_| Vec::new()).collect();
         for (command, reply) in commands {
@@ -118,18 +119,18 @@ impl Node {
         }
     }
 
-    /// Asks the store directly: for what needs no decision of the core, such as listing accounts.
+    /// Asks the store directly, for what needs no decision of the core, such as listing accounts.
     pub fn ask(&self, ask: Ask, reply: Reply<Answer>) {
         self.inner.store.ask(ask, reply);
     }
 
-    /// The node's domains as they are now.
+    /// The current domains of the node.
     pub fn domains(&self) -> Arc<Domains> {
         Arc::clone(&lock(&self.inner.domains).domains)
     }
 
-    /// Reads the domains from the store again and gives them to every shard; `reply` when all have them. Sessions of a
-    /// domain that is gone are closed with `<host-gone/>`.
+    /// Reads the domains from the store and gives them to every shard. `reply` is called when all shards have them.
+    /// Sessions of a domain that is gone are closed with `<host-gone/>`.
     pub fn reload_domains(&self, reply: Reply<()>) {
         let asked = self.inner.domains_asked.fetch_add(1, Ordering::Relaxed) + 1;
         let node = self.clone();
@@ -158,27 +159,27 @@ impl Node {
         status
     }
 
-    /// The figures of the last ten minutes, oldest first: those behind the sample taken at `after`, or all.
+    /// The figures of the last ten minutes, oldest first: those after the sample taken at `after`, or all.
     pub fn history(&self, after: Option<UnixMs>) -> Vec<Sample> {
         lock(&self.inner.history).after(after)
     }
 
-    /// Has every shard publish its figures, and gives them when all have. `reply` must not block.
+    /// Has every shard publish its figures, and calls `reply` with them when all have. `reply` must not block.
     pub fn fresh_status(&self, reply: Reply<Status>) {
         let node = self.clone();
         let done = AllDone::new(Box::new(move |()| reply(node.status())));
         self.control(|| Control::Publish(Arc::clone(&done)));
     }
 
-    /// Calls `reply` once every shard has come to its mail, which an idle shard is woken for. Never, when one of them has
-    /// died or hangs: `reply` is dropped with the last of the shards' mail then. It must not block.
+    /// Calls `reply` once every shard has handled its inbox; idle shards are woken for it. If a shard has died or hangs,
+    /// `reply` is never called, and is dropped with the last shard's inbox. It must not block.
     pub fn pulse(&self, reply: Reply<()>) {
         let countdown = Countdown::new(self.inner.inboxes.len(), reply);
         self.control(|| Control::Pulse(Arc::clone(&countdown)));
     }
 
-    /// Calls `sink` for each event of `domain` (or of all) that reaches one of `states`, until it returns false. `sink` must
-    /// not block. At most 4096 watch at a time; one more, and the oldest is forgotten.
+    /// Calls `sink` for each event of `domain` (or of all domains) that reaches one of `states`, until it returns false.
+    /// `sink` must not block. At most 4096 sinks are kept; one more replaces the oldest.
     pub fn watch(
         &self,
         domain: Option<DomainId>,
@@ -189,19 +190,19 @@ impl Node {
         self.control(|| Control::Watch(Arc::clone(&watcher)));
     }
 
-    /// Whether the node takes sessions: false before it is ready and while it drains.
+    /// Whether the node accepts sessions: false before it is ready and while it drains.
     pub fn is_ready(&self) -> bool {
         self.inner.ready.load(Ordering::Acquire)
     }
 
-    /// Takes note of when the certificate that is offered from now on expires.
+    /// Sets when the certificate in use expires.
     pub(crate) fn set_certificate_expiry(&self, not_after: SystemTime) {
         let expires = not_after.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
         self.inner.certificate_expires.store(expires, Ordering::Relaxed);
     }
 
-    /// Says from now on that it is not ready, and takes sessions all the same: so a load balancer stops sending them before
-    /// they are refused.
+    /// Reports from now on that the node is not ready, while it still accepts sessions: so a load balancer stops sending
+    /// them before they are refused.
     pub fn retire(&self) {
         self.set_ready(false);
     }
@@ -210,7 +211,7 @@ impl Node {
         self.inner.ready.store(ready, Ordering::Release);
     }
 
-    /// Gives every shard an order.
+    /// Sends every shard a control message.
     pub(crate) fn control(&self, control: impl Fn() -> Control) {
         for inbox in self.inner.inboxes.iter() {
             inbox.push(InboxItem::Control(control()));
@@ -244,10 +245,10 @@ impl Node {
         }
     }
 
-    /// Takes the domains of an answer, unless those of a later question are here already.
+    /// Takes the domains of an answer, unless those of a later question are known already.
     fn take_domains(&self, asked: u64, domains: Domains, reply: Reply<()>) {
         let done = AllDone::new(reply);
-        // Held while the shards are told, so that all of them hear of the tables in one order.
+        // Held while the shards are told, so that all of them hear of the tables in the same order.
         let mut known = lock(&self.inner.domains);
         if known.asked < asked {
             *known = Known { domains: Arc::new(domains), asked };
@@ -257,7 +258,7 @@ impl Node {
     }
 }
 
-/// The shard that a command is for; none when it is for all of them or for nobody.
+/// The shard that carries a command out; none if all of them do, or none.
 pub(crate) fn home_of(command: &Command, node: &Node) -> Option<ShardId> {
     match Target::of(command, node) {
         Target::Shard(shard) => Some(shard),
@@ -269,7 +270,7 @@ pub(crate) fn home_of(command: &Command, node: &Node) -> Option<ShardId> {
 enum Target {
     Shard(ShardId),
     AllShards,
-    /// It is about something that there is not.
+    /// Nowhere: its subject does not exist.
     Nothing,
 }
 

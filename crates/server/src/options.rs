@@ -1,4 +1,4 @@
-//! What a server is started with.
+//! The options of a server.
 
 use crate::events;
 use crate::listen::{Bounds, ListenConfig, Service};
@@ -8,7 +8,7 @@ use carillon_core::settings::Settings;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-/// What a server is started with. [`Options::new`] has defaults for all but certificate and core settings.
+/// The options of a server. [`Options::new`] has defaults for all but the certificate and the core's settings.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Where to listen.
@@ -19,33 +19,33 @@ pub struct Options {
     pub c2s_tls: Option<u16>,
     /// The WebSocket listener.
     pub websocket: Option<WebSocket>,
-    /// Proxies in front of the WebSocket listener, whose `X-Forwarded-For` says who the client is.
+    /// Proxies in front of the WebSocket listener, whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<Network>,
     /// The listener of the light protocol.
     pub light: Option<Light>,
-    /// Threads that hold connections; 0 for one a core.
+    /// Number of shards, each a thread; 0 for one per processor core.
     pub shards: u16,
-    /// Connections the kernel keeps for a listener that has not accepted them yet.
+    /// Listen backlog per listener.
     pub backlog: i32,
-    /// Whether each shard has listeners of its own (`SO_REUSEPORT`), between which the kernel spreads the connections.
+    /// Whether each shard has listeners of its own (`SO_REUSEPORT`), over which the kernel spreads the connections.
     pub reuse_port: bool,
     /// Whether small messages are sent at once (`TCP_NODELAY`).
     pub nodelay: bool,
-    /// Whether what goes to many is handed to the kernel together, by io_uring, where the system allows that.
+    /// Whether sends to many connections use io_uring, where the system allows it.
     pub io_uring: bool,
-    /// Who gets in. No bound on connections is as many as the limit of open files allows.
+    /// Bounds on connections. Without a bound on their number the limit of open files is the bound.
     pub bounds: Bounds,
-    /// Bytes that wait for a client that reads too slowly, before it is disconnected.
+    /// Bytes that may wait for a client that reads too slowly, before it is disconnected.
     pub out_queue_bytes: usize,
-    /// Certificate and what goes with it.
+    /// Certificate, cipher suites and the other settings of TLS.
     pub tls: tls::Settings,
-    /// The core's settings; `close_ms` and `auth_ms` of its timeouts are the server's, too.
+    /// The core's settings. The server uses `close_ms` and `auth_ms` of their timeouts, too.
     pub core: Arc<Settings>,
-    /// Entropy of the shards' random generators; none to take the system's.
+    /// Seed of the shards' random generators; none for the system's entropy.
     pub seed: Option<[u8; 32]>,
-    /// How long the trace of a notification that has ended is kept, milliseconds.
+    /// How long the trace of an ended notification is kept, in milliseconds.
     pub traces_kept_ms: u64,
-    /// How the event log is kept; none for no event log.
+    /// Options of the event log; none for no event log.
     pub events: Option<events::Options>,
 }
 
@@ -54,7 +54,7 @@ pub struct Options {
 pub struct WebSocket {
     /// Its port; 0 lets the system choose.
     pub port: u16,
-    /// Whether it speaks TLS itself. If not, a proxy in front must.
+    /// Whether it uses TLS itself. If not, a proxy in front must.
     pub tls: bool,
     /// The path of the WebSocket.
     pub path: String,
@@ -65,7 +65,7 @@ pub struct WebSocket {
 pub struct Light {
     /// Its port; 0 lets the system choose.
     pub port: u16,
-    /// Whether it speaks TLS from the first byte.
+    /// Whether it uses TLS from the first byte.
     pub tls: bool,
 }
 
@@ -76,7 +76,7 @@ impl Default for WebSocket {
 }
 
 impl Options {
-    /// The defaults: ports 5222 and 5223, everywhere.
+    /// The defaults: ports 5222 and 5223 on every address.
     pub fn new(tls: tls::Settings, core: Arc<Settings>) -> Options {
         Options {
             addresses: vec![Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()],
@@ -112,7 +112,7 @@ impl Options {
         }
     }
 
-    /// What is spoken on which port.
+    /// The protocol of each port.
     fn services(&self) -> Vec<(Service, u16)> {
         let websocket = self.websocket.as_ref().map(|websocket| {
             (if websocket.tls { Service::WebSocketTls } else { Service::WebSocket }, websocket.port)
@@ -124,7 +124,7 @@ impl Options {
         [c2s, c2s_tls, websocket, light].into_iter().flatten().collect()
     }
 
-    /// How many shards that makes.
+    /// The number of shards.
     pub(crate) fn shard_count(&self) -> u16 {
         match self.shards {
             0 => std::thread::available_parallelism().map_or(1, |n| n.get().min(MAX_SHARDS.into()) as u16),

@@ -1,42 +1,42 @@
-//! The decrypted bytes a shard is working on.
+//! The decrypted input that a shard is handling.
 
 use carillon_core::model::ConnId;
 use carillon_wire::frame::websocket::{Decoder, Error, FrameEvent};
 
-/// Bytes of one connection that came out of its transport and are being taken in, in a buffer used again and again. The
-/// core may send the connection elsewhere in the middle of them: then the rest goes along.
+/// Decrypted bytes of one connection that are being handled, in a buffer that is reused. The core may move the connection
+/// to another shard before all are handled: then the rest moves along.
 #[derive(Default)]
 pub(crate) struct Plaintext {
     whose: Option<ConnId>,
     bytes: Vec<u8>,
-    /// Where the rest begins.
+    /// How many bytes were handled.
     at: usize,
 }
 
 impl Plaintext {
-    /// Opens the hand, empty, for bytes of a connection.
+    /// Clears the buffer, to be filled with bytes of a connection.
     pub(crate) fn begin(&mut self, id: ConnId) -> &mut Vec<u8> {
         self.clear();
         self.whose = Some(id);
         &mut self.bytes
     }
 
-    /// Takes bytes of a connection in hand that were kept elsewhere.
+    /// Replaces the buffer by bytes of a connection that were kept elsewhere.
     pub(crate) fn replace(&mut self, id: ConnId, bytes: Vec<u8>) {
         (self.whose, self.bytes, self.at) = (Some(id), bytes, 0);
     }
 
-    /// What has not been taken in yet.
+    /// The bytes that are not handled yet.
     pub(crate) fn unread(&self) -> &[u8] {
         &self.bytes[self.at..]
     }
 
-    /// The same, if it is this connection's.
+    /// The bytes that are not handled yet, if they are of this connection.
     pub(crate) fn unread_of(&self, id: ConnId) -> &[u8] {
         if self.whose == Some(id) { self.unread() } else { &[] }
     }
 
-    /// Reads on in the rest.
+    /// Has the decoder read on in the bytes that are not handled yet.
     pub(crate) fn decode(&mut self, decoder: &mut Decoder) -> Result<Option<FrameEvent>, Error> {
         let mut rest = &self.bytes[self.at..];
         let event = decoder.poll(&mut rest);
@@ -44,7 +44,7 @@ impl Plaintext {
         event
     }
 
-    /// Empties the hand.
+    /// Clears the buffer.
     pub(crate) fn clear(&mut self) {
         self.whose = None;
         self.bytes.clear();

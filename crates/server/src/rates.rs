@@ -1,4 +1,4 @@
-//! Figures over time: the counters sampled once a second.
+//! Rates and latencies over time, from counters sampled once per second.
 
 use crate::metrics::{Snapshot, Status};
 use carillon_core::model::Mono;
@@ -27,7 +27,7 @@ impl Rates {
         }
     }
 
-    /// Fills in what is measured over time.
+    /// Fills in the rates and latencies.
     pub(crate) fn fill(&self, status: &mut Status) {
         let Some(last) = self.0.back() else { return };
         let recent = self.0.iter().find(|sample| last.at.since(sample.at) <= RATE_MS).unwrap_or(last);

@@ -1,4 +1,4 @@
-//! Those who want to hear of events.
+//! Watchers of events.
 
 use carillon_core::command::Event;
 use carillon_core::model::{DomainId, States};
@@ -8,22 +8,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Takes events until it returns false.
 pub(crate) type Sink = Box<dyn Fn(&Event) -> bool + Send + Sync>;
 
-/// One who wants to hear of events, known to every shard.
+/// A watcher of events, known to every shard.
 pub(crate) struct Watcher {
     domain: Option<DomainId>,
     states: States,
     sink: Sink,
-    /// It has heard enough.
+    /// Its sink has returned false.
     gone: AtomicBool,
 }
 
 impl Watcher {
-    /// One who wants those of `domain`, or all, that reach one of `states`.
+    /// Creates a watcher of the events of `domain`, or of all domains, that reach one of `states`.
     pub(crate) fn new(domain: Option<DomainId>, states: States, sink: Sink) -> Arc<Watcher> {
         Arc::new(Watcher { domain, states, sink, gone: AtomicBool::new(false) })
     }
 
-    /// Tells it; false when it wants no more.
+    /// Tells it of an event; false if it wants no more.
     fn notify(&self, event: &Event) -> bool {
         let Event::Notification { domain, trace } = event;
         if self.gone.load(Ordering::Relaxed) {
@@ -42,12 +42,12 @@ impl Watcher {
 #[derive(Default)]
 pub(crate) struct Watchers {
     all: Vec<Arc<Watcher>>,
-    /// The states that any of them wants.
+    /// The states that any watcher wants.
     states: States,
 }
 
 impl Watchers {
-    /// One more. Past the bound the oldest makes room: it may be one that left and was never told of anything since.
+    /// Adds a watcher. Beyond the bound the oldest is dropped: it may have left without being noticed.
     pub(crate) fn add(&mut self, watcher: Arc<Watcher>) {
         self.all.retain(|watcher| !watcher.gone.load(Ordering::Relaxed));
         if self.all.len() >= WATCHERS_MAX {
@@ -57,12 +57,12 @@ impl Watchers {
         self.count();
     }
 
-    /// The states that any of them wants: of others no event need be made.
+    /// The states that any watcher wants; events of other states need not be made.
     pub(crate) fn states(&self) -> States {
         self.states
     }
 
-    /// Tells all of them.
+    /// Tells all watchers of an event.
     pub(crate) fn notify(&mut self, event: &Event) {
         let before = self.all.len();
         self.all.retain(|watcher| watcher.notify(event));

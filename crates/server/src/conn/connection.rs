@@ -16,44 +16,44 @@ pub(crate) struct Conn {
     pub(crate) protocol: Protocol,
     pub(crate) pending_input: Option<Box<PendingInput>>,
     pub(crate) send_queue: SendQueue,
-    /// Its place among those the node takes; given back when it is dropped.
+    /// Its place among the connections that the node may have; released when it is dropped.
     permit: Permit,
     pub(crate) stage: Stage,
     pub(crate) readiness: Readiness,
     pub(crate) flow: ReadFlow,
-    /// It stands in one of the shard's queues of connections to read.
+    /// It is in one of the shard's queues of connections to read.
     pub(crate) queued: bool,
-    /// Something for it is in the shard's batch of sends.
+    /// The shard's batch of sends has a part for it.
     pub(crate) staged: bool,
 }
 
-/// What lies between the socket and the stream.
+/// What is between the socket and the stream.
 pub(crate) enum Transport {
     /// Nothing.
     Plain,
-    /// TLS is being agreed on. Boxed: it is large and short-lived.
+    /// A TLS handshake is going on. Boxed, as it is large and short-lived.
     Handshaking(Box<Handshaking>),
     /// TLS.
     Secured(Link),
 }
 
-/// The handshake of a connection, and what its listener's certificate binds to.
+/// The handshake of a connection, and the channel binding of its listener's certificate.
 pub(crate) struct Handshaking {
     pub(crate) handshake: Handshake,
-    /// `tls-server-end-point` of the certificate it began with; a reload may change it meanwhile.
+    /// `tls-server-end-point` of the certificate at its start; a reload may replace the certificate meanwhile.
     pub(crate) end_point: Option<Arc<[u8]>>,
 }
 
-/// Bytes that came and cannot be dealt with yet. There are none for a connection between two messages.
+/// Input that cannot be handled yet. A connection between two messages has none.
 #[derive(Debug, Default)]
 pub(crate) struct PendingInput {
-    /// The beginning of a TLS record.
+    /// The beginning of an incomplete TLS record.
     pub(super) record: Vec<u8>,
     /// What was decrypted while the core had the connection paused.
     pub(super) paused: PausedInput,
 }
 
-/// What the bytes inside the transport are.
+/// What the bytes inside the transport mean.
 pub(crate) enum Protocol {
     /// The XML stream.
     Stream,
@@ -65,37 +65,37 @@ pub(crate) enum Protocol {
     WebSocket(Option<Box<Decoder>>),
 }
 
-/// How far a connection is in its life.
+/// The stages in the life of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// The core does not know it: a handshake or an upgrade comes first. The client's address.
+    /// The core does not know it yet: a handshake or an upgrade comes first. With the client's address.
     New(IpAddr),
-    /// The core and the peer talk.
+    /// The core knows it.
     Open,
-    /// The core has let it go. It is shut down when its queue has been written.
+    /// The core has closed it. It is shut down when its queue is written.
     Leaving,
-    /// Shut down; whatever still comes is thrown away until the peer is done. To close at once would reset the
-    /// connection, and the peer might never see the last words.
+    /// Shut down; input is discarded until the peer closes, too. A close at once would reset the connection, and the peer
+    /// might never read what was sent last.
     Lingering,
 }
 
-/// What is known about the socket's readiness to be read.
+/// Whether the socket can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Readiness {
-    /// There is nothing; an edge will tell.
+    /// It cannot; an edge will announce input.
     Dry,
-    /// There may be something.
+    /// It may have input.
     Ready,
-    /// The peer has announced its end: there is something until a read says that this was all.
+    /// The peer has announced its end: it is read until a read returns the end.
     Ended,
 }
 
-/// Whether the core takes bytes.
+/// Whether the core takes input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadFlow {
     /// It does.
     Open,
-    /// It waits for an answer; the socket is not read.
+    /// It does not, as it waits for an answer; the socket is not read.
     Paused,
 }
 
@@ -136,25 +136,25 @@ impl Conn {
         }
     }
 
-    /// Marks the connection as known to the core; its address, unless it was known already.
+    /// Marks the connection as known to the core. Returns its address, unless it was known already.
     pub(crate) fn mark_open(&mut self) -> Option<IpAddr> {
         let Stage::New(address) = self.stage else { return None };
         self.stage = Stage::Open;
         Some(address)
     }
 
-    /// Its handshake is complete, where there is one.
+    /// Releases its place among the handshakes that are in flight.
     pub(crate) fn handshake_done(&mut self) {
         self.permit.opened();
     }
 
-    /// Whether there is anything to do for a reader: something kept or readable, and nobody who wants it later.
+    /// Whether there is input to read, and the core takes it.
     pub(crate) fn is_readable(&self) -> bool {
         self.flow == ReadFlow::Open && (self.readiness != Readiness::Dry || self.has_kept())
     }
 
-    /// Whether it is on its way into the server: such connections queue separately, so that a storm of handshakes
-    /// never stands in the way of those who are in.
+    /// Whether its handshake or upgrade is not complete. Such connections queue apart, so that a storm of handshakes does
+    /// not delay open sessions.
     pub(crate) fn is_opening(&self) -> bool {
         matches!(self.stage, Stage::New(_)) || matches!(self.transport, Transport::Handshaking(_))
     }

@@ -1,5 +1,5 @@
 //! The way in of a connection: from its socket to the bytes of its stream, through a scratch buffer that all connections
-//! of the shard share.
+//! of the shard share. The core may pause it; then decrypted bytes are kept.
 
 use super::connection::{Conn, Handshaking, PendingInput, Readiness, Transport};
 use crate::tls::{Circumstances, Fault, Link, Progress, Secured};
@@ -8,12 +8,12 @@ use carillon_core::model::Mono;
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
 
-/// What a read yielded.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Received {
-    /// So many bytes at the start of the scratch buffer, those of an incomplete record that came earlier included.
+    /// The number of bytes at the start of the scratch buffer, including those of an incomplete record that came earlier.
     Bytes(usize),
-    /// Nothing more for now.
+    /// The socket has no more for now.
     Nothing,
     /// The peer will send no more.
     End,
@@ -21,23 +21,23 @@ pub(crate) enum Received {
     Broken,
 }
 
-/// How far a handshake got.
+/// The result of feeding a handshake.
 pub(crate) enum HandshakeStep {
-    /// It needs more.
+    /// It needs more input.
     Pending,
     /// It is complete; the bytes of the scratch buffer from `consumed` on belong to the connection.
     Done {
-        /// What was agreed.
+        /// What the handshake agreed on.
         secured: Box<Secured>,
         /// See [`Handshaking::end_point`].
         end_point: Option<Arc<[u8]>>,
-        /// Bytes of the handshake.
+        /// How many bytes belong to the handshake.
         consumed: usize,
     },
 }
 
 impl Conn {
-    /// Reads once from the socket into `scratch`, behind what was left of an earlier read.
+    /// Reads once from the socket into `scratch`, behind the incomplete record of an earlier read.
     pub(crate) fn receive(&mut self, scratch: &mut [u8]) -> Received {
         let start = match &mut self.pending_input {
             Some(pending) => {
@@ -52,8 +52,8 @@ impl Conn {
             return match (&self.socket).read(&mut scratch[start..start + room]) {
                 Ok(0) => Received::End,
                 Ok(n) => {
-                    // A short read has emptied the socket: the next bytes make a new edge. The peer's end, if it was
-                    // announced, makes none, and is read for.
+                    // A short read has emptied the socket, and the next bytes make a new edge. The peer's end, once
+                    // announced, makes no edge: it is read for.
                     if n < room && self.readiness == Readiness::Ready {
                         self.readiness = Readiness::Dry;
                     }
@@ -70,7 +70,7 @@ impl Conn {
         }
     }
 
-    /// Feeds a handshake. What it wants to send is appended to `reply`, also on a fault.
+    /// Feeds the handshake, if there is one. What it sends is appended to `reply`, also on a fault.
     pub(crate) fn feed_handshake(
         &mut self,
         input: &[u8],
@@ -91,8 +91,8 @@ impl Conn {
         }
     }
 
-    /// Turns what was received into bytes of the stream, appended to `plain`. Whether the peer said that there will be
-    /// no more. What TLS wants to send is appended to `reply`, also on a fault.
+    /// Decrypts what was received and appends it to `plain`. Whether the peer closed its side of TLS. What TLS sends is
+    /// appended to `reply`, also on a fault.
     pub(crate) fn open(
         &mut self,
         input: &mut [u8],
@@ -117,26 +117,26 @@ impl Conn {
         }
     }
 
-    /// Remembers that the peer said that nothing more comes, until the core has taken what came before.
+    /// Keeps the peer's end until the core has taken what came before it.
     pub(crate) fn keep_end(&mut self) {
         self.pending_input.get_or_insert_default().paused.end();
     }
 
-    /// Gives back the first of what was kept, if there is anything.
+    /// Takes the first of what was kept, if there is anything.
     pub(crate) fn take_kept(&mut self) -> Option<Resumed> {
         let resumed = self.pending_input.as_mut()?.paused.take();
         self.drop_empty_input();
         resumed
     }
 
-    /// Whether the core could be given something without reading the socket.
+    /// Whether the core can be given input without a read from the socket.
     pub(crate) fn has_kept(&self) -> bool {
         self.pending_input.as_ref().is_some_and(|pending| !pending.paused.is_empty())
     }
 
     fn keep_record(&mut self, partial: &[u8]) {
         if !partial.is_empty() {
-            // `receive` moved whatever was there into the scratch buffer.
+            // `receive` has moved the earlier part into the scratch buffer.
             self.pending_input.get_or_insert_default().record = partial.to_vec();
         }
     }
@@ -159,5 +159,5 @@ impl Conn {
 const MINUTE_MS: u64 = 60_000;
 /// Bytes of one read.
 pub(crate) const READ_BYTES: usize = 64 * 1024;
-/// Bytes of the scratch buffer: one read behind the largest part of a record (2^14 + 2048 + header).
+/// Bytes of the scratch buffer: one read behind the largest incomplete record (2^14 + 2048 + header).
 pub(crate) const SCRATCH_BYTES: usize = READ_BYTES + 20 * 1024;

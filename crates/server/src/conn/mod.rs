@@ -1,12 +1,12 @@
-//! A connection: what is kept for it, and nothing else.
+//! A connection, in as few bytes as possible.
 //!
 //! ```text
 //!  socket ─► PendingInput? ─► Transport ─► Protocol ─► the core    (the way in: `input`, `upgrade` in `websocket`)
 //!  socket ◄─ SendQueue ◄───── Transport ◄─ Protocol ◄─ the core    (the way out: `output`)
 //! ```
 //!
-//! While nothing is in flight a connection is this value and its keys: no buffer, no parser, no task. The buffers
-//! exist only while something is incomplete.
+//! While nothing is in flight a connection is this value and its keys: no buffer, no parser, no task. Buffers exist only
+//! while something is incomplete.
 
 mod connection;
 mod input;

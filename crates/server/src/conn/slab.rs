@@ -1,5 +1,5 @@
-//! Where a shard's connections live: in pages that are given back when the last of their connections is gone, so that a
-//! mass disconnect returns the memory and a mass connect never copies a large table.
+//! The connections of a shard, in pages. A page is freed when its last connection is gone, so that a mass disconnect
+//! returns memory, and a mass connect never copies a large table.
 
 use super::connection::Conn;
 use carillon_core::model::ConnId;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 #[derive(Default)]
 pub(crate) struct Slab {
     pages: Vec<Option<Page>>,
-    /// Pages with room, the lowest first: the others get a chance to empty.
+    /// Pages with room. The lowest is filled first, so that the others can become empty.
     with_room: BTreeSet<u32>,
     generation: u32,
     len: usize,
@@ -31,10 +31,10 @@ struct Entry {
 }
 
 impl Slab {
-    /// Takes a connection in and names it.
+    /// Adds a connection and names it.
     pub(crate) fn insert(&mut self, conn: Conn) -> ConnId {
         let at = self.with_room.first().copied().unwrap_or_else(|| self.add_page());
-        // One sequence for all slots: a name is not used again before 2³² others were, also when its page went away.
+        // One sequence for all slots: a name is not reused before 2³² others were used, even if its page was freed.
         self.generation = if self.generation >= GENERATION_MAX { 0 } else { self.generation + 1 };
         let generation = self.generation;
         let page = self.pages[at as usize].as_mut().expect("`with_room` names present pages");
@@ -50,14 +50,14 @@ impl Slab {
         ConnId { slot: at * PAGE as u32 + u32::from(index), generation }
     }
 
-    /// The connection of this name, if it is still there.
+    /// The connection with this name, if it is still there.
     pub(crate) fn get_mut(&mut self, id: ConnId) -> Option<&mut Conn> {
         let (at, index) = place(id.slot);
         let entry = self.pages.get_mut(at)?.as_mut()?.entries.get_mut(index)?;
         entry.conn.as_mut().filter(|_| entry.generation == id.generation)
     }
 
-    /// Takes a connection out.
+    /// Removes a connection.
     pub(crate) fn remove(&mut self, id: ConnId) -> Option<Conn> {
         let (at, index) = place(id.slot);
         let page = self.pages.get_mut(at)?.as_mut()?;
@@ -76,7 +76,7 @@ impl Slab {
         Some(conn)
     }
 
-    /// The names of all.
+    /// The names of all connections.
     pub(crate) fn ids(&self) -> Vec<ConnId> {
         let pages = self.pages.iter().enumerate().filter_map(|(at, page)| Some((at, page.as_ref()?)));
         let entries = pages.flat_map(|(at, page)| page.entries.iter().enumerate().map(move |e| (at, e)));
@@ -96,7 +96,7 @@ impl Slab {
     }
 
     fn add_page(&mut self) -> u32 {
-        // Made where it is to be: a page that is made on the stack leaves the thread's stack that much larger for good.
+        // Built in place: a page built on the stack would enlarge the thread's stack for good.
         let entries =
             (1..=PAGE as u16).map(|next_free| Entry { conn: None, generation: 0, next_free }).collect();
         let page = Page { entries, free: 0, used: 0 };
@@ -111,7 +111,7 @@ impl Slab {
     }
 
     fn drop_page(&mut self, at: usize) {
-        // The last page stays: a single connection that comes and goes costs no allocation.
+        // The last page stays, so that a single connection that comes and goes costs no allocation.
         if self.len == 0 && self.pages.iter().flatten().count() == 1 {
             self.with_room.insert(at as u32);
             return;
@@ -128,7 +128,7 @@ fn place(slot: u32) -> (usize, usize) {
     (slot as usize / PAGE, slot as usize % PAGE)
 }
 
-/// Connections a page: about 100 KiB.
+/// Connections per page, of about 100 KiB.
 const PAGE: usize = if cfg!(test) { 64 } else { 1024 };
-/// Higher ones name what is no connection (`poll::Token`s of listeners and the waker).
+/// Higher generations name listeners and the waker (as tokens of the poll).
 const GENERATION_MAX: u32 = u32::MAX - 1;

@@ -1,4 +1,4 @@
-//! New connections: taken or refused, and made known to the core.
+//! New connections: admitted or refused, and made known to the core.
 
 use super::EventLoop;
 use crate::conn::{Conn, Protocol, Transport};
@@ -12,8 +12,8 @@ use socket2::Socket;
 use std::net::IpAddr;
 
 impl<M: Machine> EventLoop<M> {
-    /// Accepts a bounded number of connections, and none while enough of those accepted wait for their handshakes: the
-    /// others are as well off in the kernel's queue, where they cost nothing.
+    /// Accepts a bounded number of connections, and none while enough accepted ones wait for their handshakes: in the
+    /// kernel's queue they cost nothing.
     pub(super) fn accept(&mut self) {
         self.refused_conns.expire(self.now.mono);
         if self.io.ready.opening.len() >= OPENINGS_QUEUED {
@@ -62,7 +62,7 @@ impl<M: Machine> EventLoop<M> {
             Service::StartTls => self.open(id, Framing::Tcp, Security::StartTls),
             Service::Light => self.open_light(id),
             Service::DirectTls | Service::WebSocket | Service::WebSocketTls | Service::LightTls => {
-                // The core's own timers begin when it knows the connection.
+                // The core's own timers start when it knows the connection.
                 let patience = self.io.settings.timeouts.auth_ms;
                 self.io.deadlines.set(self.now.mono.plus(patience), Deadline::Opening, id);
             }
@@ -90,9 +90,9 @@ impl<M: Machine> EventLoop<M> {
     }
 }
 
-/// Connections accepted from one listener in one turn.
+/// Connections accepted per listener and turn.
 const ACCEPTS_PER_TURN: usize = 64;
-/// The same when the last turn took long.
+/// The same if the last turn took long.
 const ACCEPTS_PER_OVERLOADED_TURN: usize = 4;
-/// Connections that wait for a turn of their handshakes before no more are accepted: the work of several turns.
+/// No more connections are accepted while this many wait for their handshakes: the work of several turns.
 const OPENINGS_QUEUED: usize = 64;

@@ -1,5 +1,5 @@
-//! What the loop costs, by count: allocations a message, bytes an idle connection, writes a login. The loop runs on the test's own
-//! thread, so that nothing else is counted.
+//! Counts what the loop costs: allocations per message, bytes per idle connection, writes per login. The loop runs on the
+//! test's own thread, so that nothing else is counted.
 
 #![expect(unsafe_code, reason = "a counting allocator cannot be had without")]
 
@@ -27,7 +27,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-/// Counts what each thread allocates. What aws-lc allocates by itself, with `malloc`, is not seen.
+/// Counts what each thread allocates, except what aws-lc allocates with `malloc`.
 struct Counting;
 
 thread_local! {
@@ -54,7 +54,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// A loop that is turned by hand.
+/// An event loop whose turns the test runs.
 struct Bench {
     shard: EventLoop<Echo>,
     /// Allocations made in turns.
@@ -147,7 +147,7 @@ impl Bench {
     }
 }
 
-/// The figures are published by the clock, ten times a second: that costs an allocation, which is no message's.
+/// The figures are published ten times per second: an allocation each time, which belongs to no message.
 const PUBLISHING: usize = 16;
 
 #[test]
@@ -223,7 +223,7 @@ fn an_event_allocates_nothing_and_without_a_log_nothing_is_noted() {
     let calls = CALLS.get();
     ring(&mut journal, &mut producer);
     let calls = CALLS.get() - calls;
-    // Of each buffer that did not come back in time: some doublings. And a block of the channel for every 31 batches.
+    // Some doublings of each buffer that did not come back in time.
     assert!(calls < EVENTS as usize / 100, "{calls} allocations for {EVENTS} events");
     producer.end(&mut journal, UnixMs(EVENTS));
     drop(log);

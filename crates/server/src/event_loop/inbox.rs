@@ -1,4 +1,4 @@
-//! What comes by the inbox, and the end.
+//! What comes by the inbox, and how the loop ends.
 
 use super::{EventLoop, Phase};
 use crate::conn::Stage;
@@ -8,7 +8,7 @@ use carillon_core::Input;
 use carillon_core::message::ShardMessage;
 
 impl<M: Machine> EventLoop<M> {
-    /// Takes a bounded part of the mail. The effects of several letters are carried out together, so that what they
+    /// Handles a bounded number of items. The effects of several messages are carried out together, so that what they
     /// send to one connection shares a record.
     pub(super) fn handle_inbox(&mut self) {
         if self.items.is_empty() {
@@ -41,17 +41,17 @@ impl<M: Machine> EventLoop<M> {
         self.run_effects();
     }
 
-    /// A connection moves in.
+    /// A connection moves to this shard.
     fn adopt(&mut self, arrival: Arrival) {
         let Arrival { mut conn, moving } = arrival;
-        // Whatever it waited for elsewhere, here it does not.
+        // Whatever it waited for at the other shard, it does not wait for it here.
         conn.flow = crate::conn::ReadFlow::Open;
         match self.io.attach(conn) {
             Ok(id) => {
                 self.handle(Input::Arrived { conn: id, moving });
                 self.io.release_held(id);
                 self.run_effects();
-                // Decrypted bytes that came along have no edge.
+                // No edge announces the decrypted bytes that came along.
                 self.io.schedule(id);
             }
             Err(error) => tracing::error!(%error, "cannot watch a socket that moved here"),
@@ -74,7 +74,7 @@ impl<M: Machine> EventLoop<M> {
             }
             Control::Watch(watcher) => {
                 self.io.watchers.add(watcher);
-                // What comes behind it in the same mail is for it already.
+                // It watches what comes behind it among the same items.
                 self.effects.watched = self.io.watchers.states();
             }
             Control::Kinds(kinds) => {
@@ -90,7 +90,8 @@ impl<M: Machine> EventLoop<M> {
         }
     }
 
-    /// Takes no new connections, and has everyone told. Who is not known to the core yet is not told.
+    /// Accepts no more connections, and has the core close every stream. Connections that the core does not know yet are
+    /// dropped.
     fn drain(&mut self) {
         self.listeners.clear();
         for id in self.io.conns.ids() {
@@ -101,7 +102,7 @@ impl<M: Machine> EventLoop<M> {
         self.handle(Input::Drain);
     }
 
-    /// Ends: nobody waits for an answer that will not come.
+    /// Ends the loop. Whoever waits for an answer gets one.
     pub(super) fn stop(mut self) {
         self.listeners.clear();
         self.io.flush_deferred();
@@ -118,7 +119,7 @@ impl<M: Machine> EventLoop<M> {
     }
 }
 
-/// Letters, answers and arrivals taken in one turn.
+/// Items that are handled per turn.
 const ITEMS_PER_TURN: usize = 512;
-/// Effects are carried out at the latest when they send so much.
+/// Effects are carried out at the latest when they send this many bytes.
 pub(super) const EFFECTS_BYTES: usize = 128 * 1024;

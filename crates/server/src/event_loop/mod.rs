@@ -1,16 +1,16 @@
-//! A shard: one thread, one poll, one core, and everything that happens to its connections.
+//! The event loop of a shard: one thread, one poll, one core.
 //!
-//! A turn of the loop, each part of it bounded, so that nothing stands in the way of anything else for long:
+//! A turn of the loop. Each part of it is bounded, so that no part delays another for long:
 //!
 //! ```text
-//!  poll ─► edges ─► accept ─► read sessions ─► read those on their way in ─► mail ─► timers ─► walk ─► post
-//!   ▲                                                                                                  │
-//!   └── sleeps only when no fan-out, no unread connection and no mail is left ◄─────────────────────────┘
+//!  poll ─► readiness ─► accept ─► read sessions ─► read opening connections ─► inbox ─► timers ─► fan-out ─► outboxes
+//!   ▲                                                                                                       │
+//!   └── sleeps only when no fan-out, no unread connection and no item of the inbox is left ◄────────────────┘
 //! ```
 //!
-//! After every input the effects are carried out ([`crate::interpret`]), and what that brings about is told to the core
-//! ([`EventLoop::run_effects`]). Edges are edges: a socket is registered once, for both directions, and its readiness is
-//! remembered until a read or a write has used it up.
+//! After an input the effects are carried out ([`crate::interpret`]), and the core is told what came of them
+//! ([`EventLoop::run_effects`]). The poll is edge-triggered: a socket is registered once, for both directions, and its
+//! readiness is remembered until a read or a write has used it up.
 
 mod accept;
 #[cfg(test)]
@@ -37,35 +37,35 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A shard, to be run on its thread.
+/// The event loop of a shard, to be run on its thread.
 pub(crate) struct EventLoop<M> {
     pub(crate) machine: M,
     pub(crate) io: ShardIo,
     effects: Effects,
-    /// Upcalls being told; swapped with those of `io`.
+    /// Upcalls that the core is being told; swapped with those of `io`.
     reported: Vec<Upcall>,
     poll: Poll,
     events: Events,
     listeners: Vec<Listener>,
     spare: SpareDescriptor,
     admission: Arc<Admission>,
-    /// Refused connections that are yet to read why.
+    /// Refused connections that have not been closed yet.
     refused_conns: RefusedConns,
     inbox: Arc<Inbox>,
     items: VecDeque<InboxItem>,
     figures: Arc<ShardFigures>,
-    /// Its way into the event log, if there is one.
+    /// Its producer of the event log, if there is one.
     producer: Option<Producer>,
     /// Whether it may use io_uring.
     io_uring: bool,
     clock: Clock,
     now: Now,
     phase: Phase,
-    /// A fan-out is under way.
+    /// A fan-out is not finished.
     walking: bool,
-    /// The last turn took long: new connections are slowed down for those that are in.
+    /// The last turn took long: new connections are slowed down in favour of open ones.
     overloaded: bool,
-    /// Something happened since the figures were published, then.
+    /// Something happened since the figures were published.
     unpublished: bool,
     published: Mono,
 }
@@ -77,7 +77,7 @@ enum Phase {
     Stopping,
 }
 
-/// What a shard shares with others.
+/// What a shard shares with other threads.
 pub(crate) struct Shared {
     pub(crate) admission: Arc<Admission>,
     pub(crate) inbox: Arc<Inbox>,
@@ -88,7 +88,7 @@ pub(crate) struct Shared {
 }
 
 impl<M: Machine> EventLoop<M> {
-    /// A shard that is ready to run.
+    /// An event loop that is ready to run.
     pub(crate) fn new(
         machine: M,
         io: ShardIo,
@@ -133,7 +133,7 @@ impl<M: Machine> EventLoop<M> {
     /// Turns until it is told to stop.
     pub(crate) fn run(mut self) {
         if self.io_uring {
-            // A ring belongs to the thread that made it.
+            // Only the thread that made a ring may use it.
             self.io.sends = SendBatch::by_ring();
         }
         while self.phase == Phase::Running {
@@ -178,12 +178,12 @@ impl<M: Machine> EventLoop<M> {
         self.io.mono = self.now.mono;
     }
 
-    /// Whether the present part of the turn has taken its time.
+    /// Whether the present part of the turn has used up its time.
     fn is_late(&self) -> bool {
         self.clock.mono().since(self.now.mono) >= PART_MS
     }
 
-    /// Notes what the poll saw, and goes on writing where a socket takes bytes again.
+    /// Notes which sockets can be read, and writes the queues of those that can be written.
     fn handle_readiness(&mut self) {
         self.unpublished |= !self.events.is_empty();
         for event in &self.events {
@@ -207,14 +207,15 @@ impl<M: Machine> EventLoop<M> {
         self.run_effects();
     }
 
-    /// Gives the core an input and does what it wants done.
+    /// Gives the core an input and carries out the effects.
     fn handle(&mut self, input: Input<'_>) {
         self.machine.handle(self.now, input, &mut self.effects);
         self.run_effects();
     }
 
-    /// Carries out what the core wants done, and tells it what came of that, and so on. What does not come to rest
-    /// (a client that takes a long backlog as fast as it is sent) goes on in the next turn.
+    /// Carries out the core's effects, tells the core of the upcalls, and repeats while there are any. After some rounds
+    /// the rest is left to the next turn: a client that reads a long backlog as fast as it is sent would never let the
+    /// loop end.
     fn run_effects(&mut self) {
         for _ in 0..EFFECT_ROUNDS_MAX {
             if !self.effects.list.is_empty() {
@@ -236,13 +237,13 @@ impl<M: Machine> EventLoop<M> {
         self.io.carry_out(&mut self.effects);
     }
 
-    /// Hands over what a part of the turn has left for others.
+    /// Hands over what was deferred in this part of the turn.
     fn flush_deferred(&mut self) {
         self.io.flush_deferred();
         self.effects.watched = self.io.watchers.states();
     }
 
-    /// What is due by now: the server's deadlines and the core's.
+    /// Handles the deadlines that are due: the server's and the core's.
     fn run_due_timers(&mut self) {
         self.io.expire();
         if self.machine.next_wake().is_some_and(|at| at <= self.now.mono) {
@@ -269,7 +270,7 @@ impl<M: Machine> EventLoop<M> {
             self.listeners.iter().filter_map(Listener::retry_at).min(),
             self.refused_conns.due(),
             self.unpublished.then(|| self.published.plus(PUBLISH_MS)),
-            // The shard that is behind does not say when it has caught up.
+            // The shard that is behind does not announce that it has caught up.
             held_back.then(|| now.plus(1)),
             self.producer.as_ref().and_then(Producer::due),
         ];
@@ -283,7 +284,7 @@ impl<M: Machine> EventLoop<M> {
     }
 
     fn publish(&mut self) {
-        // When somebody reads them just now, the next turn will do.
+        // If another thread is reading them, the next turn publishes them.
         if self.figures.publish(&self.io.counters, self.machine.counters()) {
             self.unpublished = false;
         }
@@ -291,13 +292,13 @@ impl<M: Machine> EventLoop<M> {
     }
 }
 
-/// How long a part of a turn may take, if it consists of many pieces: 4 ms, that of a fan-out's slice several times.
+/// How long a part of a turn may take, if it consists of many pieces: several times a slice of a fan-out.
 const PART_MS: u64 = 4;
-/// A turn that takes so long puts off the answers to those who are in: all parts of it together, and more.
+/// A turn that takes this long delays open sessions.
 const OVERLOADED_MS: u64 = 20;
 /// Events taken from the poll at once.
 const EVENTS: usize = 1024;
-/// How often the core is told of the consequences of its effects, before something else gets its turn.
+/// How many rounds of effects and upcalls run before the next part of the turn.
 const EFFECT_ROUNDS_MAX: usize = 8;
-/// At most how often the figures are published.
+/// The least time between two publications of the figures.
 const PUBLISH_MS: u64 = 100;

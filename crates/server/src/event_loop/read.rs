@@ -16,9 +16,9 @@ use carillon_wire::frame::websocket::{Decoder, FrameEvent, Opcode, Role, encode_
 use carillon_wire::xml::Limits;
 
 impl<M: Machine> EventLoop<M> {
-    /// Reads connections that are ready: many sessions, and a few of those whose handshakes take long.
+    /// Reads connections that have input: many sessions, and a few that are opening, as handshakes take long.
     pub(super) fn read_ready(&mut self) {
-        // What clients send turns into mail for others; while those are behind, clients wait.
+        // Much of what clients send becomes messages to other shards; while one of those is behind, clients wait.
         if self.io.outboxes.is_held_back() {
             return;
         }
@@ -84,7 +84,8 @@ impl<M: Machine> EventLoop<M> {
             Ok(Some(HandshakeStep::Pending)) => self.reply(id),
             Ok(Some(HandshakeStep::Done { secured, end_point, consumed })) => {
                 self.io.counters.handshakes += 1;
-                // The ticket leaves with the answer to what came behind the handshake, here or at the account's home.
+                // The ticket is sent together with the answer to what came behind the handshake, here or at the account's
+                // home.
                 conn.send_queue.hold(&scratch.reply);
                 scratch.reply.clear();
                 let exporter = secured.exporter.as_deref().copied();
@@ -104,23 +105,23 @@ impl<M: Machine> EventLoop<M> {
         let plain = plaintext.begin(id);
         let opened = conn.open(&mut scratch.raw[start..len], plain, &mut scratch.reply, self.now.mono);
         counters.bytes_in += plain.len() as u64;
-        // Before anything that the plaintext makes us send.
+        // It must precede whatever the plaintext makes the core send.
         self.reply(id);
-        // What came before a fault is good.
+        // What came before a fault is valid.
         self.handle_plaintext(id);
         match opened {
             Ok(false) => {}
             Ok(true) => match self.io.conns.get_mut(id) {
-                // What the core has yet to take in came before.
+                // The core has yet to handle what came before.
                 Some(conn) if conn.flow == ReadFlow::Paused => conn.keep_end(),
-                // Whoever takes leave in TLS expects the same in return.
+                // A close_notify is answered by one.
                 _ => self.close(id, GOING_AWAY),
             },
             Err(fault) => self.fault(id, &fault),
         }
     }
 
-    /// Writes what TLS wants to say of its own accord, if anything: what others are to be sent goes on waiting otherwise.
+    /// Writes what TLS sends of its own accord. If that is nothing, the effects go on waiting for others.
     fn reply(&mut self, id: ConnId) {
         if !self.io.scratch.reply.is_empty() {
             self.io.reply(id);
@@ -134,7 +135,7 @@ impl<M: Machine> EventLoop<M> {
         self.run_effects();
     }
 
-    /// Takes in what came out of the transport.
+    /// Handles the decrypted bytes as the protocol demands.
     fn handle_plaintext(&mut self, id: ConnId) {
         let open = self.io.conns.get_mut(id).filter(|_| !self.io.plaintext.unread().is_empty());
         if let Some(conn) = open {
@@ -155,9 +156,9 @@ impl<M: Machine> EventLoop<M> {
         self.io.plaintext.clear();
     }
 
-    /// Carries out the effects from `before` on, unless they are only bytes and letters: those may wait for what others
-    /// bring about in this part of the turn, and share its system calls. Whatever ends a connection has them carried out
-    /// first: it may be owed an answer.
+    /// Carries out the effects, unless those from `before` on only send bytes or messages: these may wait for the effects
+    /// of other inputs in this part of the turn, to share system calls. Whatever ends a connection carries the effects
+    /// out first, as the connection may be owed an answer.
     fn run_effects_unless_deferrable(&mut self, before: usize) {
         let can_wait = |effect: &Effect| matches!(effect, Effect::Send { .. } | Effect::Post { .. });
         let Effects { list, bytes, .. } = &self.effects;
@@ -178,7 +179,7 @@ impl<M: Machine> EventLoop<M> {
         }
     }
 
-    /// Takes bytes of the HTTP request that asks for a WebSocket.
+    /// Feeds the HTTP request that asks for a WebSocket.
     fn upgrade(&mut self, id: ConnId) {
         let ShardIo { conns, plaintext, websocket, scratch, .. } = &mut self.io;
         let Some(conn) = conns.get_mut(id) else { return };
@@ -208,8 +209,8 @@ impl<M: Machine> EventLoop<M> {
         self.frames(id);
     }
 
-    /// Takes bytes of WebSocket frames, a message at a time, for as long as the core wants any. The bytes stay in the
-    /// shard's hand, so that they go along should the connection move.
+    /// Decodes WebSocket frames, one message at a time, while the core takes input. The other bytes stay in the shard's
+    /// buffer, so that they move along if the connection moves.
     fn frames(&mut self, id: ConnId) {
         let decoder = self.io.conns.get_mut(id).and_then(take_decoder);
         let Some(mut decoder) = decoder else { return };
@@ -238,7 +239,7 @@ impl<M: Machine> EventLoop<M> {
                         break;
                     }
                 }
-                // It moved or is gone.
+                // It was moved or closed.
                 _ => return,
             }
         }
@@ -255,7 +256,7 @@ impl<M: Machine> EventLoop<M> {
         self.run_effects();
     }
 
-    /// Answers a ping, unless the peer does not even read what was sent before.
+    /// Answers a ping, unless the peer has not read what was sent before.
     fn pong(&mut self, id: ConnId, payload: &[u8]) {
         let Some(conn) = self.io.conns.get_mut(id).filter(|conn| !conn.has_queue()) else { return };
         let scratch = &mut self.io.scratch;
@@ -268,17 +269,17 @@ impl<M: Machine> EventLoop<M> {
     }
 }
 
-/// The decoder of an open WebSocket; a new one between messages, when none is kept.
+/// The decoder of an open WebSocket: the one that is kept inside a message, or a new one.
 fn take_decoder(conn: &mut Conn) -> Option<Decoder> {
     let Protocol::WebSocket(decoder) = &mut conn.protocol else { return None };
     Some(decoder.take().map_or_else(|| Decoder::new(Role::Server, Limits::before_auth()), |decoder| *decoder))
 }
 
-/// The code of a WebSocket that ends as it should (RFC 6455 §7.4.1).
+/// The close code of a normal end (RFC 6455 §7.4.1).
 const NORMAL: u16 = 1000;
-/// Sessions read in one turn.
+/// Sessions that are read per turn.
 const SESSIONS_PER_TURN: usize = 128;
-/// Connections on their way in that are read in one turn: a handshake takes as long as ten messages.
+/// Opening connections that are read per turn: a handshake takes as long as ten messages.
 const OPENINGS_PER_TURN: usize = 8;
-/// The same when the last turn took long: those who are in come first.
+/// The same if the last turn took long, in favour of open sessions.
 const OPENINGS_PER_OVERLOADED_TURN: usize = 2;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
-/// Entries of a shard on their way, encoded.
+/// Encoded entries of one shard.
 pub(super) struct Batch {
     pub(super) shard: u16,
     pub(super) bytes: Vec<u8>,
@@ -17,18 +17,18 @@ impl Batch {
     }
 }
 
-/// Ways for emptied buffers back to the producers.
+/// Channels that return empty buffers to the producers.
 #[derive(Clone)]
 pub(super) struct BufferReturns(pub(super) Arc<[SyncSender<Vec<u8>>]>);
 
 impl BufferReturns {
-    /// Gives an emptied buffer back, unless a burst made it large or the producer has enough.
+    /// Returns an empty buffer to its producer, unless a burst made it large or the producer has enough.
     pub(super) fn give(&self, mut batch: Batch) {
         if batch.bytes.capacity() <= BUFFER_BYTES_MAX
             && let Some(producer) = self.0.get(usize::from(batch.shard))
         {
             batch.bytes.clear();
-            // Full, or the shard is gone: the buffer goes, too.
+            // If the channel is full or the shard is gone, the buffer is freed.
             let _ = producer.try_send(batch.bytes);
         }
     }
@@ -38,5 +38,5 @@ impl BufferReturns {
 pub(super) const BATCH_BYTES: usize = 64 * 1024;
 /// Complete segments that wait for the writer; while there are so many, the last of each shard grows.
 pub(super) const SEGMENTS_QUEUED_MAX: usize = 256;
-/// The largest buffer that is used again.
+/// The largest buffer that is reused, in bytes.
 const BUFFER_BYTES_MAX: usize = 1 << 20;

@@ -1,4 +1,4 @@
-//! What the event log counts, shared by its threads and whoever asks.
+//! The counters of the event log, shared by its threads and its readers.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub struct EventLogStatus {
     /// Lines written.
     pub lines: u64,
-    /// Bytes of them.
+    /// Bytes of these lines.
     pub bytes: u64,
-    /// Bytes that went by way of the disk because the writer was behind.
+    /// Bytes that were spilled to disk because the writer was behind.
     pub spilled_bytes: u64,
-    /// Bytes of memory on their way now.
+    /// Bytes of memory in use for events that are not written yet.
     pub held_bytes: u64,
-    /// Events lost because memory was full and the disk took nothing.
+    /// Events lost because the memory was full and the disk took nothing.
     pub dropped: u64,
     /// Writes that failed and were tried again.
     pub failures: u64,
 }
 
-/// The same, as it is counted.
+/// The same, as atomic counters.
 #[derive(Default)]
 pub(crate) struct LogFigures {
     pub(super) lines: AtomicU64,
@@ -27,9 +27,9 @@ pub(crate) struct LogFigures {
     pub(super) spilled: AtomicU64,
     pub(super) dropped: AtomicU64,
     pub(super) failures: AtomicU64,
-    /// Bytes between the producers and the file.
+    /// Bytes of memory charged for batches between the producers and the file.
     held: AtomicUsize,
-    /// Those of them that wait for the writer.
+    /// Those of them that are queued for the writer.
     queued: AtomicUsize,
     /// Batches and segments that wait for the writer.
     inputs: AtomicUsize,
@@ -50,13 +50,13 @@ impl LogFigures {
         }
     }
 
-    /// Takes room for so many bytes, if there is any below `max`.
+    /// Charges so many bytes, if the total stays within `max`. Whether it does.
     pub(super) fn hold(&self, bytes: usize, max: usize) -> bool {
         let fits = |held: usize| (held + bytes <= max).then_some(held + bytes);
         self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
     }
 
-    /// Gives the room back.
+    /// Releases bytes that were charged.
     pub(super) fn release(&self, bytes: usize) {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -83,7 +83,7 @@ impl LogFigures {
         self.queued.load(Ordering::Relaxed)
     }
 
-    /// The node ends: nobody tries for ever.
+    /// Marks the end of the node: failed writes are no longer retried for ever.
     pub(super) fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
     }

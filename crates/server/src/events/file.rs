@@ -1,4 +1,4 @@
-//! The file that lines are written to, and how it is put away.
+//! The file that lines are written to, and its rotation.
 
 use super::line::{Format, head};
 use carillon_core::model::UnixMs;
@@ -13,15 +13,15 @@ pub(super) struct LogFile {
     folder: PathBuf,
     format: Format,
     file: File,
-    /// Bytes in it; 0 for what is no file, such as a pipe.
+    /// Its length in bytes; 0 for a pipe.
     len: u64,
-    /// Since when it is written.
+    /// When it was begun.
     since: SystemTime,
 }
 
 impl LogFile {
-    /// Opens it, new or where it was left. Half a line at its end, which a crash leaves, is cut off; a file of the other
-    /// form is put away.
+    /// Opens the file, or creates it. An incomplete line at its end, which a crash leaves, is cut off; a file of the
+    /// other format is rotated.
     pub(super) fn open(folder: &Path, format: Format) -> io::Result<LogFile> {
         let other = current(folder, format.other());
         if other.try_exists()? {
@@ -38,29 +38,29 @@ impl LogFile {
         Ok(LogFile { folder: folder.to_owned(), format, file, len, since })
     }
 
-    /// Writes what it takes of `bytes`.
+    /// Writes the first bytes of `bytes`; how many.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let n = self.file.write(bytes)?;
         self.len += n as u64;
         Ok(n)
     }
 
-    /// Bytes in it.
+    /// Its length in bytes.
     pub(super) fn len(&self) -> u64 {
         self.len
     }
 
-    /// Since when it is written.
+    /// When it was begun.
     pub(super) fn since(&self) -> SystemTime {
         self.since
     }
 
-    /// What was written outlives a power cut. A pipe has nothing to keep.
+    /// Makes what was written durable. A pipe has nothing to keep.
     pub(super) fn sync(&self) -> io::Result<()> {
         if self.file.metadata()?.is_file() { self.file.sync_data() } else { Ok(()) }
     }
 
-    /// Puts it away and goes on in a new one. Whether it was a file at all.
+    /// Rotates the file: renames it and begins a new one. Whether it was a file at all.
     pub(super) fn rotate(&mut self) -> io::Result<bool> {
         if !self.file.metadata()?.is_file() {
             self.len = 0;
@@ -74,19 +74,19 @@ impl LogFile {
     }
 }
 
-/// How files of the log are made: for nobody else to read, since they tell who talks to whom.
+/// Options to create files of the log: only their owner may read them, as they tell who talks to whom.
 pub(super) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600);
     options
 }
 
-/// The path of the file that is written.
+/// The path of the file that is being written.
 pub(super) fn current(folder: &Path, format: Format) -> PathBuf {
     folder.join(format!("events.{}", format.extension()))
 }
 
-/// Gives a file the name of the time at which it ends.
+/// Renames a file to the time of its end.
 fn put_away(folder: &Path, path: &Path, format: Format) -> io::Result<()> {
     let mut at = crate::clock::unix();
     loop {
@@ -100,12 +100,12 @@ fn put_away(folder: &Path, path: &Path, format: Format) -> io::Result<()> {
     }
 }
 
-/// A time as names of files have it: it sorts, and holds no colon.
+/// A time for a file name: it sorts by time and has no colon.
 fn stamp(at: UnixMs) -> String {
     at.to_xmpp().replace([':', '-'], "")
 }
 
-/// Cuts off what is behind the last newline.
+/// Cuts off what follows the last newline.
 fn cut_half_line(path: &Path) -> io::Result<()> {
     let mut file = OpenOptions::new().read(true).write(true).open(path)?;
     let len = file.metadata()?.len();
@@ -131,12 +131,12 @@ fn cut_half_line(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A file's folder made durable: after a rename.
+/// Makes a folder durable, after a rename in it.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// The last number and time of each shard in a file, in no order.
+/// The last number and time of each shard in a file, in any order.
 pub(super) fn last_of_each_shard(path: &Path) -> io::Result<Vec<(u16, u64, UnixMs)>> {
     use std::io::BufRead;
     let mut last: Vec<(u16, u64, UnixMs)> = Vec::new();

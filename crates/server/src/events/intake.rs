@@ -1,5 +1,5 @@
-//! The intake: decides for each batch whether it goes to the writer by memory or by disk, so that each shard's batches
-//! come in order whichever way they went.
+//! The intake: decides for each batch whether it goes to the writer through memory or through a segment on disk, and
+//! keeps the order of each shard's batches.
 
 use super::batch::{BATCH_BYTES, Batch, BufferReturns, SEGMENTS_QUEUED_MAX};
 use super::figures::{LogFigures, add};
@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
-/// Something for the writer.
+/// An input of the writer.
 pub(super) enum WriterInput {
-    /// By memory.
+    /// A batch in memory.
     Batch(Batch),
-    /// By disk.
+    /// A segment on disk.
     Segment(SealedSegment),
 }
 
@@ -24,11 +24,11 @@ pub(super) enum WriterInput {
 pub(super) struct Intake {
     folder: PathBuf,
     run: u64,
-    /// Segments made.
+    /// How many segments were made.
     made: u64,
-    /// The segment of each shard that is being written.
+    /// The incomplete segment of each shard.
     segments: Vec<Option<Segment>>,
-    /// Bytes that wait for the writer before the disk is used.
+    /// How many bytes may wait for the writer before segments are used.
     queue_bytes: usize,
     /// Batches and segments that the channel to the writer holds.
     inputs_max: usize,
@@ -39,19 +39,19 @@ pub(super) struct Intake {
     loss_report: LossReport,
 }
 
-/// Says how many events were lost, when they have become more.
+/// Logs how many events were lost, when they have become more.
 #[derive(Default)]
 struct LossReport {
     told: u64,
     log_limiter: LogLimiter,
 }
 
-/// Says what is wrong, not too often.
+/// Limits how often the same trouble is logged.
 #[derive(Default)]
 pub(super) struct LogLimiter(Option<Instant>);
 
 impl LogLimiter {
-    /// Whether it is time to say it (again).
+    /// Whether it is time to log it again.
     pub(super) fn is_due(&mut self) -> bool {
         let due = self.0.is_none_or(|last| last.elapsed() >= LOG_INTERVAL);
         if due {
@@ -97,7 +97,7 @@ impl Intake {
         }
     }
 
-    /// Works until the producers are gone.
+    /// Runs until the producers are gone.
     pub(super) fn run(mut self, inbox: &Receiver<Batch>) {
         loop {
             let next = match self.is_spilling() {
@@ -112,18 +112,18 @@ impl Intake {
             self.resume_memory_path();
             self.loss_report.tell(self.figures.status().dropped);
         }
-        // Whatever waits, the writer is to have it.
+        // The writer gets whatever is left.
         for shard in 0..self.segments.len() {
             self.seal(shard);
         }
     }
 
-    /// Takes a batch, however long that takes.
+    /// Takes a batch, and retries for as long as it takes.
     fn take_with_retries(&mut self, mut batch: Batch) {
         while let Err((back, error)) = self.take(batch) {
             add(&self.figures.failures, 1);
             if self.figures.is_closing() {
-                // Nothing more comes, and the memory that is there may be used.
+                // No more batches come, so the bound on memory does not matter.
                 self.seal(usize::from(back.shard));
                 return self.forward(back);
             }
@@ -138,8 +138,8 @@ impl Intake {
         }
     }
 
-    /// Takes a batch: hands it to the writer, or to the disk when too much waits for the writer or something of its
-    /// shard is on disk already. Gives it back when the disk does not take it.
+    /// Takes a batch: queues it for the writer, or appends it to a segment if too much waits for the writer or its shard
+    /// has a segment already. Returns it if the disk does not take it.
     pub(super) fn take(&mut self, batch: Batch) -> Result<(), (Batch, io::Error)> {
         let shard = usize::from(batch.shard);
         let fits = self.has_room() && self.figures.queued() + batch.charge() <= self.queue_bytes;
@@ -176,7 +176,7 @@ impl Intake {
         Ok(())
     }
 
-    /// When the writer has caught up, it gets what is on disk, and the next batches go by memory again.
+    /// Once the writer has caught up, queues the segments for it; the next batches go through memory again.
     pub(super) fn resume_memory_path(&mut self) {
         if self.is_spilling() && self.figures.queued() <= self.queue_bytes / 2 {
             for shard in 0..self.segments.len() {
@@ -187,7 +187,7 @@ impl Intake {
         }
     }
 
-    /// Whether anything lies on disk that the writer does not know of.
+    /// Whether there are segments that the writer does not know of.
     fn is_spilling(&self) -> bool {
         self.segments.iter().any(Option::is_some)
     }
@@ -212,9 +212,9 @@ impl Intake {
     }
 }
 
-/// How long the intake waits before it looks again whether the writer has caught up, or the disk has room.
+/// How long the intake waits before it checks again whether the writer has caught up or the disk has room.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
-/// How often the same trouble is told.
+/// The least time between two log lines about the same trouble.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
-/// A segment of this size is complete.
+/// A segment of this size is complete, if the writer has room for it.
 const SEGMENT_BYTES: u64 = 64 << 20;

@@ -1,4 +1,4 @@
-//! What the event log costs: events of one shard from its journal to the file, as fast as they can be made. For
+//! Measures the cost of the event log: events of one shard from its journal to the file, as fast as possible. For
 //! `examples/event_log_cost.rs`.
 
 use super::EventLog;
@@ -8,18 +8,18 @@ use carillon_core::event::{Entry, Journal, Kind};
 use carillon_core::model::{Mono, NotificationId, UnixMs};
 use std::time::{Duration, Instant};
 
-/// What was measured.
+/// The measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
-    /// Time of the shard: noting, handing over, and waiting for memory when there is little.
+    /// Time of the shard: noting, handing over, and waiting while the memory is full.
     pub shard: Duration,
-    /// Time from the first event until all are written and durable.
+    /// Time from the first event until all events are written and durable.
     pub whole: Duration,
     /// The log's figures at the end.
     pub status: EventLogStatus,
 }
 
-/// Notes so many deliveries, a thousand a millisecond of their clock.
+/// Notes so many deliveries, a thousand per millisecond of their own clock.
 pub fn measure(options: &Options, events: u64) -> Result<Measured, EventLogError> {
     let (log, mut producers) = EventLog::start(options, 1)?;
     let figures = log.figures();
@@ -37,7 +37,7 @@ pub fn measure(options: &Options, events: u64) -> Result<Measured, EventLogError
         });
         // As at the end of a turn.
         if n % EVENTS_A_TURN == 0 {
-            // Nothing is to be lost, however fast a shard that does nothing else is.
+            // Nothing may be lost, although this shard does nothing else.
             while is_full() {
                 std::thread::yield_now();
             }

@@ -1,4 +1,4 @@
-//! The event log: what the shards' journals hold becomes lines in files, and no shard ever waits for it.
+//! The event log: entries of the shards' journals become lines in files, and no shard ever waits for it.
 //!
 //! ```text
 //!  shard: journal ─► producer ─┐                     ┌─ spill: segments ─┐
@@ -6,11 +6,11 @@
 //!                                                         put away: rotation (thread), zstd, keep ◄─┘
 //! ```
 //!
-//! A producer hands the journal's buffer over whole, when it is large or a tenth of a second old, and gets an empty one back.
-//! What is on its way in memory is bounded by `memory_bytes`. When half of that waits for the writer, the intake writes to
-//! segments on disk instead, one a shard, and the writer reads each where it belongs: the order of a shard is kept. When
-//! the disk takes neither, the intake waits, the rest of the memory fills, and only then a producer drops: counted, said in
-//! the log, and seen as a gap in the numbers of the lines.
+//! A producer hands the journal's buffer over as a batch, when it is large or a tenth of a second old, and gets an empty
+//! one back. `memory_bytes` bounds the memory of all batches. When half of it waits for the writer, the intake appends to
+//! segments on disk instead, one per shard, and the writer reads them in their turn: the order of each shard is kept.
+//! When the disk does not take them either, the intake waits, the rest of the memory fills, and only then producers drop
+//! entries: these are counted and logged, and leave a gap in the numbers of the lines.
 
 mod batch;
 mod figures;
@@ -56,13 +56,13 @@ pub(crate) struct EventLog {
 }
 
 impl EventLog {
-    /// Recovers what a crash left, opens the file, starts the threads; a producer for each shard.
+    /// Recovers what a crash left, opens the file and starts the threads. Returns a producer for each shard.
     pub(crate) fn start(options: &Options, shards: u16) -> Result<(EventLog, Vec<Producer>), EventLogError> {
         let error = |source| EventLogError { folder: options.folder.clone(), source };
         start(options, shards).map_err(error)
     }
 
-    /// What it did so far.
+    /// Its counters.
     pub(crate) fn figures(&self) -> Arc<LogFigures> {
         Arc::clone(&self.figures)
     }
@@ -70,7 +70,7 @@ impl EventLog {
 
 impl Drop for EventLog {
     fn drop(&mut self) {
-        // The producers are gone by now, with their shards, and each thread ends when those before it have.
+        // The producers are gone by now, with their shards, and each thread ends after the one before it.
         self.figures.close();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
@@ -90,7 +90,7 @@ fn start(options: &Options, shards: u16) -> io::Result<(EventLog, Vec<Producer>)
     let batches_max = options.memory_bytes / BATCH_BYTES;
     let (batches, intake_inbox) = sync_channel(batches_max.max(1));
     let (writer_inputs, writer_inbox) = sync_channel(batches_max + SEGMENTS_QUEUED_MAX);
-    // Another word while one waits says nothing new.
+    // A second message while one waits would say nothing new.
     let (rotated, rotation_inbox) = sync_channel(1);
     let (producers, returns) = producers(options, shards, &batches, &figures);
     let intake = Intake::new(options, shards, unix(), writer_inputs, returns.clone(), Arc::clone(&figures));
@@ -119,5 +119,5 @@ fn producers(
     )
 }
 
-/// Empty buffers that wait for a producer.
+/// Empty buffers that are kept for a producer.
 const BUFFERS_KEPT: usize = 4;

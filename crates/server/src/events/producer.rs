@@ -1,4 +1,4 @@
-//! A shard's way into the event log. Nothing here waits, and nothing is done for a single entry.
+//! A shard's producer of the event log. It never waits, and does nothing per entry.
 
 use super::batch::{BATCH_BYTES, Batch};
 use super::figures::{LogFigures, add};
@@ -8,7 +8,7 @@ use carillon_core::model::{Mono, UnixMs};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
-/// A shard's way into the event log.
+/// A shard's producer of the event log.
 pub(crate) struct Producer {
     shard: u16,
     kinds: Kinds,
@@ -16,7 +16,7 @@ pub(crate) struct Producer {
     batches: SyncSender<Batch>,
     empty: Receiver<Vec<u8>>,
     figures: Arc<LogFigures>,
-    /// When what the journal holds is handed over at the latest.
+    /// When the journal is handed over at the latest.
     due: Option<Mono>,
 }
 
@@ -32,13 +32,13 @@ impl Producer {
         Producer { shard, kinds, memory_bytes, batches, empty, figures, due: None }
     }
 
-    /// The shard begins.
+    /// Notes the start of the shard, and which kinds are kept.
     pub(crate) fn begin(&self, journal: &mut Journal, at: UnixMs) {
         journal.keep(self.kinds);
         journal.push(at, &Entry::Start);
     }
 
-    /// A turn of the shard's loop is over.
+    /// Hands the journal over at the end of a turn, if it is large or old enough.
     pub(crate) fn turn_ended(&mut self, journal: &mut Journal, now: Mono) {
         let len = journal.bytes().len();
         if len == 0 {
@@ -50,12 +50,12 @@ impl Producer {
         }
     }
 
-    /// When a turn is due even if nothing happens.
+    /// When a turn is needed even if nothing happens.
     pub(crate) fn due(&self) -> Option<Mono> {
         self.due
     }
 
-    /// The shard ends as it should.
+    /// Notes the end of the shard, and hands the journal over.
     pub(crate) fn end(mut self, journal: &mut Journal, at: UnixMs) {
         journal.push(at, &Entry::Stop);
         self.hand_over(journal);
@@ -78,7 +78,7 @@ impl Producer {
         }
     }
 
-    /// The last resort: the disk takes nothing and memory is full. Its numbers are missing in the log.
+    /// Drops entries, when the disk takes nothing and the memory is full. Their numbers are missing in the log.
     fn lose(&self, journal: &mut Journal, mut full: Vec<u8>) {
         add(&self.figures.dropped, records(&full).count() as u64);
         full.clear();
@@ -86,7 +86,7 @@ impl Producer {
     }
 }
 
-/// The room of a buffer: what is handed over, and what a turn adds to it.
+/// The capacity of a buffer: a usual batch, and what a turn may add to it.
 const BUFFER_BYTES: usize = BATCH_BYTES + BATCH_BYTES / 8;
-/// How old an entry gets before it is handed over.
+/// How old an entry may be when it is handed over, in milliseconds.
 const AGE_MS: u64 = 100;

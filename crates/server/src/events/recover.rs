@@ -1,4 +1,4 @@
-//! What a crash left: segments whose lines are not, or not all, in the log.
+//! Recovery: segments that a crash left, whose lines are not all in the log.
 
 use super::file::{current, last_of_each_shard};
 use super::line::Format;
@@ -8,13 +8,13 @@ use carillon_core::model::UnixMs;
 use std::io;
 use std::path::Path;
 
-/// Segments that a crash left, and what the log has already.
+/// Segments that a crash left, and which entries the log has already.
 pub(super) struct Recovery {
     pub(super) segments: Vec<SealedSegment>,
     written: Vec<(u16, u64, UnixMs)>,
 }
 
-/// Looks for them.
+/// Finds what a crash left.
 pub(super) fn find_left_segments(folder: &Path) -> io::Result<Recovery> {
     let segments = segments(folder)?;
     let mut written = Vec::new();
@@ -31,8 +31,8 @@ pub(super) fn find_left_segments(folder: &Path) -> io::Result<Recovery> {
 }
 
 impl Recovery {
-    /// Whether the log has this entry: the crash came while the lines of its segment were written. An entry of a later
-    /// run than the log's last has a lower number, and a later time.
+    /// Whether the log has this entry, as the crash came while the lines of its segment were written. An entry of a later
+    /// run has a lower number and a later time.
     pub(super) fn has(&self, shard: u16, record: &Record<'_>) -> bool {
         self.written.iter().any(|(s, seq, at)| *s == shard && record.seq <= *seq && record.at <= *at)
     }

@@ -1,4 +1,4 @@
-//! The rotation: files that were put away are compressed, kept for a while, and found again. Its thread has the lowest
+//! The rotation: compresses rotated files, removes old ones, and lists them for readers. Its thread has the lowest
 //! priority.
 
 use super::figures::{LogFigures, add};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, SystemTime};
 
-/// The rotation.
+/// Compresses and removes rotated files.
 pub(super) struct Rotation {
     folder: PathBuf,
     compress: bool,
@@ -27,26 +27,26 @@ impl Rotation {
         Rotation { folder: options.folder.clone(), compress, keep_files, keep_ms, figures }
     }
 
-    /// Works until the writer is gone.
+    /// Runs until the writer is gone.
     pub(super) fn run(self, rotated: &Receiver<()>) {
-        // Of the thread, on Linux; where it is not allowed, it works at the priority it has.
+        // On Linux this affects the thread alone. If it is not allowed, the priority stays.
         let _ = rustix::process::setpriority_process(None, LOWEST_PRIORITY);
         loop {
             if let Err(error) = self.tidy() {
                 add(&self.figures.failures, 1);
                 tracing::error!(%error, folder = %self.folder.display(), "the event log's files cannot be tidied");
             }
-            // Files grow old also when none comes.
+            // Files also become too old when no new one comes.
             if let Err(std::sync::mpsc::RecvTimeoutError::Disconnected) = rotated.recv_timeout(HOUR) {
                 return;
             }
         }
     }
 
-    /// Compresses what is not, and removes what is too old or too much.
+    /// Compresses files that are not, and removes those that are too old or too many.
     pub(super) fn tidy(&self) -> io::Result<()> {
         for path in listed(&self.folder, |name| name.starts_with(PUT_AWAY) && name.ends_with(".part"))? {
-            // Left by a crash; what it was made of is still there.
+            // Left by a crash; its source is still there.
             std::fs::remove_file(path)?;
         }
         if self.compress {
@@ -72,7 +72,7 @@ impl Rotation {
         Ok(self.keep_ms > 0 && age > Duration::from_millis(self.keep_ms))
     }
 
-    /// Puts a compressed file in the place of a plain one; the plain one goes when the other is safe on disk.
+    /// Replaces a file by its compressed form. The original is removed when the other is durable.
     fn compress(&self, plain: &Path) -> io::Result<()> {
         let modified = plain.metadata()?.modified()?;
         let part = with_suffix(plain, ".zst.part");
@@ -84,7 +84,7 @@ impl Rotation {
         let mut chunk = vec![0; CHUNK_BYTES];
         loop {
             if self.figures.is_closing() {
-                // The next start does it.
+                // The next start compresses it.
                 drop(encoder);
                 return std::fs::remove_file(&part);
             }
@@ -94,7 +94,7 @@ impl Rotation {
             }
         }
         let file = encoder.finish()?;
-        // It is as old as what is in it.
+        // Its age is that of its content.
         file.set_modified(modified)?;
         file.sync_all()?;
         std::fs::rename(&part, with_suffix(plain, ".zst"))?;
@@ -103,20 +103,20 @@ impl Rotation {
     }
 }
 
-/// The files of a folder in the order in which they were written, the one that is being written last.
+/// The files of a folder in the order in which they were written; the current one comes last.
 pub fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = put_away(folder)?;
     files.extend(current(folder));
     Ok(files)
 }
 
-/// The file of a folder that is being written.
+/// The file of a folder that is currently written.
 pub fn current(folder: &Path) -> Option<PathBuf> {
     let files = [Format::Json, Format::Compact].map(|format| super::file::current(folder, format));
     files.into_iter().find(|path| path.exists())
 }
 
-/// Opens a file of an event log, compressed or not, to be read line by line.
+/// Opens a file of an event log, compressed or not, for reading line by line.
 pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     let file = File::open(path)?;
     Ok(match is_compressed(path) {
@@ -125,12 +125,12 @@ pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     })
 }
 
-/// Files that were put away, the oldest first.
+/// Rotated files, the oldest first.
 fn put_away(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let endings = [".jsonl", ".tsv", ".jsonl.zst", ".tsv.zst"];
     let mut files =
         listed(folder, |name| name.starts_with(PUT_AWAY) && endings.iter().any(|end| name.ends_with(end)))?;
-    // While one is being replaced by its compressed form there are both, for a moment or since a crash.
+    // While a file is being replaced by its compressed form, or after a crash, both exist.
     files.retain(|path| is_compressed(path) || !with_suffix(path, ".zst").exists());
     Ok(files)
 }
@@ -160,5 +160,5 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 const PUT_AWAY: &str = "events-";
 const CHUNK_BYTES: usize = 1 << 20;
 const HOUR: Duration = Duration::from_secs(3600);
-/// The `nice` value of those who can wait.
+/// The lowest priority as a `nice` value.
 const LOWEST_PRIORITY: i32 = 19;

@@ -1,8 +1,8 @@
-//! Segments: entries of one shard that went to disk because the writer was behind.
+//! Segments: entries of one shard that were spilled to disk because the writer was behind.
 //!
-//! A segment is a file of a head (a magic number and the shard) and the entries as the journal encoded them. It is written
-//! by the intake, from then on read by the writer, and removed when its lines are written. What a crash leaves is read at
-//! the next start, up to an entry that is not whole.
+//! A segment is a file with a header (a magic number and the shard) and the entries as the journal encoded them. The
+//! intake writes it; the writer reads it, and removes it when its lines are written. Segments that a crash leaves are
+//! read at the next start, up to an incomplete entry.
 
 use super::file::private;
 use std::fs::File;
@@ -17,7 +17,7 @@ pub(super) struct Segment {
     len: u64,
 }
 
-/// A segment that is complete.
+/// A complete segment.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SealedSegment {
     pub(super) path: PathBuf,
@@ -31,23 +31,23 @@ pub(super) struct SegmentReader {
 }
 
 impl Segment {
-    /// A new one, of a shard. Segments are read in the order of `run` (when the node was started) and `number`.
+    /// Creates a segment of a shard. Segments are read in the order of `run` (when the node was started) and `number`.
     pub(super) fn create(folder: &Path, shard: u16, run: u64, number: u64) -> io::Result<Segment> {
         let path = folder.join(format!("{PREFIX}{run:015}-{number:09}"));
         let mut file = private().write(true).create_new(true).open(&path)?;
         let [a, b] = shard.to_le_bytes();
         if let Err(error) = file.write_all(&[MAGIC[0], MAGIC[1], MAGIC[2], MAGIC[3], a, b]) {
-            // An empty one would be taken for torn.
+            // An empty one would look like one that a crash cut off.
             let _ = std::fs::remove_file(&path);
             return Err(error);
         }
         Ok(Segment { path, file, len: HEAD_BYTES })
     }
 
-    /// Appends entries, all of them or none: what was written of some that did not fit is written over by the next.
+    /// Appends all entries or none: what a failed call wrote is overwritten by the next.
     pub(super) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         if let Err(error) = self.file.write_all_at(bytes, self.len) {
-            // Where even this fails, what stays are entries that come again in the same place.
+            // If even this fails, the next call overwrites these bytes with the same entries.
             let _ = self.file.set_len(self.len);
             return Err(error);
         }
@@ -55,19 +55,19 @@ impl Segment {
         Ok(())
     }
 
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub(super) fn len(&self) -> u64 {
         self.len
     }
 
-    /// It is complete.
+    /// Completes it.
     pub(super) fn seal(self) -> SealedSegment {
         SealedSegment { path: self.path }
     }
 }
 
 impl SealedSegment {
-    /// Begins to read it. None when its head is not that of a segment.
+    /// Opens it for reading. None if its header is not that of a segment.
     pub(super) fn open(&self) -> io::Result<Option<SegmentReader>> {
         let mut file = File::open(&self.path)?;
         let mut head = [0; HEAD_BYTES as usize];
@@ -80,15 +80,15 @@ impl SealedSegment {
         Ok((*MAGIC == [m0, m1, m2, m3]).then(|| SegmentReader { shard, file, buffer: Vec::new() }))
     }
 
-    /// Its lines are written.
+    /// Removes it, when its lines are written.
     pub(super) fn remove(self) -> io::Result<()> {
         std::fs::remove_file(&self.path)
     }
 }
 
 impl SegmentReader {
-    /// The next entries: some whole ones, and perhaps the beginning of one that [`SegmentReader::keep`] keeps for the next
-    /// time. Whether there is more.
+    /// Reads the next entries: some whole ones, and perhaps the beginning of one, which [`SegmentReader::keep`] keeps.
+    /// Whether anything was read.
     pub(super) fn fill(&mut self) -> io::Result<bool> {
         let before = self.buffer.len();
         let mut chunk = (&mut self.file).take(CHUNK_BYTES);
@@ -96,12 +96,12 @@ impl SegmentReader {
         Ok(self.buffer.len() > before)
     }
 
-    /// What was read.
+    /// The bytes that were read.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.buffer
     }
 
-    /// Forgets all but the last `rest` bytes.
+    /// Drops all but the last `rest` bytes.
     pub(super) fn keep(&mut self, rest: usize) {
         self.buffer.drain(..self.buffer.len() - rest);
     }

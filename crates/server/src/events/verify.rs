@@ -1,34 +1,34 @@
-//! Whether a log is whole: each shard numbers its lines from its start without gaps.
+//! Checks whether a log is complete: each shard numbers its lines without gaps.
 
 use super::line::{Head, head};
 use carillon_core::event::Kind;
 use std::fmt;
 
-/// What is not as it should be.
+/// A defect of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// A line that is none.
+    /// A line that is not of an event log.
     NotALine,
     /// Lines are missing before this one.
     Gap {
-        /// The line behind the gap.
+        /// The line after the gap.
         head: Head,
-        /// How many.
+        /// How many lines.
         missing: u64,
     },
-    /// A line came before: what a crash left was written twice.
+    /// A line that was there already: what a crash left was written twice.
     Duplicate {
         /// The line.
         head: Head,
     },
-    /// A shard began without having ended: a crash, and what was in memory then is lost.
+    /// A shard started again without a stop: the node crashed, and what was in memory is lost.
     NoStop {
-        /// The line with which it began again.
+        /// The line with which it started again.
         head: Head,
     },
 }
 
-/// Looks at the lines of a log in their order.
+/// Checks the lines of a log in their order.
 #[derive(Clone, Debug, Default)]
 pub struct Verifier {
     lines: u64,
@@ -36,7 +36,7 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Looks at the next line, without its newline. The first line of a shard may have any number: older files may be
+    /// Checks the next line, without its newline. The first line of a shard may have any number, as older files may be
     /// gone.
     pub fn line(&mut self, line: &[u8]) -> Option<Finding> {
         self.lines += 1;

@@ -1,7 +1,7 @@
-//! The writer: prints entries as lines, in the order in which they come, and puts files away when they are large or old.
+//! The writer: prints entries as lines, in the order in which they come, and rotates files that are large or old.
 //!
-//! Lines go to the kernel a page at a time, and to the disk itself (`fdatasync`) when a file is put away and when the node
-//! ends: a fault of the process loses what was in memory, a power cut also what the kernel had not written yet.
+//! Lines go to the kernel a page at a time, and to the disk (`fdatasync`) when a file is rotated and when the node ends.
+//! A crash of the process loses what was in memory; a power cut also loses what the kernel had not written.
 
 use super::batch::{Batch, BufferReturns};
 use super::figures::{LogFigures, add};
@@ -22,7 +22,7 @@ pub(super) struct Writer {
     file: LogFile,
     printer: Printer,
     page: Vec<u8>,
-    /// Lines in it.
+    /// Lines in the page.
     lines: u64,
     page_bytes: usize,
     rotate_bytes: u64,
@@ -32,11 +32,11 @@ pub(super) struct Writer {
     figures: Arc<LogFigures>,
     log_limiter: LogLimiter,
     health: Health,
-    /// Writes that may still fail when the node ends.
+    /// How many writes may still fail while the node ends.
     last_tries: u32,
 }
 
-/// Whether the disk takes what is written.
+/// Whether writes succeed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Health {
     Sound,
@@ -44,7 +44,7 @@ enum Health {
     Failing,
 }
 
-/// The node ends, the disk takes nothing, and so many lines were given up.
+/// This many lines were given up, as the node ends and the disk takes nothing.
 #[derive(Clone, Copy)]
 struct LinesLost(u64);
 
@@ -61,7 +61,7 @@ impl Writer {
             printer: Printer::new(options.format),
             page: Vec::new(),
             lines: 0,
-            // A file is put away between two pages.
+            // A file is rotated between two pages.
             page_bytes: PAGE_BYTES.min(options.rotate_bytes as usize),
             rotate_bytes: options.rotate_bytes,
             rotate_ms: options.rotate_ms,
@@ -74,7 +74,7 @@ impl Writer {
         }
     }
 
-    /// Works until the intake is gone. What a crash left comes first.
+    /// Runs until the intake is gone. What a crash left comes first.
     pub(super) fn run(mut self, mut left: Recovery, inbox: &Receiver<WriterInput>) {
         for segment in std::mem::take(&mut left.segments) {
             self.segment(segment, Some(&left));
@@ -116,7 +116,7 @@ impl Writer {
         self.returns.give(batch);
     }
 
-    /// Writes what was printed of batches: there is no other copy of it.
+    /// Writes the lines of batches. There is no other copy of them.
     fn flush(&mut self) {
         let written = self.write_page();
         self.count_lost(written.err());
@@ -128,13 +128,13 @@ impl Writer {
         }
     }
 
-    /// Reads a segment back. One that cannot be read, or not be written, stays for the next start.
+    /// Reads a segment back and writes its lines. If it cannot be read or written, it stays for the next start.
     fn segment(&mut self, segment: SealedSegment, left: Option<&Recovery>) {
         self.flush();
         match self.read(&segment, left) {
             Ok((torn, written)) => {
                 if written.and_then(|()| self.write_page()).is_err() {
-                    // The next start goes on where this one was.
+                    // The next start continues here.
                     self.page.clear();
                     self.lines = 0;
                     return;
@@ -153,7 +153,7 @@ impl Writer {
         }
     }
 
-    /// How many bytes of it make no entry, and whether the others were written as far as they are.
+    /// How many bytes of it are not a whole entry, and whether the lines of the others were written.
     fn read(
         &mut self,
         segment: &SealedSegment,
@@ -169,7 +169,7 @@ impl Writer {
         Ok((reading.bytes().len(), Ok(())))
     }
 
-    /// Prints entries; how many bytes at the end make no whole one.
+    /// Prints entries; how many bytes at the end are not a whole entry.
     fn print(&mut self, shard: u16, bytes: &[u8], left: Option<&Recovery>) -> Result<usize, LinesLost> {
         let mut result = Ok(());
         let mut records = records(bytes);
@@ -189,7 +189,7 @@ impl Writer {
         result.map(|()| records.rest().len())
     }
 
-    /// Writes the page, however long that takes; at the end of the node only so long.
+    /// Writes the page, and retries for as long as it takes, or for a while if the node ends.
     fn write_page(&mut self) -> Result<(), LinesLost> {
         let mut at = 0;
         while at < self.page.len() {
@@ -212,7 +212,7 @@ impl Writer {
         Ok(())
     }
 
-    /// A write succeeded: if none did before, that is told, and what was lost meanwhile.
+    /// Notes that a write succeeded; if the last one had failed, logs that, and how much was lost.
     fn recovered(&mut self) {
         if std::mem::replace(&mut self.health, Health::Sound) == Health::Failing {
             let dropped = self.figures.status().dropped;
@@ -223,7 +223,7 @@ impl Writer {
         }
     }
 
-    /// A write failed; waits, or gives the page up when the node has waited long enough.
+    /// Notes that a write failed, and waits; gives the page up if the node ends and has waited long enough.
     fn failed(&mut self, error: &io::Error) -> Result<(), LinesLost> {
         add(&self.figures.failures, 1);
         self.health = Health::Failing;
@@ -254,7 +254,7 @@ impl Writer {
 
     fn rotate(&mut self) {
         match self.file.rotate() {
-            // If a word waits already, the rotation will find this file, too.
+            // If a message waits already, the rotation will find this file, too.
             Ok(true) => drop(self.rotated.try_send(())),
             Ok(false) => {}
             Err(error) => {
@@ -267,11 +267,11 @@ impl Writer {
     }
 }
 
-/// What is written at once.
+/// Bytes per write.
 const PAGE_BYTES: usize = 256 * 1024;
-/// How often an idle writer looks at the age of its file.
+/// How often an idle writer checks the age of its file.
 const IDLE: Duration = Duration::from_secs(1);
-/// How long it waits after a write that failed.
+/// How long it waits after a failed write.
 const RETRY: Duration = Duration::from_millis(100);
-/// How many writes may fail when the node ends.
+/// How many writes may fail while the node ends.
 const LAST_TRIES: u32 = 10;

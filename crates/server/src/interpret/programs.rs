@@ -1,5 +1,5 @@
-//! Random programs against the interpreter: whatever is sent, watched, moved and closed, and however the peers read,
-//! each peer gets what was taken, whole and in order, and the core hears of each end once.
+//! Random programs against the interpreter: whatever is sent, watched, moved and closed, and however the peers read, each
+//! peer gets what was taken, whole and in order, and the core hears of the end of each connection once.
 
 use super::*;
 use crate::testing::Rig;
@@ -10,7 +10,7 @@ use std::io::{ErrorKind, Read};
 /// One connection as the program knows it.
 struct Peer {
     id: ConnId,
-    /// Which of the two has it.
+    /// Which of the two sides has it.
     side: usize,
     socket: Option<Socket>,
     /// What was sent and taken.
@@ -18,7 +18,7 @@ struct Peer {
     got: Vec<u8>,
     /// Bytes taken when each watch was set.
     watches: Vec<usize>,
-    /// The core let it go, or heard of its end.
+    /// The core has closed it, or has heard of its end.
     ended: bool,
 }
 
@@ -31,7 +31,7 @@ struct Program {
 const QUEUE_BYTES: usize = 12 * 1024;
 
 impl Program {
-    /// One of the two sends by a ring, if the system allows one.
+    /// One of the two sides sends by a ring, if the system allows one.
     fn new(seed: u64) -> Program {
         Program { random: seed | 1, sides: Rig::both(QUEUE_BYTES), peers: Vec::new() }
     }
@@ -96,7 +96,7 @@ impl Program {
             let Some(conn) = io.conns.get_mut(peer.id).filter(|_| peer.side == side && !peer.ended) else {
                 continue;
             };
-            // What has room is taken, unless nobody is there.
+            // What has room is taken, unless the peer is gone.
             if peer.socket.is_none() || queued(conn) + 2 * len > QUEUE_BYTES {
                 continue;
             }
@@ -154,7 +154,7 @@ impl Program {
         }
     }
 
-    /// Goes on writing where the sockets say so.
+    /// Writes the queues of the sockets that can be written.
     fn writable(&mut self) {
         for Rig { poll, io, .. } in &mut self.sides {
             let mut events = mio::Events::with_capacity(64);
@@ -166,7 +166,7 @@ impl Program {
         }
     }
 
-    /// The core hears what came of it, and what comes of its hearing.
+    /// Handles the upcalls as the core would, and the upcalls that this causes.
     fn hear(&mut self) {
         for side in [0, 1, 0, 1] {
             for upcall in std::mem::take(&mut self.sides[side].io.upcalls) {

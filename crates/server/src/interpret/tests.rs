@@ -15,7 +15,7 @@ fn send(effects: &mut Effects, conn: ConnId, n: usize) {
     effects.send(conn, |out| out.extend_from_slice(&element(n)));
 }
 
-/// Reads to the end at the peer while the world writes whenever its socket takes something.
+/// Reads to the end at the peer, while the queue is written whenever the socket can be written.
 fn read_all(rig: &mut Rig, peer: socket2::Socket) -> Vec<u8> {
     let reader = std::thread::spawn(move || {
         let mut all = Vec::new();
@@ -56,7 +56,7 @@ fn sends_that_adjoin_share_a_system_call() {
     rig.carry_out(|effects| {
         [(one, 0), (one, 1), (other, 2), (one, 3)].into_iter().for_each(|(conn, n)| send(effects, conn, n));
     });
-    // On this kind of socket what one call sends is read by one call.
+    // On this kind of socket one read returns what one send sent.
     let read = |mut peer: &socket2::Socket| {
         let mut packet = [0; 4096];
         let len = peer.read(&mut packet).unwrap();
@@ -237,7 +237,7 @@ fn a_connection_that_moves_under_load_loses_no_byte() {
     'reading: loop {
         here.poll.poll(&mut events, Some(std::time::Duration::from_secs(10))).unwrap();
         assert!(!events.is_empty(), "the new registration lost an edge");
-        // Sometimes all there is, sometimes only a part: the rest must make an edge there.
+        // Sometimes everything is read, sometimes a part: then the rest must make an edge at the other side.
         let reads = if got.len() % 3 == 0 { 1 } else { usize::MAX };
         for _ in 0..reads {
             let ShardIo { conns, scratch, .. } = &mut here.io;
@@ -334,7 +334,7 @@ fn after_an_overflow_nothing_is_said_to_have_arrived() {
     assert_eq!(rig.io.upcalls, [Upcall::Unacked(conn, u64::MAX)]);
 }
 
-/// How much a socket was given that it has not read.
+/// How many bytes a socket has that were not read.
 fn peer_has(peer: &socket2::Socket) -> u64 {
     rustix::io::ioctl_fionread(peer).unwrap()
 }

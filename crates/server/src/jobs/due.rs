@@ -1,4 +1,4 @@
-//! Scheduled notifications: taken from the store when they are due, and delivered like any other.
+//! Scheduled notifications: read from the store when they are due, and delivered like any other.
 
 use crate::node::{Node, home_of};
 use carillon_core::command::ReplyTo;
@@ -8,19 +8,19 @@ use carillon_core::model::Notification;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Notifications that are due and not handed to their homes yet.
+/// Notifications that are due and that their home shards do not have yet.
 #[derive(Default)]
 pub(super) struct Due(VecDeque<Arc<Notification>>);
 
 impl Due {
-    /// The store hands these out.
+    /// Adds notifications that the store returned as due.
     pub(super) fn add(&mut self, notifications: Vec<Notification>) {
-        // Due now: for its home it is a notification like any other.
+        // It is due now, so its home treats it like any other notification.
         self.0.extend(notifications.into_iter().map(|n| Arc::new(Notification { send_at: None, ..n })));
     }
 
-    /// Hands over what the shards take. A home that is too busy gets the rest later: taken from the store, a
-    /// notification that is not kept exists nowhere else.
+    /// Hands the notifications to their home shards until one of them is too busy. The rest is kept for later, as the
+    /// store has given them away: they exist nowhere else.
     pub(super) fn hand_over(&mut self, node: &Node) {
         while let Some(notification) = self.0.pop_front() {
             let command = Command::Notify(notification);
@@ -34,7 +34,7 @@ impl Due {
         }
     }
 
-    /// Whether more may be taken from the store.
+    /// Whether all were handed over, so that more may be read from the store.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

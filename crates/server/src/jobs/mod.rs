@@ -1,5 +1,5 @@
-//! What a node does by the clock: deliver scheduled notifications, end expired ones, sample its figures. One thread with
-//! a tick of a second; at most one question of each kind is with the store, so that nothing piles up behind a slow one.
+//! Periodic jobs of a node: deliver scheduled notifications, end expired ones, sample the figures. One thread with a tick
+//! of one second. At most one question of each kind is with the store, so that nothing piles up behind a slow store.
 
 mod due;
 
@@ -13,11 +13,11 @@ use due::Due;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
-/// Something for the thread of the jobs.
+/// A message to the thread of the jobs.
 pub(crate) enum JobMessage {
-    /// What is due.
+    /// The store's answer: the notifications that are due.
     Due(Answer),
-    /// What expired.
+    /// The store's answer: the notifications that expired.
     Swept(Answer),
     /// The node stops.
     Stop,
@@ -28,11 +28,11 @@ pub(crate) struct Jobs {
     pub(crate) node: Node,
     pub(crate) messages: Receiver<JobMessage>,
     pub(crate) sender: SyncSender<JobMessage>,
-    /// How long the trace of a notification that has ended is kept, milliseconds.
+    /// How long the trace of an ended notification is kept, in milliseconds.
     pub(crate) traces_kept_ms: u64,
 }
 
-/// What is with the store.
+/// Which questions are with the store.
 #[derive(Default)]
 struct Asked {
     due: bool,
@@ -40,7 +40,7 @@ struct Asked {
 }
 
 impl Jobs {
-    /// Works until the node stops.
+    /// Runs until the node stops.
     pub(crate) fn run(self) {
         let mut due = Due::default();
         let mut asked = Asked::default();
@@ -78,7 +78,7 @@ impl Jobs {
     fn ask_due(&self, asked: &mut Asked) {
         if !std::mem::replace(&mut asked.due, true) {
             let sender = self.sender.clone();
-            // The thread may be gone by then; nobody else wants the answer.
+            // The thread may have ended by then; nobody else needs the answer.
             let reply = Box::new(move |answer| drop(sender.send(JobMessage::Due(answer))));
             self.node.ask(Ask::TakeDue { now: unix(), max: DUE_MAX }, reply);
         }
@@ -123,7 +123,7 @@ impl Jobs {
     }
 
     fn tell(&self, trace: Trace) {
-        // Any shard will do: all of them know the watchers.
+        // Any shard will do: each of them knows all watchers.
         self.node.inbox(ShardId(0)).push(InboxItem::ShardMessage(ShardMessage::Expired(Box::new(trace))));
     }
 }

@@ -1,4 +1,4 @@
-//! Accepting: a bounded number of connections a turn, and no busy loop when the descriptors run out.
+//! Accepting connections, without a busy loop when the descriptors run out.
 
 use super::service::Service;
 use carillon_core::model::Mono;
@@ -17,37 +17,37 @@ pub(crate) struct Listener {
     state: State,
 }
 
-/// Whether there is anything to accept.
+/// Whether there are connections to accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// An edge will tell.
+    /// None; an edge will announce one.
     Dry,
-    /// There may be.
+    /// There may be some.
     Ready,
-    /// There is, but no descriptor to take it with; tried again then.
+    /// There are, but no descriptor for them; accepting is tried again at this time.
     Starved(Mono),
 }
 
 /// What became of an attempt to accept.
 #[derive(Debug)]
 pub(crate) enum Accepted {
-    /// A connection and where it is from.
+    /// A connection and its peer's address.
     Conn(Socket, IpAddr),
-    /// One came and went.
+    /// A connection failed before it was accepted.
     Lost,
-    /// One was turned away, because there is no descriptor for it.
+    /// A connection was refused, because there is no descriptor for it.
     TurnedAway,
-    /// There is none now.
+    /// There is no connection now.
     Nothing,
 }
 
-/// A descriptor kept for the moment when there is no other: it is spent to accept a connection and close it, instead of
+/// A spare descriptor for the moment when there is no other: it is used to accept a connection and close it, instead of
 /// leaving the peer in a queue that nobody serves.
 #[derive(Debug)]
 pub(crate) struct SpareDescriptor(Option<File>);
 
 impl SpareDescriptor {
-    /// Sets a descriptor aside.
+    /// Opens the spare descriptor.
     pub(crate) fn new() -> SpareDescriptor {
         SpareDescriptor(File::open("/dev/null").ok())
     }
@@ -62,7 +62,7 @@ impl Listener {
         }
     }
 
-    /// The poll saw something.
+    /// The poll reported an edge.
     pub(crate) fn edge(&mut self) {
         self.state = State::Ready;
     }
@@ -77,7 +77,7 @@ impl Listener {
         self.state == State::Ready
     }
 
-    /// When it is to be tried again, if it waits for that.
+    /// When accepting is to be tried again, if there was no descriptor.
     pub(crate) fn retry_at(&self) -> Option<Mono> {
         match self.state {
             State::Starved(until) => Some(until),
@@ -97,7 +97,7 @@ impl Listener {
                 Accepted::Nothing
             }
             Err(error) if is_out_of_descriptors(&error) => self.turn_away(spare, now, &error),
-            // The connection failed before it was accepted (accept(2) lists a dozen ways); the next one may not have.
+            // The connection failed before it was accepted (accept(2) lists a dozen ways); the next one may be fine.
             Err(_) => Accepted::Lost,
         }
     }
@@ -119,7 +119,7 @@ fn taken(stream: mio::net::TcpStream, from: SocketAddr) -> Accepted {
     Accepted::Conn(Socket::from(OwnedFd::from(stream)), from.ip().to_canonical())
 }
 
-/// EMFILE, ENFILE; and ENOBUFS, ENOMEM, which are as little cured by trying again at once.
+/// EMFILE and ENFILE; ENOBUFS and ENOMEM, which do not go away at once either.
 fn is_out_of_descriptors(error: &io::Error) -> bool {
     const ENOMEM: i32 = 12;
     const ENFILE: i32 = 23;

@@ -1,4 +1,4 @@
-//! Who gets in: bounds on connections, decided before a byte is read or a key is computed.
+//! Admission: bounds on connections, checked before a byte is read or a key is computed.
 
 use carillon_core::model::Mono;
 use hashbrown::HashMap;
@@ -11,33 +11,34 @@ use std::time::{Duration, Instant};
 /// Why a connection was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The node has as many as it may.
+    /// The node has as many connections as it may.
     Full,
-    /// The address has as many as it may.
+    /// The address has as many connections as it may.
     Address,
-    /// They come faster than they may.
+    /// Connections come faster than they may.
     Rate,
-    /// As many as may are on their way in: their handshakes come first.
+    /// As many handshakes as may are in flight.
     Busy,
-    /// No descriptor is left for it.
+    /// No descriptor is left.
     Descriptors,
 }
 
-/// The bounds of a node. 0 means none, for each.
+/// The bounds of a node. For each, 0 means no bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// Connections the node takes.
+    /// Connections of the node.
     pub connections: u64,
-    /// Connections one address may have (an IPv6 /64 counts as one).
+    /// Connections per address; an IPv6 /64 counts as one.
     pub connections_per_address: u32,
-    /// Connections accepted a second, with a burst of as many.
+    /// Connections accepted per second, with a burst of the same number.
     pub connects_per_second: u32,
     /// Connections whose TLS handshake, or WebSocket upgrade, is not complete.
     pub handshakes_in_flight: u32,
 }
 
-/// The bounds of a node, and how far they are used. Shared by the shards: all of it atomic but the count by address,
-/// which is touched, in one of several maps, when a connection comes and when it goes, and only if there is such a bound.
+/// The bounds of a node, and how far they are used. All shards share it. The counters are atomic; the counts per address
+/// are in maps behind locks, one of which is taken when a connection comes and when it goes, and only if there is such a
+/// bound.
 #[derive(Debug)]
 pub(crate) struct Admission {
     connections_max: AtomicU64,
@@ -46,18 +47,18 @@ pub(crate) struct Admission {
     interval_ns: AtomicU64,
     opening_max: AtomicU64,
     open: AtomicU64,
-    /// Of these, those whose handshake is not complete.
+    /// Open connections whose handshake is not complete.
     opening: AtomicU64,
     /// When the bucket of the rate will be full again, in nanoseconds of [`Mono`] (GCRA).
     theoretical_ns: AtomicU64,
     addresses: [Mutex<HashMap<u64, u32>>; STRIPES],
     hasher: RandomState,
-    /// Someone waits for `open` to become 0.
+    /// A thread waits for `open` to become 0.
     has_waiter: AtomicBool,
     empty: (Mutex<()>, Condvar),
 }
 
-/// A connection's place among those the node takes. Gives it back when it is dropped.
+/// A connection's place among those that the node may have, released when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
     admission: Arc<Admission>,
@@ -71,22 +72,22 @@ impl Refusal {
     pub(crate) const ALL: [Refusal; 5] =
         [Refusal::Full, Refusal::Address, Refusal::Rate, Refusal::Busy, Refusal::Descriptors];
 
-    /// Its place among all.
+    /// Its index in [`Refusal::ALL`].
     pub(crate) fn index(self) -> usize {
         self as usize
     }
 
-    /// How long until it is worth trying again, in seconds at least.
+    /// The least time until another try makes sense, in seconds.
     pub(crate) fn patience_s(self) -> u32 {
         match self {
-            // A second's burst, or the handshakes under way, are soon over.
+            // A burst, or the handshakes in flight, are soon over.
             Refusal::Rate | Refusal::Busy => 2,
-            // Somebody must leave first.
+            // A connection must end first.
             Refusal::Full | Refusal::Address | Refusal::Descriptors => 15,
         }
     }
 
-    /// The reason as a word for the log.
+    /// The reason as a label for logs and metrics.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Refusal::Full => "full",
@@ -99,7 +100,7 @@ impl Refusal {
 }
 
 impl Admission {
-    /// Admission within these bounds.
+    /// Creates an admission with these bounds.
     pub(crate) fn new(bounds: Bounds) -> Admission {
         let admission = Admission {
             connections_max: AtomicU64::new(0),
@@ -118,7 +119,7 @@ impl Admission {
         admission
     }
 
-    /// Puts other bounds in force, for connections that come from now on.
+    /// Replaces the bounds, for connections that come from now on.
     pub(crate) fn set(&self, bounds: Bounds) {
         let unless_0 = |n: u64| if n == 0 { u64::MAX } else { n };
         let interval = SECOND_NS.checked_div(u64::from(bounds.connects_per_second)).unwrap_or(0);
@@ -138,13 +139,13 @@ impl Admission {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Takes a connection from `address` in, or says why not.
+    /// Admits a connection from `address`, or returns why not.
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr, now: Mono) -> Result<Permit, Refusal> {
         if self.open.fetch_add(1, Ordering::AcqRel) >= self.connections_max.load(Ordering::Relaxed) {
             self.release();
             return Err(Refusal::Full);
         }
-        // From here on dropping the permit undoes what was done.
+        // From here on, dropping the permit undoes what was counted.
         let mut permit = Permit { admission: Arc::clone(self), address: UNCOUNTED, opening: true };
         if self.opening.fetch_add(1, Ordering::Relaxed) >= self.opening_max.load(Ordering::Relaxed) {
             return Err(Refusal::Busy);
@@ -167,7 +168,7 @@ impl Admission {
         Ok(permit)
     }
 
-    /// Waits until no connection is open, or `timeout` is over. Whether none is.
+    /// Waits until no connection is open, `timeout` at most. Whether none is open.
     pub(crate) fn wait_until_empty(&self, timeout: Duration) -> bool {
         self.has_waiter.store(true, Ordering::SeqCst);
         let deadline = Instant::now() + timeout;
@@ -203,7 +204,7 @@ impl Admission {
 
     fn release(&self) {
         if self.open.fetch_sub(1, Ordering::SeqCst) == 1 && self.has_waiter.load(Ordering::SeqCst) {
-            // Taking the lock makes sure that the waiter is not between its look and its sleep.
+            // Taking the lock ensures that the waiter is not between its check and its sleep.
             drop(self.empty.0.lock());
             self.empty.1.notify_all();
         }
@@ -211,7 +212,7 @@ impl Admission {
 }
 
 impl Permit {
-    /// The handshake of its connection is complete: another may begin.
+    /// The handshake of its connection is complete.
     pub(crate) fn opened(&mut self) {
         if std::mem::take(&mut self.opening) {
             self.admission.opening.fetch_sub(1, Ordering::Relaxed);
@@ -228,7 +229,7 @@ impl Drop for Permit {
                 *count -= 1;
                 if *count == 0 {
                     counts.remove(&self.address);
-                    // A storm from many addresses leaves no large table behind.
+                    // Frees the table that a storm from many addresses leaves behind.
                     if counts.capacity() > 1024 && counts.len() < counts.capacity() / 8 {
                         counts.shrink_to_fit();
                     }
@@ -239,7 +240,7 @@ impl Drop for Permit {
     }
 }
 
-/// What is counted as one address: an IPv4 address, or the /64 that an IPv6 host is given whole.
+/// What counts as one address: an IPv4 address, or an IPv6 /64, as a host has a whole one.
 fn key(address: IpAddr) -> u64 {
     match address.to_canonical() {
         // Nobody has an address in 0:ffff::/64.
@@ -248,8 +249,8 @@ fn key(address: IpAddr) -> u64 {
     }
 }
 
-/// The permit is not counted by address. ffff:…/64 is multicast, nobody connects from there.
+/// The key of a permit that is not counted per address. ffff:…/64 is multicast, so nobody connects from there.
 const UNCOUNTED: u64 = u64::MAX;
 const SECOND_NS: u64 = 1_000_000_000;
-/// Maps of addresses, so that shards seldom meet at one.
+/// Maps of counts per address, so that shards seldom wait for the same lock.
 const STRIPES: usize = 16;

@@ -1,4 +1,4 @@
-//! Binding the ports, all of them before any thread starts: a server that cannot have its ports does not start.
+//! Binding the ports. All are bound before any thread starts: a server that cannot have its ports does not start.
 
 use super::accept::Listener;
 use super::service::{ListenConfig, Service};
@@ -16,7 +16,7 @@ pub struct BindError {
     pub source: io::Error,
 }
 
-/// The ports a server listens on; where 0 was asked for, the one the system chose.
+/// The ports that a server listens on; for port 0, the one that the system chose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ports {
     /// XMPP with STARTTLS.
@@ -29,7 +29,7 @@ pub struct Ports {
     pub light: Option<u16>,
 }
 
-/// Binds every port on every address, once a shard: the listeners of each shard.
+/// Binds every port on every address, once per shard. Returns the listeners of each shard.
 pub(crate) fn bind(config: &ListenConfig<'_>) -> Result<(Ports, Vec<Vec<Listener>>), BindError> {
     let mut ports = Ports::default();
     let mut shards: Vec<Vec<Listener>> = std::iter::repeat_with(Vec::new).take(config.shards).collect();
@@ -48,8 +48,8 @@ pub(crate) fn bind(config: &ListenConfig<'_>) -> Result<(Ports, Vec<Vec<Listener
     Ok((ports, shards))
 }
 
-/// Binds one port on every address. Port 0 is chosen on the first address; should it be taken on another, another is
-/// tried.
+/// Binds one port on every address. For port 0 the system chooses on the first address; if that port is taken on another
+/// address, it chooses again.
 fn with_port(config: &ListenConfig<'_>, port: u16) -> Result<(u16, Vec<Vec<Socket>>), BindError> {
     for _ in 1..CHOICES {
         match on_all(config, port) {
@@ -66,7 +66,7 @@ fn on_all(config: &ListenConfig<'_>, port: u16) -> Result<(u16, Vec<Vec<Socket>>
     for &address in config.addresses {
         let error = |port| move |source| BindError { address: SocketAddr::new(address, port), source };
         let sockets = match on_one(config, SocketAddr::new(address, port)) {
-            // A host without IPv6, and a configuration that says "everywhere".
+            // A host without IPv6, with a configuration that means every address.
             Err(e)
                 if address == Ipv6Addr::UNSPECIFIED && config.addresses.len() > 1 && is_unsupported(&e) =>
             {
@@ -88,7 +88,7 @@ fn on_all(config: &ListenConfig<'_>, port: u16) -> Result<(u16, Vec<Vec<Socket>>
 fn on_one(config: &ListenConfig<'_>, address: SocketAddr) -> io::Result<Vec<Socket>> {
     let share = config.reuse_port && config.shards > 1;
     if share && address.port() != 0 {
-        // With SO_REUSEPORT a second server would start without a word and take half of the connections.
+        // With SO_REUSEPORT a second server would start without an error and take half of the connections.
         listen(config, address, false)?;
     }
     let first = listen(config, address, share)?;
@@ -108,12 +108,12 @@ fn listen(config: &ListenConfig<'_>, address: SocketAddr, share: bool) -> io::Re
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
     }
-    // A restart does not wait for the connections of the last run to be forgotten.
+    // A restart need not wait until the kernel has forgotten the connections of the last run.
     socket.set_reuse_address(true)?;
     if share {
         socket.set_reuse_port(true)?;
     }
-    // Linux hands it down to every accepted connection: one system call a connection less.
+    // On Linux accepted connections inherit it: one system call less per connection.
     socket.set_tcp_nodelay(config.nodelay)?;
     socket.bind(&address.into())?;
     socket.listen(config.backlog)?;
@@ -126,5 +126,5 @@ fn is_unsupported(error: &io::Error) -> bool {
 
 const EAFNOSUPPORT: i32 = 97;
 const EADDRNOTAVAIL: i32 = 99;
-/// Ports tried where the system may choose.
+/// How many ports of the system's choice are tried.
 const CHOICES: usize = 8;

@@ -1,19 +1,19 @@
-//! How many connections the limit of open files leaves room for: it is better to refuse one politely than to find that
-//! the store cannot open its journal.
+//! How many connections the limit of open files allows. Without this bound connections would use up all descriptors, and
+//! the store could not open its journal.
 
 use super::admission::Bounds;
 
-/// The connections that the system allows; none when it sets no limit.
+/// The number of connections that the limit of open files allows; none if there is no limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DescriptorLimit(Option<u64>);
 
 impl DescriptorLimit {
-    /// To be found before there are connections, whose descriptors would count.
+    /// Reads the limit. To be called before there are connections, as their descriptors would count.
     pub(crate) fn find() -> DescriptorLimit {
         DescriptorLimit(connections_max())
     }
 
-    /// The operator's bounds, that on connections no higher than the system's.
+    /// The operator's bounds, with the one on connections lowered to what the system allows.
     pub(crate) fn clamp(self, bounds: Bounds) -> Bounds {
         let wanted = bounds.connections;
         let connections = match self.0 {
@@ -31,20 +31,20 @@ impl DescriptorLimit {
     }
 }
 
-/// The connections this process may have, as far as the system tells.
+/// The number of connections that this process may have, if the system tells.
 fn connections_max() -> Option<u64> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let open = std::fs::read_dir("/proc/self/fd").ok()?.count() as u64;
     room(soft_limit(&limits)?, open)
 }
 
-/// What is left of `limit` for connections when `open` descriptors are in use and some are kept for everything else.
+/// How many connections `limit` allows if `open` descriptors are in use and some are kept for everything else.
 fn room(limit: u64, open: u64) -> Option<u64> {
     let others = (limit / 16).clamp(8, 256);
     Some(limit.saturating_sub(open + others).max(1))
 }
 
-/// The soft limit of open files; none when there is no limit.
+/// The soft limit of open files; none if there is no limit.
 fn soft_limit(limits: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     line.split_whitespace().next()?.parse().ok()

@@ -1,4 +1,4 @@
-//! Listeners: one of each kind a shard, so that the kernel spreads the connections and nobody hands them out.
+//! Listeners: each shard has its own, so that the kernel spreads the connections over the shards.
 
 mod accept;
 mod admission;

@@ -1,7 +1,8 @@
-//! Parting with a connection that is not taken: told why and when to come back, where anything can be said without TLS.
+//! Refused connections: the client is told why and when to come back, where that is possible without TLS.
 //!
-//! It costs an accept, a write and a close, and no key is computed. Inside TLS nothing can be said before the handshake, so
-//! such a connection is reset: that leaves nothing behind, neither here nor in the kernel, and the client knows at once.
+//! A refusal costs an accept, a write and a close: no key exchange and no session. Where TLS comes first nothing can be
+//! sent before the handshake, so the connection is reset: that leaves nothing behind, neither here nor in the kernel, and
+//! the client knows at once.
 
 use super::admission::Refusal;
 use super::service::Service;
@@ -15,8 +16,8 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::time::Duration;
 
-/// Refused connections that are yet to read why. What the client sent meanwhile is read before the close, which would be
-/// a reset otherwise, and a reset takes back what the client has not read.
+/// Refused connections that have not been closed yet. What the client sent meanwhile is read before the close: otherwise
+/// the close would be a reset, which discards what the client has not read.
 #[derive(Debug)]
 pub(crate) struct RefusedConns {
     lingering: VecDeque<(Mono, Socket)>,
@@ -25,19 +26,19 @@ pub(crate) struct RefusedConns {
 }
 
 impl RefusedConns {
-    /// None yet.
+    /// Creates an empty set.
     pub(crate) fn new() -> RefusedConns {
         RefusedConns { lingering: VecDeque::new(), hasher: RandomState::new(), count: 0 }
     }
 
-    /// Parts with a connection of this service.
+    /// Refuses a connection of this service.
     pub(crate) fn refuse(&mut self, socket: Socket, service: Service, refusal: Refusal, now: Mono) {
         let Some(words) = words(service, self.retry_after_s(refusal)) else {
-            // It may fail for a peer that is gone; then there is nothing to reset.
+            // This fails only if the peer is gone.
             let _ = socket.set_linger(Some(Duration::ZERO));
             return;
         };
-        // A new socket takes a few hundred bytes whole, or its peer is gone.
+        // The buffer of a new socket has room for a few hundred bytes, so this fails only if the peer is gone.
         if (&socket).write_all(&words).is_ok() && socket.shutdown(Shutdown::Write).is_ok() {
             if self.lingering.len() == LINGERING_MAX
                 && let Some((_, oldest)) = self.lingering.pop_front()
@@ -48,19 +49,20 @@ impl RefusedConns {
         }
     }
 
-    /// Closes those that had their time.
+    /// Closes the connections whose time is over.
     pub(crate) fn expire(&mut self, now: Mono) {
         while let Some((_, socket)) = self.lingering.pop_front_if(|(until, _)| *until <= now) {
             close(&socket);
         }
     }
 
-    /// When the next one is to be closed.
+    /// When the next connection is to be closed.
     pub(crate) fn due(&self) -> Option<Mono> {
         self.lingering.front().map(|(until, _)| *until)
     }
 
-    /// Between once and three times the reason's patience: those who were refused together must not come back together.
+    /// A random time between once and three times the least: clients that were refused together must not come back
+    /// together.
     fn retry_after_s(&mut self, refusal: Refusal) -> u32 {
         self.count += 1;
         let patience = refusal.patience_s();
@@ -68,7 +70,7 @@ impl RefusedConns {
     }
 }
 
-/// What a refused client is told before TLS; none where nothing can be said.
+/// What a refused client is sent before TLS; none where nothing can be sent.
 fn words(service: Service, retry_after_s: u32) -> Option<Vec<u8>> {
     match service {
         Service::StartTls => {
@@ -104,16 +106,17 @@ fn words(service: Service, retry_after_s: u32) -> Option<Vec<u8>> {
     }
 }
 
-/// Reads what came, so that the close is no reset.
+/// Reads what came, so that the close is not a reset.
 fn close(socket: &Socket) {
     let mut bytes = [0; 4096];
-    // Whatever comes of it, the socket is dropped next.
+    // The result does not matter, as the socket is dropped next.
     let _ = (&*socket).read(&mut bytes);
 }
 
-/// Connections a shard has lingering; one more, and the oldest is closed. They take descriptors that are not counted.
+/// Refused connections per shard that are not closed yet; one more, and the oldest is closed. Their descriptors are not
+/// counted.
 const LINGERING_MAX: usize = 16;
-/// How long a refused client is given to read why, milliseconds.
+/// How long a refused client has to read why, in milliseconds.
 const LINGER_MS: u64 = 1000;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-/// What is spoken on a port.
+/// The protocol of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Service {
     /// XMPP, secured by STARTTLS.

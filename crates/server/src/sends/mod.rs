@@ -1,9 +1,9 @@
-//! What is about to be sent to many connections: gathered while effects are carried out, handed to the kernel together.
+//! A batch of sends to many connections: gathered while effects are carried out, handed to the kernel together.
 //!
-//! To send is what a delivery costs, and much of that is the way into the kernel. Where io_uring is allowed one system call
-//! sends to a whole batch; where it is not, each send is a system call of its own, and nothing else differs. A batch never
-//! outlives the carrying out of the effects it came from, and has at most one part a connection, so that bytes which a
-//! full socket did not take are never overtaken.
+//! Sending is the main cost of a delivery, and much of it is the system call. Where io_uring is allowed one system call
+//! sends a whole batch; where it is not, each send is a system call of its own, and nothing else differs. A batch is sent
+//! before the carrying out of its effects ends, and has at most one part per connection, so that nothing overtakes the
+//! bytes which a full socket did not take.
 
 mod ring;
 
@@ -12,27 +12,27 @@ use ring::Ring;
 use std::io::{self, ErrorKind};
 use std::os::fd::{BorrowedFd, RawFd};
 
-/// A batch of sends. One for a shard, used again and again.
+/// A batch of sends. Each shard has one and reuses it.
 #[derive(Default)]
 pub(crate) struct SendBatch {
     ring: Option<Box<Ring>>,
-    /// Sealed records and plain bytes of all parts, one behind the other.
+    /// Sealed records and plain bytes of all parts, one after the other.
     bytes: Vec<u8>,
     parts: Vec<Part>,
     taken: Vec<Taken>,
 }
 
-/// What one connection is sent.
+/// The part of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub(crate) conn: ConnId,
-    /// Its socket, which stays open while the part is here: who lets go of a connection sends the batch before.
+    /// Its socket, which is open while the part exists: the batch is sent before a connection is dropped.
     socket: RawFd,
     start: usize,
     end: usize,
 }
 
-/// How many bytes a socket took, or the system's error number, negative.
+/// How many bytes a socket took, or the negative error number of the system.
 type Taken = i32;
 
 impl SendBatch {
@@ -63,22 +63,22 @@ impl SendBatch {
         self.parts.push(Part { conn, socket, start, end: self.bytes.len() });
     }
 
-    /// Whether it is time to send.
+    /// Whether the batch is to be sent before another part is added.
     pub(crate) fn is_full(&self) -> bool {
         match self.ring {
             Some(_) => self.parts.len() >= BATCH || self.bytes.len() >= BATCH_BYTES,
-            // What was just written is in the cache still.
+            // Each part is sent at once, while it is in the cache.
             None => !self.parts.is_empty(),
         }
     }
 
-    /// How many parts wait to be sent.
+    /// The number of parts.
     pub(crate) fn len(&self) -> usize {
         self.parts.len()
     }
 
-    /// Sends all parts by one system call, if there is a ring and more than one; whether it did. What each socket took is
-    /// told by [`SendBatch::next`]: nothing, if they were not sent.
+    /// Sends all parts by one system call, if there is a ring and more than one part. Whether it did. [`SendBatch::next`]
+    /// tells how much each socket took: nothing, if nothing was sent.
     pub(crate) fn send(&mut self) -> bool {
         self.taken.clear();
         let Some(ring) = self.ring.as_mut().filter(|_| self.parts.len() > 1) else { return false };
@@ -87,13 +87,14 @@ impl SendBatch {
         if let Err(error) = ring.send(parts, &mut self.taken) {
             tracing::error!(%error, "io_uring failed: from now on every delivery is a system call of its own");
             self.ring = None;
-            // Those that the kernel took are the first; of the others nothing was sent.
+            // The first parts are those that the kernel took; of the others nothing was sent.
             self.taken.resize(self.parts.len(), 0);
         }
         true
     }
 
-    /// A part, what its socket took of it, and its bytes; from the last to the first. A full socket took nothing.
+    /// Removes a part, the last first: its connection, how much the socket took, and its bytes. A full socket took
+    /// nothing.
     pub(crate) fn next(&mut self) -> Option<(ConnId, io::Result<usize>, &[u8])> {
         let part = self.parts.pop()?;
         let taken = match self.taken.pop() {
@@ -107,7 +108,7 @@ impl SendBatch {
         Some((part.conn, taken, &self.bytes[part.start..part.end]))
     }
 
-    /// Makes room for the next batch; gives back what an unusual one took.
+    /// Clears the batch, and frees memory beyond what is usual.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(2 * BATCH_BYTES);
@@ -117,12 +118,12 @@ impl SendBatch {
 impl Part {
     #[expect(unsafe_code, reason = "a borrow of the connection would lock all of them while the batch grows")]
     fn borrow(&self) -> BorrowedFd<'_> {
-        // SAFETY: the socket is its connection's, and the connection is not let go of before the batch is sent.
+        // SAFETY: the socket belongs to the connection, and no connection is dropped before the batch is sent.
         unsafe { BorrowedFd::borrow_raw(self.socket) }
     }
 }
 
-/// Sends of one system call: two slices of a walk.
+/// Parts per system call: two slices of a fan-out.
 const BATCH: usize = 128;
-/// Bytes after which a batch is sent: what stays in a core's cache until the kernel has copied it.
+/// A batch of this many bytes is sent: they stay in the processor's cache until the kernel has copied them.
 const BATCH_BYTES: usize = 128 * 1024;

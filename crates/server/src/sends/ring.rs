@@ -1,7 +1,7 @@
-//! io_uring, used for one thing: many sends by one system call, which returns when each of them is done.
+//! io_uring, used for one thing: many sends by one system call, which returns when all of them are done.
 //!
-//! Every send is asked not to wait (`MSG_DONTWAIT`), so the kernel does it, or finds the socket full, while it takes the
-//! request in. So nothing is ever under way when [`Ring::send`] returns, and what is sent needs to live no longer than that.
+//! No send may wait (`MSG_DONTWAIT`): the kernel does it, or finds the socket full, while it takes the request. So
+//! nothing is under way when [`Ring::send`] returns, and the bytes need to live no longer.
 
 use super::Taken;
 use io_uring::{IoUring, opcode, types};
@@ -9,25 +9,25 @@ use rustix::net::SendFlags;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// A ring of one thread.
+/// A ring that one thread uses.
 pub(super) struct Ring {
     ring: IoUring,
 }
 
 impl Ring {
-    /// A ring for so many sends at once. To be used by the thread that made it.
+    /// A ring for `sends` sends at once, to be used by the thread that makes it.
     pub(super) fn new(sends: usize) -> io::Result<Ring> {
         let ring = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
-            // One send that fails is no reason to leave the others.
+            // A send that fails does not stop those behind it.
             .setup_submit_all()
             .build(sends as u32)?;
         Ok(Ring { ring })
     }
 
-    /// Sends all of `parts` and says, in their order, what became of each. There are at most as many as the ring was made
-    /// for. When the ring fails, `taken` has those that were sent, and the others have not been.
+    /// Sends all of `parts`, at most as many as the ring was made for. `taken` gets a result for each, in their order. If
+    /// the ring fails, `taken` has results for those that were sent; the others were not.
     pub(super) fn send<'a>(
         &mut self,
         parts: impl ExactSizeIterator<Item = (BorrowedFd<'a>, &'a [u8])>,
@@ -46,7 +46,7 @@ impl Ring {
         while left > 0 && failed.is_none() {
             match self.ring.submit_and_wait(left) {
                 Ok(_) => {}
-                // The kernel is short of memory, or a signal came: what it took so far is done.
+                // The kernel is short of memory, or a signal came: what it took so far is kept.
                 Err(error) if is_passing(&error) => {}
                 Err(error) => failed = Some(error),
             }
@@ -56,7 +56,7 @@ impl Ring {
             }
         }
         let Some(error) = failed else { return Ok(()) };
-        // The kernel takes requests in order, so those that it left are the last.
+        // The kernel takes requests in order, so those that it did not take are the last.
         let untaken = self.ring.submission().len();
         if left != untaken {
             tracing::error!(%error, left, untaken, "the kernel keeps a send that was not to wait, and with it our memory");
@@ -76,7 +76,7 @@ impl Ring {
     }
 }
 
-/// Whether the same call may succeed the next time.
+/// Whether the same call may succeed if it is repeated.
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::ResourceBusy)
 }

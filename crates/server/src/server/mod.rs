@@ -1,4 +1,4 @@
-//! Starting a server: everything that can fail is done before the first thread runs.
+//! A running server: starting, reloading and draining it. Everything that can fail is done before the first thread runs.
 
 mod seeds;
 mod shards;
@@ -18,7 +18,6 @@ use crate::options::Options;
 use crate::tls;
 use carillon_core::machine::Shard as Core;
 use carillon_core::model::{Domains, ShardId};
-
 use carillon_core::ports::{Answer, Ask, Fault, Store};
 use carillon_core::settings::Settings;
 use mio::Poll;
@@ -29,7 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 use threads::Threads;
 
-/// A running server. Dropping it stops it at once; [`Server::drain`] is the polite way.
+/// A running server. Dropping it stops it at once; [`Server::drain`] closes every stream first.
 pub struct Server {
     node: Node,
     ports: Ports,
@@ -38,7 +37,7 @@ pub struct Server {
     threads: Threads,
     tls: Mutex<Arc<ListenerTls>>,
     descriptor_limit: DescriptorLimit,
-    /// Ends behind the shards, when all of their events are written.
+    /// Dropped last: it ends when all events of the shards are written.
     _events: Option<EventLog>,
 }
 
@@ -48,7 +47,7 @@ pub enum StartError {
     /// A port could not be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// The store did not say which domains there are.
+    /// The store could not list the domains.
     #[error("cannot read the domains: {0}")]
     Store(#[from] Fault),
     /// The store did not answer.
@@ -57,13 +56,13 @@ pub enum StartError {
     /// The event log's folder cannot be written.
     #[error(transparent)]
     Events(#[from] EventLogError),
-    /// The system gave no poll, thread or entropy.
+    /// The system provided no poll, thread or entropy.
     #[error("cannot start a shard: {0}")]
     System(#[from] io::Error),
 }
 
 impl Server {
-    /// Binds the ports, reads the domains and starts the shards. When it returns, the node takes sessions.
+    /// Binds the ports, reads the domains and starts the shards. When it returns, the node accepts sessions.
     pub fn start(options: &Options, store: Arc<dyn Store>) -> Result<Server, StartError> {
         let settings = Arc::clone(&options.core);
         let seeds = Seeds::new(options.seed)?;
@@ -73,7 +72,7 @@ impl Server {
         Server::start_with(options, store, core)
     }
 
-    /// The same with any machine as the shards' core.
+    /// Like [`Server::start`], with any machine as the core of the shards.
     pub(crate) fn start_with<M: Machine>(
         options: &Options,
         store: Arc<dyn Store>,
@@ -149,7 +148,7 @@ impl Server {
         self.ports
     }
 
-    /// Offers another certificate to connections from now on. Present ones stay; tickets given before stay good.
+    /// Uses another certificate for new connections. Open connections stay, and tickets issued before stay valid.
     pub fn reload_tls(&self, settings: &tls::Settings) {
         let mut tls = self.tls.lock().unwrap_or_else(PoisonError::into_inner);
         *tls = Arc::new(tls.renewed(settings));
@@ -157,24 +156,25 @@ impl Server {
         self.node.control(|| Control::Tls(Arc::clone(&tls)));
     }
 
-    /// Puts other bounds in force: who gets in from now on, and how much waits for a client that reads too slowly.
+    /// Changes the bounds on connections that come from now on, and the size of the queue of a client that reads too
+    /// slowly.
     pub fn reload_bounds(&self, bounds: Bounds, out_queue_bytes: usize) {
         self.admission.set(self.descriptor_limit.clamp(bounds));
         self.node.control(|| Control::OutQueue(out_queue_bytes));
     }
 
-    /// Has the event log, if there is one, keep these kinds from now on.
+    /// Changes which kinds of events the event log keeps, if there is one.
     pub fn reload_events(&self, kinds: Kinds) {
         self.node.control(|| Control::Kinds(kinds));
     }
 
-    /// Puts other limits and timeouts in force.
+    /// Changes limits and timeouts.
     pub fn reload_settings(&self, settings: &Arc<Settings>) {
         self.node.control(|| Control::Settings(Arc::clone(settings)));
     }
 
-    /// Takes no more connections, says goodbye to everyone and waits until they are gone, `timeout` at most; then closes
-    /// the rest and the store. Whether all had gone by themselves.
+    /// Accepts no more connections, closes every stream and waits up to `timeout` until all connections are gone; then
+    /// closes the rest and the store. Whether all connections were gone in time.
     pub fn drain(mut self, timeout: Duration) -> bool {
         self.node.set_ready(false);
         self.node.control(|| Control::Drain);
@@ -215,5 +215,5 @@ fn read_domains(store: &dyn Store) -> Result<Domains, StartError> {
     }
 }
 
-/// How long a store may take for its first answer.
+/// How long the store may take for its first answer.
 const STORE_PATIENCE: Duration = Duration::from_secs(30);

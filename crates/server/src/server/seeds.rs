@@ -3,7 +3,7 @@
 use carillon_core::model::ShardId;
 use std::io;
 
-/// Entropy for the shards.
+/// The seed of the random generators of all shards.
 pub(super) struct Seeds([u8; 32]);
 
 impl Seeds {
@@ -18,7 +18,7 @@ impl Seeds {
         }
     }
 
-    /// One for each shard, of which none tells another.
+    /// A seed for one shard, from which no other can be computed.
     pub(super) fn of(&self, id: ShardId) -> [u8; 32] {
         let mut context = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);
         context.update(&self.0);

@@ -21,7 +21,7 @@ use mio::{Poll, Waker};
 use std::io;
 use std::sync::Arc;
 
-/// What all shards are made of.
+/// What all shards have in common, to build each of them.
 pub(super) struct ShardBuilder<'a> {
     pub(super) options: &'a Options,
     pub(super) store: &'a Arc<dyn Store>,
@@ -32,7 +32,7 @@ pub(super) struct ShardBuilder<'a> {
     pub(super) clock: Clock,
 }
 
-/// What one shard is made of.
+/// What one shard alone has.
 pub(super) struct ShardParts {
     pub(super) poll: Poll,
     pub(super) listeners: Vec<Listener>,
@@ -92,5 +92,5 @@ pub(super) fn inbox(poll: &Poll) -> io::Result<Arc<Inbox>> {
     Ok(Arc::new(Inbox::new(Waker::new(poll.registry(), special(WAKER))?)))
 }
 
-/// The waker's place among the tokens that name no connection; listeners count from 0.
+/// The waker's number among the tokens that name no connection; listeners are numbered from 0.
 const WAKER: usize = 0xff;

@@ -1,4 +1,4 @@
-//! The threads of a server, and how they end.
+//! The threads of a server: how they start and how they end.
 
 use crate::event_loop::EventLoop;
 use crate::inbox::{Control, turn_away};
@@ -18,7 +18,7 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    /// Starts the shards and the jobs. When one cannot be started, those that were are stopped.
+    /// Starts the threads of the shards and of the jobs. If one cannot be started, those that run are stopped.
     pub(super) fn start<M: Machine>(
         shards: Vec<EventLoop<M>>,
         jobs: Jobs,
@@ -51,9 +51,9 @@ impl Threads {
         Ok(())
     }
 
-    /// Ends all of them now.
+    /// Stops all threads now and waits for them.
     pub(super) fn stop(&mut self, node: &Node) {
-        // The receiver is gone if the thread is.
+        // Sending fails only if the thread has ended.
         let _ = self.stop_jobs.send(JobMessage::Stop);
         node.control(|| Control::Stop);
         for thread in self.jobs.take().into_iter().chain(self.shards.drain(..)) {
@@ -64,7 +64,7 @@ impl Threads {
     }
 }
 
-/// Makes it known when a shard dies of a fault: its accounts cannot be served by another.
+/// Reports the panic of a shard: no other shard can serve its accounts.
 struct PanicGuard {
     node: Node,
     shard: ShardId,

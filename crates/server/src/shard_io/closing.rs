@@ -1,4 +1,4 @@
-//! How connections end: in an orderly way, at a deadline, by a fault, or because the peer is gone.
+//! How connections end: by a close, at a deadline, by a fault, or because the peer is gone.
 
 use super::{ShardIo, Upcall};
 use crate::conn::{ConnError, Protocol, ReadFlow, Readiness, Stage, Transport};
@@ -8,7 +8,7 @@ use carillon_core::model::ConnId;
 use std::net::Shutdown;
 
 impl ShardIo {
-    /// Ends a connection that cannot go on.
+    /// Drops a connection that cannot go on.
     pub(crate) fn drop_conn(&mut self, id: ConnId) {
         if let Some(conn) = self.conns.remove(id)
             && conn.stage == Stage::Open
@@ -17,7 +17,7 @@ impl ShardIo {
         }
     }
 
-    /// Ends a connection that broke; an error of ours is worth a line in the log.
+    /// Drops a connection after an error, and logs faults of TLS.
     pub(crate) fn fail(&mut self, id: ConnId, error: &ConnError) {
         if let ConnError::Tls(fault) = error {
             log_fault(fault);
@@ -25,8 +25,8 @@ impl ShardIo {
         self.drop_conn(id);
     }
 
-    /// Ends a connection in an orderly way: what is queued is written first, then WebSocket's and TLS's goodbye, with
-    /// `code` as WebSocket's reason. For the core it is gone at once.
+    /// Closes a connection: what is queued is written first, then the closing messages of WebSocket, with `code`, and of
+    /// TLS. For the core it is gone at once.
     pub(crate) fn close(&mut self, id: ConnId, code: u16) {
         let Some(conn) = self.conns.get_mut(id) else { return };
         match conn.stage {
@@ -45,7 +45,7 @@ impl ShardIo {
         self.shut_down_when_flushed(id);
     }
 
-    /// Shuts a leaving connection down once its queue is written. One whose peer is done is gone then.
+    /// Shuts a leaving connection down once its queue is written. If its peer has closed already, it is dropped.
     pub(super) fn shut_down_when_flushed(&mut self, id: ConnId) {
         let Some(conn) = self.conns.get_mut(id) else { return };
         if conn.stage != Stage::Leaving || conn.has_queue() {
@@ -58,24 +58,24 @@ impl ShardIo {
             self.conns.remove(id);
             return;
         }
-        // What is there already has its edge behind it.
+        // The edge of input that is there already is past.
         self.schedule(id);
     }
 
-    /// The peer's end of the socket is closed: nothing more will come.
+    /// Handles the peer's end: nothing more will come from it.
     pub(crate) fn peer_closed(&mut self, id: ConnId) {
         let Some(conn) = self.conns.get_mut(id) else { return };
         conn.readiness = Readiness::Ended;
         match conn.stage {
-            // Whoever half-closes may still read what it asked for.
+            // A peer that half-closes may still read what it asked for.
             Stage::Open if conn.has_queue() => self.close(id, GOING_AWAY),
-            // A peer that is gone and a goodbye that waits for room: until the deadline.
+            // The closing messages wait for room until the deadline.
             Stage::Leaving => {}
             Stage::Open | Stage::New(_) | Stage::Lingering => self.drop_conn(id),
         }
     }
 
-    /// Deals with the deadlines that are due.
+    /// Drops the connections that missed their deadline.
     pub(crate) fn expire(&mut self) {
         while let Some((deadline, id)) = self.deadlines.due(self.mono) {
             let Some(conn) = self.conns.get_mut(id) else { continue };
@@ -89,12 +89,12 @@ impl ShardIo {
         }
     }
 
-    /// A fault of TLS: its alert is in the scratch buffer already, and nothing else can be said any more.
+    /// Closes a connection after a fault of TLS. Its alert is in the scratch buffer, and nothing else may follow.
     pub(crate) fn tls_fault(&mut self, id: ConnId, fault: &Fault) {
         log_fault(fault);
         self.reply(id);
         if let Some(conn) = self.conns.get_mut(id) {
-            // The alert is not to be followed by anything; `close` writes no TLS on a plain transport.
+            // Nothing may follow the alert; `close` writes no TLS on a plain transport.
             conn.transport = Transport::Plain;
             conn.protocol = Protocol::Stream;
         }
@@ -109,5 +109,5 @@ fn log_fault(fault: &Fault) {
     }
 }
 
-/// WebSocket: the server is going away, or the browser leaves (RFC 6455 §7.4.1).
+/// WebSocket's close code of a server that goes away or a browser that leaves the page (RFC 6455 §7.4.1).
 pub(crate) const GOING_AWAY: u16 = 1001;

@@ -1,6 +1,6 @@
 //! What a shard hands to others: questions for the store, replies, events. They are gathered during a part of a turn and
-//! leave together at its end, so that whoever waits for them is woken once and finds all of them: the store commits
-//! them in one group, a stream of results writes them in one piece.
+//! handed over together at its end, so that whoever waits for them is woken once and finds all of them: the store commits
+//! them as one group, a stream of results writes them in one piece.
 
 use super::ShardIo;
 use crate::inbox::InboxItem;
@@ -10,7 +10,7 @@ use carillon_core::model::Ticket;
 use carillon_core::ports::{Answer, Ask, Reply};
 use std::sync::Arc;
 
-/// Gathered and not handed over yet.
+/// What was gathered and not handed over yet.
 #[derive(Default)]
 pub(crate) struct Deferred {
     asks: Vec<(Ask, Reply<Answer>)>,
@@ -19,17 +19,17 @@ pub(crate) struct Deferred {
 }
 
 impl Deferred {
-    /// An outcome for whoever gave a command.
+    /// Adds an outcome for whoever gave a command.
     pub(crate) fn reply(&mut self, to: ReplyTo, outcome: Outcome) {
         self.replies.push((to, outcome));
     }
 
-    /// An event for those who watch.
+    /// Adds an event for the watchers.
     pub(crate) fn notify(&mut self, event: Event) {
         self.events.push(event);
     }
 
-    /// Gives back what a burst made it grow to.
+    /// Frees memory that a burst made it allocate.
     fn tidy(&mut self) {
         self.asks.shrink_to(CAPACITY);
         self.replies.shrink_to(CAPACITY);
@@ -38,14 +38,14 @@ impl Deferred {
 }
 
 impl ShardIo {
-    /// A question; its answer comes by the inbox.
+    /// Adds a question to the store. Its answer comes by the inbox.
     pub(crate) fn ask(&mut self, ticket: Ticket, ask: Ask) {
         let inbox = Arc::clone(&self.outboxes.inboxes[usize::from(self.id.0)]);
         let reply = Box::new(move |answer| inbox.push(InboxItem::Answer { ticket, answer }));
         self.deferred.asks.push((ask, reply));
     }
 
-    /// Hands over what was gathered.
+    /// Hands over everything that was gathered.
     pub(crate) fn flush_deferred(&mut self) {
         let deferred = &mut self.deferred;
         if !deferred.asks.is_empty() {
@@ -59,5 +59,5 @@ impl ShardIo {
     }
 }
 
-/// Deferred items of a kind that there is always room for.
+/// Capacity that is kept for each kind, in items.
 const CAPACITY: usize = 1024;

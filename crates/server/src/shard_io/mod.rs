@@ -1,5 +1,5 @@
-//! The world as a shard's core sees it: the connections, and the ways to everyone else. Carrying out an effect never
-//! calls the core back: what the core must hear of is noted as an [`Upcall`] and told when the effects are done.
+//! Everything a shard owns besides its core: the connections, the buffers, and the ways to other threads. Carrying out an
+//! effect never calls the core: what the core must hear of is noted as an [`Upcall`] and told when the effects are done.
 
 mod closing;
 mod deferred;
@@ -29,14 +29,14 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-/// What a shard has to do with, its core apart.
+/// Everything a shard owns besides its core.
 pub(crate) struct ShardIo {
     pub(crate) id: ShardId,
     pub(crate) conns: Slab,
     pub(crate) scratch: Scratch,
     pub(crate) sends: SendBatch,
     pub(crate) plaintext: Plaintext,
-    /// What the core is to be told.
+    /// What the core has yet to hear of.
     pub(crate) upcalls: Vec<Upcall>,
     pub(crate) ready: Ready,
     pub(crate) deadlines: Deadlines,
@@ -51,7 +51,7 @@ pub(crate) struct ShardIo {
     pub(crate) out_queue_bytes: usize,
     pub(crate) registry: Registry,
     pub(crate) counters: IoCounters,
-    /// The time of this turn.
+    /// The time, as of the present part of the turn.
     pub(crate) mono: Mono,
 }
 
@@ -60,19 +60,19 @@ pub(crate) struct ShardIo {
 pub(crate) enum Upcall {
     /// A connection is gone.
     Closed(ConnId),
-    /// What was watched has left.
+    /// The bytes that were watched have left.
     Flushed(ConnId),
-    /// So many bytes have not arrived at the peer's side.
+    /// How many bytes the peer's TCP has not acknowledged.
     Unacked(ConnId, u64),
-    /// A queue is full.
+    /// A send queue is full.
     Overflowed(ConnId),
 }
 
 /// Buffers that all connections of a shard share.
 pub(crate) struct Scratch {
-    /// What a read yields.
+    /// The input of one read.
     pub(crate) raw: Vec<u8>,
-    /// What TLS says of its own accord.
+    /// What TLS sends of its own accord.
     pub(crate) reply: Vec<u8>,
     /// WebSocket frames.
     pub(crate) framed: Vec<u8>,
@@ -80,14 +80,15 @@ pub(crate) struct Scratch {
     pub(crate) sealed: Vec<u8>,
 }
 
-/// Connections that wait to be read. Those on their way in wait apart: their handshakes are long.
+/// Connections that wait to be read. Opening ones wait apart, as their handshakes take long.
 #[derive(Default)]
 pub(crate) struct Ready {
     pub(crate) live: VecDeque<ConnId>,
     pub(crate) opening: VecDeque<ConnId>,
 }
 
-/// Items for other shards, gathered during a turn.
+/// Items for other shards, gathered during a turn. While a shard does not take its items, they wait here, and clients are
+/// not read: so this is bounded by what one turn makes.
 pub(crate) struct Outboxes {
     pub(crate) inboxes: Arc<[Arc<Inbox>]>,
     batches: Vec<VecDeque<InboxItem>>,
@@ -95,7 +96,7 @@ pub(crate) struct Outboxes {
 }
 
 impl Upcall {
-    /// As the core's input.
+    /// The core's input that tells it.
     pub(crate) fn input(self) -> Input<'static> {
         match self {
             Upcall::Closed(conn) => Input::Closed { conn },
@@ -107,12 +108,12 @@ impl Upcall {
 }
 
 impl Ready {
-    /// Whether none waits.
+    /// Whether no connection waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.live.is_empty() && self.opening.is_empty()
     }
 
-    /// Gives back what a storm made it grow to.
+    /// Frees memory that a storm made it allocate.
     pub(crate) fn tidy(&mut self) {
         for queue in [&mut self.live, &mut self.opening] {
             if queue.is_empty() && queue.capacity() > QUEUE_CAPACITY {
@@ -134,12 +135,12 @@ impl Outboxes {
         Outboxes { inboxes, batches, held_back: false }
     }
 
-    /// Adds mail to the batch of a shard.
+    /// Adds an item to the batch of a shard.
     pub(crate) fn add(&mut self, to: ShardId, item: InboxItem) {
         self.batches[usize::from(to.0)].push_back(item);
     }
 
-    /// Hands every batch over. A batch that is not taken stays, in order.
+    /// Hands every batch over. A batch that is not taken stays, in its order.
     pub(crate) fn send(&mut self) {
         self.held_back = false;
         for (inbox, batch) in self.inboxes.iter().zip(&mut self.batches) {
@@ -154,21 +155,21 @@ impl Outboxes {
         }
     }
 
-    /// Whether a shard is so far behind that its mail is held back: then no more is made of what clients send.
+    /// Whether a shard is so far behind that its items are held back: then clients are not read.
     pub(crate) fn is_held_back(&self) -> bool {
         self.held_back
     }
 }
 
 impl ShardIo {
-    /// Takes a connection in: names it and has its socket watched, once and for all, for both directions' edges.
+    /// Adds a connection: names it and registers its socket, once for its life here, for the edges of both directions.
     pub(crate) fn attach(&mut self, mut conn: Conn) -> io::Result<ConnId> {
         conn.queued = false;
         conn.readiness = Readiness::Dry;
         let fd = conn.socket.as_raw_fd();
         let id = self.conns.insert(conn);
         let interest = Interest::READABLE | Interest::WRITABLE;
-        // What is ready already is an edge, too.
+        // Readiness that is there already makes an edge, too.
         if let Err(error) = self.registry.register(&mut SourceFd(&fd), token(id), interest) {
             self.conns.remove(id);
             return Err(error);
@@ -176,7 +177,7 @@ impl ShardIo {
         Ok(id)
     }
 
-    /// Lets a connection go to another shard.
+    /// Removes a connection that moves to another shard.
     pub(crate) fn detach(&mut self, id: ConnId) -> Option<Conn> {
         let conn = self.conns.remove(id)?;
         if let Err(error) = self.registry.deregister(&mut SourceFd(&conn.socket.as_raw_fd())) {
@@ -197,7 +198,7 @@ impl ShardIo {
         }
     }
 
-    /// The socket takes bytes again.
+    /// Writes the queue of a connection whose socket takes bytes again.
     pub(crate) fn writable(&mut self, id: ConnId) {
         let Some(conn) = self.conns.get_mut(id) else { return };
         if conn.send_queue.is_idle() {
@@ -215,14 +216,14 @@ impl ShardIo {
         }
     }
 
-    /// Writes what was held back.
+    /// Writes what was held back for a connection.
     pub(crate) fn release_held(&mut self, id: ConnId) {
         if self.conns.get_mut(id).is_some_and(|conn| conn.send_queue.is_held()) {
             self.writable(id);
         }
     }
 
-    /// A handshake that offers what this kind of listener does.
+    /// Starts a handshake with the TLS settings of this kind of listener.
     pub(crate) fn start_handshake(&self, service: Service) -> Transport {
         Transport::Handshaking(Box::new(Handshaking {
             handshake: self.tls.handshake(service),
@@ -230,7 +231,7 @@ impl ShardIo {
         }))
     }
 
-    /// Writes what TLS wants to say of its own accord.
+    /// Writes what TLS sends of its own accord.
     pub(crate) fn reply(&mut self, id: ConnId) {
         if let Some(conn) = self.conns.get_mut(id)
             && !self.scratch.reply.is_empty()
@@ -242,23 +243,23 @@ impl ShardIo {
     }
 }
 
-/// A connection's name as the poll knows it.
+/// The poll's token of a connection.
 pub(crate) fn token(id: ConnId) -> Token {
     Token((id.generation as usize) << 32 | id.slot as usize)
 }
 
-/// The connection of a token; those with the highest generation name something else.
+/// The connection of a token. Tokens with the highest generation name listeners or the waker.
 pub(crate) fn conn_of(token: Token) -> Option<ConnId> {
     let id = ConnId { slot: token.0 as u32, generation: (token.0 >> 32) as u32 };
     (id.generation != u32::MAX).then_some(id)
 }
 
-/// The token of the `n`th thing that is no connection.
+/// The token of the `n`th listener, or of the waker.
 pub(crate) const fn special(n: usize) -> Token {
     Token((u32::MAX as usize) << 32 | n)
 }
 
-/// Connections a queue keeps room for after a storm.
+/// Capacity that a queue keeps after a storm, in connections.
 const QUEUE_CAPACITY: usize = 1024;
-/// Items a batch keeps room for after a burst.
+/// Capacity that a batch keeps after a burst, in items.
 const BATCH_CAPACITY: usize = 4096;

@@ -1,4 +1,4 @@
-//! What the tests of this crate share: a store without anything, a machine that echoes, a world without a loop.
+//! What the tests of this crate share: an empty store, a machine that echoes, a shard's I/O without its loop.
 
 mod trusting;
 
@@ -59,8 +59,8 @@ impl Store for EmptyStore {
     }
 }
 
-/// Sends back what it gets. A few words do more: `secure`, `close`, `pause` (until the next tick, 20 ms later),
-/// `burst` (64 KiB, as sixteen elements).
+/// Echoes its input. A few words do more: `secure`, `close`, `pause` (until the next tick, 20 ms later), `burst` (64 KiB,
+/// as sixteen elements).
 #[derive(Default)]
 pub(crate) struct Echo {
     counters: Counters,
@@ -169,7 +169,7 @@ pub(crate) fn options() -> Options {
     }
 }
 
-/// A world without a loop, and what keeps it alive.
+/// A shard's I/O without its loop, and what keeps it alive.
 pub(crate) struct Rig {
     pub(crate) poll: Poll,
     pub(crate) io: ShardIo,
@@ -177,7 +177,7 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// A world whose queues hold so many bytes, and which sends by one system call each.
+    /// I/O with queues of so many bytes, and a system call per send.
     pub(crate) fn new(out_queue_bytes: usize) -> Rig {
         Rig::sending(SendBatch::default(), out_queue_bytes)
     }

@@ -1,4 +1,4 @@
-//! The verbs of a link on a rustls connection: for TLS 1.2, and for the handshake to process records with.
+//! The operations of a link on a rustls connection: for TLS 1.2, and for processing the records of a handshake.
 
 use std::io::{Read, Write};
 
@@ -18,7 +18,7 @@ pub struct Buffered {
 
 impl Buffered {
     pub(super) fn new(mut connection: ServerConnection) -> Buffered {
-        // What is written to it is drained at once.
+        // What is written to it is read from it at once.
         connection.set_buffer_limit(None);
         Buffered { connection, writing: DirectionState::Open }
     }
@@ -93,7 +93,7 @@ pub(super) fn process(
 ) -> Result<IoState, rustls::Error> {
     while !record.is_empty() {
         match connection.read_tls(&mut record) {
-            // It wants no more after a close_notify.
+            // It reads no more after a close_notify.
             Ok(0) => break,
             Ok(_) => {}
             Err(error) => return Err(rustls::Error::General(error.to_string())),

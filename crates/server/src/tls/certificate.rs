@@ -1,4 +1,4 @@
-//! What the server must know about its own certificate.
+//! What the server needs to know about its own certificate.
 
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
@@ -19,7 +19,7 @@ pub(super) struct Leaf {
     pub(super) end_point: Option<Box<[u8]>>,
     pub(super) not_before: SystemTime,
     pub(super) not_after: SystemTime,
-    /// Host names, in lower case, and IP addresses it is for (subjectAltName).
+    /// The host names, in lower case, and the IP addresses of its subjectAltName.
     pub(super) names: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn read(der: &[u8]) -> Result<Leaf, SettingsError> {
     })
 }
 
-/// A time since 1970; one before is as good as 1970.
+/// A time since 1970; an earlier one counts as 1970.
 fn time(seconds: i64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.try_into().unwrap_or(0))
 }

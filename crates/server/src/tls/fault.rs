@@ -29,9 +29,9 @@ pub enum Fault {
 /// Who is to blame for a [`Fault`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
-    /// The peer, or whoever sits between it and us: not worth more than a debug line.
+    /// The peer, or somebody in between: logged at debug level.
     Peer,
-    /// This program: worth an error line.
+    /// This program: logged as an error.
     Ours,
 }
 
@@ -116,8 +116,8 @@ pub enum Violation {
     /// A KeyUpdate that neither requests an update nor does without (RFC 8446 §4.6.3).
     #[error("a KeyUpdate with an unknown request")]
     UnknownUpdateRequest,
-    /// More records in a row than allowed that moved nothing: empty ones, KeyUpdates, ignored alerts. Or more KeyUpdates in
-    /// a minute than allowed.
+    /// More consecutive records without data than allowed (empty ones, KeyUpdates, ignored alerts), or more KeyUpdates
+    /// per minute than allowed.
     #[error("too many records that carry nothing")]
     Flood,
     /// The peer used up its sequence numbers without updating its key (RFC 8446 §5.3).

@@ -17,27 +17,27 @@ use super::record::{self, Frame, HEADER_LEN};
 use super::settings::Settings;
 use super::suite::Suite;
 
-/// A handshake going on. Two words; the kilobytes it points to are gone when it is done.
+/// A handshake in progress. Two words; the kilobytes that it points to are freed when it is done.
 pub struct Handshake(State);
 
-/// How far [`Handshake::feed`] has got.
+/// The result of [`Handshake::feed`].
 #[derive(Debug)]
 pub enum Progress {
     /// More input is needed.
     Pending {
         /// The handshake, to be fed again.
         handshake: Handshake,
-        /// Bytes of the input that are dealt with. The others are the beginning of a record: hand them in again, as
-        /// they are, when more has come.
+        /// How many bytes of the input are handled. The others are the beginning of a record: pass them again, unchanged,
+        /// when more has come.
         consumed: usize,
     },
     /// The connection is secured.
     Done {
-        /// The connection, to read and write with.
+        /// The connection, for reading and writing.
         link: Link,
-        /// What was agreed.
+        /// What the handshake agreed on.
         secured: Box<Secured>,
-        /// Bytes of the input that belong to the handshake. Those that follow are for [`Link::open`].
+        /// How many bytes of the input belong to the handshake. Those that follow are for [`Link::open`].
         consumed: usize,
     },
 }
@@ -59,7 +59,7 @@ pub struct Secured {
     pub resumed: bool,
 }
 
-/// The versions of TLS there are; older ones are refused.
+/// The versions of TLS that are supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// TLS 1.2 (RFC 5246)
@@ -69,13 +69,13 @@ pub enum Version {
 }
 
 impl Handshake {
-    /// Waits for a client's first message, to be answered as `settings` say.
+    /// Starts a handshake that answers the client's first message by `settings`.
     pub fn new(settings: &Settings) -> Handshake {
         Handshake::begin(settings, Lead::Nothing)
     }
 
-    /// The same for a client that asked for TLS in the clear. White space that it sent behind `<starttls/>` may come
-    /// late, and is passed over (RFC 6120 §5.3.3).
+    /// Like [`Handshake::new`], for a client that asked for TLS in the clear. White space that it sent behind
+    /// `<starttls/>` may come late, and is skipped (RFC 6120 §5.3.3).
     pub fn after_starttls(settings: &Settings) -> Handshake {
         Handshake::begin(settings, Lead::Space)
     }
@@ -89,8 +89,8 @@ impl Handshake {
         })))
     }
 
-    /// Takes the whole records at the start of `input`, and appends what must be sent to `out`, the alert of a fault
-    /// included.
+    /// Handles the whole records at the start of `input`, and appends what must be sent to `out`, including the alert of
+    /// a fault.
     pub fn feed(self, input: &[u8], out: &mut Vec<u8>) -> Result<Progress, Fault> {
         let mut state = self.0;
         let mut consumed = state.pass_lead(input)?;
@@ -126,9 +126,9 @@ impl std::fmt::Debug for Handshake {
 }
 
 enum State {
-    /// The client's first message has not come, so that it is not yet known how to answer it.
+    /// The client's first message has not come yet, so it is not known which configuration answers it.
     Greeting(Box<Greeting>),
-    /// It has been answered.
+    /// The first message has been answered.
     Answered(Box<Answered>),
 }
 
@@ -139,7 +139,7 @@ struct Greeting {
     lead: Lead,
 }
 
-/// What may come before a client's first message.
+/// What may precede the client's first message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lead {
     Nothing,
@@ -153,7 +153,7 @@ struct Answered {
 }
 
 impl State {
-    /// Passes over what may come before the client's first message; how many bytes of `input` that is.
+    /// Skips what may precede the client's first message; how many bytes of `input` that is.
     fn pass_lead(&mut self, input: &[u8]) -> Result<usize, Violation> {
         let State::Greeting(greeting) = self else { return Ok(0) };
         if greeting.lead == Lead::Nothing {
@@ -167,7 +167,7 @@ impl State {
         Ok(length)
     }
 
-    /// Takes one record.
+    /// Handles one record.
     fn record(self, record: &[u8], out: &mut Vec<u8>) -> Result<State, Fault> {
         match self {
             State::Greeting(greeting) => greeting.record(record, out),
@@ -178,7 +178,7 @@ impl State {
         }
     }
 
-    /// Refuses a header that is none. rustls does it, so that the alert is encrypted if it must be by now.
+    /// Refuses a malformed header. rustls does it, so that the alert is encrypted if it has to be.
     fn refuse(self, header: &[u8], out: &mut Vec<u8>) -> Fault {
         match self.record(header, out) {
             Err(fault) => fault,
@@ -188,7 +188,7 @@ impl State {
 }
 
 impl Greeting {
-    /// Takes a record of the client's first message and, when that is whole, answers it.
+    /// Handles a record of the client's first message and, when the message is whole, answers it.
     fn record(mut self: Box<Self>, mut record: &[u8], out: &mut Vec<u8>) -> Result<State, Fault> {
         self.budget.spend(record).inspect_err(|_| out.extend(UNEXPECTED_MESSAGE))?;
         while !record.is_empty() {
@@ -216,7 +216,7 @@ impl Greeting {
                 let _ = alert.write_all(out);
                 let fault = Fault::from(error);
                 if out.len() == silent && !matches!(fault, Fault::Alerted(_)) {
-                    // What rustls says nothing to is no ClientHello.
+                    // If rustls sends no alert, the message is not a ClientHello.
                     out.extend(UNEXPECTED_MESSAGE);
                 }
                 Err(fault)
@@ -233,7 +233,7 @@ impl Answered {
         Ok(())
     }
 
-    /// Takes the finished connection over from rustls.
+    /// Takes over the finished connection from rustls.
     fn take_over(self) -> Result<(Link, Secured), Fault> {
         let Answered { connection, captured, .. } = self;
         let suite = connection.negotiated_cipher_suite().ok_or(Fault::Extraction("no cipher suite"))?.suite();
@@ -278,7 +278,7 @@ impl std::fmt::Debug for Secured {
     }
 }
 
-/// Bytes the client may still send for its handshake.
+/// How many bytes the client may still send for its handshake.
 struct Budget(usize);
 
 impl Budget {
@@ -294,8 +294,8 @@ fn exporter(connection: &ServerConnection) -> Result<Zeroizing<[u8; 32]>, Fault>
     Ok(Zeroizing::new(exported))
 }
 
-/// Gets everything that carries on a TLS 1.3 connection out of rustls. Nothing is left in there: all it had to send
-/// (tickets count in its sequence number) is drained, and it was given no record beyond the client's last one.
+/// Gets everything that a TLS 1.3 connection needs out of rustls. Nothing is left in it: all that it had to send (tickets
+/// count in its sequence number) is drained, and it was given no record beyond the client's last one.
 fn extract(connection: ServerConnection, suite: CipherSuite, captured: &Captured) -> Result<Keys, Fault> {
     let suite = Suite::from_iana(suite).ok_or(Fault::Extraction("an unknown cipher suite"))?;
     let (Some(client), Some(server)) = (&captured.client, &captured.server) else {
@@ -323,7 +323,7 @@ fn is_same_key(half: &Half, suite: Suite, keyed: &ConnectionTrafficSecrets) -> b
     }
 }
 
-/// Bytes a client may send for its handshake. One with a post-quantum key share and a ticket sends 2 KiB.
+/// How many bytes a client may send for its handshake. With a post-quantum key share and a ticket it sends 2 KiB.
 const HANDSHAKE_BYTES_MAX: usize = 32 * 1024;
 
 /// An alert in the clear: fatal, unexpected_message.

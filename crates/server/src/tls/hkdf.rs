@@ -1,6 +1,7 @@
-//! HKDF (RFC 5869) as TLS 1.3 uses it: two dozen secrets a handshake, each an HMAC or two over some bytes. The work is so
-//! little that in libraries most of the time goes into contexts, buffers and their wiping byte by byte. So HMAC (RFC 2104)
-//! is done here, straight on a hash's compression function; a key is taken in once, for all that is derived with it.
+//! HKDF (RFC 5869) as TLS 1.3 uses it: two dozen secrets per handshake, each with one or two HMACs over a few bytes. The
+//! work is so little that libraries spend most of the time on contexts, buffers and wiping them byte by byte. So HMAC
+//! (RFC 2104) is computed here, directly on a hash's compression function; a key is hashed once for all that is derived
+//! with it.
 
 use std::marker::PhantomData;
 
@@ -20,7 +21,7 @@ trait Hash: 'static {
     type Block: Copy + AsMut<[u8]>;
     const INITIAL: Self::State;
     const EMPTY: Self::Block;
-    /// Bytes at the end of the last block that tell how long the message was.
+    /// Bytes at the end of the last block that hold the length of the message.
     const LENGTH: usize;
     const OUTPUT: usize;
 
@@ -84,18 +85,18 @@ impl Hash for Sha384 {
     }
 }
 
-/// A message on its way through a hash function.
+/// A message that is being hashed.
 struct Message<H: Hash> {
     state: H::State,
     block: H::Block,
-    /// Bytes of the block that are there.
+    /// How many bytes of the block are filled.
     filled: usize,
-    /// Bytes of the message, those of the block included.
+    /// The length of the message so far, in bytes.
     len: u64,
 }
 
 impl<H: Hash> Message<H> {
-    /// A message that goes on where `state` is, which has taken so many blocks.
+    /// A message that continues from `state`, after so many blocks.
     fn after(state: H::State, blocks: u64) -> Message<H> {
         let len = blocks * size_of::<H::Block>() as u64;
         Message { state, block: H::EMPTY, filled: 0, len }
@@ -137,7 +138,7 @@ impl<H: Hash> Message<H> {
     }
 }
 
-/// What went through may be a secret.
+/// The message may be a secret.
 impl<H: Hash> Drop for Message<H> {
     fn drop(&mut self) {
         self.block = H::EMPTY;
@@ -149,7 +150,7 @@ impl<H: Hash> Drop for Message<H> {
 /// An HMAC without a key.
 struct Keying<H>(PhantomData<fn() -> H>);
 
-/// An HMAC that has taken its key in: what the hash function is at after the padded key, on the inside and on the outside.
+/// An HMAC with a key: the states of the inner and the outer hash after the padded key.
 struct Keyed<H: Hash> {
     inner: H::State,
     outer: H::State,
@@ -216,7 +217,7 @@ impl<H: Hash> port::Key for Keyed<H> {
     }
 }
 
-/// Bytes of a state of SHA-512, of which SHA-384's digest is a part.
+/// Bytes of the state of SHA-512; SHA-384's digest is a part of it.
 const DIGEST_MAX: usize = 64;
 
 #[cfg(test)]

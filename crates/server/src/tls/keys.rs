@@ -1,4 +1,4 @@
-//! An extracted connection: everything its record layer has to remember, as plain data of a fixed size.
+//! An extracted connection: the state of its record layer, as plain data of a fixed size.
 
 use aws_lc_rs::aead::{LessSafeKey, Nonce, UnboundKey};
 use zeroize::{Zeroize, Zeroizing};
@@ -7,20 +7,20 @@ use super::fault::Fault;
 use super::schedule::Secret;
 use super::suite::Suite;
 
-/// A TLS 1.3 connection after its handshake: keys, secrets and sequence numbers of both directions, and the few counters
-/// of the record layer. It cannot be cloned, since two holders would use a nonce twice; it is wiped when dropped.
+/// A TLS 1.3 connection after its handshake: keys, secrets and sequence numbers of both directions, and the counters of
+/// the record layer. It cannot be cloned, since two owners would use a nonce twice; it is wiped when dropped.
 pub struct Keys {
     pub(super) rx: Half,
     pub(super) tx: Half,
     pub(super) suite: Suite,
     pub(super) reading: DirectionState,
     pub(super) writing: DirectionState,
-    /// Bytes of a KeyUpdate message seen so far: it may come in fragments. There is no need to keep them, as all but
-    /// the last are always the same.
+    /// How many bytes of a KeyUpdate message have come: it may be fragmented. The bytes are not kept, as all but the last
+    /// are always the same.
     pub(super) update_seen: u8,
-    /// Records in a row that carried nothing.
+    /// Consecutive records without data.
     pub(super) empty_records: u8,
-    /// The peer asked for a KeyUpdate that it has not been sent.
+    /// The peer asked for a KeyUpdate and has not been sent one.
     pub(super) owes_update: bool,
     /// KeyUpdates of the peer in `updates_minute`.
     pub(super) updates: u8,
@@ -42,13 +42,13 @@ pub(super) struct Half {
 pub(super) enum DirectionState {
     /// It does.
     Open = 0,
-    /// Its sender said that there is no more: `close_notify`.
+    /// Its sender ended it by `close_notify`.
     Ended = 1,
     /// A fault ended the connection.
     Broken = 2,
 }
 
-/// Bytes that [`Keys::from_bytes`] cannot have got from [`Keys::into_bytes`].
+/// Bytes that [`Keys::into_bytes`] cannot have made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not the keys of a TLS connection")]
 pub struct Malformed;
@@ -57,7 +57,7 @@ impl Keys {
     /// Bytes of a serialised connection.
     pub const BYTES: usize = HEAD_BYTES + 2 * Half::BYTES;
 
-    /// A connection that starts with these two halves.
+    /// A connection with these two halves.
     pub(super) fn new(suite: Suite, rx: Half, tx: Half) -> Keys {
         Keys {
             rx,
@@ -112,7 +112,7 @@ impl Keys {
             update_seen,
             empty_records,
             owes_update: owes_update == 1,
-            // The clock is that of a process.
+            // The clock is specific to a process.
             updates: 0,
             updates_minute: 0,
         })
@@ -132,7 +132,7 @@ impl std::fmt::Debug for Keys {
 impl Half {
     const BYTES: usize = 8 + SECRET_MAX + KEY_MAX + IV_LEN;
 
-    /// The direction whose traffic secret this is, about to send or receive record `seq`.
+    /// The direction with this traffic secret, whose next record is number `seq`.
     pub(super) fn from_secret(suite: Suite, secret: &[u8], seq: u64) -> Result<Half, Fault> {
         let mut half = Half { seq, secret: [0; SECRET_MAX], key: [0; KEY_MAX], iv: [0; IV_LEN] };
         half.secret
@@ -149,7 +149,7 @@ impl Half {
         self.key[..suite.key_len()] == *key && self.iv == *iv
     }
 
-    /// The cipher of this direction, ready to work: made for a burst, dropped after it.
+    /// The cipher of this direction: created for a burst, dropped after it.
     pub(super) fn cipher(&self, suite: Suite) -> Result<LessSafeKey, Fault> {
         UnboundKey::new(suite.aead(), &self.key[..suite.key_len()])
             .map(LessSafeKey::new)
@@ -165,7 +165,7 @@ impl Half {
         Nonce::assume_unique_for_key(nonce)
     }
 
-    /// Moves on to the next generation of keys (RFC 8446 §7.2); the sequence starts anew.
+    /// Moves on to the next generation of keys (RFC 8446 §7.2); the sequence numbers start again at 0.
     pub(super) fn update(&mut self, suite: Suite) -> Result<(), Fault> {
         let mut next = Zeroizing::new([0; SECRET_MAX]);
         let len = suite.secret_len();

@@ -1,14 +1,14 @@
-//! A connection after its handshake, whichever record layer it is on.
+//! A connection after its handshake, on either record layer.
 
 use super::buffered::Buffered;
 use super::fault::Fault;
 use super::keys::Keys;
 use super::opened::{Circumstances, Opened};
 
-/// A connection after its handshake. Two words; what it points to is all that is kept for it.
+/// A connection after its handshake. Two words, and what they point to.
 #[derive(Debug)]
 pub enum Link {
-    /// TLS 1.3 on the own record layer.
+    /// TLS 1.3 on this crate's record layer.
     Extracted(Box<Keys>),
     /// TLS 1.2 on rustls' record layer.
     Buffered(Box<Buffered>),

@@ -1,4 +1,4 @@
-//! A connection's TLS, bytes in and bytes out: no socket, no clock, no task.
+//! TLS of a connection, from bytes to bytes: no socket, no clock, no task.
 //!
 //! ```text
 //!  Settings ──► Handshake ──feed──► Progress::Pending(Handshake) … ──► Progress::Done { link, secured }
@@ -7,10 +7,10 @@
 //!   whole)                                      Link::Extracted(Keys)  or  Link::Buffered(rustls, TLS 1.2)
 //! ```
 //!
-//! The handshake is rustls'. When a TLS 1.3 handshake is complete the connection is *extracted*: its traffic keys,
-//! sequence numbers and traffic secrets become [`Keys`], 224 bytes of plain data, and rustls' kilobytes are dropped.
-//! From then on this folder's own record layer (RFC 8446 §5) seals and opens, keying the cipher for each burst.
-//! TLS 1.2 connections stay on rustls' record layer.
+//! rustls does the handshake. When a TLS 1.3 handshake is complete the connection is *extracted*: its traffic keys,
+//! sequence numbers and traffic secrets become [`Keys`], 224 bytes of plain data, and the kilobytes of rustls are freed.
+//! From then on this folder's own record layer (RFC 8446 §5) seals and opens, keying the cipher for each burst. TLS 1.2
+//! connections stay on rustls' record layer.
 //!
 //! | file | what is in it |
 //! |---|---|
@@ -22,8 +22,8 @@
 //! | `buffered` | the same verbs on a rustls connection |
 //! | `fault` | what can go wrong, whose fault it is, which alert says so |
 //!
-//! Two rules for callers: what a call appended for the peer is sent before anything sealed later, and whatever
-//! input a call did not consume is handed in again, followed by more.
+//! Two rules for callers: what a call appended for the peer is sent before anything sealed later, and input that a call
+//! did not consume is passed again, followed by more.
 
 mod buffered;
 mod capture;

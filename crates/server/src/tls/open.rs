@@ -10,21 +10,21 @@ use super::opened::{Circumstances, Opened};
 use super::record::{self, CONTENT_MAX, HEADER_LEN, TAG_LEN, kind};
 use super::seal::RECORDS_PER_KEY;
 
-/// Records in a row that may carry nothing (empty ones, KeyUpdates, ignored alerts) while no data flows either way.
-/// Each costs us more than the peer: without a limit they would be a way to keep a core busy.
+/// Consecutive records without data (empty ones, KeyUpdates, ignored alerts) that are allowed while no data flows either
+/// way. Each costs the server more than the peer: without a limit they could keep a processor core busy.
 pub(super) const EMPTY_RECORDS_MAX: u8 = 32;
 
-/// KeyUpdates that a peer may send in a minute, with data between them. Each costs two derivations, and one of it that
-/// is answered two more; whoever follows RFC 8446 §5.5 sends one in some million records.
+/// KeyUpdates that a peer may send per minute, with data between them. Each costs two derivations, and its answer two
+/// more; a peer that follows RFC 8446 §5.5 sends one in some million records.
 pub(super) const UPDATES_PER_MINUTE_MAX: u8 = 60;
 
 impl Keys {
-    /// Opens every whole record at the start of `input`, in place, and appends its data to `plain`. What the peer must be
-    /// told (a KeyUpdate it asked for, or the alert of a fault) is appended to `reply`, to be sent before anything
-    /// sealed later. On a fault, `plain` has the data of the records before it.
+    /// Opens every whole record at the start of `input`, in place, and appends its data to `plain`. What must be sent to
+    /// the peer (a KeyUpdate that it asked for, or the alert of a fault) is appended to `reply`, to be sent before
+    /// anything sealed later. On a fault, `plain` has the data of the records before it.
     ///
-    /// A KeyUpdate that the peer asked for must precede the next data (RFC 8446 §4.6.3): while something waits to be sent
-    /// it is left to [`Sealer::seal`](super::seal::Sealer::seal), and one answers all requests until then.
+    /// A KeyUpdate that the peer asked for must precede the next data (RFC 8446 §4.6.3). While something waits to be sent
+    /// it is left to [`Sealer::seal`](super::seal::Sealer::seal), and one KeyUpdate answers all requests until then.
     pub fn open(
         &mut self,
         input: &mut [u8],
@@ -34,7 +34,7 @@ impl Keys {
     ) -> Result<Opened, Fault> {
         match self.reading {
             DirectionState::Open => {}
-            // Whatever comes after a close_notify is ignored (RFC 8446 §6.1).
+            // What follows a close_notify is ignored (RFC 8446 §6.1).
             DirectionState::Ended => return Ok(Opened::ended(input)),
             DirectionState::Broken => return Err(Fault::Closed),
         }
@@ -42,7 +42,7 @@ impl Keys {
         let mut burst = Burst { keys: self, cipher: None, minute: circumstances.minute };
         let opened = burst.run(input, plain);
         let answers_update = self.owes_update && !circumstances.has_queue;
-        // A peer that never updates its keys is asked to, once, as it crosses the limit.
+        // A peer that never updates its keys is asked to do so once, when it crosses the limit.
         let asks_update = (seq_before..self.rx.seq).contains(&RECORDS_PER_KEY);
         let opened = opened.and_then(|opened| {
             match (asks_update, answers_update) {
@@ -63,7 +63,7 @@ impl Keys {
     }
 }
 
-/// The records of one call: the cipher is keyed when the first of them is whole.
+/// The records of one call. The cipher is keyed when the first of them is whole.
 struct Burst<'a> {
     keys: &'a mut Keys,
     cipher: Option<LessSafeKey>,
@@ -98,7 +98,7 @@ impl Burst<'_> {
         Ok(Opened { consumed, closed: false })
     }
 
-    /// Decrypts a whole record and takes off its padding; gives its inner content type and its content.
+    /// Decrypts a whole record and removes its padding; returns its inner content type and its content.
     fn decrypt<'b>(&mut self, record: &'b mut [u8]) -> Result<(u8, &'b [u8]), Fault> {
         let half = &mut self.keys.rx;
         let cipher = match &mut self.cipher {
@@ -121,7 +121,7 @@ impl Burst<'_> {
         Ok((inner[end], &inner[..end]))
     }
 
-    /// Takes the content of a handshake record: a KeyUpdate or a fragment of one.
+    /// Handles the content of a handshake record: a KeyUpdate or a fragment of one.
     fn handshake(&mut self, content: &[u8]) -> Result<(), Fault> {
         if content.is_empty() {
             return Err(Violation::EmptyRecord.into());
@@ -142,7 +142,7 @@ impl Burst<'_> {
                 false => return Err(Violation::WrongLength.into()),
             }
         }
-        // A fragment carries nothing yet; a flood of them ends with the message, which has five bytes.
+        // A fragment has no effect yet; a flood of fragments ends with the message, which has five bytes.
         Ok(())
     }
 
@@ -161,8 +161,8 @@ impl Burst<'_> {
         Ok(())
     }
 
-    /// Takes an alert record: is the peer done, or is it to be ignored? All others end the connection, whatever their
-    /// level says (RFC 8446 §6.2).
+    /// Handles an alert: it ends the direction, or is ignored. All others end the connection, whatever their level (RFC
+    /// 8446 §6.2).
     fn alert(&self, content: &[u8]) -> Result<DirectionState, Fault> {
         let [_level, description] = *content else {
             return Err(match content.is_empty() {

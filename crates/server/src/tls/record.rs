@@ -1,4 +1,4 @@
-//! The outside of a record: its header, its limits, where it ends.
+//! The outside of a record: its header, its limits and its length.
 
 use super::fault::Violation;
 
@@ -12,7 +12,7 @@ pub(super) const CIPHERTEXT_MAX: usize = CONTENT_MAX + 256;
 const TLS12_CIPHERTEXT_MAX: usize = CONTENT_MAX + 2048;
 /// Bytes of an AEAD tag; the same in every suite.
 pub(super) const TAG_LEN: usize = 16;
-/// Bytes a protected record is longer than its content when it is not padded: header, inner type, tag.
+/// By how many bytes an unpadded protected record is longer than its content: header, inner type, tag.
 pub(super) const OVERHEAD: usize = HEADER_LEN + 1 + TAG_LEN;
 
 /// The content types (RFC 8446 §B.1).
@@ -23,7 +23,7 @@ pub(super) mod kind {
     pub(in super::super) const APPLICATION_DATA: u8 = 23;
 }
 
-/// What the beginning of some input is.
+/// What some input begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     /// Not yet a whole record.
@@ -52,7 +52,7 @@ pub(super) fn frame(input: &[u8]) -> Frame {
 }
 
 /// Frames a protected TLS 1.3 record after the handshake: its length with header, or `None` if it is not yet whole.
-/// Refuses what can only be refused as early as it can be told, so that nobody waits for the rest.
+/// Refuses malformed records as early as possible, so that nobody waits for the rest.
 pub(super) fn protected(input: &[u8]) -> Result<Option<usize>, Violation> {
     // Encrypted records all look like application data; a change_cipher_spec after the handshake is an error, as is
     // an alert in the clear (RFC 8446 §5, appendix D.4). The version is ignored here, but authenticated with the header.

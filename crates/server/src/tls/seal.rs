@@ -8,12 +8,12 @@ use super::key_update::{self, Request};
 use super::keys::{DirectionState, Keys};
 use super::record::{self, CONTENT_MAX, HEADER_LEN, OVERHEAD, TAG_LEN, kind};
 
-/// Records after which a direction gets new keys. AES-GCM allows 2^24.5 full-size records a key (RFC 8446 §5.5);
-/// a quarter of that leaves room for a peer that answers late, and costs 20 µs every four million records.
+/// Records after which a direction gets new keys. AES-GCM allows 2^24.5 full-size records per key (RFC 8446 §5.5); a
+/// quarter of that leaves room for a peer that answers late, and costs 20 µs every four million records.
 pub(super) const RECORDS_PER_KEY: u64 = 1 << 22;
 
-/// A burst of records to one peer, the cipher keyed once for all of them. It borrows the connection: a burst is over when
-/// the writing is.
+/// A burst of records to one peer, with a cipher that is keyed once for all of them. It borrows the connection until it
+/// ends.
 pub struct Sealer<'a> {
     keys: &'a mut Keys,
     cipher: LessSafeKey,
@@ -34,7 +34,7 @@ impl Keys {
         Ok(Sealer { keys: self, cipher })
     }
 
-    /// Says that nothing more is coming; later calls of [`Keys::seal`] fail. A second call does nothing.
+    /// Ends this side's data by a close_notify; later calls of [`Keys::seal`] fail. A second call does nothing.
     pub fn close_notify(&mut self, out: &mut Vec<u8>) {
         self.alert(AlertDescription::CloseNotify, out);
         self.writing = match self.writing {
@@ -78,7 +78,7 @@ impl Sealer<'_> {
             }
             self.record(kind::APPLICATION_DATA, content, out)?;
         }
-        // Data that flows makes up for the peer's records that carry none: see `open::EMPTY_RECORDS_MAX`.
+        // Data allows the peer more records without data: see `open::EMPTY_RECORDS_MAX`.
         self.keys.empty_records = 0;
         Ok(())
     }
@@ -96,7 +96,7 @@ impl Sealer<'_> {
         // A nonce is never used twice, not even after a failure. It cannot overflow: `RECORDS_PER_KEY` comes first.
         half.seq += 1;
         let Ok(tag) = sealed else {
-            // Not a byte of plaintext is to get out.
+            // No plaintext may be sent.
             out.truncate(start);
             return Err(Fault::Cipher);
         };

@@ -1,4 +1,4 @@
-//! The self-signed certificate a server starts with when it is given none.
+//! The self-signed certificate that a server uses if it is given none.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -15,10 +15,10 @@ use rustls::pki_types::pem::PemObject;
 use super::certificate;
 use super::settings_error::{SettingsError, read};
 
-/// Gives the certificate and key of `data_dir`, both as PEM, making what is missing or no longer fits.
+/// Returns the certificate and key of `data_dir`, both as PEM, and makes what is missing or no longer fits.
 ///
-/// Each file is replaced whole, the key first and for good, so that a crash in between leaves a pair that is either good
-/// or recognised as none.
+/// Each file is replaced as a whole, the key first and only once, so that a crash in between leaves a pair that either
+/// fits or is recognised as not fitting.
 pub(super) fn provide(
     data_dir: &Path,
     names: &[String],
@@ -49,7 +49,7 @@ pub(super) fn provide(
     Ok((cert_pem, key_pem))
 }
 
-/// Whether a certificate is for this key and all these names, and is good for a while.
+/// Whether a certificate is for this key and all these names, and is valid for a while.
 fn fits(pem: &[u8], key: &KeyPair, names: &[String], now: SystemTime) -> bool {
     let Ok(der) = CertificateDer::from_pem_slice(pem) else {
         return false;
@@ -60,7 +60,7 @@ fn fits(pem: &[u8], key: &KeyPair, names: &[String], now: SystemTime) -> bool {
     let public_key = key.public_key_raw();
     leaf.not_after > now + RENEW_BEFORE
         && names.iter().all(|name| leaf.names.contains(name))
-        // The key is in there as it is (RFC 5480 §2.2).
+        // The certificate contains the key's bytes unchanged (RFC 5480 §2.2).
         && der.windows(public_key.len()).any(|window| window == public_key)
 }
 
@@ -75,11 +75,11 @@ fn make(first: &str, names: &[String], key: &KeyPair, now: SystemTime) -> Result
     Ok(params.self_signed(key)?.pem())
 }
 
-/// Replaces a file by one with this content and mode: a reader finds the old or the new one.
+/// Replaces a file by one with this content and mode. A reader finds either the old or the new one.
 fn replace(path: &Path, content: &[u8], mode: u32) -> Result<(), SettingsError> {
     let temporary = path.with_extension("new");
     let written = (|| {
-        // Its mode is set when it is created only.
+        // The mode is set only when a file is created.
         match std::fs::remove_file(&temporary) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -95,9 +95,9 @@ fn replace(path: &Path, content: &[u8], mode: u32) -> Result<(), SettingsError> 
 const CERT_FILE: &str = "self-signed.crt";
 const KEY_FILE: &str = "self-signed.key";
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// What clients that limit a certificate's life accept.
+/// The longest validity that clients with a limit accept.
 const VALID_FOR: Duration = Duration::from_secs(397 * DAY.as_secs());
-/// Time left at which a start makes a new one.
+/// A start makes a new certificate if less than this is left.
 const RENEW_BEFORE: Duration = Duration::from_secs(30 * DAY.as_secs());
-/// How far a client's clock may be behind.
+/// How far a client's clock may be slow.
 const CLOCK_SKEW: Duration = DAY;

@@ -1,4 +1,4 @@
-//! What a listener offers its clients, as one immutable value: to reload is to swap it.
+//! What a listener offers its clients, as one immutable value: a reload replaces it.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -17,7 +17,7 @@ use super::self_signed;
 use super::settings_error::{SettingsError, read};
 use super::suite::Suite;
 
-/// Certificate, cipher suites, key exchange, application protocols and tickets. Cloning it shares it.
+/// Certificate, cipher suites, key exchange, application protocols and tickets. Clones share the data.
 #[derive(Clone, Debug)]
 pub struct Settings(Arc<Inner>);
 
@@ -25,7 +25,7 @@ pub struct Settings(Arc<Inner>);
 struct Inner {
     /// For clients that offer an elliptic curve.
     classic: Arc<ServerConfig>,
-    /// For clients that offer a hybrid with ML-KEM only.
+    /// For clients that offer only a hybrid with ML-KEM.
     hybrid: Arc<ServerConfig>,
     leaf: Leaf,
 }
@@ -51,30 +51,29 @@ impl Settings {
         })))
     }
 
-    /// Reads a certificate chain and its private key from two PEM files, which may be one and the same.
+    /// Reads a certificate chain and its private key from two PEM files, which may be the same file.
     pub fn load(cert_chain: &Path, key: &Path) -> Result<Settings, SettingsError> {
         Settings::from_pem(&read(cert_chain)?, &read(key)?)
     }
 
-    /// Uses the self-signed certificate in `data_dir`: for a first start, for tests, and behind clients that pin it.
+    /// Uses the self-signed certificate in `data_dir`: for a first start, for tests, and for clients that pin it.
     ///
-    /// The key (ECDSA P-256, readable by the owner only) is made once. The certificate is made anew when it does not
-    /// cover all `names`, or is about to expire. Names are host names (A-labels) or IP addresses.
+    /// The key (ECDSA P-256, readable by its owner only) is made once. The certificate is made again if it does not cover
+    /// all `names` or is about to expire. Names are host names (A-labels) or IP addresses.
     pub fn self_signed_in(data_dir: &Path, names: &[String]) -> Result<Settings, SettingsError> {
         let (cert, key) = self_signed::provide(data_dir, names, SystemTime::now())?;
         Settings::from_pem(&cert, &key)
     }
 
-    /// The same with these application protocols (ALPN, RFC 7301), the most preferred first. A client that offers others
-    /// only is refused; one that offers none is not. Tickets are shared with the original.
+    /// The same settings with these application protocols (ALPN, RFC 7301), the most preferred first. A client that
+    /// offers only others is refused; one that offers none is not. Tickets are shared with the original.
     pub fn alpn(&self, protocols: &[&[u8]]) -> Settings {
         self.with(|config| {
             config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         })
     }
 
-    /// The same, accepting the tickets of `previous` and issuing tickets that it accepts: a reload does not send
-    /// everyone through a full handshake.
+    /// The same settings with the tickets of `previous`, so that clients need no full handshake after a reload.
     pub fn sharing_tickets_of(&self, previous: &Settings) -> Settings {
         let ticketer = &previous.0.classic.ticketer;
         self.with(|config| config.ticketer = Arc::clone(ticketer))
@@ -106,8 +105,8 @@ impl Settings {
         self.0.leaf.not_after
     }
 
-    /// Picks the configuration that answers this client. rustls follows the client's order of groups; clients put the
-    /// hybrid first, which costs twice the CPU, so it is offered to those only that have nothing else.
+    /// Picks the configuration that answers this client. rustls follows the client's order of groups. Clients put the
+    /// hybrid first, which costs twice the processor time, so it is offered only to clients that have nothing else.
     pub(super) fn config_for(&self, hello: &ClientHello<'_>) -> &Arc<ServerConfig> {
         let offered = hello.named_groups().unwrap_or_default();
         let has_classic =
@@ -150,10 +149,10 @@ fn server_config(
         .with_single_cert(chain, key)?;
     config.ignore_client_order = true;
     config.ticketer = Arc::clone(ticketer);
-    // Tickets do it without a store, which shards would have to lock.
+    // Tickets need no store, which shards would have to lock.
     config.session_storage = Arc::new(NoServerSessionStorage {});
-    // A ticket is good for one return, and that brings the next. A client that says how many it wants (RFC 9149) gets
-    // none or one.
+    // A ticket is valid for one return, which brings the next ticket. A client that asks for a number of tickets (RFC
+    // 9149) gets none or one.
     config.send_tls13_tickets = 1;
     config.max_tls13_tickets = 1;
     config.enable_secret_extraction = true;
@@ -161,7 +160,7 @@ fn server_config(
     Ok(config)
 }
 
-/// The same suite with this module's key derivation, if it is of TLS 1.3.
+/// A suite of TLS 1.3 with the key derivation of `hkdf`; others unchanged.
 fn with_own_hkdf(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     static OWN: LazyLock<Vec<Tls13CipherSuite>> = LazyLock::new(|| {
         let own = |rustls: &'static Tls13CipherSuite| {
@@ -183,8 +182,8 @@ type Group = &'static dyn rustls::crypto::SupportedKxGroup;
 const CLASSIC_GROUPS: &[Group] = &[kx_group::X25519, kx_group::SECP256R1, kx_group::SECP384R1];
 const HYBRID_GROUPS: &[Group] = &[kx_group::X25519MLKEM768];
 
-/// The cheapest first; the order is ours, whatever the client's. Its own wish for ChaCha20, if it has no AES
-/// instructions, is not worth twice the cost on our side: a device opens a few records a minute.
+/// The cheapest first, whatever the client's order. A client without AES instructions prefers ChaCha20, but that would
+/// double the cost here, and a device opens only a few records per minute.
 const CIPHER_SUITES: &[SupportedCipherSuite] = &[
     cipher_suite::TLS13_AES_128_GCM_SHA256,
     cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,

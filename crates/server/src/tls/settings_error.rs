@@ -28,7 +28,7 @@ pub enum SettingsError {
     /// No certificate could be made for the names.
     #[error("no certificate could be made: {0}")]
     Generate(#[from] rcgen::Error),
-    /// A certificate was asked for that names nobody.
+    /// A certificate without a name was asked for.
     #[error("a certificate needs a name")]
     NoNames,
 }

@@ -1,4 +1,4 @@
-//! XMPP over WebSocket (RFC 7395): the HTTP request that asks for it, and its frames.
+//! XMPP over WebSocket (RFC 7395): the HTTP request that opens it.
 //!
 //! | file | what is in it |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | `response` | what is answered |
 //! | `upgrade` | a connection while the head is incomplete |
 //!
-//! The frames themselves are `carillon_wire::frame::websocket`'s; the shard reads them (`event_loop::read`).
+//! `carillon_wire::frame::websocket` decodes the frames, and `event_loop::read` drives it.
 
 mod request;
 mod response;
@@ -19,19 +19,19 @@ pub(crate) use upgrade::{Upgrade, UpgradeStep};
 use crate::network::Network;
 use std::net::IpAddr;
 
-/// What a WebSocket listener answers for.
+/// What a WebSocket listener needs to know to answer requests.
 #[derive(Clone, Debug)]
 pub(crate) struct WebSocketEndpoint {
     /// The path of the WebSocket.
     pub(crate) path: Box<str>,
     /// Whether the listener speaks TLS itself.
     pub(crate) secure: bool,
-    /// Proxies whose word on the client's address is taken.
+    /// Proxies whose `X-Forwarded-For` is trusted.
     pub(crate) proxies: Box<[Network]>,
 }
 
 impl WebSocketEndpoint {
-    /// Whether this is a proxy whose word is taken.
+    /// Whether this is the address of a trusted proxy.
     fn trusts(&self, address: IpAddr) -> bool {
         self.proxies.iter().any(|network| network.contains(address))
     }

@@ -1,4 +1,4 @@
-//! Judging a request head.
+//! Checking a request head.
 
 use super::WebSocketEndpoint;
 use super::response::{host_meta, refusal};
@@ -7,21 +7,21 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::net::{IpAddr, SocketAddr};
 
-/// What a request is answered with.
+/// The result of checking a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It asks for the WebSocket, rightly.
+    /// It is a correct request for the WebSocket.
     WebSocket {
         /// `Sec-WebSocket-Accept`.
         accept: String,
-        /// The client's address, if a proxy in front tells it.
+        /// The client's address, if a trusted proxy tells it.
         client: Option<IpAddr>,
     },
-    /// It gets this, and the connection ends.
+    /// It is answered with these bytes, and the connection is closed.
     Answer(Vec<u8>),
 }
 
-/// Judges a complete head that came from `peer`.
+/// Checks a complete head that came from `peer`.
 pub(super) fn judge(head: &[u8], peer: IpAddr, endpoint: &WebSocketEndpoint) -> Verdict {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut headers);
@@ -74,16 +74,16 @@ fn websocket(fields: &Fields<'_>, peer: IpAddr, endpoint: &WebSocketEndpoint) ->
     let Some(key) = fields.one("sec-websocket-key").filter(|key| is_key(key)) else {
         return bad("The Sec-WebSocket-Key header is missing or not 16 bytes in base 64.");
     };
-    // A subprotocol is compared as it is written.
+    // Subprotocols are case-sensitive.
     if !fields.values("sec-websocket-protocol").flat_map(items).any(|protocol| protocol == "xmpp") {
         return bad("The request must offer the subprotocol `xmpp` (RFC 7395 §3.1).");
     }
     Verdict::WebSocket { accept: accept(key), client: client(fields, peer, endpoint) }
 }
 
-/// The client as the proxies in front saw it. Each adds who spoke to it, so the list is read from its end, for as long as it
-/// was a proxy that is trusted: the first other address is the client's, and what is before that is hearsay. Of anybody
-/// else's the whole field is invention.
+/// The client's address as the trusted proxies saw it. Each proxy appends the address of its peer, so the list is read
+/// from its end: the first address that is not a trusted proxy is the client's, and what precedes it may be forged.
+/// Without a trusted proxy the whole field may be forged.
 fn client(fields: &Fields<'_>, peer: IpAddr, endpoint: &WebSocketEndpoint) -> Option<IpAddr> {
     if !endpoint.trusts(peer) {
         return None;
@@ -100,7 +100,7 @@ fn client(fields: &Fields<'_>, peer: IpAddr, endpoint: &WebSocketEndpoint) -> Op
     client
 }
 
-/// An address, which some proxies write with a port.
+/// Parses an address, which some proxies write with a port.
 fn address(text: &str) -> Option<IpAddr> {
     let with_port = || text.parse::<SocketAddr>().ok().map(|address| address.ip());
     let bracketed = || text.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
@@ -123,14 +123,14 @@ fn is_key(key: &str) -> bool {
     key.len() == 24 && STANDARD.decode(key).is_ok_and(|bytes| bytes.len() == 16)
 }
 
-/// Whether this can be a `Host`, and may stand in a document as it is.
+/// Whether this can be a `Host`, and needs no escaping in a document.
 fn is_host(host: &str) -> bool {
     !host.is_empty()
         && host.len() <= 260
         && host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-_:[]".contains(&b))
 }
 
-/// Where clients find the WebSocket: under the name they asked by.
+/// The URL of the WebSocket, with the host name that the client used.
 fn url(host: &str, fields: &Fields<'_>, endpoint: &WebSocketEndpoint) -> String {
     let secure =
         endpoint.secure || fields.one("x-forwarded-proto").is_some_and(|p| p.eq_ignore_ascii_case("https"));
@@ -143,13 +143,13 @@ fn url(host: &str, fields: &Fields<'_>, endpoint: &WebSocketEndpoint) -> String 
 struct Fields<'a>(&'a [httparse::Header<'a>]);
 
 impl<'a> Fields<'a> {
-    /// The values of a field, in order. Those that are no text are left out.
+    /// The values of a field, in order, without those that are not UTF-8.
     fn values(&self, name: &str) -> impl Iterator<Item = &'a str> {
         let named = self.0.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
         named.filter_map(|header| std::str::from_utf8(header.value).ok()).map(str::trim)
     }
 
-    /// The value of a field that may stand there once only.
+    /// The value of a field that may occur only once.
     fn one(&self, name: &str) -> Option<&'a str> {
         let mut values = self.values(name);
         values.next().filter(|_| values.next().is_none())

@@ -1,6 +1,6 @@
-//! What is answered over HTTP.
+//! Responses over HTTP.
 
-/// Switches to WebSocket (RFC 6455 §4.2.2).
+/// The response that switches to WebSocket (RFC 6455 §4.2.2).
 pub(super) fn switching(accept: &str) -> Vec<u8> {
     format!(
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -9,12 +9,12 @@ pub(super) fn switching(accept: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Refuses, in words. `headers` are whole lines.
+/// A refusal with an explanation. `headers` are whole lines.
 pub(super) fn refusal(status: &str, headers: &str, words: &str) -> Vec<u8> {
     answer(status, "text/plain; charset=utf-8", headers, &format!("{words}\n"))
 }
 
-/// Answers with a body and closes.
+/// A response with a body, after which the connection is closed.
 pub(super) fn answer(status: &str, content_type: &str, headers: &str, body: &str) -> Vec<u8> {
     format!(
         "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n{headers}\
@@ -24,8 +24,8 @@ pub(super) fn answer(status: &str, content_type: &str, headers: &str, body: &str
     .into_bytes()
 }
 
-/// The host's metadata (RFC 6415) with the place of the WebSocket (XEP-0156), as XRD or as JRD. Anyone may read it, a web
-/// page of another origin, too (XEP-0156 §3).
+/// The host metadata (RFC 6415) with the URL of the WebSocket (XEP-0156), as XRD or as JRD. Web pages of any origin may
+/// read it (XEP-0156 §3).
 pub(super) fn host_meta(url: &str, json: bool) -> Vec<u8> {
     const OPEN: &str = "Access-Control-Allow-Origin: *\r\n";
     const REL: &str = "urn:xmpp:alt-connections:websocket";

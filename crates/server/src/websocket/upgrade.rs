@@ -1,11 +1,11 @@
-//! A connection that has yet to say that it wants a WebSocket.
+//! A connection whose upgrade request is not complete.
 
 use super::request::{self, Verdict};
 use super::{WebSocketEndpoint, response};
 use carillon_core::sasl::ChannelBinding;
 use std::net::IpAddr;
 
-/// The request head so far, and what the TLS handshake before it yielded.
+/// The request head so far, and the channel binding of the TLS handshake before it.
 #[derive(Debug, Default)]
 pub(crate) struct Upgrade {
     head: Vec<u8>,
@@ -13,28 +13,28 @@ pub(crate) struct Upgrade {
     pub(crate) binding: Option<ChannelBinding>,
 }
 
-/// What came of more bytes.
+/// The result of feeding more bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum UpgradeStep {
     /// The head is incomplete.
     Partial,
-    /// It is a WebSocket: send this, and what follows the head are frames.
+    /// It asks for the WebSocket: send the response; what follows the head are frames.
     Accepted {
         /// The response.
         response: Vec<u8>,
-        /// What followed.
+        /// The bytes behind the head.
         rest: Vec<u8>,
-        /// The client's address, if a proxy in front tells it.
+        /// The client's address, if a trusted proxy tells it.
         client: Option<IpAddr>,
     },
-    /// It is not: send this and close.
+    /// It does not: send this and close.
     Answered(Vec<u8>),
 }
 
 impl Upgrade {
-    /// Takes more bytes from `peer`.
+    /// Feeds more bytes from `peer`.
     pub(crate) fn feed(&mut self, bytes: &[u8], peer: IpAddr, endpoint: &WebSocketEndpoint) -> UpgradeStep {
-        // Frames may follow the head at once, so the bound is on the head, not on what is here.
+        // Frames may follow the head at once, so the bound is on the head alone.
         let looked_at = self.head.len().saturating_sub(END.len() - 1);
         self.head.extend_from_slice(bytes);
         let end = self.head[looked_at..].windows(END.len()).position(|window| window == END);

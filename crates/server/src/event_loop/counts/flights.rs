@@ -1,4 +1,4 @@
-//! Writes a login costs, by count: over a socket that keeps what each system call wrote apart.
+//! Counts the writes of a login, over a socket that keeps what each system call wrote apart.
 
 use super::{Bench, client_config};
 use crate::listen::Service;
@@ -6,7 +6,7 @@ use rustls::ClientConnection;
 use socket2::{Socket, Type};
 use std::io::{ErrorKind, Read, Write};
 
-/// Sends all that a client has to say at once.
+/// Sends all that a client has to send at once.
 fn say(tls: &mut ClientConnection, socket: &Socket) {
     let mut flight = Vec::new();
     while tls.wants_write() {
@@ -28,7 +28,7 @@ fn heard(socket: &Socket) -> Option<Vec<u8>> {
     }
 }
 
-/// The same, once it has written something.
+/// Waits until the server has written something.
 fn hear(bench: &mut Bench, socket: &Socket) -> Vec<u8> {
     loop {
         match heard(socket) {
@@ -50,7 +50,7 @@ fn a_login_is_answered_by_two_writes() {
         tls.read_tls(&mut &hello[..]).unwrap();
         tls.process_new_packets().unwrap();
         assert_eq!(tls.handshake_kind(), Some(kind(resumed)));
-        // What a client that comes back says first goes out with the end of its handshake.
+        // A returning client sends its first element together with the end of its handshake.
         tls.writer().write_all(b"<authenticate/>").unwrap();
         say(&mut tls, &socket);
         let answer = hear(&mut bench, &socket);

@@ -1,4 +1,4 @@
-//! The loop, driven over real sockets with a machine that echoes.
+//! The event loop over real sockets, with a machine that echoes.
 
 mod pulse;
 mod starved;
@@ -32,7 +32,7 @@ fn expect(stream: &mut impl Read, expected: &str) {
     assert_eq!(String::from_utf8_lossy(&got), expected);
 }
 
-/// What comes until the end, however that comes.
+/// What comes until the end of the connection, even if that is a reset.
 fn rest(stream: &mut impl Read) -> Vec<u8> {
     let mut all = Vec::new();
     match stream.read_to_end(&mut all) {
@@ -48,7 +48,7 @@ fn status(server: &Server) -> Status {
     status.recv().unwrap()
 }
 
-/// Waits until the figures are as they should be. Every look is answered by all shards, so that this is no busy loop.
+/// Waits until the figures are as expected. All shards answer every look, so that this is not a busy loop.
 fn until(server: &Server, good: impl Fn(&Status) -> bool) -> Status {
     std::iter::repeat_with(|| status(server)).take(100_000).find(|status| good(status)).expect("never came")
 }
@@ -80,7 +80,7 @@ fn starttls_then_tls() {
     let mut tls = client_tls(plain, &[]);
     expect(&mut tls, "secured true;");
     tls.write_all(b"close").unwrap();
-    // A clean end: close_notify came, else this is an error.
+    // Without a close_notify this is an error.
     let mut end = String::new();
     tls.read_to_string(&mut end).unwrap();
     assert_eq!(end, "bye;");
@@ -104,7 +104,7 @@ fn who_takes_leave_in_tls_gets_the_same_in_return() {
     expect(&mut tls, "hello Tcp;");
     tls.conn.send_close_notify();
     tls.flush().unwrap();
-    // An end without close_notify would be an error.
+    // Without a close_notify this would be an error.
     assert_eq!(tls.read(&mut [0; 16]).unwrap(), 0);
     drop(tls);
     until(&server, |status| status.connections == 0);
@@ -131,7 +131,7 @@ fn another_certificate_is_used_from_then_on() {
     let before = certificate_of(&server);
     assert_eq!(certificate_of(&server), before);
     server.reload_tls(&certificate());
-    // Orders are obeyed in order.
+    // Control messages are handled in order.
     status(&server);
     assert_ne!(certificate_of(&server), before);
 }

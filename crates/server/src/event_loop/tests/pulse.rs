@@ -1,4 +1,4 @@
-//! Whether every shard turns, as a watchdog asks it.
+//! Whether every event loop turns, as a watchdog asks.
 
 use super::{options, start};
 use crate::inbox::{Control, InboxItem};
@@ -19,7 +19,7 @@ fn within(node: &Node, shard: u16, what: impl FnOnce() + Send + 'static) {
     node.inbox(ShardId(shard)).push(InboxItem::Control(control));
 }
 
-/// Returns when a shard has come to what is in its mail now.
+/// Returns when a shard has handled what is in its inbox now.
 fn come_round(node: &Node, shard: u16) {
     let (sender, receiver) = mpsc::channel();
     within(node, shard, move || sender.send(()).unwrap());
@@ -45,7 +45,7 @@ fn a_pulse_never_comes_from_a_shard_that_died() {
     let server = start(&options());
     let node = server.node();
     within(&node, 0, || panic!("as a fault in the shard would"));
-    // Asked before or after its death.
+    // Whether it is asked before or after the panic.
     assert_eq!(pulse(&node).recv(), Err(RecvError));
     assert_eq!(pulse(&node).recv(), Err(RecvError));
 }

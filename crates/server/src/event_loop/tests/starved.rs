@@ -1,4 +1,4 @@
-//! A server that runs out of descriptors: another process, since the limit is a process's.
+//! A server that runs out of descriptors, in another process, as the limit applies to a process.
 
 use super::{connect, rest, start};
 use crate::options::Options;
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 const CHILD: &str = "event_loop::tests::starved::a_server_with_few_descriptors";
 
-/// The child: tells its port, and serves until its standard input ends.
+/// The child: prints its port, and serves until its standard input ends.
 #[test]
 #[ignore = "the other half of the next test"]
 fn a_server_with_few_descriptors() {
@@ -42,14 +42,14 @@ fn without_descriptors_connections_are_turned_away_until_there_are_some() {
     let greeted = clients.iter_mut().map(is_greeted).filter(|greeted| *greeted).count();
     assert!((5..=10).contains(&greeted), "{greeted} of 64 greeted");
     drop(clients);
-    // The server needs a moment to notice; whoever is turned away meanwhile tries again.
+    // The server needs a moment to notice; clients that are refused meanwhile try again.
     assert!((0..1000).any(|_| is_greeted(&mut connect(port))));
 
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
 }
 
-/// Whether the server takes this client, or turns it away.
+/// Whether the server accepts this client, or refuses it.
 fn is_greeted(client: &mut TcpStream) -> bool {
     match client.read_exact(&mut [0; 10]) {
         Ok(()) => true,

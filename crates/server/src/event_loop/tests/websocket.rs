@@ -1,4 +1,4 @@
-//! WebSocket over the loop: the upgrade, the frames, the end.
+//! WebSocket over the event loop: the upgrade, the frames, the close.
 
 use super::{client_tls, connect, rest, start};
 use crate::listen::Ports;
@@ -20,7 +20,7 @@ struct Ws<S> {
 }
 
 impl<S: Read + Write> Ws<S> {
-    /// Upgrades, and sends `frames` in the same breath.
+    /// Upgrades, and sends `frames` in the same write.
     fn upgrade(mut stream: S, frames: &[u8]) -> Ws<S> {
         stream.write_all(&[UPGRADE.as_bytes(), frames].concat()).unwrap();
         let mut head = Vec::new();

@@ -1,5 +1,6 @@
-//! The compact form: the kind, the time as Unix milliseconds, the shard, the number, and the values of the kind's fields,
-//! between tabs. In a text, `\\`, `\t`, `\n` and `\r` stand for what they name.
+//! The compact format: the kind, the time in Unix milliseconds, the shard, the number, and the values of the kind's
+//! fields, separated by tabs. In texts, backslash, tab, line feed and carriage return are written as `\\`, `\t`, `\n` and
+//! `\r`.
 
 use super::time::Stamp;
 use super::{Head, digits, json, number};
@@ -8,7 +9,7 @@ use carillon_core::model::UnixMs;
 use std::borrow::Cow;
 use std::io::Write;
 
-/// Appends what every line begins with.
+/// Appends the beginning of every line.
 pub(super) fn begin(out: &mut Vec<u8>, head: &Head) {
     out.extend_from_slice(head.kind.as_str().as_bytes());
     for n in [head.at.0, head.shard.into(), head.seq] {

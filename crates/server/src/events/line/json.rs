@@ -1,10 +1,10 @@
-//! The JSON form: an object a line (RFC 8259). A text that says nothing is left out.
+//! The JSON format: one object per line (RFC 8259). Empty texts are left out.
 
 use super::{Head, digits, number, time};
 use carillon_core::event::{Kind, Value};
 use std::io::Write;
 
-/// Appends what every line begins with.
+/// Appends the beginning of every line.
 pub(super) fn begin(out: &mut Vec<u8>, head: &Head, at: &str) {
     out.extend_from_slice(b"{\"at\":\"");
     out.extend_from_slice(at.as_bytes());
@@ -72,7 +72,7 @@ pub(super) fn head(line: &[u8]) -> Option<Head> {
     })
 }
 
-/// What is before and behind the next `end`.
+/// The text before the next `end`, and the text after it.
 fn until(text: &[u8], end: u8) -> Option<(&[u8], &[u8])> {
     let at = text.iter().position(|&c| c == end)?;
     Some((&text[..at], &text[at + 1..]))

@@ -1,7 +1,7 @@
-//! Lines of the log: how an entry is printed, and what a line says of itself.
+//! Lines of the log: printing an entry, and reading the head of a line.
 //!
-//! Both forms print the same fields in the same order: when, which shard, its number there, what kind, and the fields of
-//! the kind ([`Kind::fields`]). `docs/book/event-log.md` describes them.
+//! Both formats print the same fields in the same order: time, shard, number, kind, and the fields of the kind
+//! ([`Kind::fields`]). `docs/book/event-log.md` describes them.
 
 mod compact;
 mod json;
@@ -12,7 +12,7 @@ mod time;
 use carillon_core::event::{Kind, Record};
 use carillon_core::model::UnixMs;
 
-/// How a line is printed.
+/// The format of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// A JSON object.
@@ -22,7 +22,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// What the names of its files end in.
+    /// The extension of its files.
     pub fn extension(self) -> &'static str {
         match self {
             Format::Json => "jsonl",
@@ -30,7 +30,7 @@ impl Format {
         }
     }
 
-    /// The other one.
+    /// The other format.
     pub(super) fn other(self) -> Format {
         match self {
             Format::Json => Format::Compact,
@@ -39,25 +39,25 @@ impl Format {
     }
 }
 
-/// What every line says.
+/// The fields that every line has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// When it happened.
     pub at: UnixMs,
     /// In which shard.
     pub shard: u16,
-    /// Its number there, without gaps.
+    /// Its number in the shard, without gaps.
     pub seq: u64,
-    /// What kind of thing it was.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// Reads the head of a line of either form, without its newline. None when it is no line of an event log.
+/// Reads the head of a line of either format, without its newline. None if it is not a line of an event log.
 pub fn head(line: &[u8]) -> Option<Head> {
     if line.first() == Some(&b'{') { json::head(line) } else { compact::head(line) }
 }
 
-/// A line of either form as JSON, without its newline. None when it is no line of an event log.
+/// Converts a line of either format to JSON, without its newline. None if it is not a line of an event log.
 pub fn to_json(line: &[u8]) -> Option<Vec<u8>> {
     if line.first() == Some(&b'{') {
         return json::head(line).map(|_| line.to_vec());
@@ -65,7 +65,7 @@ pub fn to_json(line: &[u8]) -> Option<Vec<u8>> {
     compact::to_json(line)
 }
 
-/// Prints entries as lines. Remembers the text of the last time: the next one is likely to be the same.
+/// Prints entries as lines. Keeps the text of the last time, as the next one is likely to be the same.
 pub(super) struct Printer {
     format: Format,
     stamp: time::Stamp,
@@ -109,7 +109,7 @@ fn number(out: &mut Vec<u8>, mut number: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// The number that these digits are.
+/// Parses decimal digits.
 fn digits(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;

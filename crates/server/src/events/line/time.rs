@@ -1,8 +1,8 @@
-//! Times as the JSON form has them: `2026-11-20T09:30:00.125Z`, always of this length.
+//! Times in the JSON format: `2026-11-20T09:30:00.125Z`, always of this length.
 
 use carillon_core::model::UnixMs;
 
-/// The text of the last time that was asked for.
+/// The text of the last time that was formatted.
 pub(super) struct Stamp {
     at: UnixMs,
     text: String,
@@ -16,7 +16,7 @@ impl Default for Stamp {
 }
 
 impl Stamp {
-    /// The text of a time.
+    /// Formats a time.
     pub(super) fn of(&mut self, at: UnixMs) -> &str {
         if at != self.at {
             self.at = at;
@@ -26,7 +26,7 @@ impl Stamp {
     }
 }
 
-/// The time of a text.
+/// Parses a time.
 pub(super) fn parse(text: &[u8]) -> Option<UnixMs> {
     let (year, rest) = text.split_at_checked(4)?;
     let [b'-', m1, m2, b'-', d1, d2, b'T', h1, h2, b':', n1, n2, b':', s1, s2, b'.', ms @ .., b'Z'] = rest

@@ -1,4 +1,4 @@
-//! The event log from the journal to the file, with disks that are slow, full and broken.
+//! The event log from the journal to the file, with disks that are slow, full or broken.
 
 mod recovery;
 mod rotation;
@@ -37,7 +37,7 @@ impl Rig {
         (log, producers.into_iter().map(TestShard::new).collect())
     }
 
-    /// All lines there are, and what a verifier says of them.
+    /// All lines, and what a verifier finds.
     fn read(&self) -> (Vec<String>, Vec<Finding>) {
         let mut verifier = Verifier::default();
         let mut lines = Vec::new();
@@ -60,7 +60,7 @@ impl TestShard {
         TestShard { producer, journal, logged: 0 }
     }
 
-    /// So many events; a shard would be slower, so it waits for room where one would not.
+    /// Logs so many events. It waits for room, which a shard would not, as it is faster than a shard.
     fn log_events(&mut self, events: u64, figures: &LogFigures) {
         for _ in 0..events {
             self.logged += 1;
@@ -78,7 +78,7 @@ impl TestShard {
     }
 }
 
-/// Options of a log that never puts a file away.
+/// Options of a log that never rotates a file.
 fn quiet(folder: &Path) -> Options {
     Options {
         folder: folder.to_owned(),
@@ -94,7 +94,7 @@ fn quiet(folder: &Path) -> Options {
 }
 
 impl EventLog {
-    /// The log of one shard, for the tests of others.
+    /// The log of one shard, for the tests of other modules.
     pub(crate) fn of_one(folder: &Path) -> (EventLog, Producer, Arc<LogFigures>) {
         let options = Options { memory_bytes: 8 << 20, ..quiet(folder) };
         let (log, mut producers) = EventLog::start(&options, 1).unwrap();
@@ -103,7 +103,7 @@ impl EventLog {
     }
 }
 
-/// What a test leaves free of the memory.
+/// How much of the memory a test uses.
 const ROOM: usize = 700 << 10;
 
 #[test]

@@ -11,7 +11,7 @@ fn entries(count: u64) -> Vec<u8> {
     journal.take(Vec::new())
 }
 
-/// A node that started and was there a moment.
+/// A node that started and ran for a moment.
 fn run(rig: &Rig) -> (Vec<String>, Vec<Finding>) {
     let (log, shards) = rig.start(1);
     shards.into_iter().for_each(TestShard::stop);

@@ -1,4 +1,4 @@
-//! Files that are put away.
+//! Rotated files.
 
 use super::*;
 use std::fs::read_dir;
@@ -23,7 +23,7 @@ fn a_large_file_is_put_away_compressed_and_read_again() {
     let mut rig = Rig::new();
     (rig.options.rotate_bytes, rig.options.compress) = (100_000, true);
     log_events(&rig, 5000);
-    // The rotation may have been told of the end first; it does the rest at the next start.
+    // The rotation may have ended before it handled the last file; the next start does that.
     Rotation::new(&rig.options, Arc::default()).tidy().unwrap();
     let names = names(&rig);
     assert!(names.len() > 3, "{names:?}");

@@ -37,7 +37,7 @@ fn only_what_is_wanted_is_kept() {
     };
     connect();
     server.reload_events(Kinds::of([Kind::Connect]));
-    // An order behind it is obeyed behind it.
+    // A later control message is handled later.
     let (done, obeyed) = std::sync::mpsc::channel();
     server.node().fresh_status(Box::new(move |_| done.send(()).unwrap()));
     obeyed.recv().unwrap();

@@ -59,7 +59,7 @@ fn a_full_disk_holds_back_and_the_next_start_goes_on() {
     shards.into_iter().for_each(TestShard::stop);
     drop(log);
     let (lines, findings) = rig.read();
-    // The second run has two lines. What was behind the first run's last hand-over was in no producer.
+    // The second run has two lines. What the first run noted after its last hand-over was dropped with its shard.
     assert_eq!(findings.len(), 1, "{findings:?}");
     assert!(matches!(findings[0], Finding::NoStop { .. }));
     let on_disk = lines.len() as u64 - 2;
@@ -94,7 +94,7 @@ fn where_the_disk_takes_nothing_a_parcel_waits() {
     assert_eq!(inbox.try_iter().count(), 1);
     std::fs::create_dir(&options.folder).unwrap();
     assert!(intake.take(back).is_ok());
-    // On disk, it waits for the writer to catch up; then it comes, and what is behind it by memory again.
+    // It waits on disk until the writer has caught up; the next batch goes through memory again.
     intake.resume_memory_path();
     assert_eq!(inbox.try_iter().count(), 0);
     figures.unqueue(figures.queued());
