@@ -1,6 +1,7 @@
 //! How connections end: by a close, at a deadline, by a fault, or because the peer is gone.
 
-use super::{ShardIo, Upcall};
+use super::resources::ShardIo;
+use super::upcall::Upcall;
 use crate::conn::{ConnError, Protocol, ReadFlow, Readiness, Stage, Transport};
 use crate::deadlines::Deadline;
 use crate::tls::{Blame, Fault};

@@ -1,0 +1,29 @@
+//! What the core must hear of its own effects.
+
+use carillon_core::Input;
+use carillon_core::model::ConnId;
+
+/// Something the core must hear of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Upcall {
+    /// A connection is gone.
+    Closed(ConnId),
+    /// The bytes that were watched have left.
+    Flushed(ConnId),
+    /// How many bytes the peer's TCP has not acknowledged.
+    Unacked(ConnId, u64),
+    /// A send queue is full.
+    Overflowed(ConnId),
+}
+
+impl Upcall {
+    /// The core's input that tells it.
+    pub(crate) fn input(self) -> Input<'static> {
+        match self {
+            Upcall::Closed(conn) => Input::Closed { conn },
+            Upcall::Flushed(conn) => Input::Flushed { conn },
+            Upcall::Unacked(conn, bytes) => Input::Unacked { conn, bytes },
+            Upcall::Overflowed(conn) => Input::Overflowed { conn },
+        }
+    }
+}
