@@ -1,6 +1,6 @@
-//! XMPP on the wire: bytes ↔ elements ↔ stanzas, framing and addresses. No I/O, no clock, no async.
+//! The XMPP wire format: bytes ↔ elements ↔ stanzas, framing and addresses. No I/O, no clock, no async.
 //!
-//! Bytes take this way through the crate:
+//! The path of bytes through the crate:
 //!
 //! ```text
 //! TCP bytes ──► frame::tcp::Framer ────────┐ one unit        ┌─► Unit::Stanza   header typed, payload as bytes
@@ -9,18 +9,20 @@
 //!                     └─► TCP stream headers: stream::Header::parse
 //! ```
 //!
-//! - [`xml`] has the strict reader of RFC 6120's restricted XML, the small tree ([`xml::Element`]) made only where a
-//!   feature asks for one, and the escaping writer.
+//! - [`xml`] has the strict reader of RFC 6120's restricted XML, a small tree ([`xml::Element`]) that is built only where a
+//!   feature needs it, and the escaping writer.
 //! - [`frame`] cuts a byte stream into units without understanding them: [`frame::tcp`] and [`frame::websocket`].
-//! - [`stream`] reads and writes what surrounds stanzas: headers, features, stream errors.
-//! - [`stanza`] holds [`stanza::Stanza`]: a typed header and a payload that travels as the bytes it came in.
-//! - [`jid`] prepares and compares addresses; past this crate no JID is a plain string.
-//! - [`ns`] names the namespaces.
+//! - [`stream`] reads and writes stream headers, features and stream errors.
+//! - [`stanza`] has [`stanza::Stanza`]: a typed header, and a payload that is forwarded as the bytes that were received.
+//! - [`jid`] prepares and compares addresses; outside this crate no JID is a plain string.
+//! - [`ns`] lists the namespaces.
 //!
-//! Three promises hold throughout. Network input never panics and never makes the crate allocate more than the
-//! [`xml::Limits`] in force. Whatever is accepted is namespace-well-formed. And a payload that is handed on means the
-//! same inside the recipient's stream as it did inside the sender's: it depends on nothing but the default namespace
+//! Three guarantees hold throughout. Network input never causes a panic and never makes the crate allocate more than the
+//! [`xml::Limits`] allow. Everything that is accepted is namespace-well-formed. And a forwarded payload means the
+//! same inside the recipient's stream as inside the sender's: it depends on nothing but the default namespace
 //! `jabber:client`.
+
+#![deny(unreachable_pub, clippy::indexing_slicing, clippy::string_slice, clippy::unwrap_used)]
 
 #[macro_use]
 mod words;

@@ -1,8 +1,8 @@
 //! Cuts the byte stream of a TCP connection into stream header, stanzas, white space and the stream's end.
 //!
-//! The framer looks at the caller's buffer and keeps none: between polls it remembers how far it has looked, so that
-//! bytes of an incomplete unit are not looked at twice (a character, reference or `<![CDATA[` cut in two is, at most
-//! 16 bytes). It refuses at the earliest what XMPP forbids; what it lets pass is judged in full when the unit is read.
+//! The framer searches the caller's buffer and has none of its own. Between polls it remembers its position, so that bytes
+//! of an incomplete unit are not searched twice, except for a character, reference or `<![CDATA[` that is cut in two (at most
+//! 16 bytes). It refuses what XMPP forbids as early as it can; the full check follows when the unit is read.
 
 use quick_xml::parser::{ElementParser, Parser};
 
@@ -18,9 +18,9 @@ const DECLARATION_START: &[u8] = b"<?xml";
 /// What stands at the front of the buffer. The number is the unit's length in bytes: the caller consumes that many.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// The start of a unit, or nothing: poll again with more.
+    /// An incomplete unit, or no bytes: poll again with more.
     Incomplete,
-    /// White space between units: a keepalive.
+    /// White space between units: a keep-alive.
     Whitespace(usize),
     /// A stream header, with the XML declaration before it: for [`Header::parse`](crate::stream::Header::parse).
     Header(usize),
@@ -30,7 +30,7 @@ pub enum Step {
     Close(usize),
 }
 
-/// Finds units in a stream of bytes without allocating. 48 bytes: one sits in each connection.
+/// Finds units in a stream of bytes without allocating. It has 48 bytes, because each connection has one.
 #[derive(Clone, Debug)]
 pub struct Framer {
     limits: Limits,
@@ -38,28 +38,28 @@ pub struct Framer {
     searched: u32,
     /// Bytes of the current unit that are known to be legal characters.
     checked: u32,
-    /// Tells the header's name, so that the stream's end tag can be compared.
+    /// The hash of the header's name, which the stream's end tag must have.
     header_name: u32,
     /// Open elements of the current unit.
     depth: u16,
-    /// What the names of the innermost of them hash to.
+    /// The hashes of the innermost names.
     names: Names,
     phase: Phase,
     place: Place,
 }
 
-/// Where in the stream the next unit stands.
+/// The state of the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// Nothing but a header may come.
+    /// Only a stream header is allowed.
     BeforeHeader,
-    /// Stanzas may come.
+    /// Stanzas are allowed.
     Open,
-    /// Nothing may come but white space.
+    /// Only white space is allowed.
     Closed,
 }
 
-/// Where in a unit the byte at `searched` stands.
+/// The position within a unit of the byte at `searched`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     /// Between units.
@@ -81,7 +81,7 @@ enum Place {
 }
 
 impl Framer {
-    /// Expects a stream header.
+    /// A framer that expects a stream header.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -95,7 +95,7 @@ impl Framer {
         }
     }
 
-    /// Changes the limits, also for the unit that is incomplete now.
+    /// Changes the limits, also for the current unit.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }
@@ -110,17 +110,18 @@ impl Framer {
         self.searched == 0 && self.place == Place::Between
     }
 
-    /// Looks for the next unit. `buf[0]` is the first byte that has not been consumed; after
-    /// [`Step::Incomplete`] the same bytes come again, with more behind them.
+    /// Searches for the next unit. `buf[0]` is the first byte that has not been consumed; after
+    /// [`Step::Incomplete`] the caller passes the same bytes again, followed by more.
     ///
     /// # Errors
-    /// Any of [`Error`]; the stream must be closed then and the framer not be polled again before a restart.
+    /// Any [`Error`]; the caller must close the stream and not poll the framer again before a restart.
     pub fn poll(&mut self, buf: &[u8]) -> Result<Step, Error> {
-        // More than the limit is never looked at, so offsets fit 32 bits.
+        // Bytes past the limit are never searched, so offsets fit into 32 bits.
         let window = self.limits.stanza_bytes.min(u32::MAX as usize);
-        let visible = &buf[..buf.len().min(window)];
+        let visible = buf.get(..window).unwrap_or(buf);
         let found = self.search(visible);
-        self.check_characters(&visible[..visible.len().min(self.searched as usize)])?;
+        let searched = self.searched(visible);
+        self.check_characters(searched)?;
         match found? {
             Step::Incomplete if visible.len() >= window => Err(Error::TooLarge),
             Step::Incomplete => Ok(Step::Incomplete),
@@ -131,13 +132,18 @@ impl Framer {
         }
     }
 
+    /// The bytes of the current unit that have been searched.
+    fn searched<'b>(&self, buf: &'b [u8]) -> &'b [u8] {
+        buf.get(..self.searched as usize).unwrap_or(buf)
+    }
+
     fn check_characters(&mut self, searched: &[u8]) -> Result<(), Error> {
         let unchecked = searched.get(self.checked as usize..).unwrap_or_default();
         self.checked += legal_utf8_prefix(unchecked)? as u32;
         Ok(())
     }
 
-    /// Goes from place to place until the unit or the buffer ends.
+    /// Searches until the end of the unit or of the buffer.
     fn search(&mut self, buf: &[u8]) -> Result<Step, Error> {
         loop {
             let rest = buf.get(self.searched as usize..).unwrap_or_default();
@@ -167,7 +173,7 @@ impl Framer {
             }
             Some(&b) if is_space(b) => {
                 let length = rest.iter().take_while(|b| is_space(**b)).count();
-                // Space between a declaration and its header belongs to the header.
+                // White space between the XML declaration and the header belongs to the header.
                 if self.searched == 0 {
                     return Ok(Some(Step::Whitespace(length)));
                 }
@@ -175,7 +181,7 @@ impl Framer {
                 Ok(None)
             }
             Some(_) => {
-                // It may be no legal character even.
+                // It may be an illegal character.
                 self.searched += 1;
                 Err(Error::TextAtStreamLevel)
             }
@@ -190,7 +196,7 @@ impl Framer {
             }
             Some(at) => {
                 self.searched += at as u32;
-                self.place = if rest[at] == b'<' { Place::Markup } else { Place::Reference };
+                self.place = if rest.get(at) == Some(&b'<') { Place::Markup } else { Place::Reference };
                 None
             }
         }
@@ -204,7 +210,7 @@ impl Framer {
             Some(b'/') => (Place::EndTag, 2),
             Some(b'?') => return self.question_mark(rest),
             Some(b'!') => return self.exclamation_mark(rest),
-            // Exact about ASCII, the rest is for the reader to judge.
+            // Exact for ASCII; the reader checks the rest.
             Some(&b) if b.is_ascii_alphabetic() || b == b'_' || b >= 0x80 => {
                 (Place::StartTag(ElementParser::Outside), 1)
             }
@@ -228,7 +234,7 @@ impl Framer {
             return Err(error);
         }
         let length = DECLARATION_START.len();
-        let seen = &rest[..rest.len().min(length)];
+        let seen = rest.get(..length).unwrap_or(rest);
         match rest.get(length) {
             _ if !DECLARATION_START.starts_with(seen) => Err(error),
             None => Ok(Some(Step::Incomplete)),
@@ -246,9 +252,10 @@ impl Framer {
         if self.depth == 0 && rest.get(2) == Some(&b'[') {
             return Err(Error::TextAtStreamLevel);
         }
-        let seen = &rest[..rest.len().min(CDATA_START.len())];
+        let seen = rest.get(..CDATA_START.len()).unwrap_or(rest);
         if !CDATA_START.starts_with(seen) {
-            let kind = if rest[2] == b'-' { Restriction::Comment } else { Restriction::DocumentType };
+            let kind =
+                if rest.get(2) == Some(&b'-') { Restriction::Comment } else { Restriction::DocumentType };
             return Err(Error::Restricted(kind));
         }
         if seen.len() < CDATA_START.len() {
@@ -263,11 +270,12 @@ impl Framer {
     fn reference(&mut self, rest: &[u8]) -> Result<Option<Step>, Error> {
         let window = rest.get(1..rest.len().min(REFERENCE_BYTES_MAX + 2)).unwrap_or_default();
         let end = match memchr::memchr2(b';', b'<', window) {
-            Some(at) if window[at] == b';' => at,
+            Some(at) if window.get(at) == Some(&b';') => at,
             None if window.len() <= REFERENCE_BYTES_MAX => return Ok(Some(Step::Incomplete)),
             _ => return Err(Error::Reference),
         };
-        let name = std::str::from_utf8(&window[..end]).map_err(|_| Error::InvalidUtf8)?;
+        let name =
+            std::str::from_utf8(window.get(..end).unwrap_or_default()).map_err(|_| Error::InvalidUtf8)?;
         resolve_reference(name)?;
         self.searched += end as u32 + 2;
         self.place = Place::Text;
@@ -282,7 +290,7 @@ impl Framer {
     ) -> Result<Option<Step>, Error> {
         let end = parser.feed(rest);
         let length = end.map_or(rest.len(), |at| at + 1);
-        if let Some(at) = memchr::memchr(b'<', &rest[..length]) {
+        if let Some(at) = memchr::memchr(b'<', rest.get(..length).unwrap_or(rest)) {
             self.searched += at as u32;
             return Err(Error::Tag);
         }
@@ -291,7 +299,7 @@ impl Framer {
             self.place = Place::StartTag(parser);
             return Ok(Some(Step::Incomplete));
         }
-        let unit = &buf[..self.searched as usize];
+        let unit = self.searched(buf);
         if self.phase == Phase::BeforeHeader {
             self.phase = Phase::Open;
             self.header_name = header_name(unit);
@@ -300,9 +308,9 @@ impl Framer {
         self.place = Place::Text;
         if !unit.ends_with(b"/>") {
             self.depth += 1;
-            // No tag has a `<` inside.
+            // A tag contains no `<`.
             let start = memchr::memrchr(b'<', unit).map_or(0, |at| at + 1);
-            self.names.open(name_hash(&unit[start..]));
+            self.names.open(name_hash(unit.get(start..).unwrap_or_default()));
         } else if self.depth == 0 {
             return Ok(Some(Step::Element(unit.len())));
         }
@@ -314,15 +322,15 @@ impl Framer {
             self.searched += rest.len() as u32;
             return Ok(Some(Step::Incomplete));
         };
-        if rest[end] == b'<' {
+        if rest.get(end) == Some(&b'<') {
             self.searched += end as u32;
             return Err(Error::Tag);
         }
         self.searched += end as u32 + 1;
         self.place = Place::Text;
-        let unit = &buf[..self.searched as usize];
+        let unit = self.searched(buf);
         let start = memchr::memrchr(b'<', unit).map_or(2, |at| at + 2);
-        let name = name_hash(&unit[start..unit.len() - 1]);
+        let name = name_hash(unit.get(start..).unwrap_or_default());
         if self.depth > 0 && !self.names.close(name) {
             return Err(Error::MismatchedTag);
         }
@@ -346,12 +354,12 @@ impl Framer {
     fn declaration(&mut self, buf: &[u8], rest: &[u8]) -> Result<Option<Step>, Error> {
         let step = self.until(rest, b"?>", Place::Between);
         if step.is_none() {
-            split_declaration(&buf[..self.searched as usize])?;
+            split_declaration(self.searched(buf))?;
         }
         Ok(step)
     }
 
-    /// Looks for `end` and goes on behind it.
+    /// Searches for `end` and continues after it.
     fn until(&mut self, rest: &[u8], end: &[u8], next: Place) -> Option<Step> {
         match memchr::memmem::find(rest, end) {
             Some(at) => {
@@ -368,8 +376,8 @@ impl Framer {
     }
 }
 
-/// The names of the innermost open elements, a byte of each name's hash, so that an end tag of another element is
-/// noticed before the unit is complete. It may be missed (one in 255, and above the fourth level): the reader compares
+/// The names of the innermost open elements, one byte of hash each, so that most mismatched end tags are found before the
+/// unit is complete. Some are missed (one in 255, and those above the fourth level): the reader compares
 /// whole names.
 #[derive(Clone, Copy, Default, Debug)]
 struct Names([u8; 4]);
@@ -392,7 +400,7 @@ impl Names {
     }
 }
 
-/// Stands for a name that is not remembered.
+/// Stands for an unknown name.
 const UNKNOWN_NAME: u8 = 0;
 
 /// The hash of the name of the tag that a header unit ends with.
@@ -401,11 +409,12 @@ fn header_name(unit: &[u8]) -> u32 {
         Some(at) if unit.starts_with(b"<?") => at + 2,
         _ => 0,
     };
-    let tag = unit[start..].iter().position(|b| *b == b'<').map_or(unit, |at| &unit[start + at + 1..]);
-    name_hash(tag)
+    let header = unit.get(start..).unwrap_or_default();
+    let tag = memchr::memchr(b'<', header).and_then(|at| header.get(at + 1..));
+    name_hash(tag.unwrap_or(unit))
 }
 
-/// A hash (FNV-1a) of what stands before the first space, `/` or `>`.
+/// A hash (FNV-1a) of the bytes before the first space, `/` or `>`.
 fn name_hash(tag: &[u8]) -> u32 {
     tag.iter()
         .take_while(|b| !is_space(**b) && !matches!(**b, b'/' | b'>'))

@@ -53,13 +53,13 @@ impl BareJid {
 
     /// The part before `@`, if there is one.
     pub fn local(&self) -> Option<&str> {
-        (self.local_end > 0).then(|| &self.text[..usize::from(self.local_end)])
+        (self.local_end > 0).then(|| self.text.get(..usize::from(self.local_end))).flatten()
     }
 
     /// The domain.
     pub fn domain(&self) -> &str {
         let start = if self.local_end > 0 { usize::from(self.local_end) + 1 } else { 0 };
-        &self.text[start..]
+        self.text.get(start..).unwrap_or_default()
     }
 
     /// The whole address as text.

@@ -1,15 +1,15 @@
-//! Why a text is no address.
+//! Why a text is not an address.
 
 use std::fmt;
 
 /// The three parts of an address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Part {
-    /// Before `@`.
+    /// The part before `@`.
     Local,
-    /// The host.
+    /// The domain.
     Domain,
-    /// After the first `/`.
+    /// The part after the first `/`.
     Resource,
 }
 
@@ -23,10 +23,10 @@ impl fmt::Display for Part {
     }
 }
 
-/// Why a text is no address: the part at fault and what is wrong with it.
+/// Why a text is not an address: the part at fault and the reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum JidError {
-    /// The part is there but has no characters (left).
+    /// The part is empty, or empty after preparation.
     #[error("the {0} is empty")]
     Empty(Part),
     /// The part is longer than 1023 bytes.
@@ -41,10 +41,10 @@ pub enum JidError {
     /// Two dots follow each other, or the domain begins with one.
     #[error("the domain has an empty label")]
     EmptyLabel,
-    /// What stands in brackets is no IPv6 address.
+    /// The text in brackets is not an IPv6 address.
     #[error("the domain is no valid IPv6 literal")]
     IpLiteral,
-    /// A resource where a bare address is asked for.
+    /// A resource in what must be a bare address.
     #[error("a bare address has no resource")]
     HasResource,
 }

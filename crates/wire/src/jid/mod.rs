@@ -48,18 +48,18 @@ impl Jid {
 
     /// The part before `@`, if there is one.
     pub fn local(&self) -> Option<&str> {
-        (self.local_end > 0).then(|| &self.text[..usize::from(self.local_end)])
+        (self.local_end > 0).then(|| self.text.get(..usize::from(self.local_end))).flatten()
     }
 
     /// The domain: what remains without localpart and resource.
     pub fn domain(&self) -> &str {
         let start = if self.local_end > 0 { usize::from(self.local_end) + 1 } else { 0 };
-        &self.text[start..usize::from(self.domain_end)]
+        self.text.get(start..usize::from(self.domain_end)).unwrap_or_default()
     }
 
     /// The part after the first `/`, if there is one.
     pub fn resource(&self) -> Option<&str> {
-        (!self.is_bare()).then(|| &self.text[usize::from(self.domain_end) + 1..])
+        self.text.get(usize::from(self.domain_end) + 1..)
     }
 
     /// The address without its resource. Allocates only if there is one.
@@ -70,7 +70,7 @@ impl Jid {
 
     /// The address without its resource, as text.
     pub fn bare_str(&self) -> &str {
-        &self.text[..usize::from(self.domain_end)]
+        self.text.get(..usize::from(self.domain_end)).unwrap_or_default()
     }
 
     /// The whole address as text.

@@ -12,7 +12,7 @@ words! {
         Auth = "auth",
         /// Do not try again.
         Cancel = "cancel",
-        /// Go on: it was only a warning.
+        /// Continue: it was only a warning.
         Continue = "continue",
         /// Try again with other data.
         Modify = "modify",
@@ -32,25 +32,25 @@ words! {
         FeatureNotImplemented = "feature-not-implemented",
         /// The sender may not do that.
         Forbidden = "forbidden",
-        /// The recipient is elsewhere now.
+        /// The recipient has another address now.
         Gone = "gone",
-        /// The server's own fault.
+        /// An error of the server.
         InternalServerError = "internal-server-error",
         /// The addressed thing does not exist.
         ItemNotFound = "item-not-found",
-        /// An address is none.
+        /// An address is malformed.
         JidMalformed = "jid-malformed",
         /// The stanza does not meet criteria that the recipient set.
         NotAcceptable = "not-acceptable",
-        /// Nobody may do that.
+        /// The action is not allowed for anyone.
         NotAllowed = "not-allowed",
         /// The sender must authenticate first.
         NotAuthorized = "not-authorized",
         /// A local policy is violated.
         PolicyViolation = "policy-violation",
-        /// The recipient is not there now.
+        /// The recipient is not available now.
         RecipientUnavailable = "recipient-unavailable",
-        /// Ask elsewhere, for now.
+        /// The recipient has another address for a while.
         Redirect = "redirect",
         /// The sender must register first.
         RegistrationRequired = "registration-required",
@@ -64,7 +64,7 @@ words! {
         ServiceUnavailable = "service-unavailable",
         /// The sender must subscribe first.
         SubscriptionRequired = "subscription-required",
-        /// None of the others.
+        /// None of the other conditions.
         UndefinedCondition = "undefined-condition",
         /// The stanza came at the wrong time.
         UnexpectedRequest = "unexpected-request",
@@ -101,15 +101,15 @@ impl Condition {
     }
 }
 
-/// Why a stanza is not served: the content of `<error/>`.
+/// Why a stanza is refused: the content of `<error/>`.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{condition}")]
 pub struct StanzaError {
     /// What the sender may do about it.
     pub kind: ErrorType,
-    /// What is wrong.
+    /// The condition.
     pub condition: Condition,
-    /// What is wrong, for humans, in English.
+    /// An explanation for humans, in English.
     pub text: Option<Cow<'static, str>>,
     /// A condition of the feature's own namespace.
     pub app: Option<Element>,

@@ -3,13 +3,13 @@
 words! {
     /// Types of messages (RFC 6121 §5.2.2).
     pub enum MessageType {
-        /// Outside a conversation; also what an unknown type means.
+        /// A message outside a conversation; an unknown type means the same.
         Normal = "normal",
-        /// In a conversation of two.
+        /// A message in a conversation of two.
         Chat = "chat",
         /// An alert to which no reply is expected.
         Headline = "headline",
-        /// In a room.
+        /// A message in a room.
         Groupchat = "groupchat",
         /// The answer to a message that could not be delivered.
         Error = "error",
@@ -21,15 +21,15 @@ words! {
     pub enum PresenceType {
         /// Online: written as no type at all.
         Available = "available",
-        /// Gone.
+        /// Offline.
         Unavailable = "unavailable",
         /// Asks to see the recipient's presence.
         Subscribe = "subscribe",
-        /// Allows it.
+        /// Allows the recipient to see the sender's presence.
         Subscribed = "subscribed",
         /// No longer wants to see it.
         Unsubscribe = "unsubscribe",
-        /// Denies it, or no longer allows it.
+        /// Refuses or withdraws that.
         Unsubscribed = "unsubscribed",
         /// A server asks for the current presence.
         Probe = "probe",
@@ -41,18 +41,18 @@ words! {
 words! {
     /// Types of IQs (RFC 6120 §8.2.3).
     pub enum IqType {
-        /// Asks.
+        /// Requests information.
         Get = "get",
-        /// Demands.
+        /// Requests a change.
         Set = "set",
-        /// Answers.
+        /// A successful answer.
         Result = "result",
-        /// Says why not.
+        /// An error as the answer.
         Error = "error",
     }
 }
 
-/// Which stanza, and its type.
+/// The kind of a stanza, and its type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
     /// `<message/>`

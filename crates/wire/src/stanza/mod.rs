@@ -1,4 +1,4 @@
-//! Stanzas: a typed header and a payload that travels as the bytes it came in (RFC 6120 §8).
+//! Stanzas: a typed header, and a payload that is forwarded as the bytes that were received (RFC 6120 §8).
 
 mod error;
 mod kind;
@@ -17,23 +17,23 @@ use crate::ns;
 use crate::xml::Element;
 use crate::xml::writer::Writer;
 
-/// The largest payload that an error carries back to its sender, in bytes.
+/// The largest payload that an error returns to its sender, in bytes.
 const ECHO_BYTES_MAX: usize = 1024;
 
 /// A message, presence or IQ.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stanza {
-    /// Which of the three, and its type.
+    /// The kind of stanza and its type.
     pub kind: Kind,
-    /// Whom it is for.
+    /// The recipient.
     pub to: Option<Jid>,
-    /// Who sends it.
+    /// The sender.
     pub from: Option<Jid>,
-    /// Chosen by the sender; every IQ that was read has one.
+    /// The id, which the sender chose; every IQ that was read has one.
     pub id: Option<Box<str>>,
     /// The language of its texts, `xml:lang`.
     pub lang: Option<Box<str>>,
-    /// What is in it.
+    /// The content.
     pub payload: Payload,
 }
 
@@ -112,7 +112,7 @@ impl Stanza {
         }
     }
 
-    /// An empty result for this IQ: its sender and recipient change places.
+    /// An empty result for this IQ, from its recipient to its sender.
     pub fn result_reply(&self) -> Self {
         self.reply(Kind::Iq(IqType::Result))
     }

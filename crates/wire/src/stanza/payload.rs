@@ -1,4 +1,4 @@
-//! What is in a stanza: bytes that are handed on as they are, with an index of the children.
+//! The content of a stanza: bytes that are forwarded as they are, with an index of the children.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 
 use crate::ns;
-use crate::xml::{Element, Error, Lexer, Limits, Outer, Room, Token};
+use crate::xml::{Element, Error, Lexer, Limits, Outer, SizeLimit, Token};
 
 /// The content of a stanza: well-formed, and meaning the same wherever `jabber:client` is the default namespace and
 /// no prefix is declared.
@@ -18,7 +18,7 @@ pub struct Payload {
     index: SmallVec<[Entry; 2]>,
 }
 
-/// Where a child is. Offsets are relative to the payload.
+/// The place of a child. Offsets are relative to the payload.
 #[derive(Clone, Debug)]
 struct Entry {
     start: u32,
@@ -28,31 +28,31 @@ struct Entry {
     ns: Namespace,
 }
 
-/// The namespace of a child, by reference where it can be.
+/// The namespace of a child, by reference where that is possible.
 #[derive(Clone, Debug)]
 enum Namespace {
     /// `jabber:client`
     Client,
-    /// Spelled out in the payload.
+    /// Written out in the payload.
     At(Range<u32>),
-    /// Neither.
+    /// Any other.
     Owned(Box<str>),
 }
 
 impl Payload {
-    /// Nothing.
+    /// An empty payload.
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// One child.
+    /// A payload with one child.
     pub fn from_element(child: &Element) -> Self {
         let mut payload = Self::empty();
         payload.push_element(child);
         payload
     }
 
-    /// Several children.
+    /// A payload with several children.
     pub fn from_elements<'e>(children: impl IntoIterator<Item = &'e Element>) -> Self {
         let mut payload = Self::empty();
         payload.append(children);
@@ -64,20 +64,21 @@ impl Payload {
         children: impl IntoIterator<Item = &'e Element>,
         limits: &Limits,
     ) -> Result<Self, Error> {
-        let room = Room { end: limits.stanza_bytes, declarations: usize::from(limits.namespaces_in_scope) };
+        let limit =
+            SizeLimit { end: limits.stanza_bytes, declarations: usize::from(limits.namespaces_in_scope) };
         let (mut bytes, mut index) = (Vec::new(), SmallVec::new());
         for child in children {
             let start = bytes.len();
-            child.write_within(&mut bytes, ns::CLIENT, room)?;
+            child.write_within(&mut bytes, ns::CLIENT, limit)?;
             index.push(Entry::written(child, start, bytes.len()));
         }
-        if bytes.len() > room.end { Err(Error::TooLarge) } else { Ok(Self { bytes: bytes.into(), index }) }
+        if bytes.len() > limit.end { Err(Error::TooLarge) } else { Ok(Self { bytes: bytes.into(), index }) }
     }
 
-    /// Indexes bytes that the server made itself or has read before, such as a stored payload.
+    /// Indexes bytes that the server produced itself or has read before, such as a stored payload.
     ///
-    /// Bytes that are not well-formed after all give an empty payload: nothing broken leaves the server. Where that
-    /// is to be noticed, use [`Payload::parse`].
+    /// If the bytes are not well-formed after all, the payload is empty: nothing malformed leaves the server. To detect
+    /// that, use [`Payload::parse`].
     pub fn from_raw(bytes: Bytes) -> Self {
         let parsed = Self::parse(bytes);
         debug_assert!(parsed.is_ok(), "a payload of our own is {parsed:?}");
@@ -106,7 +107,7 @@ impl Payload {
         &self.bytes
     }
 
-    /// Whether there is no child. (There may be text, which means nothing in a stanza.)
+    /// Whether there is no child. (There may be text, which has no meaning in a stanza.)
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
@@ -121,7 +122,7 @@ impl Payload {
         self.children().find(|child| child.is(name, ns))
     }
 
-    /// Adds a child at the end. Copies the bytes: others may share them.
+    /// Adds a child at the end. Copies the bytes, because clones may share them.
     pub fn push_element(&mut self, child: &Element) {
         self.append([child]);
     }
@@ -137,7 +138,7 @@ impl Payload {
         self.bytes = bytes.into();
     }
 
-    /// Removes all children with this name and namespace; gives their number.
+    /// Removes all children with this name and namespace; returns their number.
     pub fn remove(&mut self, name: &str, ns: &str) -> usize {
         let before = self.index.len();
         let removed: SmallVec<[(u32, u32); 2]> = self
@@ -151,10 +152,10 @@ impl Payload {
         let mut bytes = Vec::with_capacity(self.bytes.len());
         let mut kept_to = 0;
         for &(start, end) in &removed {
-            bytes.extend_from_slice(&self.bytes[kept_to..start as usize]);
+            bytes.extend_from_slice(self.bytes.get(kept_to..start as usize).unwrap_or_default());
             kept_to = end as usize;
         }
-        bytes.extend_from_slice(&self.bytes[kept_to..]);
+        bytes.extend_from_slice(self.bytes.get(kept_to..).unwrap_or_default());
         // Both are in the order of the payload.
         let (mut next, mut gone) = (removed.iter().peekable(), 0);
         self.index.retain(|entry| {
@@ -235,7 +236,7 @@ impl<'a> Child<'a> {
 
     /// The child as it is written where `jabber:client` is the default namespace.
     pub fn bytes(&self) -> &'a [u8] {
-        &self.bytes[self.entry.start as usize..self.entry.end as usize]
+        self.bytes.get(self.entry.start as usize..self.entry.end as usize).unwrap_or_default()
     }
 
     /// The child as a tree.
@@ -246,7 +247,8 @@ impl<'a> Child<'a> {
     }
 
     fn text(&self, range: &Range<u32>) -> &'a str {
-        std::str::from_utf8(&self.bytes[range.start as usize..range.end as usize]).unwrap_or_default()
+        let bytes = self.bytes.get(range.start as usize..range.end as usize);
+        std::str::from_utf8(bytes.unwrap_or_default()).unwrap_or_default()
     }
 }
 
@@ -263,7 +265,7 @@ impl Indexer {
         Self { origin, index: SmallVec::new() }
     }
 
-    /// Looks at a token inside the stanza that the lexer has just given.
+    /// Processes a token inside the stanza, which the lexer has just returned.
     pub(super) fn see(&mut self, token: Token<'_>, lexer: &Lexer<'_>) {
         match token {
             Token::Start if lexer.depth() == 2 => self.start(lexer),
@@ -293,12 +295,12 @@ impl Indexer {
         self.index.push(Entry { start, end: start, name: name_end - tag.local().len() as u32..name_end, ns });
     }
 
-    /// How many children there are so far.
+    /// The number of children so far.
     pub(super) fn children(&self) -> usize {
         self.index.len()
     }
 
-    /// The payload, if `bytes` from the origin on are it.
+    /// The payload, which consists of these bytes from the origin on.
     pub(super) fn finish(self, bytes: Bytes) -> Payload {
         Payload { bytes, index: self.index }
     }

@@ -1,4 +1,4 @@
-//! Reads one top-level element: the single pass that everything from the network goes through.
+//! Reads one top-level element, in the single pass that everything from the network goes through.
 
 use std::borrow::Cow;
 
@@ -14,15 +14,15 @@ use crate::ns;
 use crate::stream::{Header, Prefixes};
 use crate::xml::{Element, Error, Lexer, Limits, Outer, trim};
 
-/// What surrounds the unit.
+/// The context of a unit.
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// How it is framed.
+    /// The framing.
     pub framing: Framing,
     /// Prefixes that the stream header declares; `None` for the usual header that declares only `stream`. See
     /// [`Header::extra`].
     pub extra_ns: Option<Prefixes>,
-    /// How much it may be.
+    /// The limits of a unit.
     pub limits: Limits,
 }
 
@@ -49,7 +49,7 @@ impl Context {
     }
 }
 
-/// A unit that has been read.
+/// A unit as it was read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// A message, presence or IQ.
@@ -58,16 +58,16 @@ pub enum Unit {
     Nonza(Element),
     /// A stanza that is well-formed but unusable.
     Refused {
-        /// The stanza without what is wrong with it: `reply.error_reply(&error)` is the answer, if there may be one.
+        /// The stanza without its invalid parts: `reply.error_reply(&error)` is the answer, if one is allowed.
         reply: Stanza,
-        /// What is wrong with it.
+        /// Why it is refused.
         error: StanzaError,
     },
 }
 
 /// Reads one complete top-level element as found by [`Framer`](crate::frame::tcp::Framer), or one WebSocket message.
 ///
-/// A stanza's payload is handed on as it came if it means the same elsewhere, and is rewritten if it depends on
+/// A stanza's payload is kept as received if it means the same elsewhere, and is rewritten if it depends on
 /// prefixes declared outside of it.
 ///
 /// # Errors
@@ -93,7 +93,7 @@ pub fn read(bytes: &[u8], context: &Context) -> Result<Unit, Error> {
     Ok(draft.finish(payload))
 }
 
-/// Reads from behind the stanza's start tag to the end.
+/// Reads from the end of the stanza's start tag to the end.
 fn read_payload(
     lexer: &mut Lexer<'_>,
     bytes: &[u8],
@@ -113,15 +113,15 @@ fn read_payload(
     if lexer.depends_on_outside() {
         return rewrite_payload(bytes, outer, limits);
     }
-    Ok(indexer.finish(Bytes::copy_from_slice(&bytes[origin..end])))
+    Ok(indexer.finish(Bytes::copy_from_slice(bytes.get(origin..end).unwrap_or_default())))
 }
 
-/// Gives each child the declarations it needs, by way of a tree.
+/// Writes each child with the declarations that it needs, by way of a tree.
 fn rewrite_payload(bytes: &[u8], outer: &Outer<'_>, limits: &Limits) -> Result<Payload, Error> {
     let mut lexer = Lexer::new(bytes, limits, outer)?;
     lexer.token()?;
     let stanza = Element::build(&mut lexer)?;
-    // Declarations are repeated where they are needed.
+    // Each child repeats the declarations that it needs.
     Payload::from_elements_within(stanza.children(), limits)
 }
 
@@ -143,7 +143,7 @@ impl StanzaName {
     }
 }
 
-/// A stanza whose payload is not read yet, and the first thing that is wrong with its header.
+/// A stanza whose payload is not read yet, and the first error of its header.
 struct Draft {
     stanza: Stanza,
     error: Option<StanzaError>,
@@ -193,7 +193,7 @@ impl Draft {
     }
 }
 
-/// The kind of stanza; where the type is unknown, one to stand in while the error is answered.
+/// The kind of stanza; for an unknown type, the kind that stands in for it in the error's answer.
 fn read_kind(name: StanzaName, word: Option<&str>) -> Result<Kind, Kind> {
     match name {
         // RFC 6121 §5.2.2: an unknown type means `normal`.

@@ -16,15 +16,15 @@ words! {
         Conflict = "conflict",
         /// Nothing was received for too long.
         ConnectionTimeout = "connection-timeout",
-        /// The domain was served here once, no longer.
+        /// The domain is no longer served here.
         HostGone = "host-gone",
         /// The domain is not served here.
         HostUnknown = "host-unknown",
         /// A stanza between servers lacks an address.
         ImproperAddressing = "improper-addressing",
-        /// The server's own fault.
+        /// An error of the server.
         InternalServerError = "internal-server-error",
-        /// The `from` is not the sender's.
+        /// The `from` is not an address of the sender.
         InvalidFrom = "invalid-from",
         /// The streams or the content namespace is wrong.
         InvalidNamespace = "invalid-namespace",
@@ -38,7 +38,7 @@ words! {
         PolicyViolation = "policy-violation",
         /// A connection needed for authentication cannot be made.
         RemoteConnectionFailed = "remote-connection-failed",
-        /// The stream must be begun anew.
+        /// The stream must be restarted.
         Reset = "reset",
         /// The server lacks resources.
         ResourceConstraint = "resource-constraint",
@@ -46,13 +46,13 @@ words! {
         RestrictedXml = "restricted-xml",
         /// Connect elsewhere.
         SeeOtherHost = "see-other-host",
-        /// The server goes down.
+        /// The server is shutting down.
         SystemShutdown = "system-shutdown",
-        /// None of the others.
+        /// None of the other conditions.
         UndefinedCondition = "undefined-condition",
-        /// Not UTF-8.
+        /// An encoding other than UTF-8.
         UnsupportedEncoding = "unsupported-encoding",
-        /// A mandatory feature is not supported by the other side.
+        /// The other side does not support a mandatory feature.
         UnsupportedFeature = "unsupported-feature",
         /// A first-level element that is not supported.
         UnsupportedStanzaType = "unsupported-stanza-type",
@@ -101,7 +101,7 @@ impl Error {
 pub fn write_error(out: &mut Vec<u8>, condition: Condition, text: Option<&str>, framing: Framing) {
     let mut writer = Writer::new(out);
     start(&mut writer, framing);
-    writer.start(condition.as_str()).attr("xmlns", ns::STREAM_ERRORS).close_empty();
+    writer.empty(condition.as_str(), ns::STREAM_ERRORS);
     if let Some(text) = text {
         writer.start("text").attr("xmlns", ns::STREAM_ERRORS).attr("xml:lang", "en").close_start();
         writer.text(text).end("text");
@@ -129,9 +129,9 @@ fn start(writer: &mut Writer<'_>, framing: Framing) {
 /// A stream error as read by the side that receives it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StreamError {
-    /// The condition; [`Condition::UndefinedCondition`] also for one that is not known.
+    /// The condition; [`Condition::UndefinedCondition`] if it is unknown.
     pub condition: Condition,
-    /// What it says for humans.
+    /// An explanation for humans.
     pub text: Option<String>,
     /// Where to go, with [`Condition::SeeOtherHost`].
     pub other_host: Option<String>,

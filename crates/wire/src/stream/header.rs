@@ -10,21 +10,21 @@ use crate::xml::{Element, Error, Lexer, Limits, Outer, split_declaration, trim};
 /// A prefix and the namespace it stands for.
 pub type PrefixBinding = (Box<str>, Box<str>);
 
-/// What every unit of a stream is read with, so it is shared. One pointer: it sits in each connection.
+/// The prefixes with which every unit of a stream is read, shared by them. One pointer, because each connection has one.
 pub type Prefixes = Arc<Vec<PrefixBinding>>;
 
 /// The opening of a stream as received, on TCP or by `<open/>`.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Header {
-    /// The domain that the stream is for, as it came.
+    /// The domain of the stream, as received.
     pub to: Option<String>,
-    /// Who opens it, as it came.
+    /// Who opens the stream, as received.
     pub from: Option<String>,
     /// Major and minor version of XMPP; `None` means before 1.0 (RFC 6120 §4.7.5).
     pub version: Option<(u8, u8)>,
     /// Default language of the stream.
     pub lang: Option<String>,
-    /// The stream's identifier, in the header that a server sends.
+    /// The stream's id, in the header of a server.
     pub id: Option<String>,
     /// The content namespace, such as `jabber:client`; empty if the header declares none.
     pub default_ns: String,
@@ -116,14 +116,14 @@ fn parse_version(text: &str) -> Result<(u8, u8), Error> {
     Ok((number(major)?, number(minor)?))
 }
 
-/// What to say in a stream header that is sent.
+/// The contents of a stream header to send.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct HeaderOut<'a> {
     /// Who opens the stream.
     pub from: Option<&'a str>,
-    /// Whom it is for.
+    /// The domain to which it is opened.
     pub to: Option<&'a str>,
-    /// The stream's identifier, if a server opens it.
+    /// The stream's id, if a server opens the stream.
     pub id: Option<&'a str>,
     /// Default language of the stream.
     pub lang: Option<&'a str>,
@@ -156,9 +156,11 @@ fn attributes<'w, 'o>(writer: &'w mut Writer<'o>, header: &HeaderOut<'_>) -> &'w
 /// Appends the end of the stream: the root's end tag on TCP, `<close/>` on a WebSocket.
 pub fn write_close(out: &mut Vec<u8>, framing: Framing) {
     match framing {
-        Framing::Tcp => out.extend_from_slice(b"</stream:stream>"),
+        Framing::Tcp => {
+            Writer::new(out).end("stream:stream");
+        }
         Framing::WebSocket => {
-            Writer::new(out).start("close").attr("xmlns", ns::FRAMING).close_empty();
+            Writer::new(out).empty("close", ns::FRAMING);
         }
     }
 }

@@ -11,7 +11,7 @@ pub const fn is_space(byte: u8) -> bool {
 pub(crate) fn trim(bytes: &[u8]) -> &[u8] {
     let start = bytes.iter().position(|b| !is_space(*b)).unwrap_or(bytes.len());
     let end = bytes.iter().rposition(|b| !is_space(*b)).map_or(start, |last| last + 1);
-    &bytes[start..end]
+    bytes.get(start..end).unwrap_or_default()
 }
 
 /// Whether XML 1.0 admits the character.
@@ -26,14 +26,14 @@ pub(crate) fn check_legal(bytes: &[u8]) -> Result<&str, Error> {
     Ok(text)
 }
 
-/// As [`check_legal`] for bytes whose last character may be cut off: gives the length that is checked.
+/// As [`check_legal`] for bytes whose last character may be incomplete: returns the length that was checked.
 pub(crate) fn legal_utf8_prefix(bytes: &[u8]) -> Result<usize, Error> {
     let (valid, broken) = match std::str::from_utf8(bytes) {
         Ok(_) => (bytes.len(), false),
         Err(error) => (error.valid_up_to(), error.error_len().is_some()),
     };
-    // What comes first is reported, so that the error does not depend on how the bytes were cut.
-    check_characters(&bytes[..valid])?;
+    // The first error is reported, so that the result does not depend on where the bytes were cut.
+    check_characters(bytes.get(..valid).unwrap_or(bytes))?;
     if broken { Err(Error::InvalidUtf8) } else { Ok(valid) }
 }
 

@@ -5,7 +5,7 @@ use super::error::{Error, Restriction};
 use super::limits::Limits;
 use super::tag::{RawAttribute, Tag};
 
-/// Takes an XML declaration off the front, if there is one, and checks it.
+/// Removes an XML declaration from the front, if there is one, and checks it.
 ///
 /// # Errors
 /// [`Error::UnsupportedEncoding`] for any encoding but UTF-8, [`Error::Declaration`] if it is malformed,
@@ -15,17 +15,18 @@ pub(crate) fn split_declaration(bytes: &[u8]) -> Result<&[u8], Error> {
         return Ok(bytes);
     };
     let end = memchr::memmem::find(rest, b"?>").ok_or(Error::Incomplete)?;
-    let content = check_legal(&rest[..end])?;
+    let (content, after) = rest.split_at_checked(end).ok_or(Error::Incomplete)?;
+    let content = check_legal(content)?;
     if !(content.starts_with("xml") && content.as_bytes().get(3).is_none_or(|b| is_space(*b))) {
         return Err(Error::Restricted(Restriction::ProcessingInstruction));
     }
     check_content(content)?;
-    Ok(&rest[end + 2..])
+    after.strip_prefix(b"?>").ok_or(Error::Incomplete)
 }
 
 /// `xml` and its three pseudo-attributes, which must come in this order.
 fn check_content(content: &str) -> Result<(), Error> {
-    // It has the syntax of a start tag.
+    // The declaration has the syntax of a start tag.
     let mut tag = Tag::default();
     tag.read(content, &Limits { attributes: 3, namespaces: 0, ..Limits::default() })
         .map_err(|_| Error::Declaration)?;

@@ -1,4 +1,4 @@
-//! A small owned tree, made only where a feature asks for one.
+//! A small owned tree, built only where a feature needs one.
 
 use std::sync::Arc;
 
@@ -11,28 +11,28 @@ use super::limits::Limits;
 use super::name::is_qualified;
 use super::reference::{push_normalised, push_resolved};
 use super::scope::Outer;
-use super::writer::{escape_attr, escape_text};
+use super::writer::Writer;
 use crate::ns;
 
-/// An element with its namespace resolved, its attributes, and what is in it.
+/// An element with its resolved namespace, its attributes and its content.
 ///
 /// Prefixes of elements are not kept: each element is written unprefixed with the default namespace it needs (`xml:`
 /// alone stays). Prefixes of attributes are kept, and declared again where they are used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Element {
     name: Box<str>,
-    /// Elements of one text share it.
+    /// Shared by the elements of one text.
     ns: Arc<str>,
     attributes: Vec<Attribute>,
     nodes: Vec<Node>,
 }
 
-/// What an element holds.
+/// The content of an element.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Node {
     /// A child.
     Element(Element),
-    /// Text, with references resolved; two texts never follow each other in a tree that was read.
+    /// Text with its references resolved; a tree that was read has no two adjacent texts.
     Text(String),
 }
 
@@ -40,7 +40,7 @@ pub enum Node {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Attribute {
     name: Box<str>,
-    /// Set exactly if the name has a prefix.
+    /// Present if and only if the name has a prefix.
     ns: Option<Arc<str>>,
     value: String,
 }
@@ -151,7 +151,7 @@ impl Element {
         self.attributes.iter()
     }
 
-    /// Sets an attribute. `name` has no prefix, or is one of the `xml:` kind, or is there already.
+    /// Sets an attribute. `name` has no prefix or the prefix `xml`, or the element has the attribute already.
     pub fn set_attr(&mut self, name: &str, value: impl Into<String>) {
         debug_assert!(is_qualified(name), "not a name: {name:?}");
         if let Some(found) = self.attributes.iter_mut().find(|a| *a.name == *name) {
@@ -233,7 +233,7 @@ impl Element {
         &self.nodes
     }
 
-    /// The element's own text, that of its children left out.
+    /// The element's own text, without that of its children.
     pub fn text(&self) -> String {
         let mut all = String::new();
         for node in &self.nodes {
@@ -246,12 +246,12 @@ impl Element {
 
     /// Appends the element as it stands where `parent_ns` is the default namespace and no prefix is declared.
     pub fn write(&self, out: &mut Vec<u8>, parent_ns: &str) {
-        let written = self.write_within(out, parent_ns, Room::ENDLESS);
-        debug_assert_eq!(written, Ok(()), "there is no bound");
+        let written = self.print(&mut Writer::new(out), parent_ns, SizeLimit::NONE);
+        debug_assert_eq!(written, Ok(()), "there is no limit");
     }
 
-    /// As [`Element::write`], but stops where there is no more room: a short prefix that stands for a long namespace
-    /// makes the text much longer than what was read.
+    /// As [`Element::write`], but stops at a limit: a short prefix that stands for a long namespace makes the text much
+    /// longer than what was read.
     ///
     /// # Errors
     /// [`Error::TooLarge`], [`Error::TooManyNamespaces`]; then only a part is appended.
@@ -259,54 +259,55 @@ impl Element {
         &self,
         out: &mut Vec<u8>,
         parent_ns: &str,
-        mut room: Room,
+        limit: SizeLimit,
     ) -> Result<(), Error> {
+        self.print(&mut Writer::new(out), parent_ns, limit)
+    }
+
+    fn print(&self, writer: &mut Writer<'_>, parent_ns: &str, mut limit: SizeLimit) -> Result<(), Error> {
         // The `xml` namespace must not be a default namespace.
         let (prefix, default_ns): (&[u8], _) =
             if *self.ns == *ns::XML { (b"xml:", parent_ns) } else { (b"", &*self.ns) };
-        out.push(b'<');
-        out.extend_from_slice(prefix);
-        out.extend_from_slice(self.name.as_bytes());
+        writer.raw(b"<").raw(prefix).raw(self.name.as_bytes());
         let mut declared = 0;
         if *default_ns != *parent_ns {
-            write_attribute(out, "xmlns", default_ns);
+            writer.attr("xmlns", default_ns);
             declared += 1;
         }
-        declared += self.write_attributes(out);
-        room.declarations = room.declarations.checked_sub(declared).ok_or(Error::TooManyNamespaces)?;
-        if out.len() > room.end {
+        declared += self.print_attributes(writer);
+        limit.declarations = limit.declarations.checked_sub(declared).ok_or(Error::TooManyNamespaces)?;
+        if writer.position() > limit.end {
             return Err(Error::TooLarge);
         }
         if self.nodes.is_empty() {
-            out.extend_from_slice(b"/>");
+            writer.close_empty();
             return Ok(());
         }
-        out.push(b'>');
+        writer.close_start();
         for node in &self.nodes {
             match node {
-                Node::Element(child) => child.write_within(out, default_ns, room)?,
-                Node::Text(text) => escape_text(out, text),
+                Node::Element(child) => child.print(writer, default_ns, limit)?,
+                Node::Text(text) => {
+                    writer.text(text);
+                }
             }
         }
-        out.extend_from_slice(b"</");
-        out.extend_from_slice(prefix);
-        out.extend_from_slice(self.name.as_bytes());
-        out.push(b'>');
+        writer.raw(b"</").raw(prefix).raw(self.name.as_bytes()).raw(b">");
         Ok(())
     }
 
-    /// Gives the number of prefixes that had to be declared.
-    fn write_attributes(&self, out: &mut Vec<u8>) -> usize {
+    /// Returns the number of prefixes that had to be declared.
+    fn print_attributes(&self, writer: &mut Writer<'_>) -> usize {
         let mut declared: SmallVec<[&str; 8]> = SmallVec::new();
         for attribute in &self.attributes {
             if let (Some(prefix), Some(ns)) = (attribute.prefix(), attribute.ns())
                 && prefix != "xml"
                 && !declared.contains(&prefix)
             {
-                write_attribute(out, &["xmlns:", prefix].concat(), ns);
+                writer.attr(&["xmlns:", prefix].concat(), ns);
                 declared.push(prefix);
             }
-            write_attribute(out, &attribute.name, &attribute.value);
+            writer.attr(&attribute.name, &attribute.value);
         }
         declared.len()
     }
@@ -321,23 +322,15 @@ impl Element {
 
 /// How much may be written.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
-    /// Where the text must end, in bytes.
+pub(crate) struct SizeLimit {
+    /// The largest length of the buffer, in bytes.
     pub(crate) end: usize,
-    /// Namespace declarations that may yet come into force.
+    /// Namespace declarations that may still come into force.
     pub(crate) declarations: usize,
 }
 
-impl Room {
-    const ENDLESS: Self = Self { end: usize::MAX, declarations: usize::MAX };
-}
-
-fn write_attribute(out: &mut Vec<u8>, name: &str, value: &str) {
-    out.push(b' ');
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"='");
-    escape_attr(out, value);
-    out.push(b'\'');
+impl SizeLimit {
+    const NONE: Self = Self { end: usize::MAX, declarations: usize::MAX };
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One unit of XML as a sequence of tokens that have passed every check.
+//! Reads one unit of XML as a sequence of checked tokens.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use super::chars::{check_legal, is_space};
 use super::error::{Error, Restriction};
 use super::limits::Limits;
 use super::reference::check_references;
-use super::scope::{Binding, Outer, Scope};
+use super::scope::{Declaration, Outer, Scope};
 use super::tag::{RawAttribute, Tag};
 use crate::ns;
 
@@ -25,26 +25,26 @@ pub(crate) enum Token<'a> {
     Start,
     /// An end tag.
     End,
-    /// Text up to the next tag; its references are known to be good, but not resolved yet.
+    /// Text up to the next tag; its references are checked, but not resolved.
     Text(&'a str),
     /// The inside of a CDATA section; line ends are not normalised yet.
     Cdata(&'a str),
 }
 
-/// Reads one element and everything in it. Borrows from the input and, up to 16 levels, allocates nothing.
+/// Reads one element with its content. It borrows from the input, and up to 16 levels it allocates nothing.
 #[derive(Debug)]
 pub(crate) struct Lexer<'a> {
     input: &'a str,
     limits: Limits,
-    /// Where the last token begins.
+    /// The start of the last token.
     start: usize,
-    /// Where the next token begins.
+    /// The start of the next token.
     position: usize,
     /// The qualified names of the open elements.
     open: SmallVec<[&'a str; 16]>,
     scope: Scope<'a>,
     tag: Tag<'a>,
-    /// The last start tag was an empty-element tag, its `End` is still to come.
+    /// Whether the last start tag was an empty-element tag whose `End` follows.
     end_is_due: bool,
     depends_on_outside: bool,
 }
@@ -74,7 +74,7 @@ impl<'a> Lexer<'a> {
         if std::mem::take(&mut self.end_is_due) {
             return Ok(Some(self.close()));
         }
-        let rest = &self.input[self.position..];
+        let rest = self.input.get(self.position..).ok_or(Error::Incomplete)?;
         if self.open.is_empty() && (self.position > 0 || !rest.starts_with('<')) {
             let ended = self.position > 0 && rest.is_empty();
             return if ended { Ok(None) } else { Err(Error::NotOneElement) };
@@ -82,21 +82,21 @@ impl<'a> Lexer<'a> {
         match memchr::memchr(b'<', rest.as_bytes()) {
             None => check_references(rest).and(Err(Error::Incomplete)),
             Some(0) => self.markup(rest).map(Some),
-            Some(length) => self.text(&rest[..length]).map(Some),
+            Some(length) => self.text(rest.get(..length).unwrap_or_default()).map(Some),
         }
     }
 
-    /// Where the last token begins, in bytes.
+    /// The start of the last token, in bytes.
     pub(crate) fn start(&self) -> usize {
         self.start
     }
 
-    /// Where the last token ends, in bytes.
+    /// The end of the last token, in bytes.
     pub(crate) fn position(&self) -> usize {
         self.position
     }
 
-    /// How many elements are open: 1 after the root's `Start`.
+    /// The number of open elements: 1 after the root's `Start`.
     pub(crate) fn depth(&self) -> usize {
         self.open.len()
     }
@@ -111,15 +111,15 @@ impl<'a> Lexer<'a> {
         self.scope.ns(self.tag.place)
     }
 
-    /// The same, for a tree.
+    /// The same as a shared string, for a tree.
     pub(crate) fn shared_element_ns(&self) -> Arc<str> {
         self.scope.shared_ns(self.tag.place)
     }
 
-    /// Where the input spells out [`Lexer::element_ns`], if it does so literally inside the root.
+    /// Where the input contains [`Lexer::element_ns`] literally inside the root, if it does.
     pub(crate) fn element_ns_range(&self) -> Option<Range<usize>> {
         match self.scope.at(self.tag.place) {
-            Some(Binding { ns: Cow::Borrowed(ns), depth: 2.., .. }) => {
+            Some(Declaration { ns: Cow::Borrowed(ns), depth: 2.., .. }) => {
                 let start = (ns.as_ptr() as usize).checked_sub(self.input.as_ptr() as usize)?;
                 Some(start..start + ns.len())
             }
@@ -159,7 +159,7 @@ impl<'a> Lexer<'a> {
     fn start_tag(&mut self, rest: &'a str) -> Result<Token<'a>, Error> {
         let end = ElementParser::Outside.feed(rest.as_bytes()).ok_or(Error::Incomplete)?;
         self.position += end + 1;
-        let content = &rest[1..end];
+        let content = rest.get(1..end).ok_or(Error::Incomplete)?;
         let (content, empty) = match content.strip_suffix('/') {
             Some(content) => (content, true),
             None => (content, false),
@@ -183,7 +183,7 @@ impl<'a> Lexer<'a> {
         }
         self.tag.resolve(&self.scope)?;
         if depth > 1 {
-            let outside = |place| self.scope.at(place).is_some_and(|binding| binding.depth <= 1);
+            let outside = |place| self.scope.at(place).is_some_and(|declaration| declaration.depth <= 1);
             let Tag { place, attributes, .. } = &self.tag;
             self.depends_on_outside |= (outside(*place) && !self.is_portable())
                 || attributes.iter().any(|a| a.prefix().is_some() && outside(a.place));
@@ -198,11 +198,8 @@ impl<'a> Lexer<'a> {
 
     fn end_tag(&mut self, rest: &'a str) -> Result<Token<'a>, Error> {
         let end = memchr::memchr(b'>', rest.as_bytes()).ok_or(Error::Incomplete)?;
-        let (name, space) = match self.open.last() {
-            Some(open) if rest[2..end].starts_with(open) => rest[2..end].split_at(open.len()),
-            _ => return Err(Error::MismatchedTag),
-        };
-        debug_assert_eq!(self.open.last(), Some(&name));
+        let tag = rest.get(2..end).unwrap_or_default();
+        let space = self.open.last().and_then(|open| tag.strip_prefix(open)).ok_or(Error::MismatchedTag)?;
         if !space.bytes().all(is_space) {
             return Err(Error::MismatchedTag);
         }
@@ -221,16 +218,18 @@ impl<'a> Lexer<'a> {
         if self.open.is_empty() {
             return Err(Error::NotOneElement);
         }
-        let inner = &rest[CDATA_START.len()..];
+        let inner = rest.get(CDATA_START.len()..).unwrap_or_default();
         let end = memchr::memmem::find(inner.as_bytes(), CDATA_END.as_bytes()).ok_or(Error::Incomplete)?;
         self.position += CDATA_START.len() + end + CDATA_END.len();
-        Ok(Token::Cdata(&inner[..end]))
+        Ok(Token::Cdata(inner.get(..end).unwrap_or_default()))
     }
 
     fn text(&mut self, text: &'a str) -> Result<Token<'a>, Error> {
         let bytes = text.as_bytes();
         // `]]>` is forbidden, and `>` is the rarest of the three.
-        if memchr::memchr_iter(b'>', bytes).any(|at| bytes[..at].ends_with(b"]]")) {
+        if memchr::memchr_iter(b'>', bytes)
+            .any(|at| bytes.get(..at).is_some_and(|before| before.ends_with(b"]]")))
+        {
             return Err(Error::CdataEndInText);
         }
         check_references(text)?;

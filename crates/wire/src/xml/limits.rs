@@ -1,17 +1,17 @@
-//! How much a peer may send.
+//! The limits of what a peer may send.
 
-/// How much a peer may send in one top-level unit. Beyond any of these the stream ends with `policy-violation`.
+/// The limits of one top-level unit. Exceeding any of them ends the stream with `policy-violation`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Bytes of one stream header, stanza or nonza, tags included.
     pub stanza_bytes: usize,
-    /// Elements open at once inside one unit; the unit itself is the first. Never more than [`Limits::DEPTH_MAX`].
+    /// Nested elements in one unit, including the unit itself. Never more than [`Limits::DEPTH_MAX`].
     pub depth: u16,
     /// Attributes of one element, namespace declarations not counted. Never more than [`Limits::ATTRIBUTES_MAX`].
     pub attributes: u16,
     /// Namespace declarations of one element.
     pub namespaces: u16,
-    /// Namespace declarations in force at once, those of the stream header included: each name is looked up among them.
+    /// Namespace declarations in scope at the same time, including those of the stream header: each name is looked up among them.
     pub namespaces_in_scope: u16,
 }
 
@@ -35,7 +35,7 @@ impl Limits {
         Self { stanza_bytes: 16 * 1024, depth: 16, attributes: 16, namespaces: 8, namespaces_in_scope: 32 }
     }
 
-    /// No limits but those that nothing may exceed: for bytes that have been read once already or are the server's own.
+    /// No limits but the absolute ones: for bytes that were read before or that the server produced.
     pub const fn trusted() -> Self {
         Self {
             stanza_bytes: u32::MAX as usize,

@@ -23,7 +23,7 @@ pub use limits::Limits;
 
 pub(crate) use chars::{legal_utf8_prefix, trim};
 pub(crate) use declaration::split_declaration;
-pub(crate) use element::Room;
+pub(crate) use element::SizeLimit;
 pub(crate) use lexer::{Lexer, Token};
 pub(crate) use reference::{REFERENCE_BYTES_MAX, resolve_reference};
 pub(crate) use scope::Outer;

@@ -7,8 +7,9 @@ pub(super) fn check_qualified(text: &str) -> Result<Option<u16>, Error> {
     match memchr::memchr(b':', text.as_bytes()) {
         None => check_simple(text).map(|()| None),
         Some(at) => {
-            check_simple(&text[..at])?;
-            check_simple(&text[at + 1..])?;
+            let (prefix, rest) = text.split_at_checked(at).ok_or(Error::Name)?;
+            check_simple(prefix)?;
+            check_simple(rest.get(1..).unwrap_or_default())?;
             u16::try_from(at).map(Some).map_err(|_| Error::Name)
         }
     }

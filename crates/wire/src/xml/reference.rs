@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::chars::{is_legal, is_space};
 use super::error::{Error, Restriction};
 
-/// The longest text between `&` and `;`. The longest that is of use is `#x10FFFF`; more would be leading zeros.
+/// The longest text between `&` and `;`. The longest useful one is `#x10FFFF`; a longer one has leading zeros.
 pub(crate) const REFERENCE_BYTES_MAX: usize = 16;
 
 /// The character that `&name;` stands for.
@@ -31,7 +31,7 @@ pub(crate) fn resolve_reference(name: &str) -> Result<char, Error> {
         Some(digits) => (digits, 16),
         None => (number, 10),
     };
-    // `from_str_radix` alone would take a sign.
+    // `from_str_radix` alone would accept a sign.
     if name.len() > REFERENCE_BYTES_MAX
         || digits.is_empty()
         || !digits.bytes().all(|b| (b as char).is_digit(radix))
@@ -46,7 +46,8 @@ pub(crate) fn resolve_reference(name: &str) -> Result<char, Error> {
 pub(super) fn check_references(raw: &str) -> Result<(), Error> {
     let mut rest = raw;
     while let Some(at) = memchr::memchr(b'&', rest.as_bytes()) {
-        let (name, after) = rest[at + 1..].split_once(';').ok_or(Error::Reference)?;
+        let behind = rest.get(at + 1..).unwrap_or_default();
+        let (name, after) = behind.split_once(';').ok_or(Error::Reference)?;
         resolve_reference(name)?;
         rest = after;
     }
@@ -62,14 +63,15 @@ pub(super) fn attribute_value(raw: &str) -> Cow<'_, str> {
     let mut value = String::with_capacity(raw.len());
     let mut rest = raw;
     while let Some(at) = rest.bytes().position(|b| b == b'&' || is_space(b)) {
-        value.push_str(&rest[..at]);
-        rest = if rest.as_bytes()[at] == b'&' {
-            let (name, after) = rest[at + 1..].split_once(';').unwrap_or((&rest[at + 1..], ""));
+        let (plain, marked) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        value.push_str(plain);
+        rest = if let Some(reference) = marked.strip_prefix('&') {
+            let (name, after) = reference.split_once(';').unwrap_or((reference, ""));
             value.extend(resolve_reference(name));
             after
         } else {
             value.push(' ');
-            rest[at..].strip_prefix("\r\n").unwrap_or(&rest[at + 1..])
+            behind_line_end(marked)
         };
     }
     value.push_str(rest);
@@ -80,11 +82,17 @@ pub(super) fn attribute_value(raw: &str) -> Cow<'_, str> {
 pub(super) fn push_normalised(out: &mut String, text: &str) {
     let mut rest = text;
     while let Some(at) = memchr::memchr(b'\r', rest.as_bytes()) {
-        out.push_str(&rest[..at]);
+        let (plain, marked) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        out.push_str(plain);
         out.push('\n');
-        rest = rest[at..].strip_prefix("\r\n").unwrap_or(&rest[at + 1..]);
+        rest = behind_line_end(marked);
     }
     out.push_str(rest);
+}
+
+/// What follows the white space character or the CR LF at the front.
+fn behind_line_end(text: &str) -> &str {
+    text.strip_prefix("\r\n").or_else(|| text.get(1..)).unwrap_or_default()
 }
 
 /// Appends text whose references have been checked: references resolved, line ends normalised.

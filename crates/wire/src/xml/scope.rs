@@ -1,4 +1,4 @@
-//! Which namespaces are in force (XML Namespaces §5, §6).
+//! The namespaces in scope (XML Namespaces §5, §6).
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -10,10 +10,10 @@ use super::error::Error;
 use super::limits::Limits;
 use crate::ns;
 
-/// The declarations in force around a unit.
+/// The declarations in scope around a unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outer<'a> {
-    /// The default namespace; empty where there is none.
+    /// The default namespace; empty if there is none.
     pub(crate) default_ns: &'a str,
     /// Prefixes with their namespaces.
     pub(crate) prefixes: &'a [(Box<str>, Box<str>)],
@@ -22,26 +22,26 @@ pub(crate) struct Outer<'a> {
 }
 
 impl<'a> Outer<'a> {
-    /// Nothing but a default namespace.
+    /// A default namespace without prefixes.
     pub(crate) fn default_ns(default_ns: &'a str) -> Self {
         Self { default_ns, prefixes: &[], stream_prefix: false }
     }
 }
 
-/// One declaration.
+/// A namespace declaration.
 #[derive(Debug)]
-pub(super) struct Binding<'a> {
+pub(super) struct Declaration<'a> {
     /// Empty for the default namespace.
     prefix: &'a str,
     key: Key,
     pub(super) ns: Cow<'a, str>,
-    /// What trees that are made share of it.
+    /// The namespace as trees share it.
     shared: OnceCell<Arc<str>>,
-    /// How deep the element with the declaration is; 0 for what surrounds the unit.
+    /// The depth of the element with the declaration; 0 outside the unit.
     pub(super) depth: u16,
 }
 
-impl<'a> Binding<'a> {
+impl<'a> Declaration<'a> {
     fn new(prefix: &'a str, ns: Cow<'a, str>, depth: u16) -> Self {
         Self { prefix, key: Key::of(prefix), ns, shared: OnceCell::new(), depth }
     }
@@ -56,7 +56,7 @@ impl<'a> Binding<'a> {
     }
 }
 
-/// Length and first bytes of a prefix: nearly always they tell whether two are the same, by one comparison.
+/// The length and the first bytes of a prefix: nearly always one comparison of them decides whether two prefixes are equal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Key(u64);
 
@@ -72,33 +72,33 @@ impl Key {
         Self(u64::from_ne_bytes(key))
     }
 
-    /// Whether it tells the whole prefix.
+    /// Whether it contains the whole prefix.
     fn is_exact(self) -> bool {
         usize::from(self.0.to_ne_bytes()[0]) <= Self::BYTES
     }
 }
 
-/// The place of a declaration among those in force.
+/// The index of a declaration among those in scope.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
-pub(super) struct Place(u16);
+pub(super) struct DeclarationIndex(u16);
 
-impl Place {
-    /// Of the prefix `xml`, which needs no declaration.
+impl DeclarationIndex {
+    /// The index of the prefix `xml`, which needs no declaration.
     const XML: Self = Self(u16::MAX);
 }
 
-/// The stack of declarations in force.
+/// The stack of declarations in scope.
 #[derive(Debug)]
 pub(super) struct Scope<'a> {
-    bindings: SmallVec<[Binding<'a>; 8]>,
+    declarations: SmallVec<[Declaration<'a>; 8]>,
     /// [`Limits::namespaces_in_scope`]
     max: usize,
 }
 
 impl<'a> Scope<'a> {
     pub(super) fn new(outer: &Outer<'a>, limits: &Limits) -> Self {
-        let mut bindings = SmallVec::new();
-        let mut bind = |prefix, ns| bindings.push(Binding::new(prefix, Cow::Borrowed(ns), 0));
+        let mut declarations = SmallVec::new();
+        let mut bind = |prefix, ns| declarations.push(Declaration::new(prefix, Cow::Borrowed(ns), 0));
         bind("", outer.default_ns);
         if outer.stream_prefix {
             bind("stream", ns::STREAMS);
@@ -106,7 +106,7 @@ impl<'a> Scope<'a> {
         for (prefix, ns) in outer.prefixes {
             bind(prefix, ns);
         }
-        Self { bindings, max: usize::from(limits.namespaces_in_scope) }
+        Self { declarations, max: usize::from(limits.namespaces_in_scope) }
     }
 
     /// Adds a declaration of the element at `depth`.
@@ -124,56 +124,56 @@ impl<'a> Scope<'a> {
         if forbidden {
             return Err(Error::NamespaceDeclaration);
         }
-        let binding = Binding::new(prefix, ns, depth);
-        let mut siblings = self.bindings.iter().rev().take_while(|b| b.depth == depth);
-        if siblings.any(|b| b.is_of(prefix, binding.key)) {
+        let declaration = Declaration::new(prefix, ns, depth);
+        let mut siblings = self.declarations.iter().rev().take_while(|b| b.depth == depth);
+        if siblings.any(|b| b.is_of(prefix, declaration.key)) {
             return Err(Error::DuplicateAttribute);
         }
-        if binding.ns.len() > Limits::NAMESPACE_BYTES_MAX {
+        if declaration.ns.len() > Limits::NAMESPACE_BYTES_MAX {
             return Err(Error::NamespaceTooLong);
         }
-        if self.bindings.len() >= self.max {
+        if self.declarations.len() >= self.max {
             return Err(Error::TooManyNamespaces);
         }
-        self.bindings.push(binding);
+        self.declarations.push(declaration);
         Ok(())
     }
 
-    /// Ends the declarations of elements deeper than `depth`.
+    /// Removes the declarations of elements deeper than `depth`.
     pub(super) fn leave(&mut self, depth: u16) {
-        while self.bindings.last().is_some_and(|b| b.depth > depth) {
-            self.bindings.pop();
+        while self.declarations.last().is_some_and(|b| b.depth > depth) {
+            self.declarations.pop();
         }
     }
 
-    /// Where the declaration in force of `prefix` is (empty for the default namespace). It stays there while its
+    /// The index of the declaration of `prefix` (empty for the default namespace). It is valid while its
     /// element is open.
-    pub(super) fn find(&self, prefix: &str) -> Result<Place, Error> {
+    pub(super) fn find(&self, prefix: &str) -> Result<DeclarationIndex, Error> {
         if prefix == "xml" {
-            return Ok(Place::XML);
+            return Ok(DeclarationIndex::XML);
         }
         let key = Key::of(prefix);
-        let found = self.bindings.iter().rposition(|b| b.is_of(prefix, key));
-        found.map(|at| Place(at as u16)).ok_or(Error::UndeclaredPrefix)
+        let found = self.declarations.iter().rposition(|b| b.is_of(prefix, key));
+        found.map(|at| DeclarationIndex(at as u16)).ok_or(Error::UndeclaredPrefix)
     }
 
-    /// The declaration in this place; none for that of `xml`.
-    pub(super) fn at(&self, place: Place) -> Option<&Binding<'a>> {
-        self.bindings.get(usize::from(place.0))
+    /// The declaration with this index; none for that of `xml`.
+    pub(super) fn at(&self, place: DeclarationIndex) -> Option<&Declaration<'a>> {
+        self.declarations.get(usize::from(place.0))
     }
 
-    /// The namespace of the declaration in this place.
-    pub(super) fn ns(&self, place: Place) -> &str {
-        self.at(place).map_or(ns::XML, |binding| &*binding.ns)
+    /// The namespace of the declaration with this index.
+    pub(super) fn ns(&self, place: DeclarationIndex) -> &str {
+        self.at(place).map_or(ns::XML, |declaration| &*declaration.ns)
     }
 
-    /// The same, for a tree.
-    pub(super) fn shared_ns(&self, place: Place) -> Arc<str> {
-        self.at(place).map_or_else(|| ns::XML.into(), Binding::shared_ns)
+    /// The same as a shared string, for a tree.
+    pub(super) fn shared_ns(&self, place: DeclarationIndex) -> Arc<str> {
+        self.at(place).map_or_else(|| ns::XML.into(), Declaration::shared_ns)
     }
 
-    /// All declarations in force that belong to the element at `depth`.
+    /// The declarations of the element at `depth`.
     pub(super) fn declared_at(&self, depth: u16) -> impl Iterator<Item = (&str, &str)> {
-        self.bindings.iter().filter(move |b| b.depth == depth).map(|b| (b.prefix, &*b.ns))
+        self.declarations.iter().filter(move |b| b.depth == depth).map(|b| (b.prefix, &*b.ns))
     }
 }

@@ -1,4 +1,4 @@
-//! The inside of a start tag, taken apart strictly (XML 1.0 §3.1).
+//! The strict parsing of a start tag (XML 1.0 §3.1).
 
 use std::borrow::Cow;
 
@@ -9,32 +9,32 @@ use super::error::Error;
 use super::limits::Limits;
 use super::name::check_qualified;
 use super::reference::{attribute_value, check_references};
-use super::scope::{Place, Scope};
+use super::scope::{DeclarationIndex, Scope};
 
-/// So many attributes are compared with each other; more are sorted first.
+/// Up to this number, attributes are compared in pairs; more are sorted first.
 const PAIRS_MAX: usize = 8;
 
-/// One attribute as it stands in the tag.
+/// An attribute as written in the tag.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawAttribute<'a> {
     /// The qualified name.
     pub(crate) name: &'a str,
     prefix_len: Option<u16>,
-    /// What declares the prefix, if there is one, after [`Tag::resolve`].
-    pub(super) place: Place,
-    /// Between the quotes; its references are known to be good.
+    /// The declaration of the prefix, if there is one, after [`Tag::resolve`].
+    pub(super) place: DeclarationIndex,
+    /// The text between the quotes; its references are checked.
     raw: &'a str,
 }
 
 impl<'a> RawAttribute<'a> {
     /// The prefix, if there is one.
     pub(crate) fn prefix(&self) -> Option<&'a str> {
-        self.prefix_len.map(|len| &self.name[..usize::from(len)])
+        self.prefix_len.and_then(|len| self.name.get(..usize::from(len)))
     }
 
     /// The name without its prefix.
     pub(crate) fn local(&self) -> &'a str {
-        self.prefix_len.map_or(self.name, |len| &self.name[usize::from(len) + 1..])
+        self.prefix_len.map_or(self.name, |len| self.name.get(usize::from(len) + 1..).unwrap_or_default())
     }
 
     /// The value, with references resolved.
@@ -58,11 +58,11 @@ pub(crate) struct Tag<'a> {
     /// The qualified name.
     pub(crate) name: &'a str,
     prefix_len: Option<u16>,
-    /// What declares the prefix or the default namespace, after [`Tag::resolve`].
-    pub(super) place: Place,
+    /// The declaration of the prefix or of the default namespace, after [`Tag::resolve`].
+    pub(super) place: DeclarationIndex,
     /// Attributes that declare no namespace.
     pub(crate) attributes: SmallVec<[RawAttribute<'a>; 8]>,
-    /// Attributes that do.
+    /// Attributes that declare namespaces.
     pub(super) declarations: SmallVec<[RawAttribute<'a>; 4]>,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Tag<'a> {
         Ok(())
     }
 
-    /// Looks up what declares each prefix: once, however often it is asked for later.
+    /// Looks up the declaration of each prefix once.
     pub(super) fn resolve(&mut self, scope: &Scope<'_>) -> Result<(), Error> {
         self.place = scope.find(self.prefix())?;
         for attribute in &mut self.attributes {
@@ -111,24 +111,24 @@ impl<'a> Tag<'a> {
                 let same = |other: &RawAttribute<'a>| {
                     other.local() == attribute.local() && identity(other) == identity(attribute)
                 };
-                attributes[..at].iter().any(same)
+                attributes.iter().take(at).any(same)
             })
         } else {
             let mut sorted: SmallVec<[_; 64]> = attributes.iter().map(identity).collect();
             sorted.sort_unstable_by(|(a, a_ns), (b, b_ns)| (a.len(), a, a_ns).cmp(&(b.len(), b, b_ns)));
-            sorted.windows(2).any(|pair| pair[0] == pair[1])
+            sorted.windows(2).any(|pair| matches!(pair, [one, other] if one == other))
         };
         if twice { Err(Error::DuplicateAttribute) } else { Ok(()) }
     }
 
     /// The prefix; empty where there is none.
     pub(crate) fn prefix(&self) -> &'a str {
-        self.prefix_len.map_or("", |len| &self.name[..usize::from(len)])
+        self.prefix_len.and_then(|len| self.name.get(..usize::from(len))).unwrap_or_default()
     }
 
     /// The name without its prefix.
     pub(crate) fn local(&self) -> &'a str {
-        self.prefix_len.map_or(self.name, |len| &self.name[usize::from(len) + 1..])
+        self.prefix_len.map_or(self.name, |len| self.name.get(usize::from(len) + 1..).unwrap_or_default())
     }
 
     /// The value of the attribute with this qualified name.
@@ -137,7 +137,7 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// Cuts a name off: what stands before white space or `=`.
+/// Splits at the end of a name, which is white space or `=`.
 fn split_name(text: &str) -> (&str, &str) {
     let end = text.bytes().position(|b| is_space(b) || b == b'=').unwrap_or(text.len());
     text.split_at(end)
@@ -147,7 +147,7 @@ fn skip_space(text: &str) -> &str {
     text.trim_start_matches([' ', '\t', '\n', '\r'])
 }
 
-/// Takes white space and one attribute off; `None` at the tag's end.
+/// Splits off white space and one attribute; `None` at the end of the tag.
 fn read_attribute(text: &str) -> Result<Option<(RawAttribute<'_>, &str)>, Error> {
     let inner = skip_space(text);
     if inner.is_empty() {
@@ -163,13 +163,16 @@ fn read_attribute(text: &str) -> Result<Option<(RawAttribute<'_>, &str)>, Error>
     let Some(&quote @ (b'\'' | b'"')) = rest.as_bytes().first() else {
         return Err(Error::AttributeValue);
     };
-    let rest = &rest[1..];
+    let rest = rest.get(1..).unwrap_or_default();
     let end = memchr::memchr(quote, rest.as_bytes()).ok_or(Error::AttributeValue)?;
-    let raw = &rest[..end];
+    let (raw, rest) = rest.split_at_checked(end).ok_or(Error::AttributeValue)?;
     match memchr::memchr2(b'<', b'&', raw.as_bytes()) {
         None => {}
         Some(_) if raw.contains('<') => return Err(Error::AttributeValue),
-        Some(first) => check_references(&raw[first..])?,
+        Some(first) => check_references(raw.get(first..).unwrap_or_default())?,
     }
-    Ok(Some((RawAttribute { name, prefix_len, place: Place::default(), raw }, &rest[end + 1..])))
+    Ok(Some((
+        RawAttribute { name, prefix_len, place: DeclarationIndex::default(), raw },
+        rest.get(1..).unwrap_or_default(),
+    )))
 }

@@ -1,6 +1,6 @@
-//! Append-only writing of XML, with everything escaped that needs to be.
+//! Append-only writing of XML, with all necessary escapes.
 //!
-//! Whatever text is given, what is written is well-formed: characters that XML forbids become U+FFFD.
+//! The output is well-formed for any text: characters that XML forbids become U+FFFD.
 
 use super::chars::is_legal;
 
@@ -14,13 +14,17 @@ pub fn escape_text(out: &mut Vec<u8>, text: &str) {
     escape(out, text, &IN_TEXT);
 }
 
-/// Bytes that cannot be copied as they are. A table: every name in every stanza is looked at.
+/// The bytes that cannot be copied as they are. A table, because every byte of every attribute is tested.
 type Special = [bool; 256];
 
 static IN_VALUES: Special = special(b"&<>\"'\t\n\r");
-// A bare CR would become LF on its way.
+// A reader would turn a bare CR into LF.
 static IN_TEXT: Special = special(b"&<>\r");
 
+#[expect(
+    clippy::indexing_slicing,
+    reason = "evaluated at compile time: an index out of range does not compile"
+)]
 const fn special(marked: &[u8]) -> Special {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -28,7 +32,7 @@ const fn special(marked: &[u8]) -> Special {
         table[byte as usize] = !matches!(byte, b'\t' | b'\n' | b'\r');
         byte += 1;
     }
-    // It may begin U+FFFE or U+FFFF.
+    // The first byte of U+FFFE and U+FFFF.
     table[0xEF] = true;
     let mut at = 0;
     while at < marked.len() {
@@ -40,10 +44,11 @@ const fn special(marked: &[u8]) -> Special {
 
 fn escape(out: &mut Vec<u8>, text: &str, special: &Special) {
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(|byte| special[usize::from(byte)]) {
-        out.extend_from_slice(&rest.as_bytes()[..at]);
-        let Some(c) = rest[at..].chars().next() else { return };
-        let length = c.len_utf8();
+    while let Some(at) = rest.bytes().position(|byte| special.get(usize::from(byte)) == Some(&true)) {
+        let Some((plain, marked)) = rest.split_at_checked(at) else { return };
+        out.extend_from_slice(plain.as_bytes());
+        let mut chars = marked.chars();
+        let Some(c) = chars.next() else { return };
         match c {
             '&' => out.extend_from_slice(b"&amp;"),
             '<' => out.extend_from_slice(b"&lt;"),
@@ -53,10 +58,10 @@ fn escape(out: &mut Vec<u8>, text: &str, special: &Special) {
             '\t' => out.extend_from_slice(b"&#9;"),
             '\n' => out.extend_from_slice(b"&#10;"),
             '\r' => out.extend_from_slice(b"&#13;"),
-            c if is_legal(c) => out.extend_from_slice(&rest.as_bytes()[at..at + length]),
+            c if is_legal(c) => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
             _ => out.extend_from_slice("\u{FFFD}".as_bytes()),
         }
-        rest = &rest[at + length..];
+        rest = chars.as_str();
     }
     out.extend_from_slice(rest.as_bytes());
 }
@@ -83,7 +88,7 @@ impl<'a> Writer<'a> {
         Self { out }
     }
 
-    /// How many bytes are in the buffer it appends to.
+    /// The number of bytes in the buffer.
     pub fn position(&self) -> usize {
         self.out.len()
     }
@@ -120,13 +125,18 @@ impl<'a> Writer<'a> {
         self.raw(b"/>")
     }
 
+    /// `<name xmlns='ns'/>`
+    pub fn empty(&mut self, name: &str, ns: &str) -> &mut Self {
+        self.start(name).attr("xmlns", ns).close_empty()
+    }
+
     /// Character data.
     pub fn text(&mut self, text: &str) -> &mut Self {
         escape_text(self.out, text);
         self
     }
 
-    /// Bytes that are known to be well-formed where they are put.
+    /// Bytes that are known to be well-formed at this place.
     pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.out.extend_from_slice(bytes);
         self

@@ -7,7 +7,7 @@ use crate::xml::Limits;
 /// The longest frame header: 2 bytes, 8 of length, 4 of mask.
 const HEADER_BYTES_MAX: usize = 14;
 
-/// Which side the decoder reads for.
+/// The side for which the decoder reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// Reads what clients send: masked frames.
@@ -16,41 +16,41 @@ pub enum Role {
     Client,
 }
 
-/// What came in.
+/// A message or control frame that was received.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FrameEvent {
     /// A whole text message, which is valid UTF-8.
     Text(Vec<u8>),
-    /// To be answered with a pong of the same payload.
+    /// A ping, to be answered by a pong with the same payload.
     Ping(Vec<u8>),
     /// The answer to a ping.
     Pong(Vec<u8>),
-    /// The other side closes. To be answered with a close frame, if none was sent yet.
+    /// A close frame, to be answered by a close frame if none was sent yet.
     Close {
-        /// Why, as a number; `None` if the frame was empty.
+        /// The status code; `None` if the frame was empty.
         code: Option<u16>,
-        /// Why, in words.
+        /// The reason as text.
         reason: String,
     },
 }
 
-/// Reads frames piece by piece. Takes every byte it is given at once, so that the caller keeps no buffer; holds memory
-/// of its own only inside a message. At most 64 bytes when idle.
+/// Reads frames piece by piece. It consumes all bytes of its input, so that the caller needs no buffer, and holds memory
+/// only within a message: at most 64 bytes when idle.
 #[derive(Debug)]
 pub struct Decoder {
     role: Role,
     /// Limit of a message, in bytes.
     message_bytes_max: u32,
     state: State,
-    /// A fragmented message is going on.
+    /// Whether a fragmented message is incomplete.
     fragmented: bool,
-    /// Payload of the message so far and, behind it, of the control frame that came in between.
+    /// Payload of the message so far, followed by that of a control frame between its fragments.
     payload: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// In a frame's header, of which so many bytes are known.
+    /// In a frame's header; `known` bytes of it have been read.
     Header { bytes: [u8; HEADER_BYTES_MAX], known: u8 },
     /// In a frame's payload.
     Payload(Frame),
@@ -63,11 +63,11 @@ enum State {
 struct Frame {
     opcode: Opcode,
     fin: bool,
-    /// Where its payload begins in what the decoder holds.
+    /// The start of its payload in the decoder's buffer.
     start: u32,
-    /// Bytes of payload still to come.
+    /// Bytes of payload that are missing.
     remaining: u32,
-    /// Turned so that its first byte is for the next byte of payload.
+    /// Rotated so that its first byte masks the next byte of payload.
     mask: [u8; 4],
 }
 
@@ -76,7 +76,7 @@ impl State {
 }
 
 impl Decoder {
-    /// Expects the first frame. Messages are limited to [`Limits::stanza_bytes`].
+    /// A decoder that expects the first frame. Messages are limited to [`Limits::stanza_bytes`].
     pub fn new(role: Role, limits: Limits) -> Self {
         let mut decoder =
             Self { role, message_bytes_max: 0, state: State::START, fragmented: false, payload: Vec::new() };
@@ -89,15 +89,15 @@ impl Decoder {
         self.message_bytes_max = u32::try_from(limits.stanza_bytes).unwrap_or(u32::MAX);
     }
 
-    /// Whether nothing of an incomplete message or frame is held.
+    /// Whether no incomplete message or frame is buffered.
     pub fn is_idle(&self) -> bool {
         !self.fragmented && matches!(self.state, State::Header { known: 0, .. } | State::Closed)
     }
 
-    /// Takes bytes off the front of `input` until an event is complete or all are taken (`None`).
+    /// Consumes bytes of `input` until an event is complete, or all of them (`None`).
     ///
     /// # Errors
-    /// The connection must be closed with the error's code and the decoder not be used again.
+    /// The caller must close the connection with the error's code and not use the decoder again.
     pub fn poll(&mut self, input: &mut &[u8]) -> Result<Option<FrameEvent>, Error> {
         loop {
             match &mut self.state {
@@ -108,7 +108,7 @@ impl Decoder {
                         return Ok(None);
                     };
                     let header = *bytes;
-                    self.state = State::Payload(self.begin_frame(&header[..length])?);
+                    self.state = State::Payload(self.begin_frame(header.get(..length).unwrap_or_default())?);
                 }
                 State::Payload(frame) => {
                     take_payload(frame, &mut self.payload, input);
@@ -127,11 +127,12 @@ impl Decoder {
 
     /// Checks a complete header.
     fn begin_frame(&mut self, header: &[u8]) -> Result<Frame, Error> {
-        if header[0] & 0x70 != 0 {
+        let [first, second, extended @ ..] = header else { return Err(Error::Length) };
+        if first & 0x70 != 0 {
             return Err(Error::ReservedBits);
         }
-        let fin = header[0] & 0x80 != 0;
-        let opcode = match header[0] & 0x0F {
+        let fin = first & 0x80 != 0;
+        let opcode = match first & 0x0F {
             0x0 if self.fragmented => Opcode::Continuation,
             0x1 if !self.fragmented => Opcode::Text,
             0x0 | 0x1 => return Err(Error::Fragmentation),
@@ -141,10 +142,10 @@ impl Decoder {
             0xA => Opcode::Pong,
             _ => return Err(Error::Opcode),
         };
-        if (header[1] & 0x80 != 0) != (self.role == Role::Server) {
+        if (second & 0x80 != 0) != (self.role == Role::Server) {
             return Err(Error::Masking);
         }
-        let length = payload_length(header)?;
+        let length = payload_length(*second, extended)?;
         if opcode.is_control() {
             if !fin || length > CONTROL_BYTES_MAX as u64 {
                 return Err(Error::Control);
@@ -190,7 +191,7 @@ impl Decoder {
     }
 }
 
-/// Takes header bytes off `input`; gives the header's length once it is complete.
+/// Consumes header bytes of `input`; returns the header's length when it is complete.
 fn fill_header(bytes: &mut [u8; HEADER_BYTES_MAX], known: &mut u8, input: &mut &[u8]) -> Option<usize> {
     loop {
         let have = usize::from(*known);
@@ -202,7 +203,9 @@ fn fill_header(bytes: &mut [u8; HEADER_BYTES_MAX], known: &mut u8, input: &mut &
         if taken.is_empty() {
             return None;
         }
-        bytes[have..have + taken.len()].copy_from_slice(taken);
+        if let Some(place) = bytes.get_mut(have..have + taken.len()) {
+            place.copy_from_slice(taken);
+        }
         *known += taken.len() as u8;
         *input = rest;
     }
@@ -219,12 +222,18 @@ fn header_length(second: u8) -> usize {
     2 + length + mask
 }
 
-/// The payload's length from a complete header; it must be written in the shortest way (RFC 6455 §5.2).
-fn payload_length(header: &[u8]) -> Result<u64, Error> {
-    let extended = |bytes: &[u8]| bytes.iter().fold(0, |length: u64, b| length << 8 | u64::from(*b));
-    match header[1] & 0x7F {
-        126 => Some(extended(&header[2..4])).filter(|length| *length > 125),
-        127 => Some(extended(&header[2..10])).filter(|length| *length > 0xFFFF && length >> 63 == 0),
+/// The payload's length by the second byte of a complete header and the bytes after it; it must be written in the
+/// shortest way (RFC 6455 §5.2).
+fn payload_length(second: u8, extended: &[u8]) -> Result<u64, Error> {
+    match second & 0x7F {
+        126 => extended
+            .first_chunk()
+            .map(|bytes| u16::from_be_bytes(*bytes).into())
+            .filter(|length| *length > 125),
+        127 => extended
+            .first_chunk()
+            .map(|bytes| u64::from_be_bytes(*bytes))
+            .filter(|length| *length > 0xFFFF && length >> 63 == 0),
         length => Some(u64::from(length)),
     }
     .ok_or(Error::Length)
@@ -235,7 +244,7 @@ fn take_payload(frame: &mut Frame, payload: &mut Vec<u8>, input: &mut &[u8]) {
     let (taken, rest) = input.split_at(input.len().min(frame.remaining as usize));
     let start = payload.len();
     payload.extend_from_slice(taken);
-    apply_mask(&mut payload[start..], frame.mask);
+    apply_mask(payload.get_mut(start..).unwrap_or_default(), frame.mask);
     frame.mask.rotate_left(taken.len() % 4);
     frame.remaining -= taken.len() as u32;
     *input = rest;

@@ -11,17 +11,17 @@ pub fn encode_text(out: &mut Vec<u8>, payload: &[u8]) {
     out.extend_from_slice(payload);
 }
 
-/// Appends a control frame as a server sends it. Of `payload` at most the first 125 bytes are sent (RFC 6455 §5.5).
+/// Appends a control frame as a server sends it, with at most the first 125 bytes of `payload` (RFC 6455 §5.5).
 pub fn encode_control(out: &mut Vec<u8>, opcode: Opcode, payload: &[u8]) {
     debug_assert!(opcode.is_control(), "{opcode:?} is no control frame");
-    let payload = &payload[..payload.len().min(CONTROL_BYTES_MAX)];
+    let payload = payload.get(..CONTROL_BYTES_MAX).unwrap_or(payload);
     header(out, opcode, payload.len(), 0);
     out.extend_from_slice(payload);
 }
 
-/// Appends a close frame as a server sends it. Of `reason` as much is sent as fits, cut between characters.
+/// Appends a close frame as a server sends it, with as many characters of `reason` as fit.
 pub fn encode_close(out: &mut Vec<u8>, code: u16, reason: &str) {
-    let reason = &reason[..reason.floor_char_boundary(CONTROL_BYTES_MAX - 2)];
+    let reason = reason.get(..reason.floor_char_boundary(CONTROL_BYTES_MAX - 2)).unwrap_or_default();
     header(out, Opcode::Close, reason.len() + 2, 0);
     out.extend_from_slice(&code.to_be_bytes());
     out.extend_from_slice(reason.as_bytes());
@@ -33,7 +33,7 @@ pub fn encode_masked(out: &mut Vec<u8>, opcode: Opcode, payload: &[u8], mask: [u
     out.extend_from_slice(&mask);
     let start = out.len();
     out.extend_from_slice(payload);
-    apply_mask(&mut out[start..], mask);
+    apply_mask(out.get_mut(start..).unwrap_or_default(), mask);
 }
 
 fn header(out: &mut Vec<u8>, opcode: Opcode, length: usize, masked: u8) {

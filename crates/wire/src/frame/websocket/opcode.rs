@@ -1,22 +1,22 @@
 //! The kinds of frames, and what may be wrong with one.
 
-/// What a frame is (RFC 6455 §5.2). Binary frames are missing: XMPP has none.
+/// The kind of a frame (RFC 6455 §5.2). There is no binary frame, because XMPP has none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opcode {
-    /// More of a fragmented message.
+    /// A further fragment of a message.
     Continuation,
     /// A message, or its first fragment.
     Text,
     /// The end of the connection.
     Close,
-    /// A question whether the other side is there.
+    /// A ping.
     Ping,
-    /// The answer.
+    /// The answer to a ping.
     Pong,
 }
 
 impl Opcode {
-    /// The four bits that stand for it.
+    /// The four bits of the header.
     pub const fn bits(self) -> u8 {
         match self {
             Self::Continuation => 0x0,
@@ -36,10 +36,10 @@ impl Opcode {
 /// The longest payload of a control frame, in bytes (RFC 6455 §5.5).
 pub const CONTROL_BYTES_MAX: usize = 125;
 
-/// What is wrong with frames that came in. Each ends the connection with [`Error::close_code`].
+/// Why a received frame is refused. Each error ends the connection with [`Error::close_code`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Error {
-    /// Reserved bits without an extension that gives them a meaning.
+    /// Reserved bits are set, and no extension was negotiated.
     #[error("reserved bits are set")]
     ReservedBits,
     /// An opcode that RFC 6455 does not define.
