@@ -1,6 +1,6 @@
-//! One client driven by the calling thread over a socket with timeouts: for tests, demonstrations and publishers.
+//! One client that the calling thread drives over a socket with timeouts: for tests, demonstrations and publishers.
 //!
-//! Waiting for one thing never loses another: what arrives meanwhile is kept, in order, for later calls.
+//! Waiting for one event never loses another: what arrives meanwhile is kept in order for later calls.
 
 mod raw;
 mod wait;
@@ -17,13 +17,13 @@ use carillon_wire::stanza::Stanza;
 use crate::client::{self, ClientEvent, End, Entropy, Options, Outbox};
 pub use raw::Raw;
 
-/// How long [`Client::connect`] waits for the whole login.
+/// The time limit of [`Client::connect`] for the whole login.
 pub const LOGIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a write may block: a server that does not read is an error, not a hang.
+/// The time limit of a write: a server that does not read causes an error, not a hang.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The shortest time to wait for the network.
 const READ_TIME: Duration = Duration::from_millis(1);
-/// The most that is read at once.
+/// The size of the read buffer.
 const READ_BYTES: usize = 16 * 1024;
 
 /// A logged-in client.
@@ -32,13 +32,13 @@ pub struct Client {
     jid: Jid,
 }
 
-/// Why there is no logged-in client.
+/// Why a client could not log in.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The address cannot be resolved or reached.
     #[error("cannot connect: {0}")]
     Connect(#[source] io::Error),
-    /// The login did not end in time.
+    /// The login was not complete in time.
     #[error("no login within {:.1} s", .0.as_secs_f64())]
     Timeout(Duration),
     /// The socket failed.
@@ -58,20 +58,20 @@ pub enum StreamLost {
     /// The socket failed.
     #[error("connection: {0}")]
     Io(#[from] io::Error),
-    /// What was waited for did not come in time.
+    /// The awaited event did not occur in time.
     #[error("nothing of that kind within {:.1} s", .0.as_secs_f64())]
     Timeout(Duration),
 }
 
-/// What [`Client::recv_or_interrupt`] came to.
+/// The result of [`Client::recv_or_interrupt`].
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "it is returned, and taken apart at once")]
 pub enum Received {
-    /// Something happened on the stream.
+    /// An event on the stream.
     Event(ClientEvent),
     /// The descriptor became readable.
     Interrupted,
-    /// Neither in time.
+    /// Neither in time: a timeout.
     Nothing,
 }
 
@@ -114,12 +114,12 @@ impl Client {
         }
     }
 
-    /// The address the server bound.
+    /// The full JID that the server bound.
     pub fn jid(&self) -> &Jid {
         &self.jid
     }
 
-    /// The next event, the login's own included; `None` if none comes in time. After [`ClientEvent::Closed`] an error.
+    /// The next event, including those of the login; `None` on timeout. An error after [`ClientEvent::Closed`].
     pub fn recv(&mut self, timeout: Duration) -> Result<Option<ClientEvent>, StreamLost> {
         let deadline = Instant::now() + timeout;
         loop {
@@ -148,13 +148,13 @@ impl Client {
             match wait::either(&self.connection.socket, interrupt, deadline)? {
                 wait::Readable::Second => return Ok(Received::Interrupted),
                 wait::Readable::Neither => return Ok(Received::Nothing),
-                // What is readable is read at once; the deadline only bounds a wait that there is not.
+                // The socket is readable, so the read does not wait until the deadline.
                 wait::Readable::First => self.connection.pump(deadline.max(Instant::now() + READ_TIME))?,
             };
         }
     }
 
-    /// The next stanza; `None` if none comes in time. Other events before it are passed over.
+    /// The next stanza; `None` on timeout. Other events before it are skipped.
     pub fn recv_stanza(&mut self, timeout: Duration) -> Result<Option<Stanza>, StreamLost> {
         match self.wait_for(|_| true, timeout) {
             Ok(stanza) => Ok(Some(stanza)),
@@ -163,7 +163,7 @@ impl Client {
         }
     }
 
-    /// The first stanza, of those kept and those to come, that is wanted.
+    /// The first stanza that is wanted, among those kept and those to come.
     pub fn wait_for(
         &mut self,
         mut wanted: impl FnMut(&Stanza) -> bool,
@@ -176,7 +176,7 @@ impl Client {
         }
     }
 
-    /// The first event, of those kept and those to come, that is wanted.
+    /// The first event that is wanted, among those kept and those to come.
     pub fn wait_for_event(
         &mut self,
         mut wanted: impl FnMut(&ClientEvent) -> bool,
@@ -219,17 +219,17 @@ impl Client {
         Ok(self.connection.flush()?)
     }
 
-    /// Sends bytes beneath TLS and WebSocket: what a broken network or an attacker might do.
+    /// Sends bytes below TLS and WebSocket, as a broken network or an attacker could.
     pub fn send_beneath(&mut self, bytes: &[u8]) -> Result<(), StreamLost> {
         Ok(self.connection.socket.write_all(bytes)?)
     }
 
-    /// Asks the server how many of our stanzas it has handled; [`ClientEvent::Acknowledged`] is the answer.
+    /// Requests an acknowledgement of the client's stanzas; [`ClientEvent::Acknowledged`] is the answer.
     pub fn request_acknowledgement(&mut self) -> Result<(), StreamLost> {
         self.send_raw(b"<r xmlns='urn:xmpp:sm:3'/>")
     }
 
-    /// Sends an IQ request and waits for its result or error. An id is made up if there is none.
+    /// Sends an IQ request and waits for its result or error. Without an id it is given one.
     pub fn iq(&mut self, mut request: Stanza, timeout: Duration) -> Result<Stanza, StreamLost> {
         let id = request.id.get_or_insert_with(|| self.connection.next_id()).clone();
         self.send(&request)?;
@@ -249,9 +249,9 @@ impl Client {
         Ok(())
     }
 
-    /// Drops the connection without a word, as a device does that loses its network.
+    /// Drops the connection without closing the stream, like a device that loses its network.
     pub fn abort(self) {
-        // A reset, not an orderly end: what the kernel still holds is thrown away.
+        // A reset, not an orderly end: the kernel discards its buffers.
         let socket = socket2::SockRef::from(&self.connection.socket);
         let _ = socket.set_linger(Some(Duration::ZERO));
     }
@@ -274,10 +274,10 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Reads once and lets the client work; `false` if nothing came before the deadline.
+    /// Reads once and processes the bytes; `false` on timeout.
     fn pump(&mut self, deadline: Instant) -> io::Result<bool> {
         let left = deadline.saturating_duration_since(Instant::now());
-        // A timeout of zero would mean none at all.
+        // A timeout of zero would be an error.
         self.socket.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
         let mut buffer = [0; READ_BYTES];
         match self.socket.read(&mut buffer) {
@@ -303,7 +303,7 @@ impl Connection {
             self.events.push_back(event);
         }
         match written {
-            // The peer is gone: what it said last is what matters, and reading tells.
+            // The peer has closed the connection; reading shows what it sent last.
             Err(error) if is_broken(&error) => Ok(()),
             other => other,
         }
@@ -319,7 +319,7 @@ impl Connection {
     }
 }
 
-/// A connection to the first address of a name that takes one: `localhost` may be `::1` where the server is on 127.0.0.1.
+/// Connects to the first address of a name that accepts: `localhost` may be `::1` where the server is on 127.0.0.1.
 fn reach(address: impl ToSocketAddrs, timeout: Duration) -> Result<TcpStream, ConnectError> {
     let deadline = Instant::now() + timeout;
     let mut error = io::ErrorKind::NotFound.into();

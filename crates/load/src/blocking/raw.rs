@@ -1,4 +1,4 @@
-//! A connection without a client: bytes as they are, before or after TLS, for tests of bad input.
+//! A connection without a client: raw bytes, with or without TLS, for tests of invalid input.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
@@ -11,7 +11,7 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use super::{WRITE_TIMEOUT, is_broken, is_timeout};
 use crate::client::Profile;
 
-/// A connection to say anything on.
+/// A connection for raw bytes.
 #[derive(Debug)]
 pub struct Raw {
     socket: Socket,
@@ -25,7 +25,7 @@ enum Socket {
 }
 
 impl Raw {
-    /// Connects, and says nothing.
+    /// Connects without sending anything.
     pub fn connect(address: impl ToSocketAddrs) -> io::Result<Self> {
         let socket = TcpStream::connect(address)?;
         socket.set_nodelay(true)?;
@@ -63,7 +63,7 @@ impl Raw {
         )
     }
 
-    /// Sends bytes as they are, inside TLS if there is TLS.
+    /// Sends raw bytes, inside TLS if there is TLS.
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         match &mut self.socket {
             Socket::Plain(socket) => socket.write_all(bytes.as_ref()),
@@ -71,12 +71,12 @@ impl Raw {
         }
     }
 
-    /// Sends bytes beneath TLS.
+    /// Sends bytes below TLS.
     pub fn send_beneath(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.tcp().write_all(bytes)
     }
 
-    /// Everything received up to now, the part a receiving method returned before included.
+    /// All bytes received so far, including those that a method returned before.
     pub fn received(&self) -> String {
         String::from_utf8_lossy(&self.received).into_owned()
     }

@@ -1,5 +1,5 @@
-//! Between the network and the stream: TLS, and the framing of TCP or WebSocket. Holds nothing while idle but the
-//! state of those two.
+//! The layers between the network and the stream: TLS, and the framing of TCP or WebSocket. An idle channel holds only
+//! their state.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use carillon_wire::ns;
 use carillon_wire::stanza::{self, Context, Framing, Stanza, Unit};
 use carillon_wire::stream::{Header, HeaderOut, write_close, write_header, write_open};
 use carillon_wire::xml::Limits;
+use carillon_wire::xml::writer::Writer;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
@@ -17,7 +18,7 @@ use super::event::Failure;
 use super::outbox::Outbox;
 use super::tls::{PeerState, TlsLayer};
 
-/// One connection's layers.
+/// The layers of one connection.
 pub(crate) struct Channel {
     tls: Option<Box<TlsLayer>>,
     frames: Frames,
@@ -29,10 +30,10 @@ enum Frames {
     WebSocket { decoder: Box<Decoder>, masks: Masks },
 }
 
-/// One thing on the stream.
+/// An event on the stream.
 #[derive(Debug)]
 pub(crate) enum Frame {
-    /// The stream begins, or begins anew.
+    /// The stream is opened or restarted.
     Header(Header),
     /// A stanza or another element.
     Unit(Unit),
@@ -60,7 +61,7 @@ impl Channel {
         self.tls.as_deref_mut()
     }
 
-    /// Begins a TLS handshake: everything from here on is inside TLS.
+    /// Begins a TLS handshake: all further bytes are inside TLS.
     pub(crate) fn secure(
         &mut self,
         config: &Arc<ClientConfig>,
@@ -74,7 +75,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Takes bytes off the network and appends the text in them to `text`.
+    /// Takes bytes from the network and appends the text in them to `text`.
     pub(crate) fn open_records(
         &mut self,
         bytes: &[u8],
@@ -90,7 +91,7 @@ impl Channel {
         }
     }
 
-    /// Takes the next frame off the front of `text`; `None` if what is there is incomplete.
+    /// Takes the next frame from the front of `text`; `None` if it is incomplete.
     pub(crate) fn next(&mut self, text: &mut &[u8], out: &mut Outbox) -> Result<Option<Frame>, Failure> {
         match &mut self.frames {
             Frames::Tcp(framer) => next_on_tcp(framer, &mut self.context, text),
@@ -100,7 +101,7 @@ impl Channel {
         }
     }
 
-    /// Opens a stream, or opens it anew.
+    /// Opens or restarts the stream.
     pub(crate) fn open(&mut self, domain: &str, out: &mut Outbox) {
         let header = HeaderOut { to: Some(domain), lang: Some("en"), ..HeaderOut::default() };
         match &mut self.frames {
@@ -126,6 +127,18 @@ impl Channel {
         }
     }
 
+    /// Prints one element and sends it; it declares all the namespaces that its framing demands.
+    pub(crate) fn write_element(&mut self, out: &mut Outbox, print: impl FnOnce(&mut Writer<'_>)) {
+        match self.frames {
+            Frames::Tcp(_) => print(&mut Writer::new(&mut out.text)),
+            Frames::WebSocket { .. } => {
+                let mut element = Vec::new();
+                print(&mut Writer::new(&mut element));
+                self.write(&element, out);
+            }
+        }
+    }
+
     /// Sends a stanza.
     pub(crate) fn write_stanza(&mut self, stanza: &Stanza, out: &mut Outbox) {
         match self.frames {
@@ -143,14 +156,14 @@ impl Channel {
         out.text.extend_from_slice(text);
     }
 
-    /// Says that our stream ends.
+    /// Closes the client's stream.
     pub(crate) fn close_stream(&mut self, out: &mut Outbox) {
         let mut close = Vec::new();
         write_close(&mut close, self.framing());
         self.write(&close, out);
     }
 
-    /// Says that the connection ends, once both streams have.
+    /// Closes the connection, after both streams.
     pub(crate) fn close_connection(&mut self, out: &mut Outbox) {
         if let Frames::WebSocket { masks, .. } = &mut self.frames {
             // RFC 6455 §7.4.1: 1000 is a normal closure.
@@ -168,7 +181,7 @@ impl Channel {
             return;
         }
         match &mut self.tls {
-            // What cannot be protected any more is not sent: the connection has failed, and says so by itself.
+            // What cannot be encrypted any more is not sent: the connection has failed, which is reported elsewhere.
             Some(tls) => drop(tls.send(&out.text, &mut out.bytes)),
             None => out.bytes.extend_from_slice(&out.text),
         }
@@ -184,8 +197,9 @@ fn next_on_tcp(
     loop {
         let whole = *text;
         let mut unit = |length: usize| {
-            *text = &whole[length..];
-            &whole[..length]
+            let (unit, behind) = whole.split_at_checked(length).unwrap_or((whole, &[]));
+            *text = behind;
+            unit
         };
         match framer.poll(whole).map_err(Failure::Xml)? {
             Step::Incomplete => return Ok(None),
@@ -236,8 +250,8 @@ fn read_message(message: &[u8], context: &Context) -> Result<Frame, Failure> {
     }
 }
 
-/// Masks of WebSocket frames (xorshift64*). They keep proxies from being fooled by a page's script (RFC 6455 §10.3);
-/// a tester has no such script, so no costlier generator is needed.
+/// Masks of WebSocket frames (xorshift64*). They protect proxies against scripts of web pages (RFC 6455 §10.3);
+/// a load tester has none, so a cheap generator is enough.
 #[derive(Debug)]
 struct Masks {
     state: u64,

@@ -1,4 +1,4 @@
-//! Randomness given to a client when it is made: the same seed makes the same client.
+//! The randomness of a client, given at its creation: the same seed makes the same client.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use sha2::{Digest as _, Sha256};
 
-/// What nonces, keys and masks of one client are drawn from. TLS has its own source.
+/// The source of one client's nonces, keys and masks. TLS has its own source.
 #[derive(Clone)]
 pub struct Entropy {
     seed: [u8; 32],
@@ -21,7 +21,7 @@ impl Entropy {
         Ok(Self::from_seed(seed))
     }
 
-    /// A fixed beginning, for tests that compare what is sent.
+    /// A fixed seed, for tests that compare what is sent.
     pub fn from_seed(seed: [u8; 32]) -> Self {
         Self { seed, drawn: 0 }
     }
@@ -36,7 +36,7 @@ impl Entropy {
         *self.draw().first_chunk().expect("32 bytes are more than 16")
     }
 
-    /// The first state of a generator of masks.
+    /// The seed of the generator of masks.
     pub(crate) fn mask_seed(&mut self) -> u64 {
         u64::from_le_bytes(*self.draw().first_chunk().expect("32 bytes are more than 8"))
     }

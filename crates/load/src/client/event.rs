@@ -1,4 +1,4 @@
-//! What a client tells its owner, and why its stream may end.
+//! The events of a client, and the reasons for the end of its stream.
 
 use carillon_wire::frame::websocket;
 use carillon_wire::jid::Jid;
@@ -16,24 +16,24 @@ pub enum ClientEvent {
     Connected,
     /// The TLS handshake is complete.
     Secured(Security),
-    /// The account was made (XEP-0077).
+    /// The account was registered (XEP-0077).
     Registered,
-    /// The server accepted the password, and proved that it knows it where the mechanism can tell.
+    /// The server accepted the password, and proved that it knows it where the mechanism provides that.
     Authenticated {
         /// The mechanism used.
         mechanism: Mechanism,
     },
-    /// The session has its address.
+    /// The resource is bound.
     Bound {
         /// The full JID.
         jid: Jid,
     },
     /// Stream management is on (XEP-0198).
     Managed {
-        /// The id to resume the stream with, if the server lets it be resumed.
+        /// The id for resuming the stream, if the server allows that.
         resumption: Option<String>,
     },
-    /// The server does not want stream management; the session goes on without.
+    /// The server refused stream management; the session continues without it.
     Unmanaged {
         /// The stanza error condition it gave.
         condition: String,
@@ -45,13 +45,13 @@ pub enum ClientEvent {
         /// `h` of the server's `<a/>`.
         handled: u32,
     },
-    /// A stanza that the client did not answer by itself.
+    /// A stanza that the client did not answer itself.
     Stanza(Stanza),
     /// The server ends the stream with an error; [`ClientEvent::Closed`] follows.
     StreamError(StreamError),
     /// The server refused the credentials; [`ClientEvent::Closed`] follows.
     AuthFailed(AuthFailure),
-    /// The stream is over: always the last event.
+    /// The stream is over; always the last event.
     Closed(End),
 }
 
@@ -79,24 +79,24 @@ pub struct AuthFailure {
 /// Why a stream ended.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum End {
-    /// The server closed its stream in good order.
+    /// The server closed its stream.
     #[error("the server closed the stream")]
     ByServer,
-    /// The client closed the stream, and the server agreed.
+    /// The client closed the stream, and the server closed its own.
     #[error("the client closed the stream")]
     ByClient,
-    /// The connection was lost without a word.
+    /// The connection was lost without a stream end.
     #[error("the connection was lost")]
     Cut,
-    /// The connection could not be made, or failed.
+    /// The connection could not be established, or failed.
     #[error("network: {0}")]
     Network(std::io::ErrorKind),
-    /// Something went wrong.
+    /// An error ended the stream.
     #[error(transparent)]
     Failure(#[from] Failure),
 }
 
-/// What went wrong on a stream.
+/// Why a stream failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Failure {
     /// The server ended the stream with an error.
@@ -105,7 +105,7 @@ pub enum Failure {
     /// The server refused the credentials.
     #[error(transparent)]
     Auth(#[from] AuthFailure),
-    /// The client does not believe the server.
+    /// The server did not prove its identity in SASL.
     #[error(transparent)]
     Sasl(#[from] SaslError),
     /// None of the server's mechanisms is acceptable.
@@ -114,16 +114,16 @@ pub enum Failure {
         /// What the server offers.
         offered: Vec<String>,
     },
-    /// The profile wants STARTTLS and the server does not offer it.
+    /// The profile requires STARTTLS, and the server does not offer it.
     #[error("the server does not offer STARTTLS")]
     TlsNotOffered,
     /// The server answered `<starttls/>` with a failure.
     #[error("the server refused STARTTLS")]
     TlsRefused,
-    /// TLS failed: a certificate nobody trusts, for example.
+    /// TLS failed, for example because of an untrusted certificate.
     #[error("TLS: {0}")]
     Tls(#[from] rustls::Error),
-    /// The domain is no name a certificate can be checked for.
+    /// The domain is not a name for which a certificate can be checked.
     #[error("{0:?} is not a name that TLS can check")]
     ServerName(String),
     /// The server did not open a WebSocket.
@@ -132,33 +132,33 @@ pub enum Failure {
     /// The server refused to bind the resource.
     #[error("resource binding failed: {}", .0.as_ref().map_or("no reason given".to_owned(), ToString::to_string))]
     Bind(Option<StanzaError>),
-    /// The server did not make the account.
+    /// The server refused to register the account.
     #[error("registration failed: {0}")]
     Registration(StanzaError),
-    /// The server sent a stanza that breaks the rules.
+    /// The server sent an invalid stanza.
     #[error("the server sent an invalid stanza: {0}")]
     Stanza(StanzaError),
-    /// The server does not offer what is needed next.
+    /// The server does not offer a necessary feature.
     #[error("the server does not offer {0}")]
     NotOffered(&'static str),
     /// What the server sent is not XMPP.
     #[error("the server sent something that is not XMPP: {0}")]
     Xml(xml::Error),
-    /// What the server sent is no WebSocket frame a client expects.
+    /// What the server sent is not a valid WebSocket frame for a client.
     #[error("the server's WebSocket frames are broken: {0}")]
     WebSocket(websocket::Error),
-    /// The server sent something that has no place here.
+    /// The server sent an element that is not allowed in this state.
     #[error("unexpected <{element}/> while {state}")]
     Unexpected {
         /// The element's name.
         element: String,
-        /// What the client waited for.
+        /// What the client was waiting for.
         state: &'static str,
     },
 }
 
 impl End {
-    /// A few words that are the same for all streams that end for the same reason: for counting.
+    /// The reason in a few words, by which ends are counted.
     pub fn kind(&self) -> String {
         match self {
             Self::Failure(Failure::Auth(failure)) if !failure.condition.is_empty() => {

@@ -1,5 +1,5 @@
-//! An XMPP client without I/O: [`Client`] is told what the network brings and says, in an [`Outbox`], what to send and
-//! what happened.
+//! An XMPP client without I/O: [`Client`] takes bytes from the network and returns, in an [`Outbox`], bytes to send and
+//! events.
 //!
 //! ```text
 //! Profile ─► Options ─► Client::new ─► start ─► receive* ─► receive_end
@@ -9,6 +9,8 @@
 //!
 //! Layers from the network inwards: [`tls`], the framing of TCP or WebSocket (`channel`), then one of the states of
 //! [`Client`]: a login (`login`, using [`sasl`]) or a session (`session`). An idle client holds no buffers.
+
+#![deny(clippy::indexing_slicing, clippy::string_slice, clippy::unwrap_used)]
 
 mod channel;
 mod entropy;
@@ -51,7 +53,7 @@ pub struct Client {
 }
 
 enum State {
-    /// Nothing is said yet.
+    /// Nothing has been sent.
     New(Box<Login>),
     /// Logging in.
     Login(Box<Login>, Box<Stage>),
@@ -59,19 +61,19 @@ enum State {
     Session(Session),
     /// Our stream is closed, the server's is not.
     Closing,
-    /// Nothing more comes or goes.
+    /// The stream is over.
     Over,
 }
 
 impl Client {
-    /// A client that has not said anything.
+    /// A client that has not sent anything.
     pub fn new(options: Options, mut entropy: Entropy) -> Self {
         let settings = &options.profile.settings;
         let channel = Channel::new(settings.transport.framing(), settings.limits, &mut entropy);
         Self { channel, state: State::New(Box::new(Login::new(options, entropy))), rest: Vec::new() }
     }
 
-    /// Begins, once the connection is made. Does nothing the second time.
+    /// Begins when the connection is established. Does nothing the second time.
     pub fn start(&mut self, out: &mut Outbox) {
         match self.take_state() {
             State::New(mut login) => match login.start(&mut self.channel, out) {
@@ -83,7 +85,7 @@ impl Client {
         self.channel.flush(out);
     }
 
-    /// Takes bytes off the network.
+    /// Processes bytes from the network.
     pub fn receive(&mut self, bytes: &[u8], out: &mut Outbox) {
         let mut inbound = std::mem::take(&mut out.inbound);
         inbound.clear();
@@ -96,7 +98,7 @@ impl Client {
         self.channel.flush(out);
     }
 
-    /// Learns that nothing more will come: the connection is closed or lost.
+    /// The server closed the connection, or it was lost.
     pub fn receive_end(&mut self, out: &mut Outbox) {
         match self.state {
             State::Over => {}
@@ -105,7 +107,7 @@ impl Client {
         }
     }
 
-    /// Learns that the connection could not be made, or failed.
+    /// The connection could not be established, or failed.
     pub fn connection_failed(&mut self, kind: std::io::ErrorKind, out: &mut Outbox) {
         if !self.is_over() {
             self.end(End::Network(kind), out);
@@ -121,7 +123,7 @@ impl Client {
         }
     }
 
-    /// Sends the text of a stanza. On WebSocket it is given the namespace it needs.
+    /// Sends the text of a stanza. On WebSocket the namespace is added to it.
     pub fn send_xml(&mut self, stanza: &str, out: &mut Outbox) {
         match (self.channel.framing(), Element::parse(stanza.as_bytes(), ns::CLIENT)) {
             (Framing::WebSocket, Ok(element)) => {
@@ -150,7 +152,7 @@ impl Client {
             }
             State::Closing => self.state = State::Closing,
             State::Over => {}
-            // There is no stream yet that would be worth an orderly end.
+            // There is no stream yet that could be closed.
             State::New(_) | State::Login(..) => self.end(End::ByClient, out),
         }
     }
@@ -163,7 +165,7 @@ impl Client {
         }
     }
 
-    /// Whether nothing more will come of this client.
+    /// Whether the stream is over.
     pub fn is_over(&self) -> bool {
         matches!(self.state, State::Over)
     }
@@ -174,7 +176,7 @@ impl Client {
         let mut text = inbound.as_slice();
         while let Some(frame) = self.next(&mut text, out)? {
             self.frame(frame, out)?;
-            // RFC 6120 §5.4.3.3: whatever a stranger slipped in behind <proceed/> must not be taken for the server's.
+            // RFC 6120 §5.4.3.3: bytes that an attacker inserted after <proceed/> must not be taken for the server's.
             if self.is_handshaking() && !text.is_empty() {
                 return Err(Failure::Unexpected { element: "bytes".to_owned(), state: "starting TLS" });
             }
@@ -198,7 +200,7 @@ impl Client {
         matches!(&self.state, State::Login(_, stage) if matches!(**stage, Stage::Tls))
     }
 
-    /// The next thing on the stream, after the HTTP answer if that is awaited.
+    /// The next frame of the stream, after the HTTP answer if one is awaited.
     fn next(&mut self, text: &mut &[u8], out: &mut Outbox) -> Result<Option<Frame>, Failure> {
         if let State::Login(login, stage) = &mut self.state
             && let Stage::Upgrade(upgrade) = &mut **stage
@@ -207,7 +209,7 @@ impl Client {
                 *text = &[];
                 return Ok(None);
             };
-            *text = &text[length..];
+            *text = text.get(length..).unwrap_or_default();
             **stage = login.upgraded(&mut self.channel, out);
         }
         if matches!(self.state, State::Over) || self.is_handshaking() {
@@ -243,7 +245,7 @@ impl Client {
             (State::Session(_), Frame::Header(_)) => {
                 return Err(Failure::Unexpected { element: "stream".to_owned(), state: "in session" });
             }
-            // The server may go on talking until it has seen that we closed.
+            // The server may continue to send until it has received our end of the stream.
             (other, _) => self.state = other,
         }
         Ok(())
@@ -253,7 +255,7 @@ impl Client {
         if let Failure::Auth(auth) = &failure {
             out.events.push(ClientEvent::AuthFailed(auth.clone()));
         }
-        // RFC 6120 §4.4: the stream is closed before the connection, if there is one to speak of.
+        // RFC 6120 §4.4: the stream is closed before the connection, if there is one.
         if !matches!(failure, Failure::Tls(_) | Failure::ServerName(_) | Failure::Upgrade(_)) {
             self.channel.close_stream(out);
         }
@@ -267,7 +269,7 @@ impl Client {
         out.events.push(ClientEvent::Closed(end));
     }
 
-    /// The phase, to be consumed by a transition that sets the next.
+    /// The state, for a transition that consumes it and sets the next.
     fn take_state(&mut self) -> State {
         std::mem::replace(&mut self.state, State::Over)
     }

@@ -1,9 +1,9 @@
-//! What a call to a client yields, and the buffers it works in.
+//! The output of a client, and its buffers.
 
 use super::event::ClientEvent;
 
-/// Where a client leaves what it has to say. One serves any number of clients in turn: the owner sends [`bytes`] on
-/// the client's connection and takes its [`events`] before the next client has its turn.
+/// The output of a client. One outbox serves any number of clients in turn: the owner sends [`bytes`] on
+/// the client's connection and takes its [`events`] before it calls the next client.
 ///
 /// [`bytes`]: Self::bytes
 /// [`events`]: Self::events
@@ -13,8 +13,8 @@ pub struct Outbox {
     pub bytes: Vec<u8>,
     /// What happened, in order.
     pub events: Vec<ClientEvent>,
-    /// Text that TLS has yet to protect; empty between calls.
+    /// Text to be encrypted; empty between calls.
     pub(super) text: Vec<u8>,
-    /// Room for text that arrives; its content means nothing between calls.
+    /// A buffer for received text; its content is meaningless between calls.
     pub(super) inbound: Vec<u8>,
 }

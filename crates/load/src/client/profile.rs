@@ -1,4 +1,4 @@
-//! How clients connect and behave: a [`Profile`] all clients of a kind share, and the [`Options`] of one.
+//! How clients connect and behave: a [`Profile`] that many clients share, and the [`Options`] of one.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use super::sasl::{KeyCache, Mechanism, TokenStore};
 use super::tls::{self, TlsSetupError, Trust};
 
-/// What carries the stream.
+/// The transport of the stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Transport {
-    /// TCP, encrypted by STARTTLS (RFC 6120 §5); a server that does not offer it is left.
+    /// TCP, encrypted by STARTTLS (RFC 6120 §5); without it the login fails.
     #[default]
     StartTls,
     /// TLS from the first byte, with the ALPN protocol `xmpp-client` (XEP-0368).
@@ -23,20 +23,20 @@ pub enum Transport {
     Plain,
     /// WebSocket (RFC 7395) without encryption.
     WebSocket {
-        /// Path of the endpoint, `/xmpp-websocket` as a rule.
+        /// The path of the endpoint, usually `/xmpp-websocket`.
         path: String,
     },
     /// WebSocket (RFC 7395) in TLS.
     SecureWebSocket {
-        /// Path of the endpoint, `/xmpp-websocket` as a rule.
+        /// The path of the endpoint, usually `/xmpp-websocket`.
         path: String,
     },
 }
 
-/// What is asked for of stream management (XEP-0198).
+/// The requested stream management (XEP-0198).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StreamManagement {
-    /// Nothing.
+    /// None.
     #[default]
     Off,
     /// Acknowledgements.
@@ -58,10 +58,10 @@ pub enum InitialPresence {
     Away,
 }
 
-/// What a client says it is to its user right after login (XEP-0352).
+/// The client state that is sent right after login (XEP-0352).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientState {
-    /// Nothing is said.
+    /// No state is sent.
     #[default]
     Unsaid,
     /// In use.
@@ -70,12 +70,12 @@ pub enum ClientState {
     Inactive,
 }
 
-/// Everything that can be chosen for a [`Profile`]; every field has a sensible default.
+/// The settings of a [`Profile`]; every field has a sensible default.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What carries the stream.
+    /// The transport of the stream.
     pub transport: Transport,
-    /// Whom to believe to be the server.
+    /// How the server's certificate is checked.
     pub trust: Trust,
     /// Whether TLS sessions are resumed by ticket, shared by all clients of the profile.
     pub tls_resumption: bool,
@@ -86,21 +86,21 @@ pub struct Settings {
     /// Whether to ask for a token at the first login and to use it from then on (XEP-0484), with SASL2. A client that has
     /// one asks for STARTTLS and proves the token without waiting for what the server offers (XEP-0305).
     pub fast: bool,
-    /// What to ask for of stream management.
+    /// The requested stream management.
     pub stream_management: StreamManagement,
-    /// The presence to begin with.
+    /// The initial presence.
     pub presence: InitialPresence,
     /// Whether to answer requests for delivery receipts (XEP-0184).
     pub receipts: bool,
-    /// What to say about the client's use.
+    /// The client state to send.
     pub client_state: ClientState,
-    /// Where derived keys are remembered; share one between profiles of the same accounts.
+    /// The cache of derived keys; profiles of the same accounts share one.
     pub keys: Arc<KeyCache>,
-    /// How much the server may send in one element.
+    /// The limits of what the server may send.
     pub limits: Limits,
 }
 
-/// How clients of a kind connect and behave, checked and ready; share it by `Arc`.
+/// Checked settings, ready for use; clients share it by `Arc`.
 #[derive(Debug)]
 pub struct Profile {
     pub(crate) settings: Settings,
@@ -108,7 +108,7 @@ pub struct Profile {
     pub(crate) tokens: TokenStore,
 }
 
-/// One client: whom it logs in as, and the profile it follows.
+/// The options of one client: its account and its profile.
 #[derive(Clone)]
 pub struct Options {
     /// The account.
@@ -118,9 +118,9 @@ pub struct Options {
     /// The resource to ask for; the server chooses when there is none. With Bind 2 it is the client's tag, which
     /// the server completes.
     pub resource: Option<String>,
-    /// Make the account first, by in-band registration (XEP-0077).
+    /// Whether to register the account first (XEP-0077).
     pub register: bool,
-    /// How to connect and behave.
+    /// The profile.
     pub profile: Arc<Profile>,
 }
 

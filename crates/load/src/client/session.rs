@@ -1,4 +1,4 @@
-//! A session: what a client answers by itself, and what it counts.
+//! A session: what a client answers itself, and what it counts.
 
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
@@ -11,7 +11,7 @@ use super::event::{ClientEvent, Failure};
 use super::outbox::Outbox;
 use super::profile::{ClientState, InitialPresence, Options, StreamManagement};
 
-/// A bound session. What it keeps, an idle client keeps: little.
+/// A bound session. An idle client keeps it, so it is small.
 #[derive(Debug)]
 pub(crate) struct Session {
     jid: Jid,
@@ -24,9 +24,9 @@ pub(crate) struct Session {
 pub(crate) enum Management {
     /// Not wanted, not offered or refused.
     Off,
-    /// Asked for.
+    /// Requested.
     Asked,
-    /// Switched on.
+    /// Enabled.
     On {
         /// Stanzas received since then, modulo 2^32.
         handled: u32,
@@ -34,11 +34,9 @@ pub(crate) enum Management {
 }
 
 impl Management {
-    /// Asks for it.
+    /// Requests stream management.
     pub(crate) fn ask(wanted: StreamManagement, channel: &mut Channel, out: &mut Outbox) -> Self {
-        let mut enable = Vec::new();
-        write_enable(wanted, &mut Writer::new(&mut enable));
-        channel.write(&enable, out);
+        channel.write_element(out, |writer| write_enable(wanted, writer));
         Self::Asked
     }
 
@@ -60,7 +58,7 @@ impl Management {
 }
 
 impl Session {
-    /// Begins the session and sends what the profile says to send first.
+    /// Begins the session and sends what the profile requires.
     pub(crate) fn begin(
         jid: Jid,
         management: Management,
@@ -69,13 +67,15 @@ impl Session {
         out: &mut Outbox,
     ) -> Self {
         let settings = &options.profile.settings;
-        let state: Option<&[u8]> = match settings.client_state {
+        let state = match settings.client_state {
             ClientState::Unsaid => None,
-            ClientState::Active => Some(b"<active xmlns='urn:xmpp:csi:0'/>"),
-            ClientState::Inactive => Some(b"<inactive xmlns='urn:xmpp:csi:0'/>"),
+            ClientState::Active => Some("active"),
+            ClientState::Inactive => Some("inactive"),
         };
         if let Some(state) = state {
-            channel.write(state, out);
+            channel.write_element(out, |writer| {
+                writer.empty(state, ns::CSI);
+            });
         }
         let presence = Stanza::presence(PresenceType::Available);
         match settings.presence {
@@ -98,22 +98,21 @@ impl Session {
         &self.jid
     }
 
-    /// Whether nothing the profile asked for is still awaited.
+    /// Whether everything that the profile requests is done.
     pub(crate) fn is_settled(&self) -> bool {
         self.management != Management::Asked
     }
 
-    /// Says how many stanzas were handled, where stanzas are counted (XEP-0198 §4).
+    /// Reports the number of handled stanzas, if stream management is enabled (XEP-0198 §4).
     pub(crate) fn acknowledge(&self, channel: &mut Channel, out: &mut Outbox) {
         if let Management::On { handled } = self.management {
-            let mut answer = Vec::new();
-            let mut writer = Writer::new(&mut answer);
-            writer.start("a").attr("xmlns", ns::SM).attr("h", &handled.to_string()).close_empty();
-            channel.write(&answer, out);
+            channel.write_element(out, |writer| {
+                writer.start("a").attr("xmlns", ns::SM).attr("h", &handled.to_string()).close_empty();
+            });
         }
     }
 
-    /// Takes one unit of the stream.
+    /// Processes one unit of the stream.
     pub(crate) fn receive(
         &mut self,
         unit: Unit,
@@ -158,7 +157,7 @@ impl Session {
                 self.management = Management::answered(element, out);
                 out.events.push(ClientEvent::Ready);
             }
-            // XEP-0388 §2.6.1: features follow the success of SASL2; there is nothing left to ask for.
+            // XEP-0388 §2.6.1: features follow the success of SASL2; nothing else is requested.
             (ns::STREAMS, "features", _) => {}
             _ => return Err(unexpected(element)),
         }
@@ -166,7 +165,7 @@ impl Session {
     }
 }
 
-/// `<enable/>` of XEP-0198; nothing if it is not wanted.
+/// Writes `<enable/>` of XEP-0198, if stream management is requested.
 pub(crate) fn write_enable(wanted: StreamManagement, writer: &mut Writer<'_>) {
     let resume = match wanted {
         StreamManagement::Off => return,

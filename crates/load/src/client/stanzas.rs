@@ -1,4 +1,4 @@
-//! Stanzas a client often sends, and questions about those it receives.
+//! Constructors of stanzas that a client often sends, and queries on those that it receives.
 
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;

@@ -56,7 +56,8 @@ impl Upgrade {
                 Ok(None)
             };
         };
-        let head = std::str::from_utf8(&self.answer[..end]).map_err(|_| UpgradeError::Malformed)?;
+        let head = std::str::from_utf8(self.answer.get(..end).unwrap_or_default())
+            .map_err(|_| UpgradeError::Malformed)?;
         self.check(head)?;
         Ok(Some((end + 4).saturating_sub(before)))
     }

@@ -14,9 +14,12 @@
 //!                   ◄────────────────────── {"error":CODE,"message":…}
 //! ```
 
+#![deny(clippy::indexing_slicing, clippy::string_slice, clippy::unwrap_used)]
+
 use std::io::ErrorKind;
 
 use memchr::memchr;
+use serde_json::Value;
 
 /// The first bytes of a client.
 const OPENING: &[u8] = b"<regular-socket/>\0";
@@ -111,8 +114,9 @@ impl Client {
         while self.state != State::Over
             && let Some(end) = memchr(END, left)
         {
-            self.frame(&left[..end], out);
-            left = &left[end + 1..];
+            let (frame, behind) = left.split_at_checked(end).unwrap_or((left, &[]));
+            self.frame(frame, out);
+            left = behind.get(1..).unwrap_or_default();
         }
         if left.len() > FRAME_BYTES_MAX {
             self.end(End::Nonsense, out);
@@ -169,9 +173,10 @@ impl Client {
             }
             (State::Ready, b"ACK") => out.events.push(LightEvent::Done),
             (State::Ready, b"PONG") => out.events.push(LightEvent::Pong),
-            (State::Ready, item) if item.starts_with(PUBLISH) => {
-                out.events.push(LightEvent::Published(item[PUBLISH.len()..].to_vec()));
-            }
+            (State::Ready, frame) => match frame.strip_prefix(PUBLISH) {
+                Some(item) => out.events.push(LightEvent::Published(item.to_vec())),
+                None => self.end(End::Nonsense, out),
+            },
             _ => self.end(End::Nonsense, out),
         }
     }
@@ -186,8 +191,9 @@ impl Client {
 }
 
 fn is_greeting(frame: &[u8]) -> bool {
-    let greeting = serde_json::from_slice::<serde_json::Value>(frame).unwrap_or_default();
-    greeting["timestamp"].is_u64() && greeting["token"].is_string()
+    let greeting = serde_json::from_slice::<Value>(frame).unwrap_or_default();
+    greeting.get("timestamp").is_some_and(Value::is_u64)
+        && greeting.get("token").is_some_and(Value::is_string)
 }
 
 /// The code of an error frame; items and answers are told apart by their first byte.
@@ -195,8 +201,8 @@ fn error_code(frame: &[u8]) -> Option<String> {
     if !frame.starts_with(b"{") {
         return None;
     }
-    let frame = serde_json::from_slice::<serde_json::Value>(frame).ok()?;
-    frame["error"].as_str().map(str::to_owned)
+    let frame = serde_json::from_slice::<Value>(frame).ok()?;
+    frame.get("error")?.as_str().map(str::to_owned)
 }
 
 #[cfg(test)]

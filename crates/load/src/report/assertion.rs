@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::model::Report;
 
-/// A demand on a report.
+/// An assertion on a report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assertion {
     path: String,
@@ -32,13 +32,13 @@ enum Operator {
 /// A demand that makes no sense, or is not fulfilled.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum AssertionError {
-    /// It cannot be read.
+    /// The assertion is malformed.
     #[error("{0:?} is not an assertion; write PATH<VALUE, with one of < <= > >= == !=")]
     Form(String),
     /// The report has no such thing.
     #[error("{path}: the report has no {missing:?}; known here: {known}")]
     Unknown {
-        /// As given.
+        /// The text as given.
         path: String,
         /// The member that is not there.
         missing: String,
@@ -51,9 +51,9 @@ pub enum AssertionError {
     /// It does not hold.
     #[error("expected {wanted}, got {actual}")]
     Broken {
-        /// The demand.
+        /// The assertion.
         wanted: String,
-        /// What the report says.
+        /// The value in the report.
         actual: f64,
     },
 }

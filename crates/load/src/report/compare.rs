@@ -1,4 +1,4 @@
-//! Several reports side by side: the first is the measure of the others.
+//! Comparison of several reports: changes are relative to the first.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,21 +10,21 @@ use super::model::{Comparison, Figure, Report};
 use super::svg::{Anchor, Svg, text_width};
 
 const WIDTH: f64 = 720.0;
-/// Where bars begin.
+/// The left edge of the bars.
 const BARS: f64 = 240.0;
 const BAR: f64 = 15.0;
 const KIB: f64 = 1024.0;
-/// Colours of a picture that stands alone, as those of a page.
+/// The colours of a standalone picture, the same as those of a page.
 const COLOURS: &str = include_str!("compare.css");
 
 impl Comparison {
-    /// Of reports with names.
+    /// Compares named reports.
     pub fn of(reports: Vec<(String, Report)>) -> Self {
         let (names, reports): (Vec<_>, Vec<_>) = reports.into_iter().unzip();
         Self { names, rows: figures(&reports) }
     }
 
-    /// As text; the last column is how the last report differs from the first.
+    /// The comparison as text; the last column is the change from the first report to the last.
     pub fn table(&self) -> String {
         let width = self.names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(12);
         let mut out = format!("{:<44}", "");
@@ -45,7 +45,7 @@ impl Comparison {
         out
     }
 
-    /// As a JSON object.
+    /// The comparison as JSON.
     pub fn json(&self) -> String {
         serde_json::to_string(self).expect("a comparison is plain data")
     }

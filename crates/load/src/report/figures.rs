@@ -1,4 +1,4 @@
-//! What a server, or the workers, spent between two moments, and on what.
+//! The cost of the server, or of the workers, between two samples.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use super::percentiles::thousandths;
 use crate::measure::KernelMemory;
 
-/// Figures of the server at a moment.
+/// CPU time and memory of the server at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Reading {
     /// CPU time so far, in seconds.
     pub cpu_s: f64,
-    /// Memory: the proportional set size of its processes, or the resident memory it tells of itself.
+    /// Memory: the proportional set size of its processes, or the resident memory in its own metrics.
     pub memory_bytes: u64,
 }
 
-/// What was spent, and what that is for each event. Empty where it has no meaning.
+/// CPU time and memory, in total and per event. A figure without meaning is missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cost {
@@ -43,10 +43,10 @@ pub struct Cost {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes_per_connection: Option<f64>,
     /// Growth of kernel objects since then, per connection, in the whole machine: sockets, descriptors, poll registrations.
-    /// When the workers run on the server's machine these are both ends.
+    /// If the workers run on the server's machine, both ends of each connection count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_bytes_per_connection: Option<f64>,
-    /// The server's end of it: half of both, which are sockets of the same kind.
+    /// The server's end of that: half, because both ends are sockets of the same kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_bytes_per_connection_server_end: Option<f64>,
     /// Bytes queued in the machine's TCP sockets, per connection.
@@ -57,7 +57,7 @@ pub struct Cost {
 /// CPU time and memory of the server, the workers and the kernel at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ResourceSample {
-    /// The server, if it is in sight.
+    /// The server, if it is measured.
     pub server: Option<Reading>,
     /// CPU time of all workers so far, in seconds.
     pub tester_cpu_s: f64,
@@ -67,15 +67,15 @@ pub struct ResourceSample {
     pub kernel: Option<KernelMemory>,
 }
 
-/// What happened between two moments, as far as it has a price.
+/// The events between two samples, to which the cost is related.
 pub(super) struct Events<'a> {
     pub(super) counts: &'a BTreeMap<String, u64>,
     pub(super) seconds: f64,
-    /// Everyone stayed as they were.
+    /// Whether all players were idle.
     pub(super) idle: bool,
     /// Connections at the end.
     pub(super) online: u32,
-    /// Workers on this machine, whose ends of connections are in the kernel's figures too.
+    /// Whether the workers run on this machine, so that their ends of the connections are in the kernel's figures, too.
     pub(super) both_ends: bool,
 }
 

@@ -12,11 +12,11 @@ use super::svg::Escaped;
 use super::text::in_order;
 use super::timeline::Row;
 
-/// How a page looks.
+/// The style sheet of a page.
 const STYLE: &str = include_str!("style.css");
-/// How plots look.
+/// The style sheet of plots.
 pub(super) const PLOT_STYLE: &str = include_str!("plot.css");
-/// Lines of one plot.
+/// The most lines per plot.
 const SERIES_MAX: usize = 8;
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -311,7 +311,7 @@ impl Tiles {
     }
 }
 
-/// A table as it grows.
+/// A table under construction.
 pub(super) struct Table {
     head: String,
     rows: String,

@@ -14,77 +14,77 @@ use crate::plan::{Scenario, Target, TransportKind};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// What the test is called in paths.
+    /// The id of the test.
     pub load_test_id: String,
-    /// How far it is, or how it ended.
+    /// The status of the test.
     pub status: Status,
-    /// Why it failed or ended early, in sentences.
+    /// Why the test failed or ended early, in sentences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Players that logged in and were never lost.
     pub successful: u64,
-    /// Players that failed to log in, or whose session was lost unasked.
+    /// Players that failed to log in, or lost their session.
     pub failed: u64,
-    /// What was asserted of it.
+    /// The checked assertions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<Checked>,
-    /// How it differs from an earlier report.
+    /// The comparison with an earlier report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
     /// Latencies of the whole test, by metric.
     pub metrics: BTreeMap<String, Percentiles>,
-    /// The same by ranges, for a histogram.
+    /// The histograms of the latencies, by metric.
     #[serde(default)]
     pub histograms: BTreeMap<String, Vec<Bucket>>,
-    /// When it began: RFC 3339, UTC.
+    /// The start of the test: RFC 3339, UTC.
     pub started_at: String,
-    /// How long it took, or has taken.
+    /// The duration of the test so far.
     pub seconds: f64,
-    /// Players in all.
+    /// The number of players.
     pub players: u32,
     /// Events of the whole test, by name.
     pub counts: BTreeMap<String, u64>,
     /// Events per second, over the phases in which there were any.
     pub rates: BTreeMap<String, f64>,
-    /// What went wrong, by kind.
+    /// Errors by kind.
     pub errors: BTreeMap<String, u64>,
-    /// What the reader should know: a phase that was skipped, a worker that was lost, a tester at its limit.
+    /// Notes for the reader: a skipped phase, a lost worker, a saturated tester.
     pub notes: Vec<String>,
-    /// Phase by phase.
+    /// The phases in order.
     pub phases: Vec<PhaseReport>,
-    /// What the server spent in the whole test; nothing if it was out of sight.
+    /// The server's cost of the whole test, if it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Cost>,
-    /// What the workers spent in the whole test, together.
+    /// The cost of all workers in the whole test.
     pub tester: Cost,
-    /// Who carried the players.
+    /// The workers.
     pub workers: Vec<WorkerReport>,
-    /// Second by second.
+    /// The timeline by seconds.
     pub timeline: Vec<Row>,
-    /// What was done.
+    /// The scenario.
     pub scenario: Scenario,
-    /// Against what. Passwords and keys are not in it.
+    /// The server under test, without passwords and keys.
     pub target: TargetReport,
     /// The version of the load tester.
     pub version: String,
 }
 
-/// How far a test is, or how it ended.
+/// The status of a test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// Waiting for the tests before it.
     #[default]
     Queued,
-    /// Under way.
+    /// Running.
     Running,
     /// All phases were done in time, and no player failed.
     Completed,
-    /// It could not go on, or something in it did not go well.
+    /// The test could not continue, or a part of it failed.
     Failed,
     /// The target does not have what the scenario needs.
     Unsupported,
-    /// Somebody ended it.
+    /// The test was aborted.
     Aborted,
 }
 
@@ -92,16 +92,16 @@ pub enum Status {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PhaseReport {
-    /// What it is called.
+    /// The name of the phase.
     pub name: String,
-    /// What was done in it, such as `login`.
+    /// The name of its action, such as `login`.
     #[serde(rename = "deed")]
     pub action: String,
-    /// How it ended.
+    /// The state of the phase.
     pub state: PhaseState,
-    /// When it began, in seconds since the test did.
+    /// The start, in seconds since the start of the test.
     pub start_seconds: f64,
-    /// How long it took.
+    /// The duration in seconds.
     pub seconds: f64,
     /// Players in session at its end.
     pub online: u32,
@@ -111,33 +111,33 @@ pub struct PhaseReport {
     pub counts: BTreeMap<String, u64>,
     /// Events per second.
     pub rates: BTreeMap<String, f64>,
-    /// What went wrong, by kind.
+    /// Errors by kind.
     pub errors: BTreeMap<String, u64>,
-    /// Whether its time ran out before everybody was done.
+    /// Whether the time limit expired before all players were done.
     pub timed_out: bool,
-    /// What the server spent.
+    /// The server's cost, if it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Cost>,
-    /// What the workers spent, together.
+    /// The cost of all workers.
     pub tester: Cost,
 }
 
-/// How a phase went.
+/// The state of a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PhaseState {
     /// Not reached.
     #[default]
     Ahead,
-    /// Under way.
+    /// Running.
     Running,
-    /// Everybody was done.
+    /// All players were done.
     Done,
-    /// Its time ran out.
+    /// The time limit expired.
     TimedOut,
-    /// It could not be done here; a note says why.
+    /// Skipped; a note says why.
     Skipped,
-    /// The test ended in it.
+    /// The test ended during the phase.
     GivenUp,
 }
 
@@ -147,15 +147,15 @@ pub enum PhaseState {
 pub struct WorkerReport {
     /// Host name and process id.
     pub name: String,
-    /// Players it carried.
+    /// The number of its players.
     pub players: u32,
-    /// How it is.
+    /// The state of the worker.
     pub state: WorkerState,
     /// CPU time its process spent in the test, in seconds.
     pub cpu_seconds: f64,
     /// The most memory its process had (proportional set size), in bytes.
     pub pss_bytes: u64,
-    /// How far its clock may be from the orchestrator's, in milliseconds.
+    /// The largest error of its clock, in milliseconds.
     pub clock_bound_ms: f64,
 }
 
@@ -178,7 +178,7 @@ pub enum WorkerState {
 pub struct TargetReport {
     /// `HOST:PORT` for clients.
     pub address: String,
-    /// What carried the stream.
+    /// The transport of the stream.
     pub transport: TransportKind,
     /// The domain of the accounts.
     pub domain: String,
@@ -194,15 +194,15 @@ pub struct TargetReport {
     pub light: Option<String>,
 }
 
-/// An assertion and what it found.
+/// A checked assertion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Checked {
-    /// As it was given.
+    /// The assertion as given.
     pub assertion: String,
     /// Whether it holds.
     pub holds: bool,
-    /// What is wrong with it, in a sentence; empty if it holds.
+    /// Why it does not hold, in a sentence; empty if it holds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub problem: String,
 }
@@ -228,7 +228,7 @@ pub(super) struct Figure {
 }
 
 impl Report {
-    /// One JSON object.
+    /// The report as JSON.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("a report is plain data")
     }

@@ -14,13 +14,13 @@ pub struct Percentiles {
     pub min: f64,
     /// The largest.
     pub max: f64,
-    /// Half were not larger.
+    /// The median.
     pub percentile50: f64,
-    /// 80 % were not larger.
+    /// The 80th percentile.
     pub percentile80: f64,
-    /// 90 % were not larger.
+    /// The 90th percentile.
     pub percentile90: f64,
-    /// 99 % were not larger.
+    /// The 99th percentile.
     pub percentile99: f64,
     /// 99.9 % were not larger.
     #[serde(rename = "percentile99point9")]

@@ -1,4 +1,4 @@
-//! The test second by second.
+//! The timeline of a test, by seconds.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use super::figures::Reading;
 use super::percentiles::{Percentiles, thousandths};
 use super::totals::Totals;
 
-/// Rows that are kept. When there are more, every other one goes: two hours of seconds, four of every other second.
+/// The most rows. When there are more, every other row is removed: two hours by seconds, four hours by two seconds.
 const ROWS_MAX: usize = 7200;
-/// A shorter rest at the end makes no row.
+/// A shorter remainder at the end has no row.
 const ROW_MIN_S: f64 = 0.9;
 
-/// A second of a test.
+/// One second of a test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Row {
-    /// Its end, in seconds since the test began.
+    /// The end of the second, in seconds since the start of the test.
     pub at: f64,
     /// Players in session.
     pub online: u32,
@@ -41,17 +41,17 @@ pub struct Row {
 pub struct Brief {
     /// The median.
     pub percentile50: f64,
-    /// 99 % were not larger.
+    /// The 99th percentile.
     pub percentile99: f64,
     /// The largest.
     pub max: f64,
 }
 
-/// Rows as they come.
+/// The rows so far.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     rows: Vec<Row>,
-    /// Rows seen for one kept, less one.
+    /// The number of rows skipped for each row kept.
     skipped: usize,
     seen: usize,
     last_at: f64,

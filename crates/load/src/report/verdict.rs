@@ -1,10 +1,10 @@
-//! Whether a test passed, and if it did not, why.
+//! Whether a test passed, and why not.
 
 use super::assertion::Assertion;
 use super::model::{Checked, PhaseReport, PhaseState, Report, Status, WorkerState};
 
 impl Report {
-    /// Checks assertions and keeps what they found.
+    /// Checks assertions and adds the results to the report.
     pub fn check(&mut self, assertions: &[Assertion]) {
         let checked: Vec<_> = assertions
             .iter()
@@ -21,12 +21,12 @@ impl Report {
         self.assertions.iter().filter(|checked| !checked.holds)
     }
 
-    /// Whether all went well: every phase done in time, no player failed, no worker lost. Assertions do not count.
+    /// Whether every phase was done in time, no player failed and no worker was lost. Assertions do not count.
     pub fn is_clean(&self) -> bool {
         self.status == Status::Completed && self.shortfalls().is_empty()
     }
 
-    /// What did not go well in a test whose phases were all gone through, a sentence each.
+    /// What failed in a test that ran to its end, one sentence each.
     pub(super) fn shortfalls(&self) -> Vec<String> {
         let mut all = Vec::new();
         if self.failed > 0 {

@@ -14,11 +14,11 @@ use crate::client::profile::StreamManagement;
 use crate::client::session::{Management, Session};
 use crate::client::stanzas;
 
-/// The id of the request: nothing else is asked before it is answered.
+/// The id of the request. It is the only request in flight.
 const ID: &str = "bind";
 
 impl Login {
-    /// Asks for the resource.
+    /// Requests the resource.
     pub(super) fn bind(
         &mut self,
         offered: Features,
@@ -37,7 +37,7 @@ impl Login {
         Ok(Stage::Bind(offered))
     }
 
-    /// Takes the answer.
+    /// Processes the answer.
     pub(super) fn bound(
         &mut self,
         answer: &Stanza,

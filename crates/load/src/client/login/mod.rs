@@ -1,5 +1,5 @@
-//! From the first byte to a bound resource: [`Login`] is told each thing the server sends together with the [`Stage`]
-//! that awaits it, and gives the next. All of it is dropped when the session begins.
+//! The login, from the first byte to a bound resource: [`Login`] takes each frame of the server with the [`Stage`] that
+//! awaits it, and returns the next stage. All of it is dropped when the session begins.
 //!
 //! ```text
 //! Upgrade ──┐ (WebSocket)
@@ -7,7 +7,7 @@
 //!           ▼                       ▼                                 │
 //!        Header ──► Features ──► Sasl ──► Header ──► Features ──► Bind ──► live
 //!                       └──────► Sasl2 ──────────► Features ──┴──────────► live
-//! (Register lies between Features and Sasl for a client that makes its account first.)
+//! (Register comes between Features and Sasl for a client that registers its account first.)
 //! ```
 
 mod bind;
@@ -32,9 +32,7 @@ use super::session::Session;
 use super::upgrade::Upgrade;
 use features::{Features, Sasl2Offer};
 
-const STARTTLS: &[u8] = b"<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>";
-
-/// What a login knows throughout.
+/// The state of a login in all stages.
 pub(crate) struct Login {
     options: Options,
     entropy: Entropy,
@@ -60,7 +58,7 @@ pub(crate) enum Stage {
     Header(AuthState),
     /// What the server offers on this stream.
     Features(AuthState),
-    /// Leave to begin the TLS handshake.
+    /// The permission to begin the TLS handshake.
     StartTls,
     /// The result of registration, on a stream that offers this.
     Register(Features),
@@ -72,18 +70,18 @@ pub(crate) enum Stage {
     Bind(Features),
 }
 
-/// How far the login has come.
+/// Whether the client has authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AuthState {
-    /// Nothing is proved.
+    /// Not yet.
     Fresh,
     /// The password is accepted.
     Authenticated,
 }
 
-/// What a step leads to.
+/// The result of a step.
 pub(crate) enum Transition {
-    /// The login goes on.
+    /// The login continues.
     Stage(Stage),
     /// The session begins.
     Session(Session),
@@ -103,7 +101,7 @@ impl Login {
         }
     }
 
-    /// Begins to speak on a connection that was just made.
+    /// Begins on a connection that has just been established.
     pub(crate) fn start(&mut self, channel: &mut Channel, out: &mut Outbox) -> Result<Stage, Failure> {
         match self.options.profile.settings.transport {
             Transport::StartTls | Transport::Plain => Ok(self.open(AuthState::Fresh, channel, out)),
@@ -112,7 +110,7 @@ impl Login {
         }
     }
 
-    /// Goes on if the TLS handshake is complete.
+    /// Continues if the TLS handshake is complete.
     pub(crate) fn after_tls(&mut self, channel: &mut Channel, out: &mut Outbox) -> Stage {
         let Some(tls) = channel.tls().filter(|tls| !tls.is_handshaking()) else { return Stage::Tls };
         let Some(security) = tls.security() else { return Stage::Tls };
@@ -125,12 +123,12 @@ impl Login {
         }
     }
 
-    /// Goes on when the server has opened the WebSocket.
+    /// Continues when the server has opened the WebSocket.
     pub(crate) fn upgraded(&mut self, channel: &mut Channel, out: &mut Outbox) -> Stage {
         self.open(AuthState::Fresh, channel, out)
     }
 
-    /// Takes one thing off the stream.
+    /// Processes one frame.
     pub(crate) fn receive(
         &mut self,
         stage: Stage,
@@ -206,7 +204,7 @@ impl Login {
                 return Err(Failure::TlsNotOffered);
             }
             if !self.tls_ahead {
-                channel.write(STARTTLS, out);
+                request_tls(channel, out);
             }
             return Ok(Stage::StartTls);
         }
@@ -235,13 +233,13 @@ impl Login {
         }
     }
 
-    /// Opens a stream, or opens it anew (RFC 6120 §4.3.3).
+    /// Opens or restarts the stream (RFC 6120 §4.3.3).
     fn open(&mut self, progress: AuthState, channel: &mut Channel, out: &mut Outbox) -> Stage {
         channel.open(self.options.jid.domain(), out);
         if progress == AuthState::Fresh && self.secured {
             self.begin_with_token(channel, out);
         } else if progress == AuthState::Fresh && self.has_been_here() {
-            channel.write(STARTTLS, out);
+            request_tls(channel, out);
             self.tls_ahead = true;
         }
         Stage::Header(progress)
@@ -283,4 +281,10 @@ impl Stage {
         };
         Failure::Unexpected { element: element.to_owned(), state }
     }
+}
+
+fn request_tls(channel: &mut Channel, out: &mut Outbox) {
+    channel.write_element(out, |writer| {
+        writer.empty("starttls", ns::TLS);
+    });
 }

@@ -1,4 +1,4 @@
-//! In-band registration (XEP-0077 §3): the account is made on the stream that then logs in to it.
+//! In-band registration (XEP-0077 §3) on the same stream on which the client then logs in.
 
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Stanza};
@@ -15,7 +15,7 @@ use crate::client::stanzas;
 const ID: &str = "register";
 
 impl Login {
-    /// Asks for the account, before anything is proved.
+    /// Requests the account, before authentication.
     pub(super) fn register(&mut self, offered: Features, channel: &mut Channel, out: &mut Outbox) -> Stage {
         self.options.register = false;
         let member = |name: &str, text: &str| Element::new(name, ns::REGISTER).with_text(text);
@@ -27,7 +27,7 @@ impl Login {
         Stage::Register(offered)
     }
 
-    /// Takes the answer, and goes on to log in. That the account is there already is no error: the password will tell.
+    /// Processes the answer and continues with the login. An account that exists already is no error: the login will show.
     pub(super) fn registered(
         &mut self,
         answer: &Stanza,

@@ -4,16 +4,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use carillon_wire::ns;
 use carillon_wire::xml::Element;
-use carillon_wire::xml::writer::Writer;
 
 use super::{AuthState, Login, Stage};
 use crate::client::channel::Channel;
 use crate::client::event::{AuthFailure, ClientEvent, Failure};
 use crate::client::outbox::Outbox;
+use crate::client::profile::Options;
 use crate::client::sasl::{Choice, Exchange, Mechanism, Offer};
 
 impl Login {
-    /// Starts the best mechanism both sides can use.
+    /// Starts the best mechanism of both sides.
     pub(super) fn authenticate(
         &mut self,
         offer: &Offer,
@@ -23,15 +23,14 @@ impl Login {
         let choice = self.choose(offer)?;
         let mechanism = choice.mechanism;
         let (exchange, initial) = self.exchange(choice);
-        let mut element = Vec::new();
-        let mut writer = Writer::new(&mut element);
-        writer.start("auth").attr("xmlns", ns::SASL).attr("mechanism", mechanism.name()).close_start();
-        writer.text(&encode(&initial)).end("auth");
-        channel.write(&element, out);
+        channel.write_element(out, |writer| {
+            writer.start("auth").attr("xmlns", ns::SASL).attr("mechanism", mechanism.name()).close_start();
+            writer.text(&encode(&initial)).end("auth");
+        });
         Ok(Stage::Sasl(mechanism, exchange))
     }
 
-    /// Takes the server's word in an exchange.
+    /// Processes an element of the exchange.
     pub(super) fn sasl(
         &mut self,
         mechanism: Mechanism,
@@ -42,12 +41,7 @@ impl Login {
     ) -> Result<Stage, Failure> {
         match element.name() {
             "challenge" => {
-                let (exchange, answer) = self.answer(exchange, element)?;
-                let mut response = Vec::new();
-                let mut writer = Writer::new(&mut response);
-                writer.start("response").attr("xmlns", ns::SASL).close_start();
-                writer.text(&encode(&answer)).end("response");
-                channel.write(&response, out);
+                let exchange = self.respond(exchange, element, ns::SASL, channel, out)?;
                 Ok(Stage::Sasl(mechanism, exchange))
             }
             "success" => {
@@ -60,7 +54,7 @@ impl Login {
         }
     }
 
-    /// Picks a mechanism among those offered.
+    /// Chooses one of the offered mechanisms.
     pub(super) fn choose(&self, offer: &Offer) -> Result<Choice, Failure> {
         offer
             .choose(&self.options.profile.settings.mechanisms, self.exporter)
@@ -73,14 +67,22 @@ impl Login {
         Exchange::start(choice, username, &self.options.password, self.entropy.nonce())
     }
 
-    /// Answers the challenge in `element`.
-    pub(super) fn answer(
+    /// Answers the challenge in `element` by a `<response/>` in the same namespace.
+    pub(super) fn respond(
         &self,
         exchange: Exchange,
         element: &Element,
-    ) -> Result<(Exchange, Vec<u8>), Failure> {
-        let challenge = decode(element)?;
-        Ok(exchange.challenge(&challenge, &self.options.password, &self.options.profile.settings.keys)?)
+        namespace: &str,
+        channel: &mut Channel,
+        out: &mut Outbox,
+    ) -> Result<Exchange, Failure> {
+        let Options { password, profile, .. } = &self.options;
+        let (exchange, answer) = exchange.challenge(&decode(element)?, password, &profile.settings.keys)?;
+        channel.write_element(out, |writer| {
+            writer.start("response").attr("xmlns", namespace).close_start();
+            writer.text(&encode(&answer)).end("response");
+        });
+        Ok(exchange)
     }
 }
 

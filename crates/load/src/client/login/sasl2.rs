@@ -1,4 +1,4 @@
-//! SASL2 (XEP-0388) with Bind 2 (XEP-0386): password, resource, stream management and client state in one go.
+//! SASL2 (XEP-0388) with Bind 2 (XEP-0386): authentication, resource and stream management in one round trip.
 
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
@@ -15,7 +15,7 @@ use crate::client::sasl::{Exchange, Mechanism};
 use crate::client::session::{Management, Session, write_enable};
 
 impl Login {
-    /// Starts the best mechanism both sides can use, and asks for everything that may go along.
+    /// Starts the best mechanism of both sides, with all inline requests.
     pub(super) fn authenticate2(
         &mut self,
         offered: &Sasl2Offer,
@@ -25,22 +25,21 @@ impl Login {
         let choice = self.choose(&offered.offer)?;
         let mechanism = choice.mechanism;
         let (exchange, initial) = self.exchange(choice);
-        let mut element = Vec::new();
-        let mut writer = Writer::new(&mut element);
-        writer
-            .start("authenticate")
-            .attr("xmlns", ns::SASL2)
-            .attr("mechanism", mechanism.name())
-            .close_start();
-        writer.start("initial-response").close_start().text(&encode(&initial)).end("initial-response");
-        self.write_token_request(offered, &mut writer);
-        self.write_bind2(offered.inline_stream_management, &mut writer);
-        writer.end("authenticate");
-        channel.write(&element, out);
+        channel.write_element(out, |writer| {
+            writer
+                .start("authenticate")
+                .attr("xmlns", ns::SASL2)
+                .attr("mechanism", mechanism.name())
+                .close_start();
+            writer.start("initial-response").close_start().text(&encode(&initial)).end("initial-response");
+            self.write_token_request(offered, writer);
+            self.write_bind2(offered.inline_stream_management, writer);
+            writer.end("authenticate");
+        });
         Ok(Stage::Sasl2(mechanism, exchange))
     }
 
-    /// Takes the server's word in an exchange.
+    /// Processes an element of the exchange.
     pub(super) fn sasl2(
         &mut self,
         mechanism: Mechanism,
@@ -51,12 +50,7 @@ impl Login {
     ) -> Result<Transition, Failure> {
         match element.name() {
             "challenge" => {
-                let (exchange, answer) = self.answer(exchange, element)?;
-                let mut response = Vec::new();
-                let mut writer = Writer::new(&mut response);
-                writer.start("response").attr("xmlns", ns::SASL2).close_start();
-                writer.text(&encode(&answer)).end("response");
-                channel.write(&response, out);
+                let exchange = self.respond(exchange, element, ns::SASL2, channel, out)?;
                 Ok(Transition::Stage(Stage::Sasl2(mechanism, exchange)))
             }
             "success" => {

@@ -1,4 +1,4 @@
-//! Tokens (XEP-0484): asked for with the password, kept, and used the next time in one round trip.
+//! Tokens (XEP-0484): requested with the password, stored, and used for the next login in one round trip.
 
 use carillon_wire::ns;
 use carillon_wire::xml::Element;
@@ -54,7 +54,7 @@ impl Login {
 
     fn usable_token(&self) -> Option<Token> {
         let profile = &self.options.profile;
-        // Who makes the account first proves nothing before that is answered.
+        // A client that registers its account waits for that answer first.
         if !profile.settings.fast || self.options.register {
             return None;
         }

@@ -23,7 +23,9 @@ pub struct Digest {
 impl Digest {
     fn new(output: &[u8]) -> Self {
         let mut bytes = [0; 32];
-        bytes[..output.len()].copy_from_slice(output);
+        for (byte, value) in bytes.iter_mut().zip(output) {
+            *byte = *value;
+        }
         Self { bytes, length: output.len() as u8 }
     }
 
@@ -37,7 +39,7 @@ impl Digest {
 
     /// The bytes of the hash.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.length)]
+        self.bytes.get(..usize::from(self.length)).unwrap_or_default()
     }
 
     /// This hash combined with another by exclusive or.
@@ -84,7 +86,7 @@ impl HashFunction {
     /// `Hi(password, salt, iterations)` of RFC 5802 §2.2: the costly one.
     pub fn salted_password(self, password: &[u8], salt: &[u8], iterations: u32) -> Digest {
         let mut output = [0; 32];
-        let output = &mut output[..self.length()];
+        let output = output.get_mut(..self.length()).unwrap_or_default();
         match self {
             Self::Sha1 => pbkdf2::pbkdf2_hmac::<Sha1>(password, salt, iterations, output),
             Self::Sha256 => pbkdf2::pbkdf2_hmac::<Sha256>(password, salt, iterations, output),

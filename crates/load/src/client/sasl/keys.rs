@@ -1,7 +1,7 @@
 //! SCRAM keys derived from a password, and a cache of them that many clients share.
 //!
-//! Deriving a key is made to be slow (4,096 or more rounds of HMAC). A load tester that logs in thousands of
-//! accounts would measure itself, so keys are remembered under a hash of everything they depend on.
+//! Deriving a key is slow by design (4,096 or more rounds of HMAC). A load tester that logs in thousands of
+//! accounts would measure itself, so keys are cached under a hash of everything they depend on.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};

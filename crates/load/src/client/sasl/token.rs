@@ -122,7 +122,7 @@ impl Token {
 pub(crate) fn agent_id(account: &BareJid) -> String {
     let hash = HashFunction::Sha256.hmac(b"user-agent", account.as_str().as_bytes());
     let mut id = String::with_capacity(36);
-    for (i, byte) in hash.as_bytes()[..16].iter().enumerate() {
+    for (i, byte) in hash.as_bytes().iter().take(16).enumerate() {
         if matches!(i, 4 | 6 | 8 | 10) {
             id.push('-');
         }

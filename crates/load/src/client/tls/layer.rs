@@ -125,10 +125,11 @@ impl TlsLayer {
         match &result {
             Ok(_) => {
                 // Nothing is held by an idle connection, not even room.
-                self.rest = self.rest[taken..].to_vec();
+                self.rest = self.rest.get(taken..).unwrap_or_default().to_vec();
             }
             Err(error) => {
-                let alert = connection.process_tls_records(&mut self.rest[taken..]).state;
+                let records = self.rest.get_mut(taken..).unwrap_or_default();
+                let alert = connection.process_tls_records(records).state;
                 if let Ok(ConnectionState::EncodeTlsData(alert)) = alert {
                     encode(alert, output)?;
                 }
@@ -151,7 +152,7 @@ impl TlsLayer {
         let before = output.len();
         output.resize(before + room, 0);
         let state = self.connection.up()?.process_tls_records(&mut self.rest).state;
-        let used = state.and_then(|state| write(state, &mut output[before..]));
+        let used = state.and_then(|state| write(state, output.get_mut(before..).unwrap_or_default()));
         output.truncate(before + used.as_ref().copied().unwrap_or_default());
         used.map(|_| ())
     }
@@ -175,7 +176,8 @@ fn work(
     output: &mut Vec<u8>,
 ) -> Result<PeerState, Error> {
     loop {
-        let UnbufferedStatus { discard, state } = connection.process_tls_records(&mut records[*taken..]);
+        let left = records.get_mut(*taken..).unwrap_or_default();
+        let UnbufferedStatus { discard, state } = connection.process_tls_records(left);
         *taken += discard;
         match state? {
             ConnectionState::ReadTraffic(mut traffic) => {
@@ -200,7 +202,8 @@ fn encode<Data>(mut data: EncodeTlsData<'_, Data>, output: &mut Vec<u8>) -> Resu
         Ok(_) | Err(EncodeError::AlreadyEncoded) => return Ok(()),
     };
     output.resize(before + room, 0);
-    let used = data.encode(&mut output[before..]).map_err(|_| Error::EncryptError)?;
+    let place = output.get_mut(before..).unwrap_or_default();
+    let used = data.encode(place).map_err(|_| Error::EncryptError)?;
     output.truncate(before + used);
     Ok(())
 }
