@@ -3,6 +3,7 @@
 //! Waiting for one event never loses another: what arrives meanwhile is kept in order for later calls.
 
 mod raw;
+mod socket;
 mod wait;
 
 use std::collections::VecDeque;
@@ -16,15 +17,12 @@ use carillon_wire::stanza::Stanza;
 
 use crate::client::{self, ClientEvent, End, Entropy, Options, Outbox};
 pub use raw::Raw;
+use socket::{READ_BYTES, WRITE_TIMEOUT, is_broken, is_timeout};
 
 /// The time limit of [`Client::connect`] for the whole login.
 pub const LOGIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// The time limit of a write: a server that does not read causes an error, not a hang.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The shortest time to wait for the network.
 const READ_TIME: Duration = Duration::from_millis(1);
-/// The size of the read buffer.
-const READ_BYTES: usize = 16 * 1024;
 
 /// A logged-in client.
 pub struct Client {
@@ -332,12 +330,4 @@ fn reach(address: impl ToSocketAddrs, timeout: Duration) -> Result<TcpStream, Co
         }
     }
     Err(ConnectError::Connect(error))
-}
-
-fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
-}
-
-fn is_broken(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
-use super::{WRITE_TIMEOUT, is_broken, is_timeout};
+use super::socket::{READ_BYTES, WRITE_TIMEOUT, is_broken, is_timeout};
 use crate::client::Profile;
 
 /// A connection for raw bytes.
@@ -128,7 +128,7 @@ impl Raw {
             return Err(io::Error::new(io::ErrorKind::TimedOut, message));
         }
         self.tcp().set_read_timeout(Some(left))?;
-        let mut buffer = [0; super::READ_BYTES];
+        let mut buffer = [0; READ_BYTES];
         let result = match &mut self.socket {
             Socket::Plain(socket) => socket.read(&mut buffer),
             Socket::Tls(stream) => stream.read(&mut buffer),

@@ -181,3 +181,9 @@ pub enum Fault {
         why: String,
     },
 }
+
+/// The kernel's boot id: a process with the same boot id has the same clock.
+pub(crate) fn boot_id() -> String {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim().to_owned()
+}

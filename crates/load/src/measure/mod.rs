@@ -5,6 +5,6 @@ mod server;
 mod tdigest;
 
 pub use process::{KernelMemory, ProcessError, Processes, Usage};
-pub use server::{Server, ServerError};
+pub use server::{Reading, Server, ServerError};
 pub(crate) use server::{agent, why};
 pub use tdigest::TDigest;

@@ -2,13 +2,21 @@
 
 use std::time::Duration;
 
-use super::process::{KernelMemory, ProcessError, Processes};
-use crate::report::Reading;
+use super::process::{KernelMemory, ProcessError, Processes, Usage};
 
 /// The time limit for reading the metrics.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// The largest page of metrics.
 const PAGE_BYTES_MAX: u64 = 16 << 20;
+
+/// CPU time and memory of the server at one time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// CPU time so far, in seconds.
+    pub cpu_s: f64,
+    /// Memory: the proportional set size of its processes, or the resident memory in its own metrics.
+    pub memory_bytes: u64,
+}
 
 /// Where a server's figures come from.
 #[derive(Clone, Debug, Default)]
@@ -62,10 +70,8 @@ impl Server {
     pub fn read(&self) -> Result<Option<Reading>, ServerError> {
         match self {
             Self::Processes(processes) => {
-                let reading = |usage: super::Usage| Reading {
-                    cpu_s: usage.cpu.as_secs_f64(),
-                    memory_bytes: usage.pss_bytes,
-                };
+                let reading =
+                    |usage: Usage| Reading { cpu_s: usage.cpu.as_secs_f64(), memory_bytes: usage.pss_bytes };
                 Ok(processes.usage()?.map(reading))
             }
             Self::Metrics(url) => {

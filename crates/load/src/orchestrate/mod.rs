@@ -3,12 +3,13 @@
 //!
 //! ```text
 //! POST /loadtests ─► request ─► state (queue) ─► runner (a thread) ──orders──► workers ─► GET  …/orders   (worker)
-//! GET  /loadtests/ID ◄─ report ◄─ running_test ◄────────progress─────────────────────────  POST …/progress (worker)
+//! GET  /loadtests/ID ◄─ report ◄─ running_test ◄────────progress────────────────────────  POST …/progress (worker)
 //! ```
 //!
 //! One test runs at a time and 16 may wait; further requests get 429. Workers push their progress. A silent worker is asked
 //! for its progress, and counts as lost when it does not answer.
 
+mod id;
 mod problem;
 mod request;
 mod routes;
@@ -29,8 +30,9 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-use crate::control::Order;
+use crate::control::{Order, boot_id};
 use crate::report::{Report, Snapshot, Status};
+use id::new_id;
 pub use request::{PlannedTest, Request, RequestError, ServerRequest};
 pub use running_test::SilenceLimits;
 pub use sessions::Sessions;
@@ -170,19 +172,6 @@ impl Drop for Orchestrator {
             runtime.shutdown_timeout(CLOSE_WAIT);
         }
     }
-}
-
-/// A unique id for a test.
-fn new_id() -> Result<String, String> {
-    let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes).map_err(|error| format!("the system gives no random numbers: {error}"))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-/// The kernel's boot id: a process with the same boot id has the same clock.
-pub(crate) fn boot_id() -> String {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    id.trim().to_owned()
 }
 
 #[cfg(test)]

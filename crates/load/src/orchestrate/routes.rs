@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::id::new_id;
 use super::problem::Problem;
 use super::request::{PlannedTest, Request};
 use super::runner::unix_ns;
@@ -129,7 +130,7 @@ async fn submit(Shared(app): Shared<App>, body: Bytes) -> Result<Response, Probl
     let planned = tokio::task::spawn_blocking(move || PlannedTest::new(request, command.as_deref()));
     let planned = planned.await.map_err(|error| Problem::request(error.to_string()))?;
     let planned = planned.map_err(|error| Problem::request(error.to_string()))?;
-    let id = super::new_id().map_err(Problem::request)?;
+    let id = new_id().map_err(Problem::request)?;
     if !app.shared.lock().submit(id.clone(), planned) {
         return Err(Problem::full("One test runs at a time, and the queue is full."));
     }

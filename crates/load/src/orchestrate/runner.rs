@@ -11,8 +11,9 @@ use super::session_watch::SessionWatch;
 use super::shares::{group, share_out};
 use super::state::{SharedState, State};
 use crate::control::{Fault, Job, Order, Position};
+use crate::measure::Reading;
 use crate::plan::{Action, Phase};
-use crate::report::{PhaseState, Reading, ResourceSample, Status};
+use crate::report::{PhaseState, ResourceSample, Status};
 
 /// How long a test waits for enough workers.
 const WORKERS_WAIT: Duration = Duration::from_secs(30);

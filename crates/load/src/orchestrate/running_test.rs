@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::control::{Fault, Position, Progress};
-use crate::report::{Reading, Record, Report, ResourceSample, Snapshot, Status, WorkerReport, WorkerState};
+use crate::measure::Reading;
+use crate::report::{Record, Report, ResourceSample, Snapshot, Status, WorkerReport, WorkerState};
 
 /// A running test.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use super::scenario::{Scenario, ScenarioError};
 const FIXED: [&str; 2] = ["do", "name"];
 
 impl Scenario {
-    /// Changes one value. The key is `players.KEY`, or `PHASE.KEY` with a phase's name: then the value changes in all phases of that
-    /// name that have the key. The value is TOML; text needs no quotes.
+    /// Changes one value. The key is `players.KEY`, or `PHASE.KEY` with a phase's name: then the value changes in all
+    /// phases of that name that have the key. The value is TOML; text needs no quotes.
     pub fn set(&mut self, change: &str) -> Result<(), ScenarioError> {
         let (key, text) = change.split_once('=').unwrap_or((change, ""));
         let (key, text) = (key.trim(), text.trim());

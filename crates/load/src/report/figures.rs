@@ -5,16 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::percentiles::thousandths;
-use crate::measure::KernelMemory;
-
-/// CPU time and memory of the server at one time.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Reading {
-    /// CPU time so far, in seconds.
-    pub cpu_s: f64,
-    /// Memory: the proportional set size of its processes, or the resident memory in its own metrics.
-    pub memory_bytes: u64,
-}
+use crate::measure::{KernelMemory, Reading};
 
 /// CPU time and memory, in total and per event. A figure without meaning is missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

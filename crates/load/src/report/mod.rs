@@ -23,7 +23,7 @@ mod totals;
 mod verdict;
 
 pub use assertion::{Assertion, AssertionError};
-pub use figures::{Cost, Reading, ResourceSample};
+pub use figures::{Cost, ResourceSample};
 pub use histogram::Bucket;
 pub use model::{
     Checked, Comparison, PhaseReport, PhaseState, Report, Status, TargetReport, WorkerReport, WorkerState,

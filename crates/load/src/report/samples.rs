@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::{PhaseState, Reading, Record, Report, ResourceSample, Status};
+use super::{PhaseState, Record, Report, ResourceSample, Status};
 use crate::control::{Position, Progress};
+use crate::measure::Reading;
 use crate::measure::TDigest;
 use crate::plan::{Scenario, Target, TransportKind};
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::figures::Reading;
 use super::percentiles::{Percentiles, thousandths};
 use super::totals::Totals;
+use crate::measure::Reading;
 
 /// The most rows. When there are more, every other row is removed: two hours by seconds, four hours by two seconds.
 const ROWS_MAX: usize = 7200;

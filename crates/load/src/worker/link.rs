@@ -14,9 +14,9 @@ use std::time::{Duration, Instant, SystemTime};
 use super::Engine;
 use crate::control::{
     ClockReading, Fault, Job, NumberedOrder, Order, Position, Progress, Registration, RegistrationAccepted,
+    boot_id,
 };
 use crate::measure::Usage;
-use crate::orchestrate::boot_id;
 use api::{Api, ApiError};
 
 /// The longest time between two reports.
