@@ -1,11 +1,11 @@
 //! What a shard wants done. Effects are values; the server's `interpret` carries them out in order.
 
 use crate::command::{Event, Outcome, ReplyTo};
+use crate::connection::Claimed;
 use crate::event::Journal;
 use crate::message::ShardMessage;
 use crate::model::{ConnId, ShardId, States, Ticket};
 use crate::ports::{Ask, Derivation};
-use crate::session::Claimed;
 use std::ops::Range;
 
 /// Something to be done, in the order given.

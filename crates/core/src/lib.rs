@@ -20,7 +20,6 @@ pub mod effect;
 pub mod error;
 pub mod event;
 pub mod features;
-pub mod hook;
 pub mod light;
 pub mod machine;
 pub mod message;
@@ -36,14 +35,14 @@ pub mod settings;
 pub mod topic;
 
 pub use command::ReplyTo;
+pub use connection::{Opened, Security};
 pub use effect::{Effect, Effects};
 
+use connection::Claimed;
 use message::ShardMessage;
 use model::{ConnId, Ticket};
 use ports::{Answer, Derived};
 use sasl::ChannelBinding;
-use session::Claimed;
-use std::net::IpAddr;
 
 /// Something that happened to a shard.
 #[derive(Debug)]
@@ -121,28 +120,4 @@ pub enum Input<'a> {
     Tick,
     /// The node drains: no new sessions, the present ones are told `<system-shutdown/>`.
     Drain,
-}
-
-/// A connection that was accepted.
-#[derive(Debug)]
-pub struct Opened {
-    /// Its name.
-    pub conn: ConnId,
-    /// The client's address.
-    pub address: IpAddr,
-    /// How stanzas are framed on it.
-    pub framing: carillon_wire::Framing,
-    /// Whether TLS must, or did, come first.
-    pub security: Security,
-}
-
-/// Where a new connection stands with TLS.
-#[derive(Debug)]
-pub enum Security {
-    /// Plain, to be secured by STARTTLS before anything else.
-    StartTls,
-    /// TLS is complete: direct TLS, or WebSocket over TLS.
-    Secured(ChannelBinding),
-    /// Plain and allowed to stay so by configuration: WebSocket behind a proxy that ends TLS.
-    Trusted,
 }

@@ -5,7 +5,6 @@ use crate::command::{Actor, Command, TopicOp, TopicOutcome};
 use crate::command::{Asker, Refusal};
 use crate::model::PubsubEvent;
 use crate::model::{Domains, ShardId, TopicId, Trace};
-use crate::node::Pace;
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
 use std::net::IpAddr;
@@ -89,4 +88,14 @@ pub enum ShardMessage {
     Expired(Box<Trace>),
     /// The domains of the node changed: to every shard.
     Domains(Arc<Domains>),
+}
+
+/// How a shard keeps up with what is published to a topic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pace {
+    /// It does, or does again.
+    #[default]
+    CaughtUp,
+    /// It does not: nothing more is to be published for now.
+    Behind,
 }

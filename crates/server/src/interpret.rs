@@ -3,8 +3,8 @@
 use crate::conn::{Protocol, ReadFlow, SendOutcome, Sent, Stage};
 use crate::inbox::{Arrival, InboxItem};
 use crate::shard_io::{ShardIo, Upcall};
+use carillon_core::connection::Claimed;
 use carillon_core::model::{ConnId, ShardId};
-use carillon_core::session::Claimed;
 use carillon_core::{Effect, Effects};
 use carillon_wire::frame::websocket::encode_text;
 use std::iter::Peekable;

@@ -1,12 +1,48 @@
-//! The rules of a connection's two directions, without a socket: which bytes are written at once, which wait, and what the
-//! session hears of it.
+//! A connection as plain data: what is read from it, what is known of its client before a session is bound, and the rules of its
+//! two directions without a socket: which bytes are written at once, which wait, and what the session hears of it.
 //!
-//! The server drives these machines with sockets, a simulation with its own model of a network. Neither decides anything.
+//! The server drives those rules with sockets, a simulation with its own model of a network. Neither decides anything.
 
+mod allowance;
+mod claim;
+mod io;
 mod paused_input;
+mod reader;
 mod send_queue;
 #[cfg(test)]
 mod tests;
 
+pub use allowance::{Allowance, Received};
+pub use claim::{Claim, Claimed, Client, Proof};
+pub use io::{Io, Noted};
 pub use paused_input::{PausedInput, Resumed};
+pub use reader::{Frame, Reader};
 pub use send_queue::{Offered, SendQueue};
+
+use crate::model::ConnId;
+use crate::sasl::ChannelBinding;
+use std::net::IpAddr;
+
+/// A connection that was accepted.
+#[derive(Debug)]
+pub struct Opened {
+    /// Its name.
+    pub conn: ConnId,
+    /// The client's address.
+    pub address: IpAddr,
+    /// How stanzas are framed on it.
+    pub framing: carillon_wire::Framing,
+    /// Whether TLS must, or did, come first.
+    pub security: Security,
+}
+
+/// Where a new connection stands with TLS.
+#[derive(Debug)]
+pub enum Security {
+    /// Plain, to be secured by STARTTLS before anything else.
+    StartTls,
+    /// TLS is complete: direct TLS, or WebSocket over TLS.
+    Secured(ChannelBinding),
+    /// Plain and allowed to stay so by configuration: WebSocket behind a proxy that ends TLS.
+    Trusted,
+}

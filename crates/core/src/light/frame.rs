@@ -20,7 +20,7 @@ const OPENING: &[u8] = b"<regular-socket/>";
 
 /// What a client wants.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Request<'a> {
+pub(crate) enum Request<'a> {
     /// A sign of life.
     Ping,
     /// To follow a topic.
@@ -38,7 +38,7 @@ struct Wanted<'a> {
 }
 
 /// Cuts the first frame off, without its NUL; none when it is not complete.
-pub(super) fn cut(bytes: &[u8]) -> Result<Option<&[u8]>, Ended> {
+pub(crate) fn cut(bytes: &[u8]) -> Result<Option<&[u8]>, Ended> {
     // No further than a frame may be: what is behind that is not looked at again and again.
     match bytes.iter().take(BYTES_MAX + 1).position(|byte| *byte == NUL) {
         Some(end) => Ok(Some(&bytes[..end])),
@@ -48,12 +48,12 @@ pub(super) fn cut(bytes: &[u8]) -> Result<Option<&[u8]>, Ended> {
 }
 
 /// Reads the first frame of a connection.
-pub(super) fn opening(frame: &[u8]) -> Result<(), Ended> {
+pub(crate) fn opening(frame: &[u8]) -> Result<(), Ended> {
     if frame == OPENING { Ok(()) } else { Err(Ended::BadOpening) }
 }
 
 /// Reads any other.
-pub(super) fn request(frame: &[u8]) -> Result<Request<'_>, Ended> {
+pub(crate) fn request(frame: &[u8]) -> Result<Request<'_>, Ended> {
     if frame == b"PING" {
         return Ok(Request::Ping);
     }
@@ -70,34 +70,34 @@ pub(super) fn request(frame: &[u8]) -> Result<Request<'_>, Ended> {
 }
 
 /// Appends the answer to the opening.
-pub(super) fn welcome(out: &mut Vec<u8>, now: UnixMs, token: &str) {
+pub(crate) fn welcome(out: &mut Vec<u8>, now: UnixMs, token: &str) {
     out.extend_from_slice(format!("{{\"timestamp\":{},\"token\":", now.0).as_bytes());
     text(out, token);
     out.extend_from_slice(&[b'}', END]);
 }
 
 /// Appends the answer to `PING`.
-pub(super) fn pong(out: &mut Vec<u8>) {
+pub(crate) fn pong(out: &mut Vec<u8>) {
     out.extend_from_slice(b"PONG\x01");
 }
 
 /// Appends the answer to a request that was done.
-pub(super) fn ack(out: &mut Vec<u8>) {
+pub(crate) fn ack(out: &mut Vec<u8>) {
     out.extend_from_slice(b"ACK\x01");
 }
 
 /// Appends that a request was not done.
-pub(super) fn refused(out: &mut Vec<u8>, why: Refused) {
+pub(crate) fn refused(out: &mut Vec<u8>, why: Refused) {
     error(out, why.code(), why.message());
 }
 
 /// Appends that the connection ends.
-pub(super) fn ended(out: &mut Vec<u8>, why: Ended) {
+pub(crate) fn ended(out: &mut Vec<u8>, why: Ended) {
     error(out, why.code(), why.message());
 }
 
 /// Appends what happened on a topic.
-pub(super) fn publish(out: &mut Vec<u8>, topic: &str, news: &News<'_>) {
+pub(crate) fn publish(out: &mut Vec<u8>, topic: &str, news: &News<'_>) {
     let (event, id, payload) = match *news {
         News::Item { id, payload } => ("publish", Some(id), payload),
         News::Last { id, payload } => ("last", Some(id), payload),
@@ -109,7 +109,7 @@ pub(super) fn publish(out: &mut Vec<u8>, topic: &str, news: &News<'_>) {
 }
 
 /// Appends that a topic is open to all no longer.
-pub(super) fn restricted(out: &mut Vec<u8>, topic: &str) {
+pub(crate) fn restricted(out: &mut Vec<u8>, topic: &str) {
     publication(out, topic, "closed", None, &[]);
 }
 

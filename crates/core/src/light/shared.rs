@@ -42,24 +42,24 @@ const PRINTED_BYTES_KEPT: usize = 64 * 1024;
 
 impl Shared {
     /// The topic of this name, if a light session here follows it.
-    pub(super) fn topic(&self, name: &str) -> Option<TopicId> {
+    pub(crate) fn topic(&self, name: &str) -> Option<TopicId> {
         self.topics.get(name).copied()
     }
 
     /// The name of a topic that a light session here follows.
-    pub(super) fn name(&self, topic: TopicId) -> Option<Arc<str>> {
+    pub(crate) fn name(&self, topic: TopicId) -> Option<Arc<str>> {
         self.names.get(&topic).map(|known| known.name.clone())
     }
 
     /// One more follows a topic.
-    pub(super) fn follow(&mut self, topic: TopicId, name: &str) {
+    pub(crate) fn follow(&mut self, topic: TopicId, name: &str) {
         let known = self.names.entry(topic).or_insert_with(|| Name { name: name.into(), followers: 0 });
         known.followers += 1;
         self.topics.insert(known.name.clone(), topic);
     }
 
     /// One follows it no longer.
-    pub(super) fn leave(&mut self, topic: TopicId) {
+    pub(crate) fn leave(&mut self, topic: TopicId) {
         let Some(known) = self.names.get_mut(&topic) else { return };
         known.followers -= 1;
         if known.followers > 0 {
@@ -74,19 +74,19 @@ impl Shared {
     }
 
     /// Someone waits for a topic; whether nobody did before, so that its home is to be asked.
-    pub(super) fn wait(&mut self, name: &str, conn: ConnId) -> bool {
+    pub(crate) fn wait(&mut self, name: &str, conn: ConnId) -> bool {
         let waiting = self.asked.entry_ref(name).or_default();
         waiting.push(conn);
         waiting.len() == 1
     }
 
     /// Those who wait for a topic, whose home has answered.
-    pub(super) fn waiting(&mut self, name: &str) -> Vec<ConnId> {
+    pub(crate) fn waiting(&mut self, name: &str) -> Vec<ConnId> {
         self.asked.remove(name).unwrap_or_default()
     }
 
     /// A notice as light sessions are given it: printed once for all of them. Empty when it says nothing.
-    pub(super) fn print(&mut self, notice: &Arc<PubsubEvent>, name: &str) -> &[u8] {
+    pub(crate) fn print(&mut self, notice: &Arc<PubsubEvent>, name: &str) -> &[u8] {
         let printed = &mut self.printed;
         if !printed.notice.as_ref().is_some_and(|known| Arc::ptr_eq(known, notice)) {
             printed.bytes.clear();
@@ -116,7 +116,7 @@ impl Shared {
 
 impl Written {
     /// Sends what `write` appends, and to the next ones the same bytes again.
-    pub(super) fn send(&mut self, conn: ConnId, out: &mut Effects, write: impl FnOnce(&mut Vec<u8>)) {
+    pub(crate) fn send(&mut self, conn: ConnId, out: &mut Effects, write: impl FnOnce(&mut Vec<u8>)) {
         if let Some(range) = &self.0 {
             return out.send_again(conn, range.clone());
         }

@@ -6,8 +6,9 @@
 //!    └──────────────────────────┴────────────────┴─► Closing
 //! ```
 
+use crate::connection::Allowance;
+use crate::model::Followed;
 use crate::model::{ConnId, Mono, TopicId};
-use crate::session::{Allowance, Followed};
 
 /// A light connection in one of its states.
 #[derive(Debug)]
@@ -25,14 +26,14 @@ pub enum Light {
 /// A connection whose opening came.
 #[derive(Debug)]
 pub struct Open {
-    pub(super) conn: ConnId,
-    pub(super) rest: Rest,
+    pub(crate) conn: ConnId,
+    pub(crate) rest: Rest,
     /// When anything was last heard from the client.
-    pub(super) heard: Mono,
+    pub(crate) heard: Mono,
     /// Frames of the present window.
-    pub(super) allowance: Allowance,
+    pub(crate) allowance: Allowance,
     /// The topics it follows, sorted by topic.
-    pub(super) topics: Vec<Followed>,
+    pub(crate) topics: Vec<Followed>,
 }
 
 /// Bytes of an incomplete frame, or of frames that must wait; between two frames there are none.
@@ -44,14 +45,14 @@ pub struct Rest(
 
 impl Rest {
     /// Keeps bytes.
-    pub(super) fn keep(&mut self, bytes: &[u8]) {
+    pub(crate) fn keep(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {
             self.0 = Some(Box::new(bytes.to_vec()));
         }
     }
 
     /// What is kept, with `more` behind it; none when nothing is.
-    pub(super) fn take_with(&mut self, more: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn take_with(&mut self, more: &[u8]) -> Option<Vec<u8>> {
         let mut kept = *self.0.take()?;
         kept.extend_from_slice(more);
         Some(kept)
@@ -60,18 +61,18 @@ impl Rest {
 
 impl Open {
     /// A connection whose opening came just now.
-    pub(super) fn new(conn: ConnId, now: Mono) -> Open {
+    pub(crate) fn new(conn: ConnId, now: Mono) -> Open {
         let (rest, topics) = (Rest::default(), Vec::new());
         Open { conn, rest, heard: now, allowance: Allowance::new(now), topics }
     }
 
     /// Whether it follows a topic.
-    pub(super) fn follows(&self, topic: TopicId) -> bool {
+    pub(crate) fn follows(&self, topic: TopicId) -> bool {
         self.place(topic).is_ok()
     }
 
     /// Notes that it follows a topic from now on.
-    pub(super) fn follow(&mut self, followed: Followed) {
+    pub(crate) fn follow(&mut self, followed: Followed) {
         if let Err(at) = self.place(followed.topic) {
             self.topics.reserve_exact(1);
             self.topics.insert(at, followed);
@@ -79,7 +80,7 @@ impl Open {
     }
 
     /// Notes that it no longer does; its place in the topic's list, if it had one.
-    pub(super) fn leave(&mut self, topic: TopicId) -> Option<Followed> {
+    pub(crate) fn leave(&mut self, topic: TopicId) -> Option<Followed> {
         self.place(topic).ok().map(|at| self.topics.remove(at))
     }
 
@@ -90,7 +91,7 @@ impl Open {
 
 impl Light {
     /// The open connection, whether it waits or not.
-    pub(super) fn open_mut(&mut self) -> Option<&mut Open> {
+    pub(crate) fn open_mut(&mut self) -> Option<&mut Open> {
         match self {
             Light::Open(open) | Light::Asking(open) => Some(open),
             Light::Opening(_) | Light::Closing => None,
@@ -98,7 +99,7 @@ impl Light {
     }
 
     /// An open connection waits from now on.
-    pub(super) fn asking(self) -> Light {
+    pub(crate) fn asking(self) -> Light {
         match self {
             Light::Open(open) => Light::Asking(open),
             other => other,
@@ -114,7 +115,7 @@ impl Light {
     }
 
     /// Whether frames are taken now.
-    pub(super) fn is_reading(&self) -> bool {
+    pub(crate) fn is_reading(&self) -> bool {
         match self {
             Light::Opening(_) => true,
             Light::Open(open) => !open.allowance.is_throttled(),
@@ -122,7 +123,7 @@ impl Light {
         }
     }
 
-    pub(super) fn rest_mut(&mut self) -> Option<&mut Rest> {
+    pub(crate) fn rest_mut(&mut self) -> Option<&mut Rest> {
         match self {
             Light::Opening(rest) => Some(rest),
             Light::Open(open) | Light::Asking(open) => Some(&mut open.rest),

@@ -1,14 +1,15 @@
 //! Admitting a session to its account, and parting with it.
 
 use super::Turn;
+use crate::connection::{Io, Noted};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind, Leave};
-use crate::hook::Ending;
 use crate::model::{SessionPolicy, Waiting};
-use crate::node::{Cx, Work};
 use crate::sasl::Wrap;
+use crate::session::Cx;
 use crate::session::auth::{Greeting, success2};
-use crate::session::{Bound, Io, Live, Noted, Session};
+use crate::session::hook::Ending;
+use crate::session::{Bound, Live, Session};
 use carillon_wire::ns;
 use carillon_wire::stanza::{IqType, Stanza};
 use carillon_wire::stream::Condition;
@@ -96,7 +97,7 @@ impl Turn<'_> {
 
     /// Gives way to work that a command made.
     pub(super) fn later(&mut self, conn: crate::model::ConnId, error: StreamError) {
-        self.cx.hub.queue.push_back(Work::End(conn, error));
+        self.cx.end(conn, error);
     }
 }
 

@@ -8,10 +8,11 @@ use crate::effect::Effect;
 use crate::error::StreamError;
 use crate::event::transport_word;
 use crate::model::{DomainId, TopicId};
-use crate::node::{Cx, Then};
-use crate::pipeline::Pipeline;
 use crate::ports::{Answer, Ask};
+use crate::session::Cx;
 use crate::session::Live;
+use crate::session::pipeline::Pipeline;
+use crate::session::then::Then;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stream::Condition;
 

@@ -1,15 +1,14 @@
 //! What comes from elsewhere: messages of other homes, and answers to what was asked.
 
-use super::Turn;
 use super::commands;
+use super::{Turn, light, owed};
 use crate::features::{notifications, offline, pubsub, registration};
-use crate::light;
 use crate::message::ShardMessage;
 use crate::model::Ticket;
-use crate::node::{Then, owed};
 use crate::ports::{Answer, Derived};
 use crate::route;
 use crate::session::Session;
+use crate::session::then::Then;
 
 impl Turn<'_> {
     pub(super) fn letter(&mut self, letter: ShardMessage) {
@@ -55,7 +54,7 @@ impl Turn<'_> {
     }
 
     pub(super) fn answer(&mut self, ticket: Ticket, answer: Answer) {
-        let Some(then) = self.cx.hub.answered(ticket) else { return };
+        let Some(then) = self.cx.agenda.answered(ticket) else { return };
         if let Answer::Failed(_) = answer {
             self.cx.hub.counters.faults += 1;
         }
@@ -83,7 +82,7 @@ impl Turn<'_> {
 
     /// Keys were derived.
     pub(super) fn derived(&mut self, ticket: Ticket, derived: Derived) {
-        let Some(then) = self.cx.hub.answered(ticket) else { return };
+        let Some(then) = self.cx.agenda.answered(ticket) else { return };
         match then {
             Then::Login(conn) => {
                 let Some(session) = self.sessions.take(conn) else { return };

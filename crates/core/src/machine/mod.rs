@@ -4,17 +4,23 @@
 mod admit;
 mod commands;
 mod letters;
+mod light;
+mod owed;
 mod reading;
 mod returning;
 
 use crate::error::StreamError;
+use crate::message::Pace;
 use crate::model::{ConnId, Domains, Mono, Now, ShardId};
-use crate::node::{Counters, Cx, Hub, Pace, Sessions, Slice, Work, owed};
-use crate::pipeline::Pipeline;
+use crate::node::{Counters, Hub, Slice};
+use crate::pipeline;
+use crate::session::Agenda;
+use crate::session::pipeline::Pipeline;
+use crate::session::{Cx, Sessions, Work};
 use crate::session::{Live, Opening, Session};
 use crate::settings::Settings;
 use crate::topic::Topics;
-use crate::{Effects, Input, light};
+use crate::{Effects, Input};
 use carillon_wire::stream::Condition;
 use std::sync::Arc;
 
@@ -22,6 +28,7 @@ use std::sync::Arc;
 pub struct Shard {
     pipeline: Pipeline,
     hub: Hub,
+    agenda: Agenda,
     sessions: Sessions,
     topics: Topics,
     tidy_at: Mono,
@@ -48,8 +55,9 @@ impl Shard {
         seed: [u8; 32],
     ) -> Shard {
         Shard {
-            pipeline: Pipeline::new(&settings.features_disabled),
+            pipeline: pipeline::of(&settings.features_disabled),
             hub: Hub::new(id, shards, settings, domains, seed, Mono(0)),
+            agenda: Agenda::default(),
             sessions: Sessions::default(),
             topics: Topics::default(),
             tidy_at: Mono(0),
@@ -95,8 +103,8 @@ impl Shard {
     }
 
     fn turn<'a>(&'a mut self, now: Now, effects: &'a mut Effects) -> Turn<'a> {
-        let Shard { pipeline, hub, sessions, topics, tidy_at } = self;
-        Turn { cx: Cx { now, hub, out: effects, pipeline }, sessions, topics, tidy_at }
+        let Shard { pipeline, hub, agenda, sessions, topics, tidy_at } = self;
+        Turn { cx: Cx { now, hub, out: effects, pipeline, agenda }, sessions, topics, tidy_at }
     }
 }
 
@@ -137,7 +145,7 @@ impl Turn<'_> {
             Input::Overflowed { conn } => {
                 let error =
                     StreamError::new(Condition::PolicyViolation, "you read too slowly; your queue is full");
-                self.cx.hub.queue.push_back(Work::End(conn, error));
+                self.cx.end(conn, error);
             }
             Input::Arrived { conn, moving } => {
                 self.cx.hub.counters.connections += 1;
@@ -145,7 +153,7 @@ impl Turn<'_> {
                 claimed.arrived(conn, &mut self.cx);
                 let session = Session::Claimed(claimed);
                 self.settle(conn, session);
-                self.cx.hub.queue.push_back(Work::Read(conn));
+                self.cx.read_on(conn);
             }
             Input::Message(letter) => self.letter(letter),
             Input::Answer { ticket, answer } => self.answer(ticket, answer),
@@ -200,7 +208,7 @@ impl Turn<'_> {
 
     /// What the input left to do in this shard.
     fn work(&mut self) {
-        while let Some(work) = self.cx.hub.queue.pop_front() {
+        while let Some(work) = self.cx.agenda.next() {
             match work {
                 Work::ShardMessage(letter) => self.letter(letter),
                 Work::End(conn, error) => self.end(conn, &error),
@@ -249,7 +257,7 @@ impl Turn<'_> {
         light::end_all(light::Ended::Shutdown, self.sessions, &mut self.cx);
         for conn in self.sessions.conns() {
             let error = StreamError::new(Condition::SystemShutdown, "the server is shutting down");
-            self.cx.hub.queue.push_back(Work::End(conn, error));
+            self.cx.end(conn, error);
         }
     }
 
@@ -263,7 +271,7 @@ impl Turn<'_> {
             self.sessions.lives().filter(|live| self.cx.hub.domains.named(live.bare.domain()).is_none());
         for conn in gone.map(|live: &Live| live.io.conn).collect::<Vec<_>>() {
             let error = StreamError::new(Condition::HostGone, "this domain is no longer served");
-            self.cx.hub.queue.push_back(Work::End(conn, error));
+            self.cx.end(conn, error);
         }
     }
 }

@@ -1,11 +1,11 @@
 //! What comes from a connection: read unit by unit, until more is needed or the session must wait.
 
-use super::Turn;
+use super::{Turn, light};
+use crate::connection::{Frame, Noted};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind, Leave};
-use crate::light;
 use crate::model::ConnId;
-use crate::session::{Closing, Frame, Live, Noted, Session};
+use crate::session::{Closing, Live, Session};
 use carillon_wire::stream::Condition;
 
 impl Turn<'_> {

@@ -1,9 +1,9 @@
 //! Clients that say whose they are, at their account's home: those with a token may be known there.
 
 use super::Turn;
+use crate::connection::Claimed;
 use crate::node::Remembered;
 use crate::session::Session;
-use crate::session::auth::Claimed;
 
 impl Turn<'_> {
     /// Goes on with a client that claims an account, if this is the account's home.

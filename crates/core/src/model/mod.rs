@@ -32,8 +32,8 @@ pub use offline::OfflineMessage;
 pub(crate) use pubsub_event::Change;
 pub use pubsub_event::{News, PubsubEvent, Retained, write_item};
 pub use revocation::{AgentId, Revocations};
-pub use time::{Mono, Now, UnixMs};
+pub use time::{Moment, Mono, Now, UnixMs};
 pub use topic::{
-    Access, Affiliation, Item, ItemsFrom, PublishModel, SendLast, TOPIC_HOST, TopicConfig, TopicRecord,
-    topic_address,
+    Access, Affiliation, Followed, Item, ItemsFrom, PublishModel, SendLast, TOPIC_HOST, TopicConfig,
+    TopicRecord, topic_address,
 };

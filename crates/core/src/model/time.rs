@@ -56,6 +56,17 @@ impl Mono {
     }
 }
 
+/// A place in the order of what alters an account's right to log in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(u64);
+
+impl Moment {
+    /// The one after it.
+    pub(crate) fn next(self) -> Moment {
+        Moment(self.0 + 1)
+    }
+}
+
 /// The moment at which an input is handled.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Now {

@@ -156,6 +156,15 @@ pub enum Affiliation {
     Owner,
 }
 
+/// A topic that a session follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Followed {
+    /// The topic.
+    pub topic: TopicId,
+    /// The session's position in the shard's list of the topic's followers.
+    pub position: u32,
+}
+
 impl TopicConfig {
     /// Whether the last item is given at every login.
     pub fn is_given_at_login(&self) -> bool {

@@ -5,7 +5,7 @@
 //! every alteration, notes their order. Two generations of hashes, swapped at least as rarely as the longest login lasts; a
 //! false mark costs a client one more attempt.
 
-use crate::model::{Map, Mono};
+use crate::model::{Map, Moment, Mono};
 use std::hash::BuildHasher;
 
 /// Accounts whose right to log in was altered lately.
@@ -17,10 +17,6 @@ pub struct Altered {
     swap_at: Mono,
 }
 
-/// A place in the order of alterations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(u64);
-
 impl Altered {
     /// The present: a login that begins now knows of all alterations up to here.
     pub fn now(&self) -> Moment {
@@ -29,7 +25,7 @@ impl Altered {
 
     /// Notes an alteration of an account.
     pub fn note(&mut self, account: &str) {
-        self.last = Moment(self.last.0 + 1);
+        self.last = self.last.next();
         let hash = self.young.hasher().hash_one(account);
         self.young.insert(hash, self.last);
     }

@@ -1,6 +1,6 @@
 //! Which shards are behind with which topics: for those no more is published until they have caught up.
 
-use super::Pace;
+use crate::message::Pace;
 use crate::model::{Map, ShardId, TopicId};
 
 /// The topics whose items come faster than some shard can give them to their followers.

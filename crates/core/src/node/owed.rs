@@ -4,10 +4,8 @@
 //! What a device acknowledged must not be delivered again meanwhile, although the store still has it: whoever reads what
 //! waits for an account leaves out what is here.
 
-use super::{Cx, Then};
-use crate::features::{notifications, offline};
 use crate::model::{DomainId, Mono, NotificationId, Set};
-use crate::ports::{Answer, Ask, NotificationChange};
+use crate::ports::NotificationChange;
 use std::collections::VecDeque;
 
 /// What the store is yet to be told.
@@ -132,7 +130,7 @@ impl Owed {
     }
 
     /// What is to be asked now.
-    fn take_due(&mut self, now: Mono) -> Vec<Debt> {
+    pub(crate) fn take_due(&mut self, now: Mono) -> Vec<Debt> {
         if self.retry_at.is_none_or(|at| at > now) {
             return Vec::new();
         }
@@ -180,36 +178,6 @@ impl Debt {
             Debt::Forget(forget) => forget.local.len() + 2 * forget.seqs.len() * size_of::<u64>(),
         };
         size_of::<Debt>() + carried
-    }
-}
-
-/// Asks the store for what it refused, when it is time.
-pub(crate) fn retry(cx: &mut Cx<'_>) {
-    let debts = cx.hub.owed.take_due(cx.now.mono);
-    if debts.is_empty() {
-        return;
-    }
-    let mut changes = Vec::new();
-    for debt in debts {
-        match debt {
-            Debt::End(change) => changes.push(change),
-            Debt::Forget(forget) => offline::forget(forget, cx),
-        }
-    }
-    if !changes.is_empty() {
-        cx.ask(Ask::EndNotifications { changes: changes.clone() }, Then::Owed(changes));
-    }
-}
-
-/// The store answered to ends that it had refused.
-pub(crate) fn answered(changes: Vec<NotificationChange>, answer: &Answer, cx: &mut Cx<'_>) {
-    let now = cx.now.mono;
-    match answer {
-        Answer::Done => {
-            changes.iter().for_each(|change| notifications::ended(change.id, cx));
-            cx.hub.owed.paid(now);
-        }
-        _ => changes.into_iter().for_each(|change| cx.hub.owed.owe(Debt::End(change), now)),
     }
 }
 

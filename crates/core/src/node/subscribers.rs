@@ -10,7 +10,8 @@
 //! newer one, before.
 
 use super::walks::{Walk, Walks};
-use super::{Backlog, Pace, Recent, Slice};
+use super::{Backlog, Recent, Slice};
+use crate::message::Pace;
 use crate::model::{Map, Mono, Revision, TopicId};
 use crate::model::{PubsubEvent, Retained};
 use crate::settings::Fanout;

@@ -4,6 +4,7 @@
 //! take turns, a slice each, so that a flooded topic holds up no other. The lines are bounded: when one is too long, the shard
 //! is *behind* with its topic and says so, and the topic's home refuses what would make it longer ([`super::Behind`]).
 
+use crate::message::Pace;
 use crate::model::PubsubEvent;
 use crate::model::{Map, TopicId};
 use crate::settings::Fanout;
@@ -27,16 +28,6 @@ pub struct Backlog {
     pub deliveries: usize,
     /// Memory of the notices and of the lists of those who get them.
     pub bytes: usize,
-}
-
-/// How a shard keeps up with what is published to a topic.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pace {
-    /// It does, or does again.
-    #[default]
-    CaughtUp,
-    /// It does not: nothing more is to be published for now.
-    Behind,
 }
 
 /// A notice on its way to those who follow its topic.

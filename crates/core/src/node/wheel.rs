@@ -3,6 +3,11 @@
 
 use crate::model::{ConnId, Mono};
 
+/// A timer of a feature, by a name of four letters that no other has: what is set for a session comes back to
+/// the feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timer(pub [u8; 4]);
+
 /// What a timer of a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
@@ -17,12 +22,12 @@ pub enum Wake {
     /// A light session must not be silent for longer.
     Idle,
     /// A feature's own.
-    Feature(crate::hook::Timer),
+    Feature(Timer),
 }
 
 /// One timer.
 #[derive(Clone, Copy, Debug)]
-struct Timer {
+struct Entry {
     at: Mono,
     conn: ConnId,
     wake: Wake,
@@ -31,7 +36,7 @@ struct Timer {
 /// A hashed timing wheel: one turn takes [`Wheel::TURN_MS`]; a timer further off stays in its slot for another turn.
 #[derive(Debug)]
 pub struct Wheel {
-    slots: Vec<Vec<Timer>>,
+    slots: Vec<Vec<Entry>>,
     /// All slots before this tick have fired.
     tick: u64,
     count: usize,
@@ -52,7 +57,7 @@ impl Wheel {
     /// Sets a timer. It fires at the end of its tick: up to 128 ms late, never early.
     pub fn set(&mut self, at: Mono, conn: ConnId, wake: Wake) {
         let tick = (at.0 / Wheel::TICK_MS).max(self.tick);
-        self.slots[(tick % Wheel::SLOTS) as usize].push(Timer { at, conn, wake });
+        self.slots[(tick % Wheel::SLOTS) as usize].push(Entry { at, conn, wake });
         self.count += 1;
     }
 

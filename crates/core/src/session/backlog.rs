@@ -7,10 +7,11 @@
 
 use super::Live;
 use crate::Effect;
-use crate::hook::Step;
 use crate::model::ConnId;
-use crate::node::{Cx, Wake};
+use crate::node::Wake;
 use crate::ports::Page;
+use crate::session::Cx;
+use crate::session::hook::Step;
 use carillon_wire::stanza::Stanza;
 
 /// Bytes written before the socket is waited for: the smallest `limits.out_queue_bytes`. The stanza that passes this bound is the

@@ -2,13 +2,15 @@
 
 use super::auth::{Authenticated, Greeting};
 use super::open::check;
-use super::{Closing, Io, Live, Session};
+use super::{Closing, Live, Session};
 use crate::Effect;
+use crate::connection::Io;
 use crate::error::StreamError;
 use crate::model::{AccountState, Login};
-use crate::node::{Cx, Then};
 use crate::ports::{Answer, Ask};
 use crate::sasl::Failure;
+use crate::session::Cx;
+use crate::session::then::Then;
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError, Unit};

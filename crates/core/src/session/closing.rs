@@ -1,10 +1,11 @@
 //! Our end of the stream is closed: a stream error or `</stream:stream>` was sent, and the server closes the connection when that
 //! has left.
 
-use super::{Io, Session};
+use super::Session;
 use crate::Effect;
+use crate::connection::Io;
 use crate::error::StreamError;
-use crate::node::Cx;
+use crate::session::Cx;
 use carillon_wire::stream;
 
 /// Our end of the stream is closed. What still comes is passed over.

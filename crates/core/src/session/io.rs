@@ -1,37 +1,11 @@
-//! What every state of a connection has.
+//! Writing to a connection.
 
-use super::Reader;
-use crate::model::ConnId;
-use crate::node::Cx;
+use crate::connection::Io;
+use crate::session::Cx;
 use carillon_wire::Framing;
 use carillon_wire::stanza::Stanza;
 use carillon_wire::stream;
 use carillon_wire::xml::Element;
-use std::net::IpAddr;
-
-/// What every state of a connection has.
-#[derive(Debug)]
-pub struct Io {
-    /// The connection.
-    pub conn: ConnId,
-    /// The client's address.
-    pub address: IpAddr,
-    /// How stanzas are framed.
-    pub framing: Framing,
-    /// What was read and not yet handled.
-    pub reader: Reader,
-    /// Whether the event log knows that it ended: it is told once.
-    pub noted: Noted,
-}
-
-/// What the event log knows of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Noted {
-    /// That it began.
-    Begun,
-    /// That it ended, with its session.
-    Ended,
-}
 
 impl Io {
     /// Writes an element that is no stanza. On WebSocket the `stream` prefix is not declared by a header, and the

@@ -1,13 +1,16 @@
 //! A bound session: stanzas flow.
 
-use super::{Allowance, Io, Presence, Received, backlog};
+use super::{Presence, backlog};
 use crate::Effect;
+use crate::connection::Io;
+use crate::connection::{Allowance, Received};
 use crate::error::StreamError;
 use crate::features::PerSession;
-use crate::hook::{At, Emit, Flow, Outgoing, Request, Service, Track};
 use crate::model::PubsubEvent;
-use crate::model::{AccountId, DomainId, Mono, TopicId, UnixMs};
-use crate::node::{Cx, Wake};
+use crate::model::{AccountId, DomainId, Followed, Mono, TopicId, UnixMs};
+use crate::node::Wake;
+use crate::session::Cx;
+use crate::session::hook::{At, Emit, Flow, Outgoing, Request, Service, Track};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError, Unit};
 use carillon_wire::stream;
@@ -45,15 +48,6 @@ pub struct Live {
     pub state: PerSession,
     /// What it sent lately.
     allowance: Allowance,
-}
-
-/// A topic that a session follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Followed {
-    /// The topic.
-    pub topic: TopicId,
-    /// The session's position in the shard's list of the topic's followers.
-    pub position: u32,
 }
 
 impl Live {

@@ -9,31 +9,34 @@
 //!
 //! Only [`auth`] can make an [`auth::Authenticated`], and everything after it demands one.
 
-mod allowance;
 pub mod auth;
 pub mod backlog;
 mod bind;
 mod closing;
+mod context;
+pub mod hook;
 mod io;
 mod live;
 mod open;
+pub mod pipeline;
 mod presence;
-mod reader;
 mod secure;
+mod sessions;
+pub(crate) mod then;
 
-pub use allowance::{Allowance, Received};
-pub use auth::Claimed;
 pub use bind::{Binding, Bound, Loading, Restarting};
 pub use closing::Closing;
-pub use io::{Io, Noted};
-pub use live::{Followed, Live};
+pub(crate) use context::Work;
+pub use context::{Agenda, Cx, Deferred};
+pub use live::Live;
 pub use open::Opening;
 pub use presence::{Availability, Presence};
-pub use reader::{Frame, Reader};
 pub use secure::{Offered, Securing};
+pub use sessions::Sessions;
 
+use crate::connection::{Claimed, Io};
 use crate::error::StreamError;
-use crate::node::{Cx, Wake};
+use crate::node::Wake;
 use auth::Authenticating;
 use carillon_wire::stanza::Unit;
 use carillon_wire::stream::{Condition, Header};
@@ -83,8 +86,8 @@ impl Session {
             Session::Opening(s) => &s.io,
             Session::Offered(s) => &s.io,
             Session::Securing(s) => &s.io,
-            Session::Authenticating(s) => &s.io,
-            Session::Claimed(s) => &s.authenticating.io,
+            Session::Authenticating(s) => &s.client.io,
+            Session::Claimed(s) => &s.client.io,
             Session::Restarting(s) => &s.io,
             Session::Binding(s) => &s.io,
             Session::Loading(s) => &s.io,
@@ -100,8 +103,8 @@ impl Session {
             Session::Opening(s) => &mut s.io,
             Session::Offered(s) => &mut s.io,
             Session::Securing(s) => &mut s.io,
-            Session::Authenticating(s) => &mut s.io,
-            Session::Claimed(s) => &mut s.authenticating.io,
+            Session::Authenticating(s) => &mut s.client.io,
+            Session::Claimed(s) => &mut s.client.io,
             Session::Restarting(s) => &mut s.io,
             Session::Binding(s) => &mut s.io,
             Session::Loading(s) => &mut s.io,
@@ -116,8 +119,8 @@ impl Session {
             Session::Opening(s) => s.io,
             Session::Offered(s) => s.io,
             Session::Securing(s) => s.io,
-            Session::Authenticating(s) => s.io,
-            Session::Claimed(s) => s.authenticating.io,
+            Session::Authenticating(s) => s.client.io,
+            Session::Claimed(s) => s.client.io,
             Session::Restarting(s) => s.io,
             Session::Binding(s) => s.io,
             Session::Loading(s) => s.io,

@@ -1,12 +1,14 @@
 //! The beginning of a stream, before authentication (RFC 6120 §4.2, §4.7).
 
 use super::auth::{Authenticating, offer};
-use super::{Closing, Io, Noted, Offered, Reader, Session};
+use super::{Closing, Offered, Session};
+use crate::connection::{Io, Noted, Reader};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind};
 use crate::model::Domain;
-use crate::node::{Cx, Wake};
+use crate::node::Wake;
 use crate::sasl::Protection;
+use crate::session::Cx;
 use crate::{Opened, Security};
 use carillon_wire::jid::prepare_domain;
 use carillon_wire::ns;

@@ -1,10 +1,11 @@
 //! STARTTLS: offered, required, and nothing else is listened to before it (RFC 6120 §5).
 
-use super::{Closing, Io, Opening, Session};
+use super::{Closing, Opening, Session};
 use crate::Effect;
+use crate::connection::Io;
 use crate::error::StreamError;
-use crate::node::Cx;
 use crate::sasl::{ChannelBinding, Protection};
+use crate::session::Cx;
 use carillon_wire::ns;
 use carillon_wire::stanza::Unit;
 use carillon_wire::stream::Condition;

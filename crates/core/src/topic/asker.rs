@@ -3,7 +3,7 @@
 use crate::Effect;
 use crate::command::{Asker, Outcome, Refusal, TopicOutcome};
 use crate::message::ShardMessage;
-use crate::node::Cx;
+use crate::session::Cx;
 
 impl Asker {
     /// Tells whoever asked what became of it.

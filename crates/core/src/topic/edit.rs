@@ -8,8 +8,8 @@ use crate::command::{Asker, Refusal};
 use crate::message::ShardMessage;
 use crate::model::{Access, Affiliation, Item, Revision, TopicConfig, TopicRecord};
 use crate::model::{Change, PubsubEvent, Retained};
-use crate::node::Cx;
 use crate::ports::{Answer, Ask};
+use crate::session::Cx;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 

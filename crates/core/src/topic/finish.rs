@@ -8,8 +8,9 @@ use crate::event::{Entry, Kind};
 use crate::message::ShardMessage;
 use crate::model::{Change, PubsubEvent, Retained};
 use crate::model::{Revision, SendLast, TopicRecord};
-use crate::node::{Cx, home};
+use crate::node::home;
 use crate::ports::{Answer, Ask};
+use crate::session::Cx;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 

@@ -11,8 +11,9 @@ use super::{Key, Then};
 use crate::command::Asker;
 use crate::command::{Actor, TopicOp};
 use crate::model::TopicRecord;
-use crate::node::{self, Cx};
 use crate::ports::Ask;
+use crate::session::Cx;
+use crate::session::then;
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
 use std::collections::VecDeque;
@@ -191,7 +192,7 @@ impl Home {
 
 /// Asks the store about a topic.
 pub(super) fn ask(key: &Key, question: Ask, step: Step, cx: &mut Cx<'_>) {
-    cx.ask(question, node::Then::Topic(Then { key: key.clone(), step }));
+    cx.ask(question, then::Then::Topic(Then { key: key.clone(), step }));
 }
 
 fn company(waiting: &Waiting, record: &TopicRecord) -> Company {

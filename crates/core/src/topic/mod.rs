@@ -16,8 +16,8 @@ pub(crate) mod tests;
 
 use crate::command::{Actor, Asker, Refusal, TopicOp};
 use crate::model::{DomainId, Map, TOPIC_HOST, TopicRecord};
-use crate::node::Cx;
 use crate::ports::{Answer, Fault};
+use crate::session::Cx;
 use carillon_wire::jid::BareJid;
 use home::{Home, Step, Waiting};
 use std::sync::Arc;

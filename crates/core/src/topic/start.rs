@@ -7,8 +7,8 @@ use super::rights::{self, Grant};
 use crate::command::{Actor, TopicOp, TopicOutcome};
 use crate::command::{Asker, Refusal, check_topic_config};
 use crate::model::{Affiliation, Item, Payload, PubsubCreate, Revision, SendLast, TopicConfig, TopicRecord};
-use crate::node::Cx;
 use crate::ports::Ask;
+use crate::session::Cx;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 

@@ -3,8 +3,8 @@
 
 mod layers;
 
-use carillon_core::hook::Feature;
 use carillon_core::pipeline::ORDER;
+use carillon_core::session::hook::Feature;
 use layers::SPECS;
 use std::fmt::Write;
 

@@ -89,8 +89,11 @@ pub fn order(tree: &Tree) -> Vec<Finding> {
 }
 
 /// Who goes on with an answer of the store is still told feature by feature.
-const CONTINUATIONS: &[&str] =
-    &["crates/core/src/machine/letters.rs", "crates/core/src/node/owed.rs", "crates/core/src/node/then.rs"];
+const CONTINUATIONS: &[&str] = &[
+    "crates/core/src/machine/letters.rs",
+    "crates/core/src/machine/owed.rs",
+    "crates/core/src/session/then.rs",
+];
 
 /// Features that only declare a namespace.
 const DECLARATIONS: &[&str] = &["json", "receipts"];

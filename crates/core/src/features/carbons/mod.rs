@@ -3,9 +3,10 @@
 mod xml;
 
 use crate::error::StanzaError;
-use crate::hook::{At, Feature, Flow, Hooks, IqHandler, NonzaHandler, Request, Skip, Spec, Track};
-use crate::node::{Cx, Delivery};
+use crate::session::Cx;
 use crate::session::Live;
+use crate::session::hook::Delivery;
+use crate::session::hook::{At, Feature, Flow, Hooks, IqHandler, NonzaHandler, Request, Skip, Spec, Track};
 use carillon_wire::ns;
 use carillon_wire::stanza::{IqType, Kind, Stanza};
 use carillon_wire::xml::Element;

@@ -1,9 +1,9 @@
 //! Client state indication (XEP-0352): while nobody looks at a device, presence of others waits, the newest of each, and comes
 //! with the next thing that matters or when somebody looks again.
 
-use crate::hook::{Emit, Feature, Hooks, NonzaHandler, Outgoing, Spec, Track};
-use crate::node::Cx;
+use crate::session::Cx;
 use crate::session::Live;
+use crate::session::hook::{Emit, Feature, Hooks, NonzaHandler, Outgoing, Spec, Track};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Kind, PresenceType, Stanza};
 use carillon_wire::xml::Element;

@@ -1,6 +1,6 @@
 //! JSON containers (XEP-0335): what providers send as JSON travels in one, and clients may send them to each other.
 
-use crate::hook::{Feature, Hooks, Spec};
+use crate::session::hook::{Feature, Hooks, Spec};
 use carillon_wire::ns;
 
 /// The feature.

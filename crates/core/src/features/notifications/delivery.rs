@@ -5,11 +5,13 @@ use crate::Effect;
 use crate::command::Reach;
 use crate::error::{StanzaError, StreamError};
 use crate::event::{Entry, Kind};
-use crate::hook::{Ending, Flow, Step, Timer, Track, Tracker};
 use crate::model::*;
-use crate::node::{self, Cx, Sessions};
+use crate::node::Timer;
 use crate::ports::{Answer, Ask, NotificationChange};
+use crate::session::hook::{Ending, Flow, Step, Track, Tracker};
+use crate::session::then;
 use crate::session::{self, Live, backlog};
+use crate::session::{Cx, Sessions};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Kind as StanzaKind, Stanza};
 
@@ -91,7 +93,7 @@ pub(super) fn ask(live: &mut Live, cx: &mut Cx<'_>) -> Step {
     except.extend(cx.hub.owed.ending(bucket(live.bare.as_str())));
     let (domain, local) = (live.domain, live.bare.local().unwrap_or_default().into());
     let ask = Ask::Pending { domain, local, except, page, now: cx.now.unix };
-    cx.ask(ask, node::Then::Notification(Then::Page(live.io.conn)));
+    cx.ask(ask, then::Then::Notification(Then::Page(live.io.conn)));
     Step::Waits
 }
 
@@ -193,7 +195,7 @@ fn acknowledged(live: &mut Live, id: NotificationId, by: AcknowledgedBy, cx: &mu
         };
         cx.hub.owed.begin_end(id);
         let ask = Ask::EndNotifications { changes: vec![change.clone()] };
-        cx.ask(ask, node::Then::Notification(Then::Ended(change)));
+        cx.ask(ask, then::Then::Notification(Then::Ended(change)));
     }
     let now = cx.now.unix;
     // Another session of the account may have been faster.

@@ -5,8 +5,10 @@ use crate::command::{Command, Event, Outcome};
 use crate::event::{Entry, Kind, end_word};
 use crate::message::ShardMessage;
 use crate::model::*;
-use crate::node::{self, Cx, Debt, Sessions};
+use crate::node::Debt;
 use crate::ports::{Answer, Ask};
+use crate::session::then;
+use crate::session::{Cx, Sessions};
 use crate::{Effect, ReplyTo};
 use NotificationState::{Acknowledged, Cancelled, Dropped, Expired, Scheduled, Sent, Stored};
 use std::sync::Arc;
@@ -50,7 +52,7 @@ fn notify(notification: Arc<Notification>, reply: Option<ReplyTo>, sessions: &mu
         // Durable before acknowledged: the sender hears of it when it is committed.
         let queue_max = cx.hub.settings.limits.pending_notifications;
         let ask = Ask::StoreNotification { notification: notification.clone(), queue_max, now: cx.now.unix };
-        return cx.ask(ask, node::Then::Notification(Then::Kept(notification, reply, cx.now.unix)));
+        return cx.ask(ask, then::Then::Notification(Then::Kept(notification, reply, cx.now.unix)));
     }
     accepted(&notification, cx);
     let mut trace = Trace::of(&notification);
@@ -64,7 +66,7 @@ fn notify(notification: Arc<Notification>, reply: Option<ReplyTo>, sessions: &mu
             let (domain, local) = (notification.domain, notification.to.local().unwrap_or_default().into());
             cx.ask(
                 Ask::Account { domain, local },
-                node::Then::Notification(Then::Known(notification, reply)),
+                then::Then::Notification(Then::Known(notification, reply)),
             );
         }
         Err(reason) => drop_it(&notification, reason, reply, cx),
@@ -81,7 +83,7 @@ fn cancel(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
         }
         None => {
             let ask = Ask::CancelNotification { id, now: cx.now.unix };
-            cx.ask(ask, node::Then::Notification(Then::Cancelled(reply, cx.now.unix)));
+            cx.ask(ask, then::Then::Notification(Then::Cancelled(reply, cx.now.unix)));
         }
     }
 }
@@ -93,7 +95,7 @@ fn trace(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
             let outcome = Outcome::Trace(Box::new(trace.clone()));
             cx.out.push(Effect::Reply { to: reply, outcome });
         }
-        None => cx.ask(Ask::Trace { id }, node::Then::Notification(Then::Trace(reply))),
+        None => cx.ask(Ask::Trace { id }, then::Then::Notification(Then::Trace(reply))),
     }
 }
 
@@ -129,7 +131,7 @@ pub fn answered(then: Then, answer_: Answer, sessions: &mut Sessions, cx: &mut C
         }
         (Then::Kept(notification, reply, _), Answer::Stored { new: false, .. }) => {
             let ask = Ask::Trace { id: notification.id };
-            cx.ask(ask, node::Then::Notification(Then::Again(notification, reply)));
+            cx.ask(ask, then::Then::Notification(Then::Again(notification, reply)));
         }
         (Then::Kept(notification, reply, _) | Then::Known(notification, reply), Answer::Missing) => {
             drop_it(&notification, DropReason::UnknownDevice, reply, cx);

@@ -7,10 +7,10 @@ mod xml;
 
 pub use home::{answered, ended};
 
-use crate::hook::{Feature, Hooks, Service, Spec, Step, TimerHandler};
 use crate::model::{Audience, Mono, Notification, NotificationId, UnixMs};
 use crate::ports::NotificationChange;
 use crate::session::backlog::Reading;
+use crate::session::hook::{Feature, Hooks, Service, Spec, Step, TimerHandler};
 use std::sync::Arc;
 
 /// The feature.

@@ -3,14 +3,17 @@
 
 mod xml;
 
+use crate::Effect;
 use crate::error::{StanzaError, StreamError};
-use crate::hook::{Absent, Feature, Hooks, Spec, Step, Timer, TimerHandler, Track, Tracker};
 use crate::model::{ConnId, OfflineMessage};
-use crate::node::{Cx, Debt, Forget, Sessions};
+use crate::node::Timer;
+use crate::node::{Debt, Forget};
 use crate::ports::{Answer, Ask};
 use crate::session::backlog::{self, Reading};
+use crate::session::hook::{Absent, Feature, Hooks, Spec, Step, TimerHandler, Track, Tracker};
+use crate::session::then;
 use crate::session::{self, Live};
-use crate::{Effect, node};
+use crate::session::{Cx, Sessions};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Stanza};
 
@@ -131,7 +134,7 @@ fn ask(live: &mut Live, cx: &mut Cx<'_>) -> Step {
     (progress.reading.more, progress.reading.asking) = (false, true);
     let (domain, local) = (live.domain, live.bare.local().unwrap_or_default().into());
     let ask = Ask::Offline { domain, local, after: progress.last, page };
-    cx.ask(ask, node::Then::Offline(Then::Page(live.io.conn)));
+    cx.ask(ask, then::Then::Offline(Then::Page(live.io.conn)));
     Step::Waits
 }
 
@@ -147,7 +150,7 @@ fn acknowledged(live: &Live, seqs: Vec<u64>, cx: &mut Cx<'_>) {
 pub fn forget(forget: Forget, cx: &mut Cx<'_>) {
     cx.hub.owed.begin_forgetting(&forget.seqs);
     let Forget { domain, local, seqs } = forget.clone();
-    cx.ask(Ask::DeleteOffline { domain, local, seqs }, node::Then::Offline(Then::Forgotten(forget)));
+    cx.ask(Ask::DeleteOffline { domain, local, seqs }, then::Then::Offline(Then::Forgotten(forget)));
 }
 
 /// The store answered.
@@ -273,7 +276,7 @@ fn absent(stanza: &Stanza, cx: &mut Cx<'_>) -> Absent {
         return Absent::Pass;
     }
     let Some(ask) = keep(stanza, &to, cx) else { return Absent::Pass };
-    cx.ask(ask, node::Then::Offline(Then::Kept(Box::new(stanza.clone()))));
+    cx.ask(ask, then::Then::Offline(Then::Kept(Box::new(stanza.clone()))));
     Absent::Taken
 }
 

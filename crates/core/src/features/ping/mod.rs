@@ -1,10 +1,11 @@
 //! Pings (XEP-0199): the client's are answered, and a client that was silent for long is asked whether it is still there.
 
 use crate::error::{StanzaError, StreamError};
-use crate::hook::{At, Feature, Hooks, IqHandler, Request, Spec, Timer, TimerHandler, Track};
 use crate::model::Mono;
-use crate::node::Cx;
+use crate::node::Timer;
+use crate::session::Cx;
 use crate::session::Live;
+use crate::session::hook::{At, Feature, Hooks, IqHandler, Request, Spec, TimerHandler, Track};
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{IqType, Stanza};

@@ -4,8 +4,8 @@
 mod xml;
 
 use crate::error::StanzaError;
-use crate::hook::{At, Ending, Feature, Flow, Hooks, IqHandler, Request, Spec, Track};
-use crate::node::Cx;
+use crate::session::Cx;
+use crate::session::hook::{At, Ending, Feature, Flow, Hooks, IqHandler, Request, Spec, Track};
 use crate::session::{Live, backlog};
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;

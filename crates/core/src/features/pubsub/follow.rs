@@ -2,12 +2,14 @@
 
 use super::{Then, xml};
 use crate::event::{Entry, Kind};
-use crate::hook::Step;
+use crate::model::Followed;
 use crate::model::PubsubEvent;
 use crate::model::{ConnId, Login, Revision, TopicId};
-use crate::node::{self, Cx, Sessions};
 use crate::ports::{Answer, Ask};
-use crate::session::{Followed, Live, backlog};
+use crate::session::hook::Step;
+use crate::session::then;
+use crate::session::{Cx, Sessions};
+use crate::session::{Live, backlog};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
 use std::sync::Arc;
@@ -196,7 +198,7 @@ fn ask(live: &mut Live, cx: &mut Cx<'_>) {
     live.state.pubsub.following = Following::Asked;
     let local = live.bare.local().unwrap_or_default().into();
     let ask = Ask::SubscriptionsOf { domain: live.domain, local };
-    cx.ask(ask, node::Then::Pubsub(Then::Following(live.io.conn)));
+    cx.ask(ask, then::Then::Pubsub(Then::Following(live.io.conn)));
 }
 
 /// The session follows a topic from now on; whether it did not before.

@@ -11,13 +11,15 @@ pub use follow::State;
 use crate::command::{About, Asker, Refusal, TopicIq};
 use crate::command::{Actor, TopicOp};
 use crate::error::StanzaError;
-use crate::hook::{Feature, Flow, Hooks, Service, Spec};
 use crate::message::ShardMessage;
 use crate::model::{ConnId, TopicConfig};
 use crate::model::{TOPIC_HOST, topic_address};
-use crate::node::{self, Cx, Sessions, home};
+use crate::node::home;
 use crate::ports::{Answer, Ask, Fault};
 use crate::session::Live;
+use crate::session::hook::{Feature, Flow, Hooks, Service, Spec};
+use crate::session::then;
+use crate::session::{Cx, Sessions};
 use crate::topic;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
@@ -190,15 +192,15 @@ fn dispatch(live: &mut Live, request: Request, pending: Pending, cx: &mut Cx<'_>
         }
         Request::Topics { after, max, paged } => {
             let ask = Ask::Topics { domain, after, limit: max };
-            cx.ask(ask, node::Then::Pubsub(Then::Topics { pending, paged }));
+            cx.ask(ask, then::Then::Pubsub(Then::Topics { pending, paged }));
         }
         Request::Subscriptions { of } => {
             let ask = Ask::SubscriptionsOf { domain, local };
-            cx.ask(ask, node::Then::Pubsub(Then::Subscriptions(pending, of)));
+            cx.ask(ask, then::Then::Pubsub(Then::Subscriptions(pending, of)));
         }
         Request::Affiliations { of } => {
             let ask = Ask::AffiliationsOf { domain, jid: live.bare.clone() };
-            cx.ask(ask, node::Then::Pubsub(Then::Affiliations(pending, of)));
+            cx.ask(ask, then::Then::Pubsub(Then::Affiliations(pending, of)));
         }
         Request::Known(payload) => {
             let mut result = pending.result();

@@ -2,7 +2,7 @@
 //! keeping, and the offline store leaves it out because it has no body. A receipt for a notification is the
 //! notifications feature's.
 
-use crate::hook::{Feature, Hooks, Spec};
+use crate::session::hook::{Feature, Hooks, Spec};
 
 /// The feature.
 pub const FEATURE: Feature = Feature {

@@ -2,8 +2,8 @@
 
 use super::{busy, unusable};
 use crate::model::Domain;
-use crate::node::Cx;
 use crate::ports::{Answer, Ask, Derivation, Derived, Hashes, Password};
+use crate::session::Cx;
 use crate::session::Session;
 use crate::session::auth::Authenticating;
 use carillon_wire::jid::BareJid;

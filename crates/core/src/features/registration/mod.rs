@@ -4,11 +4,12 @@
 mod before_auth;
 
 use crate::error::{StanzaError, StreamError};
-use crate::hook::{Feature, Flow, Hooks, Spec, Track};
 use crate::model::{ConnId, DomainId};
-use crate::node::{self, Cx, Sessions};
 use crate::ports::{Answer, Ask, Derivation, Derived, Hashes, Password};
 use crate::session::Live;
+use crate::session::hook::{Feature, Flow, Hooks, Spec, Track};
+use crate::session::then;
+use crate::session::{Cx, Sessions};
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
@@ -82,11 +83,11 @@ fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow,
     if query.child("remove", ns::REGISTER).is_some() {
         let (domain, local) = account(live);
         let ask = Ask::DeleteAccount { domain, local, now: cx.now.unix };
-        cx.ask(ask, node::Then::Registration(then(Change::Removal)));
+        cx.ask(ask, then::Then::Registration(then(Change::Removal)));
         return Ok(Flow::Taken);
     }
     let derivation = derivation(live, &query, cx)?;
-    cx.derive(derivation, node::Then::Registration(then(Change::Password)));
+    cx.derive(derivation, then::Then::Registration(then(Change::Password)));
     live.state.registration.changing = true;
     Ok(Flow::Taken)
 }
@@ -119,7 +120,7 @@ pub fn derived(then: Then, derived: Derived, sessions: &mut Sessions, cx: &mut C
         Derived::Keys(credentials) => {
             let (domain, local) = account(live);
             return cx
-                .ask(Ask::SetCredentials { domain, local, credentials }, node::Then::Registration(then));
+                .ask(Ask::SetCredentials { domain, local, credentials }, then::Then::Registration(then));
         }
         Derived::Unusable => unusable(),
         Derived::Busy => busy(),

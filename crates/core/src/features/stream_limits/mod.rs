@@ -1,7 +1,7 @@
 //! Stream limits (XEP-0478): a client is told how large its stanzas may be and how long it may be silent.
 
-use crate::hook::{Feature, Hooks, Spec};
-use crate::node::Cx;
+use crate::session::Cx;
+use crate::session::hook::{Feature, Hooks, Spec};
 use carillon_wire::ns;
 use carillon_wire::xml::Element;
 

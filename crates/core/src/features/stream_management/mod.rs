@@ -4,9 +4,9 @@
 mod queue;
 
 use crate::error::StreamError;
-use crate::hook::{Ending, Feature, Hooks, NonzaHandler, Outgoing, Spec, Track, Tracker};
-use crate::node::Cx;
 use crate::route;
+use crate::session::Cx;
+use crate::session::hook::{Ending, Feature, Hooks, NonzaHandler, Outgoing, Spec, Track, Tracker};
 use crate::session::{Live, backlog};
 use carillon_wire::ns;
 use carillon_wire::stanza::Condition as StanzaCondition;

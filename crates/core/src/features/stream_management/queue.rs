@@ -1,6 +1,6 @@
 //! What a client was sent and has not acknowledged, in order: pure counting.
 
-use crate::hook::{Recipients, Tracker};
+use crate::session::hook::{Recipients, Tracker};
 use carillon_wire::stanza::Stanza;
 use std::collections::VecDeque;
 use std::sync::Arc;

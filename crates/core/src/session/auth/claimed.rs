@@ -1,25 +1,21 @@
 //! A client has said whose it is. All that comes of it happens at that account's home, which knows what else is tried there
 //! and what was altered meanwhile, and may remember what a token needs: so the connection goes there first.
 
-use super::exchange::{Authenticating, Claim, Proof};
+use super::Authenticating;
 use super::redeem::{Found, TokenClaim};
 use crate::Effect;
+use crate::connection::{Claim, Claimed, Proof};
 use crate::model::{ConnId, DomainId};
-use crate::node::{Cx, Remembered, Wake, home};
+use crate::node::{Remembered, Wake, home};
 use crate::sasl::Wrap;
+use crate::session::Cx;
 use crate::session::Session;
 use carillon_wire::jid::BareJid;
 
-/// The client named its account, and proved nothing yet.
-#[derive(Debug)]
-pub struct Claimed {
-    pub(in crate::session) authenticating: Box<Authenticating>,
-    claim: Claim,
-}
-
 impl Claimed {
+    /// Of a client whose exchange has only begun.
     pub(super) fn new(authenticating: Box<Authenticating>, claim: Claim) -> Box<Claimed> {
-        Box::new(Claimed { authenticating, claim })
+        Box::new(Claimed { client: authenticating.client, claim })
     }
 
     /// The account that it claims to be.
@@ -29,7 +25,7 @@ impl Claimed {
 
     /// The account's domain.
     pub fn domain(&self) -> DomainId {
-        self.authenticating.domain.id
+        self.client.domain.id
     }
 
     /// Whether it brings a token: then what the node remembers may do.
@@ -44,20 +40,20 @@ impl Claimed {
 
     /// It has another name on the shard it came to, where the time for its login goes on.
     pub fn arrived(&mut self, conn: ConnId, cx: &mut Cx<'_>) {
-        self.authenticating.io.conn = conn;
+        self.client.io.conn = conn;
         cx.wake_in(conn, cx.hub.settings.timeouts.auth_ms, Wake::Login);
     }
 
     /// Leaves for its account's home.
     pub fn depart(self: Box<Self>, cx: &mut Cx<'_>) {
-        let conn = self.authenticating.io.conn;
+        let conn = self.client.io.conn;
         let to = home(self.account().as_str(), cx.hub.shards);
         cx.out.push(Effect::Move { conn, to, moving: self });
     }
 
     /// At home, with a token for an account that is remembered.
     pub fn recalled(self, account: Remembered, cx: &mut Cx<'_>) -> Session {
-        let Claimed { authenticating, claim } = self;
+        let Claimed { client, claim } = self;
         let Claim { wrap: Wrap::Sasl2(inline), account: name, proof: Proof::Token(mechanism, proof), .. } =
             claim
         else {
@@ -65,13 +61,13 @@ impl Claimed {
         };
         let (stamp, identity, login) = account.into_login();
         let claim = TokenClaim { inline, account: name, since: cx.hub.altered.now(), mechanism, proof };
-        authenticating.redeem(claim, Some(Found { identity, stamp, login: Some(login) }), cx)
+        Authenticating::again(client).redeem(claim, Some(Found { identity, stamp, login: Some(login) }), cx)
     }
 
     /// At home, where nothing is known of the account: the store is asked.
     pub fn unknown(self, cx: &mut Cx<'_>) -> Session {
-        let Claimed { authenticating, mut claim } = self;
+        let Claimed { client, mut claim } = self;
         claim.since = cx.hub.altered.now();
-        authenticating.ask_for(claim, cx)
+        Authenticating::again(client).ask_for(claim, cx)
     }
 }

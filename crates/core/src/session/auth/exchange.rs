@@ -1,19 +1,22 @@
 //! The exchange between `<auth/>` and its success or failure.
 
-use super::claimed::Claimed;
 use super::redeem::{Found, Revoking, TokenClaim};
 use super::{Authenticated, Greeting, offer};
+use crate::connection::Io;
+use crate::connection::{Claim, Claimed, Client, Proof};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind};
+use crate::model::Moment;
 use crate::model::{AccountState, Credentials, Domain, Identity, Mono, ScramKeys};
-use crate::node::{Cx, Moment, Then};
 use crate::ports::{Answer, Ask, Derivation, Derived, Hashes, Password};
 use crate::sasl::Protection;
-use crate::sasl::fast::{self, Stamp, Wanted};
+use crate::sasl::fast::{Stamp, Wanted};
 use crate::sasl::scram::{self, ClientFirst};
 use crate::sasl::{self, Failure, Inline, Wrap};
 use crate::sasl::{Hash, Mechanism};
-use crate::session::{Closing, Io, Session};
+use crate::session::Cx;
+use crate::session::then::Then;
+use crate::session::{Closing, Session};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Stanza, Unit};
@@ -26,14 +29,7 @@ use subtle::ConstantTimeEq;
 /// SASL mechanisms were offered.
 #[derive(Debug)]
 pub struct Authenticating {
-    pub(in crate::session) io: Io,
-    pub(super) domain: Arc<Domain>,
-    pub(super) protection: Protection,
-    attempts: u8,
-    /// When the client sent the first element of its present attempt.
-    pub(super) began: Mono,
-    /// Attempts with a type of channel binding that there is not.
-    misfits: u8,
+    pub(in crate::session) client: Client,
     pub(super) stage: Stage,
 }
 
@@ -71,24 +67,6 @@ impl std::fmt::Debug for Waiting {
     }
 }
 
-/// Whose the client says it is, and how it proves it.
-#[derive(Debug)]
-pub(super) struct Claim {
-    pub(super) wrap: Wrap,
-    pub(super) account: BareJid,
-    pub(super) proof: Proof,
-    /// When its account's home took it up: what is altered later is not known to it.
-    pub(super) since: Moment,
-}
-
-/// How the client proves who it is.
-#[derive(Debug)]
-pub(super) enum Proof {
-    Scram(Mechanism, ClientFirst),
-    Plain(Password),
-    Token(fast::Mechanism, fast::Proof),
-}
-
 /// A password on its way to be compared.
 #[derive(Debug)]
 pub(super) struct Deriving {
@@ -112,7 +90,13 @@ pub(super) struct Challenged {
 
 impl Authenticating {
     pub(in crate::session) fn new(io: Io, domain: Arc<Domain>, protection: Protection) -> Authenticating {
-        Authenticating { io, domain, protection, attempts: 0, misfits: 0, began: Mono(0), stage: Stage::Idle }
+        let client = Client { io, domain, protection, attempts: 0, misfits: 0, began: Mono(0) };
+        Authenticating { client, stage: Stage::Idle }
+    }
+
+    /// A client whose exchange goes on at its account's home.
+    pub(super) fn again(client: Client) -> Box<Authenticating> {
+        Box::new(Authenticating { client, stage: Stage::Idle })
     }
 
     pub(in crate::session) fn is_asking(&self) -> bool {
@@ -128,12 +112,12 @@ impl Authenticating {
         let stage = std::mem::replace(&mut self.stage, Stage::Idle);
         match (element.name(), element.ns(), stage) {
             ("auth", ns::SASL, Stage::Idle) => {
-                self.began = cx.now.mono;
+                self.client.began = cx.now.mono;
                 let first = sasl::decode(&element);
                 self.choose(&element, Wrap::Classic, first, cx)
             }
             ("authenticate", ns::SASL2, Stage::Idle) => {
-                self.began = cx.now.mono;
+                self.client.began = cx.now.mono;
                 let bind = element.child("bind", ns::BIND2).cloned();
                 let Ok(tokens) = Wanted::read(&element) else {
                     return self.fail(&Wrap::Sasl2(Inline::default()), None, Failure::MalformedRequest, cx);
@@ -175,17 +159,17 @@ impl Authenticating {
 
     /// The domain that the client wants to log in to.
     pub fn domain(&self) -> &Domain {
-        &self.domain
+        &self.client.domain
     }
 
     /// The client's address.
     pub fn address(&self) -> IpAddr {
-        self.io.address
+        self.client.io.address
     }
 
     /// Answers a stanza.
     pub fn reply(self: Box<Self>, reply: &Stanza, cx: &mut Cx<'_>) -> Session {
-        self.io.send_stanza(reply, cx);
+        self.client.io.send_stanza(reply, cx);
         Session::Authenticating(self)
     }
 
@@ -224,23 +208,23 @@ impl Authenticating {
     /// RFC 6120 §4.9.3.12: nothing else is listened to before authentication.
     pub(super) fn stranger(self, cx: &mut Cx<'_>) -> Session {
         let error = StreamError::new(Condition::NotAuthorized, "authenticate first");
-        Closing::with_error(self.io, &error, cx)
+        Closing::with_error(self.client.io, &error, cx)
     }
 
     /// Waits for the answer to what the store is asked.
     pub(super) fn ask(self: Box<Self>, ask: Ask, cx: &mut Cx<'_>) -> Session {
-        cx.ask(ask, Then::Login(self.io.conn));
+        cx.ask(ask, Then::Login(self.client.io.conn));
         self.pause(cx)
     }
 
     /// Waits for keys to be derived.
     pub(super) fn derive(self: Box<Self>, derivation: Derivation, cx: &mut Cx<'_>) -> Session {
-        cx.derive(derivation, Then::Login(self.io.conn));
+        cx.derive(derivation, Then::Login(self.client.io.conn));
         self.pause(cx)
     }
 
     fn pause(self: Box<Self>, cx: &mut Cx<'_>) -> Session {
-        cx.out.push(crate::Effect::Pause { conn: self.io.conn });
+        cx.out.push(crate::Effect::Pause { conn: self.client.io.conn });
         Session::Authenticating(self)
     }
 
@@ -251,7 +235,7 @@ impl Authenticating {
         first: Result<Option<String>, Failure>,
         cx: &mut Cx<'_>,
     ) -> Session {
-        let offered = offer::mechanisms(&self.protection, wrap.ns(), cx);
+        let offered = offer::mechanisms(&self.client.protection, wrap.ns(), cx);
         let named = element.attr("mechanism").and_then(Mechanism::named);
         let Some(mechanism) = named.filter(|m| offered.contains(m)) else {
             return self.fail(&wrap, None, Failure::InvalidMechanism, cx);
@@ -260,7 +244,7 @@ impl Authenticating {
             Ok(Some(first)) => self.first(mechanism, wrap, &first, cx),
             Ok(None) => {
                 // The mechanism speaks first on the client's side: an empty challenge asks for it.
-                self.io.send_element(&Element::new("challenge", wrap.ns()), cx);
+                self.client.io.send_element(&Element::new("challenge", wrap.ns()), cx);
                 self.stage = Stage::Chosen(mechanism, wrap);
                 Session::Authenticating(self)
             }
@@ -274,7 +258,7 @@ impl Authenticating {
             Ok(parsed) => parsed,
             Err(failure) => return self.fail(&wrap, None, failure, cx),
         };
-        let Ok(account) = BareJid::from_parts(Some(&username), &self.domain.name) else {
+        let Ok(account) = BareJid::from_parts(Some(&username), &self.client.domain.name) else {
             return self.fail(&wrap, None, Failure::NotAuthorized, cx);
         };
         if authzid.is_some_and(|id| !is_self(&id, &account)) {
@@ -295,21 +279,21 @@ impl Authenticating {
             return self.fail(&claim.wrap, None, failure, cx);
         }
         let local = claim.account.local().unwrap_or_default().into();
-        let ask = Ask::Identity { domain: self.domain.id, local };
+        let ask = Ask::Identity { domain: self.client.domain.id, local };
         self.stage = Stage::Asking(Box::new(claim));
         self.ask(ask, cx)
     }
 
     /// Whether a login may be tried from this address, after those that failed.
     pub(super) fn admits(&self, cx: &mut Cx<'_>) -> Result<(), Failure> {
-        let (address, now, hub) = (self.io.address, cx.now.mono, &mut *cx.hub);
+        let (address, now, hub) = (self.client.io.address, cx.now.mono, &mut *cx.hub);
         let admitted = hub.throttle.admits_from(address, now, &hub.settings.limits);
         admitted.map_err(|_| Failure::TemporaryAuthFailure)
     }
 
     /// The same for a password of an account that is at home here.
     fn admits_to(&self, account: &BareJid, cx: &mut Cx<'_>) -> Result<(), Failure> {
-        let (address, now, hub) = (self.io.address, cx.now.mono, &mut *cx.hub);
+        let (address, now, hub) = (self.client.io.address, cx.now.mono, &mut *cx.hub);
         let admitted = hub.throttle.admits_to(address, account, now, &hub.settings.limits);
         admitted.map_err(|_| Failure::TemporaryAuthFailure)
     }
@@ -323,10 +307,10 @@ impl Authenticating {
     ) -> Result<(Proof, String, Option<String>), Failure> {
         match mechanism.hash() {
             Some(hash) => {
-                let offered = offer::mechanisms(&self.protection, wrap.ns(), cx);
+                let offered = offer::mechanisms(&self.client.protection, wrap.ns(), cx);
                 let plus = offered.iter().any(|m| m.binds_channel());
                 let mut first = ClientFirst::parse(mechanism, hash, message, plus)?;
-                first.bind(self.protection.binding())?;
+                first.bind(self.client.protection.binding())?;
                 let (username, authzid) = (std::mem::take(&mut first.username), first.authzid.take());
                 Ok((Proof::Scram(mechanism, first), username, authzid))
             }
@@ -347,7 +331,7 @@ impl Authenticating {
 
     /// The store answered.
     pub(crate) fn answered(mut self: Box<Self>, answer: Answer, cx: &mut Cx<'_>) -> Session {
-        cx.resume(self.io.conn);
+        cx.resume(self.client.io.conn);
         match std::mem::replace(&mut self.stage, Stage::Idle) {
             Stage::Asking(claim) => match answer {
                 Answer::Identity(identity) => self.known(*claim, Some(identity), cx),
@@ -365,7 +349,7 @@ impl Authenticating {
 
     /// Keys were derived.
     pub(crate) fn derived(mut self: Box<Self>, derived: Derived, cx: &mut Cx<'_>) -> Session {
-        cx.resume(self.io.conn);
+        cx.resume(self.client.io.conn);
         match std::mem::replace(&mut self.stage, Stage::Idle) {
             Stage::Deriving(deriving) => self.compare(*deriving, derived, cx),
             Stage::Waiting(Waiting::Derived(then)) => then(self, derived, cx),
@@ -419,7 +403,7 @@ impl Authenticating {
             (None, None) => return self.fail(&wrap, Some(&account), Failure::NotAuthorized, cx),
         };
         let limits = &cx.hub.settings.limits;
-        cx.hub.throttle.failed_to(self.io.address, &account, cx.now.mono, limits);
+        cx.hub.throttle.failed_to(self.client.io.address, &account, cx.now.mono, limits);
         let ScramKeys { salt, iterations, stored_key, .. } = keys;
         self.stage = Stage::Deriving(Box::new(Deriving { wrap, account, since, identity, stored_key }));
         self.derive(Derivation { password, salt, iterations, hashes: Hashes::One(hash) }, cx)
@@ -431,7 +415,7 @@ impl Authenticating {
             Derived::Keys(keys) => keys.sha256.or(keys.sha1),
             Derived::Unusable => None,
             Derived::Busy => {
-                cx.hub.throttle.forgive(self.io.address, &account);
+                cx.hub.throttle.forgive(self.client.io.address, &account);
                 return self.fail(&wrap, None, Failure::TemporaryAuthFailure, cx);
             }
         };
@@ -440,7 +424,7 @@ impl Authenticating {
             return self.fail(&wrap, None, failure, cx);
         }
         let is_right = keys.is_some_and(|keys| keys.stored_key.ct_eq(&stored_key).into());
-        let address = self.io.address;
+        let address = self.client.io.address;
         match identity.filter(|_| is_right) {
             Some(identity) => {
                 cx.hub.throttle.forgive(address, &account);
@@ -478,7 +462,7 @@ impl Authenticating {
         };
         let nonce = cx.hub.random.token();
         let (message, scram) = first.challenge(keys, &nonce);
-        self.io.send_element(&wrap.challenge(&message), cx);
+        self.client.io.send_element(&wrap.challenge(&message), cx);
         self.stage = Stage::Challenged(Box::new(Challenged { wrap, account, since, identity, scram }));
         Session::Authenticating(self)
     }
@@ -510,7 +494,7 @@ impl Authenticating {
         if let Err(failure) = may_log_in(&identity, &account, since, cx) {
             return self.fail(&wrap, None, failure, cx);
         }
-        cx.hub.throttle.succeeded(self.io.address, &account);
+        cx.hub.throttle.succeeded(self.client.io.address, &account);
         let stamp = match &wrap {
             Wrap::Sasl2(inline) if inline.tokens.is_returning() => {
                 Some(Stamp::of(&cx.hub.settings.secret, &account, &identity.credentials))
@@ -518,9 +502,10 @@ impl Authenticating {
             Wrap::Sasl2(_) | Wrap::Classic => None,
         };
         let stamp = stamp.filter(|_| cx.hub.settings.fast.are_tokens_on());
-        let authenticated = Authenticated::proved(account, self.domain.id, identity, since, stamp, None);
+        let authenticated =
+            Authenticated::proved(account, self.client.domain.id, identity, since, stamp, None);
         let greeting = Greeting::Success { wrap, data: data.map(String::into_bytes), token: None };
-        authenticated.greet(self.io, greeting, self.began, &self.protection, cx)
+        authenticated.greet(self.client.io, greeting, self.client.began, &self.client.protection, cx)
     }
 
     /// Says why, and lets the client try again, not too often. `account`: the one whose proof was wrong.
@@ -533,8 +518,8 @@ impl Authenticating {
     ) -> Session {
         if let Some(account) = account {
             let limits = &cx.hub.settings.limits;
-            cx.hub.throttle.failed_to(self.io.address, account, cx.now.mono, limits);
-            cx.login_failed(self.io.address);
+            cx.hub.throttle.failed_to(self.client.io.address, account, cx.now.mono, limits);
+            cx.login_failed(self.client.io.address);
         }
         self.refuse(wrap, account, failure, cx)
     }
@@ -547,19 +532,23 @@ impl Authenticating {
         failure: Failure,
         cx: &mut Cx<'_>,
     ) -> Session {
-        self.io.send_element(&wrap.failure(failure), cx);
+        self.client.io.send_element(&wrap.failure(failure), cx);
         cx.hub.counters.login_failures.count(failure.as_str());
         cx.out.journal.note(cx.now.unix, Kind::LoginFailure, || Entry::LoginFailure {
             account: account.map(BareJid::as_str),
-            address: self.io.address,
+            address: self.client.io.address,
             reason: failure.as_str(),
         });
         // A client finds out which types of channel binding there are by trying: that is no failed login.
-        let count = if failure == Failure::UnknownBinding { &mut self.misfits } else { &mut self.attempts };
+        let count = if failure == Failure::UnknownBinding {
+            &mut self.client.misfits
+        } else {
+            &mut self.client.attempts
+        };
         *count += 1;
         if *count >= cx.hub.settings.limits.auth_attempts {
             let error = StreamError::new(Condition::PolicyViolation, "too many failed logins");
-            return Closing::with_error(self.io, &error, cx);
+            return Closing::with_error(self.client.io, &error, cx);
         }
         Session::Authenticating(self)
     }

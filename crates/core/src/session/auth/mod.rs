@@ -11,6 +11,5 @@ pub mod offer;
 mod proven;
 mod redeem;
 
-pub use claimed::Claimed;
 pub use exchange::Authenticating;
 pub use proven::{Authenticated, Greeting, success2};

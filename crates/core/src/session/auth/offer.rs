@@ -1,62 +1,22 @@
 //! What is offered to a client that is not authenticated yet.
 
+use crate::connection::Io;
 use crate::model::Domain;
-use crate::node::Cx;
+use crate::node::OfferShape;
 use crate::sasl::{ChannelBinding, Mechanism, Protection, fast};
-use crate::session::Io;
+use crate::session::Cx;
 use carillon_wire::xml::Element;
-use carillon_wire::{Framing, ns, stream};
+use carillon_wire::{ns, stream};
 use std::sync::Arc;
-
-/// What was offered before, printed: in a storm of logins all are told the same.
-#[derive(Debug, Default)]
-pub struct Offers(Vec<(Shape, Arc<[u8]>)>);
-
-/// All that an offer depends on, the settings apart. There are some twenty.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shape {
-    framing: Framing,
-    security: Security,
-    registration: bool,
-}
-
-/// What protects a stream, and what it offers for channel binding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Security {
-    None,
-    Trusted,
-    Tls { exporter: bool, end_point: bool },
-}
-
-impl Offers {
-    /// Forgets all: the settings have changed.
-    pub fn forget(&mut self) {
-        self.0.clear();
-    }
-}
-
-impl Shape {
-    fn of(io: &Io, domain: &Domain, protection: &Protection) -> Shape {
-        let security = match protection {
-            Protection::None => Security::None,
-            Protection::Trusted => Security::Trusted,
-            Protection::Tls(binding) => {
-                Security::Tls { exporter: binding.exporter.is_some(), end_point: binding.end_point.is_some() }
-            }
-        };
-        Shape { framing: io.framing, security, registration: domain.policy.registration }
-    }
-}
 
 /// Sends the stream features before authentication.
 pub fn send(io: &Io, domain: &Domain, protection: &Protection, cx: &mut Cx<'_>) {
-    let shape = Shape::of(io, domain, protection);
-    let known = cx.hub.offers.0.iter().find(|(known, _)| *known == shape).map(|(_, text)| text.clone());
-    let text = known.unwrap_or_else(|| {
+    let shape = OfferShape::of(io, domain, protection);
+    let text = cx.hub.offers.find(&shape).unwrap_or_else(|| {
         let mut text = Vec::new();
         stream::write_features(&mut text, &features(domain, protection, cx), io.framing);
         let text: Arc<[u8]> = text.into();
-        cx.hub.offers.0.push((shape, text.clone()));
+        cx.hub.offers.remember(shape, text.clone());
         text
     });
     cx.out.send(io.conn, |out| out.extend_from_slice(&text));

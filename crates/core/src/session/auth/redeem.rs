@@ -1,14 +1,15 @@
 //! Redeeming a token: from an `<authenticate/>` that brings one to its success.
 
-use super::claimed::Claimed;
-use super::exchange::{Authenticating, Claim, Proof, Stage, may_log_in};
+use super::exchange::{Authenticating, Stage, may_log_in};
 use super::{Authenticated, Greeting};
+use crate::connection::{Claim, Claimed, Proof};
+use crate::model::Moment;
 use crate::model::{Identity, Login};
-use crate::node::{Cx, Moment};
 use crate::ports::{Answer, Ask};
 use crate::sasl::Failure;
 use crate::sasl::fast::{self, Checked, Stamp, Tokens};
 use crate::sasl::{self, Inline, Wrap};
+use crate::session::Cx;
 use crate::session::Session;
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
@@ -63,7 +64,7 @@ impl Authenticating {
     ) -> Result<(BareJid, fast::Mechanism, fast::Proof), Failure> {
         let mechanism = element.attr("mechanism").and_then(fast::Mechanism::named);
         let mechanism = mechanism
-            .filter(|m| cx.hub.settings.fast.are_tokens_on() && m.binding(&self.protection).is_some())
+            .filter(|m| cx.hub.settings.fast.are_tokens_on() && m.binding(&self.client.protection).is_some())
             .ok_or(Failure::InvalidMechanism)?;
         if inline.tokens.agent.is_none() {
             return Err(Failure::MalformedRequest);
@@ -71,7 +72,7 @@ impl Authenticating {
         let initial = element.child("initial-response", ns::SASL2).ok_or(Failure::MalformedRequest)?;
         let message = sasl::decode_bytes(initial)?.ok_or(Failure::MalformedRequest)?;
         let proof = fast::Proof::parse(&message).ok_or(Failure::MalformedRequest)?;
-        let account = BareJid::from_parts(Some(&proof.username), &self.domain.name)
+        let account = BareJid::from_parts(Some(&proof.username), &self.client.domain.name)
             .map_err(|_| Failure::NotAuthorized)?;
         self.admits(cx)?;
         Ok((account, mechanism, proof))
@@ -99,7 +100,7 @@ impl Authenticating {
             inline.tokens.token_for.get_or_insert(mechanism);
         }
         if invalidate {
-            let (domain, local) = (self.domain.id, account.local().unwrap_or_default().into());
+            let (domain, local) = (self.client.domain.id, account.local().unwrap_or_default().into());
             cx.hub.changed(account.as_str());
             let agent = inline.tokens.agent;
             self.stage = Stage::Revoking(Box::new(Revoking { inline, account, since, found, answer }));
@@ -117,7 +118,7 @@ impl Authenticating {
         cx: &mut Cx<'_>,
     ) -> Session {
         if failure == Failure::NotAuthorized {
-            cx.login_failed(self.io.address);
+            cx.login_failed(self.client.io.address);
         }
         self.refuse(&Wrap::Sasl2(inline), Some(account), failure, cx)
     }
@@ -130,7 +131,7 @@ impl Authenticating {
             // As much work for an account that is not there.
             None => (&nobodys, Stamp::of(&settings.secret, &claim.account, &Default::default())),
         };
-        let binding = claim.mechanism.binding(&self.protection).ok_or(Failure::InvalidMechanism)?;
+        let binding = claim.mechanism.binding(&self.client.protection).ok_or(Failure::InvalidMechanism)?;
         let tokens = Tokens {
             secret: &settings.secret,
             lifetime_ms: settings.fast.token_lifetime_ms,
@@ -165,9 +166,9 @@ impl Authenticating {
         let Revoking { inline, account, since, found, answer } = redeemed;
         let Found { identity, stamp, login } = found;
         let authenticated =
-            Authenticated::proved(account, self.domain.id, identity, since, Some(stamp), login);
+            Authenticated::proved(account, self.client.domain.id, identity, since, Some(stamp), login);
         let greeting = Greeting::Success { wrap: Wrap::Sasl2(inline), data: Some(answer), token: None };
-        authenticated.greet(self.io, greeting, self.began, &self.protection, cx)
+        authenticated.greet(self.client.io, greeting, self.client.began, &self.client.protection, cx)
     }
 }
 

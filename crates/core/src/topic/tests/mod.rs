@@ -6,9 +6,9 @@ pub mod store;
 
 use crate::Input;
 use crate::command::{Outcome, TopicOp, TopicOutcome};
+use crate::message::Pace;
 use crate::message::ShardMessage;
 use crate::model::*;
-use crate::node::Pace;
 use crate::ports::{Answer, Ask, Fault};
 use crate::settings::Settings;
 use carillon_wire::jid::Jid;

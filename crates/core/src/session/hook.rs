@@ -17,8 +17,9 @@ use crate::error::{StanzaError, StreamError};
 use crate::message::ShardMessage;
 use crate::model::PubsubEvent;
 use crate::model::{ConnId, Domain, Login};
-use crate::node::{Cx, Delivery, Sessions};
+use crate::node::Timer;
 use crate::session::auth::Authenticating;
+use crate::session::{Cx, Sessions};
 use crate::session::{Live, Session};
 use carillon_wire::stanza::{IqType, Stanza};
 use carillon_wire::xml::Element;
@@ -355,11 +356,6 @@ pub enum Step {
     Waits,
 }
 
-/// A timer of a feature, by a name of four letters that no other has: what is set for a session comes back to
-/// [`TimerHandler::handle`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timer(pub [u8; 4]);
-
 /// What is done when a timer of a session fires.
 pub struct TimerHandler {
     /// Which.
@@ -405,4 +401,15 @@ pub enum Ending {
     Closed,
     /// The connection was lost, or the server ended it.
     Lost,
+}
+
+/// A stanza planned for one session of an account.
+#[derive(Debug)]
+pub struct Delivery {
+    /// The session's slot.
+    pub slot: u32,
+    /// What it gets: none for the stanza as it is, or another made of it.
+    pub instead: Option<Stanza>,
+    /// What is to be known of it.
+    pub track: Track,
 }

@@ -2,9 +2,9 @@
 
 mod rig;
 
-use super::Ended;
 use crate::Input;
 use crate::command::TopicOp;
+use crate::light::Ended;
 use crate::message::ShardMessage;
 use crate::model::*;
 use crate::settings::{Limits, Rates, Settings};

@@ -1,6 +1,6 @@
 //! From bytes to units: what every state reads with.
 
-use super::io::Io;
+use super::Io;
 use crate::error::StreamError;
 use crate::settings::Limits;
 use carillon_wire::Framing;

@@ -1,0 +1,345 @@
+//! Connections of the light protocol ([`crate::light`]).
+//!
+//! A connection is nobody: it proves nothing, and follows topics that are open to all, for as long as it lasts. It stays on the
+//! shard that accepted it, in the same slab as XMPP sessions and in the same lists of followers, so that one walk gives an item
+//! to both. Nothing of it is ever stored.
+//!
+//! To follow a topic it waits for the topic's home, as any session waits for the store: unread. All who wait for the same topic
+//! on one shard share one question. The home reads the last item while nothing is published, so that its answer comes
+//! behind every notice of before and ahead of every one that follows: the last item and the walk leave no gap between them, and
+//! no item comes twice.
+
+#[cfg(test)]
+#[path = "light_tests/mod.rs"]
+mod tests;
+
+use crate::Effect;
+use crate::command::{Actor, TopicOp, TopicOutcome};
+use crate::command::{Asker, Refusal};
+use crate::connection::Received;
+use crate::light::frame::{self, Request};
+pub(super) use crate::light::{Ended, Written};
+use crate::light::{Light, Open, Refused, Rest};
+use crate::message::ShardMessage;
+use crate::model::Followed;
+use crate::model::{ConnId, Domains, TopicId};
+use crate::model::{PubsubEvent, topic_address};
+use crate::node::{Wake, home};
+use crate::session::{Cx, Sessions};
+
+use std::mem;
+use std::sync::Arc;
+
+/// A connection was accepted.
+pub(super) fn open(conn: ConnId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    cx.wake_in(conn, cx.hub.settings.timeouts.auth_ms, Wake::Login);
+    sessions.put_light(conn, Box::new(Light::Opening(Rest::default())));
+}
+
+/// Reads what came behind what was kept, frame by frame, until more is needed or the connection must wait.
+pub(super) fn read(conn: ConnId, bytes: &[u8], sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let Some(mut light) = sessions.take_light(conn) else { return };
+    let kept = light.rest_mut().and_then(|rest| rest.take_with(bytes));
+    let mut input = kept.as_deref().unwrap_or(bytes);
+    while light.is_reading() {
+        match frame::cut(input) {
+            Ok(Some(frame)) => {
+                input = &input[frame.len() + 1..];
+                if let Err(why) = take(conn, &mut light, frame, sessions, cx) {
+                    finish(conn, &mut light, why, sessions, cx);
+                }
+            }
+            Ok(None) => break,
+            Err(why) => finish(conn, &mut light, why, sessions, cx),
+        }
+    }
+    if let Some(rest) = light.rest_mut() {
+        rest.keep(input);
+    }
+    sessions.put_light(conn, light);
+}
+
+/// A timer of the connection fired.
+pub(super) fn wake(conn: ConnId, wake: Wake, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let Some(mut light) = sessions.take_light(conn) else { return };
+    match (&mut *light, wake) {
+        (Light::Opening(_), Wake::Login) => finish(conn, &mut light, Ended::OpeningTimeout, sessions, cx),
+        (Light::Open(open) | Light::Asking(open), Wake::Idle) => {
+            let (silent, patience) = (cx.now.mono.since(open.heard), cx.hub.settings.light.idle_timeout_ms);
+            if silent >= patience {
+                finish(conn, &mut light, Ended::Idle, sessions, cx);
+            } else {
+                cx.wake_in(conn, patience - silent, Wake::Idle);
+            }
+        }
+        (Light::Open(open), Wake::Unthrottle) => {
+            let waited = open.allowance.lift();
+            if waited {
+                cx.resume(conn);
+            }
+        }
+        // It goes on when its answer comes.
+        (Light::Asking(open), Wake::Unthrottle) => drop(open.allowance.lift()),
+        _ => {}
+    }
+    sessions.put_light(conn, light);
+}
+
+/// The connection is gone.
+pub(super) fn closed(conn: ConnId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    if let Some(mut light) = sessions.take_light(conn) {
+        part(&mut light, sessions, cx);
+    }
+}
+
+/// Ends a connection, and tells it why.
+pub(super) fn end(conn: ConnId, why: Ended, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let Some(mut light) = sessions.take_light(conn) else { return };
+    finish(conn, &mut light, why, sessions, cx);
+    sessions.put_light(conn, light);
+}
+
+/// Ends every light connection.
+pub(super) fn end_all(why: Ended, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    sessions.lights().into_iter().for_each(|conn| end(conn, why, sessions, cx));
+}
+
+/// The domains changed: if the one whose topics are offered is another or none now, nobody follows anything of it any more.
+pub(super) fn domains_changed(before: &Domains, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let name = cx.hub.settings.light.domain.clone();
+    let number = |domains: &Domains| domains.named(&name).map(|domain| domain.id);
+    if number(before).is_some() && number(before) != number(&cx.hub.domains) {
+        end_all(Ended::NoDomain, sessions, cx);
+    }
+}
+
+/// A topic's home answered those who wait for it.
+pub(super) fn heard(
+    name: &str,
+    result: Result<TopicOutcome, Refusal>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
+    let found = match result {
+        Ok(TopicOutcome::Listening { topic, last }) => Ok((topic, learn(topic, last, cx))),
+        Ok(_) => Err(Refused::Unavailable),
+        Err(refusal) => Err(Refused::from(refusal)),
+    };
+    let mut written = Written::default();
+    for conn in cx.hub.light.waiting(name) {
+        let Some(mut light) = sessions.take_light(conn) else { continue };
+        *light = match mem::replace(&mut *light, Light::Closing) {
+            Light::Asking(mut open) => {
+                match &found {
+                    Ok((topic, last)) => follow(&mut open, *topic, name, last.as_ref(), &mut written, cx),
+                    Err(refused) => refuse(conn, *refused, cx),
+                }
+                if !open.allowance.is_throttled() {
+                    cx.resume(conn);
+                }
+                Light::Open(open)
+            }
+            other => other,
+        };
+        sessions.put_light(conn, light);
+    }
+}
+
+/// Gives a notice to a follower in this slot.
+pub(super) fn deliver(
+    slot: u32,
+    notice: &Arc<PubsubEvent>,
+    written: &mut Written,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
+    let Some(open) = sessions.light_in(slot).and_then(Light::open_mut) else { return };
+    let topic = notice.topic();
+    let (true, Some(name)) = (open.follows(topic), cx.hub.light.name(topic)) else { return };
+    let conn = open.conn;
+    if notice.is_item() {
+        cx.hub.counters.deliveries += 1;
+        cx.hub.counters.latency.record(cx.now.unix.0.saturating_sub(notice.accepted().0));
+    }
+    if notice.is_told() {
+        written.send(conn, cx.out, |out| out.extend_from_slice(cx.hub.light.print(notice, &name)));
+    }
+    if notice.is_end() {
+        // The list is gone with the topic: nobody has to be told of a position.
+        open.leave(topic);
+        cx.hub.light.leave(topic);
+    }
+}
+
+/// A topic is open to all no longer: those who are nobody leave it, and are told.
+pub(super) fn restricted(topic: TopicId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    for &slot in cx.hub.subscribers.followers(topic).iter() {
+        let Some(open) = sessions.light_in(slot).and_then(Light::open_mut) else { continue };
+        let (conn, followed) = (open.conn, open.leave(topic));
+        if let (Some(followed), Some(name)) = (followed, cx.hub.light.name(topic)) {
+            cx.out.send(conn, |out| frame::restricted(out, &name));
+            unfollow(followed, sessions, cx);
+        }
+    }
+}
+
+/// Takes a frame.
+fn take(
+    conn: ConnId,
+    light: &mut Light,
+    frame: &[u8],
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) -> Result<(), Ended> {
+    let open = match light {
+        Light::Opening(_) => {
+            frame::opening(frame)?;
+            *light = Light::Open(begin(conn, cx)?);
+            return Ok(());
+        }
+        Light::Open(open) => open,
+        Light::Asking(_) | Light::Closing => return Ok(()),
+    };
+    open.heard = cx.now.mono;
+    let request = frame::request(frame)?;
+    let received = Received { counts: true, bytes: frame.len() };
+    if let Some(wait) = open.allowance.debit(cx.now.mono, received, &cx.hub.settings.limits.rates) {
+        cx.wake_in(conn, wait, Wake::Unthrottle);
+        cx.out.push(Effect::Pause { conn });
+    }
+    match request {
+        Request::Ping => cx.out.send(conn, frame::pong),
+        Request::Subscribe(name) => {
+            if subscribe(open, &name, cx)? == Then::Wait {
+                *light = mem::replace(light, Light::Closing).asking();
+            }
+        }
+        Request::Unsubscribe(name) => unsubscribe(open, &name, sessions, cx),
+    }
+    Ok(())
+}
+
+/// The opening came.
+fn begin(conn: ConnId, cx: &mut Cx<'_>) -> Result<Open, Ended> {
+    if cx.hub.is_draining() {
+        return Err(Ended::Shutdown);
+    }
+    let settings = cx.hub.settings.clone();
+    if cx.hub.domains.named(&settings.light.domain).is_none() {
+        return Err(Ended::NoDomain);
+    }
+    let (now, token) = (cx.now.unix, cx.hub.random.token());
+    cx.out.send(conn, |out| frame::welcome(out, now, &token));
+    cx.wake_in(conn, settings.light.idle_timeout_ms, Wake::Idle);
+    cx.hub.counters.light += 1;
+    Ok(Open::new(conn, cx.now.mono))
+}
+
+/// How a request goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    /// It is answered.
+    Done,
+    /// The topic's home answers it.
+    Wait,
+}
+
+fn subscribe(open: &Open, name: &str, cx: &mut Cx<'_>) -> Result<Then, Ended> {
+    let conn = open.conn;
+    if cx.hub.light.topic(name).is_some_and(|topic| open.follows(topic)) {
+        cx.out.send(conn, frame::ack);
+        return Ok(Then::Done);
+    }
+    if open.topics.len() >= cx.hub.settings.light.subscriptions {
+        refuse(conn, Refused::TooMany, cx);
+        return Ok(Then::Done);
+    }
+    let domain = cx.hub.domains.named(&cx.hub.settings.light.domain).ok_or(Ended::NoDomain)?.clone();
+    if cx.hub.light.wait(name, conn) {
+        let at = home(&topic_address(name, &domain.name), cx.hub.shards);
+        let asker = Asker::Light(cx.hub.id);
+        let (name, actor, op) = (name.into(), Actor::Anyone, TopicOp::Listen);
+        cx.post(at, ShardMessage::Topic { domain: domain.id, name, actor, op, asker });
+    }
+    cx.out.push(Effect::Pause { conn });
+    Ok(Then::Wait)
+}
+
+fn unsubscribe(open: &mut Open, name: &str, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    match cx.hub.light.topic(name).and_then(|topic| open.leave(topic)) {
+        Some(followed) => {
+            unfollow(followed, sessions, cx);
+            cx.out.send(open.conn, frame::ack);
+        }
+        None => refuse(open.conn, Refused::NotSubscribed, cx),
+    }
+}
+
+/// Takes note of a topic's last item; what those who begin to follow it are given, when that is not what logins are.
+fn learn(topic: TopicId, last: Option<Arc<PubsubEvent>>, cx: &mut Cx<'_>) -> Option<Arc<PubsubEvent>> {
+    match last {
+        Some(last) if last.is_for_logins() => {
+            cx.hub.subscribers.learn(last);
+            None
+        }
+        last => {
+            cx.hub.subscribers.hear_of(topic);
+            last
+        }
+    }
+}
+
+/// The connection follows a topic from now on, is told so, and is given the last item.
+fn follow(
+    open: &mut Open,
+    topic: TopicId,
+    name: &str,
+    for_new: Option<&Arc<PubsubEvent>>,
+    written: &mut Written,
+    cx: &mut Cx<'_>,
+) {
+    let conn = open.conn;
+    cx.hub.subscribers.pass_over(topic, conn.slot);
+    let position = cx.hub.subscribers.add(topic, conn.slot, None);
+    open.follow(Followed { topic, position });
+    cx.hub.light.follow(topic, name);
+    let last = cx.hub.subscribers.last_for_new(topic, conn.slot).or_else(|| for_new.cloned());
+    cx.hub.counters.deliveries += u64::from(last.is_some());
+    written.send(conn, cx.out, |out| {
+        frame::ack(out);
+        if let Some(last) = &last {
+            out.extend_from_slice(cx.hub.light.print(last, name));
+        }
+    });
+}
+
+/// The connection follows a topic no longer.
+fn unfollow(followed: Followed, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    cx.unfollow(followed, sessions);
+    cx.hub.light.leave(followed.topic);
+}
+
+/// Answers that a request is not done.
+fn refuse(conn: ConnId, why: Refused, cx: &mut Cx<'_>) {
+    cx.hub.counters.light_errors.count(why.code());
+    cx.out.send(conn, |out| frame::refused(out, why));
+}
+
+/// Tells a connection why it ends, and closes it. The server says when it is gone.
+fn finish(conn: ConnId, light: &mut Light, why: Ended, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    if matches!(light, Light::Closing) {
+        return;
+    }
+    part(light, sessions, cx);
+    cx.hub.counters.light_errors.count(why.code());
+    cx.out.send(conn, |out| frame::ended(out, why));
+    cx.out.push(Effect::Close { conn });
+}
+
+/// Forgets what a connection follows.
+fn part(light: &mut Light, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    if let Light::Open(open) | Light::Asking(open) = mem::replace(light, Light::Closing) {
+        cx.hub.counters.light -= 1;
+        open.topics.into_iter().for_each(|followed| unfollow(followed, sessions, cx));
+    }
+}

@@ -1,0 +1,208 @@
+//! The context in which everything runs, and what a shard is yet to do.
+
+use super::Sessions;
+use super::pipeline::Pipeline;
+use super::then::Then;
+use crate::error::StreamError;
+use crate::message::{Pace, ShardMessage};
+use crate::model::{ConnId, Domain, DomainId, Followed, Map, Now, ShardId, Ticket, TopicId};
+use crate::node::{Hub, Known, Timer, Wake, home};
+use crate::ports::{Ask, Derivation};
+use crate::sasl::fast::Stamp;
+use crate::{Effect, Effects};
+use carillon_wire::jid::{BareJid, Jid};
+use carillon_wire::stanza::Stanza;
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// What a shard is yet to do, and who goes on with what it asked for.
+#[derive(Debug, Default)]
+pub struct Agenda {
+    queue: VecDeque<Work>,
+    asks: Map<Ticket, Then>,
+    last_ticket: u64,
+}
+
+/// Work a shard gives itself.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// A letter that needs no post.
+    ShardMessage(ShardMessage),
+    /// End a session with a stream error.
+    End(ConnId, StreamError),
+    /// Go on with what a session read before it waited.
+    Read(ConnId),
+    /// What somebody left to be done.
+    Later(Deferred),
+}
+
+/// Something to be done with the sessions, after what is being done now.
+pub struct Deferred(Box<dyn FnOnce(&mut Sessions, &mut Cx<'_>) + Send>);
+
+impl Deferred {
+    /// Does it.
+    pub(crate) fn go(self, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+        (self.0)(sessions, cx);
+    }
+}
+
+impl std::fmt::Debug for Deferred {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Deferred")
+    }
+}
+
+impl Agenda {
+    /// The next thing to do, before the input's handling ends.
+    pub(crate) fn next(&mut self) -> Option<Work> {
+        self.queue.pop_front()
+    }
+
+    /// Takes the continuation of an answered question.
+    pub(crate) fn answered(&mut self, ticket: Ticket) -> Option<Then> {
+        self.asks.remove(&ticket)
+    }
+}
+
+/// The context in which everything runs: the time, the shard's shared parts, and where effects go.
+pub struct Cx<'a> {
+    /// The time.
+    pub now: Now,
+    /// The shard's shared parts.
+    pub hub: &'a mut Hub,
+    /// What is to be done outside.
+    pub out: &'a mut Effects,
+    /// The hooks of the enabled features.
+    pub pipeline: &'a Pipeline,
+    /// What the shard is yet to do.
+    pub agenda: &'a mut Agenda,
+}
+
+impl Cx<'_> {
+    /// Sends a stanza to the home of its `to`, which must be an account of this node.
+    pub fn route(&mut self, stanza: Stanza) {
+        let Some(to) = &stanza.to else { return };
+        let at = home(to.bare_str(), self.hub.shards);
+        self.post(at, ShardMessage::Stanza(stanza));
+    }
+
+    /// Sends a stanza to whoever has this address: to the home of a local account, otherwise answered with an error.
+    pub fn reply(&mut self, stanza: Stanza) {
+        if stanza.to.as_ref().is_some_and(|to| self.domain_of(to).is_some()) {
+            self.route(stanza);
+        }
+    }
+
+    /// Gives a letter to a shard, which may be this one.
+    pub fn post(&mut self, to: ShardId, letter: ShardMessage) {
+        if to == self.hub.id {
+            self.agenda.queue.push_back(Work::ShardMessage(letter));
+        } else {
+            self.out.push(Effect::Post { to, letter });
+        }
+    }
+
+    /// Gives a letter to every shard, this one included.
+    pub fn post_all(&mut self, letter: impl Fn() -> ShardMessage) {
+        for shard in 0..self.hub.shards {
+            self.post(ShardId(shard), letter());
+        }
+    }
+
+    /// Tells every shard how this one keeps up with a topic.
+    pub(crate) fn tell_pace(&mut self, topic: TopicId, pace: Pace) {
+        let shard = self.hub.id;
+        self.post_all(|| ShardMessage::Pace { topic, shard, pace });
+    }
+
+    /// Asks the store; `then` says who goes on with the answer.
+    pub fn ask(&mut self, ask: Ask, then: Then) {
+        let ticket = self.ticket(then);
+        self.out.push(Effect::Ask { ticket, ask });
+    }
+
+    /// Has keys derived; `then` says who goes on with them.
+    pub fn derive(&mut self, derivation: Derivation, then: Then) {
+        let ticket = self.ticket(then);
+        self.out.push(Effect::Derive { ticket, derivation });
+    }
+
+    fn ticket(&mut self, then: Then) -> Ticket {
+        self.agenda.last_ticket += 1;
+        let ticket = Ticket(self.agenda.last_ticket);
+        self.agenda.asks.insert(ticket, then);
+        ticket
+    }
+
+    /// Counts a failed login of an address: here at once, and in the other shards.
+    pub fn login_failed(&mut self, address: IpAddr) {
+        self.hub.throttle.failed_from(address, self.now.mono, &self.hub.settings.limits);
+        self.post_others(|| ShardMessage::LoginFailed { address });
+    }
+
+    /// Counts a registration from an address: here at once, and in the other shards.
+    pub fn registered(&mut self, address: IpAddr) {
+        self.hub.throttle.registered_from(address, self.now.mono, &self.hub.settings.limits);
+        self.post_others(|| ShardMessage::Registered { address });
+    }
+
+    fn post_others(&mut self, letter: impl Fn() -> ShardMessage) {
+        let here = self.hub.id;
+        let others = (0..self.hub.shards).map(ShardId).filter(|shard| *shard != here);
+        others.for_each(|to| self.out.push(Effect::Post { to, letter: letter() }));
+    }
+
+    /// Remembers an account for its next login, unless it changed since it was read.
+    pub fn remember(&mut self, account: &BareJid, domain: DomainId, known: Known<'_>, stamp: Stamp) {
+        let hub = &mut *self.hub;
+        if !hub.recent.is_marked(account.as_str()) && !hub.subscribers.is_marked(account) {
+            hub.memory.remember(account, domain, known, stamp, hub.remembered_max());
+        }
+    }
+
+    /// Sets a timer of a session, `ms` from now.
+    pub fn wake_in(&mut self, conn: ConnId, ms: u64, wake: Wake) {
+        self.hub.timers.set(self.now.mono.plus(ms), conn, wake);
+    }
+
+    /// Sets a timer of a feature for a session, `ms` from now.
+    pub fn set_timer(&mut self, conn: ConnId, ms: u64, timer: Timer) {
+        self.wake_in(conn, ms, Wake::Feature(timer));
+    }
+
+    /// Has something done with the sessions, after what is being done now.
+    pub fn later(&mut self, work: impl FnOnce(&mut Sessions, &mut Cx<'_>) + Send + 'static) {
+        self.agenda.queue.push_back(Work::Later(Deferred(Box::new(work))));
+    }
+
+    /// Takes a session out of a topic's list, and tells the one that takes its place.
+    pub fn unfollow(&mut self, followed: Followed, sessions: &mut Sessions) {
+        let moved = self.hub.subscribers.remove(followed.topic, followed.position);
+        if let Some(other) = moved {
+            sessions.moved(other, followed);
+        }
+    }
+
+    /// Goes on with what a session read before it waited, after what is being done now.
+    pub(crate) fn read_on(&mut self, conn: ConnId) {
+        self.agenda.queue.push_back(Work::Read(conn));
+    }
+
+    /// Ends a session with a stream error, after what is being done now.
+    pub fn end(&mut self, conn: ConnId, error: StreamError) {
+        self.agenda.queue.push_back(Work::End(conn, error));
+    }
+
+    /// Lets a session that waited go on with what it read before.
+    pub fn resume(&mut self, conn: ConnId) {
+        self.out.push(Effect::Resume { conn });
+        self.agenda.queue.push_back(Work::Read(conn));
+    }
+
+    /// The domain of an account's address, if it is one of this node.
+    pub fn domain_of(&self, jid: &Jid) -> Option<Arc<Domain>> {
+        jid.local()?;
+        self.hub.domains.named(jid.domain()).cloned()
+    }
+}

@@ -1,0 +1,142 @@
+//! The hooks of the enabled features, list by list.
+
+use super::hook::*;
+use crate::model::Map;
+use crate::node::Timer;
+use carillon_wire::stanza::{IqType, Kind};
+use carillon_wire::xml::Element;
+
+/// The hooks of the enabled features, each list in the order of [`crate::pipeline`].
+pub struct Pipeline {
+    features: Vec<&'static Feature>,
+    services: Vec<&'static Service>,
+    pub(crate) offer_before_auth: Vec<OfferBeforeAuthHook>,
+    pub(crate) stanza_before_auth: Vec<StanzaBeforeAuthHook>,
+    pub(crate) offer: Vec<OfferHook>,
+    pub(crate) login: Vec<LoginHook>,
+    pub(crate) open: Vec<OpenHook>,
+    pub(crate) close: Vec<CloseHook>,
+    pub(crate) receive: Vec<ReceiveHook>,
+    submit_message: Vec<SubmitHook>,
+    submit_presence: Vec<SubmitHook>,
+    submit_iq: Vec<SubmitHook>,
+    iq: Map<(&'static str, &'static str), Vec<&'static IqHandler>>,
+    nonza: Map<(&'static str, &'static str), &'static NonzaHandler>,
+    pub(crate) routed: Vec<RoutedHook>,
+    pub(crate) must_wait: Vec<MustWaitHook>,
+    pub(crate) absent: Vec<AbsentHook>,
+    pub(crate) deliver: Vec<DeliverHook>,
+    pub(crate) emit: Vec<EmitHook>,
+    pub(crate) emitted: Vec<EmittedHook>,
+    pub(crate) available: Vec<AvailableHook>,
+    pub(crate) catch_up: Vec<CatchUpHook>,
+    pub(crate) awaits_arrival: Vec<AwaitsArrivalHook>,
+    pub(crate) in_flight: Vec<InFlightHook>,
+    pub(crate) unacked: Vec<UnackedHook>,
+    timers: Vec<&'static TimerHandler>,
+    pub(crate) describe: Vec<DescribeHook>,
+    pub(crate) publication: Vec<PublicationHook>,
+    pub(crate) command: Vec<CommandHook>,
+    pub(crate) letter: Vec<LetterHook>,
+    pub(crate) topic_answer: Option<TopicAnswerHook>,
+}
+
+impl Pipeline {
+    /// The pipeline of these features, in this order.
+    pub fn new(features: Vec<&'static Feature>) -> Pipeline {
+        let mut iq: Map<_, Vec<&'static IqHandler>> = Map::default();
+        let mut nonza = Map::default();
+        for feature in &features {
+            for handler in feature.hooks.iq {
+                iq.entry((handler.name, handler.ns)).or_default().push(handler);
+            }
+            for handler in feature.hooks.nonza {
+                nonza.insert((handler.name, handler.ns), handler);
+            }
+        }
+        fn hooks<H>(features: &[&'static Feature], hook: impl Fn(&Hooks) -> Option<H>) -> Vec<H> {
+            features.iter().filter_map(|f| hook(&f.hooks)).collect()
+        }
+        Pipeline {
+            services: features.iter().flat_map(|f| f.services).collect(),
+            offer_before_auth: hooks(&features, |h| h.offer_before_auth),
+            stanza_before_auth: hooks(&features, |h| h.stanza_before_auth),
+            offer: hooks(&features, |h| h.offer),
+            login: hooks(&features, |h| h.login),
+            open: hooks(&features, |h| h.open),
+            close: hooks(&features, |h| h.close),
+            receive: hooks(&features, |h| h.receive),
+            submit_message: hooks(&features, |h| h.submit_message),
+            submit_presence: hooks(&features, |h| h.submit_presence),
+            submit_iq: hooks(&features, |h| h.submit_iq),
+            routed: hooks(&features, |h| h.routed),
+            must_wait: hooks(&features, |h| h.must_wait),
+            absent: hooks(&features, |h| h.absent),
+            deliver: hooks(&features, |h| h.deliver),
+            emit: hooks(&features, |h| h.emit),
+            emitted: hooks(&features, |h| h.emitted),
+            available: hooks(&features, |h| h.available),
+            catch_up: hooks(&features, |h| h.catch_up),
+            awaits_arrival: hooks(&features, |h| h.awaits_arrival),
+            in_flight: hooks(&features, |h| h.in_flight),
+            unacked: hooks(&features, |h| h.unacked),
+            timers: features.iter().flat_map(|f| f.hooks.timers).collect(),
+            describe: hooks(&features, |h| h.describe),
+            publication: hooks(&features, |h| h.publication),
+            command: hooks(&features, |h| h.command),
+            letter: hooks(&features, |h| h.letter),
+            topic_answer: features.iter().find_map(|f| f.hooks.topic_answer),
+            features,
+            iq,
+            nonza,
+        }
+    }
+
+    /// The enabled features.
+    pub fn features(&self) -> &[&'static Feature] {
+        &self.features
+    }
+
+    /// Namespaces that may come inline in Bind 2.
+    pub fn inline_features(&self) -> impl Iterator<Item = &'static str> {
+        self.features.iter().flat_map(|f| f.inline_features).copied()
+    }
+
+    /// The addresses of the features.
+    pub fn services(&self) -> impl Iterator<Item = &'static Service> {
+        self.services.iter().copied()
+    }
+
+    /// The feature's address whose host name begins so.
+    pub fn service(&self, host: &str) -> Option<&'static Service> {
+        self.services().find(|service| service.host == host)
+    }
+
+    pub(crate) fn submit(&self, kind: &Kind) -> &[SubmitHook] {
+        match kind {
+            Kind::Message(_) => &self.submit_message,
+            Kind::Presence(_) => &self.submit_presence,
+            Kind::Iq(_) => &self.submit_iq,
+        }
+    }
+
+    pub(crate) fn iq(&self, kind: IqType, name: &str, ns: &str, at: At) -> Option<IqHandle> {
+        let fits =
+            |h: &&&IqHandler| h.kind == kind && (h.at == at || (h.at == At::Both && at != At::Service));
+        self.iq.get(&(name, ns))?.iter().find(fits).map(|h| h.handle)
+    }
+
+    /// What is done when a timer of a feature fires; nothing when that feature is off.
+    pub(crate) fn timer(&self, timer: Timer) -> Option<WakeHook> {
+        self.timers.iter().find(|handler| handler.timer == timer).map(|handler| handler.handle)
+    }
+
+    pub(crate) fn nonza(&self, name: &str, ns: &str) -> Option<NonzaHandle> {
+        self.nonza.get(&(name, ns)).map(|h| h.handle)
+    }
+
+    /// The reply to an element that came before a resource was bound.
+    pub(crate) fn unbound(&self, element: &Element) -> Option<Element> {
+        self.nonza.get(&(element.name(), element.ns())).and_then(|h| h.unbound).map(|reply| reply())
+    }
+}
