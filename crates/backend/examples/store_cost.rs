@@ -1,4 +1,4 @@
-//! What the SQLite store costs on this machine: `cargo run --release -p carillon-backend --example store_cost [FOLDER]`.
+//! What the SQLite store costs on this machine: `cargo run --release -p carillon-backend --example store_cost [FOLDER [notifications]]`.
 //!
 //! FOLDER is where the databases go and decides which disk is measured; a temporary folder when it is not given. Every
 //! figure is through the store's own queue and threads, except the comparison of ways to read a login, which is one
@@ -20,6 +20,10 @@ use std::time::{Duration, Instant};
 const NOW: UnixMs = UnixMs(1_795_167_000_000);
 const NOTIFICATIONS: u64 = 200_000;
 const LOGINS: u64 = 20_000;
+/// Accounts that get the notifications, in turn.
+const DEVICES: u64 = 100_000;
+/// Lists of accounts that are read.
+const LISTS: u64 = 2_000;
 /// Questions in flight, as from many sessions at once.
 const IN_FLIGHT: usize = 4_000;
 
@@ -27,6 +31,9 @@ fn main() {
     let temporary = tempfile::tempdir().expect("a temporary folder");
     let folder = std::env::args().nth(1).map_or_else(|| temporary.path().to_owned(), PathBuf::from);
     notifications(&folder.join("notifications.db"));
+    if std::env::args().nth(2).as_deref() == Some("notifications") {
+        return;
+    }
     logins(&folder.join("logins.db"));
     opening(&folder.join("opening.db"));
 }
@@ -35,7 +42,7 @@ fn main() {
 
 fn notifications(path: &Path) {
     let store = SqliteStore::open(Options::new(path)).expect("opens");
-    let domain = prepare(&store, LOGINS);
+    let domain = prepare(&store, DEVICES);
     let commits = store.stats().commits;
     let mut stored = Clock::start();
     let mut window = Window::new(&store);
@@ -69,6 +76,13 @@ fn notifications(path: &Path) {
     window.drain();
     both.stop();
     println!("stored and ended, mixed   {}", both.rate(NOTIFICATIONS));
+    let mut listed = Clock::start();
+    for n in 0..LISTS {
+        window.ask(list_ask(domain, n));
+        window.drain();
+    }
+    listed.stop();
+    println!("lists of an account       {}", listed.rate(LISTS));
     paced(&store, domain);
     println!("size after it             {} MiB", store.stats().bytes >> 20);
 }
@@ -99,7 +113,7 @@ fn store_ask(domain: DomainId, n: u64) -> Ask {
     let notification = Notification {
         id: id(n),
         domain,
-        to: jid(n.wrapping_mul(7919) % LOGINS),
+        to: jid(n.wrapping_mul(7919) % DEVICES),
         audience: Audience::Always,
         priority: Priority::Normal,
         expires: Some(NOW.plus(86_400_000)),
@@ -123,6 +137,18 @@ fn end_ask(n: u64) -> Ask {
             reason: None,
         }],
     }
+}
+
+fn list_ask(domain: DomainId, n: u64) -> Ask {
+    let query = NotificationQuery {
+        whose: Whose::Account(domain, local(n.wrapping_mul(7919) % DEVICES)),
+        states: States::ALL,
+        key: None,
+        from: NotificationId(0),
+        before: NotificationId(u128::MAX),
+        limit: 50,
+    };
+    Ask::Notifications { query }
 }
 
 fn id(n: u64) -> NotificationId {
@@ -391,28 +417,41 @@ impl<'a> Window<'a> {
     }
 }
 
-/// Time on the clock and on this process's processors.
+/// Time on the clock and on this process's processors, and what it wrote.
 struct Clock {
     start: Instant,
     cpu: Duration,
+    bytes: u64,
     took: Duration,
     used: Duration,
+    written: u64,
 }
 
 impl Clock {
     fn start() -> Clock {
-        Clock { start: Instant::now(), cpu: cpu(), took: Duration::ZERO, used: Duration::ZERO }
+        let (took, used) = (Duration::ZERO, Duration::ZERO);
+        Clock { start: Instant::now(), cpu: cpu(), bytes: written(), took, used, written: 0 }
     }
 
     fn stop(&mut self) {
         self.took = self.start.elapsed();
         self.used = cpu() - self.cpu;
+        self.written = written() - self.bytes;
     }
 
     fn rate(&self, count: u64) -> String {
         let each = self.used.as_secs_f64() * 1e6 / count as f64;
-        format!("{:>9.0}/s, {each:6.1} µs of processor each", count as f64 / self.took.as_secs_f64())
+        let rate = count as f64 / self.took.as_secs_f64();
+        let written = self.written as f64 / 1024.0 / count as f64;
+        format!("{rate:>9.0}/s, {each:6.1} µs of processor, {written:5.2} KiB written each")
     }
+}
+
+/// Bytes that this process gave to the file system so far: the write-ahead log and, by checkpoints, the database.
+fn written() -> u64 {
+    let io = std::fs::read_to_string("/proc/self/io").expect("Linux");
+    let count = io.lines().find_map(|line| line.strip_prefix("wchar: ")).expect("the count");
+    count.parse().expect("a number")
 }
 
 /// User and system time of this process so far, in Linux's hundredths of a second.
