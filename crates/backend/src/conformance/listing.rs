@@ -204,3 +204,42 @@ pub(super) fn finds_what_is_rare(store: &dyn Store) {
     let rare = NotificationQuery { key: Some(KeyId(7)), limit: 2, ..all() };
     assert_eq!(ids(store, rare), [10_010, 5010, 10].map(id));
 }
+
+/// They end in another order than they came, some not at all, and there are too many to be looked for one by one.
+pub(super) fn is_whole_when_they_end_in_any_order(store: &dyn Store) {
+    const COUNT: u64 = 12_000;
+    let domain = domain(store);
+    let locals = ["alice", "bob", "carol"];
+    for local in locals {
+        account(store, domain, local);
+    }
+    let id = |n: u64| NotificationId::new(T.plus(n / 20), 3, n);
+    let local_of = |n: u64| locals[(n * n % 7 % 3) as usize];
+    for numbers in (0..COUNT).collect::<Vec<u64>>().chunks(1000) {
+        let waiting: Vec<_> = numbers
+            .iter()
+            .map(|n| Notification { id: id(*n), ..notification(domain, local_of(*n), *n) })
+            .map(|notification| Ask::StoreNotification {
+                notification: notification.into(),
+                queue_max: 20_000,
+                now: T,
+            })
+            .map(|question| asked(store, question))
+            .collect();
+        for receiver in &waiting {
+            answer!(waited(receiver), Answer::Stored { new: true, .. } => ());
+        }
+        // Of these nine in ten, a thousand later than they came.
+        let first = numbers[0].saturating_sub(1000);
+        let late = (0..1000).map(|n| first + n * 619 % 1000).filter(|n| n % 10 != 7);
+        end(store, late.map(|n| acknowledged(id(n))).collect());
+    }
+    for local in locals {
+        for (from, before, limit) in [(0, COUNT, 1000), (0, COUNT, 97), (3000, 9500, 10)] {
+            let whose = Whose::Account(domain, local.into());
+            let query = NotificationQuery { whose, from: id(from), before: id(before), limit, ..all() };
+            let expected: Vec<_> = (from..before).rev().filter(|n| local_of(*n) == local).map(id).collect();
+            assert_eq!(ids(store, query), expected, "of {local}, in pages of {limit}");
+        }
+    }
+}

@@ -74,7 +74,7 @@ pub const CASES: &[Case] = cases! {
     ends: are_traced, happen_once, of_what_is_not_there, note_when_it_was_sent, by_cancelling, by_expiry,
         are_forgotten, come_in_pages, drop_the_payload;
     listing: is_newest_first, says_what_a_trace_says, is_of_an_account, is_of_a_domain, is_of_states, is_of_a_sender,
-        is_of_a_time, comes_in_pages, finds_what_is_rare;
+        is_of_a_time, comes_in_pages, finds_what_is_rare, is_whole_when_they_end_in_any_order;
     schedule: hands_out_what_is_due, removes_what_is_not_kept, comes_in_pages, leaves_out_what_expired,
         is_bounded_and_collapsed, can_be_cancelled;
     offline: messages_come_back_in_order, messages_come_in_pages, messages_come_in_pages_of_bytes, messages_are_bounded, messages_are_deleted,

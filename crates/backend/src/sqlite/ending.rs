@@ -51,7 +51,7 @@ pub(super) fn change<'a>(
 }
 
 /// Ends all of them, [`TOGETHER`] at a time: a statement costs more than a row.
-fn finish_changes(write: &Write<'_>, changes: &[&NotificationChange]) -> Result<()> {
+fn finish_changes(write: &mut Write<'_>, changes: &[&NotificationChange]) -> Result<()> {
     let mut chunks = changes.chunks_exact(TOGETHER);
     for chunk in &mut chunks {
         finish_together(write, chunk)?;
@@ -64,7 +64,7 @@ fn finish_changes(write: &Write<'_>, changes: &[&NotificationChange]) -> Result<
 }
 
 /// Ends [`TOGETHER`] notifications. Of two ends of one the first counts.
-fn finish_together(write: &Write<'_>, changes: &[&NotificationChange]) -> Result<()> {
+fn finish_together(write: &mut Write<'_>, changes: &[&NotificationChange]) -> Result<()> {
     let mut insert = write.db.prepare_cached(&INSERT_TOGETHER)?;
     let mut delete = write.db.prepare_cached(&DELETE_TOGETHER)?;
     for (i, change) in changes.iter().enumerate() {
@@ -75,9 +75,12 @@ fn finish_together(write: &Write<'_>, changes: &[&NotificationChange]) -> Result
         insert.raw_bind_parameter(first + 4, int(change.at.0))?;
         insert.raw_bind_parameter(first + 5, change.acknowledged_by.map(Code::code))?;
         insert.raw_bind_parameter(first + 6, change.reason.map(Code::code))?;
+        insert.raw_bind_parameter(first + 7, write.run.of(write.db, change.id)?)?;
         delete.raw_bind_parameter(i + 1, id)?;
     }
-    insert.raw_execute()?;
+    if insert.raw_execute()? > 0 {
+        changes.iter().for_each(|change| write.run.note(change.id));
+    }
     delete.raw_execute()?;
     Ok(())
 }
@@ -85,17 +88,18 @@ fn finish_together(write: &Write<'_>, changes: &[&NotificationChange]) -> Result
 /// How many notifications a statement ends that ends many.
 const TOGETHER: usize = 16;
 /// What is bound for each of them.
-const COLUMNS: usize = 6;
+const COLUMNS: usize = 7;
 
 // CROSS JOIN: first what was bound, then the row that it is about.
-static INSERT_TOGETHER: LazyLock<String> = LazyLock::new(|| {
-    let values = vec!["(?, ?, ?, ?, ?, ?)"; TOGETHER].join(", ");
+pub(super) static INSERT_TOGETHER: LazyLock<String> = LazyLock::new(|| {
+    let values = vec!["(?, ?, ?, ?, ?, ?, ?)"; TOGETHER].join(", ");
     format!(
-        "WITH change (id, state, sent, ended, acknowledged_by, reason) AS (VALUES {values})
+        "WITH change (id, state, sent, ended, acknowledged_by, reason, run) AS (VALUES {values})
          INSERT OR IGNORE INTO trace (id, domain, local, audience, rank, state, accepted, send_at, stored, sent, ended,
-             acknowledged_by, reason, expires, collapse_key, key)
+             acknowledged_by, reason, expires, collapse_key, key, run)
          SELECT n.id, n.domain, n.local, n.audience, n.rank, c.state, n.accepted, n.send_at, n.stored,
-             coalesce(c.sent, n.sent), c.ended, c.acknowledged_by, c.reason, n.expires, n.collapse_key, n.key
+             coalesce(c.sent, n.sent), c.ended, c.acknowledged_by, c.reason, n.expires, n.collapse_key, n.key,
+             c.run
          FROM change c CROSS JOIN notification n ON n.id = c.id"
     )
 });
@@ -106,32 +110,34 @@ static DELETE_TOGETHER: LazyLock<String> = LazyLock::new(|| {
 
 /// Ends one; false when it is not there or has ended.
 fn finish(
-    write: &Write<'_>,
+    write: &mut Write<'_>,
     id: NotificationId,
     end: End,
     sent: Option<UnixMs>,
     by: Option<AcknowledgedBy>,
 ) -> Result<bool> {
-    let id = id_blob(id);
+    let (key, run) = (id_blob(id), write.run.of(write.db, id)?);
     let moved = write.run(
         "INSERT INTO trace (id, domain, local, audience, rank, state, accepted, send_at, stored, sent, ended,
-             acknowledged_by, reason, expires, collapse_key, key)
+             acknowledged_by, reason, expires, collapse_key, key, run)
          SELECT id, domain, local, audience, rank, ?2, accepted, send_at, stored, coalesce(?3, sent), ?4, ?5, ?6,
-             expires, collapse_key, key
+             expires, collapse_key, key, ?7
          FROM notification WHERE id = ?1",
         params![
-            id,
+            key,
             end.state.code(),
             opt_int(sent),
             int(end.at.0),
             by.map(Code::code),
-            end.reason.map(Code::code)
+            end.reason.map(Code::code),
+            run
         ],
     )?;
     if moved == 0 {
         return Ok(false);
     }
-    write.run("DELETE FROM notification WHERE id = ?1", [id])?;
+    write.run.note(id);
+    write.run("DELETE FROM notification WHERE id = ?1", [key])?;
     Ok(true)
 }
 
@@ -198,7 +204,7 @@ pub(super) fn trace_of(row: &Row<'_>, to: BareJid) -> Result<Trace> {
 /// A newer one takes the place of those with its key. One that was given to a connection is not replaced: the device
 /// may have it already.
 pub(super) fn replaced(
-    write: &Write<'_>,
+    write: &mut Write<'_>,
     account: AccountId,
     collapse_key: &str,
     now: UnixMs,
@@ -213,7 +219,7 @@ pub(super) fn replaced(
 
 /// Drops the `excess` oldest of the lowest priority.
 pub(super) fn over_bound(
-    write: &Write<'_>,
+    write: &mut Write<'_>,
     account: AccountId,
     excess: u64,
     now: UnixMs,
@@ -228,7 +234,7 @@ pub(super) fn over_bound(
 }
 
 /// Ends all that waits for an account that is being deleted.
-pub(super) fn device_deleted(write: &Write<'_>, account: AccountId, now: UnixMs) -> Result<()> {
+pub(super) fn device_deleted(write: &mut Write<'_>, account: AccountId, now: UnixMs) -> Result<()> {
     let ids = ids(write.db, "SELECT id FROM notification WHERE account = ?1", [int(account.0)])?;
     let end = End { state: NotificationState::Dropped, reason: Some(DropReason::DeviceDeleted), at: now };
     for id in ids {
@@ -246,10 +252,7 @@ pub(super) fn sweep(write: &mut Write<'_>, now: UnixMs, forget: UnixMs, max: u32
     )?;
     let end = End { state: NotificationState::Expired, reason: None, at: now };
     let traces = finish_all(write, &expired, end)?;
-    write.run(
-        "DELETE FROM trace WHERE id IN (SELECT id FROM trace WHERE ended < ?1 ORDER BY ended LIMIT ?2)",
-        params![int(forget.0), max],
-    )?;
+    forget_traces(write, forget, max)?;
     let reserved = int(now.0.saturating_sub(RESERVED_MS));
     write.run(
         "DELETE FROM idempotency WHERE seq IN
@@ -267,8 +270,22 @@ pub(super) fn sweep(write: &mut Write<'_>, now: UnixMs, forget: UnixMs, max: u32
     Ok(Answer::Expired { traces, more })
 }
 
+/// Forgets traces, and the runs that held nothing else.
+fn forget_traces(write: &Write<'_>, forget: UnixMs, max: u32) -> Result<()> {
+    let mut runs = write
+        .db
+        .prepare_cached(
+            "DELETE FROM trace WHERE id IN (SELECT id FROM trace WHERE ended < ?1 ORDER BY ended LIMIT ?2) RETURNING run",
+        )?
+        .query_map(params![int(forget.0), max], |row| row.get(0))?
+        .collect::<Result<Vec<i64>>>()?;
+    runs.sort_unstable();
+    runs.dedup();
+    write.run.clear(write.db, &runs)
+}
+
 /// Ends several; their traces as they then are.
-fn finish_all(write: &Write<'_>, ids: &[NotificationId], end: End) -> Result<Vec<Trace>> {
+fn finish_all(write: &mut Write<'_>, ids: &[NotificationId], end: End) -> Result<Vec<Trace>> {
     let mut traces = Vec::with_capacity(ids.len());
     for id in ids {
         finish(write, *id, end, None, None)?;

@@ -1,8 +1,8 @@
 //! Lists of notifications, newest first: those that wait and those that have ended, read side by side.
 //!
 //! An id begins with the time of acceptance, so the keys of both tables are in the order of the list. An account's are found
-//! by an index of its own in `trace`, and by its queue, which is bounded, in `notification`. What else is asked for (states,
-//! an API key, a domain) is looked for row by row, up to [`ROWS_MAX`]: an index for each would cost every delivery a write.
+//! run by run (`run.rs`) in `trace`, and by its queue, which is bounded, in `notification`. What else is asked for (states, an
+//! API key, a domain) is looked for row by row, up to [`ROWS_MAX`]: an index for each would cost every delivery a write.
 
 use super::column::{Code, code, id_blob, int, notification_id, text};
 use super::{account, domain, ending};
@@ -10,14 +10,19 @@ use carillon_core::model::*;
 use carillon_core::ports::Answer;
 use carillon_wire::jid::BareJid;
 use rusqlite::types::Type;
-use rusqlite::{Connection, Error, Params, Result, Row, params};
+use rusqlite::{Connection, Error, Params, Result, Row, Statement, params};
+use std::sync::LazyLock;
 
-/// Rows of a table that are looked at for one answer: other reads wait meanwhile.
+/// Rows of a table that are looked at for one answer, a run counted as one: other reads wait meanwhile.
 const ROWS_MAX: usize = 10_000;
 
 pub(super) fn list(db: &Connection, query: &NotificationQuery) -> Result<Answer> {
+    list_within(db, query, ROWS_MAX)
+}
+
+pub(super) fn list_within(db: &Connection, query: &NotificationQuery, rows_max: usize) -> Result<Answer> {
     let mut names = Names { db, last: None };
-    let parts = [waiting(&mut names, query)?, ended(&mut names, query)?];
+    let parts = [waiting(&mut names, query, rows_max)?, ended(&mut names, query, rows_max)?];
     // Only what both were looked through for is the list: below it, one may have more.
     let seen = parts.iter().filter_map(|part| part.stopped).max();
     let mut traces: Vec<Trace> = parts.into_iter().flat_map(|part| part.traces).collect();
@@ -30,77 +35,126 @@ pub(super) fn list(db: &Connection, query: &NotificationQuery) -> Result<Answer>
 }
 
 /// What was found in one table.
-#[derive(Default)]
 struct Part {
     traces: Vec<Trace>,
     /// The last id that was looked at, when there may be more behind it.
     stopped: Option<NotificationId>,
+    /// Rows that may still be looked at.
+    rows_left: usize,
+}
+
+impl Part {
+    fn new(rows_max: usize) -> Part {
+        Part { traces: Vec::new(), stopped: None, rows_left: rows_max }
+    }
+
+    /// Notes that the list was looked through down to `id`; whether that is enough: there is one more than is wanted, or too
+    /// much was looked at.
+    fn looked_at(&mut self, id: NotificationId, limit: u16) -> bool {
+        self.rows_left = self.rows_left.saturating_sub(1);
+        let is_enough = self.traces.len() > usize::from(limit) || self.rows_left == 0;
+        if is_enough {
+            self.stopped = Some(id);
+        }
+        is_enough
+    }
 }
 
 const WAITING: &str = "SELECT id, local, domain, audience, rank,
          CASE WHEN due IS NOT NULL THEN ?3 WHEN sent IS NOT NULL THEN ?4 ELSE ?5 END,
-         accepted, send_at, stored, sent, NULL, NULL, NULL, expires, collapse_key, key";
+         accepted, send_at, stored, sent, NULL, NULL, NULL, expires, collapse_key, key
+         FROM notification";
 const ENDED: &str = "SELECT id, local, domain, audience, rank, state, accepted, send_at, stored, sent, ended, acknowledged_by,
-         reason, expires, collapse_key, key";
+         reason, expires, collapse_key, key FROM trace";
+const NEWEST_FIRST: &str = "id >= ?1 AND id < ?2 ORDER BY id DESC";
+
+static WAITING_ALL: LazyLock<String> = LazyLock::new(|| format!("{WAITING} WHERE {NEWEST_FIRST}"));
+static WAITING_OF: LazyLock<String> = LazyLock::new(|| {
+    format!("{WAITING} INDEXED BY notification_queue WHERE account = ?6 AND {NEWEST_FIRST}")
+});
+static ENDED_ALL: LazyLock<String> = LazyLock::new(|| format!("{ENDED} WHERE {NEWEST_FIRST}"));
+pub(super) static ENDED_OF: LazyLock<String> = LazyLock::new(|| {
+    format!("{ENDED} INDEXED BY trace_run WHERE run = ?3 AND domain = ?4 AND local = ?5 AND {NEWEST_FIRST}")
+});
+pub(super) const RUNS: &str = "SELECT number, first FROM run WHERE first < ?1 ORDER BY first DESC";
 
 /// Those that have not ended.
-fn waiting(names: &mut Names<'_>, query: &NotificationQuery) -> Result<Part> {
+fn waiting(names: &mut Names<'_>, query: &NotificationQuery, rows_max: usize) -> Result<Part> {
     use NotificationState::{Scheduled, Sent, Stored};
+    let mut part = Part::new(rows_max);
     if ![Scheduled, Sent, Stored].into_iter().any(|state| query.states.contains(state)) {
-        return Ok(Part::default());
+        return Ok(part);
     }
-    let (from, before) = (id_blob(query.from), id_blob(query.before));
-    let states = [Scheduled.code(), Sent.code(), Stored.code()];
-    let [scheduled, sent, stored] = states;
+    let (db, from, before) = (names.db, id_blob(query.from), id_blob(query.before));
+    let [scheduled, sent, stored] = [Scheduled, Sent, Stored].map(Code::code);
     match &query.whose {
         Whose::Account(domain, local) => {
-            let Some(account) = account::find(names.db, *domain, local)? else { return Ok(Part::default()) };
-            let sql = format!(
-                "{WAITING} FROM notification INDEXED BY notification_queue
-                 WHERE account = ?6 AND id >= ?1 AND id < ?2 ORDER BY id DESC"
-            );
-            look(names, query, &sql, params![from, before, scheduled, sent, stored, int(account.0)])
+            let Some(account) = account::find(db, *domain, local)? else { return Ok(part) };
+            let mut statement = db.prepare_cached(&WAITING_OF)?;
+            let params = params![from, before, scheduled, sent, stored, int(account.0)];
+            look(names, query, &mut part, &mut statement, params)?;
         }
         Whose::Anyones | Whose::Domain(_) => {
-            let sql = format!("{WAITING} FROM notification WHERE id >= ?1 AND id < ?2 ORDER BY id DESC");
-            look(names, query, &sql, params![from, before, scheduled, sent, stored])
-        }
-    }
-}
-
-/// Those that have ended.
-fn ended(names: &mut Names<'_>, query: &NotificationQuery) -> Result<Part> {
-    let (from, before) = (id_blob(query.from), id_blob(query.before));
-    match &query.whose {
-        Whose::Account(domain, local) => {
-            let sql = format!(
-                "{ENDED} FROM trace INDEXED BY trace_account
-                 WHERE domain = ?3 AND local = ?4 AND id >= ?1 AND id < ?2 ORDER BY id DESC"
-            );
-            look(names, query, &sql, params![from, before, domain.0, local])
-        }
-        Whose::Anyones | Whose::Domain(_) => {
-            let sql = format!("{ENDED} FROM trace WHERE id >= ?1 AND id < ?2 ORDER BY id DESC");
-            look(names, query, &sql, params![from, before])
-        }
-    }
-}
-
-/// Looks through the rows of a question, in their order, until there is one more than is wanted.
-fn look(names: &mut Names<'_>, query: &NotificationQuery, sql: &str, params: impl Params) -> Result<Part> {
-    let mut statement = names.db.prepare_cached(sql)?;
-    let mut rows = statement.query(params)?;
-    let mut part = Part::default();
-    let mut looked_at = 0;
-    while let Some(row) = rows.next()? {
-        looked_at += 1;
-        part.traces.extend(listed(names, query, row)?);
-        if part.traces.len() > usize::from(query.limit) || looked_at == ROWS_MAX {
-            part.stopped = Some(notification_id(row, 0)?);
-            break;
+            let mut statement = db.prepare_cached(&WAITING_ALL)?;
+            let params = params![from, before, scheduled, sent, stored];
+            look(names, query, &mut part, &mut statement, params)?;
         }
     }
     Ok(part)
+}
+
+/// Those that have ended.
+fn ended(names: &mut Names<'_>, query: &NotificationQuery, rows_max: usize) -> Result<Part> {
+    let mut part = Part::new(rows_max);
+    match &query.whose {
+        Whose::Account(domain, local) => ended_of(names, query, *domain, local, &mut part)?,
+        Whose::Anyones | Whose::Domain(_) => {
+            let mut statement = names.db.prepare_cached(&ENDED_ALL)?;
+            let params = params![id_blob(query.from), id_blob(query.before)];
+            look(names, query, &mut part, &mut statement, params)?;
+        }
+    }
+    Ok(part)
+}
+
+/// Those of an account that have ended, run by run: the ids of a run are all newer than those of the runs before it.
+fn ended_of(
+    names: &mut Names<'_>,
+    query: &NotificationQuery,
+    domain: DomainId,
+    local: &str,
+    part: &mut Part,
+) -> Result<()> {
+    let (db, from, before) = (names.db, id_blob(query.from), id_blob(query.before));
+    let mut traces = db.prepare_cached(&ENDED_OF)?;
+    let mut runs = db.prepare_cached(RUNS)?;
+    let mut runs = runs.query([before])?;
+    while let Some(run) = runs.next()? {
+        let (number, first) = (run.get::<_, i64>(0)?, notification_id(run, 1)?);
+        look(names, query, part, &mut traces, params![from, before, number, domain.0, local])?;
+        if part.stopped.is_some() || first <= query.from || part.looked_at(first, query.limit) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Looks through the rows of a question, in their order, until there is one more than is wanted.
+fn look(
+    names: &mut Names<'_>,
+    query: &NotificationQuery,
+    part: &mut Part,
+    statement: &mut Statement<'_>,
+    params: impl Params,
+) -> Result<()> {
+    let mut rows = statement.query(params)?;
+    while let Some(row) = rows.next()? {
+        part.traces.extend(listed(names, query, row)?);
+        if part.looked_at(notification_id(row, 0)?, query.limit) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// The trace in a row, if it is to be listed.

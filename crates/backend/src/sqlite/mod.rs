@@ -9,6 +9,7 @@
 //! - [`SqliteStore`] is the face: it sorts questions into two bounded queues.
 //! - `writer` takes what waits, gives each write a savepoint, and answers once the group's commit is on disk.
 //! - `reader` takes what waits and answers it from one snapshot; `last` lets logins share the last items of topics.
+//! - `run` keeps the index of ended notifications small where it is written to.
 //! - `dispatch` lists which question is answered where; the rest is one file a kind of thing.
 //! - `schema` and `migrations/` are the tables, `file` the settings of each connection, `column` what numbers mean.
 
@@ -33,6 +34,7 @@ mod page;
 mod question;
 mod queue;
 mod reader;
+mod run;
 mod schema;
 mod subscription;
 mod topic;
@@ -69,8 +71,8 @@ struct Open {
 }
 
 impl SqliteStore {
-    /// Opens the database, makes or upgrades it where needed, and starts the threads. Reads nothing but the schema and
-    /// one row, so the time does not grow with what is stored.
+    /// Opens the database, makes or upgrades it where needed, and starts the threads. Reads nothing but the schema, two
+    /// rows and at most a run of traces, so the time does not grow with what is stored.
     ///
     /// # Errors
     /// When the file is in use, belongs to another program or a newer server, or cannot be used.

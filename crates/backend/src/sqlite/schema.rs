@@ -9,6 +9,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_revocations.sql"),
     include_str!("migrations/0003_listing.sql"),
+    include_str!("migrations/0004_runs.sql"),
 ];
 
 /// `PRAGMA application_id` of our databases: "CRLN".
@@ -45,4 +46,68 @@ fn upgrade(db: &mut Connection, from: u32) -> rusqlite::Result<()> {
 
 fn is_empty(db: &Connection) -> rusqlite::Result<bool> {
     db.query_row("SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)", [], |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Options, SqliteStore};
+    use super::*;
+    use carillon_core::model::*;
+    use carillon_core::ports::{Answer, Ask, Store};
+    use std::sync::mpsc::channel;
+
+    fn listed(path: &Path, limit: u16) -> Vec<NotificationId> {
+        let store = SqliteStore::open(Options::new(path)).expect("it is upgraded");
+        let (mut ids, mut before) = (Vec::new(), Some(NotificationId(u128::MAX)));
+        while let Some(bound) = before {
+            let query = NotificationQuery {
+                whose: Whose::Account(DomainId(1), "alice".into()),
+                states: States::ALL,
+                key: None,
+                from: NotificationId(0),
+                before: bound,
+                limit,
+            };
+            let (sender, receiver) = channel();
+            store.ask(
+                Ask::Notifications { query },
+                Box::new(move |answer| sender.send(answer).expect("someone waits")),
+            );
+            let answer = receiver.recv().expect("one answer");
+            let Answer::Notifications { traces, next } = answer else { panic!("{answer:?}") };
+            ids.extend(traces.iter().map(|trace| trace.id));
+            before = next;
+        }
+        ids
+    }
+
+    #[test]
+    fn traces_of_before_there_were_runs_are_listed() {
+        const TRACES: u64 = 10_000;
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("store.db");
+        let db = Connection::open(&path).expect("opens");
+        MIGRATIONS[..3].iter().for_each(|sql| db.execute_batch(sql).expect("an old schema"));
+        db.pragma_update(None, "application_id", APPLICATION_ID).expect("ours");
+        db.pragma_update(None, "user_version", 3).expect("of then");
+        db.execute_batch("INSERT INTO domain VALUES (1, 'example.org', 0, 0, 0, 0); BEGIN")
+            .expect("a domain");
+        let id = |n: u64| NotificationId::new(UnixMs(1_795_167_000_000 + n), 3, n);
+        for n in 0..TRACES {
+            let local = if n % 3 == 0 { "alice" } else { "bob" };
+            db.prepare_cached(
+                "INSERT INTO trace (id, domain, local, audience, rank, state, accepted, ended)
+                 VALUES (?1, 1, ?2, 2, 1, 4, 0, ?3)",
+            )
+            .expect("prepares")
+            .execute((id(n).0.to_be_bytes(), local, n as i64))
+            .expect("a trace");
+        }
+        db.execute_batch("COMMIT").expect("commits");
+        drop(db);
+        let expected: Vec<_> = (0..TRACES).rev().filter(|n| n % 3 == 0).map(id).collect();
+        for limit in [7, 1000] {
+            assert_eq!(listed(&path, limit), expected, "in pages of {limit}");
+        }
+    }
 }

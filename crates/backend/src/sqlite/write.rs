@@ -1,24 +1,35 @@
 //! What a write works with: the open transaction and the revision it makes.
 
 use super::last::LastItems;
+use super::run::Run;
 use carillon_core::model::{Item, Revision, TopicId};
 use carillon_core::ports::Answer;
 use rusqlite::{Connection, Params, Result};
 use std::sync::Arc;
 
+/// What the writer goes on from.
+#[derive(Clone, Copy)]
+pub(super) struct Reached {
+    pub(super) revision: Revision,
+    /// The newest run of ended notifications.
+    pub(super) run: Run,
+}
+
 /// The open transaction of a group of writes.
 pub(super) struct Write<'a> {
     pub(super) db: &'a Connection,
     last: &'a LastItems,
+    pub(super) run: Run,
     committed: Revision,
     revision: Revision,
     published: Vec<Arc<Item>>,
 }
 
 impl<'a> Write<'a> {
-    /// A transaction on top of what was committed as `committed`.
-    pub(super) fn new(db: &'a Connection, last: &'a LastItems, committed: Revision) -> Write<'a> {
-        Write { db, last, committed, revision: committed, published: Vec::new() }
+    /// A transaction on top of what was committed.
+    pub(super) fn new(db: &'a Connection, last: &'a LastItems, committed: Reached) -> Write<'a> {
+        let Reached { revision, run } = committed;
+        Write { db, last, run, committed: revision, revision, published: Vec::new() }
     }
 
     /// Moves on to the revision that this change makes. Every change of topics or accounts calls it.
@@ -56,19 +67,20 @@ impl<'a> Write<'a> {
         self.published.push(item);
     }
 
-    /// Stores the revision, where it moved. To be called before the commit.
-    pub(super) fn seal(&self) -> Result<()> {
+    /// Stores the revision, where it moved, and begins the next run when one is full. To be called before the commit.
+    pub(super) fn seal(&mut self) -> Result<()> {
+        self.run = self.run.next(self.db)?;
         if self.revision != self.committed {
             self.run("UPDATE node SET revision = ?1", [super::column::int(self.revision.0)])?;
         }
         Ok(())
     }
 
-    /// The transaction is on disk: what it published may be shared. Gives the revision it reached.
-    pub(super) fn committed(self) -> Revision {
+    /// The transaction is on disk: what it published may be shared. Gives what it reached.
+    pub(super) fn committed(self) -> Reached {
         for item in self.published {
             self.last.keep(item);
         }
-        self.revision
+        Reached { revision: self.revision, run: self.run }
     }
 }

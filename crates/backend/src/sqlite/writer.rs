@@ -9,9 +9,9 @@ use super::keeping::Keep;
 use super::last::LastItems;
 use super::question::{Question, Respond};
 use super::queue::{Queue, Taken};
-use super::write::Write;
+use super::run::{self, Run};
+use super::write::{Reached, Write};
 use super::{dispatch, domain, ending, keeping};
-use carillon_core::model::Revision;
 use carillon_core::ports::{Answer, Ask, Fault, NotificationChange};
 use rusqlite::Connection;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,7 +31,7 @@ pub(super) struct Writer {
     last: Arc<LastItems>,
     counters: Arc<Counters>,
     complaints: Complaints,
-    revision: Revision,
+    reached: Reached,
 }
 
 impl Writer {
@@ -42,8 +42,8 @@ impl Writer {
         last: Arc<LastItems>,
         counters: Arc<Counters>,
     ) -> rusqlite::Result<Writer> {
-        let revision = domain::revision(&db)?;
-        Ok(Writer { db, queue, last, counters, complaints: Complaints::default(), revision })
+        let reached = Reached { revision: domain::revision(&db)?, run: Run::newest(&db, run::FULL)? };
+        Ok(Writer { db, queue, last, counters, complaints: Complaints::default(), reached })
     }
 
     /// Writes until the queue is closed and empty.
@@ -96,8 +96,8 @@ impl Writer {
     /// One transaction, committed or as if it had never been.
     fn attempt(&mut self, asks: &[Ask], steps: Steps) -> Result<Vec<Answer>, Failure> {
         let failure = match catch_unwind(AssertUnwindSafe(|| self.commit(asks, steps))) {
-            Ok(Ok(Committed { answers, revision, took })) => {
-                self.revision = revision;
+            Ok(Ok(Committed { answers, reached, took })) => {
+                self.reached = reached;
                 self.counters.committed(asks.len(), took);
                 self.complaints.succeeded();
                 return Ok(answers);
@@ -117,13 +117,13 @@ impl Writer {
     }
 
     fn commit(&self, asks: &[Ask], steps: Steps) -> Result<Committed, Failure> {
-        let mut write = Write::new(&self.db, &self.last, self.revision);
+        let mut write = Write::new(&self.db, &self.last, self.reached);
         write.run("BEGIN IMMEDIATE", []).map_err(|e| self.group_failed(&e))?;
         let answers = steps(&mut write, asks, &self.complaints)?;
         write.seal().map_err(|e| self.group_failed(&e))?;
         let began = Instant::now();
         write.run("COMMIT", []).map_err(|e| self.group_failed(&e))?;
-        Ok(Committed { answers, revision: write.committed(), took: began.elapsed() })
+        Ok(Committed { answers, reached: write.committed(), took: began.elapsed() })
     }
 
     fn group_failed(&self, e: &rusqlite::Error) -> Failure {
@@ -139,7 +139,7 @@ fn broken(asks: &[Ask]) -> Vec<Answer> {
 /// A group that is on disk.
 struct Committed {
     answers: Vec<Answer>,
-    revision: Revision,
+    reached: Reached,
     /// How long the COMMIT took: the write-ahead log is written and synchronised in it.
     took: Duration,
 }
