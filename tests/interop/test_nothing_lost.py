@@ -4,18 +4,23 @@ another session. Seen from outside, over raw sockets.
 
 import asyncio
 import collections
+import contextlib
 import datetime
 import json
 
 import pytest
 
-from harness.raw import CLIENT
-from harness.server import unique
+from harness import store
+from harness.api import Api
+from harness.inbox import deadline
+from harness.raw import CLIENT, Raw
+from harness.server import Server, unique
 
 JSON = "{urn:xmpp:json:0}json"
 ENABLE = "<enable xmlns='urn:xmpp:sm:3'/>"
 WINDOW = 64 * 1024
 PENDING = 400
+AUDIENCES = ["always", "connected", "active"]
 
 
 @pytest.fixture(scope="module")
@@ -244,3 +249,76 @@ async def test_devices_that_come_and_go_lose_nothing(raw, account, api):
         assert seen[-60:] == sent, "what was not acknowledged comes again, all of it, in order"
 
     await asyncio.gather(*(device(n) for n in range(1, 9)))
+
+
+@pytest.fixture
+async def start(tmp_path):
+    """Starts nodes of the test's own, one after the other in the same folder, and their API."""
+    started = []
+
+    async def start(**settings):
+        started.append((Server(tmp_path, **settings), stack := contextlib.AsyncExitStack()))
+        server = started[-1][0]
+        api = Api(server)
+        stack.push_async_callback(api.aclose)
+        return server, api
+
+    yield start
+    for server, stack in started:
+        await stack.aclose()
+        if server.is_running():
+            server.kill()
+
+
+async def test_what_is_acknowledged_while_the_store_fails_does_not_come_again(start):
+    """The store refuses the ends of notifications and the deletion of messages: it is told later, and nobody gets them again."""
+    server, api = await start()
+    for name in ("alice", "bob"):
+        await api.account(f"{name}@localhost")
+    bob = await Raw.logged_in(server, "bob")
+    for n in range(5):
+        bob.send(f"<message type='chat' to='alice@localhost'><body>{n}</body></message>")
+    await bob.ping()
+    sent = await batch(api, [{"to": "alice@localhost", "payload": n} for n in range(20)])
+    alice = await Raw.logged_in(server, "alice", presence=False)
+    alice.send(ENABLE)
+    await alice.available()
+    assert await bodies(alice, 5) == [str(n) for n in range(5)]
+    assert await notifications(alice, 20) == sent
+    with store.locked(server):
+        # Its presence came back, too.
+        alice.send(f"<a xmlns='urn:xmpp:sm:3' h='{1 + 5 + 20}'/>")
+        await api.figure_is("store_failures_total", lambda n: n >= 2)
+        for resource in ("raw", "other"):
+            await no_more_messages(await Raw.logged_in(server, "alice", resource=resource))
+    async with deadline("the store to be told", 60):
+        while store.count(server, "notification") or store.count(server, "offline"):
+            await bob.ping()
+    assert [(await api.trace(id))["acknowledged_by"] for id in sent] == ["stream-management"] * 20
+    assert await api.figure("store_given_up_total") == 0
+    server.kill()
+    server, api = await start()
+    await no_more_messages(await Raw.logged_in(server, "alice"))
+    assert [(await api.trace(id))["state"] for id in sent] == ["acknowledged"] * 20
+    server.end()
+
+
+async def test_an_acknowledgement_is_told_however_many_notifications_come_in_between(start):
+    """120,000 that end at once, on one shard: six seconds of 20,000 per second."""
+    server, api = await start(shards=1)
+    for name in ("alice", "bob"):
+        await api.account(f"{name}@localhost")
+    alice = await Raw.logged_in(server, "alice", presence=False)
+    alice.send(ENABLE)
+    await alice.available()
+    sent = [(await api.notify("alice@localhost", n, audience=audience))["id"] for n, audience in enumerate(AUDIENCES)]
+    assert await notifications(alice, len(sent)) == sent
+    for _ in range(12):
+        await batch(api, [{"to": "bob@localhost", "payload": 0, "audience": "active"}] * 10_000)
+    assert await api.figure('notifications_ended_total{reason="not-connected"}') == 120_000
+    async with api.events(state="acknowledged") as events:
+        alice.send(f"<a xmlns='urn:xmpp:sm:3' h='{1 + len(sent)}'/>")
+        for id in sent:
+            assert (await events.state(id, "acknowledged"))["acknowledged_by"] == "stream-management"
+    assert [(await api.trace(id))["state"] for id in sent] == ["acknowledged"] * len(sent)
+    server.end()
