@@ -21,6 +21,8 @@ COMMANDS = {
     "aioxmpp": [INSTALLED / "aioxmpp/bin/python", HERE / "clients/aioxmpp-0.13.py"],
     "mellium": [INSTALLED / "mellium"],
 }
+# Orders for one of them only.
+ORDERS = {"slixmpp 1.8": {"tls": "TLSv1_2"}}
 
 
 @pytest.fixture
@@ -29,7 +31,8 @@ async def device(server, account):
     started = []
 
     async def start(name, topic, **options):
-        device = await Device.start(COMMANDS[name], server, await account(), topic, **options)
+        orders = ORDERS.get(name, {}) | options
+        device = await Device.start(COMMANDS[name], server, await account(), topic, **orders)
         started.append(device)
         return device
 
@@ -55,6 +58,26 @@ async def test_it_logs_in_chats_and_follows(device, peer, api, name, direct_tls)
 
     await api.ok("POST", f"/v1/topics/{topic}/items", {"payload": {"over": "HTTP"}})
     assert await client.says("item") == {"topic": topic, "item": {"over": "HTTP"}}
+    await client.end()
+
+
+@pytest.mark.parametrize("direct_tls", [False, True], ids=["starttls", "direct"])
+async def test_slixmpp_1_8_gets_in_on_tls_1_3(device, peer, api, direct_tls):
+    """By PLAIN: it knows no channel binding but `tls-unique`, and without one it says that the server has none. See the book."""
+    topic = unique("news")
+    await api.ok("PUT", f"/v1/topics/{topic}", {})
+    client = await device("slixmpp 1.8", topic, direct_tls=direct_tls, tls="TLSv1_3")
+    online = await client.says("online")
+    assert (online["tls"], online["mechanism"]) == ("TLSv1.3", "PLAIN")
+    assert dict(online["refused"]) == {
+        "SCRAM-SHA-256-PLUS": "malformed-request",
+        "SCRAM-SHA-1-PLUS": "malformed-request",
+        "SCRAM-SHA-256": "not-authorized",
+        "SCRAM-SHA-1": "not-authorized",
+    }
+    friend = await peer()
+    friend.chat(online["online"], "hello")
+    assert (await friend.message("echo hello")).get("from") == online["online"]
     await client.end()
 
 

@@ -1,4 +1,4 @@
-"""slixmpp 1.8.3 as a device, on TLS 1.2: what Debian 12 has. See `harness/device.py` for what it says and hears."""
+"""slixmpp 1.8.3 as a device: what Debian 12 has. See `harness/device.py` for what it says and hears."""
 
 import asyncio
 import json
@@ -20,20 +20,27 @@ class Device(ClientXMPP):
         super().__init__(orders["jid"], orders["password"])
         self.topic = orders["topic"]
         self.ssl_context = ssl.create_default_context(cafile=orders["certificate"])
-        self.ssl_context.maximum_version = ssl.TLSVersion.TLSv1_2
+        self.ssl_context.maximum_version = ssl.TLSVersion[orders["tls"]]
         self.register_plugin("xep_0060")
         self.register_plugin("xep_0199")
         self.add_event_handler("session_start", self.start)
         self.add_event_handler("message", self.message)
         self.add_event_handler("pubsub_publish", self.item)
         self.add_event_handler("disconnected", self.gone)
+        self.add_event_handler("failed_auth", self.refused)
+        self.refusals = []
         self.is_ending = False
 
     async def start(self, _):
         self.send_presence()
         await self["xep_0060"].subscribe(f"pubsub.{self.boundjid.domain}", self.topic)
         mechanism = self["feature_mechanisms"].mech.name
-        say(online=str(self.boundjid), mechanism=mechanism, tls=self.socket.version())
+        say(online=str(self.boundjid), mechanism=mechanism, tls=self.socket.version(), refused=self.refusals)
+
+    def refused(self, failure):
+        # What was tried until now.
+        tried = self["feature_mechanisms"].attempted_mechs - {name for name, _ in self.refusals}
+        self.refusals += [(name, failure["condition"]) for name in tried]
 
     def gone(self, why):
         if not self.is_ending:
