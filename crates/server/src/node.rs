@@ -14,7 +14,7 @@ use carillon_core::command::{Command, Event, Outcome};
 use carillon_core::message::ShardMessage;
 use carillon_core::model::{DomainId, Domains, Mono, ShardId, States, UnixMs, Whose};
 use carillon_core::node::home;
-use carillon_core::ports::{Answer, Ask, Reply, Store};
+use carillon_core::ports::{Answer, Ask, Fault, Reply, Store};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -136,6 +136,8 @@ impl Node {
         let node = self.clone();
         let answered = move |answer| match answer {
             Answer::Domains(domains) => node.take_domains(asked, Domains::new(domains), reply),
+            // The node ends: nobody needs them any more.
+            Answer::Failed(Fault::Closed) => reply(()),
             other => {
                 tracing::error!(?other, "the store did not say which domains there are");
                 reply(());
