@@ -13,6 +13,8 @@ mod failure;
 mod generate;
 mod import;
 mod key;
+#[cfg(test)]
+mod mentioned;
 mod output;
 mod password;
 mod remote;
