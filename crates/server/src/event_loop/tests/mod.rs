@@ -1,5 +1,6 @@
 //! The event loop over real sockets, with a machine that echoes.
 
+mod key_updates;
 mod pulse;
 mod starved;
 mod websocket;
