@@ -2,99 +2,29 @@
 
 use crate::config::Settings;
 use carillon_backend::sqlite;
-use carillon_core::sasl::fast;
 use carillon_core::settings as core;
-use carillon_server::events::{self, Kinds};
+use carillon_server::Options;
 use carillon_server::tls::{self, SettingsError};
-use carillon_server::{Bounds, Light, Options, WebSocket};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a failure counter needs when the operator wants no bound.
-const UNBOUNDED: u32 = u32::MAX;
-/// When an idle client is asked if it never is to be: in some ten thousand years.
-const NEVER_MS: u64 = u64::MAX / 65_536;
-
-/// The core's settings. `secret` is the node's own, the same after a restart.
+/// What the core is started with: its settings, and what follows from others. `secret` is the node's own, the same after a
+/// restart.
 pub fn core(settings: &Settings, secret: [u8; 32]) -> core::Settings {
-    core::Settings {
-        limits: limits(settings),
-        timeouts: core::Timeouts {
-            auth_ms: settings.timeouts.auth_ms,
-            bind_ms: settings.timeouts.bind_ms,
-            close_ms: settings.timeouts.close_ms,
-            ping_idle_ms: if settings.ping.idle_ms == 0 { NEVER_MS } else { settings.ping.idle_ms },
-            ping_wait_ms: settings.ping.wait_ms,
-        },
-        fast: fast::Settings {
-            token_lifetime_ms: settings.auth.token_lifetime_ms,
-            remembered_accounts: settings.auth.remembered_accounts,
-        },
-        mechanisms: settings.auth.mechanisms.clone(),
-        scram_iterations: settings.auth.scram_iterations,
-        secret,
-        features_disabled: settings.features.all_disabled(),
-        fanout: core::Fanout {
-            slice: settings.fanout.slice as usize,
-            waiting_deliveries: settings.fanout.max_waiting,
-            waiting_bytes: settings.fanout.max_waiting_bytes,
-        },
-        light: light(settings),
-        notification_ttl_max_ms: settings.notifications.ttl_max_ms,
-        receipt_wait_ms: settings.notifications.receipt_wait_ms,
-    }
-}
-
-fn light(settings: &Settings) -> core::Light {
-    let light = &settings.light;
-    let domain = if light.domain.is_empty() { &settings.node.domain } else { &light.domain };
+    let mut core = core::Settings { secret, ..settings.core.clone() };
+    let light = &mut core.light.domain;
+    let named = if light.is_empty() { settings.node.domain.as_str() } else { &**light };
     // A domain's name as the node knows it; one that is no name is found nowhere, and the clients are told so.
-    let domain = carillon_wire::jid::prepare_domain(domain).unwrap_or_default();
-    core::Light {
-        domain: domain.into(),
-        subscriptions: light.subscriptions,
-        idle_timeout_ms: if light.idle_timeout_ms == 0 { NEVER_MS } else { light.idle_timeout_ms },
+    *light = carillon_wire::jid::prepare_domain(named).unwrap_or_default().into();
+    if !settings.node.stream_management {
+        core.features_disabled.push("stream_management".to_owned());
     }
-}
-
-fn limits(settings: &Settings) -> core::Limits {
-    let bound = |n: u32| if n == 0 { UNBOUNDED } else { n };
-    let limits = &settings.limits;
-    core::Limits {
-        stanza_bytes: limits.stanza_bytes,
-        stanza_bytes_before_auth: limits.stanza_bytes_before_auth,
-        depth: limits.depth,
-        auth_attempts: limits.auth_attempts,
-        auth_failures_per_address: bound(limits.auth_failures_per_address),
-        auth_failures_per_account_and_address: bound(limits.auth_failures_per_account_and_address),
-        auth_failures_per_account: bound(limits.auth_failures_per_account),
-        registrations_per_address: bound(limits.registrations_per_address),
-        auth_window_ms: limits.auth_failures_window_ms,
-        rates: core::Rates {
-            stanzas_per_second: limits.stanzas_per_second,
-            stanzas_burst: limits.stanzas_burst,
-            bytes_per_second: limits.bytes_per_second,
-            bytes_burst: limits.bytes_burst,
-        },
-        offline_messages: limits.offline_messages,
-        pending_notifications: limits.pending_notifications,
-        unacknowledged: limits.unacknowledged_stanzas,
-        unacknowledged_bytes: limits.unacknowledged_bytes,
-        topic_queue: settings.pubsub.max_waiting,
-        topic_affiliations: settings.pubsub.max_affiliations,
-        topic_items: settings.pubsub.max_items,
-        topics_owned: settings.pubsub.max_owned,
-        topics_followed: settings.pubsub.max_subscriptions,
-        presence_bytes: limits.presence_bytes,
-        directed_presence: limits.directed_presence,
-        traces_bytes: settings.notifications.traces_bytes,
-        domains_counted: settings.http.metrics_domains,
-    }
+    core
 }
 
 /// The certificate: the operator's, or a self-signed one of the data folder.
 pub fn certificate(settings: &Settings) -> Result<tls::Settings, SettingsError> {
-    match (&settings.tls.certificate, &settings.tls.key) {
+    match (&settings.node.certificate, &settings.node.certificate_key) {
         (Some(certificate), Some(key)) => tls::Settings::load(certificate, key),
         _ => tls::Settings::self_signed_in(&settings.node.data_dir, &certified_names(settings)),
     }
@@ -104,9 +34,9 @@ pub fn certificate(settings: &Settings) -> Result<tls::Settings, SettingsError> 
 fn certified_names(settings: &Settings) -> Vec<String> {
     let mut names = vec![settings.node.domain.clone()];
     // A host name in other letters cannot be in a certificate, and its ASCII form may be.
-    names.extend(Some(settings.listen.host.clone()).filter(|host| !host.is_empty() && host.is_ascii()));
+    names.extend(Some(settings.node.host.clone()).filter(|host| !host.is_empty() && host.is_ascii()));
     names.extend(["localhost", "127.0.0.1", "::1"].map(str::to_owned));
-    let addresses = settings.listen.address.iter().filter(|address| !address.is_unspecified());
+    let addresses = settings.server.addresses.iter().filter(|address| !address.is_unspecified());
     names.extend(addresses.map(ToString::to_string));
     let mut seen = std::collections::HashSet::new();
     names.retain(|name| seen.insert(name.clone()));
@@ -114,98 +44,48 @@ fn certified_names(settings: &Settings) -> Vec<String> {
 }
 
 /// What the server is started with.
-pub fn server(settings: &Settings, tls: tls::Settings, core: Arc<core::Settings>) -> Options {
-    Options {
-        addresses: settings.listen.address.clone(),
-        c2s: settings.c2s.enabled.then_some(settings.c2s.port),
-        c2s_tls: settings.c2s_tls.enabled.then_some(settings.c2s_tls.port),
-        websocket: settings.websocket.enabled.then(|| WebSocket {
-            port: settings.websocket.port,
-            tls: settings.websocket.tls,
-            path: settings.websocket.path.clone(),
-        }),
-        trusted_proxies: settings.listen.trusted_proxies.clone(),
-        light: settings.light.port.map(|port| Light { port, tls: settings.light.tls }),
-        shards: settings.node.shards,
-        backlog: settings.listen.backlog as i32,
-        reuse_port: settings.listen.reuse_port,
-        nodelay: settings.listen.nodelay,
-        io_uring: settings.node.io_uring,
-        bounds: bounds(settings),
-        out_queue_bytes: settings.limits.out_queue_bytes,
-        traces_kept_ms: settings.notifications.trace_retention_ms,
-        events: settings.event_log.enabled.then(|| event_log(settings)),
-        ..Options::new(tls, core)
-    }
-}
-
-/// How the event log is kept.
-fn event_log(settings: &Settings) -> events::Options {
-    let log = &settings.event_log;
-    events::Options {
-        folder: event_folder(settings),
-        format: log.format,
-        kinds: event_kinds(settings),
-        rotate_bytes: log.rotate_bytes,
-        rotate_ms: log.rotate_interval_ms,
-        compress: log.compress,
-        keep_files: log.keep_files,
-        keep_ms: log.keep_ms,
-        memory_bytes: log.memory_bytes,
-    }
+pub fn server(settings: &Settings) -> Options {
+    let mut options = settings.server.clone();
+    options.event_log.folder = event_folder(settings);
+    options
 }
 
 /// The folder of the event log.
 pub fn event_folder(settings: &Settings) -> PathBuf {
-    settings.event_log.path.clone().unwrap_or_else(|| settings.node.data_dir.join("events"))
-}
-
-/// What the event log keeps.
-pub fn event_kinds(settings: &Settings) -> Kinds {
-    Kinds::of(settings.event_log.events.iter().copied())
-}
-
-/// Who gets in.
-pub fn bounds(settings: &Settings) -> Bounds {
-    Bounds {
-        connections: settings.limits.max_connections.into(),
-        connections_per_address: settings.limits.connections_per_address,
-        connects_per_second: settings.limits.connect_rate_per_second,
-        handshakes_in_flight: settings.limits.handshakes_in_flight,
-    }
+    let folder = &settings.server.event_log.folder;
+    if folder.as_os_str().is_empty() { settings.node.data_dir.join("events") } else { folder.clone() }
 }
 
 /// How the store is opened.
 pub fn store(settings: &Settings) -> sqlite::Options {
-    let path = settings.node.data_dir.join("carillon.db");
-    sqlite::Options { readers: settings.store.readers.into(), ..sqlite::Options::new(path) }
+    sqlite::Options { path: settings.node.data_dir.join("carillon.db"), ..settings.store.clone() }
 }
 
 /// What the HTTP side is started with. `ports` are those the server bound.
-pub fn http(settings: &Settings, ports: carillon_server::Ports) -> carillon_http::Options {
-    let host = if settings.listen.host.is_empty() { &settings.node.domain } else { &settings.listen.host };
-    let scheme = if settings.websocket.tls { "wss" } else { "ws" };
-    let made = ports.websocket.map(|port| format!("{scheme}://{host}:{port}{}", settings.websocket.path));
-    let websocket_url =
-        if settings.websocket.url.is_empty() { made } else { Some(settings.websocket.url.clone()) };
+pub fn http(
+    settings: &Settings,
+    core: Arc<core::Settings>,
+    ports: carillon_server::Ports,
+) -> carillon_http::Options {
+    let (node, websocket) = (&settings.node, &settings.server.websocket);
+    let host = if node.host.is_empty() { &node.domain } else { &node.host };
+    let scheme = if websocket.tls { "wss" } else { "ws" };
+    let made = ports.websocket.map(|port| format!("{scheme}://{host}:{port}{}", websocket.path));
     carillon_http::Options {
-        default_domain: settings.node.domain.clone(),
-        body_bytes_max: settings.http.body_bytes_max,
-        bodies_bytes_max: settings.http.bodies_bytes_max,
-        payload_bytes_max: settings.http.payload_bytes_max,
-        connections_max: settings.http.connections_max,
-        streams_max: settings.http.streams_max,
-        notification_ttl_max_ms: settings.notifications.ttl_max_ms,
-        scram_iterations: settings.auth.scram_iterations,
-        metrics_key_required: settings.http.metrics_key,
-        drain_timeout_ms: settings.drain.timeout_ms,
+        settings: settings.http.clone(),
+        core,
+        default_domain: node.domain.clone(),
+        drain_timeout_ms: node.drain_timeout_ms,
         endpoints: carillon_http::Endpoints {
-            host: (!settings.listen.host.is_empty()).then(|| settings.listen.host.clone()),
+            host: (!node.host.is_empty()).then(|| node.host.clone()),
             c2s_port: ports.c2s,
             c2s_tls_port: ports.c2s_tls,
-            websocket_url,
+            websocket_url: if node.websocket_url.is_empty() {
+                made
+            } else {
+                Some(node.websocket_url.clone())
+            },
         },
-        ..carillon_http::Options::default()
     }
 }
 
@@ -225,5 +105,44 @@ pub fn secret(data_dir: &Path) -> std::io::Result<[u8; 32]> {
             Ok(bytes)
         }
         Err(e) => Err(e),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Source};
+    use carillon_server::{Bounds, Ports};
+
+    /// Nothing that an operator left alone is anything but what the crate that uses it says.
+    #[test]
+    fn a_default_configuration_is_the_default_of_every_crate() {
+        let config = Config::load(&Source::default()).expect("valid");
+        let settings = &config.settings;
+        let light = core::Light { domain: "localhost".into(), ..core::Light::default() };
+        let core = core(settings, [7; 32]);
+        assert_eq!(core, core::Settings { secret: [7; 32], light, ..core::Settings::default() });
+        let mut options = Options::default();
+        options.event_log.folder = "./data/events".into();
+        assert_eq!(server(settings), options);
+        assert_ne!(options.bounds, Bounds::NONE);
+        assert_eq!(store(settings), sqlite::Options::new("./data/carillon.db"));
+        let core = Arc::new(core);
+        let options = http(settings, Arc::clone(&core), Ports::default());
+        assert_eq!(options.settings, carillon_http::Settings::default());
+        assert!(Arc::ptr_eq(&options.core, &core), "what two crates read is one value");
+    }
+
+    #[test]
+    fn what_is_left_empty_follows_from_the_domain_and_the_data_folder() {
+        let overrides =
+            ["domain=Example.ORG", "data_dir=/d", "stream_management.enabled=false", "features.disabled=csi"];
+        let source = Source { overrides: overrides.map(str::to_owned).to_vec(), file: None, data_dir: None };
+        let settings = Config::load(&source).expect("valid").settings;
+        let core = core(&settings, [0; 32]);
+        assert_eq!(&*core.light.domain, "example.org");
+        assert_eq!(core.features_disabled, ["csi", "stream_management"]);
+        assert_eq!(server(&settings).event_log.folder, Path::new("/d/events"));
+        assert_eq!(store(&settings).path, Path::new("/d/carillon.db"));
     }
 }

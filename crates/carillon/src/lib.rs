@@ -3,7 +3,8 @@
 //! | module | owns |
 //! |---|---|
 //! | [`cli`] | the commands, and what they say to a running node over HTTP |
-//! | [`config`] | every setting, declared once, and how it is read |
+//! | [`config`] | the list of all settings, and how they are read |
+//! | [`options`] | what an operator decides about the binary itself |
 //! | [`assemble`] | settings become what each crate is started with |
 //! | [`serve`] | `carillon serve` |
 //! | [`demo`] | `carillon demo` |
@@ -19,6 +20,7 @@ pub mod cli;
 pub mod config;
 pub mod demo;
 pub mod files;
+pub mod options;
 pub mod preflight;
 pub mod serve;
 pub mod signal;

@@ -120,13 +120,12 @@ impl Running {
             .map_err(|e| e.to_string())?;
         let listeners = runtime.block_on(bind_http(settings))?;
         let http = listeners[0].local_addr().map_err(|e| e.to_string())?;
-        let certificate = tls.clone();
         let server =
-            Server::start(&assemble::server(settings, tls, core), store).map_err(|e| e.to_string())?;
-        tell(&uncovered(settings, &certificate, &server));
-        let options = assemble::http(settings, server.ports());
+            Server::start(&assemble::server(settings), &tls, &core, store).map_err(|e| e.to_string())?;
+        tell(&uncovered(settings, &tls, &server));
+        let options = assemble::http(settings, core, server.ports());
         let (end_http, http_ended) = serve_http(&runtime, listeners, &server, &options);
-        let at = |port: u16| reachable(SocketAddr::new(settings.listen.address[0], port));
+        let at = |port: u16| reachable(SocketAddr::new(settings.server.addresses[0], port));
         let node = NodeFile {
             pid: std::process::id(),
             http: format!("http://{}", reachable(http)),
@@ -206,11 +205,11 @@ impl Running {
 
     /// Lets load balancers notice that the node is about to end, before it refuses anyone. One more signal ends the wait.
     fn retire(&self, signals: &mut Signals) {
-        let delay_ms = self.config.settings.drain.delay_ms;
+        let delay_ms = self.config.settings.node.drain_delay_ms;
         if delay_ms == 0 {
             return;
         }
-        let timeout_ms = self.config.settings.drain.timeout_ms;
+        let timeout_ms = self.config.settings.node.drain_timeout_ms;
         self.supervisor.stopping(Duration::from_millis(delay_ms + timeout_ms));
         self.server.node().retire();
         tracing::info!(delay_ms, "not ready any more, still taking sessions; another signal ends the wait");
@@ -221,7 +220,7 @@ impl Running {
     /// Ends: no new sessions, the present ones are told, the store is flushed. HTTP ends last, so that `/readyz` answers 503
     /// for as long as the sessions take.
     pub fn drain(self) -> ExitCode {
-        let timeout = Duration::from_millis(self.config.settings.drain.timeout_ms);
+        let timeout = Duration::from_millis(self.config.settings.node.drain_timeout_ms);
         self.supervisor.stopping(timeout);
         let all_gone = self.server.drain(timeout);
         let _ = self.end_http.send(());
@@ -250,8 +249,8 @@ impl Running {
         let settings = &self.config.settings;
         telemetry.set_level(settings.log.level);
         self.server.reload_settings(&Arc::new(assemble::core(settings, self.secret)));
-        self.server.reload_bounds(assemble::bounds(settings), settings.limits.out_queue_bytes);
-        self.server.reload_events(assemble::event_kinds(settings));
+        self.server.reload_bounds(settings.server.bounds, settings.server.out_queue_bytes);
+        self.server.reload_events(settings.server.event_log.kinds);
         match assemble::certificate(settings) {
             Ok(tls) => self.server.reload_tls(&tls),
             Err(error) => tracing::error!(%error, "the certificate was not reloaded"),
@@ -284,7 +283,7 @@ fn policy(config: &Config, present: Policy) -> Policy {
         let setting = SETTINGS.iter().find(|s| s.key == key).expect("a key of this program");
         *config.origin(setting) != Origin::Default
     };
-    let wanted = config.settings.policy.to_policy();
+    let wanted = config.settings.policy;
     Policy {
         sessions: if set("sessions.policy") { wanted.sessions } else { present.sessions },
         registration: if set("registration.in_band") { wanted.registration } else { present.registration },
@@ -321,7 +320,7 @@ fn uncovered(
     certificate: &carillon_server::tls::Settings,
     server: &Server,
 ) -> Vec<Finding> {
-    if settings.tls.certificate.is_none() {
+    if settings.node.certificate.is_none() {
         return Vec::new();
     }
     let domains = server.node().domains();
@@ -338,8 +337,7 @@ fn ensure_domain(store: &dyn Store, config: &Config) -> Result<bool, String> {
         return Err("the store cannot be read".into());
     };
     let present = domains.iter().find(|d| *d.name == *name).map(|d| d.policy);
-    let policy =
-        present.map_or_else(|| config.settings.policy.to_policy(), |present| policy(config, present));
+    let policy = present.map_or(config.settings.policy, |present| policy(config, present));
     if present == Some(policy) {
         return Ok(false);
     }
@@ -396,12 +394,12 @@ fn ask(store: &dyn Store, ask: Ask) -> Result<Answer, String> {
 }
 
 async fn bind_http(settings: &crate::config::Settings) -> Result<Vec<TcpListener>, String> {
-    let addresses = match settings.http.address.as_slice() {
-        [] => &settings.listen.address,
+    let addresses = match settings.node.http_addresses.as_slice() {
+        [] => &settings.server.addresses,
         some => some,
     };
     let mut listeners: Vec<TcpListener> = Vec::new();
-    let mut port = settings.http.port;
+    let mut port = settings.node.http_port;
     for address in addresses {
         let at = SocketAddr::new(*address, port);
         let listener =

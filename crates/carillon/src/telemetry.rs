@@ -1,10 +1,48 @@
 //! The log: what `log.level` and `log.format` say, on standard error.
 
-use crate::config::{Log, LogFormat, LogLevel};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, Registry, fmt, reload};
+
+/// What an operator decides about the log. Types and defaults are declared here and nowhere else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Log {
+    /// The lowest level that is logged.
+    pub level: LogLevel,
+    /// How a line is written.
+    pub format: LogFormat,
+}
+
+impl Default for Log {
+    fn default() -> Log {
+        Log { level: LogLevel::Info, format: LogFormat::Text }
+    }
+}
+
+/// How much is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogLevel {
+    /// What needs somebody.
+    Error,
+    /// And what may come to need somebody.
+    Warn,
+    /// And what happened to the node.
+    Info,
+    /// And what happened to each session.
+    Debug,
+    /// And why.
+    Trace,
+}
+
+/// How a log line is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
 
 /// Changes the log's level while the node runs. Cheap to clone.
 #[derive(Clone, Debug)]

@@ -1,7 +1,8 @@
 //! What `carillon serve` prints once it runs: where it listens, where the key is, and what to type next.
 
-use crate::config::{Config, LogFormat, Origin, Place, Setting, Settings};
+use crate::config::{Config, Origin, Place, Setting, Settings};
 use crate::files::{AdminKey, Ready};
+use crate::telemetry::LogFormat;
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -60,15 +61,19 @@ impl Welcome<'_> {
     /// Each listener with what it speaks.
     fn listeners(&self) -> Vec<(&'static str, String)> {
         let settings = &self.config.settings;
-        let clients = settings.listen.address.as_slice();
-        let http = if settings.http.address.is_empty() { clients } else { settings.http.address.as_slice() };
-        let websocket = if settings.websocket.tls { "wss" } else { "ws" };
-        let path = &settings.websocket.path;
+        let clients = settings.server.addresses.as_slice();
+        let http = if settings.node.http_addresses.is_empty() {
+            clients
+        } else {
+            settings.node.http_addresses.as_slice()
+        };
+        let websocket = if settings.server.websocket.tls { "wss" } else { "ws" };
+        let path = &settings.server.websocket.path;
         let at = |addresses: &[IpAddr], port: u16, before: &str, after: &str| {
             let all = addresses.iter().map(|ip| format!("{before}{}{after}", SocketAddr::new(*ip, port)));
             all.collect::<Vec<_>>().join(", ")
         };
-        let light = if settings.light.tls { "Light protocol, TLS" } else { "Light protocol" };
+        let light = if settings.server.light.tls { "Light protocol, TLS" } else { "Light protocol" };
         let listeners = [
             ("XMPP, STARTTLS", self.ready.c2s.map(|port| at(clients, port, "", ""))),
             ("XMPP, direct TLS", self.ready.c2s_tls.map(|port| at(clients, port, "", ""))),
@@ -106,7 +111,7 @@ impl Welcome<'_> {
 }
 
 fn certificate(settings: &Settings) -> String {
-    match &settings.tls.certificate {
+    match &settings.node.certificate {
         Some(file) => file.display().to_string(),
         None => format!("{} (self-signed)", settings.node.data_dir.join("self-signed.crt").display()),
     }

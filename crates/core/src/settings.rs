@@ -1,9 +1,10 @@
-//! What an operator decides, as the core reads it. Plain values; the binary's configuration fills them.
+//! What an operator decides, as the core reads it. Types and defaults are declared here and nowhere else; the binary's list of
+//! settings gives each its key, its bounds and its sentence.
 
 use crate::sasl::{Mechanism, fast};
 
 /// The settings of a shard.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Bounds on what a client may do.
     pub limits: Limits,
@@ -32,7 +33,7 @@ pub struct Settings {
 }
 
 /// Bounds on what a client may do.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of one stanza.
     pub stanza_bytes: usize,
@@ -42,13 +43,13 @@ pub struct Limits {
     pub depth: u16,
     /// Failed SASL attempts on one connection, the last of which ends it.
     pub auth_attempts: u8,
-    /// Failed logins of one address in `auth_window_ms`.
+    /// Failed logins of one address in `auth_window_ms`; 0 for no bound.
     pub auth_failures_per_address: u32,
-    /// Failed logins of one address to one account in `auth_window_ms`.
+    /// Failed logins of one address to one account in `auth_window_ms`; 0 for no bound.
     pub auth_failures_per_account_and_address: u32,
-    /// Failed logins to one account in `auth_window_ms`; addresses that logged in to it lately are spared.
+    /// Failed logins to one account in `auth_window_ms`, 0 for no bound; addresses that logged in to it lately are spared.
     pub auth_failures_per_account: u32,
-    /// Accounts registered in-band from one address in `auth_window_ms`.
+    /// Accounts registered in-band from one address in `auth_window_ms`; 0 for no bound.
     pub registrations_per_address: u32,
     /// The window of the four above, milliseconds.
     pub auth_window_ms: u64,
@@ -83,7 +84,7 @@ pub struct Limits {
 }
 
 /// How fast one session may send: more is read later. Each rate may be exceeded by its burst.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rates {
     /// Stanzas, and other elements that want an answer; 0 for no bound.
     pub stanzas_per_second: u32,
@@ -96,7 +97,7 @@ pub struct Rates {
 }
 
 /// How topics are given to their followers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fanout {
     /// Deliveries between two looks at other work.
     pub slice: usize,
@@ -107,18 +108,18 @@ pub struct Fanout {
 }
 
 /// What those who speak the light protocol may do.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Light {
-    /// The domain whose topics they may follow.
+    /// The domain whose topics they may follow, prepared (RFC 7622 §3.2); empty for none.
     pub domain: Box<str>,
     /// Topics that one connection may follow.
     pub subscriptions: usize,
-    /// Silence of a client after which its connection is closed, milliseconds.
+    /// Silence of a client after which its connection is closed, milliseconds; 0 for never.
     pub idle_timeout_ms: u64,
 }
 
 /// How long things may take, milliseconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// From acceptance to authentication, TLS included.
     pub auth_ms: u64,
@@ -126,7 +127,7 @@ pub struct Timeouts {
     pub bind_ms: u64,
     /// From our `</stream:stream>` to the peer's.
     pub close_ms: u64,
-    /// Silence before the server asks whether the client is still there.
+    /// Silence before the server asks whether the client is still there; 0 for never.
     pub ping_idle_ms: u64,
     /// How long it waits for the answer.
     pub ping_wait_ms: u64,
@@ -199,7 +200,7 @@ impl Default for Fanout {
 
 impl Default for Light {
     fn default() -> Light {
-        Light { domain: "localhost".into(), subscriptions: 100, idle_timeout_ms: 120_000 }
+        Light { domain: Box::default(), subscriptions: 100, idle_timeout_ms: 120_000 }
     }
 }
 

@@ -50,9 +50,9 @@ impl std::ops::Deref for App {
 impl App {
     /// The app of a node.
     pub(crate) fn new(node: Node, options: Options) -> App {
-        let feeds = Feeds::new(options.stream_events_max, options.streams_max);
+        let feeds = Feeds::new(options.settings.stream_events_max, options.settings.streams_max);
         App(Arc::new(Inner {
-            bodies: Bodies::new(options.bodies_bytes_max),
+            bodies: Bodies::new(options.settings.bodies_bytes_max),
             node,
             options,
             keys: Keys::default(),
@@ -122,7 +122,7 @@ impl App {
     }
 
     async fn await_reply<T>(&self, reply: oneshot::Receiver<T>) -> Result<T, Problem> {
-        let limit = Duration::from_millis(self.options.answer_timeout_ms);
+        let limit = Duration::from_millis(self.options.settings.answer_timeout_ms);
         match tokio::time::timeout(limit, reply).await {
             Ok(Ok(value)) => Ok(value),
             // The asked side is gone without an answer: it was shut down.

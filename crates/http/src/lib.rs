@@ -1,6 +1,6 @@
 //! The HTTP side of Carillon: what providers, consumers and operators speak to.
 //!
-//! - [`serve`] runs it on a listener; [`router`] gives it as a value. [`Options`] holds its bounds.
+//! - [`serve`] runs it on a listener; [`router`] gives it as a value. [`Options`] is what it is told, its [`Settings`] among them.
 //! - `provider/` is for those who send: notifications, their receipts as a stream, topics and items.
 //! - `consumer/` is for those who enrol devices: devices, their secrets, what they follow.
 //! - `admin/` is for operators: domains, accounts, keys, sessions, figures.
@@ -41,7 +41,7 @@ mod well_known;
 
 pub use auth::key::generate as generate_key;
 pub use auth::key::hash as key_hash;
-pub use options::{Endpoints, Options};
+pub use options::{Endpoints, Options, Settings};
 pub use serve::{router, serve};
 pub use time::parse as parse_time;
 

@@ -63,12 +63,12 @@ pub(crate) fn bound(document: &mut utoipa::openapi::OpenApi, options: &Options) 
     if let Some(RefOr::T(Schema::Object(body))) = schemas.get_mut("NotificationBody")
         && let Some(RefOr::T(Schema::Object(ttl))) = body.properties.get_mut("ttl")
     {
-        ttl.maximum = Some(((options.notification_ttl_max_ms / 1000) as usize).into());
+        ttl.maximum = Some(((options.core.notification_ttl_max_ms / 1000) as usize).into());
     }
     if let Some(RefOr::T(Schema::OneOf(targets))) = schemas.get_mut("Targets") {
         for form in &mut targets.items {
             if let RefOr::T(Schema::Array(many)) = form {
-                many.max_items = Some(options.targets_max);
+                many.max_items = Some(options.settings.targets_max);
             }
         }
     }

@@ -1,10 +1,25 @@
 //! What the API is told at start.
 
-/// Bounds and addresses of the HTTP API.
+use std::sync::Arc;
+
+/// What the API is started with: its own settings, and what others have decided.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// What an operator decides about the API alone.
+    pub settings: Settings,
+    /// The core's settings: how long a notification may wait, and how costly the keys of passwords are, is said there.
+    pub core: Arc<carillon_core::settings::Settings>,
     /// The domain a node-wide key acts in when the request names none.
     pub default_domain: String,
+    /// How long open requests are waited for at shutdown, in milliseconds.
+    pub drain_timeout_ms: u64,
+    /// Where devices connect.
+    pub endpoints: Endpoints,
+}
+
+/// What an operator decides about the API. Types and defaults are declared here and nowhere else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
     /// Largest body of a request that is not a stream, in bytes.
     pub body_bytes_max: usize,
     /// What such bodies may take together, in bytes; more are refused.
@@ -13,8 +28,6 @@ pub struct Options {
     pub batch_line_bytes_max: usize,
     /// Largest payload of a notification or item, in bytes of compact JSON or XML.
     pub payload_bytes_max: usize,
-    /// How long after its acceptance a notification may still wait, in milliseconds.
-    pub notification_ttl_max_ms: u64,
     /// Targets one request may name.
     pub targets_max: usize,
     /// Notifications one request may have in flight at once.
@@ -29,14 +42,8 @@ pub struct Options {
     pub read_timeout_ms: u64,
     /// How long the node may take to answer a question, in milliseconds.
     pub answer_timeout_ms: u64,
-    /// How long open requests are waited for at shutdown, in milliseconds.
-    pub drain_timeout_ms: u64,
-    /// PBKDF2 iterations of the SCRAM keys of passwords people chose (RFC 7677 §4: at least 4096).
-    pub scram_iterations: u32,
     /// Whether `/metrics` needs a key with scope `admin`.
     pub metrics_key_required: bool,
-    /// Where devices connect.
-    pub endpoints: Endpoints,
 }
 
 /// Where devices connect to, as shown to those that enrol.
@@ -52,15 +59,13 @@ pub struct Endpoints {
     pub websocket_url: Option<String>,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            default_domain: "localhost".to_owned(),
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
             body_bytes_max: 1024 * 1024,
             bodies_bytes_max: 64 * 1024 * 1024,
             batch_line_bytes_max: 64 * 1024,
             payload_bytes_max: 32 * 1024,
-            notification_ttl_max_ms: 30 * 24 * 3600 * 1000,
             targets_max: 1000,
             pending_max: 1000,
             connections_max: 4096,
@@ -68,10 +73,7 @@ impl Default for Options {
             stream_events_max: 4096,
             read_timeout_ms: 30_000,
             answer_timeout_ms: 30_000,
-            drain_timeout_ms: 10_000,
-            scram_iterations: 10_000,
             metrics_key_required: false,
-            endpoints: Endpoints::default(),
         }
     }
 }

@@ -27,8 +27,8 @@ pub async fn serve(
     shutdown: impl Future,
 ) -> io::Result<()> {
     let drain = Duration::from_millis(options.drain_timeout_ms);
-    let head_timeout = Duration::from_millis(options.read_timeout_ms);
-    let connections = Arc::new(Semaphore::new(options.connections_max));
+    let head_timeout = Duration::from_millis(options.settings.read_timeout_ms);
+    let connections = Arc::new(Semaphore::new(options.settings.connections_max));
     let app = App::new(node, options);
     let router = routes::build(app.clone());
     let graceful = GracefulShutdown::new();

@@ -16,6 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for _ in 0..RUNS {
             let folder = parent.join(format!("carillon-event-log-cost-{}", std::process::id()));
             let options = Options {
+                enabled: true,
                 folder: folder.clone(),
                 format,
                 kinds: Kinds::all(),

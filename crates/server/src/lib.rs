@@ -65,5 +65,5 @@ mod websocket;
 pub use listen::{BindError, Bounds, Ports};
 pub use network::{Network, NoNetwork};
 pub use node::Node;
-pub use options::{Light, Options, WebSocket};
+pub use options::{Light, Options, Tcp, WebSocket};
 pub use server::{Server, StartError};

@@ -3,30 +3,27 @@
 use crate::events;
 use crate::listen::{Bounds, ListenConfig, Service};
 use crate::network::Network;
-use crate::tls;
-use carillon_core::settings::Settings;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
+use std::net::{IpAddr, Ipv4Addr};
 
-/// The options of a server. [`Options::new`] has defaults for all but the certificate and the core's settings.
-#[derive(Clone, Debug)]
+/// The options of a server. Types and defaults are declared here and nowhere else.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Where to listen.
     pub addresses: Vec<IpAddr>,
-    /// Port of XMPP with STARTTLS; 0 lets the system choose.
-    pub c2s: Option<u16>,
-    /// Port of XMPP inside TLS (XEP-0368).
-    pub c2s_tls: Option<u16>,
+    /// XMPP with STARTTLS.
+    pub c2s: Tcp,
+    /// XMPP inside TLS (XEP-0368).
+    pub c2s_tls: Tcp,
     /// The WebSocket listener.
-    pub websocket: Option<WebSocket>,
+    pub websocket: WebSocket,
     /// Proxies in front of the WebSocket listener, whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<Network>,
     /// The listener of the light protocol.
-    pub light: Option<Light>,
+    pub light: Light,
     /// Number of shards, each a thread; 0 for one per processor core.
     pub shards: u16,
     /// Listen backlog per listener.
-    pub backlog: i32,
+    pub backlog: u32,
     /// Whether each shard has listeners of its own (`SO_REUSEPORT`), over which the kernel spreads the connections.
     pub reuse_port: bool,
     /// Whether small messages are sent at once (`TCP_NODELAY`).
@@ -37,21 +34,26 @@ pub struct Options {
     pub bounds: Bounds,
     /// Bytes that may wait for a client that reads too slowly, before it is disconnected.
     pub out_queue_bytes: usize,
-    /// Certificate, cipher suites and the other settings of TLS.
-    pub tls: tls::Settings,
-    /// The core's settings. The server uses `close_ms` and `auth_ms` of their timeouts, too.
-    pub core: Arc<Settings>,
-    /// Seed of the shards' random generators; none for the system's entropy.
-    pub seed: Option<[u8; 32]>,
     /// How long the trace of an ended notification is kept, in milliseconds.
     pub traces_kept_ms: u64,
-    /// Options of the event log; none for no event log.
-    pub events: Option<events::Options>,
+    /// Options of the event log.
+    pub event_log: events::Options,
+}
+
+/// A listener of XMPP over TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tcp {
+    /// Whether there is one.
+    pub enabled: bool,
+    /// Its port; 0 lets the system choose.
+    pub port: u16,
 }
 
 /// The WebSocket listener.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebSocket {
+    /// Whether there is one.
+    pub enabled: bool,
     /// Its port; 0 lets the system choose.
     pub port: u16,
     /// Whether it uses TLS itself. If not, a proxy in front must.
@@ -61,30 +63,23 @@ pub struct WebSocket {
 }
 
 /// The listener of the light protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Light {
-    /// Its port; 0 lets the system choose.
-    pub port: u16,
+    /// Its port; 0 lets the system choose, none for no listener.
+    pub port: Option<u16>,
     /// Whether it uses TLS from the first byte.
     pub tls: bool,
 }
 
-impl Default for WebSocket {
-    fn default() -> WebSocket {
-        WebSocket { port: 5281, tls: true, path: "/xmpp-websocket".to_owned() }
-    }
-}
-
-impl Options {
-    /// The defaults: ports 5222 and 5223 on every address.
-    pub fn new(tls: tls::Settings, core: Arc<Settings>) -> Options {
+impl Default for Options {
+    fn default() -> Options {
         Options {
-            addresses: vec![Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()],
-            c2s: Some(5222),
-            c2s_tls: Some(5223),
-            websocket: None,
+            addresses: vec![Ipv4Addr::LOCALHOST.into()],
+            c2s: Tcp { enabled: true, port: 5222 },
+            c2s_tls: Tcp { enabled: true, port: 5223 },
+            websocket: WebSocket::default(),
             trusted_proxies: Vec::new(),
-            light: None,
+            light: Light::default(),
             shards: 0,
             backlog: 4096,
             reuse_port: true,
@@ -92,14 +87,33 @@ impl Options {
             io_uring: true,
             bounds: Bounds::default(),
             out_queue_bytes: 256 * 1024,
-            tls,
-            core,
-            seed: None,
             traces_kept_ms: 7 * 86_400_000,
-            events: None,
+            event_log: events::Options::default(),
         }
     }
+}
 
+impl Default for WebSocket {
+    fn default() -> WebSocket {
+        WebSocket { enabled: true, port: 5280, tls: false, path: "/xmpp-websocket".to_owned() }
+    }
+}
+
+impl Tcp {
+    /// The port, if there is such a listener.
+    pub fn wanted(self) -> Option<u16> {
+        self.enabled.then_some(self.port)
+    }
+}
+
+impl WebSocket {
+    /// The port, if there is such a listener.
+    pub fn wanted(&self) -> Option<u16> {
+        self.enabled.then_some(self.port)
+    }
+}
+
+impl Options {
     /// How its ports are bound.
     pub(crate) fn listen_config(&self) -> ListenConfig<'_> {
         ListenConfig {
@@ -114,14 +128,15 @@ impl Options {
 
     /// The protocol of each port.
     fn services(&self) -> Vec<(Service, u16)> {
-        let websocket = self.websocket.as_ref().map(|websocket| {
-            (if websocket.tls { Service::WebSocketTls } else { Service::WebSocket }, websocket.port)
-        });
-        let c2s = self.c2s.map(|port| (Service::StartTls, port));
-        let c2s_tls = self.c2s_tls.map(|port| (Service::DirectTls, port));
-        let light =
-            self.light.map(|light| (if light.tls { Service::LightTls } else { Service::Light }, light.port));
-        [c2s, c2s_tls, websocket, light].into_iter().flatten().collect()
+        let websocket = if self.websocket.tls { Service::WebSocketTls } else { Service::WebSocket };
+        let light = if self.light.tls { Service::LightTls } else { Service::Light };
+        let all = [
+            (Service::StartTls, self.c2s.wanted()),
+            (Service::DirectTls, self.c2s_tls.wanted()),
+            (websocket, self.websocket.wanted()),
+            (light, self.light.port),
+        ];
+        all.into_iter().filter_map(|(service, port)| Some((service, port?))).collect()
     }
 
     /// The number of shards.

@@ -30,6 +30,13 @@ pub struct Options {
     pub bytes_max: Option<u64>,
 }
 
+impl Default for Options {
+    /// The defaults, at no path yet.
+    fn default() -> Options {
+        Options::new("")
+    }
+}
+
 impl Options {
     /// The defaults for a database at `path`: 2 readers, 65,536 questions with 128 MiB, 8 MiB a connection, 16 MiB of
     /// items.

@@ -54,14 +54,15 @@ fn place(config: &Config, keys: &[&str]) -> Place {
 /// Two listeners cannot share a port; 0 is never the same one.
 fn ports(s: &Settings) -> Option<Broken> {
     let listeners = [
-        (s.c2s.enabled, s.c2s.port, "c2s.port"),
-        (s.c2s_tls.enabled, s.c2s_tls.port, "c2s_tls.port"),
-        (s.websocket.enabled, s.websocket.port, "websocket.port"),
-        (s.light.port.is_some(), s.light.port.unwrap_or(0), "light.port"),
-        (true, s.http.port, "http.port"),
+        (s.server.c2s.wanted(), "c2s.port"),
+        (s.server.c2s_tls.wanted(), "c2s_tls.port"),
+        (s.server.websocket.wanted(), "websocket.port"),
+        (s.server.light.port, "light.port"),
+        (Some(s.node.http_port), "http.port"),
     ];
     let mut taken = BTreeMap::new();
-    for (_, port, key) in listeners.into_iter().filter(|(enabled, port, _)| *enabled && *port != 0) {
+    for (port, key) in listeners {
+        let Some(port) = port.filter(|port| *port != 0) else { continue };
         if let Some(other) = taken.insert(port, key) {
             return broken(&[key, other], format!("port {port} is that of {other} already"));
         }
@@ -70,7 +71,7 @@ fn ports(s: &Settings) -> Option<Broken> {
 }
 
 fn some_listener(s: &Settings) -> Option<Broken> {
-    if s.c2s.enabled || s.c2s_tls.enabled || s.websocket.enabled {
+    if s.server.c2s.enabled || s.server.c2s_tls.enabled || s.server.websocket.enabled {
         return None;
     }
     broken(
@@ -80,7 +81,7 @@ fn some_listener(s: &Settings) -> Option<Broken> {
 }
 
 fn listen_address(s: &Settings) -> Option<Broken> {
-    if s.listen.address.is_empty() {
+    if s.server.addresses.is_empty() {
         broken(&["listen.address"], "it needs at least one address")
     } else {
         None
@@ -88,7 +89,7 @@ fn listen_address(s: &Settings) -> Option<Broken> {
 }
 
 fn stanza_bytes(s: &Settings) -> Option<Broken> {
-    let (before, after) = (s.limits.stanza_bytes_before_auth, s.limits.stanza_bytes);
+    let (before, after) = (s.core.limits.stanza_bytes_before_auth, s.core.limits.stanza_bytes);
     if before <= after {
         return None;
     }
@@ -99,7 +100,7 @@ fn stanza_bytes(s: &Settings) -> Option<Broken> {
 }
 
 fn tls(s: &Settings) -> Option<Broken> {
-    match (&s.tls.certificate, &s.tls.key) {
+    match (&s.node.certificate, &s.node.certificate_key) {
         (Some(_), None) => {
             broken(&["tls.key", "tls.certificate"], "it has to be set, because tls.certificate is")
         }
@@ -109,7 +110,7 @@ fn tls(s: &Settings) -> Option<Broken> {
 }
 
 fn websocket_path(s: &Settings) -> Option<Broken> {
-    if s.websocket.path.starts_with('/') {
+    if s.server.websocket.path.starts_with('/') {
         None
     } else {
         broken(&["websocket.path"], "it has to begin with /")
@@ -117,11 +118,11 @@ fn websocket_path(s: &Settings) -> Option<Broken> {
 }
 
 fn mechanisms(s: &Settings) -> Option<Broken> {
-    if s.auth.mechanisms.is_empty() { broken(&["auth.mechanisms"], "it needs at least one") } else { None }
+    if s.core.mechanisms.is_empty() { broken(&["auth.mechanisms"], "it needs at least one") } else { None }
 }
 
 fn features(s: &Settings) -> Option<Broken> {
     let names: Vec<&str> = ORDER.iter().map(|feature| feature.name).collect();
-    let unknown = s.features.disabled.iter().find(|name| !names.contains(&name.as_str()))?;
+    let unknown = s.core.features_disabled.iter().find(|name| !names.contains(&name.as_str()))?;
     broken(&["features.disabled"], format!("there is no feature {unknown}; there are {}", names.join(", ")))
 }

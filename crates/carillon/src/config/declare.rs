@@ -1,4 +1,4 @@
-//! What a declared setting is, and the macro that makes a struct, defaults and descriptions of one declaration.
+//! What a setting is, and the macro that makes the list of them.
 
 use super::Settings;
 use super::kind::Kind;
@@ -6,7 +6,7 @@ use super::value::Value;
 
 pub use super::settings::SETTINGS;
 
-/// One setting, as declared in [`SETTINGS`].
+/// One setting, as listed in [`SETTINGS`].
 #[derive(Debug)]
 pub struct Setting {
     /// Its key in the file and in `--set`, such as `c2s.port`.
@@ -60,66 +60,35 @@ impl Setting {
     }
 }
 
-/// Declares groups of settings:
+/// Makes [`SETTINGS`], which describes every setting and can get and set it, of groups of lines:
 ///
 /// ```text
-/// /// What the group is about.
-/// group: Group {
+/// "What the group is about." {
 ///     /// What the setting does.
-///     "its.key" field: Type = default, kind(bounds), Live|Restart [, benchmark value];
+///     "its.key" = its.field.in.settings, kind(bounds), Live|Restart [, benchmark value];
 /// }
 /// ```
-///
-/// and makes `Settings` with a field a group, each group's struct with its defaults, and `SETTINGS`, which describes
-/// every one and can get and set it.
 macro_rules! settings {
     ($(
-        $(#[doc = $group_about:literal])+
-        $group:ident: $Group:ident {
+        $group:literal {
             $(
                 $(#[doc = $about:literal])+
-                $key:literal $field:ident: $type:ty = $default:expr, $kind:expr, $reload:ident
-                $(, benchmark $lifted:expr)?;
+                $key:literal = $($field:ident).+, $kind:expr, $reload:ident $(, benchmark $lifted:expr)?;
             )+
         }
     )+) => {
-        /// Everything a node can be told. [`Config::load`](super::Config::load) fills it; whoever assembles the node
-        /// reads it. Every value is within its bounds.
-        #[derive(Clone, Debug, Default, PartialEq)]
-        pub struct Settings {
-            $( $(#[doc = $group_about])+ pub $group: $Group, )+
-        }
-
-        $(
-            $(#[doc = $group_about])+
-            #[derive(Clone, Debug, PartialEq)]
-            pub struct $Group {
-                $( $(#[doc = $about])+ pub $field: $type, )+
-            }
-
-            impl $Group {
-                const ABOUT: &'static str = concat!($($group_about),+);
-            }
-
-            impl Default for $Group {
-                fn default() -> $Group {
-                    $Group { $( $field: $default, )+ }
-                }
-            }
-        )+
-
         /// Every setting there is, in the order people read them.
         pub static SETTINGS: &[Setting] = &[$($(
             Setting {
                 key: $key,
-                group: $Group::ABOUT,
+                group: $group,
                 about: concat!($($about),+),
                 kind: $kind,
                 reload: Reload::$reload,
                 benchmark: settings!(@lifted $($lifted)?),
-                get: |settings| Field::to_value(&settings.$group.$field),
+                get: |settings| Field::to_value(&settings.$($field).+),
                 set: |settings, value| {
-                    settings.$group.$field =
+                    settings.$($field).+ =
                         Field::from_value(value).expect("the kind of a setting fits its type: a test tries all");
                 },
             },

@@ -144,7 +144,7 @@ fn apply(config: &mut Config, Entry { key, written, place }: Entry) -> Result<()
 /// Gives the limits that are at their default that of the profile. A limit may be written at its default, as in the
 /// sample file: that is no wish of its own.
 fn apply_profile(config: &mut Config) {
-    if config.settings.limits.profile != Profile::Benchmark {
+    if config.settings.profile != Profile::Benchmark {
         return;
     }
     for (i, setting) in SETTINGS.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! Configuration: every setting declared once, in `settings`, and read from a TOML file, from the environment and from
-//! `--set`.
+//! Configuration: every setting, listed in `settings`, and read from a TOML file, from the environment and from `--set`.
 //!
-//! [`Config::load`] gives the [`Settings`] the node is built from, and remembers where each came from. The sample file,
-//! the manual page and `carillon config explain` are printed from the same declaration ([`mod@print`]).
+//! [`Config::load`] gives the [`Settings`] the node is built from, and remembers where each came from. They are the structs of
+//! those who use them, with their defaults. The sample file, the manual page and `carillon config explain` are printed from
+//! the list ([`mod@print`]).
 
 mod check;
 mod declare;
@@ -22,7 +22,7 @@ pub use kind::Kind;
 pub use load::nearest;
 pub use problem::{Place, Problem, Problems};
 pub use settings::*;
-pub use value::{LogFormat, LogLevel, Profile, Value};
+pub use value::{Profile, Value};
 
 use std::path::PathBuf;
 

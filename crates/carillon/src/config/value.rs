@@ -1,10 +1,11 @@
 //! Values of settings: in general, and as the Rust types that hold them.
 
 use super::kind::OFF;
+use crate::telemetry::{LogFormat, LogLevel};
 use carillon_core::model::{PubsubCreate, SessionPolicy};
 use carillon_core::sasl::Mechanism;
 use carillon_server::Network;
-use carillon_server::events::{Format, Kind};
+use carillon_server::events::{Format, Kind, Kinds};
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -89,6 +90,16 @@ impl Field for String {
     }
 }
 
+impl Field for Box<str> {
+    fn from_value(value: Value) -> Option<Box<str>> {
+        String::from_value(value).map(String::into_boxed_str)
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Text(self.to_string())
+    }
+}
+
 impl Field for PathBuf {
     fn from_value(value: Value) -> Option<PathBuf> {
         String::from_value(value).map(PathBuf::from)
@@ -167,25 +178,17 @@ impl Field for Vec<Mechanism> {
     }
 }
 
-impl Field for Vec<Kind> {
-    fn from_value(value: Value) -> Option<Vec<Kind>> {
-        Vec::<String>::from_value(value)?.iter().map(|word| Kind::named(word)).collect()
+/// Where a shard begins and ends is always told, so nobody writes it.
+impl Field for Kinds {
+    fn from_value(value: Value) -> Option<Kinds> {
+        let wanted: Option<Vec<_>> =
+            Vec::<String>::from_value(value)?.iter().map(|word| Kind::named(word)).collect();
+        Some(Kinds::of(wanted?.into_iter().chain([Kind::Start, Kind::Stop])))
     }
 
     fn to_value(&self) -> Value {
-        Value::List(self.iter().map(|kind| kind.as_str().to_owned()).collect())
-    }
-}
-
-/// Kinds of events that can be wanted or not: all but those that say where a shard begins and ends.
-pub(super) trait Wanted {
-    /// All of them.
-    fn wanted() -> Vec<Kind>;
-}
-
-impl Wanted for Kind {
-    fn wanted() -> Vec<Kind> {
-        Kind::WORDS.iter().filter_map(|word| Kind::named(word)).collect()
+        let wanted = |word: &&&str| Kind::named(word).is_some_and(|kind| self.contains(kind));
+        Value::List(Kind::WORDS.iter().filter(wanted).map(|&word| word.to_owned()).collect())
     }
 }
 
@@ -233,36 +236,13 @@ pub(super) trait Words {
 }
 
 /// Which defaults the limits have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
     /// Those for service.
+    #[default]
     Default,
     /// Rates and counts lifted, so that what is measured is the server and not its limits.
     Benchmark,
-}
-
-/// How much is logged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogLevel {
-    /// What needs somebody.
-    Error,
-    /// And what may come to need somebody.
-    Warn,
-    /// And what happened to the node.
-    Info,
-    /// And what happened to each session.
-    Debug,
-    /// And why.
-    Trace,
-}
-
-/// How a log line is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object a line.
-    Json,
 }
 
 word_field!(SessionPolicy { "single" => Single, "multi" => Multi });

@@ -13,7 +13,7 @@ const SOON: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
 /// What is wrong with the configured certificate. The self-signed one is made to fit.
 pub(super) fn inspect(settings: &Settings) -> Vec<Finding> {
-    let (Some(certificate), Some(key)) = (&settings.tls.certificate, &settings.tls.key) else {
+    let (Some(certificate), Some(key)) = (&settings.node.certificate, &settings.node.certificate_key) else {
         return Vec::new();
     };
     match tls::Settings::load(certificate, key) {

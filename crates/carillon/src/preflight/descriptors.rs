@@ -22,7 +22,7 @@ pub(super) fn inspect(config: &Config) -> Option<Finding> {
     let setting = Setting::named("limits.max_connections").expect("a setting of this program");
     match config.origin(setting) {
         Origin::Set(_) => {
-            compare(config.settings.limits.max_connections.into(), getrlimit(Resource::Nofile).maximum)
+            compare(config.settings.server.bounds.connections, getrlimit(Resource::Nofile).maximum)
         }
         Origin::Default | Origin::Profile => None,
     }

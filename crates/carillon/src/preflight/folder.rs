@@ -11,7 +11,7 @@ use std::path::Path;
 pub(super) fn inspect(settings: &Settings) -> Vec<Finding> {
     let data = (&*settings.node.data_dir, "data_dir");
     let events = assemble::event_folder(settings);
-    let events = settings.event_log.enabled.then_some((&*events, "event_log.path"));
+    let events = settings.server.event_log.enabled.then_some((&*events, "event_log.path"));
     std::iter::once(data).chain(events).filter_map(|(folder, setting)| look(folder, setting)).collect()
 }
 

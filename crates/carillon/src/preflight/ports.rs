@@ -36,14 +36,14 @@ pub(super) fn inspect(settings: &Settings, purpose: Purpose) -> Vec<Finding> {
 
 /// Every listener that is wanted: the setting of its port, its addresses and its port.
 fn listeners(s: &Settings) -> Vec<(&'static str, &[IpAddr], u16)> {
-    let clients = s.listen.address.as_slice();
-    let http = if s.http.address.is_empty() { clients } else { s.http.address.as_slice() };
+    let clients = s.server.addresses.as_slice();
+    let http = if s.node.http_addresses.is_empty() { clients } else { s.node.http_addresses.as_slice() };
     let all = [
-        (s.c2s.enabled.then_some(s.c2s.port), "c2s.port", clients),
-        (s.c2s_tls.enabled.then_some(s.c2s_tls.port), "c2s_tls.port", clients),
-        (s.websocket.enabled.then_some(s.websocket.port), "websocket.port", clients),
-        (s.light.port, "light.port", clients),
-        (Some(s.http.port), "http.port", http),
+        (s.server.c2s.wanted(), "c2s.port", clients),
+        (s.server.c2s_tls.wanted(), "c2s_tls.port", clients),
+        (s.server.websocket.wanted(), "websocket.port", clients),
+        (s.server.light.port, "light.port", clients),
+        (Some(s.node.http_port), "http.port", http),
     ];
     all.into_iter().filter_map(|(port, setting, addresses)| Some((setting, addresses, port?))).collect()
 }

@@ -66,7 +66,9 @@ pub(super) fn wake(conn: ConnId, wake: Wake, sessions: &mut Sessions, cx: &mut C
         (Light::Opening(_), Wake::Login) => finish(conn, &mut light, Ended::OpeningTimeout, sessions, cx),
         (Light::Open(open) | Light::Asking(open), Wake::Idle) => {
             let (silent, patience) = (cx.now.mono.since(open.heard), cx.hub.settings.light.idle_timeout_ms);
-            if silent >= patience {
+            if patience == 0 {
+                // The bound was lifted meanwhile.
+            } else if silent >= patience {
                 finish(conn, &mut light, Ended::Idle, sessions, cx);
             } else {
                 cx.wake_in(conn, patience - silent, Wake::Idle);
@@ -230,7 +232,9 @@ fn begin(conn: ConnId, cx: &mut Cx<'_>) -> Result<Open, Ended> {
     }
     let (now, token) = (cx.now.unix, cx.hub.random.token());
     cx.out.send(conn, |out| frame::welcome(out, now, &token));
-    cx.wake_in(conn, settings.light.idle_timeout_ms, Wake::Idle);
+    if settings.light.idle_timeout_ms > 0 {
+        cx.wake_in(conn, settings.light.idle_timeout_ms, Wake::Idle);
+    }
     cx.hub.counters.light += 1;
     Ok(Open::new(conn, cx.now.mono))
 }

@@ -87,7 +87,7 @@ impl Throttle {
     pub fn admits_from(&mut self, address: IpAddr, now: Mono, limits: &Limits) -> Result<(), Refusal> {
         self.roll(now, limits);
         let failures = self.addresses.get(&block(address)).copied().unwrap_or_default();
-        if failures >= limits.auth_failures_per_address { Err(Refusal::Address) } else { Ok(()) }
+        if is_over(failures, limits.auth_failures_per_address) { Err(Refusal::Address) } else { Ok(()) }
     }
 
     /// Whether a password of an account that is at home here may be tried from an address.
@@ -101,10 +101,10 @@ impl Throttle {
         self.admits_from(address, now, limits)?;
         let Some(failures) = self.accounts.get(account.as_str()) else { return Ok(()) };
         let address = block(address);
-        if failures.of(address) >= limits.auth_failures_per_account_and_address {
+        if is_over(failures.of(address), limits.auth_failures_per_account_and_address) {
             return Err(Refusal::AccountAndAddress);
         }
-        let is_over = failures.total >= limits.auth_failures_per_account;
+        let is_over = is_over(failures.total, limits.auth_failures_per_account);
         if is_over && !self.familiar.knows(address, account) { Err(Refusal::Account) } else { Ok(()) }
     }
 
@@ -120,7 +120,7 @@ impl Throttle {
     pub fn admits_registration(&mut self, address: IpAddr, now: Mono, limits: &Limits) -> bool {
         self.roll(now, limits);
         let count = self.registrations.get(&block(address)).copied().unwrap_or_default();
-        count < limits.registrations_per_address
+        !is_over(count, limits.registrations_per_address)
     }
 
     fn roll(&mut self, now: Mono, limits: &Limits) {
@@ -181,6 +181,11 @@ impl Familiar {
     fn knows(&self, address: IpAddr, account: &BareJid) -> bool {
         [&self.young, &self.old].iter().any(|pairs| pairs.contains(&hash(pairs, address, account)))
     }
+}
+
+/// Whether so many are no longer admitted; a bound of 0 is none.
+fn is_over(count: u32, bound: u32) -> bool {
+    bound > 0 && count >= bound
 }
 
 fn hash(pairs: &Set<u64>, address: IpAddr, account: &BareJid) -> u64 {
@@ -268,6 +273,22 @@ mod tests {
         (0..2).for_each(|_| fail(&mut throttle, address(99), &alice, now));
         let refused = throttle.admits_to(address(99), &alice, now, &limits);
         assert_eq!(refused, Err(Refusal::AccountAndAddress), "but it guesses no more than others");
+    }
+
+    #[test]
+    fn a_bound_of_zero_is_none() {
+        let limits = Limits {
+            auth_failures_per_address: 0,
+            auth_failures_per_account_and_address: 0,
+            auth_failures_per_account: 0,
+            registrations_per_address: 0,
+            ..Limits::default()
+        };
+        let (mut throttle, alice, now) = (Throttle::default(), jid("alice"), Mono(0));
+        (0..200).for_each(|_| fail(&mut throttle, address(1), &alice, now));
+        (0..200).for_each(|_| throttle.registered_from(address(1), now, &limits));
+        assert_eq!(throttle.admits_to(address(1), &alice, now, &limits), Ok(()));
+        assert!(throttle.admits_registration(address(1), now, &limits));
     }
 
     #[test]

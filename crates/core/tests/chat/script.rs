@@ -77,6 +77,7 @@ impl Script {
                 "unacknowledged_bytes" => {
                     settings.limits.unacknowledged_bytes = value.parse().expect("a number");
                 }
+                "ping_idle_ms" => settings.timeouts.ping_idle_ms = value.parse().expect("a number"),
                 "topics_owned" => settings.limits.topics_owned = value.parse().expect("a number"),
                 "topics_followed" => settings.limits.topics_followed = value.parse().expect("a number"),
                 "topic_items" => settings.limits.topic_items = value.parse().expect("a number"),

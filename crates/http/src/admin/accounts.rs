@@ -96,7 +96,7 @@ pub(crate) async fn create(
 ) -> Result<(StatusCode, Json<AccountCreated>), Problem> {
     let (domain, jid) =
         find(&key, &app, &body.jid, query.domain.as_deref()).map_err(|problem| problem.at("/jid"))?;
-    let keys = app.derivations.derive(body.password, app.options.scram_iterations).await;
+    let keys = app.derivations.derive(body.password, app.options.core.scram_iterations).await;
     let credentials = keys.map_err(|problem| problem.at("/password"))?;
     Account { app: &app, domain: &domain, jid: &jid, missing: Code::UnknownAccount }
         .create(credentials)
@@ -140,7 +140,7 @@ pub(crate) async fn set_password(
     JsonBody { value: body, .. }: JsonBody<PasswordBody>,
 ) -> Result<StatusCode, Problem> {
     let (domain, jid) = find(&key, &app, &jid, query.domain.as_deref())?;
-    let keys = app.derivations.derive(body.password, app.options.scram_iterations).await;
+    let keys = app.derivations.derive(body.password, app.options.core.scram_iterations).await;
     let credentials = keys.map_err(|problem| problem.at("/password"))?;
     let account = Account { app: &app, domain: &domain, jid: &jid, missing: Code::UnknownAccount };
     account.set_credentials(credentials, body.keep_sessions).await?;

@@ -163,7 +163,7 @@ pub(super) async fn secret(
     chosen: Option<String>,
 ) -> Result<(String, carillon_core::model::Credentials), Problem> {
     let (secret, iterations) = match chosen {
-        Some(secret) => (secret, app.options.scram_iterations),
+        Some(secret) => (secret, app.options.core.scram_iterations),
         None => (random::secret(), scram::ITERATIONS_OF_RANDOM),
     };
     let keys = app.derivations.derive(secret.clone(), iterations).await.map_err(|p| p.at("/secret"))?;

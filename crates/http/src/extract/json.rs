@@ -107,7 +107,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 async fn read(request: Request, app: &App) -> Result<(Bytes, Room), Problem> {
-    let max = app.options.body_bytes_max;
+    let max = app.options.settings.body_bytes_max;
     let too_large = || Problem::new(Code::TooLarge, format!("a body may have at most {max} bytes"));
     let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse().ok());
     if declared.is_some_and(|length: usize| length > max) {
@@ -115,7 +115,7 @@ async fn read(request: Request, app: &App) -> Result<(Bytes, Room), Problem> {
     }
     let room = app.bodies.room(declared.unwrap_or(max))?;
     let reading = axum::body::to_bytes(Body::new(request.into_body()), max);
-    let limit = Duration::from_millis(app.options.read_timeout_ms);
+    let limit = Duration::from_millis(app.options.settings.read_timeout_ms);
     match tokio::time::timeout(limit, reading).await {
         Ok(Ok(bytes)) => {
             let room = shrink(room, bytes.len());

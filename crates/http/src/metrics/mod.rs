@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
     responses((status = 200, description = "Prometheus text", body = String, content_type = "text/plain"), schema::Problems)
 )]
 pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<impl IntoResponse, Problem> {
-    if app.options.metrics_key_required {
+    if app.options.settings.metrics_key_required {
         let (mut parts, _) = request.into_parts();
         Granted::<Admin>::from_request_parts(&mut parts, &app).await?.whole_node()?;
     }

@@ -100,7 +100,7 @@ pub(crate) async fn publish(
 ) -> Result<(StatusCode, Json<Published>), Problem> {
     let domain = key.domain(&app, query.domain.as_deref())?;
     check_name(&topic)?;
-    let max = app.options.payload_bytes_max;
+    let max = app.options.settings.payload_bytes_max;
     let payload = payload::read(body.payload.as_deref(), body.payload_xml.as_deref(), max)?;
     let id = body.id.map(|id| check_id(&id).map(|()| id.into())).transpose()?;
     match app.topic(&domain, &topic, TopicOp::Publish { id, payload }, Code::UnknownTopic).await? {

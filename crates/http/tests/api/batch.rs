@@ -16,7 +16,7 @@ fn batch(world: &World, body: Body) -> Request<Body> {
 
 #[tokio::test]
 async fn each_line_has_its_answer_in_order() {
-    let world = world_with(|options| options.batch_line_bytes_max = 200);
+    let world = world_with(|options| options.settings.batch_line_bytes_max = 200);
     world.enrol("alice").await;
     world.enrol("bob").await;
     let long = format!("{{\"to\":\"alice\",\"payload\":\"{}\"}}", "a".repeat(300));
@@ -44,7 +44,7 @@ async fn each_line_has_its_answer_in_order() {
 
 #[tokio::test]
 async fn lines_wait_for_room() {
-    let world = world_with(|options| options.body_bytes_max = 100);
+    let world = world_with(|options| options.settings.body_bytes_max = 100);
     world.enrol("alice").await;
     let long = format!("{{\"to\":\"alice\",\"payload\":\"{}\"}}", "a".repeat(300));
     let short = r#"{"to":"alice","payload":1}"#.to_owned();

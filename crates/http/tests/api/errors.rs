@@ -73,9 +73,9 @@ async fn what_is_wrong_is_said_in_the_words_of_json() {
 #[tokio::test]
 async fn values_have_bounds() {
     let world = world_with(|options| {
-        options.payload_bytes_max = 64;
-        options.body_bytes_max = 4096;
-        options.targets_max = 3;
+        options.settings.payload_bytes_max = 64;
+        options.settings.body_bytes_max = 4096;
+        options.settings.targets_max = 3;
     });
     let post = |body| world.post("/v1/notifications", body);
     let long = "a".repeat(100);
@@ -112,7 +112,7 @@ async fn values_have_bounds() {
 
 #[tokio::test]
 async fn large_bodies_share_the_memory_there_is() {
-    let world = world_with(|options| options.bodies_bytes_max = 1 << 20);
+    let world = world_with(|options| options.settings.bodies_bytes_max = 1 << 20);
     let announced = |bytes: usize, body| {
         let mut request = world.request(Method::POST, "/v1/notifications", body);
         request.headers_mut().insert(header::CONTENT_LENGTH, bytes.into());

@@ -51,7 +51,7 @@ async fn a_stream_has_the_states_and_the_domain_it_asks_for() {
 
 #[tokio::test]
 async fn a_slow_reader_is_told_what_it_missed() {
-    let world = world_with(|options| options.stream_events_max = 4);
+    let world = world_with(|options| options.settings.stream_events_max = 4);
     world.enrol("alice").await;
     let mut events =
         Events::of(world.open(world.request(Method::GET, "/v1/events?state=stored", Body::empty())).await);
@@ -69,7 +69,7 @@ async fn a_slow_reader_is_told_what_it_missed() {
 
 #[tokio::test]
 async fn streams_are_bounded_and_end_with_their_key() {
-    let world = world_with(|options| options.streams_max = 1);
+    let world = world_with(|options| options.settings.streams_max = 1);
     let made = world
         .post("/v1/admin/keys", json!({"name": "s", "scopes": ["send"]}))
         .await

@@ -1,14 +1,15 @@
 //! The OpenAPI document covers every route, and says what the code says.
 
-use crate::support::{world, world_with};
+use crate::support::{options, world, world_with};
 use axum::body::Body;
 use axum::http::{Method, StatusCode};
 use carillon_core::model::{Policy, TopicConfig};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 fn document() -> Value {
-    serde_json::from_str(&carillon_http::openapi(&carillon_http::Options::default())).unwrap()
+    serde_json::from_str(&carillon_http::openapi(&options())).unwrap()
 }
 
 fn operations(document: &Value) -> BTreeSet<String> {
@@ -69,8 +70,8 @@ fn every_operation_has_an_id_of_its_own() {
 #[tokio::test]
 async fn bounds_are_those_of_the_settings() {
     let world = world_with(|options| {
-        options.notification_ttl_max_ms = 3_600_000;
-        options.targets_max = 7;
+        Arc::make_mut(&mut options.core).notification_ttl_max_ms = 3_600_000;
+        options.settings.targets_max = 7;
     });
     let document = world.get("/openapi.json").await.expect(StatusCode::OK);
     let schemas = &document["components"]["schemas"];

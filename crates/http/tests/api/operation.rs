@@ -1,6 +1,6 @@
 //! What load balancers, monitoring and browsers ask for.
 
-use crate::support::{world, world_with};
+use crate::support::{options, world, world_with};
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use serde_json::json;
@@ -28,7 +28,7 @@ async fn health_and_metrics_need_no_key() {
 
 #[tokio::test]
 async fn metrics_may_need_a_key() {
-    let world = world_with(|options| options.metrics_key_required = true);
+    let world = world_with(|options| options.settings.metrics_key_required = true);
     world.call(anonymous("/metrics")).await.problem(401, "missing-key");
     assert_eq!(world.get("/metrics").await.status, StatusCode::OK);
 }
@@ -81,7 +81,8 @@ async fn closing_ends_streams_and_waits_for_requests() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let options = carillon_http::Options { read_timeout_ms: 500, ..Default::default() };
+    let mut options = options();
+    options.settings.read_timeout_ms = 500;
     let serving = tokio::spawn(carillon_http::serve(listener, world.server.node(), options, stopped));
 
     let mut stream = TcpStream::connect(address).await.unwrap();

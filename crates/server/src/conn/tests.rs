@@ -22,7 +22,7 @@ fn conn(admission: &Arc<Admission>) -> Conn {
 
 #[test]
 fn a_slot_used_again_has_another_name() {
-    let (mut slab, admission) = (Slab::default(), Arc::new(Admission::new(Bounds::default())));
+    let (mut slab, admission) = (Slab::default(), Arc::new(Admission::new(Bounds::NONE)));
     let first = slab.insert(conn(&admission));
     assert!(slab.remove(first).is_some());
     let second = slab.insert(conn(&admission));
@@ -34,7 +34,7 @@ fn a_slot_used_again_has_another_name() {
 
 #[test]
 fn pages_come_and_go() {
-    let (mut slab, admission) = (Slab::default(), Arc::new(Admission::new(Bounds::default())));
+    let (mut slab, admission) = (Slab::default(), Arc::new(Admission::new(Bounds::NONE)));
     // 3 pages of 64 in tests.
     let ids: Vec<_> = (0..150).map(|_| slab.insert(conn(&admission))).collect();
     assert_eq!((slab.ids(), slab.pages()), (ids.clone(), 3));

@@ -5,9 +5,11 @@ use carillon_core::event::Kinds;
 use std::io;
 use std::path::PathBuf;
 
-/// The options of the event log.
+/// The options of the event log. Types and defaults are declared here and nowhere else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
+    /// Whether there is one.
+    pub enabled: bool,
     /// The folder of its files, created if it is missing.
     pub folder: PathBuf,
     /// The format of the lines.
@@ -26,6 +28,23 @@ pub struct Options {
     pub keep_ms: u64,
     /// Bytes of memory for events that are not written yet.
     pub memory_bytes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            enabled: false,
+            folder: PathBuf::new(),
+            format: Format::Json,
+            kinds: Kinds::all(),
+            rotate_bytes: 256 << 20,
+            rotate_ms: 86_400_000,
+            compress: true,
+            keep_files: 100,
+            keep_ms: 30 * 86_400_000,
+            memory_bytes: 32 << 20,
+        }
+    }
 }
 
 /// Why the event log cannot be started.

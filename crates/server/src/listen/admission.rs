@@ -24,7 +24,7 @@ pub(crate) enum Refusal {
 }
 
 /// The bounds of a node. For each, 0 means no bound.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Connections of the node.
     pub connections: u64,
@@ -34,6 +34,27 @@ pub struct Bounds {
     pub connects_per_second: u32,
     /// Connections whose TLS handshake, or WebSocket upgrade, is not complete.
     pub handshakes_in_flight: u32,
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds {
+            connections: 1_000_000,
+            connections_per_address: 1000,
+            connects_per_second: 10_000,
+            handshakes_in_flight: 8192,
+        }
+    }
+}
+
+impl Bounds {
+    /// No bound at all.
+    pub const NONE: Bounds = Bounds {
+        connections: 0,
+        connections_per_address: 0,
+        connects_per_second: 0,
+        handshakes_in_flight: 0,
+    };
 }
 
 /// The bounds of a node, and how far they are used. All shards share it. The counters are atomic; the counts per address

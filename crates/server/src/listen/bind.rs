@@ -116,7 +116,7 @@ fn listen(config: &ListenConfig<'_>, address: SocketAddr, share: bool) -> io::Re
     // On Linux accepted connections inherit it: one system call less per connection.
     socket.set_tcp_nodelay(config.nodelay)?;
     socket.bind(&address.into())?;
-    socket.listen(config.backlog)?;
+    socket.listen(config.backlog.try_into().unwrap_or(i32::MAX))?;
     Ok(socket)
 }
 

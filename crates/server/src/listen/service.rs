@@ -25,7 +25,7 @@ pub(crate) struct ListenConfig<'a> {
     pub(crate) addresses: &'a [IpAddr],
     pub(crate) services: Vec<(Service, u16)>,
     pub(crate) shards: usize,
-    pub(crate) backlog: i32,
+    pub(crate) backlog: u32,
     pub(crate) reuse_port: bool,
     pub(crate) nodelay: bool,
 }

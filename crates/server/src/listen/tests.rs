@@ -59,7 +59,7 @@ fn accepted_connections_inherit_nodelay() {
 
 #[test]
 fn the_node_takes_so_many_connections() {
-    let admission = Arc::new(Admission::new(Bounds { connections: 2, ..Bounds::default() }));
+    let admission = Arc::new(Admission::new(Bounds { connections: 2, ..Bounds::NONE }));
     let first = admission.admit(HERE, Mono(0)).unwrap();
     let _second = admission.admit(HERE, Mono(0)).unwrap();
     assert_eq!(admission.admit(HERE, Mono(0)).unwrap_err(), Refusal::Full);
@@ -70,7 +70,7 @@ fn the_node_takes_so_many_connections() {
 
 #[test]
 fn an_address_gets_so_many_connections() {
-    let admission = Arc::new(Admission::new(Bounds { connections_per_address: 2, ..Bounds::default() }));
+    let admission = Arc::new(Admission::new(Bounds { connections_per_address: 2, ..Bounds::NONE }));
     let other = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
     let first = admission.admit(HERE, Mono(0)).unwrap();
     let _mapped = admission.admit(IpAddr::V6(Ipv4Addr::LOCALHOST.to_ipv6_mapped()), Mono(0)).unwrap();
@@ -83,7 +83,7 @@ fn an_address_gets_so_many_connections() {
 
 #[test]
 fn an_ipv6_network_counts_as_one_address() {
-    let admission = Arc::new(Admission::new(Bounds { connections_per_address: 1, ..Bounds::default() }));
+    let admission = Arc::new(Admission::new(Bounds { connections_per_address: 1, ..Bounds::NONE }));
     let address = |net: u16, host: u16| IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, net, 0, 0, 0, host));
     let _first = admission.admit(address(1, 1), Mono(0)).unwrap();
     assert_eq!(admission.admit(address(1, 2), Mono(0)).unwrap_err(), Refusal::Address);
@@ -92,7 +92,7 @@ fn an_ipv6_network_counts_as_one_address() {
 
 #[test]
 fn connections_come_no_faster_than_they_may() {
-    let admission = Arc::new(Admission::new(Bounds { connects_per_second: 5, ..Bounds::default() }));
+    let admission = Arc::new(Admission::new(Bounds { connects_per_second: 5, ..Bounds::NONE }));
     let at = |ms| admission.admit(HERE, Mono(ms)).map(drop);
     assert!((0..5).all(|_| at(1000).is_ok()));
     assert_eq!(at(1000), Err(Refusal::Rate));
@@ -103,7 +103,7 @@ fn connections_come_no_faster_than_they_may() {
 
 #[test]
 fn waiting_for_quiet_ends_with_the_last_connection() {
-    let admission = Arc::new(Admission::new(Bounds::default()));
+    let admission = Arc::new(Admission::new(Bounds::NONE));
     let permit = admission.admit(HERE, Mono(0)).unwrap();
     assert!(!admission.wait_until_empty(std::time::Duration::from_millis(1)));
     let waiter = std::thread::spawn({

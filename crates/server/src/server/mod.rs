@@ -63,18 +63,24 @@ pub enum StartError {
 
 impl Server {
     /// Binds the ports, reads the domains and starts the shards. When it returns, the node accepts sessions.
-    pub fn start(options: &Options, store: Arc<dyn Store>) -> Result<Server, StartError> {
-        let settings = Arc::clone(&options.core);
-        let seeds = Seeds::new(options.seed)?;
-        let core = |id: ShardId, shards, domains: &Arc<Domains>| {
-            Core::new(id, shards, Arc::clone(&settings), Arc::clone(domains), seeds.of(id))
+    pub fn start(
+        options: &Options,
+        tls: &tls::Settings,
+        core: &Arc<Settings>,
+        store: Arc<dyn Store>,
+    ) -> Result<Server, StartError> {
+        let seeds = Seeds::new()?;
+        let machine = |id: ShardId, shards, domains: &Arc<Domains>| {
+            Core::new(id, shards, Arc::clone(core), Arc::clone(domains), seeds.of(id))
         };
-        Server::start_with(options, store, core)
+        Server::start_with(options, tls, core, store, machine)
     }
 
     /// Like [`Server::start`], with any machine as the core of the shards.
     pub(crate) fn start_with<M: Machine>(
         options: &Options,
+        tls: &tls::Settings,
+        core: &Arc<Settings>,
         store: Arc<dyn Store>,
         machine: impl Fn(ShardId, u16, &Arc<Domains>) -> M,
     ) -> Result<Server, StartError> {
@@ -87,18 +93,19 @@ impl Server {
         let descriptor_limit = DescriptorLimit::find();
         let admission = Arc::new(Admission::new(descriptor_limit.clamp(options.bounds)));
         let figures: Vec<Arc<ShardFigures>> = (0..count).map(|_| Arc::default()).collect();
-        let tls = Arc::new(ListenerTls::new(&options.tls));
+        let listener_tls = Arc::new(ListenerTls::new(tls));
         let derivers = Derivers::start()?;
         let builder = ShardBuilder {
             options,
+            core,
             store: &store,
             derivers: &derivers,
             inboxes: &inboxes,
             admission: &admission,
-            tls: &tls,
+            tls: &listener_tls,
             clock,
         };
-        let (events, producers) = start_event_log(options.events.as_ref(), count)?;
+        let (events, producers) = start_event_log(&options.event_log, count)?;
         let mut producers = producers.into_iter();
         let mut shards = Vec::new();
         for (n, (poll, listeners)) in polls.into_iter().zip(listeners).enumerate() {
@@ -123,7 +130,7 @@ impl Server {
             traces_kept_ms: options.traces_kept_ms,
         };
         let threads = Threads::start(shards, jobs, sender, &node)?;
-        node.set_certificate_expiry(options.tls.not_after());
+        node.set_certificate_expiry(tls.not_after());
         node.set_ready(true);
         tracing::info!(shards = count, ?ports, "listening");
         Ok(Server {
@@ -132,7 +139,7 @@ impl Server {
             admission,
             store,
             threads,
-            tls: Mutex::new(tls),
+            tls: Mutex::new(listener_tls),
             descriptor_limit,
             _events: events,
         })
@@ -195,13 +202,13 @@ impl Drop for Server {
 
 /// Starts the event log, if there is one: the log, and a producer for each shard.
 fn start_event_log(
-    options: Option<&events::Options>,
+    options: &events::Options,
     shards: u16,
 ) -> Result<(Option<EventLog>, Vec<Producer>), EventLogError> {
-    match options {
-        Some(options) => EventLog::start(options, shards).map(|(log, producers)| (Some(log), producers)),
-        None => Ok((None, Vec::new())),
+    if !options.enabled {
+        return Ok((None, Vec::new()));
     }
+    EventLog::start(options, shards).map(|(log, producers)| (Some(log), producers))
 }
 
 fn read_domains(store: &dyn Store) -> Result<Domains, StartError> {

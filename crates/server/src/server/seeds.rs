@@ -7,15 +7,10 @@ use std::io;
 pub(super) struct Seeds([u8; 32]);
 
 impl Seeds {
-    pub(super) fn new(seed: Option<[u8; 32]>) -> io::Result<Seeds> {
-        match seed {
-            Some(seed) => Ok(Seeds(seed)),
-            None => {
-                let mut seed = [0; 32];
-                getrandom::fill(&mut seed).map_err(io::Error::other)?;
-                Ok(Seeds(seed))
-            }
-        }
+    pub(super) fn new() -> io::Result<Seeds> {
+        let mut seed = [0; 32];
+        getrandom::fill(&mut seed).map_err(io::Error::other)?;
+        Ok(Seeds(seed))
     }
 
     /// A seed for one shard, from which no other can be computed.

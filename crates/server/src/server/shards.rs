@@ -17,6 +17,7 @@ use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
 use carillon_core::model::{Mono, ShardId};
 use carillon_core::ports::Store;
+use carillon_core::settings::Settings;
 use mio::{Poll, Waker};
 use std::io;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 /// What all shards have in common, to build each of them.
 pub(super) struct ShardBuilder<'a> {
     pub(super) options: &'a Options,
+    pub(super) core: &'a Arc<Settings>,
     pub(super) store: &'a Arc<dyn Store>,
     pub(super) derivers: &'a Derivers,
     pub(super) inboxes: &'a Arc<[Arc<Inbox>]>,
@@ -48,10 +50,9 @@ impl ShardBuilder<'_> {
         figures: &Arc<ShardFigures>,
     ) -> io::Result<EventLoop<M>> {
         let ShardParts { poll, listeners, producer } = parts;
-        let websocket = self.options.websocket.as_ref();
         let endpoint = WebSocketEndpoint {
-            path: websocket.map(|websocket| websocket.path.as_str()).unwrap_or_default().into(),
-            secure: websocket.is_some_and(|websocket| websocket.tls),
+            path: self.options.websocket.path.as_str().into(),
+            secure: self.options.websocket.tls,
             proxies: self.options.trusted_proxies.as_slice().into(),
         };
         let io = ShardIo {
@@ -70,7 +71,7 @@ impl ShardBuilder<'_> {
             watchers: Watchers::default(),
             tls: Arc::clone(self.tls),
             websocket: Arc::new(endpoint),
-            settings: Arc::clone(&self.options.core),
+            settings: Arc::clone(self.core),
             out_queue_bytes: self.options.out_queue_bytes,
             registry: poll.registry().try_clone()?,
             counters: IoCounters::default(),

@@ -12,7 +12,7 @@ use crate::listen::{Admission, Bounds};
 use crate::listener_tls::ListenerTls;
 use crate::machine::Machine;
 use crate::metrics::IoCounters;
-use crate::options::{Options, WebSocket};
+use crate::options::{Options, Tcp, WebSocket};
 use crate::plaintext::Plaintext;
 use crate::sends::SendBatch;
 use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, special};
@@ -160,12 +160,12 @@ pub(crate) fn certificate() -> tls::Settings {
 /// A server on every kind of port, chosen by the system.
 pub(crate) fn options() -> Options {
     Options {
-        addresses: vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
-        c2s: Some(0),
-        c2s_tls: Some(0),
-        websocket: Some(WebSocket { port: 0, tls: false, ..WebSocket::default() }),
+        c2s: Tcp { enabled: true, port: 0 },
+        c2s_tls: Tcp { enabled: true, port: 0 },
+        websocket: WebSocket { port: 0, ..WebSocket::default() },
         shards: 2,
-        ..Options::new(certificate(), Arc::default())
+        bounds: Bounds::NONE,
+        ..Options::default()
     }
 }
 
@@ -217,7 +217,7 @@ impl Rig {
             counters: IoCounters::default(),
             mono: Mono(0),
         };
-        Rig { poll, io, admission: Arc::new(Admission::new(Bounds::default())) }
+        Rig { poll, io, admission: Arc::new(Admission::new(Bounds::NONE)) }
     }
 
     /// An open connection with a small buffer in the system, and its peer, which blocks.

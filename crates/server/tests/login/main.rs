@@ -4,11 +4,10 @@ mod client;
 mod store;
 
 use carillon_core::command::{Command, KickReason, Outcome};
-use carillon_server::{Options, Server, WebSocket, tls};
+use carillon_server::{Options, Server, Tcp, WebSocket, tls};
 use carillon_wire::frame::websocket::{Opcode, encode_masked};
 use client::{BIND, Client, HEADER, auth};
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -16,14 +15,13 @@ fn start() -> Server {
     let dir = tempfile::tempdir().unwrap();
     let tls = tls::Settings::self_signed_in(dir.path(), &["localhost".to_owned()]).unwrap();
     let options = Options {
-        addresses: vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
-        c2s: Some(0),
-        c2s_tls: Some(0),
-        websocket: Some(WebSocket { port: 0, ..WebSocket::default() }),
+        c2s: Tcp { enabled: true, port: 0 },
+        c2s_tls: Tcp { enabled: true, port: 0 },
+        websocket: WebSocket { port: 0, tls: true, ..WebSocket::default() },
         shards: 3,
-        ..Options::new(tls, Arc::default())
+        ..Options::default()
     };
-    Server::start(&options, Arc::new(store::Accounts::new())).unwrap()
+    Server::start(&options, &tls, &Arc::default(), Arc::new(store::Accounts::new())).unwrap()
 }
 
 fn ask(server: &Server, command: Command) -> Outcome {

@@ -56,7 +56,10 @@ fn answer(
 }
 
 fn open(live: &mut Live, cx: &mut Cx<'_>) {
-    cx.set_timer(live.io.conn, cx.hub.settings.timeouts.ping_idle_ms, IDLE);
+    let idle = cx.hub.settings.timeouts.ping_idle_ms;
+    if idle > 0 {
+        cx.set_timer(live.io.conn, idle, IDLE);
+    }
 }
 
 /// One timer per session: it fires when the client may have been silent for long, and is set again from when it was last
@@ -64,6 +67,10 @@ fn open(live: &mut Live, cx: &mut Cx<'_>) {
 fn look(live: &mut Live, cx: &mut Cx<'_>) -> Result<(), StreamError> {
     let (conn, timeouts) = (live.io.conn, &cx.hub.settings.timeouts);
     let (idle, wait) = (timeouts.ping_idle_ms, timeouts.ping_wait_ms);
+    // Pings were switched off meanwhile.
+    if idle == 0 {
+        return Ok(());
+    }
     let silent = cx.now.mono.since(live.heard);
     if silent < idle {
         cx.set_timer(conn, idle - silent, IDLE);

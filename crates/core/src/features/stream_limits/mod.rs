@@ -28,11 +28,15 @@ fn before_auth(cx: &Cx<'_>) -> Element {
     limits(cx.hub.settings.limits.stanza_bytes_before_auth)
 }
 
-/// The bounds of a session. A client that is silent for longer is pinged, and must answer.
+/// The bounds of a session. A client that is silent for longer is pinged, and must answer; where none is pinged, silence has
+/// no bound.
 fn after_auth(cx: &Cx<'_>) -> Element {
-    let seconds = cx.hub.settings.timeouts.ping_idle_ms / 1000;
-    let idle = Element::new("idle-seconds", ns::STREAM_LIMITS).with_text(seconds.to_string());
-    limits(cx.hub.settings.limits.stanza_bytes).with_child(idle)
+    let limits = limits(cx.hub.settings.limits.stanza_bytes);
+    match cx.hub.settings.timeouts.ping_idle_ms {
+        0 => limits,
+        ms => limits
+            .with_child(Element::new("idle-seconds", ns::STREAM_LIMITS).with_text((ms / 1000).to_string())),
+    }
 }
 
 fn limits(bytes: usize) -> Element {

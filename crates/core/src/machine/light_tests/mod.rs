@@ -256,6 +256,16 @@ fn silence_and_slowness_end_connections() {
 }
 
 #[test]
+fn silence_has_no_bound_where_it_is_set_to_zero() {
+    let light = crate::settings::Light { idle_timeout_ms: 0, ..Default::default() };
+    let mut rig = Rig::new(Settings { light, ..Settings::default() });
+    let quiet = rig.opened(0);
+    rig.after(86_400_000);
+    rig.send(quiet, "PING\0");
+    assert_eq!(rig.got(quiet), "PONG;");
+}
+
+#[test]
 fn who_is_too_fast_is_read_more_slowly() {
     let rates = Rates { stanzas_per_second: 1, stanzas_burst: 9, ..Rates::default() };
     let limits = Limits { rates, ..Limits::default() };

@@ -68,7 +68,7 @@ pub fn offer(protection: &Protection) -> Option<Element> {
 }
 
 /// What an operator decides about tokens.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// How long a token is good, milliseconds; 0 offers none.
     pub token_lifetime_ms: u64,

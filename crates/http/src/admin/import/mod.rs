@@ -75,8 +75,8 @@ pub(crate) async fn import(
 ) -> Result<Response, Problem> {
     let format = content_type(&headers, &[Format::Ndjson, Format::Csv])?;
     let domain = key.domain(&app, query.domain.as_deref())?.name.clone();
-    let timeout = Duration::from_millis(app.options.read_timeout_ms);
-    let lines = LineStream::new(body, app.options.batch_line_bytes_max, timeout);
+    let timeout = Duration::from_millis(app.options.settings.read_timeout_ms);
+    let lines = LineStream::new(body, app.options.settings.batch_line_bytes_max, timeout);
     let (columns, progress) = (Columns::default(), Progress::default());
     let import = Import { app, key, domain, format, columns, lines, progress };
     let progress = stream::unfold(import, |mut import| async move {
@@ -173,7 +173,7 @@ impl Import {
             let credentials = match secret {
                 Secret::Keys(credentials) => credentials,
                 Secret::Password(password) => {
-                    let keys = app.derivations.derive(password, app.options.scram_iterations).await;
+                    let keys = app.derivations.derive(password, app.options.core.scram_iterations).await;
                     keys.map_err(|problem| (line, problem))?
                 }
             };

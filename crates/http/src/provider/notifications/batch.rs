@@ -99,9 +99,9 @@ pub(crate) async fn send_batch(
             }
         }
     };
-    let timeout = Duration::from_millis(app.options.read_timeout_ms);
-    let lines = LineStream::new(body, app.options.batch_line_bytes_max, timeout);
-    let window = Window::new(app.options.pending_max, app.options.body_bytes_max);
+    let timeout = Duration::from_millis(app.options.settings.read_timeout_ms);
+    let lines = LineStream::new(body, app.options.settings.batch_line_bytes_max, timeout);
+    let window = Window::new(app.options.settings.pending_max, app.options.settings.body_bytes_max);
     let batch = Batch { app, key, domain, reserved, lines, window, orders: Vec::new(), ended: false };
     let results = stream::unfold(batch, |mut batch| async move {
         let results = batch.next().await?;
@@ -147,7 +147,7 @@ impl Batch {
 
     /// Waits until there is a line, or a result, or none in time.
     async fn wait(&mut self) {
-        let limit = Duration::from_millis(self.app.options.answer_timeout_ms);
+        let limit = Duration::from_millis(self.app.options.settings.answer_timeout_ms);
         let oldest = self.window.waits_since();
         let expires = oldest.unwrap_or_else(Instant::now) + limit;
         let reads = !self.ended && self.window.has_room();

@@ -76,13 +76,13 @@ fn always() -> Audience {
 impl NotificationBody {
     /// The draft of a notification that `key` sends, accepted at `accepted`.
     pub(crate) fn draft(&self, app: &App, key: KeyId, accepted: UnixMs) -> Result<Draft, Problem> {
-        let longest = accepted.plus(app.options.notification_ttl_max_ms);
+        let longest = accepted.plus(app.options.core.notification_ttl_max_ms);
         let send_at = self.due(accepted, longest)?;
         let collapse_key = self.collapse_key.as_deref().map(collapse_key).transpose()?;
         let payload = payload::read(
             self.payload.as_deref(),
             self.payload_xml.as_deref(),
-            app.options.payload_bytes_max,
+            app.options.settings.payload_bytes_max,
         )?;
         let expires = self.expiry(send_at.unwrap_or(accepted), longest)?;
         Ok(Draft {

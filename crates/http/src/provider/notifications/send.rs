@@ -101,7 +101,7 @@ fn targets(
     domain: Option<&str>,
 ) -> Result<Vec<Result<Target, Refused>>, Problem> {
     let domain = &key.domain(app, domain)?.name;
-    let max = app.options.targets_max;
+    let max = app.options.settings.targets_max;
     match &body.to {
         Targets::One(one) => Ok(vec![Ok(target(app, key, one, domain).map_err(|p| p.at("/to"))?)]),
         Targets::Many(many) if many.is_empty() => {
@@ -132,7 +132,11 @@ async fn send_all(
         let result = submit(app, body, draft, target.clone(), &reserved.ids, index as u64).await;
         result.map_err(|problem| (target.jid.as_str().to_owned(), problem))
     };
-    stream::iter(targets.into_iter().enumerate()).map(one).buffered(app.options.pending_max).collect().await
+    stream::iter(targets.into_iter().enumerate())
+        .map(one)
+        .buffered(app.options.settings.pending_max)
+        .collect()
+        .await
 }
 
 async fn respond(

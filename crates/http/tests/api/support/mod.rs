@@ -8,11 +8,10 @@ use axum::http::{Method, Request, Response, StatusCode, header};
 use carillon_backend::sqlite::{self, SqliteStore};
 use carillon_core::model::{DomainId, Policy, Scope, Scopes, UnixMs};
 use carillon_core::ports::{Answer, Ask, Store};
-use carillon_http::Options;
-use carillon_server::{Server, WebSocket, tls};
+use carillon_http::{Endpoints, Options, Settings};
+use carillon_server::{Server, Tcp, WebSocket, tls};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -40,6 +39,17 @@ pub fn world() -> World {
     world_with(|_| {})
 }
 
+/// The API at its defaults, for devices that are told nothing.
+pub fn options() -> Options {
+    Options {
+        settings: Settings::default(),
+        core: Arc::default(),
+        default_domain: "localhost".to_owned(),
+        drain_timeout_ms: 10_000,
+        endpoints: Endpoints::default(),
+    }
+}
+
 pub fn world_with(change: impl FnOnce(&mut Options)) -> World {
     let dir = tempfile::tempdir().unwrap();
     let store: Arc<dyn Store> =
@@ -48,16 +58,16 @@ pub fn world_with(change: impl FnOnce(&mut Options)) -> World {
         ask(&*store, Ask::PutDomain { name: name.into(), policy: Policy::default() });
     }
     let tls = tls::Settings::self_signed_in(dir.path(), &["localhost".to_owned()]).unwrap();
+    let none = Tcp { enabled: false, port: 0 };
     let options = carillon_server::Options {
-        addresses: vec![IpAddr::V4(Ipv4Addr::LOCALHOST)],
-        c2s: None,
-        c2s_tls: None,
-        websocket: Some(WebSocket { port: 0, tls: false, ..WebSocket::default() }),
+        c2s: none,
+        c2s_tls: none,
+        websocket: WebSocket { port: 0, ..WebSocket::default() },
         shards: 2,
-        ..carillon_server::Options::new(tls, Arc::default())
+        ..carillon_server::Options::default()
     };
-    let server = Server::start(&options, store.clone()).unwrap();
-    let mut options = Options::default();
+    let server = Server::start(&options, &tls, &Arc::default(), store.clone()).unwrap();
+    let mut options = self::options();
     change(&mut options);
     let router = carillon_http::router(server.node(), options);
     let admin = key(&*store, None, &[Scope::Admin]);

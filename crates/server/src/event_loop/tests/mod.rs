@@ -18,7 +18,12 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 fn start(options: &Options) -> Server {
-    Server::start_with(options, Arc::new(EmptyStore::default()), |_, _, _| Echo::default()).unwrap()
+    start_with(options, &Arc::default())
+}
+
+fn start_with(options: &Options, core: &Arc<Settings>) -> Server {
+    let (tls, store) = (certificate(), Arc::new(EmptyStore::default()));
+    Server::start_with(options, &tls, core, store, |_, _, _| Echo::default()).unwrap()
 }
 
 fn connect(port: Option<u16>) -> TcpStream {
@@ -189,7 +194,7 @@ fn a_slow_reader_is_disconnected_and_told() {
 
 #[test]
 fn refusals_say_why_and_are_counted() {
-    let none = Bounds::default();
+    let none = Bounds::NONE;
     for options in [
         Options { bounds: Bounds { connections: 1, ..none }, ..options() },
         Options { bounds: Bounds { connections_per_address: 1, ..none }, ..options() },
@@ -222,7 +227,7 @@ fn refusals_say_why_and_are_counted() {
 fn who_says_nothing_before_the_core_knows_it_is_closed() {
     let timeouts = Timeouts { auth_ms: 50, ..Timeouts::default() };
     let core = Arc::new(Settings { timeouts, ..Settings::default() });
-    let server = start(&Options { core, ..options() });
+    let server = start_with(&options(), &core);
     assert_eq!(rest(&mut connect(server.ports().c2s_tls)), b"");
     assert_eq!(rest(&mut connect(server.ports().websocket)), b"");
 }
@@ -230,7 +235,9 @@ fn who_says_nothing_before_the_core_knows_it_is_closed() {
 #[test]
 fn draining_waits_for_those_who_go_and_closes_the_rest() {
     let store = Arc::new(EmptyStore::default());
-    let server = Server::start_with(&options(), store.clone(), |_, _, _| Echo::default()).unwrap();
+    let (tls, core) = (certificate(), Arc::default());
+    let server =
+        Server::start_with(&options(), &tls, &core, store.clone(), |_, _, _| Echo::default()).unwrap();
     let (node, ports) = (server.node(), server.ports());
     assert!(node.is_ready());
     let mut stays = connect(ports.c2s);

@@ -126,7 +126,7 @@ fn websocket_ends_as_it_should() {
 
 #[test]
 fn websocket_inside_tls() {
-    let websocket = Some(WebSocket { port: 0, ..WebSocket::default() });
+    let websocket = WebSocket { port: 0, tls: true, ..WebSocket::default() };
     let server = start(&Options { websocket, ..options() });
     let mut ws = Ws::upgrade(client_tls(connect(server.ports().websocket), &[b"http/1.1"]), b"");
     ws.expect("hello WebSocket;");

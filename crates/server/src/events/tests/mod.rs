@@ -81,6 +81,7 @@ impl TestShard {
 /// Options of a log that never rotates a file.
 fn quiet(folder: &Path) -> Options {
     Options {
+        enabled: true,
         folder: folder.to_owned(),
         format: Format::Json,
         kinds: Kinds::all(),

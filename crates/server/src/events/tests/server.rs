@@ -1,17 +1,21 @@
 //! The event log of a whole server.
 
 use super::*;
-use crate::Server;
-use crate::testing::{EmptyStore, options};
+use crate::testing::{EmptyStore, certificate, options};
+use crate::{Server, StartError};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+fn start(options: &crate::Options) -> Result<Server, StartError> {
+    Server::start(options, &certificate(), &Arc::default(), Arc::new(EmptyStore::default()))
+}
+
 #[test]
 fn a_connection_leaves_its_lines() {
     let rig = Rig::new();
-    let options = crate::Options { events: Some(rig.options.clone()), shards: 1, ..options() };
-    let server = Server::start(&options, Arc::new(EmptyStore::default())).unwrap();
+    let options = crate::Options { event_log: rig.options.clone(), shards: 1, ..options() };
+    let server = start(&options).unwrap();
     let mut client = TcpStream::connect(("127.0.0.1", server.ports().c2s.unwrap())).unwrap();
     client.write_all(b"<nonsense>").unwrap();
     client.read_to_end(&mut Vec::new()).unwrap();
@@ -28,8 +32,8 @@ fn a_connection_leaves_its_lines() {
 fn only_what_is_wanted_is_kept() {
     let mut rig = Rig::new();
     rig.options.kinds = Kinds::of([Kind::Login]);
-    let options = crate::Options { events: Some(rig.options.clone()), shards: 1, ..options() };
-    let server = Server::start(&options, Arc::new(EmptyStore::default())).unwrap();
+    let options = crate::Options { event_log: rig.options.clone(), shards: 1, ..options() };
+    let server = start(&options).unwrap();
     let connect = || {
         let mut client = TcpStream::connect(("127.0.0.1", server.ports().c2s.unwrap())).unwrap();
         client.write_all(b"<nonsense>").unwrap();
@@ -54,7 +58,7 @@ fn a_folder_that_cannot_be_is_said() {
     let file = rig.folder.path().join("file");
     std::fs::write(&file, b"").unwrap();
     rig.options.folder = file.join("events");
-    let options = crate::Options { events: Some(rig.options), ..options() };
-    let error = Server::start(&options, Arc::new(EmptyStore::default())).err().unwrap().to_string();
+    let options = crate::Options { event_log: rig.options, ..options() };
+    let error = start(&options).err().unwrap().to_string();
     assert!(error.contains("event_log.path"), "{error}");
 }

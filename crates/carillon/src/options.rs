@@ -1,0 +1,50 @@
+//! What an operator decides about what the binary does itself, as it reads it.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// What an operator decides about the node besides what its parts are told. Types and defaults are declared here and
+/// nowhere else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// The domain that is created at the start if it does not exist.
+    pub domain: String,
+    /// The folder of the database, the keys and the self-signed certificate.
+    pub data_dir: PathBuf,
+    /// The certificate chain, PEM; none for a self-signed one.
+    pub certificate: Option<PathBuf>,
+    /// Its private key, PEM.
+    pub certificate_key: Option<PathBuf>,
+    /// Where the HTTP side listens; nothing for the addresses of the server.
+    pub http_addresses: Vec<IpAddr>,
+    /// Its port; 0 lets the system choose.
+    pub http_port: u16,
+    /// The host name that devices are told; empty for that of their domain.
+    pub host: String,
+    /// The WebSocket's URL that devices are told; empty to make it of host, port and path.
+    pub websocket_url: String,
+    /// Whether clients can use stream management: a feature that has a switch of its own.
+    pub stream_management: bool,
+    /// How long the node goes on as before after SIGTERM, milliseconds.
+    pub drain_delay_ms: u64,
+    /// How long sessions are given to end after that, milliseconds.
+    pub drain_timeout_ms: u64,
+}
+
+impl Default for Node {
+    fn default() -> Node {
+        Node {
+            domain: "localhost".to_owned(),
+            data_dir: "./data".into(),
+            certificate: None,
+            certificate_key: None,
+            http_addresses: Vec::new(),
+            http_port: 8080,
+            host: String::new(),
+            websocket_url: String::new(),
+            stream_management: true,
+            drain_delay_ms: 0,
+            drain_timeout_ms: 10_000,
+        }
+    }
+}
