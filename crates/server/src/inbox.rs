@@ -102,28 +102,28 @@ impl Inbox {
     }
 
     /// Adds a command, or returns it if too many items wait or the shard has ended.
-    // The error is the letter itself: it is returned to the caller, large as it is.
-    #[expect(clippy::result_large_err, reason = "the letter comes back to whoever sent it")]
-    pub(crate) fn offer(&self, letter: ShardMessage) -> Result<(), ShardMessage> {
+    // The error is the message itself: it is returned to the caller, large as it is.
+    #[expect(clippy::result_large_err, reason = "the message comes back to whoever sent it")]
+    pub(crate) fn offer(&self, message: ShardMessage) -> Result<(), ShardMessage> {
         let mut state = self.lock();
         if state.closed || state.items.len() >= COMMANDS_MAX {
-            return Err(letter);
+            return Err(message);
         }
-        state.items.push_back(InboxItem::ShardMessage(letter));
+        state.items.push_back(InboxItem::ShardMessage(message));
         self.wake(state);
         Ok(())
     }
 
     /// Adds commands; returns those for which there is no room.
-    pub(crate) fn offer_all(&self, letters: Vec<ShardMessage>) -> Vec<ShardMessage> {
-        let mut letters = letters.into_iter();
-        if letters.len() > 0 {
+    pub(crate) fn offer_all(&self, messages: Vec<ShardMessage>) -> Vec<ShardMessage> {
+        let mut messages = messages.into_iter();
+        if messages.len() > 0 {
             let mut state = self.lock();
             let room = if state.closed { 0 } else { COMMANDS_MAX.saturating_sub(state.items.len()) };
-            state.items.extend(letters.by_ref().take(room).map(InboxItem::ShardMessage));
+            state.items.extend(messages.by_ref().take(room).map(InboxItem::ShardMessage));
             self.wake(state);
         }
-        letters.collect()
+        messages.collect()
     }
 
     /// Takes the whole batch of another shard, or none of it while too many items wait. Whether it was taken.
@@ -134,7 +134,7 @@ impl Inbox {
             batch.clear();
             return true;
         }
-        if state.items.len() >= LETTERS_MAX {
+        if state.items.len() >= ITEMS_MAX {
             return false;
         }
         state.items.append(batch);
@@ -148,7 +148,7 @@ impl Inbox {
         state.asleep = false;
         std::mem::swap(&mut state.items, items);
         // Memory that a burst left behind.
-        if state.items.capacity() > LETTERS_MAX {
+        if state.items.capacity() > ITEMS_MAX {
             state.items.shrink_to(COMMANDS_MAX);
         }
     }
@@ -193,7 +193,7 @@ pub(crate) fn turn_away(items: impl IntoIterator<Item = InboxItem>) {
 /// Commands from outside are refused while this many items wait.
 const COMMANDS_MAX: usize = 8 * 1024;
 /// Other shards hold their messages back, and stop reading their clients, while this many items wait.
-pub(crate) const LETTERS_MAX: usize = 32 * 1024;
+pub(crate) const ITEMS_MAX: usize = 32 * 1024;
 
 #[cfg(test)]
 mod tests {
@@ -209,7 +209,7 @@ mod tests {
         (poll, Inbox::new(waker))
     }
 
-    fn letter() -> ShardMessage {
+    fn message() -> ShardMessage {
         let command = Command::Trace { id: NotificationId(1) };
         ShardMessage::Command { command, reply: ReplyTo(Box::new(|_: Outcome| ())) }
     }
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn only_a_sleeper_is_woken_and_only_once() {
         let (mut poll, inbox) = inbox();
-        assert!(inbox.offer(letter()).is_ok());
+        assert!(inbox.offer(message()).is_ok());
         assert_eq!(wakes(&mut poll), 0);
         assert!(!inbox.sleep(), "there is mail");
         let mut items = VecDeque::new();
@@ -238,13 +238,13 @@ mod tests {
     #[test]
     fn it_is_bounded_for_commands_then_for_shards() {
         let (_poll, inbox) = inbox();
-        let taken = std::iter::repeat_with(|| inbox.offer(letter()).is_ok()).take_while(|ok| *ok).count();
+        let taken = std::iter::repeat_with(|| inbox.offer(message()).is_ok()).take_while(|ok| *ok).count();
         assert_eq!(taken, COMMANDS_MAX);
-        assert_eq!(inbox.offer_all(vec![letter(), letter()]).len(), 2);
-        let batch = || VecDeque::from_iter((0..COMMANDS_MAX).map(|_| InboxItem::ShardMessage(letter())));
+        assert_eq!(inbox.offer_all(vec![message(), message()]).len(), 2);
+        let batch = || VecDeque::from_iter((0..COMMANDS_MAX).map(|_| InboxItem::ShardMessage(message())));
         assert_eq!((0..8).filter(|_| inbox.append(&mut batch())).count(), 3);
         inbox.push(InboxItem::Control(Control::Stop));
-        assert_eq!(inbox.close().len(), LETTERS_MAX + 1);
-        assert!(inbox.offer(letter()).is_err());
+        assert_eq!(inbox.close().len(), ITEMS_MAX + 1);
+        assert!(inbox.offer(message()).is_err());
     }
 }

@@ -104,18 +104,18 @@ impl Node {
     /// Has many commands carried out, in their order at each shard. Like [`Node::command`] for each of them, but each
     /// shard is woken once.
     pub fn command_all(&self, commands: Vec<(Command, Reply<Outcome>)>) {
-        let mut letters: Vec<Vec<ShardMessage>> = self.shards().map(|_| Vec::new()).collect();
+        let mut messages: Vec<Vec<ShardMessage>> = self.shards().map(|_| Vec::new()).collect();
         for (command, reply) in commands {
             match Target::of(&command, self) {
                 Target::Shard(shard) => {
-                    letters[usize::from(shard.0)]
+                    messages[usize::from(shard.0)]
                         .push(ShardMessage::Command { command, reply: ReplyTo(reply) });
                 }
                 Target::AllShards | Target::Nothing => self.command(command, reply),
             }
         }
-        for (shard, letters) in self.shards().zip(letters) {
-            turn_away(self.inbox(shard).offer_all(letters).into_iter().map(InboxItem::ShardMessage));
+        for (shard, messages) in self.shards().zip(messages) {
+            turn_away(self.inbox(shard).offer_all(messages).into_iter().map(InboxItem::ShardMessage));
         }
     }
 
@@ -241,8 +241,8 @@ impl Node {
     }
 
     fn offer(&self, shard: ShardId, command: Command, reply: Reply<Outcome>) {
-        let letter = ShardMessage::Command { command, reply: ReplyTo(reply) };
-        if let Err(ShardMessage::Command { reply: ReplyTo(reply), .. }) = self.inbox(shard).offer(letter) {
+        let message = ShardMessage::Command { command, reply: ReplyTo(reply) };
+        if let Err(ShardMessage::Command { reply: ReplyTo(reply), .. }) = self.inbox(shard).offer(message) {
             reply(Outcome::Unavailable);
         }
     }

@@ -9,7 +9,7 @@ use super::{EventLoop, Shared};
 use crate::clock::Clock;
 use crate::conn::{Conn, Protocol, Transport};
 use crate::events::{EventLog, Producer};
-use crate::inbox::{Control, InboxItem, LETTERS_MAX};
+use crate::inbox::{Control, ITEMS_MAX, InboxItem};
 use crate::listen::Service;
 use crate::metrics::ShardFigures;
 use crate::sends::SendBatch;
@@ -234,7 +234,7 @@ fn an_event_allocates_nothing_and_without_a_log_nothing_is_noted() {
 fn clients_wait_while_another_shard_is_behind() {
     let mut bench = Bench::new();
     let other = Arc::clone(&bench.shard.io.outboxes.inboxes[1]);
-    (0..LETTERS_MAX).for_each(|_| other.push(InboxItem::Control(Control::Drain)));
+    (0..ITEMS_MAX).for_each(|_| other.push(InboxItem::Control(Control::Drain)));
     let (_, mut poster) = bench.connect(Service::StartTls);
     let (_, mut waiter) = bench.connect(Service::StartTls);
     bench.expect(&mut poster, b"hello Tcp;");
@@ -247,7 +247,7 @@ fn clients_wait_while_another_shard_is_behind() {
     waiter.write_all(b"<b/>").unwrap();
     (0..10).for_each(|_| bench.turn());
     assert_eq!(waiter.read(&mut [0; 4]).unwrap_err().kind(), ErrorKind::WouldBlock);
-    // The other shard catches up: the letter is there, and clients are read again.
+    // The other shard catches up: the message is there, and clients are read again.
     let mut mail = VecDeque::new();
     other.take(&mut mail);
     mail.clear();
@@ -259,15 +259,15 @@ fn clients_wait_while_another_shard_is_behind() {
 #[test]
 fn what_comes_behind_a_watcher_in_the_same_mail_is_for_it() {
     let mut bench = Bench::new();
-    let letter =
+    let message =
         || InboxItem::ShardMessage(ShardMessage::LoginFailed { address: IpAddr::V4(Ipv4Addr::LOCALHOST) });
     let inbox = Arc::clone(&bench.shard.io.outboxes.inboxes[0]);
-    inbox.push(letter());
+    inbox.push(message());
     bench.turn();
     assert_eq!(bench.shard.machine.watched, Some(States::NONE));
     let watcher = Watcher::new(None, States::ALL, Box::new(|_| true));
     inbox.push(InboxItem::Control(Control::Watch(watcher)));
-    inbox.push(letter());
+    inbox.push(message());
     bench.turn();
     assert_eq!(bench.shard.machine.watched, Some(States::ALL));
 }

@@ -18,7 +18,7 @@ impl<M: Machine> EventLoop<M> {
         for _ in 0..ITEMS_PER_TURN {
             let Some(item) = self.items.pop_front() else { break };
             let input = match item {
-                InboxItem::ShardMessage(letter) => Input::Message(letter),
+                InboxItem::ShardMessage(message) => Input::Message(message),
                 InboxItem::Answer { ticket, answer } => Input::Answer { ticket, answer },
                 InboxItem::Derived { ticket, derived } => Input::Derived { ticket, derived },
                 InboxItem::Arrival(arrival) => {
