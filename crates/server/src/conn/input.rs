@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Received {
+pub(crate) enum ReadOutcome {
     /// The number of bytes at the start of the scratch buffer, including those of an incomplete record that came earlier.
     Bytes(usize),
     /// The socket has no more for now.
@@ -38,7 +38,7 @@ pub(crate) enum HandshakeStep {
 
 impl Conn {
     /// Reads once from the socket into `scratch`, behind the incomplete record of an earlier read.
-    pub(crate) fn receive(&mut self, scratch: &mut [u8]) -> Received {
+    pub(crate) fn receive(&mut self, scratch: &mut [u8]) -> ReadOutcome {
         let start = match &mut self.pending_input {
             Some(pending) => {
                 let kept = pending.record.len();
@@ -50,7 +50,7 @@ impl Conn {
         let room = READ_BYTES.min(scratch.len() - start);
         loop {
             return match (&self.socket).read(&mut scratch[start..start + room]) {
-                Ok(0) => Received::End,
+                Ok(0) => ReadOutcome::End,
                 Ok(n) => {
                     // A short read has emptied the socket, and the next bytes make a new edge. The peer's end, once
                     // announced, makes no edge: it is read for.
@@ -58,14 +58,14 @@ impl Conn {
                         self.readiness = Readiness::Dry;
                     }
                     self.forget_record();
-                    Received::Bytes(start + n)
+                    ReadOutcome::Bytes(start + n)
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.readiness = Readiness::Dry;
-                    Received::Nothing
+                    ReadOutcome::Nothing
                 }
-                Err(_) => Received::Broken,
+                Err(_) => ReadOutcome::Broken,
             };
         }
     }

@@ -16,6 +16,6 @@ mod slab;
 mod tests;
 
 pub(crate) use connection::{Conn, Handshaking, Protocol, ReadFlow, Readiness, Stage, Transport};
-pub(crate) use input::{HandshakeStep, Received, SCRATCH_BYTES};
+pub(crate) use input::{HandshakeStep, ReadOutcome, SCRATCH_BYTES};
 pub(crate) use output::{ConnError, SendOutcome, Sent};
 pub(crate) use slab::Slab;

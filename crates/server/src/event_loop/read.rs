@@ -2,7 +2,7 @@
 
 use super::EventLoop;
 use super::inbox::EFFECTS_BYTES;
-use crate::conn::{Conn, HandshakeStep, Protocol, ReadFlow, Received, Stage};
+use crate::conn::{Conn, HandshakeStep, Protocol, ReadFlow, ReadOutcome, Stage};
 use crate::machine::Machine;
 use crate::shard_io::{GOING_AWAY, ShardIo};
 use crate::tls::Fault;
@@ -52,10 +52,10 @@ impl<M: Machine> EventLoop<M> {
             }
             Some(Resumed::End) => return self.close(id, GOING_AWAY),
             None => match conn.receive(&mut self.io.scratch.raw) {
-                Received::Bytes(len) => self.received(id, len),
-                Received::Nothing => {}
-                Received::End => return self.peer_closed(id),
-                Received::Broken => return self.drop_conn(id),
+                ReadOutcome::Bytes(len) => self.received(id, len),
+                ReadOutcome::Nothing => {}
+                ReadOutcome::End => return self.peer_closed(id),
+                ReadOutcome::Broken => return self.drop_conn(id),
             },
         }
         self.io.schedule(id);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::conn::Received;
+use crate::conn::ReadOutcome;
 use crate::deadlines::Deadline;
 use crate::testing::Rig;
 use carillon_core::connection::Resumed;
@@ -242,10 +242,10 @@ fn a_connection_that_moves_under_load_loses_no_byte() {
         for _ in 0..reads {
             let ShardIo { conns, scratch, .. } = &mut here.io;
             match conns.get_mut(id).unwrap().receive(&mut scratch.raw[..7000]) {
-                Received::Bytes(len) => got.extend_from_slice(&scratch.raw[..len]),
-                Received::Nothing => break,
-                Received::End => break 'reading,
-                Received::Broken => panic!("the peer is there"),
+                ReadOutcome::Bytes(len) => got.extend_from_slice(&scratch.raw[..len]),
+                ReadOutcome::Nothing => break,
+                ReadOutcome::End => break 'reading,
+                ReadOutcome::Broken => panic!("the peer is there"),
             }
         }
         // What is queued moves, too.

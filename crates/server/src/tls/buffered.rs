@@ -6,7 +6,7 @@ use rustls::{IoState, ServerConnection};
 
 use super::fault::{Fault, Violation};
 use super::keys::DirectionState;
-use super::opened::Opened;
+use super::opened::OpenedRecords;
 use super::record::{self, Frame, HEADER_LEN};
 
 /// A TLS 1.2 connection after its handshake, on rustls' record layer.
@@ -38,7 +38,7 @@ impl Buffered {
         input: &[u8],
         plain: &mut Vec<u8>,
         reply: &mut Vec<u8>,
-    ) -> Result<Opened, Fault> {
+    ) -> Result<OpenedRecords, Fault> {
         let opened = self.records(input, plain, reply);
         if opened.is_err() {
             self.writing = DirectionState::Broken;
@@ -54,12 +54,17 @@ impl Buffered {
         }
     }
 
-    fn records(&mut self, input: &[u8], plain: &mut Vec<u8>, reply: &mut Vec<u8>) -> Result<Opened, Fault> {
+    fn records(
+        &mut self,
+        input: &[u8],
+        plain: &mut Vec<u8>,
+        reply: &mut Vec<u8>,
+    ) -> Result<OpenedRecords, Fault> {
         let mut consumed = 0;
         loop {
             let rest = &input[consumed..];
             let record = match record::frame(rest) {
-                Frame::Partial => return Ok(Opened { consumed, closed: false }),
+                Frame::Partial => return Ok(OpenedRecords { consumed, closed: false }),
                 Frame::Whole(len) => &rest[..len],
                 Frame::Malformed => {
                     process(&mut self.connection, &rest[..HEADER_LEN], reply)?;
@@ -70,7 +75,7 @@ impl Buffered {
             self.take_plain(&state, plain)?;
             consumed += record.len();
             if state.peer_has_closed() {
-                return Ok(Opened::ended(input));
+                return Ok(OpenedRecords::ended(input));
             }
         }
     }

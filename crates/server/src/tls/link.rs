@@ -3,7 +3,7 @@
 use super::buffered::Buffered;
 use super::fault::Fault;
 use super::keys::Keys;
-use super::opened::{Circumstances, Opened};
+use super::opened::{Circumstances, OpenedRecords};
 
 /// A connection after its handshake. Two words, and what they point to.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Link {
         plain: &mut Vec<u8>,
         reply: &mut Vec<u8>,
         circumstances: Circumstances,
-    ) -> Result<Opened, Fault> {
+    ) -> Result<OpenedRecords, Fault> {
         match self {
             Link::Extracted(keys) => keys.open(input, plain, reply, circumstances),
             Link::Buffered(connection) => connection.open(input, plain, reply),

@@ -51,7 +51,7 @@ pub use fault::{Blame, Fault, Violation};
 pub use handshake::{Handshake, Progress, Secured, Version};
 pub use keys::{Keys, Malformed};
 pub use link::Link;
-pub use opened::{Circumstances, Opened};
+pub use opened::{Circumstances, OpenedRecords};
 pub use seal::Sealer;
 pub use settings::Settings;
 pub use settings_error::SettingsError;

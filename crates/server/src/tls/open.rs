@@ -6,7 +6,7 @@ use rustls::AlertDescription;
 use super::fault::{Fault, Violation};
 use super::key_update::{HEADER, Request};
 use super::keys::{DirectionState, Keys};
-use super::opened::{Circumstances, Opened};
+use super::opened::{Circumstances, OpenedRecords};
 use super::record::{self, CONTENT_MAX, HEADER_LEN, TAG_LEN, kind};
 use super::seal::RECORDS_PER_KEY;
 
@@ -31,11 +31,11 @@ impl Keys {
         plain: &mut Vec<u8>,
         reply: &mut Vec<u8>,
         circumstances: Circumstances,
-    ) -> Result<Opened, Fault> {
+    ) -> Result<OpenedRecords, Fault> {
         match self.reading {
             DirectionState::Open => {}
             // What follows a close_notify is ignored (RFC 8446 §6.1).
-            DirectionState::Ended => return Ok(Opened::ended(input)),
+            DirectionState::Ended => return Ok(OpenedRecords::ended(input)),
             DirectionState::Broken => return Err(Fault::Closed),
         }
         let seq_before = self.rx.seq;
@@ -72,7 +72,7 @@ struct Burst<'a> {
 }
 
 impl Burst<'_> {
-    fn run(&mut self, input: &mut [u8], plain: &mut Vec<u8>) -> Result<Opened, Fault> {
+    fn run(&mut self, input: &mut [u8], plain: &mut Vec<u8>) -> Result<OpenedRecords, Fault> {
         let mut consumed = 0;
         while let Some(len) = record::protected(&input[consumed..])? {
             let (kind, content) = self.decrypt(&mut input[consumed..consumed + len])?;
@@ -89,13 +89,13 @@ impl Burst<'_> {
                 kind::HANDSHAKE => self.handshake(content)?,
                 kind::ALERT if self.alert(content)? == DirectionState::Ended => {
                     self.keys.reading = DirectionState::Ended;
-                    return Ok(Opened::ended(input));
+                    return Ok(OpenedRecords::ended(input));
                 }
                 kind::ALERT => self.empty_records()?,
                 _ => return Err(Violation::UnexpectedRecord.into()),
             }
         }
-        Ok(Opened { consumed, closed: false })
+        Ok(OpenedRecords { consumed, closed: false })
     }
 
     /// Decrypts a whole record and removes its padding; returns its inner content type and its content.

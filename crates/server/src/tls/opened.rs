@@ -2,7 +2,7 @@
 
 /// The result of [`Link::open`](super::Link::open).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Opened {
+pub struct OpenedRecords {
     /// How many bytes of the input are handled. The others are the beginning of a record: pass them again, unchanged,
     /// when more has come.
     pub consumed: usize,
@@ -20,9 +20,9 @@ pub struct Circumstances {
     pub has_queue: bool,
 }
 
-impl Opened {
+impl OpenedRecords {
     /// The peer has ended its side: all of the input is handled.
-    pub(super) fn ended(input: &[u8]) -> Opened {
-        Opened { consumed: input.len(), closed: true }
+    pub(super) fn ended(input: &[u8]) -> OpenedRecords {
+        OpenedRecords { consumed: input.len(), closed: true }
     }
 }

@@ -7,7 +7,7 @@ mod violations;
 use super::keys::{Half, Keys};
 use super::record::kind;
 use super::suite::Suite;
-use super::{Circumstances, Fault, Opened};
+use super::{Circumstances, Fault, OpenedRecords};
 
 const SUITES: [Suite; 3] = [Suite::Aes128Gcm, Suite::Aes256Gcm, Suite::Chacha20Poly1305];
 
@@ -33,7 +33,7 @@ fn padded(client: &mut Keys, kind: u8, content: &[u8], padding: usize) -> Vec<u8
 
 /// What a call of `open` led to.
 struct Outcome {
-    opened: Result<Opened, Fault>,
+    opened: Result<OpenedRecords, Fault>,
     plain: Vec<u8>,
     reply: Vec<u8>,
 }
