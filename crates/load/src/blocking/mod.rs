@@ -152,15 +152,6 @@ impl Client {
         }
     }
 
-    /// The next stanza; `None` on timeout. Other events before it are skipped.
-    pub fn recv_stanza(&mut self, timeout: Duration) -> Result<Option<Stanza>, StreamLost> {
-        match self.wait_for(|_| true, timeout) {
-            Ok(stanza) => Ok(Some(stanza)),
-            Err(StreamLost::Timeout(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
     /// The first stanza that is wanted, among those kept and those to come.
     pub fn wait_for(
         &mut self,
@@ -220,11 +211,6 @@ impl Client {
     /// Sends bytes below TLS and WebSocket, as a broken network or an attacker could.
     pub fn send_beneath(&mut self, bytes: &[u8]) -> Result<(), StreamLost> {
         Ok(self.connection.socket.write_all(bytes)?)
-    }
-
-    /// Requests an acknowledgement of the client's stanzas; [`ClientEvent::Acknowledged`] is the answer.
-    pub fn request_acknowledgement(&mut self) -> Result<(), StreamLost> {
-        self.send_raw(b"<r xmlns='urn:xmpp:sm:3'/>")
     }
 
     /// Sends an IQ request and waits for its result or error. Without an id it is given one.

@@ -104,13 +104,6 @@ impl Raw {
         }
     }
 
-    /// Reads until the server ends the connection; returns everything received. An error if it does not in time.
-    pub fn receive_to_end(&mut self, timeout: Duration) -> io::Result<String> {
-        let deadline = Instant::now() + timeout;
-        while self.read(deadline)? {}
-        Ok(self.received())
-    }
-
     /// Ends our side of the connection and keeps the other open.
     pub fn finish(&mut self) -> io::Result<()> {
         if let Socket::Tls(stream) = &mut self.socket {

@@ -144,14 +144,6 @@ impl Default for Settings {
 }
 
 impl Transport {
-    /// Whether the bytes on the network are encrypted before or after the stream began.
-    pub fn encrypts(&self) -> bool {
-        match self {
-            Self::StartTls | Self::DirectTls | Self::SecureWebSocket { .. } => true,
-            Self::Plain | Self::WebSocket { .. } => false,
-        }
-    }
-
     pub(crate) fn framing(&self) -> Framing {
         if self.path().is_some() { Framing::WebSocket } else { Framing::Tcp }
     }

@@ -11,11 +11,6 @@ pub fn message(to: impl Into<Jid>, body: &str) -> Stanza {
     Stanza::message(MessageType::Chat).with_to(to).with_payload(body)
 }
 
-/// The same message with a request for a delivery receipt (XEP-0184); it needs an id.
-pub fn with_receipt_request(message: Stanza) -> Stanza {
-    message.with_payload(Element::new("request", ns::RECEIPTS))
-}
-
 /// A ping (XEP-0199); to the server itself if `to` is none.
 pub fn ping(to: Option<Jid>) -> Stanza {
     let mut iq = Stanza::iq(IqType::Get).with_payload(Element::new("ping", ns::PING));

@@ -116,11 +116,6 @@ impl Position {
     pub fn behind(scenario: &Scenario) -> Self {
         Self { phase: u32::try_from(scenario.phases.len()).unwrap_or(u32::MAX), step: 0 }
     }
-
-    /// Whether it is the preparation.
-    pub fn is_preparation(self) -> bool {
-        self == Self::default()
-    }
 }
 
 /// What happened at a worker since its last report, and its current state.

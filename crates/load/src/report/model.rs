@@ -239,13 +239,6 @@ impl Report {
     }
 }
 
-impl Status {
-    /// Whether nothing more is to come.
-    pub fn is_final(self) -> bool {
-        !matches!(self, Self::Queued | Self::Running)
-    }
-}
-
 impl std::fmt::Display for Status {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {

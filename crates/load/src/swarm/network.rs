@@ -34,8 +34,6 @@ pub struct Network {
     targets: Vec<SocketAddr>,
     first: usize,
     connections: Vec<Option<Box<Connection>>>,
-    logging_in: usize,
-    ready: usize,
     outbox: AnyOutbox,
     scratch: Box<[u8]>,
     events: VecDeque<(usize, SwarmEvent)>,
@@ -65,8 +63,6 @@ impl Network {
             targets,
             first: clients.start,
             connections: clients.map(|_| None).collect(),
-            logging_in: 0,
-            ready: 0,
             outbox: AnyOutbox::default(),
             scratch: vec![0; READ_BYTES].into(),
             events: VecDeque::new(),
@@ -76,16 +72,6 @@ impl Network {
     /// Sends a stanza as a client; `false` if it is not in session.
     pub fn send(&mut self, index: usize, stanza: &Stanza) -> bool {
         self.act(index, |client, out| client.send(stanza, out))
-    }
-
-    /// Sends raw text as a client: see [`Client::send_raw`]. `false` if it is not in session.
-    pub fn send_raw(&mut self, index: usize, text: &[u8]) -> bool {
-        self.act(index, |client, out| client.send_raw(text, out))
-    }
-
-    /// Closes a client's stream in an orderly way; `false` if it is not in session.
-    pub fn close(&mut self, index: usize) -> bool {
-        self.act(index, Client::close)
     }
 
     /// Acts as a client of the light protocol; `false` if it is not in session.
@@ -119,7 +105,6 @@ impl Network {
         match self.open(index, start) {
             Ok(connection) => {
                 self.connections[at] = Some(connection);
-                self.logging_in += 1;
             }
             Err(error) => {
                 let kind = error.kind();
@@ -139,16 +124,6 @@ impl Network {
             AnyClient::Xmpp(client) => client.ready(),
             AnyClient::Light(_) => None,
         }
-    }
-
-    /// Clients that are connecting or logging in.
-    pub fn logging_in(&self) -> usize {
-        self.logging_in
-    }
-
-    /// Clients in session.
-    pub fn in_session(&self) -> usize {
-        self.ready
     }
 
     pub(super) fn waker(&self) -> Waker {
@@ -237,17 +212,11 @@ impl Network {
         }
         if connection.state == ConnectionState::LoggingIn && connection.client.is_ready() {
             connection.state = ConnectionState::Ready;
-            self.logging_in -= 1;
-            self.ready += 1;
         }
         self.connections[at] = Some(connection);
     }
 
     fn forget(&mut self, mut connection: Connection) {
-        match connection.state {
-            ConnectionState::Connecting | ConnectionState::LoggingIn => self.logging_in -= 1,
-            ConnectionState::Ready => self.ready -= 1,
-        }
         // Closing the socket would do the same.
         let _ = self.poll.registry().deregister(connection.socket());
     }

@@ -65,7 +65,8 @@ pub(super) fn attribute_value(raw: &str) -> Cow<'_, str> {
     while let Some(at) = rest.bytes().position(|b| b == b'&' || is_space(b)) {
         let (plain, marked) = rest.split_at_checked(at).unwrap_or((rest, ""));
         value.push_str(plain);
-        rest = if let Some(reference) = marked.strip_prefix('&') {
+        rest = if marked.as_bytes().first() == Some(&b'&') {
+            let reference = marked.get(1..).unwrap_or_default();
             let (name, after) = reference.split_once(';').unwrap_or((reference, ""));
             value.extend(resolve_reference(name));
             after
