@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The exit status of a program that a signal ended: 128 and SIGINT's number.
@@ -48,14 +48,20 @@ impl Interrupt {
 
     /// Waits for a signal, so long at most.
     pub(super) fn within(&self, time: Duration) -> Result<bool, Failure> {
-        // A timeout of zero would be an error.
-        self.told.set_read_timeout(Some(time.max(Duration::from_millis(1))))?;
-        match (&self.told).read(&mut [0]) {
-            Ok(_) => Ok(true),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                Ok(false)
+        let deadline = Instant::now() + time;
+        loop {
+            // A timeout of zero would be an error.
+            let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+            self.told.set_read_timeout(Some(left))?;
+            match (&self.told).read(&mut [0]) {
+                Ok(_) => return Ok(true),
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => return Ok(false),
+                    // The process was stopped and goes on, by Ctrl-Z and `fg`: signal(7).
+                    io::ErrorKind::Interrupted => {}
+                    _ => return Err(error.into()),
+                },
             }
-            Err(error) => Err(error.into()),
         }
     }
 }
