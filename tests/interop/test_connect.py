@@ -1,13 +1,19 @@
 """`carillon connect`: a device in the terminal, against the real node."""
 
+import asyncio
+import contextlib
 import json
 import pathlib
+import re
 import signal
 
 import pytest
 
+from harness import store
+from harness.api import Api
 from harness.peer import Peer
 from harness.program import Program
+from harness.raw import Raw
 from harness.server import Server, run, unique
 
 
@@ -191,3 +197,63 @@ async def test_a_session_that_another_took_over_is_not_taken_back(server, connec
     assert await first.ended() == 1
     assert "another login" in "".join(first.errors)
     assert await second.interrupt() == 0
+
+
+async def test_it_stays_away_for_as_long_as_a_full_server_asks(tmp_path, connect):
+    folder = tmp_path / "node"
+    folder.mkdir()
+    node = Server(folder)
+    made = await node.command("account", "add", "alice@localhost", "--password", "secret")
+    assert made.returncode == 0, made.stderr
+    terminal = await connect("alice@localhost", "--password", "secret", "--json", node=node)
+    await terminal.event("connected")
+    node.kill()
+    lost = await terminal.event("disconnected")
+    assert lost["retry_in_ms"] <= 1000
+    # It is stopped, as by Ctrl-Z, until somebody has taken the only place.
+    terminal.process.send_signal(signal.SIGSTOP)
+    node = Server(folder, limits__max_connections=1)
+    other = await Raw.connect(node)
+    await other.begin()
+    terminal.process.send_signal(signal.SIGCONT)
+
+    def refused(line):
+        event = json.loads(line)
+        return event["event"] == "disconnected" and "resource-constraint" in event["reason"]
+
+    told = json.loads(await terminal.lines.take(refused, "the refusal"))
+    assert 15_000 <= told["retry_in_ms"] <= 45_000, told
+    # Who starts now is told so.
+    late = await connect("alice@localhost", "--password", "secret", node=node)
+    assert await late.ended() == 1
+    assert re.search(r"resource-constraint \(.+\); try again in \d+ s$", "".join(late.errors).strip()), late.errors
+    assert await terminal.interrupt() == 0
+    await terminal.event("closed")
+    await other.close()
+    node.end()
+
+
+async def test_it_subscribes_again_when_the_topic_has_room(tmp_path, connect):
+    folder = tmp_path / "node"
+    folder.mkdir()
+    node = Server(folder, pubsub__max_waiting=1)
+    made = await node.command("account", "add", "alice@localhost", "--password", "secret")
+    assert made.returncode == 0, made.stderr
+    async with contextlib.AsyncExitStack() as stack:
+        api = Api(node)
+        stack.push_async_callback(api.aclose)
+        await api.ok("PUT", "/v1/topics/news", {}, status=201)
+
+        async def keep_busy():
+            while True:
+                await api.call("POST", "/v1/topics/news/items", {"payload": 0})
+
+        with store.locked(node):
+            busy = asyncio.create_task(keep_busy())
+            terminal = await connect("alice@localhost", "--password", "secret", "--topic", "news", "--json", node=node)
+            postponed = await terminal.event("postponed", topic="news")
+            assert postponed["retry_in_ms"] == 1000
+            busy.cancel()
+        await terminal.event("subscribed", topic="news")
+    assert await terminal.interrupt() == 0
+    node.end(expected=["store commit failed"])

@@ -135,6 +135,8 @@ pub struct StreamError {
     pub text: Option<String>,
     /// Where to go, with [`Condition::SeeOtherHost`].
     pub other_host: Option<String>,
+    /// A condition of the server's own beside it.
+    pub app: Option<Box<Element>>,
 }
 
 impl StreamError {
@@ -143,9 +145,12 @@ impl StreamError {
         if !element.is("error", ns::STREAMS) {
             return None;
         }
-        let mut error = Self { condition: Condition::UndefinedCondition, text: None, other_host: None };
-        for child in element.children().filter(|child| child.ns() == ns::STREAM_ERRORS) {
-            if child.name() == "text" {
+        let mut error =
+            Self { condition: Condition::UndefinedCondition, text: None, other_host: None, app: None };
+        for child in element.children() {
+            if child.ns() != ns::STREAM_ERRORS {
+                error.app.get_or_insert_with(|| Box::new(child.clone()));
+            } else if child.name() == "text" {
                 error.text = Some(child.text());
             } else if let Some(condition) = Condition::from_word(child.name()) {
                 error.condition = condition;
@@ -180,6 +185,18 @@ mod tests {
             assert_eq!((read.condition, read.text.as_deref()), (condition, Some("why")));
         }
         assert_eq!(StreamError::parse(&Element::new("error", ns::CLIENT)), None);
+    }
+
+    #[test]
+    fn a_condition_of_its_own_is_kept() {
+        let text = "<stream:error xmlns:stream='http://etherx.jabber.org/streams'>\
+                    <resource-constraint xmlns='urn:ietf:params:xml:ns:xmpp-streams'/>\
+                    <retry-after xmlns='urn:carillon:retry:0' seconds='7'/></stream:error>";
+        let read = StreamError::parse(&Element::parse(text.as_bytes(), "").unwrap()).unwrap();
+        assert_eq!((read.condition, read.text), (Condition::ResourceConstraint, None));
+        assert!(
+            read.app.is_some_and(|app| app.is("retry-after", ns::RETRY) && app.attr("seconds") == Some("7"))
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The login: by a token of an earlier one, else by the password, and what a person is told when it fails.
 
 use super::Args;
+use super::backoff::retry_after;
 use super::interrupt::Interrupt;
 use super::place::{self, Place};
 use super::screen::{LoggedIn, Screen};
@@ -46,7 +47,17 @@ pub(super) enum Trouble {
     /// Trying again does not help.
     Fatal(Failure),
     /// It may be over soon.
-    Passing(String),
+    Passing {
+        why: String,
+        /// How long the server asks to wait.
+        retry_after: Option<Duration>,
+    },
+}
+
+impl Trouble {
+    fn passing(why: String) -> Trouble {
+        Trouble::Passing { why, retry_after: None }
+    }
 }
 
 impl Device<'_> {
@@ -91,7 +102,7 @@ impl Device<'_> {
         }
         let failure = match self.login(screen) {
             Ok(client) => return Ok(client),
-            Err(Trouble::Passing(why)) => return Err(self.unreachable(&why)),
+            Err(Trouble::Passing { why, retry_after }) => return Err(self.not_now(&why, retry_after)),
             Err(Trouble::Fatal(failure)) => failure,
         };
         if self.password.is_some() || self.has_token() || !password::can_ask() {
@@ -103,7 +114,7 @@ impl Device<'_> {
         match self.login(screen) {
             Ok(client) => Ok(client),
             Err(Trouble::Fatal(failure)) => Err(failure),
-            Err(Trouble::Passing(why)) => Err(self.unreachable(&why)),
+            Err(Trouble::Passing { why, retry_after }) => Err(self.not_now(&why, retry_after)),
         }
     }
 
@@ -123,7 +134,7 @@ impl Device<'_> {
         self.store_token();
         let mut client = connected.map_err(|error| match error {
             ConnectError::Ended(end) => self.ended(end),
-            other => Trouble::Passing(format!("{}: {other}", self.place)),
+            other => Trouble::passing(format!("{}: {other}", self.place)),
         })?;
         self.register = false;
         self.report(&mut client, begun.elapsed(), screen).map_err(Trouble::Fatal)?;
@@ -134,7 +145,7 @@ impl Device<'_> {
     pub(super) fn lost(&self, lost: StreamLost) -> Trouble {
         match lost {
             StreamLost::Ended(end) => self.ended(end),
-            other => Trouble::Passing(other.to_string()),
+            other => Trouble::passing(other.to_string()),
         }
     }
 
@@ -206,7 +217,10 @@ impl Device<'_> {
                     self.jid.domain(),
                     self.jid.domain()
                 )),
-                _ => Trouble::Passing(client::Failure::Stream(error).to_string()),
+                _ => Trouble::Passing {
+                    retry_after: retry_after(error.app.as_deref()),
+                    why: client::Failure::Stream(error).to_string(),
+                },
             },
             End::Failure(client::Failure::Tls(error)) => refused(format!(
                 "the TLS handshake with {place} failed: {error}; {}",
@@ -227,7 +241,7 @@ impl Device<'_> {
                 | client::Failure::ServerName(_)
                 | client::Failure::NotOffered(_)),
             ) => refused(format!("{place}: {failure}")),
-            other => Trouble::Passing(other.to_string()),
+            other => Trouble::passing(other.to_string()),
         }
     }
 
@@ -243,7 +257,7 @@ impl Device<'_> {
         let jid = &self.jid;
         let said = failure.text.as_deref().map(|text| format!(" ({})", printable(text))).unwrap_or_default();
         let why = match failure.condition.as_str() {
-            "temporary-auth-failure" => return Trouble::Passing(failure.to_string()),
+            "temporary-auth-failure" => return Trouble::passing(failure.to_string()),
             "account-disabled" => format!("the account {jid} is disabled{said}"),
             _ if self.password.is_none() => {
                 format!("the token of the last login of {jid} is not valid any more{said}: give the password")
@@ -276,7 +290,11 @@ impl Device<'_> {
         }
     }
 
-    fn unreachable(&self, why: &str) -> Failure {
+    fn not_now(&self, why: &str, retry_after: Option<Duration>) -> Failure {
+        if let Some(wait) = retry_after {
+            let (place, seconds) = (&self.place, wait.as_secs());
+            return Failure::Refused(format!("{place}: {why}; try again in {seconds} s"));
+        }
         let hint = match self.place.local {
             true => format!("; is the node of {} still running?", self.data_dir.display()),
             false => "; start a node with `carillon serve`, or give --server HOST:PORT".to_owned(),

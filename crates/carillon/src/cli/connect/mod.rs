@@ -9,7 +9,7 @@ mod place;
 mod screen;
 mod tokens;
 
-use self::backoff::Backoff;
+use self::backoff::{Backoff, retry_after};
 use self::incoming::Incoming;
 use self::interrupt::Interrupt;
 use self::login::{Device, Trouble};
@@ -17,6 +17,7 @@ use self::screen::Screen;
 use super::failure::Failure;
 use carillon_load::blocking::{Client, Received, StreamLost};
 use carillon_load::client::{ClientEvent, stanzas};
+use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError};
 use std::io::Write;
@@ -40,7 +41,7 @@ pub(super) struct Args {
     /// Create the account first, where the domain lets anyone do so (XEP-0077)
     #[arg(long)]
     register: bool,
-    /// Server to connect to; by default the node of the data folder, else the domain of the JID
+    /// Server to connect to; by default the node of the data folder, else the domain of the JID, whose SRV records are not looked up
     #[arg(long, value_name = "HOST:PORT")]
     server: Option<String>,
     /// Use TLS from the first byte (port 5223) instead of STARTTLS (port 5222)
@@ -68,6 +69,8 @@ pub(super) struct Args {
 
 /// Silence of the server after which it is asked whether it is there. Longer than it waits itself (`ping.idle_ms`).
 const SILENCE: Duration = Duration::from_secs(90);
+/// How often it is asked for a subscription while it has no room.
+const SUBSCRIBE_ATTEMPTS: u32 = 10;
 /// How long it has to answer.
 const ANSWER: Duration = Duration::from_secs(20);
 
@@ -77,7 +80,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
     let mut device = Device::new(args, &interrupt)?;
     let mut screen = Screen::new(out, args.json);
     let mut client = device.first_login(&mut screen)?;
-    follow(&mut client, &args.topics, &mut screen)?;
+    follow(&mut client, &args.topics, &interrupt, &mut screen)?;
     let mut backoff = Backoff::default();
     loop {
         match stay(&mut client, &interrupt, &mut screen)? {
@@ -86,29 +89,31 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
                 let _ = client.close(ANSWER);
                 return screen.closed();
             }
-            Stay::Lost(why) => match device.lost(why) {
-                Trouble::Fatal(failure) => return Err(failure),
-                Trouble::Passing(why) => {
-                    match come_back(&mut device, why, &mut backoff, &interrupt, &mut screen)? {
-                        Some(returned) => client = returned,
-                        None => return screen.closed(),
-                    }
+            Stay::Lost(why) => {
+                let trouble = device.lost(why);
+                match come_back(&mut device, trouble, &mut backoff, &interrupt, &mut screen)? {
+                    Some(returned) => client = returned,
+                    None => return screen.closed(),
                 }
-            },
+            }
         }
     }
 }
 
-/// Logs in again, as often as it takes; none when a signal ends it.
+/// Logs in again, as often as it takes, unless that cannot help; none when a signal ends it.
 fn come_back(
     device: &mut Device<'_>,
-    mut why: String,
+    mut trouble: Trouble,
     backoff: &mut Backoff,
     interrupt: &Interrupt,
     screen: &mut Screen<'_>,
 ) -> Result<Option<Client>, Failure> {
     loop {
-        let pause = backoff.next();
+        let (why, asked) = match trouble {
+            Trouble::Fatal(failure) => return Err(failure),
+            Trouble::Passing { why, retry_after } => (why, retry_after),
+        };
+        let pause = backoff.next(asked);
         interrupt.is_wanted(true);
         screen.lost(&why, pause)?;
         if interrupt.within(pause)? {
@@ -119,8 +124,7 @@ fn come_back(
                 backoff.logged_in();
                 return Ok(Some(client));
             }
-            Err(Trouble::Fatal(failure)) => return Err(failure),
-            Err(Trouble::Passing(again)) => why = again,
+            Err(again) => trouble = again,
         }
     }
 }
@@ -182,26 +186,56 @@ fn take(
 }
 
 /// Subscribes to the topics that the account does not follow yet.
-fn follow(client: &mut Client, topics: &[String], screen: &mut Screen<'_>) -> Result<(), Failure> {
+fn follow(
+    client: &mut Client,
+    topics: &[String],
+    interrupt: &Interrupt,
+    screen: &mut Screen<'_>,
+) -> Result<(), Failure> {
     if topics.is_empty() {
         return Ok(());
     }
-    let service = client.jid().bare().service("pubsub");
-    let lost = |error: StreamLost| Failure::Refused(format!("cannot subscribe: {error}"));
-    let answer = client.iq(stanzas::subscriptions(service.clone()), ANSWER).map_err(lost)?;
+    let answer = client.iq(stanzas::subscriptions(service(client)), ANSWER).map_err(not_subscribed)?;
     let followed = stanzas::subscribed_nodes(&answer);
     for topic in topics {
         if !followed.contains(topic) {
-            let subscriber = client.jid().clone();
-            let request = stanzas::subscribe(service.clone(), topic, &subscriber);
-            let answer = client.iq(request, ANSWER).map_err(lost)?;
-            if let Some(error) = stanzas::error(&answer) {
-                return Err(refused(topic, service.as_str(), &error));
-            }
+            subscribe(client, topic, interrupt, screen)?;
         }
         screen.subscribed(topic)?;
     }
     Ok(())
+}
+
+/// Subscribes to a topic; again, not too often, while the server says when it may be asked again.
+fn subscribe(
+    client: &mut Client,
+    topic: &str,
+    interrupt: &Interrupt,
+    screen: &mut Screen<'_>,
+) -> Result<(), Failure> {
+    let (service, subscriber) = (service(client), client.jid().clone());
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let request = stanzas::subscribe(service.clone(), topic, &subscriber);
+        let answer = client.iq(request, ANSWER).map_err(not_subscribed)?;
+        let Some(error) = stanzas::error(&answer) else { return Ok(()) };
+        let wait = retry_after(error.app.as_ref()).filter(|wait| *wait <= ANSWER);
+        let refusal = refused(topic, service.as_str(), &error);
+        let Some(wait) = wait.filter(|_| attempts < SUBSCRIBE_ATTEMPTS) else { return Err(refusal) };
+        screen.postponed(topic, &refusal.to_string(), wait)?;
+        if interrupt.within(wait)? {
+            return Err(refusal);
+        }
+    }
+}
+
+fn service(client: &Client) -> Jid {
+    client.jid().bare().service("pubsub")
+}
+
+fn not_subscribed(error: StreamLost) -> Failure {
+    Failure::Refused(format!("cannot subscribe: {error}"))
 }
 
 /// Why a topic cannot be followed, and what helps.

@@ -54,6 +54,18 @@ impl<'a> Screen<'a> {
         self.say(|| format!("subscribed to {topic}"), || json!({"event": "subscribed", "topic": topic}))
     }
 
+    /// The topic has no room for another request now; the next attempt follows.
+    pub(super) fn postponed(&mut self, topic: &str, why: &str, pause: Duration) -> Result<(), Failure> {
+        let seconds = pause.as_secs();
+        self.say(
+            || format!("{why}; trying again in {seconds} s"),
+            || {
+                let pause = pause.as_millis() as u64;
+                json!({"event": "postponed", "topic": topic, "reason": why, "retry_in_ms": pause})
+            },
+        )
+    }
+
     /// The connection is lost; the next attempt follows.
     pub(super) fn lost(&mut self, why: &str, pause: Duration) -> Result<(), Failure> {
         let seconds = pause.as_secs_f64();
