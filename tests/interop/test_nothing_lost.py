@@ -315,7 +315,7 @@ async def test_an_acknowledgement_is_told_however_many_notifications_come_in_bet
     assert await notifications(alice, len(sent)) == sent
     for _ in range(12):
         await batch(api, [{"to": "bob@localhost", "payload": 0, "audience": "active"}] * 10_000)
-    assert await api.figure('notifications_ended_total{reason="not-connected"}') == 120_000
+    await api.figure_is('notifications_ended_total{reason="not-connected"}', lambda n: n == 120_000)
     async with api.events(state="acknowledged") as events:
         alice.send(f"<a xmlns='urn:xmpp:sm:3' h='{1 + len(sent)}'/>")
         for id in sent:
