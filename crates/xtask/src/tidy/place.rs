@@ -25,7 +25,7 @@ pub struct Line<'a> {
 
 fn is_test_file(path: &str) -> bool {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    folder.split('/').any(|part| part == "tests" || part == "conformance")
+    folder.split('/').any(|part| part == "tests" || part.ends_with("_tests") || part == "conformance")
         || name == "tests.rs"
         || name.ends_with("_tests.rs")
 }
@@ -62,5 +62,7 @@ mod tests {
         assert_eq!(seen, [(1, false), (3, false), (4, true), (5, true), (6, false), (7, false)]);
         assert!(code("crates/x/tests/all.rs", text).all(|line| line.in_test));
         assert!(code("crates/x/src/jid/tests.rs", text).all(|line| line.in_test));
+        assert!(code("crates/x/src/light_tests/rig.rs", text).all(|line| line.in_test));
+        assert!(!code("crates/x/src/attests/mod.rs", text).all(|line| line.in_test));
     }
 }
