@@ -103,6 +103,7 @@ impl Driver {
     fn send(&mut self, len: usize, room: usize) {
         let bytes = self.next(len);
         let queued = self.queue.queued();
+        let waits = queued > 0 || self.queue.is_held();
         match self.queue.offer(len, self.bound) {
             Offered::FlushFirst => {
                 assert!(self.queue.is_held() && queued + len > self.bound.min(16 * 1024));
@@ -123,6 +124,10 @@ impl Driver {
                     self.queue.wrote(&direct, count);
                 }
                 self.direct = direct;
+                assert!(
+                    waits || self.queue.queued() == len.saturating_sub(room),
+                    "what the socket takes is written at once"
+                );
             }
             Offered::Overflowed { first } => {
                 assert_eq!(first, self.overflows == 0, "told once");
