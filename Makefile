@@ -5,19 +5,24 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 INTEROP := tests/interop
-# One profile and one target folder for everything.
+# One profile for all but a first look, what ships and what is measured.
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 VENV := $(TARGET)/interop/venv
 export CARILLON := $(TARGET)/debug/carillon
+# Built as one of the workspace, it shares its dependencies with the tests: alone it would have other features.
+XTASK := cargo build --quiet --workspace --bin xtask && $(TARGET)/debug/xtask
 
-.PHONY: help run bench test test-rust test-counts test-interop test-python test-node fuzz build tools lint fmt-check clippy doc tidy \
+.PHONY: help run install bench test test-rust test-counts test-interop test-python test-node fuzz build tools lint fmt-check clippy doc tidy \
 	lint-python clean-interop
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s $$'\t'
 
-run: ## A node with a few clients, to look at
-	cargo run --release -p carillon -- demo
+run: ## A node with a few clients, to look at; quick to build, not to measure
+	cargo run --profile look -p carillon -- demo
+
+install: ## The optimised binary, into ~/.cargo/bin
+	cargo install --locked --path crates/carillon
 
 test: test-rust test-counts test-interop ## Every test; fetches what the tests need
 
@@ -25,7 +30,7 @@ test-rust: ## Unit tests, conversations, simulations
 	cargo test --workspace
 
 test-counts: tools ## Instructions a login and a delivery cost, under valgrind
-	cargo run --quiet -p xtask -- instructions
+	$(XTASK) instructions
 
 test-interop: test-python test-node ## Other people's clients against the real server
 
@@ -61,9 +66,10 @@ doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
 tidy: ## The rules that neither the compiler nor clippy knows
-	cargo run --quiet -p xtask -- tidy
-	cargo run --quiet -p xtask -- coverage --check
-	cargo run --quiet -p xtask -- licences
+	$(XTASK) tidy
+	$(XTASK) coverage --check
+	$(XTASK) licences
+	$(XTASK) unified
 
 lint-python: tools
 	$(VENV)/bin/ruff check --quiet --config $(INTEROP)/ruff.toml $(INTEROP) bench/results bench/fill bench/flame

@@ -6,6 +6,7 @@ Only what its text names is set otherwise: the ports, so that any machine can ru
 import json
 import os
 import re
+import tomllib
 
 import pytest
 
@@ -92,3 +93,12 @@ async def test_what_serve_says_to_type_next_works(tmp_path, opened):
     await again.line("carillon status --data-dir")
     assert not [line for line in again.lines.left() if "account add" in line]
     assert await again.interrupt() == 0, again.errors
+
+
+def test_both_ways_onto_the_path_lead_to_the_binary():
+    """The folder that is installed from has a package of that name, and the other is where a build puts it."""
+    readme = (ROOT / "README.md").read_text()
+    package = re.search(r"`cargo install --locked --path (\S+)`", readme)[1]
+    assert tomllib.loads((ROOT / package / "Cargo.toml").read_text())["package"]["name"] == BINARY.name
+    profile = re.search(r"`PATH=\$PWD/target/(\w+):\$PATH`", readme)[1]
+    assert f"cargo run --profile {profile} -p {BINARY.name} -- demo" in (ROOT / "Makefile").read_text()

@@ -51,7 +51,7 @@ const HOSTILE_MAX: f64 = 10.0;
 /// Counts, and says what is above its limit.
 pub fn check() -> Result<Vec<String>, String> {
     let mut findings = hostile_input()?;
-    let program = program("carillon-core", "counts")?;
+    let program = program("counts")?;
     for count in &COUNTS {
         let each = counted(&program, count.test, count.function)?.collected / count.times;
         println!("instructions: {} costs {each}, limit {}", count.what, count.max);
@@ -68,7 +68,7 @@ pub fn check() -> Result<Vec<String>, String> {
 
 /// What each text of the reader's corpus costs per byte, beside what is common.
 fn hostile_input() -> Result<Vec<String>, String> {
-    let program = program("carillon-wire", "cost")?;
+    let program = program("cost")?;
     let per_byte = |test: &str| -> Result<f64, String> {
         let counted = counted(&program, test, SPEND)?;
         let bytes = counted.output.lines().find_map(|line| line.split_once("bytes: ")?.1.trim().parse().ok());
@@ -93,10 +93,11 @@ fn hostile_input() -> Result<Vec<String>, String> {
     Ok(findings)
 }
 
-/// Builds tests; gives the path of their program.
-fn program(package: &str, test: &str) -> Result<String, String> {
+/// Builds tests, among those of the whole workspace: a package alone has other features, and would be compiled again with all
+/// that it depends on. Gives the path of their program.
+fn program(test: &str) -> Result<String, String> {
     let output = Command::new(env!("CARGO"))
-        .args(["test", "-p", package, "--test", test, "--no-run"])
+        .args(["test", "--workspace", "--test", test, "--no-run"])
         .output()
         .map_err(|error| format!("cargo: {error}"))?;
     let told = String::from_utf8_lossy(&output.stderr);

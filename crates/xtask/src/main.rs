@@ -5,12 +5,14 @@
 //! - `cargo run -p xtask -- coverage --check`: fails when the committed file says something else.
 //! - `cargo run -p xtask -- instructions`: what a login and a delivery cost, counted by valgrind ([`instructions`]).
 //! - `cargo run -p xtask -- licences`: where dependencies come from and under which licences ([`licences`]).
+//! - `cargo run -p xtask -- unified`: that no dependency is compiled once for the binary and again for the tests ([`unified`]).
 
 mod coverage;
 mod instructions;
 mod licences;
 mod tidy;
 mod tree;
+mod unified;
 
 use std::process::ExitCode;
 use tree::Tree;
@@ -30,8 +32,11 @@ fn main() -> ExitCode {
             licences::check(),
             "licences: every dependency is from crates.io, under a licence of deny.toml",
         ),
+        ["unified"] => report(unified::check(), "unified: the binary and the tests share their dependencies"),
         _ => {
-            eprintln!("usage: cargo run -p xtask -- tidy | coverage [--check] | instructions | licences");
+            eprintln!(
+                "usage: cargo run -p xtask -- tidy | coverage [--check] | instructions | licences | unified"
+            );
             ExitCode::from(2)
         }
     }
