@@ -10,10 +10,12 @@ mod memory;
 mod offers;
 mod owed;
 mod per_domain;
+mod reading;
 mod recent;
 mod subscribers;
 mod throttle;
 mod traces;
+mod track;
 mod walks;
 mod wheel;
 
@@ -27,10 +29,12 @@ pub use memory::{Known, Memory, Remembered};
 pub use offers::{OfferShape, Offers};
 pub use owed::{Debt, Forget, Owed};
 pub use per_domain::{DomainCounters, PerDomain};
+pub use reading::Reading;
 pub use recent::Recent;
 pub use subscribers::Subscribers;
 pub use throttle::{Refusal, Throttle};
 pub use traces::Traces;
+pub use track::{Recipients, Track, Tracked};
 pub use walks::{Backlog, Slice};
 pub use wheel::{Timer, Wake, Wheel};
 

@@ -1,8 +1,9 @@
 //! Where a stanza goes: the rules of RFC 6121 §8.5, at the home of the account it is for.
 
+use crate::node::{Recipients, Track};
 use crate::session::Live;
+use crate::session::hook::Absent;
 use crate::session::hook::Delivery;
-use crate::session::hook::{Absent, Recipients, Track};
 use crate::session::{Cx, Sessions};
 use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, PresenceType, Stanza, StanzaError};
 use smallvec::SmallVec;

@@ -8,7 +8,7 @@
 //!
 //! A filter (`submit`, `deliver`, `emit`) that refuses stops the stanza. Observers (`receive`, `emitted`, `open`, `close`,
 //! `unacked`) see and cannot stop. What a feature sets going comes back to it alone: a timer by its [`Timer`], an
-//! acknowledgement by its [`Tracker`].
+//! acknowledgement by its [`Tracked`].
 
 use crate::ReplyTo;
 use crate::command::{Command, SessionInfo, TopicOutcome};
@@ -16,8 +16,8 @@ use crate::command::{Refusal, TopicIq};
 use crate::error::{StanzaError, StreamError};
 use crate::message::ShardMessage;
 use crate::model::PubsubEvent;
-use crate::model::{ConnId, Domain, Login};
-use crate::node::Timer;
+use crate::model::{Domain, Login};
+use crate::node::{Timer, Track, Tracked};
 use crate::session::auth::Authenticating;
 use crate::session::{Cx, Sessions};
 use crate::session::{Live, Session};
@@ -25,7 +25,6 @@ use carillon_wire::stanza::{IqType, Stanza};
 use carillon_wire::xml::Element;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// What a feature is: its declarations, from which disco#info and docs/coverage.md are made, and its hooks.
 pub struct Feature {
@@ -121,6 +120,8 @@ pub struct Hooks {
     pub in_flight: Option<InFlightHook>,
     /// How much of what was written has not arrived.
     pub unacked: Option<UnackedHook>,
+    /// Kinds of what is tracked until the client acknowledges it.
+    pub tracked: &'static [TrackedHandler],
     /// Timers of a session.
     pub timers: &'static [TimerHandler],
     /// Tells an operator about a session.
@@ -175,6 +176,7 @@ impl Hooks {
         awaits_arrival: None,
         in_flight: None,
         unacked: None,
+        tracked: &[],
         timers: &[],
         describe: None,
         publication: None,
@@ -364,34 +366,12 @@ pub struct TimerHandler {
     pub handle: WakeHook,
 }
 
-/// What is to be known of something written to the client.
-#[derive(Clone, Debug)]
-pub enum Track {
-    /// Nothing: it may be lost with the connection (presence, IQ, headlines).
-    Nothing,
-    /// A chat message: it goes on when the connection ends before it was acknowledged. The sessions that were given it, when
-    /// they are several.
-    Chat(Option<Arc<Recipients>>),
-    /// Something of a feature's, which is told when the client acknowledges it.
-    Of(&'static Tracker, u128),
-}
-
-/// What a feature tracks, by numbers of its own.
-#[derive(Debug)]
-pub struct Tracker {
-    /// Its name.
-    pub name: &'static str,
+/// Something tracked was acknowledged.
+pub struct TrackedHandler {
+    /// Which kind.
+    pub kind: Tracked,
     /// The client acknowledged these (XEP-0198).
     pub acknowledged: fn(live: &mut Live, ids: &[u128], cx: &mut Cx<'_>),
-}
-
-/// The sessions that were given one message.
-#[derive(Debug)]
-pub struct Recipients {
-    /// Their connections.
-    pub conns: Box<[ConnId]>,
-    /// Whether it went on already, because none of them acknowledged it.
-    pub has_gone_on: AtomicBool,
 }
 
 /// How a session ends.

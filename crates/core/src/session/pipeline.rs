@@ -2,7 +2,7 @@
 
 use super::hook::*;
 use crate::model::Map;
-use crate::node::Timer;
+use crate::node::{Timer, Tracked};
 use carillon_wire::stanza::{IqType, Kind};
 use carillon_wire::xml::Element;
 
@@ -33,6 +33,7 @@ pub struct Pipeline {
     pub(crate) awaits_arrival: Vec<AwaitsArrivalHook>,
     pub(crate) in_flight: Vec<InFlightHook>,
     pub(crate) unacked: Vec<UnackedHook>,
+    tracked: Vec<&'static TrackedHandler>,
     timers: Vec<&'static TimerHandler>,
     pub(crate) describe: Vec<DescribeHook>,
     pub(crate) publication: Vec<PublicationHook>,
@@ -80,6 +81,7 @@ impl Pipeline {
             awaits_arrival: hooks(&features, |h| h.awaits_arrival),
             in_flight: hooks(&features, |h| h.in_flight),
             unacked: hooks(&features, |h| h.unacked),
+            tracked: features.iter().flat_map(|f| f.hooks.tracked).collect(),
             timers: features.iter().flat_map(|f| f.hooks.timers).collect(),
             describe: hooks(&features, |h| h.describe),
             publication: hooks(&features, |h| h.publication),
@@ -124,6 +126,11 @@ impl Pipeline {
         let fits =
             |h: &&&IqHandler| h.kind == kind && (h.at == at || (h.at == At::Both && at != At::Service));
         self.iq.get(&(name, ns))?.iter().find(fits).map(|h| h.handle)
+    }
+
+    /// Who is told that something tracked was acknowledged.
+    pub(crate) fn tracked(&self, kind: Tracked) -> Option<&'static TrackedHandler> {
+        self.tracked.iter().copied().find(|handler| handler.kind == kind)
     }
 
     /// What is done when a timer of a feature fires; nothing when that feature is off.

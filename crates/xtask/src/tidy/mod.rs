@@ -3,6 +3,7 @@
 mod crates;
 mod features;
 mod functions;
+mod layers;
 mod lines;
 mod place;
 
@@ -24,6 +25,7 @@ const RULES: &[Rule] = &[
     features::order,
     features::disabled,
     features::leaves,
+    layers::downward,
     crates::direction,
     crates::lints,
 ];

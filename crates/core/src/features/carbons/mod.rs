@@ -1,12 +1,16 @@
 //! Message carbons (XEP-0280): what an account says and hears in one session, its other sessions see.
 
+mod state;
 mod xml;
 
+pub use state::State;
+
 use crate::error::StanzaError;
+use crate::node::Track;
 use crate::session::Cx;
 use crate::session::Live;
 use crate::session::hook::Delivery;
-use crate::session::hook::{At, Feature, Flow, Hooks, IqHandler, NonzaHandler, Request, Skip, Spec, Track};
+use crate::session::hook::{At, Feature, Flow, Hooks, IqHandler, NonzaHandler, Request, Skip, Spec};
 use carillon_wire::ns;
 use carillon_wire::stanza::{IqType, Kind, Stanza};
 use carillon_wire::xml::Element;
@@ -52,16 +56,6 @@ pub const FEATURE: Feature = Feature {
     },
     ..Feature::NONE
 };
-
-/// Whether a session wants copies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum State {
-    /// It does not.
-    #[default]
-    Off,
-    /// It does.
-    On,
-}
 
 fn enable(live: &mut Live, _request: &Request<'_>, _cx: &mut Cx<'_>) -> Result<Option<Element>, StanzaError> {
     live.state.carbons = State::On;

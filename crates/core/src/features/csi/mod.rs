@@ -1,9 +1,14 @@
 //! Client state indication (XEP-0352): while nobody looks at a device, presence of others waits, the newest of each, and comes
 //! with the next thing that matters or when somebody looks again.
 
+mod state;
+
+pub use state::State;
+
+use crate::node::Track;
 use crate::session::Cx;
 use crate::session::Live;
-use crate::session::hook::{Emit, Feature, Hooks, NonzaHandler, Outgoing, Spec, Track};
+use crate::session::hook::{Emit, Feature, Hooks, NonzaHandler, Outgoing, Spec};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Kind, PresenceType, Stanza};
 use carillon_wire::xml::Element;
@@ -47,14 +52,6 @@ pub const FEATURE: Feature = Feature {
     },
     ..Feature::NONE
 };
-
-/// What was held back; none while somebody may look.
-#[derive(Debug, Default)]
-pub struct State(Option<Box<Held>>);
-
-/// The newest presence of each sender, oldest first.
-#[derive(Debug, Default)]
-struct Held(Vec<Stanza>);
 
 /// How many presences are held back: past that all go.
 const HELD_MAX: usize = 100;

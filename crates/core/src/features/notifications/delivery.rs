@@ -1,14 +1,16 @@
 //! At the session: a notification is given to the connection, and acknowledged by whatever the client can do.
 
-use super::{InFlight, Then, home, xml};
+use super::state::InFlight;
+use super::{Then, home, xml};
 use crate::Effect;
 use crate::command::Reach;
 use crate::error::{StanzaError, StreamError};
 use crate::event::{Entry, Kind};
 use crate::model::*;
 use crate::node::Timer;
+use crate::node::{Track, Tracked};
 use crate::ports::{Answer, Ask, NotificationChange};
-use crate::session::hook::{Ending, Flow, Step, Track, Tracker};
+use crate::session::hook::{Ending, Flow, Step};
 use crate::session::then;
 use crate::session::{self, Live, backlog};
 use crate::session::{Cx, Sessions};
@@ -19,14 +21,7 @@ use carillon_wire::stanza::{Condition, Kind as StanzaKind, Stanza};
 pub(super) const RECEIPT: Timer = Timer(*b"rcpt");
 
 /// Notifications that were given, by their ids.
-static TRACKER: Tracker = Tracker {
-    name: "notifications",
-    acknowledged: |live, ids, cx| {
-        for id in ids {
-            acknowledged(live, NotificationId(*id), AcknowledgedBy::StreamManagement, cx);
-        }
-    },
-};
+pub(super) const TRACKED: Tracked = Tracked(*b"noti");
 
 /// Gives a notification to every session of its account that it is for. A session that is not given one that is kept asks the
 /// store for it when it can be.
@@ -102,7 +97,9 @@ pub fn page(conn: ConnId, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'
     let Some(live) = sessions.live(conn) else { return };
     let available = live.presence.is_available();
     let reading = &mut live.state.notifications.progress().reading;
-    let Answer::Pending { notifications, more } = answer else { return reading.failed(conn, cx) };
+    let Answer::Pending { notifications, more } = answer else {
+        return backlog::failed(reading.failed(), conn, cx);
+    };
     // What came at the wrong moment is asked for again.
     reading.came(more || !available);
     if available {
@@ -153,7 +150,7 @@ fn give(live: &mut Live, notification: &Notification, cx: &mut Cx<'_>) {
     }
     let began = cx.out.bytes.len();
     let stanza = xml::message(notification, live, !managed);
-    live.send(&stanza, &Track::Of(&TRACKER, id.0), cx);
+    live.send(&stanza, &Track::Of(TRACKED, id.0), cx);
     let progress = live.state.notifications.progress();
     progress.given += (cx.out.bytes.len() - began) as u64;
     let (audience, sent, at, end) = (notification.audience, cx.now.unix, cx.now.mono, progress.given);
@@ -167,6 +164,13 @@ fn give(live: &mut Live, notification: &Notification, cx: &mut Cx<'_>) {
         to: live.jid.as_str(),
         after_ms: cx.now.unix.0.saturating_sub(notification.accepted.0),
     });
+}
+
+/// The client acknowledged these.
+pub(super) fn acknowledged_all(live: &mut Live, ids: &[u128], cx: &mut Cx<'_>) {
+    for id in ids {
+        acknowledged(live, NotificationId(*id), AcknowledgedBy::StreamManagement, cx);
+    }
 }
 
 /// The device has it.

@@ -3,14 +3,16 @@
 
 mod delivery;
 mod home;
+mod state;
 mod xml;
+
+pub use state::State;
 
 pub use home::{answered, ended};
 
-use crate::model::{Audience, Mono, Notification, NotificationId, UnixMs};
+use crate::model::{Notification, UnixMs};
 use crate::ports::NotificationChange;
-use crate::session::backlog::Reading;
-use crate::session::hook::{Feature, Hooks, Service, Spec, Step, TimerHandler};
+use crate::session::hook::{Feature, Hooks, Service, Spec, Step, TimerHandler, TrackedHandler};
 use std::sync::Arc;
 
 /// The feature.
@@ -49,6 +51,7 @@ pub const FEATURE: Feature = Feature {
         catch_up: Some(delivery::ask),
         awaits_arrival: Some(delivery::owes_word),
         unacked: Some(delivery::unacked),
+        tracked: &[TrackedHandler { kind: delivery::TRACKED, acknowledged: delivery::acknowledged_all }],
         timers: &[TimerHandler { timer: delivery::RECEIPT, handle: delivery::look }],
         describe: Some(|live, info| info.unacknowledged = live.state.notifications.unacknowledged() as u32),
         close: Some(delivery::close),
@@ -56,36 +59,6 @@ pub const FEATURE: Feature = Feature {
     },
     ..Feature::NONE
 };
-
-/// A session's notifications on their way.
-#[derive(Debug, Default)]
-pub struct State(Option<Box<Progress>>);
-
-#[derive(Debug, Default)]
-struct Progress {
-    /// How far the session is with what the store holds for it.
-    reading: Reading,
-    /// Given to the connection and not yet acknowledged, oldest first.
-    in_flight: Vec<InFlight>,
-    /// Bytes of all that were given since this began.
-    given: u64,
-    /// Whether a timer runs that looks for receipts that did not come.
-    timed: bool,
-}
-
-/// A notification given to the connection.
-#[derive(Clone, Copy, Debug)]
-struct InFlight {
-    id: NotificationId,
-    audience: Audience,
-    sent: UnixMs,
-    /// When, by the clock of timers.
-    at: Mono,
-    /// [`Progress::given`] with this one.
-    end: u64,
-    /// Whether stream management counts it.
-    managed: bool,
-}
 
 /// A question that waits for the store.
 #[derive(Debug)]
@@ -104,45 +77,4 @@ pub enum Then {
     Cancelled(crate::ReplyTo, UnixMs),
     /// An acknowledgement is being written.
     Ended(NotificationChange),
-}
-
-impl State {
-    /// Takes note of what a login read: whether any wait.
-    fn take_login(&mut self, waits: bool) {
-        if waits {
-            self.look_again();
-        }
-    }
-
-    /// Takes note that the store may hold one that the session was not given.
-    fn look_again(&mut self) {
-        self.progress().reading.more = true;
-    }
-
-    /// How many are given and not acknowledged.
-    fn unacknowledged(&self) -> usize {
-        self.0.as_ref().map_or(0, |progress| progress.in_flight.len())
-    }
-
-    /// The oldest that only a receipt or the socket can acknowledge.
-    fn unmanaged(&self) -> Option<&InFlight> {
-        self.0.as_ref()?.in_flight.iter().find(|entry| !entry.managed)
-    }
-
-    /// Whether older ones are still to come from the store, so that newer ones must wait behind them there.
-    fn is_behind(&self) -> bool {
-        self.0.as_ref().is_some_and(|progress| progress.reading.is_behind())
-    }
-
-    fn progress(&mut self) -> &mut Progress {
-        self.0.get_or_insert_default()
-    }
-
-    /// Drops the box when it holds nothing: an idle session keeps none.
-    fn tidy(&mut self) {
-        let idle = |p: &Progress| !p.reading.is_behind() && p.in_flight.is_empty() && !p.timed;
-        if self.0.as_deref().is_some_and(idle) {
-            self.0 = None;
-        }
-    }
 }

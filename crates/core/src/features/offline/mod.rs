@@ -1,21 +1,26 @@
 //! Offline messages (XEP-0160): chat messages for an absent account are kept, and given to the next session that becomes
 //! available, in their order and with the time they came (XEP-0203).
 
+mod state;
 mod xml;
+
+pub use state::State;
 
 use crate::Effect;
 use crate::error::{StanzaError, StreamError};
 use crate::model::{ConnId, OfflineMessage};
 use crate::node::Timer;
 use crate::node::{Debt, Forget};
+use crate::node::{Track, Tracked};
 use crate::ports::{Answer, Ask};
-use crate::session::backlog::{self, Reading};
-use crate::session::hook::{Absent, Feature, Hooks, Spec, Step, TimerHandler, Track, Tracker};
+use crate::session::backlog;
+use crate::session::hook::{Absent, Feature, Hooks, Spec, Step, TimerHandler, TrackedHandler};
 use crate::session::then;
 use crate::session::{self, Live};
 use crate::session::{Cx, Sessions};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Stanza};
+use state::Given;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
@@ -48,6 +53,7 @@ pub const FEATURE: Feature = Feature {
         catch_up: Some(ask),
         awaits_arrival: Some(owes_word),
         unacked: Some(unacked),
+        tracked: &[TrackedHandler { kind: TRACKED, acknowledged: acknowledged_all }],
         timers: &[TimerHandler { timer: ARRIVAL, handle: look }],
         ..Hooks::NONE
     },
@@ -58,39 +64,7 @@ pub const FEATURE: Feature = Feature {
 const ARRIVAL: Timer = Timer(*b"offl");
 
 /// Messages that were given, by their numbers.
-static TRACKER: Tracker = Tracker {
-    name: "offline",
-    acknowledged: |live, ids, cx| {
-        let seqs = ids.iter().filter_map(|id| u64::try_from(*id).ok()).collect();
-        acknowledged(live, seqs, cx);
-    },
-};
-
-/// A session's offline messages on their way.
-#[derive(Debug, Default)]
-pub struct State(Option<Box<Progress>>);
-
-#[derive(Debug, Default)]
-struct Progress {
-    /// How far the session is with what the store holds for it.
-    reading: Reading,
-    /// The last one given.
-    last: u64,
-    /// Given to a connection without stream management; not known to have arrived.
-    unacked: Vec<Given>,
-    /// Bytes of all that were given.
-    given: u64,
-    /// Whether a timer runs that looks how much has arrived.
-    timed: bool,
-}
-
-/// A message given to the connection.
-#[derive(Clone, Copy, Debug)]
-struct Given {
-    seq: u64,
-    /// [`Progress::given`] with this one.
-    end: u64,
-}
+const TRACKED: Tracked = Tracked(*b"offl");
 
 /// A question that waits for the store.
 #[derive(Debug)]
@@ -101,24 +75,6 @@ pub enum Then {
     Page(ConnId),
     /// Messages are being forgotten.
     Forgotten(Forget),
-}
-
-impl State {
-    /// Takes note of what a login read: whether any wait.
-    fn take_login(&mut self, waits: bool) {
-        if waits {
-            self.progress().reading.more = true;
-        }
-    }
-
-    /// Whether older messages are still to come from the store, so that newer ones must wait behind them there.
-    fn is_behind(&self) -> bool {
-        self.0.as_ref().is_some_and(|progress| progress.reading.is_behind())
-    }
-
-    fn progress(&mut self) -> &mut Progress {
-        self.0.get_or_insert_default()
-    }
 }
 
 /// Asks for the next page of what waits, if anything does and the session takes messages.
@@ -136,6 +92,12 @@ fn ask(live: &mut Live, cx: &mut Cx<'_>) -> Step {
     let ask = Ask::Offline { domain, local, after: progress.last, page };
     cx.ask(ask, then::Then::Offline(Then::Page(live.io.conn)));
     Step::Waits
+}
+
+/// The client acknowledged these.
+fn acknowledged_all(live: &mut Live, ids: &[u128], cx: &mut Cx<'_>) {
+    let seqs = ids.iter().filter_map(|id| u64::try_from(*id).ok()).collect();
+    acknowledged(live, seqs, cx);
 }
 
 /// The client has these.
@@ -191,7 +153,9 @@ fn page(conn: ConnId, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) 
     let Some(live) = sessions.live(conn) else { return };
     let takes = live.presence.takes_messages();
     let reading = &mut live.state.offline.progress().reading;
-    let Answer::Offline { messages, more } = answer else { return reading.failed(conn, cx) };
+    let Answer::Offline { messages, more } = answer else {
+        return backlog::failed(reading.failed(), conn, cx);
+    };
     // What came at the wrong moment is asked for again.
     reading.came(more || !takes);
     if takes {
@@ -223,7 +187,7 @@ fn give(live: &mut Live, page: Vec<OfflineMessage>, cx: &mut Cx<'_>) {
             continue;
         };
         let before = cx.out.bytes.len();
-        live.deliver(stanza, &Track::Of(&TRACKER, u128::from(seq)), cx);
+        live.deliver(stanza, &Track::Of(TRACKED, u128::from(seq)), cx);
         let progress = live.state.offline.progress();
         progress.given += (cx.out.bytes.len() - before) as u64;
         if !managed {

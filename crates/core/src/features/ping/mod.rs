@@ -1,11 +1,15 @@
 //! Pings (XEP-0199): the client's are answered, and a client that was silent for long is asked whether it is still there.
 
+mod state;
+
+pub use state::State;
+
 use crate::error::{StanzaError, StreamError};
-use crate::model::Mono;
 use crate::node::Timer;
+use crate::node::Track;
 use crate::session::Cx;
 use crate::session::Live;
-use crate::session::hook::{At, Feature, Hooks, IqHandler, Request, Spec, TimerHandler, Track};
+use crate::session::hook::{At, Feature, Hooks, IqHandler, Request, Spec, TimerHandler};
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{IqType, Stanza};
@@ -40,12 +44,6 @@ pub const FEATURE: Feature = Feature {
 const IDLE: Timer = Timer(*b"ping");
 /// It must have shown a sign of life.
 const WAIT: Timer = Timer(*b"pong");
-
-/// When the client was last asked for a sign of life.
-#[derive(Debug, Default)]
-pub struct State {
-    asked: Mono,
-}
 
 fn answer(
     _live: &mut Live,

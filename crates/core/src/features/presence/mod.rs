@@ -1,13 +1,16 @@
 //! Presence (RFC 6121 §4): a session's own, told to the account's other sessions, and directed presence. Contacts come with
 //! the roster; until then it is always empty.
 
+mod state;
 mod xml;
 
+pub use state::State;
+
 use crate::error::StanzaError;
+use crate::node::Track;
 use crate::session::Cx;
-use crate::session::hook::{At, Ending, Feature, Flow, Hooks, IqHandler, Request, Spec, Track};
+use crate::session::hook::{At, Ending, Feature, Flow, Hooks, IqHandler, Request, Spec};
 use crate::session::{Live, backlog};
-use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Payload, PresenceType, Stanza};
 use carillon_wire::xml::Element;
@@ -40,17 +43,6 @@ pub const FEATURE: Feature = Feature {
     },
     ..Feature::NONE
 };
-
-/// Who a session sent directed presence to.
-#[derive(Debug, Default)]
-pub struct State {
-    /// They are to be told when it ends.
-    #[expect(
-        clippy::box_collection,
-        reason = "eight bytes in a session that never uses it, not twenty-four"
-    )]
-    directed: Option<Box<Vec<Jid>>>,
-}
 
 /// Bytes of the JIDs that one session may have sent directed presence to.
 const DIRECTED_LIST_BYTES_MAX: usize = 64 * 1024;

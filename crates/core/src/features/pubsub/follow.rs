@@ -1,10 +1,11 @@
 //! At the session: what happens on a topic is given to its followers, and who follows what is kept in line with the store.
 
+use super::state::Following;
 use super::{Then, xml};
 use crate::event::{Entry, Kind};
 use crate::model::Followed;
 use crate::model::PubsubEvent;
-use crate::model::{ConnId, Login, Revision, TopicId};
+use crate::model::{ConnId, Login, TopicId};
 use crate::ports::{Answer, Ask};
 use crate::session::hook::Step;
 use crate::session::then;
@@ -13,31 +14,6 @@ use crate::session::{Live, backlog};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
 use std::sync::Arc;
-
-/// What a session has seen of topics.
-#[derive(Debug, Default)]
-pub struct State {
-    /// It was given all last items when the shard's count ([`node::Subscribers::clock`]) was this: what had come by then is
-    /// not for it.
-    pub seen: u64,
-    following: Following,
-    /// Last items that are still to be given, by topic and revision, the first one last. One that is not its topic's last item any
-    /// more is passed over: what took its place is given as it happens.
-    #[expect(clippy::box_collection, reason = "8 bytes of every session instead of 24")]
-    rest: Option<Box<Vec<(TopicId, Revision)>>>,
-}
-
-/// Whether it is known what the session's account follows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Following {
-    /// As far as its login and the letters since tell.
-    #[default]
-    Known,
-    /// It changed while the session logged in: the store is asked again.
-    Asked,
-    /// It changed since the store was asked.
-    Outdated,
-}
 
 /// Gives a notice to a follower, if it is for it.
 pub(super) fn deliver(live: &mut Live, notice: &Arc<PubsubEvent>, cx: &mut Cx<'_>) {
@@ -232,12 +208,4 @@ fn note(live: &Live, notice: &PubsubEvent, cx: &mut Cx<'_>) {
         let after_ms = cx.now.unix.0.saturating_sub(notice.accepted().0);
         Entry::Item { topic, item, to: live.jid.as_str(), after_ms }
     });
-}
-
-impl State {
-    fn outdate(&mut self) {
-        if self.following == Following::Asked {
-            self.following = Following::Outdated;
-        }
-    }
 }

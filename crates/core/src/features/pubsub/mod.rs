@@ -2,11 +2,12 @@
 //! ([`crate::topic`]) and is answered from there; what happens on a topic comes to its followers by `follow.rs`.
 
 mod follow;
+mod state;
 #[cfg(test)]
 mod tests;
 mod xml;
 
-pub use follow::State;
+pub use state::State;
 
 use crate::command::{About, Asker, Refusal, TopicIq};
 use crate::command::{Actor, TopicOp};

@@ -2,12 +2,16 @@
 //! changes its password or removes itself. All of it only where the domain's policy allows it.
 
 mod before_auth;
+mod state;
+
+pub use state::State;
 
 use crate::error::{StanzaError, StreamError};
 use crate::model::{ConnId, DomainId};
+use crate::node::Track;
 use crate::ports::{Answer, Ask, Derivation, Derived, Hashes, Password};
 use crate::session::Live;
-use crate::session::hook::{Feature, Flow, Hooks, Spec, Track};
+use crate::session::hook::{Feature, Flow, Hooks, Spec};
 use crate::session::then;
 use crate::session::{Cx, Sessions};
 use carillon_wire::jid::Jid;
@@ -34,12 +38,6 @@ pub const FEATURE: Feature = Feature {
     },
     ..Feature::NONE
 };
-
-/// Whether a session changes its password: one at a time, so that nobody keeps those who derive keys busy alone.
-#[derive(Debug, Default)]
-pub struct State {
-    changing: bool,
-}
 
 /// A request that waits for keys, or for the store.
 #[derive(Debug)]

@@ -2,17 +2,21 @@
 //! connection ends is not lost: chat messages go their way again, and what features track is theirs to keep.
 
 mod queue;
+mod state;
+
+pub use state::State;
 
 use crate::error::StreamError;
+use crate::node::{Track, Tracked};
 use crate::route;
 use crate::session::Cx;
-use crate::session::hook::{Ending, Feature, Hooks, NonzaHandler, Outgoing, Spec, Track, Tracker};
+use crate::session::hook::{Ending, Feature, Hooks, NonzaHandler, Outgoing, Spec};
 use crate::session::{Live, backlog};
 use carillon_wire::ns;
 use carillon_wire::stanza::Condition as StanzaCondition;
 use carillon_wire::stream::Condition;
 use carillon_wire::xml::Element;
-use queue::{Entry, Queue};
+use queue::Entry;
 use smallvec::SmallVec;
 
 /// The feature.
@@ -42,17 +46,6 @@ pub const FEATURE: Feature = Feature {
     },
     ..Feature::NONE
 };
-
-/// The counts of a session whose client enabled stream management, and what it has not acknowledged.
-#[derive(Debug, Default)]
-pub struct State {
-    /// Stanzas received since it was enabled, modulo 2^32.
-    received: u32,
-    /// What was sent since and is not acknowledged.
-    queue: Queue,
-    /// Whether an `<r/>` is unanswered.
-    asked: bool,
-}
 
 /// Unacknowledged stanzas of no weight after which an acknowledgement is asked for all the same.
 const ASK_AFTER: usize = 16;
@@ -102,19 +95,21 @@ fn acknowledge(live: &mut Live, element: &Element, cx: &mut Cx<'_>) -> Result<Op
         StreamError::new(Condition::UndefinedCondition, text)
     })?;
     let tracked = |entry| match entry {
-        Entry::Tracked(tracker, id) => Some((tracker, id)),
+        Entry::Tracked(kind, id) => Some((kind, id)),
         Entry::Chat(..) | Entry::Anything => None,
     };
-    let done: SmallVec<[(&Tracker, u128); 4]> = done.filter_map(tracked).collect();
+    let done: SmallVec<[(Tracked, u128); 4]> = done.filter_map(tracked).collect();
     state.asked = false;
     live.unacknowledged = Some(state.queue.len() as u32);
     if state.queue.has_any_that_matters() {
         ask(live, cx);
     }
     // What follows each other and is of one feature is told at once.
-    for run in done.chunk_by(|(a, _), (b, _)| std::ptr::eq(*a, *b)) {
+    for run in done.chunk_by(|(a, _), (b, _)| a == b) {
         let ids: SmallVec<[u128; 4]> = run.iter().map(|(_, id)| *id).collect();
-        (run[0].0.acknowledged)(live, &ids, cx);
+        if let Some(handler) = cx.pipeline.tracked(run[0].0) {
+            (handler.acknowledged)(live, &ids, cx);
+        }
     }
     backlog::go_on(live, cx);
     Ok(None)
@@ -136,7 +131,7 @@ fn emitted(live: &mut Live, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) {
         Outgoing::Stanza(stanza, Track::Chat(recipients)) => {
             Entry::Chat(Box::new((*stanza).clone()), recipients.clone())
         }
-        Outgoing::Stanza(_, Track::Of(tracker, id)) => Entry::Tracked(tracker, *id),
+        Outgoing::Stanza(_, Track::Of(kind, id)) => Entry::Tracked(*kind, *id),
         Outgoing::Stanza(_, Track::Nothing) | Outgoing::PubsubEvent(_) => Entry::Anything,
     };
     let matters = entry.matters();

@@ -1,6 +1,6 @@
 //! What a client was sent and has not acknowledged, in order: pure counting.
 
-use crate::session::hook::{Recipients, Tracker};
+use crate::node::{Recipients, Tracked};
 use carillon_wire::stanza::Stanza;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) enum Entry {
     /// It goes on when the connection ends, unless another session has it.
     Chat(Box<Stanza>, Option<Arc<Recipients>>),
     /// A feature is told when it is acknowledged.
-    Tracked(&'static Tracker, u128),
+    Tracked(Tracked, u128),
 }
 
 /// An acknowledgement of more than was sent (XEP-0198 §4).
@@ -93,7 +93,7 @@ mod tests {
     use carillon_wire::xml::Element;
     use proptest::prelude::*;
 
-    static TRACKER: Tracker = Tracker { name: "test", acknowledged: |_, _, _| {} };
+    const KIND: Tracked = Tracked(*b"test");
 
     /// What a client does, and what it is sent.
     #[derive(Clone, Debug)]
@@ -130,7 +130,7 @@ mod tests {
                         let stanza = Stanza::message(MessageType::Chat).with_payload(body);
                         queue.push(Entry::Chat(Box::new(stanza), None));
                     }
-                    Step::SendTracked => queue.push(Entry::Tracked(&TRACKER, sent)),
+                    Step::SendTracked => queue.push(Entry::Tracked(KIND, sent)),
                     Step::Acknowledge(more) => {
                         let h = start.wrapping_add(acknowledged as u32).wrapping_add(more);
                         let before = (queue.len(), queue.bytes());

@@ -10,7 +10,6 @@
 //! no item comes twice.
 
 #[cfg(test)]
-#[path = "light_tests/mod.rs"]
 mod tests;
 
 use crate::Effect;

@@ -1,0 +1,11 @@
+//! What is known of a session.
+
+use carillon_wire::stanza::Stanza;
+
+/// What was held back; none while somebody may look.
+#[derive(Debug, Default)]
+pub struct State(pub(super) Option<Box<Held>>);
+
+/// The newest presence of each sender, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Held(pub(super) Vec<Stanza>);
