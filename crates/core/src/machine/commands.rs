@@ -52,7 +52,7 @@ impl Turn<'_> {
             | Command::Cancel { .. }
             | Command::Trace { .. }
             | Command::Remembered { .. }) => {
-                self.to_feature(command, reply);
+                self.give_to_feature(command, reply);
             }
             Command::Sessions { domain, account, limit } => {
                 let sessions = self.list(domain, account.as_ref(), limit);
@@ -62,7 +62,7 @@ impl Turn<'_> {
     }
 
     /// Has the feature whose it is carry it out.
-    fn to_feature(&mut self, command: Command, reply: ReplyTo) {
+    fn give_to_feature(&mut self, command: Command, reply: ReplyTo) {
         let hooks = &self.cx.pipeline.command;
         let left = hooks.iter().try_fold((command, reply), |(command, reply), hook| {
             hook(command, reply, self.sessions, &mut self.cx)
@@ -112,7 +112,7 @@ impl Turn<'_> {
 
     fn list(&self, domain: Option<DomainId>, account: Option<&BareJid>, limit: usize) -> Vec<SessionInfo> {
         let wanted = |live: &&Live| domain.is_none_or(|d| d == live.domain);
-        let describe = |live: &Live| info(live, &self.cx.pipeline);
+        let describe = |live: &Live| info(live, self.cx.pipeline);
         match account {
             Some(account) => self
                 .sessions

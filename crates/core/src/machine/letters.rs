@@ -30,7 +30,7 @@ impl Turn<'_> {
             }
             ShardMessage::Pace { topic, shard, pace } => self.cx.hub.behind.note(topic, shard, pace),
             ShardMessage::Listening { name, result } => {
-                light::heard(&name, result, self.sessions, &mut self.cx)
+                light::heard(&name, result, self.sessions, &mut self.cx);
             }
             ShardMessage::Restricted { topic } => light::restricted(topic, self.sessions, &mut self.cx),
             ShardMessage::LoginFailed { address } => {

@@ -38,7 +38,9 @@ pub(crate) enum Work {
 }
 
 /// Something to be done with the sessions, after what is being done now.
-pub struct Deferred(Box<dyn FnOnce(&mut Sessions, &mut Cx<'_>) + Send>);
+pub struct Deferred(Box<Do>);
+
+type Do = dyn FnOnce(&mut Sessions, &mut Cx<'_>) + Send;
 
 impl Deferred {
     /// Does it.

@@ -195,7 +195,8 @@ fn follow(
     if topics.is_empty() {
         return Ok(());
     }
-    let answer = client.iq(stanzas::subscriptions(service(client)), ANSWER).map_err(not_subscribed)?;
+    let answer =
+        client.iq(stanzas::subscriptions(service(client)), ANSWER).map_err(|error| not_subscribed(&error))?;
     let followed = stanzas::subscribed_nodes(&answer);
     for topic in topics {
         if !followed.contains(topic) {
@@ -218,7 +219,7 @@ fn subscribe(
     loop {
         attempts += 1;
         let request = stanzas::subscribe(service.clone(), topic, &subscriber);
-        let answer = client.iq(request, ANSWER).map_err(not_subscribed)?;
+        let answer = client.iq(request, ANSWER).map_err(|error| not_subscribed(&error))?;
         let Some(error) = stanzas::error(&answer) else { return Ok(()) };
         let wait = retry_after(error.app.as_ref()).filter(|wait| *wait <= ANSWER);
         let refusal = refused(topic, service.as_str(), &error);
@@ -234,7 +235,7 @@ fn service(client: &Client) -> Jid {
     client.jid().bare().service("pubsub")
 }
 
-fn not_subscribed(error: StreamLost) -> Failure {
+fn not_subscribed(error: &StreamLost) -> Failure {
     Failure::Refused(format!("cannot subscribe: {error}"))
 }
 

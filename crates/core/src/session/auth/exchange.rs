@@ -52,10 +52,13 @@ pub(super) enum Stage {
     Waiting(Waiting),
 }
 
+/// Goes on with what was asked for.
+type Continue<T> = dyn FnOnce(Box<Authenticating>, T, &mut Cx<'_>) -> Session + Send;
+
 /// Who goes on with what a feature asked for.
 pub(super) enum Waiting {
-    Answer(Box<dyn FnOnce(Box<Authenticating>, Answer, &mut Cx<'_>) -> Session + Send>),
-    Derived(Box<dyn FnOnce(Box<Authenticating>, Derived, &mut Cx<'_>) -> Session + Send>),
+    Answer(Box<Continue<Answer>>),
+    Derived(Box<Continue<Derived>>),
 }
 
 impl std::fmt::Debug for Waiting {
