@@ -22,10 +22,11 @@ fn update(tls: &mut TlsClient, count: usize) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The client was told why, and then the connection was closed; another goes on.
-fn assert_ended(server: &Server, error: &std::io::Error, other: &mut TlsClient) {
+/// The client was told why; its connection is gone once it has closed its end, too, and another goes on.
+fn assert_ended(server: &Server, ended: TlsClient, error: &std::io::Error, other: &mut TlsClient) {
     let alert = error.get_ref().and_then(|error| error.downcast_ref::<Error>());
     assert_eq!(alert, Some(&Error::AlertReceived(AlertDescription::UnexpectedMessage)), "{error}");
+    drop(ended);
     until(server, |status| status.connections == 1);
     update(other, 1).unwrap();
 }
@@ -44,7 +45,7 @@ fn too_many_in_a_minute_end_the_connection() {
         assert!(answered <= 120, "without bound");
     };
     assert!(answered >= 60, "{answered}");
-    assert_ended(&server, &error, &mut other);
+    assert_ended(&server, tls, &error, &mut other);
 }
 
 #[test]
@@ -53,5 +54,5 @@ fn too_many_in_a_row_end_the_connection() {
     let (mut tls, mut other) = (client(&server), client(&server));
     update(&mut tls, 20).unwrap();
     let error = update(&mut tls, 33).unwrap_err();
-    assert_ended(&server, &error, &mut other);
+    assert_ended(&server, tls, &error, &mut other);
 }

@@ -15,7 +15,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn start(options: &Options) -> Server {
     start_with(options, &Arc::default())
@@ -54,9 +54,16 @@ fn status(server: &Server) -> Status {
     status.recv().unwrap()
 }
 
+/// How long is waited for what must come, on a machine that is busy with other things, too.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Waits until the figures are as expected. All shards answer every look, so that this is not a busy loop.
 fn until(server: &Server, good: impl Fn(&Status) -> bool) -> Status {
-    std::iter::repeat_with(|| status(server)).take(100_000).find(|status| good(status)).expect("never came")
+    let deadline = Instant::now() + PATIENCE;
+    std::iter::repeat_with(|| status(server))
+        .take_while(|_| Instant::now() < deadline)
+        .find(|status| good(status))
+        .expect("never came")
 }
 
 #[test]
