@@ -71,8 +71,8 @@ async def program():
 
 @pytest.fixture(scope="module")
 def push(tmp_path_factory):
-    """The server of the pages, which asks a silent client after a second and not after a minute."""
-    server = Server(tmp_path_factory.mktemp("push"), domain="push.example", ping__idle_ms=1000)
+    """The server of the pages, which asks a silent client after a second and not after a minute, and again six seconds later."""
+    server = Server(tmp_path_factory.mktemp("push"), domain="push.example", ping__idle_ms=1000, ping__wait_ms=5000)
     yield server
     server.end()
 
