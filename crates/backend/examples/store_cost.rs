@@ -7,7 +7,16 @@
 use bytes::Bytes;
 use carillon_backend::sqlite::{Options, SqliteStore};
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, ImportedAccount, NotificationChange, Store};
+use carillon_core::ports::store::accounts;
+use carillon_core::ports::store::accounts::{ImportAccounts, ImportedAccount};
+use carillon_core::ports::store::domains::PutDomain;
+use carillon_core::ports::store::items::Publish;
+use carillon_core::ports::store::notifications::{
+    EndNotifications, NotificationChange, NotificationQuery, StoreNotification, Whose,
+};
+use carillon_core::ports::store::subscriptions::Subscribe;
+use carillon_core::ports::store::topics::{CreateTopic, CreateTopicAnswer};
+use carillon_core::ports::{Answer, Ask, Question, Store};
 use carillon_wire::jid::BareJid;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params};
@@ -98,10 +107,10 @@ fn paced(store: &SqliteStore, domain: DomainId) {
         let sender = sender.clone();
         let asked = Instant::now();
         store.ask(
-            store_ask(domain, 1_000_000 + n),
+            store_ask(domain, 1_000_000 + n).into(),
             Box::new(move |_| sender.send(asked.elapsed()).expect("someone counts")),
         );
-        store.ask(end_ask(900_000 + n), Box::new(|_| ()));
+        store.ask(end_ask(900_000 + n).into(), Box::new(|_| ()));
     }
     let mut times: Vec<Duration> = (0..count).map(|_| receiver.recv().expect("answers")).collect();
     times.sort();
@@ -109,7 +118,7 @@ fn paced(store: &SqliteStore, domain: DomainId) {
     println!("stored at 10,000/s        p50 {:?}, p99 {:?}, worst {:?}", at(0.5), at(0.99), at(1.0));
 }
 
-fn store_ask(domain: DomainId, n: u64) -> Ask {
+fn store_ask(domain: DomainId, n: u64) -> StoreNotification {
     let notification = Notification {
         id: id(n),
         domain,
@@ -123,11 +132,11 @@ fn store_ask(domain: DomainId, n: u64) -> Ask {
         accepted: NOW.plus(n / 20),
         send_at: None,
     };
-    Ask::StoreNotification { notification: notification.into(), queue_max: 1000, now: NOW }
+    StoreNotification { notification: notification.into(), queue_max: 1000, now: NOW }
 }
 
-fn end_ask(n: u64) -> Ask {
-    Ask::EndNotifications {
+fn end_ask(n: u64) -> EndNotifications {
+    EndNotifications {
         changes: vec![NotificationChange {
             id: id(n),
             state: NotificationState::Acknowledged,
@@ -139,16 +148,15 @@ fn end_ask(n: u64) -> Ask {
     }
 }
 
-fn list_ask(domain: DomainId, n: u64) -> Ask {
-    let query = NotificationQuery {
+fn list_ask(domain: DomainId, n: u64) -> NotificationQuery {
+    NotificationQuery {
         whose: Whose::Account(domain, local(n.wrapping_mul(7919) % DEVICES)),
         states: States::ALL,
         key: None,
         from: NotificationId(0),
         before: NotificationId(u128::MAX),
         limit: 50,
-    };
-    Ask::Notifications { query }
+    }
 }
 
 fn id(n: u64) -> NotificationId {
@@ -164,7 +172,7 @@ fn logins(path: &Path) {
     let mut window = Window::new(&store);
     for n in 0..LOGINS {
         for topic in &topics {
-            window.ask(Ask::Subscribe { topic: *topic, domain, local: local(n), max: u32::MAX, now: NOW });
+            window.ask(Subscribe { topic: *topic, domain, local: local(n), max: u32::MAX, now: NOW });
         }
     }
     window.drain();
@@ -190,12 +198,12 @@ fn logins(path: &Path) {
     compare(path, domain);
 }
 
-fn identity_ask(domain: DomainId, n: u64) -> Ask {
-    Ask::Identity { domain, local: local(n) }
+fn identity_ask(domain: DomainId, n: u64) -> accounts::Identity {
+    accounts::Identity { domain, local: local(n) }
 }
 
-fn login_ask(account: u64) -> Ask {
-    Ask::Login { account: AccountId(account), now: NOW }
+fn login_ask(account: u64) -> accounts::Login {
+    accounts::Login { account: AccountId(account), now: NOW }
 }
 
 /// The same reads by four prepared statements a login, and by four statements for all of a batch.
@@ -297,7 +305,7 @@ fn opening(path: &Path) {
         let start = Instant::now();
         let store = SqliteStore::open(Options::new(path)).expect("opens");
         let opened = start.elapsed();
-        let Answer::Identity(_) = wait(&store, identity_ask(domain, 777_777)) else { panic!("no login") };
+        wait(&store, identity_ask(domain, 777_777)).expect("it is there");
         println!("open, {way:<19} {opened:?}, first login after {:?} ({} MiB)", start.elapsed(), bytes >> 20);
     }
 }
@@ -305,8 +313,8 @@ fn opening(path: &Path) {
 // ---- what all of them need
 
 fn prepare(store: &SqliteStore, accounts: u64) -> DomainId {
-    let put = Ask::PutDomain { name: "example.org".into(), policy: Policy::default() };
-    let Answer::Domain { domain, .. } = wait(store, put) else { panic!("no domain") };
+    let put = PutDomain { name: "example.org".into(), policy: Policy::default() };
+    let domain = wait(store, put).domain;
     let keys = |size| ScramKeys {
         salt: Box::from([7; 16]),
         iterations: 4096,
@@ -318,10 +326,7 @@ fn prepare(store: &SqliteStore, accounts: u64) -> DomainId {
         let accounts = (first..accounts.min(first + 10_000))
             .map(|n| ImportedAccount { local: local(n), credentials: credentials.clone() })
             .collect();
-        let Answer::Count(_) = wait(store, Ask::ImportAccounts { domain: domain.id, accounts, now: NOW })
-        else {
-            panic!("no import")
-        };
+        wait(store, ImportAccounts { domain: domain.id, accounts, now: NOW }).expect("the domain is there");
     }
     domain.id
 }
@@ -330,20 +335,13 @@ fn topics(store: &SqliteStore, domain: DomainId, count: u32) -> Vec<TopicId> {
     let mut window = Window::new(store);
     for n in 0..count {
         let (name, config) = (format!("topic-{n}").into(), TopicConfig::default());
-        window.ask(Ask::CreateTopic {
-            domain,
-            name,
-            config,
-            affiliations: Vec::new(),
-            owned_max: 0,
-            now: NOW,
-        });
+        window.ask(CreateTopic { domain, name, config, affiliations: Vec::new(), owned_max: 0, now: NOW });
     }
     let topics: Vec<TopicId> = window
         .drain()
         .into_iter()
-        .map(|answer| match answer {
-            Answer::Topic(topic) => topic.id,
+        .map(|answer| match CreateTopic::answer(answer) {
+            Ok(CreateTopicAnswer::Created(topic)) => topic.id,
             other => panic!("{other:?}"),
         })
         .collect();
@@ -358,7 +356,7 @@ fn topics(store: &SqliteStore, domain: DomainId, count: u32) -> Vec<TopicId> {
             payload: Bytes::from(vec![b'x'; 400]),
             revision: Revision(0),
         };
-        window.ask(Ask::Publish { item, keep: 1 });
+        window.ask(Publish { item, keep: 1 });
     }
     window.drain();
     topics
@@ -372,10 +370,10 @@ fn jid(n: u64) -> BareJid {
     BareJid::from_parts(Some(&local(n)), "example.org").expect("an address")
 }
 
-fn wait(store: &SqliteStore, ask: Ask) -> Answer {
+fn wait<Q: Question>(store: &SqliteStore, question: Q) -> Q::Answer {
     let (sender, receiver) = sync_channel(1);
-    store.ask(ask, Box::new(move |answer| sender.send(answer).expect("someone waits")));
-    receiver.recv().expect("one answer")
+    store.ask(question.into(), Q::reply(move |answer| drop(sender.send(answer))));
+    receiver.recv().expect("one answer").expect("the store is well")
 }
 
 /// Keeps at most [`IN_FLIGHT`] questions asked and not answered.
@@ -393,12 +391,12 @@ impl<'a> Window<'a> {
         Window { store, sender, receiver, waiting: 0, answers: Vec::new() }
     }
 
-    fn ask(&mut self, ask: Ask) {
+    fn ask(&mut self, question: impl Into<Ask>) {
         if self.waiting == IN_FLIGHT {
             self.take();
         }
         let sender = self.sender.clone();
-        self.store.ask(ask, Box::new(move |answer| sender.send(answer).expect("someone waits")));
+        self.store.ask(question.into(), Box::new(move |answer| sender.send(answer).expect("someone waits")));
         self.waiting += 1;
     }
 
@@ -411,7 +409,7 @@ impl<'a> Window<'a> {
 
     fn take(&mut self) {
         let answer = self.receiver.recv().expect("one answer each");
-        assert!(!matches!(answer, Answer::Failed(_) | Answer::Missing), "{answer:?}");
+        assert!(!matches!(answer, Answer::Failed(_)), "{answer:?}");
         self.waiting -= 1;
         self.answers.push(answer);
     }

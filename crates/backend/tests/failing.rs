@@ -1,8 +1,16 @@
 //! Disks that are full, and processes that are killed: what was answered is there, what failed is not.
 
 use carillon_backend::sqlite::{Options, SqliteStore};
-use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, Fault, NotificationChange, Page, Store};
+use carillon_core::model::{
+    AcknowledgedBy, Audience, Credentials, DomainId, Notification, NotificationId, NotificationState,
+    Payload, Policy, Priority, UnixMs,
+};
+use carillon_core::ports::store::accounts::CreateAccount;
+use carillon_core::ports::store::domains::{Domains, PutDomain};
+use carillon_core::ports::store::notifications::{
+    EndNotifications, NotificationChange, Pending, StoreNotification, StoreNotificationAnswer, Trace,
+};
+use carillon_core::ports::{Fault, Page, Question, Store};
 use carillon_wire::jid::BareJid;
 use std::collections::HashSet;
 use std::io::Write;
@@ -17,21 +25,21 @@ const T: UnixMs = UnixMs(1_795_167_000_000);
 /// Where the child process finds its database.
 const CHILD_FOLDER: &str = "CARILLON_TEST_CHILD_FOLDER";
 
-fn asked(store: &dyn Store, question: Ask) -> Receiver<Answer> {
+fn asked<Q: Question>(store: &dyn Store, question: Q) -> Receiver<Result<Q::Answer, Fault>> {
     let (sender, receiver) = channel();
-    store.ask(question, Box::new(move |answer| sender.send(answer).expect("someone waits")));
+    store.ask(question.into(), Q::reply(move |answer| drop(sender.send(answer))));
     receiver
 }
 
-fn ask(store: &dyn Store, question: Ask) -> Answer {
+fn ask<Q: Question>(store: &dyn Store, question: Q) -> Result<Q::Answer, Fault> {
     asked(store, question).recv().expect("one answer")
 }
 
 fn prepare(store: &dyn Store) -> DomainId {
-    let put = Ask::PutDomain { name: "example.org".into(), policy: Policy::default() };
-    let Answer::Domain { domain, .. } = ask(store, put) else { panic!("no domain") };
+    let put = PutDomain { name: "example.org".into(), policy: Policy::default() };
+    let domain = ask(store, put).expect("a domain").domain;
     let (local, credentials) = ("alice".into(), Credentials::default());
-    ask(store, Ask::CreateAccount { domain: domain.id, local, credentials, now: T });
+    ask(store, CreateAccount { domain: domain.id, local, credentials, now: T }).expect("an account");
     domain.id
 }
 
@@ -39,7 +47,7 @@ fn id(n: u64) -> NotificationId {
     NotificationId::new(T, 1, n)
 }
 
-fn store_ask(domain: DomainId, n: u64, payload_bytes: usize) -> Ask {
+fn store_ask(domain: DomainId, n: u64, payload_bytes: usize) -> StoreNotification {
     let notification = Notification {
         id: id(n),
         domain,
@@ -53,11 +61,11 @@ fn store_ask(domain: DomainId, n: u64, payload_bytes: usize) -> Ask {
         accepted: T,
         send_at: None,
     };
-    Ask::StoreNotification { notification: notification.into(), queue_max: 1_000_000, now: T }
+    StoreNotification { notification: notification.into(), queue_max: 1_000_000, now: T }
 }
 
-fn end_ask(n: u64) -> Ask {
-    Ask::EndNotifications {
+fn end_ask(n: u64) -> EndNotifications {
+    EndNotifications {
         changes: vec![NotificationChange {
             id: id(n),
             state: NotificationState::Acknowledged,
@@ -134,15 +142,15 @@ fn check_after_kill(folder: &Path) {
     assert!(!stored.is_empty());
     let ended: HashSet<u64> = ended.into_iter().collect();
     for n in &stored {
-        let Answer::Trace(trace) = ask(&store, Ask::Trace { id: id(*n) }) else { panic!("{n} is lost") };
+        let Ok(Some(trace)) = ask(&store, Trace { id: id(*n) }) else { panic!("{n} is lost") };
         if ended.contains(n) {
             assert_eq!(trace.state, NotificationState::Acknowledged, "{n}");
         }
     }
     // And it goes on.
-    let Answer::Domains(domains) = ask(&store, Ask::Domains) else { panic!("no domains") };
+    let domains = ask(&store, Domains).expect("domains");
     let again = ask(&store, store_ask(domains[0].id, u64::MAX, 10));
-    assert!(matches!(again, Answer::Stored { new: true, .. }), "{again:?}");
+    assert!(matches!(again, Ok(StoreNotificationAnswer::Stored { .. })), "{again:?}");
     store.close();
     let db = rusqlite::Connection::open(folder.join("carillon.db")).expect("opens");
     let integrity: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0)).expect("checks");
@@ -159,15 +167,24 @@ fn writes_until_killed() {
     let (stored, ended) = (log("stored.log"), log("ended.log"));
     let note = |log: &Arc<Mutex<std::fs::File>>, n: u64| {
         let log = log.clone();
-        move |answer| {
-            assert!(matches!(answer, Answer::Done | Answer::Stored { new: true, .. }), "{answer:?}");
+        move || {
             log.lock().expect("a log").write_all(format!("{n}\n").as_bytes()).expect("writes");
         }
     };
     for n in 0.. {
-        store.ask(store_ask(domain, n, 400), Box::new(note(&stored, n)));
+        let (noted, question) = (note(&stored, n), store_ask(domain, n, 400));
+        let reply = StoreNotification::reply(move |answer| {
+            assert!(matches!(answer, Ok(StoreNotificationAnswer::Stored { .. })), "{answer:?}");
+            noted();
+        });
+        store.ask(question.into(), reply);
         if n % 2 == 0 && n > 500 {
-            store.ask(end_ask(n - 500), Box::new(note(&ended, n - 500)));
+            let noted = note(&ended, n - 500);
+            let reply = EndNotifications::reply(move |answer| {
+                answer.expect("it is ended");
+                noted();
+            });
+            store.ask(end_ask(n - 500).into(), reply);
         }
         while store.stats().waiting > 2000 {
             std::thread::yield_now();
@@ -188,20 +205,20 @@ fn a_bound_on_bytes_is_a_full_disk_until_something_goes() {
     let waiting: Vec<_> = (0..400).map(|n| (n, asked(&store, store_ask(domain, n, 20_000)))).collect();
     for (n, receiver) in waiting {
         match receiver.recv().expect("one answer") {
-            Answer::Stored { new: true, .. } => kept.push(n),
-            Answer::Failed(Fault::Broken) => refused.push(n),
+            Ok(StoreNotificationAnswer::Stored { .. }) => kept.push(n),
+            Err(Fault::Broken) => refused.push(n),
             other => panic!("{other:?}"),
         }
     }
     assert!(kept.len() > 50 && refused.len() > 250, "{} kept, {} refused", kept.len(), refused.len());
     for n in &refused {
-        assert!(matches!(ask(&store, Ask::Trace { id: id(*n) }), Answer::Missing));
+        assert!(matches!(ask(&store, Trace { id: id(*n) }), Ok(None)));
     }
     for n in &kept[..20] {
-        assert!(matches!(ask(&store, end_ask(*n)), Answer::Done));
+        assert!(ask(&store, end_ask(*n)).is_ok());
     }
     let again = ask(&store, store_ask(domain, 1000, 20_000));
-    assert!(matches!(again, Answer::Stored { new: true, .. }), "there is room again: {again:?}");
+    assert!(matches!(again, Ok(StoreNotificationAnswer::Stored { .. })), "there is room again: {again:?}");
 }
 
 #[test]
@@ -217,14 +234,14 @@ fn what_cannot_be_written_fails_and_the_rest_is_there() {
     let failed = logged(&folder.path().join("failed.log"));
     assert!(!stored.is_empty() && !failed.is_empty());
     for n in stored {
-        assert!(matches!(ask(&store, Ask::Trace { id: id(n) }), Answer::Trace(_)), "{n} is lost");
+        assert!(matches!(ask(&store, Trace { id: id(n) }), Ok(Some(_))), "{n} is lost");
     }
     for n in failed {
-        assert!(matches!(ask(&store, Ask::Trace { id: id(n) }), Answer::Missing), "{n} failed, and is there");
+        assert!(matches!(ask(&store, Trace { id: id(n) }), Ok(None)), "{n} failed, and is there");
     }
-    let Answer::Domains(domains) = ask(&store, Ask::Domains) else { panic!("no domains") };
+    let domains = ask(&store, Domains).expect("domains");
     let again = ask(&store, store_ask(domains[0].id, 1_000_000, 10));
-    assert!(matches!(again, Answer::Stored { new: true, .. }), "{again:?}");
+    assert!(matches!(again, Ok(StoreNotificationAnswer::Stored { .. })), "{again:?}");
 }
 
 #[test]
@@ -238,8 +255,8 @@ fn writes_past_the_limit() {
     let mut failures = 0;
     for n in 0.. {
         let (log, failure) = match ask(&store, store_ask(domain, n, 50_000)) {
-            Answer::Stored { new: true, .. } => (&mut stored, 0),
-            Answer::Failed(Fault::Broken) => (&mut failed, 1),
+            Ok(StoreNotificationAnswer::Stored { .. }) => (&mut stored, 0),
+            Err(Fault::Broken) => (&mut failed, 1),
             other => panic!("{other:?}"),
         };
         writeln!(log, "{n}").expect("a line fits");
@@ -248,17 +265,15 @@ fn writes_past_the_limit() {
             break;
         }
     }
-    let Answer::Pending { notifications, .. } = ask(
+    let page = ask(
         &store,
-        Ask::Pending {
+        Pending {
             domain,
             local: "alice".into(),
             except: Vec::new(),
             page: Page { entries: 10, bytes: usize::MAX },
             now: T,
         },
-    ) else {
-        panic!("reading goes on")
-    };
-    assert_eq!(notifications.len(), 10);
+    );
+    assert_eq!(page.expect("reading goes on").entries.len(), 10);
 }

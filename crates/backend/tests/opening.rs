@@ -2,7 +2,9 @@
 
 use carillon_backend::sqlite::{OpenError, Options, SqliteStore};
 use carillon_core::model::{DomainId, Policy, UnixMs};
-use carillon_core::ports::{Answer, Ask, Fault, Store};
+use carillon_core::ports::store::domains::{DeleteDomain, Domains, PutDomain};
+use carillon_core::ports::store::offline::{StoreOffline, StoreOfflineAnswer};
+use carillon_core::ports::{Answer, Ask, Fault, Question, Store};
 use rusqlite::Connection;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -23,10 +25,15 @@ fn refused(path: &Path) -> OpenError {
     open(path).err().expect("does not open")
 }
 
-fn ask(store: &dyn Store, question: Ask) -> Answer {
+fn ask<Q: Question>(store: &dyn Store, question: Q) -> Result<Q::Answer, Fault> {
     let (sender, receiver) = channel();
-    store.ask(question, Box::new(move |answer| sender.send(answer).expect("someone waits")));
+    store.ask(question.into(), Q::reply(move |answer| drop(sender.send(answer))));
     receiver.recv().expect("one answer")
+}
+
+/// A read and a write, both of which find nothing.
+fn both() -> [Ask; 2] {
+    [Domains.into(), DeleteDomain { domain: DomainId(1) }.into()]
 }
 
 #[test]
@@ -34,7 +41,7 @@ fn files_are_for_the_owner_only() {
     let (_folder, path) = folder();
     let mode = |path: &Path| std::fs::metadata(path).expect("a file").permissions().mode() & 0o777;
     let store = open(&path).expect("opens");
-    ask(&store, Ask::PutDomain { name: "example.org".into(), policy: Policy::default() });
+    ask(&store, PutDomain { name: "example.org".into(), policy: Policy::default() }).expect("it is made");
     assert_eq!(mode(path.parent().expect("a folder")), 0o700);
     for suffix in ["", "-wal", "-shm", ".lock"] {
         assert_eq!(mode(Path::new(&format!("{}{suffix}", path.display()))), 0o600, "{suffix}");
@@ -99,24 +106,24 @@ fn questions_that_carry_too_much_are_answered_at_once() {
         began.send(()).expect("someone waits");
         wait.recv().expect("someone lets it go");
     };
-    store.ask(Ask::DeleteDomain { domain: DomainId(1) }, Box::new(hold));
+    store.ask(DeleteDomain { domain: DomainId(1) }.into(), Box::new(hold));
     begin.recv().expect("the first is answered");
     let (sender, receiver) = channel();
     let keep = |n: usize, bytes: usize| {
         let (sender, stanza) = (sender.clone(), vec![b'x'; bytes].into());
         let (domain, local, received) = (DomainId(1), "nobody".into(), UnixMs(1));
-        let question = Ask::StoreOffline { domain, local, received, stanza, queue_max: 9 };
-        store.ask(question, Box::new(move |answer| sender.send((n, answer)).expect("someone waits")));
+        let question = StoreOffline { domain, local, received, stanza, queue_max: 9 };
+        let reply = StoreOffline::reply(move |answer| sender.send((n, answer)).expect("someone waits"));
+        store.ask(question.into(), reply);
     };
     // One is taken however large it is; another only beside what leaves it room, and one of no size always.
     keep(0, 1000);
     keep(1, 1);
     keep(2, 0);
-    assert!(matches!(receiver.recv(), Ok((1, Answer::Failed(Fault::Busy)))));
+    assert_eq!(receiver.recv(), Ok((1, Err(Fault::Busy))));
     go.send(()).expect("it waits");
     for expected in [0, 2] {
-        let (n, answer) = receiver.recv().expect("answered");
-        assert!(n == expected && matches!(answer, Answer::Missing), "{n}: {answer:?}");
+        assert_eq!(receiver.recv(), Ok((expected, Ok(StoreOfflineAnswer::NoAccount))));
     }
 }
 
@@ -126,7 +133,7 @@ fn too_many_questions_are_answered_at_once() {
     let options = Options { queue_max: 3, readers: 1, ..Options::new(path) };
     let store = SqliteStore::open(options).expect("opens");
     // The first answer holds up its thread until all others were asked.
-    for question in [Ask::Domains, Ask::DeleteDomain { domain: DomainId(1) }] {
+    for question in both() {
         let (go, wait) = channel::<()>();
         let (began, begin) = channel();
         store.ask(
@@ -162,9 +169,11 @@ fn too_many_questions_are_answered_at_once() {
 fn an_asker_that_panics_is_alone_with_it() {
     let (_folder, path) = folder();
     let store = open(&path).expect("opens");
-    for question in [Ask::Domains, Ask::DeleteDomain { domain: DomainId(1) }] {
+    for question in both() {
         store.ask(question.clone(), Box::new(|_| panic!("this one is meant to")));
-        assert!(!matches!(ask(&store, question), Answer::Failed(_)));
+        let (sender, receiver) = channel();
+        store.ask(question, Box::new(move |answer| sender.send(answer).expect("someone waits")));
+        assert!(!matches!(receiver.recv().expect("one answer"), Answer::Failed(_)));
     }
 }
 
@@ -175,7 +184,7 @@ fn it_can_be_closed_from_an_answer() {
     let (sender, receiver) = channel();
     let inner = store.clone();
     store.ask(
-        Ask::Domains,
+        Domains.into(),
         Box::new(move |_| {
             inner.close();
             drop(inner);
@@ -183,5 +192,5 @@ fn it_can_be_closed_from_an_answer() {
         }),
     );
     receiver.recv().expect("closes");
-    assert!(matches!(ask(&*store, Ask::Domains), Answer::Failed(Fault::Closed)));
+    assert_eq!(ask(&*store, Domains), Err(Fault::Closed));
 }

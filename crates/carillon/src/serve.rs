@@ -11,7 +11,9 @@ use crate::telemetry::Telemetry;
 use crate::welcome::Welcome;
 use carillon_backend::sqlite::SqliteStore;
 use carillon_core::model::{Policy, Scope, Scopes, UnixMs};
-use carillon_core::ports::{Answer, Ask, Store};
+use carillon_core::ports::store::domains::{Domains, PutDomain};
+use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, Key};
+use carillon_core::ports::{Question, Store};
 use carillon_server::Server;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -265,15 +267,12 @@ impl Running {
     fn reload_policy(&self) {
         let domain = self.config.settings.node.domain.clone();
         let Some(present) = self.server.node().domains().named(&domain).map(|d| d.policy) else { return };
-        let ask = Ask::PutDomain { name: domain.into(), policy: policy(&self.config, present) };
+        let put = PutDomain { name: domain.into(), policy: policy(&self.config, present) };
         let node = self.server.node();
-        self.server.node().ask(
-            ask,
-            Box::new(move |answer| match answer {
-                Answer::Domain { .. } => node.reload_domains(Box::new(|()| {})),
-                answer => tracing::error!(?answer, "the domain's policy was not reloaded"),
-            }),
-        );
+        self.server.node().ask(put, move |answer| match answer {
+            Ok(_) => node.reload_domains(Box::new(|()| {})),
+            Err(fault) => tracing::error!(%fault, "the domain's policy was not reloaded"),
+        });
     }
 }
 
@@ -333,18 +332,14 @@ fn uncovered(
 fn ensure_domain(store: &dyn Store, config: &Config) -> Result<bool, String> {
     let name = carillon_wire::jid::prepare_domain(&config.settings.node.domain)
         .map_err(|e| format!("domain: {e}"))?;
-    let Answer::Domains(domains) = ask(store, Ask::Domains)? else {
-        return Err("the store cannot be read".into());
-    };
+    let domains = ask(store, Domains)?;
     let present = domains.iter().find(|d| *d.name == *name).map(|d| d.policy);
     let policy = present.map_or(config.settings.policy, |present| policy(config, present));
     if present == Some(policy) {
         return Ok(false);
     }
-    match ask(store, Ask::PutDomain { name: name.into(), policy })? {
-        Answer::Domain { .. } => Ok(present.is_none()),
-        answer => Err(format!("the domain cannot be written: {answer:?}")),
-    }
+    ask(store, PutDomain { name: name.into(), policy })?;
+    Ok(present.is_none())
 }
 
 /// The key of the data folder, which the store knows then. One that the store knew before was removed: it may have leaked, so
@@ -352,7 +347,7 @@ fn ensure_domain(store: &dyn Store, config: &Config) -> Result<bool, String> {
 fn ensure_admin_key(store: &dyn Store, data_dir: &Path) -> Result<AdminKey, String> {
     let mut key = AdminKey::read_or_create(data_dir).map_err(|e| e.to_string())?;
     let mut hash = hash(&key)?;
-    let known = matches!(ask(store, Ask::Key { hash })?, Answer::Key(_));
+    let known = ask(store, Key { hash })?.is_some();
     if !known && AdminKey::was_known(data_dir, &hash).map_err(|e| e.to_string())? {
         key = AdminKey::replace(data_dir).map_err(|e| e.to_string())?;
         hash = self::hash(&key)?;
@@ -375,22 +370,19 @@ fn create_admin_key(store: &dyn Store, hash: [u8; 32]) -> Result<(), String> {
     let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = UnixMs(elapsed.as_millis() as u64);
     let scopes = Scopes::of(&[Scope::Admin]);
-    let create = Ask::CreateKey { hash, name: "admin.key".into(), domain: None, scopes, now };
+    let create = CreateKey { hash, name: "admin.key".into(), domain: None, scopes, now };
     match ask(store, create)? {
-        Answer::Key(_) => Ok(()),
+        CreateKeyAnswer::Created(_) => Ok(()),
         answer => Err(format!("the admin key cannot be written: {answer:?}")),
     }
 }
 
 /// Asks and waits: before anything else runs.
-fn ask(store: &dyn Store, ask: Ask) -> Result<Answer, String> {
+fn ask<Q: Question>(store: &dyn Store, question: Q) -> Result<Q::Answer, String> {
     let (sender, answers) = mpsc::sync_channel(1);
-    store.ask(ask, Box::new(move |answer| drop(sender.send(answer))));
-    match answers.recv() {
-        Ok(Answer::Failed(fault)) => Err(fault.to_string()),
-        Ok(answer) => Ok(answer),
-        Err(_) => Err("the store does not answer".into()),
-    }
+    store.ask(question.into(), Q::reply(move |answer| drop(sender.send(answer))));
+    let answer = answers.recv().map_err(|_| "the store does not answer")?;
+    answer.map_err(|fault| fault.to_string())
 }
 
 async fn bind_http(settings: &crate::config::Settings) -> Result<Vec<TcpListener>, String> {
@@ -454,6 +446,7 @@ fn reachable(at: SocketAddr) -> SocketAddr {
 mod tests {
     use super::*;
     use carillon_backend::sqlite::{Options, SqliteStore};
+    use carillon_core::ports::store::keys::DeleteKey;
 
     #[test]
     fn an_admin_key_that_was_removed_stays_removed() {
@@ -462,12 +455,12 @@ mod tests {
         let first = ensure_admin_key(&store, folder.path()).expect("made");
         assert_eq!(ensure_admin_key(&store, folder.path()).expect("known"), first);
         let hash = hash(&first).expect("a key");
-        let Ok(Answer::Key(known)) = ask(&store, Ask::Key { hash }) else { panic!("the store knows it") };
-        assert!(matches!(ask(&store, Ask::DeleteKey { id: known.id }), Ok(Answer::Done)));
+        let Ok(Some(known)) = ask(&store, Key { hash }) else { panic!("the store knows it") };
+        assert_eq!(ask(&store, DeleteKey { id: known.id }), Ok(Ok(())));
         let second = ensure_admin_key(&store, folder.path()).expect("another");
         assert_ne!(second, first);
         assert_eq!(AdminKey::read(folder.path()).expect("written"), second);
-        assert!(matches!(ask(&store, Ask::Key { hash }), Ok(Answer::Missing)), "the first is gone for good");
+        assert_eq!(ask(&store, Key { hash }), Ok(None), "the first is gone for good");
         assert_eq!(ensure_admin_key(&store, folder.path()).expect("known"), second);
     }
 

@@ -6,7 +6,10 @@ use crate::problem::{Code, Problem};
 use crate::time::now;
 use carillon_core::command::{Command, KickReason, Outcome};
 use carillon_core::model::{AccountState, Credentials, Domain};
-use carillon_core::ports::{Answer, Ask, Enrolment};
+use carillon_core::ports::store::accounts::{
+    self, CreateAccount, CreateAccountAnswer, DeleteAccount, Enrolment, SetAccountState, SetCredentials,
+};
+use carillon_core::ports::{Missing, Question};
 use carillon_wire::jid::{BareJid, Jid};
 use std::sync::Arc;
 
@@ -26,32 +29,29 @@ pub(crate) struct Account<'a> {
 impl Account<'_> {
     /// Creates it.
     pub(crate) async fn create(&self, credentials: Credentials) -> Result<(), Problem> {
-        let ask = Ask::CreateAccount { domain: self.domain.id, local: self.local(), credentials, now: now() };
+        let ask = CreateAccount { domain: self.domain.id, local: self.local(), credentials, now: now() };
         match self.app.ask(ask).await? {
-            Answer::Account(_) => Ok(()),
-            Answer::Exists => {
+            CreateAccountAnswer::Created(_) => Ok(()),
+            CreateAccountAnswer::Exists => {
                 Err(Problem::new(Code::AlreadyExists, format!("`{}` exists already", self.jid)))
             }
-            Answer::Missing => Err(Problem::new(Code::UnknownDomain, "the domain has just been deleted")),
-            other => Err(Problem::unexpected(&other)),
+            CreateAccountAnswer::NoDomain => {
+                Err(Problem::new(Code::UnknownDomain, "the domain has just been deleted"))
+            }
         }
     }
 
     /// Reads it.
     pub(crate) async fn read(&self) -> Result<Enrolment, Problem> {
-        match self.app.ask(Ask::Account { domain: self.domain.id, local: self.local() }).await? {
-            Answer::Enrolment(enrolment) => Ok(*enrolment),
-            other => Err(self.not(other)),
-        }
+        let found = self.app.ask(accounts::Account { domain: self.domain.id, local: self.local() }).await?;
+        found.map(|enrolment| *enrolment).ok_or_else(|| self.missing())
     }
 
     /// Its keys, and whether it may log in.
     pub(crate) async fn credentials(&self) -> Result<(Credentials, AccountState), Problem> {
         let (domain, local) = (self.domain.id, self.local());
-        match self.app.ask(Ask::Identity { domain, local }).await? {
-            Answer::Identity(identity) => Ok((identity.credentials, identity.state)),
-            other => Err(self.not(other)),
-        }
+        let identity = self.app.ask(accounts::Identity { domain, local }).await?;
+        identity.map(|i| (i.credentials, i.state)).ok_or_else(|| self.missing())
     }
 
     /// Replaces its keys and, unless `keep_sessions`, ends its sessions.
@@ -60,7 +60,7 @@ impl Account<'_> {
         credentials: Credentials,
         keep_sessions: bool,
     ) -> Result<u64, Problem> {
-        self.write(Ask::SetCredentials { domain: self.domain.id, local: self.local(), credentials }).await?;
+        self.write(SetCredentials { domain: self.domain.id, local: self.local(), credentials }).await?;
         if !keep_sessions {
             return self.kick(KickReason::Credentials).await;
         }
@@ -70,7 +70,7 @@ impl Account<'_> {
     /// Lets it log in, or no longer: then its sessions end.
     pub(crate) async fn set_enabled(&self, enabled: bool) -> Result<(), Problem> {
         let state = if enabled { AccountState::Enabled } else { AccountState::Disabled(now()) };
-        self.write(Ask::SetAccountState { domain: self.domain.id, local: self.local(), state }).await?;
+        self.write(SetAccountState { domain: self.domain.id, local: self.local(), state }).await?;
         if !enabled {
             self.kick(KickReason::Disabled).await?;
         }
@@ -79,7 +79,7 @@ impl Account<'_> {
 
     /// Removes it with all that belongs to it, and ends its sessions.
     pub(crate) async fn delete(&self) -> Result<(), Problem> {
-        self.write(Ask::DeleteAccount { domain: self.domain.id, local: self.local(), now: now() }).await?;
+        self.write(DeleteAccount { domain: self.domain.id, local: self.local(), now: now() }).await?;
         self.kick(KickReason::Gone).await.map(drop)
     }
 
@@ -88,7 +88,7 @@ impl Account<'_> {
         let command = Command::RevokeTokens { domain: self.domain.id, account: self.jid.clone() };
         match self.app.command(command).await? {
             Outcome::Count(_) => Ok(()),
-            Outcome::Missing => Err(self.not(Answer::Missing)),
+            Outcome::Missing => Err(self.missing()),
             other => Err(Problem::unexpected(&other)),
         }
     }
@@ -110,20 +110,15 @@ impl Account<'_> {
         kick(self.app, self.jid.to_jid(), reason).await
     }
 
-    async fn write(&self, ask: Ask) -> Result<(), Problem> {
-        match self.app.ask(ask).await? {
-            Answer::Done => Ok(()),
-            other => Err(self.not(other)),
-        }
+    async fn write<Q>(&self, question: Q) -> Result<(), Problem>
+    where
+        Q: Question<Answer = Result<(), Missing>>,
+    {
+        self.app.ask(question).await?.map_err(|Missing| self.missing())
     }
 
-    fn not(&self, answer: Answer) -> Problem {
-        match answer {
-            Answer::Missing => {
-                Problem::new(self.missing, format!("{}: `{}`", self.missing.title(), self.jid))
-            }
-            other => Problem::unexpected(&other),
-        }
+    fn missing(&self) -> Problem {
+        Problem::new(self.missing, format!("{}: `{}`", self.missing.title(), self.jid))
     }
 
     fn local(&self) -> Box<str> {
@@ -155,11 +150,8 @@ pub(crate) async fn list(
     after: Option<String>,
     limit: u16,
 ) -> Result<(Vec<Enrolment>, Option<String>), Problem> {
-    let ask = Ask::Accounts { domain: domain.id, after: after.map(Into::into), limit: limit + 1 };
-    let mut enrolments = match app.ask(ask).await? {
-        Answer::Enrolments(enrolments) => enrolments,
-        other => return Err(Problem::unexpected(&other)),
-    };
+    let ask = accounts::Accounts { domain: domain.id, after: after.map(Into::into), limit: limit + 1 };
+    let mut enrolments = app.ask(ask).await?;
     let more = crate::provider::topics::cut(&mut enrolments, limit);
     let next = enrolments.last().filter(|_| more).and_then(|last| last.jid.local().map(str::to_owned));
     Ok((enrolments, next))

@@ -9,7 +9,7 @@ use crate::requests::Requests;
 use crate::scram::Derivations;
 use carillon_core::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
 use carillon_core::model::{Domain, DomainId};
-use carillon_core::ports::{Answer, Ask};
+use carillon_core::ports::Question;
 use carillon_server::node::Node;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,13 +64,10 @@ impl App {
     }
 
     /// Asks the store.
-    pub(crate) async fn ask(&self, ask: Ask) -> Result<Answer, Problem> {
+    pub(crate) async fn ask<Q: Question>(&self, question: Q) -> Result<Q::Answer, Problem> {
         let (reply, answer) = oneshot::channel();
-        self.node.ask(ask, Box::new(move |answer| drop(reply.send(answer))));
-        match self.await_reply(answer).await? {
-            Answer::Failed(fault) => Err(fault.into()),
-            answer => Ok(answer),
-        }
+        self.node.ask(question, move |answer| drop(reply.send(answer)));
+        Ok(self.await_reply(answer).await??)
     }
 
     /// Has a command carried out.

@@ -12,9 +12,11 @@ use crate::watch::Watcher;
 use carillon_core::command::ReplyTo;
 use carillon_core::command::{Command, Event, Outcome};
 use carillon_core::message::ShardMessage;
-use carillon_core::model::{DomainId, Domains, Mono, ShardId, States, UnixMs, Whose};
+use carillon_core::model::{DomainId, Domains, Mono, ShardId, States, UnixMs};
 use carillon_core::node::home;
-use carillon_core::ports::{Answer, Ask, Fault, Reply, Store};
+use carillon_core::ports::store::domains;
+use carillon_core::ports::store::notifications::Whose;
+use carillon_core::ports::{Fault, Question, Reply, Store};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -119,9 +121,13 @@ impl Node {
         }
     }
 
-    /// Asks the store directly, for what needs no decision of the core, such as listing accounts.
-    pub fn ask(&self, ask: Ask, reply: Reply<Answer>) {
-        self.inner.store.ask(ask, reply);
+    /// Asks the store directly: for what needs no decision of the core, such as listing accounts. `reply` must not block.
+    pub fn ask<Q: Question>(
+        &self,
+        question: Q,
+        reply: impl FnOnce(Result<Q::Answer, Fault>) + Send + 'static,
+    ) {
+        self.inner.store.ask(question.into(), Q::reply(reply));
     }
 
     /// The current domains of the node.
@@ -135,15 +141,15 @@ impl Node {
         let asked = self.inner.domains_asked.fetch_add(1, Ordering::Relaxed) + 1;
         let node = self.clone();
         let answered = move |answer| match answer {
-            Answer::Domains(domains) => node.take_domains(asked, Domains::new(domains), reply),
+            Ok(domains) => node.take_domains(asked, Domains::new(domains), reply),
             // The node ends: nobody needs them any more.
-            Answer::Failed(Fault::Closed) => reply(()),
-            other => {
-                tracing::error!(?other, "the store did not say which domains there are");
+            Err(Fault::Closed) => reply(()),
+            Err(fault) => {
+                tracing::error!(%fault, "the store did not say which domains there are");
                 reply(());
             }
         };
-        self.inner.store.ask(Ask::Domains, Box::new(answered));
+        self.ask(domains::Domains, answered);
     }
 
     /// The node's figures. A shard's are at most 100 ms old.

@@ -2,7 +2,7 @@
 
 use super::ground::*;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, NotificationChange, Store};
+use carillon_core::ports::Store;
 
 fn one(store: &dyn Store) -> (DomainId, Notification) {
     let domain = domain(store);
@@ -13,8 +13,8 @@ fn one(store: &dyn Store) -> (DomainId, Notification) {
 }
 
 fn sweep(store: &dyn Store, now: UnixMs, forget: UnixMs, max: u32) -> (Vec<Trace>, bool) {
-    let answer = ask(store, Ask::Sweep { now, forget, max });
-    answer!(answer, Answer::Expired { traces, more } => (traces, more))
+    let answer = ask(store, Sweep { now, forget, max });
+    both(answer)
 }
 
 pub(super) fn are_traced(store: &dyn Store) {
@@ -65,7 +65,7 @@ pub(super) fn of_what_is_not_there(store: &dyn Store) {
     end(store, Vec::new());
     end(store, vec![acknowledged(id(9)), acknowledged(id(1)), acknowledged(id(8))]);
     assert!(waiting(store, domain, "alice", T).is_empty(), "those that are there end all the same");
-    missing(store, Ask::Trace { id: id(9) });
+    missing(store, trace_ask(id(9)));
 }
 
 pub(super) fn note_when_it_was_sent(store: &dyn Store) {
@@ -88,8 +88,8 @@ pub(super) fn note_when_it_was_sent(store: &dyn Store) {
 
 pub(super) fn by_cancelling(store: &dyn Store) {
     let (domain, first) = one(store);
-    let cancel = |n, at| ask(store, Ask::CancelNotification { id: id(n), now: at });
-    answer!(cancel(9, T), Answer::Missing => ());
+    let cancel = |n, at| ask(store, CancelNotification { id: id(n), now: at });
+    assert_eq!(cancel(9, T), None);
     let expected = Trace {
         state: NotificationState::Cancelled,
         stored: Some(T),
@@ -97,13 +97,13 @@ pub(super) fn by_cancelling(store: &dyn Store) {
         ..Trace::of(&first)
     };
     for at in [4, 5] {
-        answer!(cancel(1, T.plus(at)), Answer::Trace(trace) => assert_eq!(*trace, expected));
+        answer!(cancel(1, T.plus(at)), Some(trace) => assert_eq!(*trace, expected));
     }
     assert!(waiting(store, domain, "alice", T).is_empty());
     stored(store, notification(domain, "alice", 2));
     end(store, vec![acknowledged(id(2))]);
     let kept = trace(store, id(2));
-    answer!(cancel(2, T.plus(9)), Answer::Trace(trace) => assert_eq!(*trace, kept, "what it already was"));
+    answer!(cancel(2, T.plus(9)), Some(trace) => assert_eq!(*trace, kept, "what it already was"));
 }
 
 pub(super) fn by_expiry(store: &dyn Store) {
@@ -132,7 +132,7 @@ pub(super) fn are_forgotten(store: &dyn Store) {
     sweep(store, T.plus(2000), T.plus(1000), 10);
     assert_eq!(state(store, id(1)), NotificationState::Acknowledged, "it ended then, and not before");
     sweep(store, T.plus(2000), T.plus(1001), 10);
-    missing(store, Ask::Trace { id: id(1) });
+    missing(store, trace_ask(id(1)));
     assert_eq!(state(store, id(2)), NotificationState::Stored, "what waits is not forgotten");
 }
 
@@ -149,7 +149,7 @@ pub(super) fn come_in_pages(store: &dyn Store) {
     let forgets: Vec<bool> = (0..2).map(|_| sweep(store, T.plus(200), T.plus(150), 3).1).collect();
     assert_eq!(forgets, [true, false], "forgetting comes in pages too");
     for n in 0..5 {
-        missing(store, Ask::Trace { id: id(n) });
+        missing(store, trace_ask(id(n)));
     }
 }
 
@@ -165,7 +165,7 @@ pub(super) fn drop_the_payload(store: &dyn Store) {
             .map(|notification| asked(store, store_at(notification, T)))
             .collect();
         for receiver in &waiting {
-            answer!(waited(receiver), Answer::Stored { new: true, .. } => ());
+            answer!(waited(receiver), StoreNotificationAnswer::Stored { .. } => ());
         }
         end(store, ids.iter().map(|n| acknowledged(id(*n))).collect());
     }

@@ -2,11 +2,38 @@
 
 use bytes::Bytes;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, NotificationChange, Page, Store};
+use carillon_core::ports::Store;
+use carillon_core::ports::store::{Question, accounts, domains, notifications};
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
+
+pub(super) use carillon_core::ports::store::accounts::{
+    Account, Accounts, CreateAccount, CreateAccountAnswer, DeleteAccount, Enrolment, ImportAccounts,
+    ImportedAccount, RevokeTokens, SetAccountState, SetCredentials,
+};
+pub(super) use carillon_core::ports::store::domains::{DeleteDomain, PutDomain, PutDomainAnswer};
+pub(super) use carillon_core::ports::store::idempotency::{Release, Remember, Reservation, Reserve};
+pub(super) use carillon_core::ports::store::items::{
+    ItemNames, ItemNamesAnswer, Items, Publish, Purge, Retract,
+};
+pub(super) use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, Key, Keys};
+pub(super) use carillon_core::ports::store::notifications::{
+    CancelNotification, EndNotifications, NotificationChange, NotificationQuery, Pending, StoreNotification,
+    StoreNotificationAnswer, Sweep, TakeDue, Whose,
+};
+pub(super) use carillon_core::ports::store::offline::{
+    DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer,
+};
+pub(super) use carillon_core::ports::store::subscriptions::{
+    IsSubscribed, Subscribe, SubscribeAnswer, SubscriberCount, Subscribers, SubscriptionsOf, Unsubscribe,
+};
+pub(super) use carillon_core::ports::store::topics::{
+    AffiliationsOf, ConfigureTopic, CreateTopic, CreateTopicAnswer, DeleteTopic, SetAffiliations, Topic,
+    Topics,
+};
+pub(super) use carillon_core::ports::{Fault, Missing, Page, Part};
 
 /// When the cases take place.
 pub(super) const T: UnixMs = UnixMs(1_795_167_000_000);
@@ -25,30 +52,91 @@ macro_rules! answer {
 }
 pub(super) use answer;
 
+/// An answer that is on its way.
+pub(super) type OnItsWay<A> = Receiver<Result<A, Fault>>;
+
 /// Asks and waits.
-pub(super) fn ask(store: &dyn Store, question: Ask) -> Answer {
+pub(super) fn ask<Q: Question>(store: &dyn Store, question: Q) -> Q::Answer {
     waited(&asked(store, question))
 }
 
 /// Asks only.
-pub(super) fn asked(store: &dyn Store, question: Ask) -> Receiver<Answer> {
+pub(super) fn asked<Q: Question>(store: &dyn Store, question: Q) -> OnItsWay<Q::Answer> {
     let (sender, receiver) = channel();
     // A case that failed meanwhile does not listen any more.
-    store.ask(question, Box::new(move |answer| drop(sender.send(answer))));
+    store.ask(question.into(), Q::reply(move |answer| drop(sender.send(answer))));
     receiver
 }
 
 /// Waits for the answer to what was asked.
-pub(super) fn waited(receiver: &Receiver<Answer>) -> Answer {
+pub(super) fn waited<A>(receiver: &OnItsWay<A>) -> A {
+    answered(receiver).expect("the store can do it")
+}
+
+/// The same where the store may fail.
+pub(super) fn answered<A>(receiver: &OnItsWay<A>) -> Result<A, Fault> {
     receiver.recv_timeout(PATIENCE).expect("a question is answered")
 }
 
-pub(super) fn done(store: &dyn Store, question: Ask) {
-    answer!(ask(store, question), Answer::Done => ());
+pub(super) fn done<Q: Question<Answer: Said>>(store: &dyn Store, question: Q) {
+    assert_eq!(ask(store, question).said(), Some(true));
 }
 
-pub(super) fn missing(store: &dyn Store, question: Ask) {
-    answer!(ask(store, question), Answer::Missing => ());
+pub(super) fn missing<Q: Question<Answer: Said>>(store: &dyn Store, question: Q) {
+    assert_eq!(ask(store, question).said(), Some(false));
+}
+
+/// An answer that says whether what was asked about is there.
+pub(super) trait Said {
+    /// Whether it is there; none when it says something else.
+    fn said(&self) -> Option<bool>;
+}
+
+impl Said for () {
+    fn said(&self) -> Option<bool> {
+        Some(true)
+    }
+}
+
+impl Said for bool {
+    fn said(&self) -> Option<bool> {
+        Some(*self)
+    }
+}
+
+impl Said for Result<(), Missing> {
+    fn said(&self) -> Option<bool> {
+        Some(self.is_ok())
+    }
+}
+
+impl<T> Said for Option<T> {
+    fn said(&self) -> Option<bool> {
+        Some(self.is_some())
+    }
+}
+
+macro_rules! said {
+    ($($answer:ident { $there:pat, $missing:ident })*) => {
+        $(impl Said for $answer {
+            fn said(&self) -> Option<bool> {
+                match self {
+                    $there => Some(true),
+                    $answer::$missing => Some(false),
+                    _ => None,
+                }
+            }
+        })*
+    };
+}
+
+said! {
+    CreateAccountAnswer { CreateAccountAnswer::Created(_), NoDomain }
+    CreateTopicAnswer { CreateTopicAnswer::Created(_), NoDomain }
+    CreateKeyAnswer { CreateKeyAnswer::Created(_), NoDomain }
+    SubscribeAnswer { SubscribeAnswer::Subscribed { .. }, Missing }
+    StoreNotificationAnswer { StoreNotificationAnswer::Stored { .. }, NoAccount }
+    StoreOfflineAnswer { StoreOfflineAnswer::Stored, NoAccount }
 }
 
 // ---- things
@@ -59,8 +147,8 @@ pub(super) fn domain(store: &dyn Store) -> DomainId {
 }
 
 pub(super) fn domain_named(store: &dyn Store, name: &str) -> DomainId {
-    let put = Ask::PutDomain { name: name.into(), policy: Policy::default() };
-    answer!(ask(store, put), Answer::Domain { domain, .. } => domain.id)
+    let put = PutDomain { name: name.into(), policy: Policy::default() };
+    ask(store, put).domain.id
 }
 
 pub(super) fn keys(seed: u8) -> Credentials {
@@ -73,27 +161,27 @@ pub(super) fn keys(seed: u8) -> Credentials {
     Credentials { sha1: Some(scram(20, seed)), sha256: Some(scram(32, seed.wrapping_add(100))) }
 }
 
-pub(super) fn create_account(domain: DomainId, local: &str) -> Ask {
-    Ask::CreateAccount { domain, local: local.into(), credentials: keys(1), now: T }
+pub(super) fn create_account(domain: DomainId, local: &str) -> CreateAccount {
+    CreateAccount { domain, local: local.into(), credentials: keys(1), now: T }
 }
 
 pub(super) fn account(store: &dyn Store, domain: DomainId, local: &str) -> AccountId {
-    answer!(ask(store, create_account(domain, local)), Answer::Account(id) => id)
+    answer!(ask(store, create_account(domain, local)), CreateAccountAnswer::Created(id) => id)
 }
 
-pub(super) fn create_topic(domain: DomainId, name: &str, config: TopicConfig) -> Ask {
-    Ask::CreateTopic { domain, name: name.into(), config, affiliations: Vec::new(), owned_max: 0, now: T }
+pub(super) fn create_topic(domain: DomainId, name: &str, config: TopicConfig) -> CreateTopic {
+    CreateTopic { domain, name: name.into(), config, affiliations: Vec::new(), owned_max: 0, now: T }
 }
 
 /// A topic that keeps ten items.
 pub(super) fn topic(store: &dyn Store, domain: DomainId, name: &str) -> TopicId {
     let config = TopicConfig { max_items: 10, ..TopicConfig::default() };
-    answer!(ask(store, create_topic(domain, name, config)), Answer::Topic(topic) => topic.id)
+    answer!(ask(store, create_topic(domain, name, config)), CreateTopicAnswer::Created(topic) => topic.id)
 }
 
 pub(super) fn subscribe(store: &dyn Store, topic: TopicId, domain: DomainId, local: &str) {
-    let question = Ask::Subscribe { topic, domain, local: local.into(), max: u32::MAX, now: T };
-    answer!(ask(store, question), Answer::Subscribed { .. } => ());
+    let question = Subscribe { topic, domain, local: local.into(), max: u32::MAX, now: T };
+    answer!(ask(store, question), SubscribeAnswer::Subscribed { .. } => ());
 }
 
 pub(super) fn item(topic: TopicId, domain: DomainId, name: &str, id: &str) -> Item {
@@ -112,12 +200,12 @@ pub(super) fn item(topic: TopicId, domain: DomainId, name: &str, id: &str) -> It
 /// Publishes to the topic `news`; the item with its revision.
 pub(super) fn publish(store: &dyn Store, topic: TopicId, domain: DomainId, id: &str, keep: u32) -> Arc<Item> {
     let item = item(topic, domain, "news", id);
-    answer!(ask(store, Ask::Publish { item, keep }), Answer::Published(item) => item)
+    answer!(ask(store, Publish { item, keep }), Some(item) => item)
 }
 
 /// The ids of the kept items, newest first.
 pub(super) fn item_ids(store: &dyn Store, topic: TopicId) -> Vec<Box<str>> {
-    let items = answer!(ask(store, Ask::newest(topic, 1000)), Answer::Items(items) => items);
+    let items = answer!(ask(store, Items::newest(topic, 1000)), Some(items) => items);
     items.iter().map(|item| item.id.clone()).collect()
 }
 
@@ -148,13 +236,18 @@ pub(super) fn notification(domain: DomainId, local: &str, n: u64) -> Notificatio
     }
 }
 
-pub(super) fn store_at(notification: Notification, now: UnixMs) -> Ask {
-    Ask::StoreNotification { notification: notification.into(), queue_max: 1000, now }
+pub(super) fn store_at(notification: Notification, now: UnixMs) -> StoreNotification {
+    StoreNotification { notification: notification.into(), queue_max: 1000, now }
 }
 
 /// Stores it at [`T`]; what ended because of it.
 pub(super) fn stored(store: &dyn Store, notification: Notification) -> Vec<Trace> {
-    answer!(ask(store, store_at(notification, T)), Answer::Stored { new: true, ended } => ended)
+    answer!(ask(store, store_at(notification, T)), StoreNotificationAnswer::Stored { ended } => ended)
+}
+
+/// A part, and whether there is more.
+pub(super) fn both<T>(part: Part<T>) -> (Vec<T>, bool) {
+    (part.entries, part.more)
 }
 
 /// So many entries, of any size.
@@ -162,21 +255,29 @@ pub(super) fn page(entries: u16) -> Page {
     Page { entries, bytes: usize::MAX }
 }
 
-pub(super) fn pending_ask(domain: DomainId, local: &str, max: u16, now: UnixMs) -> Ask {
-    Ask::Pending { domain, local: local.into(), except: Vec::new(), page: page(max), now }
+pub(super) fn pending_ask(domain: DomainId, local: &str, max: u16, now: UnixMs) -> Pending {
+    Pending { domain, local: local.into(), except: Vec::new(), page: page(max), now }
 }
 
 /// The numbers of the notifications that wait for an account, in the order they are handed out.
 pub(super) fn waiting(store: &dyn Store, domain: DomainId, local: &str, now: UnixMs) -> Vec<NotificationId> {
     let found = answer!(
         ask(store, pending_ask(domain, local, 1000, now)),
-        Answer::Pending { notifications, more: false } => notifications
+        Part { entries: notifications, more: false } => notifications
     );
     found.iter().map(|n| n.id).collect()
 }
 
+pub(super) fn trace_ask(id: NotificationId) -> notifications::Trace {
+    notifications::Trace { id }
+}
+
+pub(super) fn domains(store: &dyn Store) -> Vec<Domain> {
+    ask(store, domains::Domains)
+}
+
 pub(super) fn trace(store: &dyn Store, id: NotificationId) -> Trace {
-    answer!(ask(store, Ask::Trace { id }), Answer::Trace(trace) => *trace)
+    answer!(ask(store, trace_ask(id)), Some(trace) => *trace)
 }
 
 pub(super) fn state(store: &dyn Store, id: NotificationId) -> NotificationState {
@@ -196,24 +297,24 @@ pub(super) fn acknowledged(id: NotificationId) -> NotificationChange {
 }
 
 pub(super) fn end(store: &dyn Store, changes: Vec<NotificationChange>) {
-    done(store, Ask::EndNotifications { changes });
+    done(store, EndNotifications { changes });
 }
 
 // ---- logins
 
-pub(super) fn identity_ask(domain: DomainId, local: &str) -> Ask {
-    Ask::Identity { domain, local: local.into() }
+pub(super) fn identity_ask(domain: DomainId, local: &str) -> accounts::Identity {
+    accounts::Identity { domain, local: local.into() }
 }
 
 pub(super) fn identity(store: &dyn Store, domain: DomainId, local: &str) -> Identity {
-    answer!(ask(store, identity_ask(domain, local)), Answer::Identity(identity) => *identity)
+    answer!(ask(store, identity_ask(domain, local)), Some(identity) => *identity)
 }
 
-pub(super) fn login_ask(account: AccountId) -> Ask {
-    Ask::Login { account, now: T }
+pub(super) fn login_ask(account: AccountId) -> accounts::Login {
+    accounts::Login { account, now: T }
 }
 
 pub(super) fn login(store: &dyn Store, domain: DomainId, local: &str) -> Login {
     let account = identity(store, domain, local).account;
-    answer!(ask(store, login_ask(account)), Answer::Login(login) => *login)
+    answer!(ask(store, login_ask(account)), Some(login) => *login)
 }

@@ -2,31 +2,31 @@
 
 use super::ground::*;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, Reservation, Store};
+use carillon_core::ports::Store;
 
 const KEY: KeyId = KeyId(5);
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 fn reserve_as(store: &dyn Store, key: KeyId, name: &str, body: u8, now: UnixMs) -> Reservation {
-    let question = Ask::Reserve { key, idempotency_key: name.into(), body_hash: [body; 32], now };
-    answer!(ask(store, question), Answer::Reserved(reservation) => reservation)
+    let question = Reserve { key, idempotency_key: name.into(), body_hash: [body; 32], now };
+    ask(store, question)
 }
 
 fn reserve(store: &dyn Store, body: u8, now: UnixMs) -> Reservation {
     reserve_as(store, KEY, "order-1", body, now)
 }
 
-fn remember(store: &dyn Store, status: u16, response: &str) {
+fn remember(store: &dyn Store, response: &str) {
     let idempotency_key = "order-1".into();
-    done(store, Ask::Remember { key: KEY, idempotency_key, status, response: response.into() });
+    done(store, Remember { key: KEY, idempotency_key, response: response.to_owned().into() });
 }
 
 pub(super) fn first_goes(store: &dyn Store) {
     assert_eq!(reserve(store, 1, T), Reservation::Go { since: T });
     assert_eq!(reserve_as(store, KEY, "order-2", 1, T), Reservation::Go { since: T });
-    remember(store, 202, "{}");
+    remember(store, "{}");
     let idempotency_key = "never reserved".into();
-    done(store, Ask::Remember { key: KEY, idempotency_key, status: 202, response: "{}".into() });
+    done(store, Remember { key: KEY, idempotency_key, response: "{}".into() });
 }
 
 pub(super) fn second_waits_then_goes(store: &dyn Store) {
@@ -44,8 +44,8 @@ pub(super) fn second_waits_then_goes(store: &dyn Store) {
 
 pub(super) fn finished_is_replayed(store: &dyn Store) {
     reserve(store, 1, T);
-    remember(store, 207, "{\"é\": 1}");
-    let replay = Reservation::Replay { status: 207, response: "{\"é\": 1}".into() };
+    remember(store, "207 {\"é\": 1}");
+    let replay = Reservation::Replay { response: "207 {\"é\": 1}".into() };
     for ms in [0, 1, 60_000, DAY_MS - 1] {
         assert_eq!(reserve(store, 1, T.plus(ms)), replay);
     }
@@ -55,18 +55,18 @@ pub(super) fn other_body_is_refused(store: &dyn Store) {
     reserve(store, 1, T);
     assert_eq!(reserve(store, 2, T), Reservation::Mismatch);
     assert_eq!(reserve(store, 2, T.plus(60_000)), Reservation::Mismatch);
-    remember(store, 202, "{}");
+    remember(store, "{}");
     assert_eq!(reserve(store, 2, T.plus(1)), Reservation::Mismatch);
-    assert_eq!(reserve(store, 1, T.plus(1)), Reservation::Replay { status: 202, response: "{}".into() });
+    assert_eq!(reserve(store, 1, T.plus(1)), Reservation::Replay { response: "{}".into() });
 }
 
 pub(super) fn is_forgotten_after_a_day(store: &dyn Store) {
     reserve(store, 1, T);
-    remember(store, 202, "{}");
+    remember(store, "{}");
     let tomorrow = T.plus(DAY_MS);
     assert_eq!(reserve(store, 2, tomorrow), Reservation::Go { since: tomorrow });
     assert_eq!(reserve(store, 2, tomorrow), Reservation::InProgress, "nothing is left of the first");
-    let swept = |now| answer!(ask(store, Ask::Sweep { now, forget: UnixMs(0), max: 9 }), Answer::Expired { more, .. } => more);
+    let swept = |now| ask(store, Sweep { now, forget: UnixMs(0), max: 9 }).more;
     assert!(!swept(tomorrow.plus(DAY_MS - 1)));
     assert_eq!(reserve(store, 1, tomorrow.plus(1)), Reservation::Mismatch, "a sweep takes only what is over");
     assert!(!swept(tomorrow.plus(DAY_MS)));
@@ -80,7 +80,7 @@ pub(super) fn is_of_its_key(store: &dyn Store) {
 }
 
 pub(super) fn released_goes_at_once(store: &dyn Store) {
-    let release = |name: &str| done(store, Ask::Release { key: KEY, idempotency_key: name.into() });
+    let release = |name: &str| done(store, Release { key: KEY, idempotency_key: name.into() });
     release("never reserved");
     reserve(store, 1, T);
     release("order-1");
@@ -91,8 +91,8 @@ pub(super) fn released_goes_at_once(store: &dyn Store) {
         "ids are made as the first made them"
     );
     assert_eq!(reserve(store, 1, T.plus(2)), Reservation::InProgress, "and it is reserved again");
-    remember(store, 202, "{}");
+    remember(store, "{}");
     release("order-1");
-    let replay = Reservation::Replay { status: 202, response: "{}".into() };
+    let replay = Reservation::Replay { response: "{}".into() };
     assert_eq!(reserve(store, 1, T.plus(3)), replay, "a response stays");
 }

@@ -2,13 +2,13 @@
 
 use super::ground::*;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, Store};
+use carillon_core::ports::Store;
 use std::sync::Arc;
 
 fn items(store: &dyn Store, topic: TopicId, ids: &[&str], max: u32) -> Vec<Arc<Item>> {
     let ids = ids.iter().map(|id| Box::from(*id)).collect();
-    let question = Ask::Items { topic, ids, from: ItemsFrom::Newest, max, bytes_max: usize::MAX };
-    answer!(ask(store, question), Answer::Items(items) => items)
+    let question = Items { topic, ids, from: ItemsFrom::Newest, max, bytes_max: usize::MAX };
+    answer!(ask(store, question), Some(items) => items)
 }
 
 pub(super) fn are_kept_newest_first(store: &dyn Store) {
@@ -17,8 +17,7 @@ pub(super) fn are_kept_newest_first(store: &dyn Store) {
     assert!(item_ids(store, news).is_empty());
     let mut sent = Item { publisher: Some(jid("alice@example.org")), ..item(news, domain, "news", "1") };
     sent.payload = bytes::Bytes::from_static(b"\x00<any/>\xff");
-    let first =
-        answer!(ask(store, Ask::Publish { item: sent.clone(), keep: 10 }), Answer::Published(item) => item);
+    let first = answer!(ask(store, Publish { item: sent.clone(), keep: 10 }), Some(item) => item);
     assert_eq!(*first, Item { revision: first.revision, ..sent });
     let second = publish(store, news, domain, "2", 10);
     assert_eq!(items(store, news, &[], 10), [second.clone(), first.clone()]);
@@ -86,21 +85,19 @@ pub(super) fn come_page_by_page(store: &dyn Store) {
         (ItemsFrom::Oldest, 2, vec!["1", "0"]),
         (ItemsFrom::Newest, 0, vec![]),
     ] {
-        let page =
-            Ask::Items { topic: news, ids: Vec::new(), from: from.clone(), max, bytes_max: usize::MAX };
-        let items = answer!(ask(store, page), Answer::Items(items) => items);
+        let page = Items { topic: news, ids: Vec::new(), from: from.clone(), max, bytes_max: usize::MAX };
+        let items = answer!(ask(store, page), Some(items) => items);
         assert_eq!(items.iter().map(|item| &*item.id).collect::<Vec<_>>(), expected, "{from:?}");
         let (ids, count) = answer!(
-            ask(store, Ask::ItemNames { topic: news, from: from.clone(), max }),
-            Answer::ItemNames { ids, count } => (ids, count)
+            ask(store, ItemNames { topic: news, from: from.clone(), max }),
+            Some(ItemNamesAnswer { ids, count }) => (ids, count)
         );
         assert_eq!((ids.iter().map(|id| &**id).collect::<Vec<_>>(), count), (expected, 6), "{from:?}");
     }
     for from in [after("x"), before("x")] {
-        let page =
-            Ask::Items { topic: news, ids: Vec::new(), from: from.clone(), max: 2, bytes_max: usize::MAX };
+        let page = Items { topic: news, ids: Vec::new(), from: from.clone(), max: 2, bytes_max: usize::MAX };
         missing(store, page);
-        missing(store, Ask::ItemNames { topic: news, from, max: 2 });
+        missing(store, ItemNames { topic: news, from, max: 2 });
     }
 }
 
@@ -110,14 +107,14 @@ pub(super) fn are_bounded_by_bytes(store: &dyn Store) {
     for n in 0..5 {
         let payload = vec![b'x'; 1000].into();
         let item = Item { payload, ..item(news, domain, "news", &n.to_string()) };
-        answer!(ask(store, Ask::Publish { item, keep: 10 }), Answer::Published(_) => ());
+        answer!(ask(store, Publish { item, keep: 10 }), Some(_) => ());
     }
     let all: Vec<Box<str>> = (0..5).map(|n| n.to_string().into()).collect();
     for ids in [Vec::new(), all] {
         for (bytes_max, count) in [(0, 1), (999, 1), (1000, 1), (2999, 2), (3000, 3), (9000, 5)] {
             let question =
-                Ask::Items { topic: news, ids: ids.clone(), from: ItemsFrom::Newest, max: 10, bytes_max };
-            let items = answer!(ask(store, question), Answer::Items(items) => items);
+                Items { topic: news, ids: ids.clone(), from: ItemsFrom::Newest, max: 10, bytes_max };
+            let items = answer!(ask(store, question), Some(items) => items);
             let expected: Vec<String> = (5 - count..5).rev().map(|n: usize| n.to_string()).collect();
             assert_eq!(items.iter().map(|item| item.id.to_string()).collect::<Vec<_>>(), expected);
         }
@@ -127,14 +124,14 @@ pub(super) fn are_bounded_by_bytes(store: &dyn Store) {
 pub(super) fn are_retracted(store: &dyn Store) {
     let domain = domain(store);
     let news = topic(store, domain, "news");
-    let retract = |id: &str| Ask::Retract { topic: news, item: id.into() };
+    let retract = |id: &str| Retract { topic: news, item: id.into() };
     missing(store, retract("1"));
     publish(store, news, domain, "1", 10);
     publish(store, news, domain, "2", 10);
     done(store, retract("1"));
     missing(store, retract("1"));
     assert_eq!(item_ids(store, news), ["2"].map(Box::from));
-    missing(store, Ask::Retract { topic: TopicId(999), item: "2".into() });
+    missing(store, Retract { topic: TopicId(999), item: "2".into() });
     for n in 3..6 {
         publish(store, news, domain, &n.to_string(), 3);
     }
@@ -147,8 +144,8 @@ pub(super) fn are_purged(store: &dyn Store) {
     for topic in [news, other] {
         publish(store, topic, domain, "1", 10);
     }
-    done(store, Ask::Purge { topic: news });
-    done(store, Ask::Purge { topic: news });
+    done(store, Purge { topic: news });
+    done(store, Purge { topic: news });
     assert!(item_ids(store, news).is_empty());
     assert_eq!(item_ids(store, other).len(), 1);
     publish(store, news, domain, "2", 1);
@@ -163,20 +160,18 @@ pub(super) fn have_ever_higher_revisions(store: &dyn Store) {
         .map(|n| {
             let topic = if n % 2 == 0 { news } else { other };
             let item = item(topic, domain, "news", &n.to_string());
-            asked(store, Ask::Publish { item, keep: n % 3 * 5 })
+            asked(store, Publish { item, keep: n % 3 * 5 })
         })
         .collect();
-    let revisions: Vec<Revision> = waiting
-        .iter()
-        .map(|receiver| answer!(waited(receiver), Answer::Published(item) => item.revision))
-        .collect();
+    let revisions: Vec<Revision> =
+        waiting.iter().map(|receiver| answer!(waited(receiver), Some(item) => item.revision)).collect();
     assert!(revisions.is_sorted_by(|a, b| a < b), "{revisions:?}");
 }
 
 pub(super) fn of_no_topic(store: &dyn Store) {
     let domain = domain(store);
     for keep in [0, 1] {
-        missing(store, Ask::Publish { item: item(TopicId(9), domain, "news", "1"), keep });
+        missing(store, Publish { item: item(TopicId(9), domain, "news", "1"), keep });
     }
     assert!(item_ids(store, TopicId(9)).is_empty());
 }

@@ -2,19 +2,19 @@
 
 use super::ground::*;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, Store};
+use carillon_core::ports::Store;
 
-fn create(seed: u8, domain: Option<DomainId>) -> Ask {
+fn create(seed: u8, domain: Option<DomainId>) -> CreateKey {
     let scopes = Scopes::of(&[Scope::Send, Scope::Topics]);
-    Ask::CreateKey { hash: [seed; 32], name: format!("key {seed}").into(), domain, scopes, now: T }
+    CreateKey { hash: [seed; 32], name: format!("key {seed}").into(), domain, scopes, now: T }
 }
 
 fn key(store: &dyn Store, seed: u8, domain: Option<DomainId>) -> ApiKey {
-    answer!(ask(store, create(seed, domain)), Answer::Key(key) => key)
+    answer!(ask(store, create(seed, domain)), CreateKeyAnswer::Created(key) => key)
 }
 
 fn listed(store: &dyn Store, domain: Option<DomainId>) -> Vec<ApiKey> {
-    answer!(ask(store, Ask::Keys { domain }), Answer::Keys(keys) => keys)
+    ask(store, Keys { domain })
 }
 
 pub(super) fn are_found_by_hash(store: &dyn Store) {
@@ -23,8 +23,8 @@ pub(super) fn are_found_by_hash(store: &dyn Store) {
     let scopes = Scopes::of(&[Scope::Send, Scope::Topics]);
     let expected = ApiKey { id: made.id, name: "key 1".into(), domain: Some(domain), scopes, created: T };
     assert_eq!(made, expected);
-    answer!(ask(store, Ask::Key { hash: [1; 32] }), Answer::Key(found) => assert_eq!(found, made));
-    missing(store, Ask::Key { hash: [2; 32] });
+    assert_eq!(ask(store, Key { hash: [1; 32] }), Some(made));
+    missing(store, Key { hash: [2; 32] });
 }
 
 pub(super) fn are_listed(store: &dyn Store) {
@@ -37,15 +37,15 @@ pub(super) fn are_listed(store: &dyn Store) {
 
 pub(super) fn are_deleted(store: &dyn Store) {
     let made = key(store, 1, None);
-    done(store, Ask::DeleteKey { id: made.id });
-    missing(store, Ask::DeleteKey { id: made.id });
-    missing(store, Ask::Key { hash: [1; 32] });
+    done(store, DeleteKey { id: made.id });
+    missing(store, DeleteKey { id: made.id });
+    missing(store, Key { hash: [1; 32] });
     assert_ne!(key(store, 1, None).id, made.id);
 }
 
 pub(super) fn are_made_once(store: &dyn Store) {
     let made = key(store, 1, None);
-    answer!(ask(store, create(1, None)), Answer::Exists => ());
+    assert_eq!(ask(store, create(1, None)), CreateKeyAnswer::Exists);
     assert_eq!(listed(store, None), [made]);
 }
 

@@ -2,7 +2,7 @@
 
 use super::ground::*;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, NotificationChange, Store};
+use carillon_core::ports::Store;
 
 /// All of the node's, in one page.
 fn all() -> NotificationQuery {
@@ -18,8 +18,8 @@ fn all() -> NotificationQuery {
 
 /// A page, and where the next begins.
 fn page(store: &dyn Store, query: NotificationQuery) -> (Vec<Trace>, Option<NotificationId>) {
-    let answer = ask(store, Ask::Notifications { query });
-    answer!(answer, Answer::Notifications { traces, next } => (traces, next))
+    let answer = ask(store, query);
+    (answer.traces, answer.next)
 }
 
 /// The ids of all pages, and how many pages there were.
@@ -98,7 +98,7 @@ pub(super) fn is_of_an_account(store: &dyn Store) {
     assert_eq!(ids(store, of(here, "bob")), [3, 0].map(id));
     assert_eq!(ids(store, of(there, "alice")), [id(8)]);
     assert!(ids(store, of(here, "nobody")).is_empty());
-    done(store, Ask::DeleteAccount { domain: here, local: "alice".into(), now: T.plus(5) });
+    done(store, DeleteAccount { domain: here, local: "alice".into(), now: T.plus(5) });
     assert_eq!(
         ids(store, of(here, "alice")),
         [5, 4, 2, 1].map(id),
@@ -117,7 +117,7 @@ pub(super) fn is_of_a_domain(store: &dyn Store) {
     let of = |domain| NotificationQuery { whose: Whose::Domain(domain), ..all() };
     assert_eq!(ids(store, of(there)), [9, 7].map(id));
     assert_eq!(ids(store, of(here)), [5, 4, 3, 2, 1, 0].map(id));
-    done(store, Ask::DeleteDomain { domain: there });
+    done(store, DeleteDomain { domain: there });
     assert!(ids(store, of(there)).is_empty());
     assert_eq!(ids(store, all()).len(), 6, "nor among all when its domain is gone");
 }
@@ -189,7 +189,7 @@ pub(super) fn finds_what_is_rare(store: &dyn Store) {
                 key: (n % 5000 == 10).then_some(KeyId(7)),
                 ..notification(domain, "alice", *n)
             })
-            .map(|notification| Ask::StoreNotification {
+            .map(|notification| StoreNotification {
                 notification: notification.into(),
                 queue_max: 20_000,
                 now: T,
@@ -197,7 +197,7 @@ pub(super) fn finds_what_is_rare(store: &dyn Store) {
             .map(|question| asked(store, question))
             .collect();
         for receiver in &waiting {
-            answer!(waited(receiver), Answer::Stored { new: true, .. } => ());
+            answer!(waited(receiver), StoreNotificationAnswer::Stored { .. } => ());
         }
         end(store, numbers.iter().filter(|n| *n % 2 == 0).map(|n| acknowledged(id(*n))).collect());
     }
@@ -219,7 +219,7 @@ pub(super) fn is_whole_when_they_end_in_any_order(store: &dyn Store) {
         let waiting: Vec<_> = numbers
             .iter()
             .map(|n| Notification { id: id(*n), ..notification(domain, local_of(*n), *n) })
-            .map(|notification| Ask::StoreNotification {
+            .map(|notification| StoreNotification {
                 notification: notification.into(),
                 queue_max: 20_000,
                 now: T,
@@ -227,7 +227,7 @@ pub(super) fn is_whole_when_they_end_in_any_order(store: &dyn Store) {
             .map(|question| asked(store, question))
             .collect();
         for receiver in &waiting {
-            answer!(waited(receiver), Answer::Stored { new: true, .. } => ());
+            answer!(waited(receiver), StoreNotificationAnswer::Stored { .. } => ());
         }
         // Of these nine in ten, a thousand later than they came.
         let first = numbers[0].saturating_sub(1000);

@@ -2,7 +2,8 @@
 
 use super::ground::*;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, Store};
+use carillon_core::ports::Store;
+use carillon_core::ports::store::accounts;
 use std::sync::Arc;
 
 pub(super) fn of_nobody(store: &dyn Store) {
@@ -12,7 +13,7 @@ pub(super) fn of_nobody(store: &dyn Store) {
     missing(store, identity_ask(domain, "alice"));
     missing(store, identity_ask(domain, ""));
     let gone = account(store, domain, "alice");
-    done(store, Ask::DeleteAccount { domain, local: "alice".into(), now: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T });
     missing(store, login_ask(gone));
 }
 
@@ -32,7 +33,7 @@ pub(super) fn hold_topics_by_id_with_last_items(store: &dyn Store) {
     account(store, domain, "alice");
     let with = |name, send_last_published_item| {
         let config = TopicConfig { send_last_published_item, ..TopicConfig::default() };
-        answer!(ask(store, create_topic(domain, name, config)), Answer::Topic(topic) => topic.id)
+        answer!(ask(store, create_topic(domain, name, config)), CreateTopicAnswer::Created(topic) => topic.id)
     };
     let sends = with("sends", SendLast::OnSubAndPresence);
     let once = with("once", SendLast::OnSub);
@@ -52,12 +53,12 @@ pub(super) fn hold_topics_by_id_with_last_items(store: &dyn Store) {
     assert_eq!((&*read.id, read.revision, &read.payload), ("new", last.revision, &last.payload));
     assert!(found[1..].iter().all(|s| s.last.is_none()));
 
-    done(store, Ask::Retract { topic: sends, item: "new".into() });
+    done(store, Retract { topic: sends, item: "new".into() });
     let found = login(store, domain, "alice").subscriptions;
     assert_eq!(found[0].last.as_ref().map(|item| &*item.id), Some("old"));
-    done(store, Ask::Purge { topic: sends });
+    done(store, Purge { topic: sends });
     assert!(login(store, domain, "alice").subscriptions[0].last.is_none());
-    done(store, Ask::Unsubscribe { topic: sends, domain, local: "alice".into() });
+    done(store, Unsubscribe { topic: sends, domain, local: "alice".into() });
     assert_eq!(login(store, domain, "alice").subscriptions.len(), 3);
 }
 
@@ -77,7 +78,7 @@ pub(super) fn say_whether_notifications_wait(store: &dyn Store) {
     let domain = domain(store);
     let [alice, bob] = ["alice", "bob"].map(|local| account(store, domain, local));
     let waits = |account, now| {
-        let login = answer!(ask(store, Ask::Login { account, now }), Answer::Login(login) => login);
+        let login = answer!(ask(store, accounts::Login { account, now }), Some(login) => login);
         assert!(!login.waiting.messages);
         login.waiting.notifications
     };
@@ -97,7 +98,7 @@ pub(super) fn say_whether_messages_wait(store: &dyn Store) {
     for local in ["alice", "bob"] {
         account(store, domain, local);
     }
-    let keep = |local: &str| Ask::StoreOffline {
+    let keep = |local: &str| StoreOffline {
         domain,
         local: local.into(),
         received: T,
@@ -108,10 +109,10 @@ pub(super) fn say_whether_messages_wait(store: &dyn Store) {
     let waiting = Waiting { notifications: false, messages: true };
     assert_eq!(login(store, domain, "alice").waiting, waiting);
     assert_eq!(login(store, domain, "bob").waiting, Waiting::default());
-    let page = Ask::Offline { domain, local: "alice".into(), after: 0, page: page(9) };
-    let seqs = answer!(ask(store, page), Answer::Offline { messages, .. } => messages);
+    let page = Offline { domain, local: "alice".into(), after: 0, page: page(9) };
+    let seqs = ask(store, page).entries;
     let seqs = seqs.iter().map(|message| message.seq).collect();
-    done(store, Ask::DeleteOffline { domain, local: "alice".into(), seqs });
+    done(store, DeleteOffline { domain, local: "alice".into(), seqs });
     assert_eq!(login(store, domain, "alice").waiting, Waiting::default());
 }
 
@@ -137,24 +138,26 @@ pub(super) fn of_many_at_once(store: &dyn Store) {
     let (exists, follows) = (|n: usize| !n.is_multiple_of(7), |n: usize| n.is_multiple_of(3));
     let writes: Vec<_> = (0..500)
         .filter(|n| exists(*n))
-        .flat_map(|n| {
+        .map(|n| {
             let (domain, local) = who(n);
+            let account = asked(store, create_account(domain, &local));
             let subscribe =
-                Ask::Subscribe { topic: news, domain, local: local.as_str().into(), max: u32::MAX, now: T };
-            [Some(create_account(domain, &local)), follows(n).then_some(subscribe)]
+                Subscribe { topic: news, domain, local: local.as_str().into(), max: u32::MAX, now: T };
+            (account, follows(n).then(|| asked(store, subscribe)))
         })
-        .flatten()
-        .map(|question| asked(store, question))
         .collect();
-    for receiver in &writes {
-        assert!(matches!(waited(receiver), Answer::Account(_) | Answer::Subscribed { new: true, .. }));
+    for (account, subscribed) in &writes {
+        answer!(waited(account), CreateAccountAnswer::Created(_) => ());
+        if let Some(receiver) = subscribed {
+            answer!(waited(receiver), SubscribeAnswer::Subscribed { new: true, .. } => ());
+        }
     }
     let identities: Vec<_> = (0..500).map(|n| asked(store, identity_ask(who(n).0, &who(n).1))).collect();
     let mut accounts = Vec::new();
     for (n, receiver) in identities.iter().enumerate() {
         match waited(receiver) {
-            Answer::Missing if !exists(n) => {}
-            Answer::Identity(identity) if exists(n) => accounts.push((n, identity.account)),
+            None if !exists(n) => {}
+            Some(identity) if exists(n) => accounts.push((n, identity.account)),
             other => panic!("u{n}: {other:?}"),
         }
     }
@@ -165,8 +168,8 @@ pub(super) fn of_many_at_once(store: &dyn Store) {
     let logins: Vec<_> = accounts.iter().map(|(_, account)| asked(store, login_ask(*account))).collect();
     for ((n, _), receiver) in accounts.iter().zip(&logins) {
         match waited(receiver) {
-            Answer::Missing if *n == 500 => {}
-            Answer::Login(login) => {
+            None if *n == 500 => {}
+            Some(login) => {
                 assert_eq!(login.subscriptions.len(), usize::from(follows(*n)), "u{n}");
             }
             other => panic!("u{n}: {other:?}"),

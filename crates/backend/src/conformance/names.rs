@@ -2,7 +2,7 @@
 
 use super::ground::*;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, Reservation, Store};
+use carillon_core::ports::Store;
 
 fn texts() -> Vec<String> {
     let mut texts: Vec<String> = [
@@ -41,24 +41,24 @@ fn every_text(store: &dyn Store, texts: &[String]) {
     let mut named = Vec::new();
     for (n, text) in (0..).zip(texts.iter().filter(|text| !text.is_empty())) {
         let config = TopicConfig { title: text.clone(), ..TopicConfig::default() };
-        let made = answer!(ask(store, create_topic(domain, text, config)), Answer::Topic(topic) => topic);
+        let made = answer!(ask(store, create_topic(domain, text, config)), CreateTopicAnswer::Created(topic) => topic);
         publish(store, made.id, domain, text, 1);
         subscribe(store, made.id, domain, "alice");
         named.push((made.id, Box::<str>::from(text.as_str())));
-        let found = ask(store, Ask::Topic { domain, name: text.as_str().into() });
-        answer!(found, Answer::Topic(found) => assert_eq!(found, made));
+        let found = ask(store, Topic { domain, name: text.as_str().into() });
+        answer!(found, Some(found) => assert_eq!(found, made));
         assert_eq!(item_ids(store, made.id), [Box::from(text.as_str())]);
         let keyed =
             Notification { collapse_key: Some(text.as_str().into()), ..notification(domain, "alice", n) };
         assert!(stored(store, keyed).is_empty(), "{text:?} is no other's key");
     }
     named.sort_by(|a, b| a.1.cmp(&b.1));
-    let of = Ask::SubscriptionsOf { domain, local: "alice".into() };
-    answer!(ask(store, of), Answer::TopicNames(names) => assert_eq!(names, named));
+    let of = SubscriptionsOf { domain, local: "alice".into() };
+    assert_eq!(ask(store, of), named);
     for text in texts {
         let idempotency_key: Box<str> = text.as_str().into();
-        let reserve = Ask::Reserve { key: KeyId(1), idempotency_key, body_hash: [1; 32], now: T };
-        answer!(ask(store, reserve), Answer::Reserved(r) => assert_eq!(r, Reservation::Go { since: T }));
+        let reserve = Reserve { key: KeyId(1), idempotency_key, body_hash: [1; 32], now: T };
+        assert_eq!(ask(store, reserve), Reservation::Go { since: T });
     }
 }
 
@@ -66,8 +66,8 @@ pub(super) fn in_every_script(store: &dyn Store) {
     let domain = domain_named(store, "münchen.example");
     for local in ["jürgen", "用户", "пользователь", "émile.d"] {
         account(store, domain, local);
-        let found = ask(store, Ask::Account { domain, local: local.into() });
-        let found = answer!(found, Answer::Enrolment(found) => found);
+        let found = ask(store, Account { domain, local: local.into() });
+        let found = answer!(found, Some(found) => found);
         assert_eq!(found.jid.local(), Some(local));
         assert_eq!(found.jid.domain(), "münchen.example");
     }
@@ -87,8 +87,8 @@ pub(super) fn very_long(store: &dyn Store) {
     let news = topic(store, domain, &name);
     let mut long = item(news, domain, &name, &"i".repeat(10_000));
     long.payload = vec![0xa5; 2 << 20].into();
-    let made = answer!(ask(store, Ask::Publish { item: long, keep: 1 }), Answer::Published(item) => item);
-    let found = answer!(ask(store, Ask::newest(news, 5)), Answer::Items(items) => items);
+    let made = answer!(ask(store, Publish { item: long, keep: 1 }), Some(item) => item);
+    let found = answer!(ask(store, Items::newest(news, 5)), Some(items) => items);
     assert_eq!(found, [made]);
     subscribe(store, news, domain, &local);
     assert_eq!(login(store, domain, &local).subscriptions[0].last, found.first().cloned());
@@ -102,6 +102,6 @@ pub(super) fn far_in_time(store: &dyn Store) {
     stored(store, Notification { send_at: Some(end_of_time), ..notification(domain, "alice", 2) });
     assert_eq!(waiting(store, domain, "alice", T), [id(1)]);
     assert_eq!(state(store, id(2)), NotificationState::Scheduled);
-    let swept = ask(store, Ask::Sweep { now: UnixMs(0), forget: UnixMs(0), max: 9 });
-    answer!(swept, Answer::Expired { traces, more: false } => assert!(traces.is_empty()));
+    let swept = ask(store, Sweep { now: UnixMs(0), forget: UnixMs(0), max: 9 });
+    answer!(swept, Part { entries: traces, more: false } => assert!(traces.is_empty()));
 }

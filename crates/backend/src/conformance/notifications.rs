@@ -2,7 +2,7 @@
 
 use super::ground::*;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, NotificationChange, Page, Store};
+use carillon_core::ports::Store;
 
 pub(super) fn are_stored_and_traced(store: &dyn Store) {
     let domain = domain(store);
@@ -13,21 +13,21 @@ pub(super) fn are_stored_and_traced(store: &dyn Store) {
         collapse_key: Some("mail".into()),
         ..notification(domain, "alice", 1)
     };
-    answer!(ask(store, store_at(sent.clone(), T.plus(7))), Answer::Stored { new: true, ended } => assert!(ended.is_empty()));
+    answer!(ask(store, store_at(sent.clone(), T.plus(7))), StoreNotificationAnswer::Stored { ended } => assert!(ended.is_empty()));
     let expected = Trace { state: NotificationState::Stored, stored: Some(T.plus(7)), ..Trace::of(&sent) };
     assert_eq!(trace(store, id(1)), expected);
-    let found = answer!(ask(store, pending_ask(domain, "alice", 9, T)), Answer::Pending { notifications, .. } => notifications);
+    let found = ask(store, pending_ask(domain, "alice", 9, T)).entries;
     assert_eq!(found, [sent]);
-    missing(store, Ask::Trace { id: id(2) });
+    missing(store, trace_ask(id(2)));
 }
 
 pub(super) fn need_an_account(store: &dyn Store) {
     let domain = domain(store);
     missing(store, store_at(notification(domain, "alice", 1), T));
     missing(store, store_at(Notification { to: jid("example.org"), ..notification(domain, "a", 1) }, T));
-    missing(store, Ask::Trace { id: id(1) });
+    missing(store, trace_ask(id(1)));
     let none = ask(store, pending_ask(domain, "alice", 9, T));
-    answer!(none, Answer::Pending { notifications, more: false } => assert!(notifications.is_empty()));
+    answer!(none, Part { entries: notifications, more: false } => assert!(notifications.is_empty()));
 }
 
 pub(super) fn are_stored_once(store: &dyn Store) {
@@ -38,11 +38,11 @@ pub(super) fn are_stored_once(store: &dyn Store) {
     let second =
         Notification { payload: Payload::Json("2".into()), collapse_key: Some("k".into()), ..first.clone() };
     let again = ask(store, store_at(second.clone(), T.plus(1)));
-    answer!(again, Answer::Stored { new: false, ended } => assert!(ended.is_empty()));
-    let found = answer!(ask(store, pending_ask(domain, "alice", 9, T)), Answer::Pending { notifications, .. } => notifications);
+    answer!(again, StoreNotificationAnswer::Known => ());
+    let found = ask(store, pending_ask(domain, "alice", 9, T)).entries;
     assert_eq!(found, [first]);
     end(store, vec![acknowledged(id(1))]);
-    answer!(ask(store, store_at(second, T)), Answer::Stored { new: false, .. } => ());
+    assert_eq!(ask(store, store_at(second, T)), StoreNotificationAnswer::Known);
     assert!(waiting(store, domain, "alice", T).is_empty(), "nor after it has ended");
 }
 
@@ -67,7 +67,7 @@ pub(super) fn are_handed_out_in_pages(store: &dyn Store) {
     }
     for (max, count, expected) in [(4, 4, true), (5, 5, false), (0, 0, true)] {
         let page = ask(store, pending_ask(domain, "alice", max, T));
-        let (found, more) = answer!(page, Answer::Pending { notifications, more } => (notifications, more));
+        let (found, more) = both(page);
         assert_eq!((found.len(), more), (count, expected));
     }
 }
@@ -82,9 +82,8 @@ pub(super) fn are_handed_out_in_pages_of_bytes(store: &dyn Store) {
     let at = |except: &[u64], entries, bytes| {
         let except = except.iter().copied().map(id).collect();
         let page = Page { entries, bytes };
-        let question = Ask::Pending { domain, local: "alice".into(), except, page, now: T };
-        let (found, more) =
-            answer!(ask(store, question), Answer::Pending { notifications, more } => (notifications, more));
+        let question = Pending { domain, local: "alice".into(), except, page, now: T };
+        let (found, more) = both(ask(store, question));
         (found.iter().map(|n| n.id).collect::<Vec<_>>(), more)
     };
     assert_eq!(at(&[], 9, 199), ([0].map(id).to_vec(), true));
@@ -103,9 +102,8 @@ pub(super) fn leave_out_what_is_excepted(store: &dyn Store) {
         stored(store, notification(domain, "alice", n));
     }
     let except = vec![id(0), id(2), id(77)];
-    let question = Ask::Pending { domain, local: "alice".into(), except, page: page(3), now: T };
-    let (found, more) =
-        answer!(ask(store, question), Answer::Pending { notifications, more } => (notifications, more));
+    let question = Pending { domain, local: "alice".into(), except, page: page(3), now: T };
+    let (found, more) = both(ask(store, question));
     assert_eq!(found.iter().map(|n| n.id).collect::<Vec<_>>(), [1, 3, 4].map(id));
     assert!(more);
 }
@@ -123,7 +121,7 @@ pub(super) fn replace_those_of_their_key(store: &dyn Store) {
     stored(store, Notification { send_at: Some(T.plus(99)), ..keyed("alice", 2, "news") });
     stored(store, keyed("bob", 3, "mail"));
     stored(store, notification(domain, "alice", 4));
-    let ended = answer!(ask(store, store_at(keyed("alice", 5, "mail"), T.plus(8))), Answer::Stored { new: true, ended } => ended);
+    let ended = answer!(ask(store, store_at(keyed("alice", 5, "mail"), T.plus(8))), StoreNotificationAnswer::Stored { ended } => ended);
     let expected = Trace {
         state: NotificationState::Replaced,
         stored: Some(T),
@@ -155,9 +153,8 @@ pub(super) fn are_bounded(store: &dyn Store) {
     account(store, domain, "alice");
     let store_within = |n, priority, queue_max| {
         let notification = Notification { priority, ..notification(domain, "alice", n) };
-        let question =
-            Ask::StoreNotification { notification: notification.into(), queue_max, now: T.plus(50) };
-        let ended = answer!(ask(store, question), Answer::Stored { new: true, ended } => ended);
+        let question = StoreNotification { notification: notification.into(), queue_max, now: T.plus(50) };
+        let ended = answer!(ask(store, question), StoreNotificationAnswer::Stored { ended } => ended);
         for trace in &ended {
             assert_eq!(
                 (trace.state, trace.reason),
@@ -192,7 +189,7 @@ pub(super) fn carry_json_and_xml(store: &dyn Store) {
     for (n, payload) in (0..).zip(&payloads) {
         stored(store, Notification { payload: payload.clone(), ..notification(domain, "alice", n) });
     }
-    let found = answer!(ask(store, pending_ask(domain, "alice", 9, T)), Answer::Pending { notifications, .. } => notifications);
+    let found = ask(store, pending_ask(domain, "alice", 9, T)).entries;
     assert!(found.iter().map(|n| &n.payload).eq(&payloads));
 }
 

@@ -2,11 +2,11 @@
 
 use super::ground::*;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, Page, Store};
+use carillon_core::ports::Store;
 
-fn keep(domain: DomainId, local: &str, n: u64, queue_max: u32) -> Ask {
+fn keep(domain: DomainId, local: &str, n: u64, queue_max: u32) -> StoreOffline {
     let stanza = format!("<message id='{n}'><body>é\u{1F514}</body></message>").into_bytes().into();
-    Ask::StoreOffline { domain, local: local.into(), received: T.plus(n), stanza, queue_max }
+    StoreOffline { domain, local: local.into(), received: T.plus(n), stanza, queue_max }
 }
 
 fn list(
@@ -16,8 +16,8 @@ fn list(
     after: u64,
     max: u16,
 ) -> (Vec<OfflineMessage>, bool) {
-    let question = Ask::Offline { domain, local: local.into(), after, page: page(max) };
-    answer!(ask(store, question), Answer::Offline { messages, more } => (messages, more))
+    let question = Offline { domain, local: local.into(), after, page: page(max) };
+    both(ask(store, question))
 }
 
 fn with_messages(store: &dyn Store, count: u64) -> DomainId {
@@ -55,13 +55,13 @@ pub(super) fn messages_come_in_pages_of_bytes(store: &dyn Store) {
     account(store, domain, "alice");
     for len in [100, 100, 5000, 10] {
         let (local, stanza) = ("alice".into(), vec![b'x'; len].into());
-        done(store, Ask::StoreOffline { domain, local, received: T, stanza, queue_max: 9 });
+        done(store, StoreOffline { domain, local, received: T, stanza, queue_max: 9 });
     }
     let all = list(store, domain, "alice", 0, 9).0;
     let at = |after, bytes| {
         let page = Page { entries: 9, bytes };
-        let question = Ask::Offline { domain, local: "alice".into(), after, page };
-        answer!(ask(store, question), Answer::Offline { messages, more } => (messages, more))
+        let question = Offline { domain, local: "alice".into(), after, page };
+        both(ask(store, question))
     };
     assert_eq!(at(0, 199), (all[..1].to_vec(), true));
     assert_eq!(at(0, 5199), (all[..2].to_vec(), true));
@@ -71,16 +71,16 @@ pub(super) fn messages_come_in_pages_of_bytes(store: &dyn Store) {
 
 pub(super) fn messages_are_bounded(store: &dyn Store) {
     let domain = with_messages(store, 2);
-    answer!(ask(store, keep(domain, "alice", 3, 2)), Answer::Full => ());
+    assert_eq!(ask(store, keep(domain, "alice", 3, 2)), StoreOfflineAnswer::Full);
     assert_eq!(list(store, domain, "alice", 0, 9).0.len(), 2);
     done(store, keep(domain, "alice", 3, 3));
-    answer!(ask(store, keep(domain, "alice", 4, 0)), Answer::Full => ());
+    assert_eq!(ask(store, keep(domain, "alice", 4, 0)), StoreOfflineAnswer::Full);
 }
 
 pub(super) fn messages_are_deleted(store: &dyn Store) {
     let domain = with_messages(store, 3);
     let seqs: Vec<u64> = list(store, domain, "alice", 0, 9).0.iter().map(|m| m.seq).collect();
-    let delete = |seqs| Ask::DeleteOffline { domain, local: "alice".into(), seqs };
+    let delete = |seqs| DeleteOffline { domain, local: "alice".into(), seqs };
     done(store, delete(vec![seqs[0], seqs[2], 9999, u64::MAX]));
     done(store, delete(vec![seqs[0]]));
     assert_eq!(list(store, domain, "alice", 0, 9).0.iter().map(|m| m.seq).collect::<Vec<_>>(), [seqs[1]]);
@@ -93,7 +93,7 @@ pub(super) fn messages_need_an_account(store: &dyn Store) {
     let domain = domain(store);
     missing(store, keep(domain, "alice", 1, 9));
     assert_eq!(list(store, domain, "alice", 0, 9), (Vec::new(), false));
-    done(store, Ask::DeleteOffline { domain, local: "alice".into(), seqs: vec![1] });
+    done(store, DeleteOffline { domain, local: "alice".into(), seqs: vec![1] });
 }
 
 pub(super) fn messages_are_of_their_account(store: &dyn Store) {
@@ -101,7 +101,7 @@ pub(super) fn messages_are_of_their_account(store: &dyn Store) {
     account(store, domain, "bob");
     done(store, keep(domain, "bob", 2, 9));
     let of_alice = list(store, domain, "alice", 0, 9).0;
-    done(store, Ask::DeleteOffline { domain, local: "bob".into(), seqs: vec![of_alice[0].seq] });
+    done(store, DeleteOffline { domain, local: "bob".into(), seqs: vec![of_alice[0].seq] });
     assert_eq!(list(store, domain, "alice", 0, 9).0, of_alice);
     assert_eq!(list(store, domain, "bob", 0, 9).0.len(), 1);
 }

@@ -2,15 +2,15 @@
 
 use super::ground::*;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, Store};
+use carillon_core::ports::Store;
 
 fn later(domain: DomainId, n: u64, ms: u64) -> Notification {
     Notification { send_at: Some(T.plus(ms)), ..notification(domain, "alice", n) }
 }
 
 fn take(store: &dyn Store, now: UnixMs, max: u16) -> (Vec<Notification>, bool) {
-    let answer = ask(store, Ask::TakeDue { now, max });
-    answer!(answer, Answer::Pending { notifications, more } => (notifications, more))
+    let answer = ask(store, TakeDue { now, max });
+    both(answer)
 }
 
 fn with_alice(store: &dyn Store) -> DomainId {
@@ -45,7 +45,7 @@ pub(super) fn removes_what_is_not_kept(store: &dyn Store) {
         let notification = Notification { audience, ..later(domain, n, 10) };
         stored(store, notification.clone());
         assert_eq!(take(store, T.plus(10), 9).0, [notification]);
-        missing(store, Ask::Trace { id: id(n) });
+        missing(store, trace_ask(id(n)));
     }
     assert!(waiting(store, domain, "alice", T.plus(10)).is_empty());
 }
@@ -66,8 +66,8 @@ pub(super) fn leaves_out_what_expired(store: &dyn Store) {
     let domain = with_alice(store);
     stored(store, Notification { expires: Some(T.plus(20)), ..later(domain, 1, 10) });
     assert!(take(store, T.plus(20), 9).0.is_empty());
-    let swept = ask(store, Ask::Sweep { now: T.plus(20), forget: UnixMs(0), max: 9 });
-    let traces = answer!(swept, Answer::Expired { traces, .. } => traces);
+    let swept = ask(store, Sweep { now: T.plus(20), forget: UnixMs(0), max: 9 });
+    let traces = swept.entries;
     assert_eq!(
         traces.iter().map(|t| (t.id, t.state)).collect::<Vec<_>>(),
         [(id(1), NotificationState::Expired)]
@@ -76,12 +76,11 @@ pub(super) fn leaves_out_what_expired(store: &dyn Store) {
 
 pub(super) fn is_bounded_and_collapsed(store: &dyn Store) {
     let domain = with_alice(store);
-    let within =
-        |n| Ask::StoreNotification { notification: later(domain, n, 10).into(), queue_max: 2, now: T };
+    let within = |n| StoreNotification { notification: later(domain, n, 10).into(), queue_max: 2, now: T };
     for n in [1, 2] {
-        answer!(ask(store, within(n)), Answer::Stored { new: true, ended } => assert!(ended.is_empty()));
+        answer!(ask(store, within(n)), StoreNotificationAnswer::Stored { ended } => assert!(ended.is_empty()));
     }
-    let ended = answer!(ask(store, within(3)), Answer::Stored { new: true, ended } => ended);
+    let ended = answer!(ask(store, within(3)), StoreNotificationAnswer::Stored { ended } => ended);
     assert_eq!(
         ended.iter().map(|t| (t.id, t.reason)).collect::<Vec<_>>(),
         [(id(1), Some(DropReason::QueueFull))]
@@ -91,7 +90,7 @@ pub(super) fn is_bounded_and_collapsed(store: &dyn Store) {
 pub(super) fn can_be_cancelled(store: &dyn Store) {
     let domain = with_alice(store);
     stored(store, later(domain, 1, 10));
-    let cancelled = ask(store, Ask::CancelNotification { id: id(1), now: T.plus(1) });
-    answer!(cancelled, Answer::Trace(trace) => assert_eq!(trace.state, NotificationState::Cancelled));
+    let cancelled = ask(store, CancelNotification { id: id(1), now: T.plus(1) });
+    answer!(cancelled, Some(trace) => assert_eq!(trace.state, NotificationState::Cancelled));
     assert!(take(store, T.plus(10), 9).0.is_empty());
 }

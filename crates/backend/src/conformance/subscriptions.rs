@@ -2,20 +2,20 @@
 
 use super::ground::*;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, Store};
+use carillon_core::ports::Store;
 
-fn subscribe_ask(topic: TopicId, domain: DomainId, local: &str) -> Ask {
-    Ask::Subscribe { topic, domain, local: local.into(), max: u32::MAX, now: T }
+fn subscribe_ask(topic: TopicId, domain: DomainId, local: &str) -> Subscribe {
+    Subscribe { topic, domain, local: local.into(), max: u32::MAX, now: T }
 }
 
 pub(super) fn are_made_once(store: &dyn Store) {
     let domain = domain(store);
     account(store, domain, "alice");
     let news = topic(store, domain, "news");
-    let check = || Ask::IsSubscribed { topic: news, domain, local: "alice".into() };
+    let check = || IsSubscribed { topic: news, domain, local: "alice".into() };
     missing(store, check());
-    answer!(ask(store, subscribe_ask(news, domain, "alice")), Answer::Subscribed { new: true, last: None } => ());
-    answer!(ask(store, subscribe_ask(news, domain, "alice")), Answer::Subscribed { new: false, last: None } => ());
+    answer!(ask(store, subscribe_ask(news, domain, "alice")), SubscribeAnswer::Subscribed { new: true, last: None } => ());
+    answer!(ask(store, subscribe_ask(news, domain, "alice")), SubscribeAnswer::Subscribed { new: false, last: None } => ());
     done(store, check());
     assert_eq!(login(store, domain, "alice").subscriptions.len(), 1);
 }
@@ -27,7 +27,7 @@ pub(super) fn need_account_and_topic(store: &dyn Store) {
     missing(store, subscribe_ask(news, domain, "bob"));
     missing(store, subscribe_ask(TopicId(999), domain, "alice"));
     missing(store, subscribe_ask(news, DomainId(999), "alice"));
-    missing(store, Ask::IsSubscribed { topic: news, domain, local: "bob".into() });
+    missing(store, IsSubscribed { topic: news, domain, local: "bob".into() });
 }
 
 pub(super) fn give_the_last_item(store: &dyn Store) {
@@ -39,7 +39,7 @@ pub(super) fn give_the_last_item(store: &dyn Store) {
     publish(store, news, domain, "3", 0);
     for new in [true, false] {
         let answer = ask(store, subscribe_ask(news, domain, "alice"));
-        let (found, last) = answer!(answer, Answer::Subscribed { new, last } => (new, last));
+        let (found, last) = answer!(answer, SubscribeAnswer::Subscribed { new, last } => (new, last));
         assert_eq!((found, last.as_deref()), (new, Some(&*newest)), "the last one that was kept");
     }
 }
@@ -48,7 +48,7 @@ pub(super) fn end_once(store: &dyn Store) {
     let domain = domain(store);
     account(store, domain, "alice");
     let news = topic(store, domain, "news");
-    let end = |local: &str| Ask::Unsubscribe { topic: news, domain, local: local.into() };
+    let end = |local: &str| Unsubscribe { topic: news, domain, local: local.into() };
     missing(store, end("alice"));
     subscribe(store, news, domain, "alice");
     done(store, end("alice"));
@@ -67,8 +67,8 @@ pub(super) fn are_listed_by_name(store: &dyn Store) {
     }
     expected.sort_by(|a, b| a.1.cmp(&b.1));
     let of = |local: &str| {
-        let question = Ask::SubscriptionsOf { domain, local: local.into() };
-        answer!(ask(store, question), Answer::TopicNames(names) => names)
+        let question = SubscriptionsOf { domain, local: local.into() };
+        ask(store, question)
     };
     assert_eq!(of("alice"), expected);
     assert!(of("bob").is_empty());
@@ -87,8 +87,8 @@ pub(super) fn are_listed_by_jid_in_pages(store: &dyn Store) {
     expected.sort();
     let mut found = Vec::new();
     loop {
-        let question = Ask::Subscribers { topic: news, after: found.last().cloned(), limit: 7 };
-        let page = answer!(ask(store, question), Answer::Jids(page) => page);
+        let question = Subscribers { topic: news, after: found.last().cloned(), limit: 7 };
+        let page = ask(store, question);
         assert!(page.len() <= 7);
         if page.is_empty() {
             break;
@@ -96,22 +96,21 @@ pub(super) fn are_listed_by_jid_in_pages(store: &dyn Store) {
         found.extend(page);
     }
     assert_eq!(found, expected);
-    let count = |topic| answer!(ask(store, Ask::SubscriberCount { topic }), Answer::Count(count) => count);
+    let count = |topic| ask(store, SubscriberCount { topic });
     assert_eq!((count(news), count(TopicId(999))), (50, 0));
-    let nobody = Ask::Subscribers { topic: TopicId(999), after: None, limit: 7 };
-    answer!(ask(store, nobody), Answer::Jids(jids) => assert!(jids.is_empty()));
+    let nobody = Subscribers { topic: TopicId(999), after: None, limit: 7 };
+    assert!(ask(store, nobody).is_empty());
 }
 
 pub(super) fn are_bounded_for_their_account(store: &dyn Store) {
     let domain = domain(store);
     account(store, domain, "alice");
     let topics = ["a", "b", "c"].map(|name| topic(store, domain, name));
-    let subscribe =
-        |topic, max| ask(store, Ask::Subscribe { topic, domain, local: "alice".into(), max, now: T });
-    answer!(subscribe(topics[0], 2), Answer::Subscribed { new: true, .. } => ());
-    answer!(subscribe(topics[1], 2), Answer::Subscribed { new: true, .. } => ());
-    answer!(subscribe(topics[2], 2), Answer::Full => ());
-    answer!(subscribe(topics[1], 2), Answer::Subscribed { new: false, .. } => ());
-    missing(store, Ask::IsSubscribed { topic: topics[2], domain, local: "alice".into() });
-    answer!(subscribe(topics[2], 3), Answer::Subscribed { new: true, .. } => ());
+    let subscribe = |topic, max| ask(store, Subscribe { topic, domain, local: "alice".into(), max, now: T });
+    answer!(subscribe(topics[0], 2), SubscribeAnswer::Subscribed { new: true, .. } => ());
+    answer!(subscribe(topics[1], 2), SubscribeAnswer::Subscribed { new: true, .. } => ());
+    answer!(subscribe(topics[2], 2), SubscribeAnswer::Full => ());
+    answer!(subscribe(topics[1], 2), SubscribeAnswer::Subscribed { new: false, .. } => ());
+    missing(store, IsSubscribed { topic: topics[2], domain, local: "alice".into() });
+    answer!(subscribe(topics[2], 3), SubscribeAnswer::Subscribed { new: true, .. } => ());
 }

@@ -2,7 +2,8 @@
 
 use super::ground::*;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, Fault, ImportedAccount, NotificationChange, Reply, Store};
+use carillon_core::ports::store::{Question, domains};
+use carillon_core::ports::{Answer, Ask, Reply, Store};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -14,21 +15,24 @@ pub(super) fn what_fails_changes_nothing(store: &dyn Store) {
         let good = ImportedAccount { local: "half".into(), credentials: keys(1) };
         // A store may refuse a local part that was not prepared or take it; it may not do half.
         let unprepared = ImportedAccount { local: "Not@Prepared/".into(), credentials: keys(1) };
-        Ask::ImportAccounts { domain, accounts: vec![good, unprepared], now: T }
+        ImportAccounts { domain, accounts: vec![good, unprepared], now: T }
     };
-    let waiting: Vec<_> = (0..60)
-        .map(|n| {
-            let question = if n % 10 == 7 { bad() } else { create_account(domain, &format!("u{n}")) };
-            asked(store, question)
-        })
-        .collect();
+    let (mut good_ones, mut bad_ones) = (Vec::new(), Vec::new());
+    for n in 0..60 {
+        match n % 10 {
+            7 => bad_ones.push(asked(store, bad())),
+            _ => good_ones.push(asked(store, create_account(domain, &format!("u{n}")))),
+        }
+    }
+    for receiver in &good_ones {
+        answer!(waited(receiver), CreateAccountAnswer::Created(_) => ());
+    }
     let mut failed = false;
-    for (n, receiver) in waiting.iter().enumerate() {
-        match waited(receiver) {
-            Answer::Account(_) if n % 10 != 7 => {}
-            Answer::Failed(Fault::Broken) if n % 10 == 7 => failed = true,
-            Answer::Count(2) if n % 10 == 7 => {}
-            other => panic!("{n}: {other:?}"),
+    for receiver in &bad_ones {
+        match answered(receiver) {
+            Err(Fault::Broken) => failed = true,
+            Ok(Ok(())) => {}
+            other => panic!("{other:?}"),
         }
     }
     for n in (0..60).filter(|n| n % 10 != 7) {
@@ -37,18 +41,18 @@ pub(super) fn what_fails_changes_nothing(store: &dyn Store) {
     if failed {
         missing(store, identity_ask(domain, "half"));
     }
-    answer!(ask(store, create_account(domain, "after")), Answer::Account(_) => ());
+    answer!(ask(store, create_account(domain, "after")), CreateAccountAnswer::Created(_) => ());
 }
 
 /// Notifications asked for in one go are kept and ended as they would be one after the other: with accounts that are not
 /// there, ids that were there before, keys that replace, bounds that are reached, and ends that come twice.
 pub(super) fn together_is_as_one_after_the_other(store: &dyn Store) {
     let domain = domain(store);
-    let run = |base: u64, ask: &dyn Fn(Vec<Ask>) -> Vec<Answer>| {
+    let run = |base: u64, ask_them: &dyn Fn(Vec<Ask>) -> Vec<Answer>| {
         for n in 0..3 {
             account(store, domain, &format!("u{base}-{n}"));
         }
-        let told = ask(notifications(domain, base)).iter().map(|answer| summary(answer, base)).collect();
+        let told = ask_them(notifications(domain, base)).iter().map(|answer| summary(answer, base)).collect();
         let left: Vec<Vec<u64>> = (0..3)
             .map(|n| {
                 let left = waiting(store, domain, &format!("u{base}-{n}"), T);
@@ -56,10 +60,8 @@ pub(super) fn together_is_as_one_after_the_other(store: &dyn Store) {
             })
             .collect();
         let states: Vec<_> = (0..200)
-            .map(|n| match ask_one(store, Ask::Trace { id: id(base + n) }) {
-                Answer::Trace(trace) => Some((trace.state, trace.acknowledged_by, trace.sent)),
-                _ => None,
-            })
+            .map(|n| ask(store, trace_ask(id(base + n))))
+            .map(|trace| trace.map(|trace| (trace.state, trace.acknowledged_by, trace.sent)))
             .collect();
         let told: Vec<String> = told;
         (told, left, states)
@@ -82,8 +84,10 @@ pub(super) fn together_is_as_one_after_the_other(store: &dyn Store) {
     assert_eq!(alone, together);
 }
 
-fn ask_one(store: &dyn Store, question: Ask) -> Answer {
-    waited(&asked(store, question))
+fn ask_one(store: &dyn Store, ask: Ask) -> Answer {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    store.ask(ask, Box::new(move |answer| drop(sender.send(answer))));
+    receiver.recv().expect("it is answered")
 }
 
 /// Two hundred to be kept, then ends for most of them, some twice.
@@ -98,19 +102,21 @@ fn notifications(domain: DomainId, base: u64) -> Vec<Ask> {
         if n % 50 < 2 {
             notification.collapse_key = Some("key".into());
         }
-        Ask::StoreNotification { notification: notification.into(), queue_max: 60, now: T }
+        Ask::from(StoreNotification { notification: notification.into(), queue_max: 60, now: T })
     };
-    let end = |n: u64| Ask::EndNotifications {
-        changes: vec![NotificationChange { at: T.plus(n), ..acknowledged(id(base + n % 150)) }],
+    let end = |n: u64| {
+        let change = NotificationChange { at: T.plus(n), ..acknowledged(id(base + n % 150)) };
+        EndNotifications { changes: vec![change] }.into()
     };
     (0..200).map(keep).chain((0..170).map(end)).collect()
 }
 
 fn summary(answer: &Answer, base: u64) -> String {
+    use carillon_core::ports::store::notifications::Answer as About;
     match answer {
-        Answer::Stored { new, ended } => {
+        Answer::Notifications(About::StoreNotification(StoreNotificationAnswer::Stored { ended })) => {
             let ended: Vec<_> = ended.iter().map(|trace| (number(trace.id, base), trace.state)).collect();
-            format!("stored {new} {ended:?}")
+            format!("stored {ended:?}")
         }
         other => format!("{other:?}"),
     }
@@ -128,16 +134,21 @@ pub(super) fn writes_are_in_order(store: &dyn Store) {
         let sender = sender.clone();
         let credentials = Credentials { sha256: None, ..keys((n % 256) as u8) };
         let question = match n % 3 {
-            0 => Ask::SetCredentials { domain, local: "alice".into(), credentials },
-            1 => store_at(notification(domain, "alice", n), T),
-            _ => Ask::EndNotifications { changes: vec![acknowledged(id(n - 1))] },
+            0 => SetCredentials { domain, local: "alice".into(), credentials }.into(),
+            1 => store_at(notification(domain, "alice", n), T).into(),
+            _ => EndNotifications { changes: vec![acknowledged(id(n - 1))] }.into(),
         };
         store.ask(question, Box::new(move |answer| drop(sender.send((n, answer)))));
     }
     for n in 0..2001 {
         let (answered, answer) = receiver.recv().expect("each is answered");
         assert_eq!(answered, n, "answers come in the order of the questions");
-        assert!(matches!(answer, Answer::Done | Answer::Stored { new: true, .. }), "{answer:?}");
+        let said = match n % 3 {
+            0 => SetCredentials::answer(answer).map(|answer| answer.said()),
+            1 => StoreNotification::answer(answer).map(|answer| answer.said()),
+            _ => EndNotifications::answer(answer).map(|answer| answer.said()),
+        };
+        assert_eq!(said, Ok(Some(true)), "{n}");
     }
     assert!(waiting(store, domain, "alice", T).is_empty(), "each was ended after it was stored");
     assert_eq!(
@@ -157,7 +168,7 @@ pub(super) fn reads_see_answered_writes(store: &dyn Store) {
                     let local = format!("w{writer}-{n}");
                     account(store, domain, &local);
                     login(store, domain, &local);
-                    done(store, Ask::DeleteAccount { domain, local: local.as_str().into(), now: T });
+                    done(store, DeleteAccount { domain, local: local.as_str().into(), now: T });
                     missing(store, identity_ask(domain, &local));
                 }
             });
@@ -174,7 +185,7 @@ pub(super) fn many_threads(store: &dyn Store) {
             scope.spawn(move || {
                 for n in 0..50 {
                     let n = thread * 1000 + n;
-                    answer!(ask(store, store_at(notification(domain, "alice", n), T)), Answer::Stored { new: true, .. } => ());
+                    answer!(ask(store, store_at(notification(domain, "alice", n), T)), StoreNotificationAnswer::Stored { .. } => ());
                     publish(store, news, domain, &n.to_string(), 5);
                     if n % 2 == 0 {
                         end(store, vec![acknowledged(id(n))]);
@@ -195,9 +206,9 @@ pub(super) fn each_question_is_answered_once(store: &dyn Store) {
     let count = 5000;
     for n in 0..count {
         let question = match n % 3 {
-            0 => identity_ask(domain, "alice"),
-            1 => store_at(notification(domain, "alice", n), T),
-            _ => Ask::Topic { domain, name: "none".into() },
+            0 => Ask::from(identity_ask(domain, "alice")),
+            1 => store_at(notification(domain, "alice", n), T).into(),
+            _ => Topic { domain, name: "none".into() }.into(),
         };
         let answers = answers.clone();
         store.ask(
@@ -242,10 +253,10 @@ pub(super) fn closed_answers_closed(store: &dyn Store) {
     let waiting: Vec<_> = (0..100).map(|n| asked(store, create_account(domain, &format!("u{n}")))).collect();
     store.close();
     for receiver in &waiting {
-        answer!(waited(receiver), Answer::Account(_) => ());
+        answer!(waited(receiver), CreateAccountAnswer::Created(_) => ());
     }
-    for question in [Ask::Domains, create_account(domain, "late")] {
-        answer!(ask(store, question), Answer::Failed(Fault::Closed) => ());
+    for question in [domains::Domains.into(), create_account(domain, "late").into()] {
+        answer!(ask_one(store, question), Answer::Failed(Fault::Closed) => ());
     }
     store.close();
 }

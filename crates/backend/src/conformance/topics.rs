@@ -2,11 +2,11 @@
 
 use super::ground::*;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Ask, Store};
+use carillon_core::ports::Store;
 
 fn record(store: &dyn Store, domain: DomainId, name: &str) -> TopicRecord {
-    let question = Ask::Topic { domain, name: name.into() };
-    answer!(ask(store, question), Answer::Topic(record) => *record)
+    let question = Topic { domain, name: name.into() };
+    answer!(ask(store, question), Some(record) => *record)
 }
 
 fn unusual() -> TopicConfig {
@@ -25,7 +25,7 @@ fn unusual() -> TopicConfig {
 pub(super) fn are_created_once(store: &dyn Store) {
     let domain = domain(store);
     let id = topic(store, domain, "news");
-    answer!(ask(store, create_topic(domain, "news", unusual())), Answer::Exists => ());
+    answer!(ask(store, create_topic(domain, "news", unusual())), CreateTopicAnswer::Exists => ());
     assert_eq!(record(store, domain, "news").config.max_items, 10, "the first is as it was");
     let other = domain_named(store, "other.example");
     assert_ne!(topic(store, other, "news"), id, "each domain has its own names");
@@ -39,21 +39,15 @@ pub(super) fn are_described(store: &dyn Store) {
     let domain = domain(store);
     let affiliations =
         vec![(jid("zoe@example.org"), Affiliation::Owner), (jid("a@b.example"), Affiliation::Member)];
-    let create = Ask::CreateTopic {
-        domain,
-        name: "news".into(),
-        config: unusual(),
-        affiliations,
-        owned_max: 9,
-        now: T,
-    };
-    let made = answer!(ask(store, create), Answer::Topic(record) => *record);
+    let create =
+        CreateTopic { domain, name: "news".into(), config: unusual(), affiliations, owned_max: 9, now: T };
+    let made = answer!(ask(store, create), CreateTopicAnswer::Created(record) => *record);
     assert_eq!((made.domain, &*made.name, &made.config, made.created), (domain, "news", &unusual(), T));
     let sorted = [(jid("a@b.example"), Affiliation::Member), (jid("zoe@example.org"), Affiliation::Owner)];
     assert_eq!(made.affiliations, sorted);
     assert_eq!(record(store, domain, "news"), made);
-    missing(store, Ask::Topic { domain, name: "News".into() });
-    missing(store, Ask::Topic { domain: DomainId(99), name: "news".into() });
+    missing(store, Topic { domain, name: "News".into() });
+    missing(store, Topic { domain: DomainId(99), name: "news".into() });
 }
 
 pub(super) fn are_listed_in_pages(store: &dyn Store) {
@@ -62,10 +56,10 @@ pub(super) fn are_listed_in_pages(store: &dyn Store) {
         topic(store, domain, name);
     }
     let changes = vec![(jid("zoe@example.org"), Affiliation::Owner)];
-    done(store, Ask::SetAffiliations { topic: record(store, domain, "a/b").id, changes });
+    done(store, SetAffiliations { topic: record(store, domain, "a/b").id, changes });
     let page = |after: Option<&str>, limit| {
-        let question = Ask::Topics { domain, after: after.map(Box::from), limit };
-        answer!(ask(store, question), Answer::Topics(found) => found)
+        let question = Topics { domain, after: after.map(Box::from), limit };
+        ask(store, question)
     };
     let names = |found: Vec<TopicRecord>| found.into_iter().map(|t| t.name).collect::<Vec<_>>();
     assert_eq!(names(page(None, 100)), ["a", "a/b", "b", "c", "é"].map(Box::from));
@@ -77,9 +71,9 @@ pub(super) fn are_listed_in_pages(store: &dyn Store) {
 pub(super) fn are_configured(store: &dyn Store) {
     let domain = domain(store);
     let before = record_of_new(store, domain);
-    done(store, Ask::ConfigureTopic { topic: before.id, config: unusual() });
+    done(store, ConfigureTopic { topic: before.id, config: unusual() });
     assert_eq!(record(store, domain, "news"), TopicRecord { config: unusual(), ..before });
-    missing(store, Ask::ConfigureTopic { topic: TopicId(999), config: unusual() });
+    missing(store, ConfigureTopic { topic: TopicId(999), config: unusual() });
 }
 
 fn record_of_new(store: &dyn Store, domain: DomainId) -> TopicRecord {
@@ -94,13 +88,13 @@ pub(super) fn lose_items_over_a_new_bound(store: &dyn Store) {
         publish(store, news, domain, &n.to_string(), 10);
     }
     let config = TopicConfig { max_items: 2, ..TopicConfig::default() };
-    done(store, Ask::ConfigureTopic { topic: news, config: config.clone() });
+    done(store, ConfigureTopic { topic: news, config: config.clone() });
     assert_eq!(item_ids(store, news), ["4", "3"].map(Box::from));
     let larger = TopicConfig { max_items: 100, ..config };
-    done(store, Ask::ConfigureTopic { topic: news, config: larger.clone() });
+    done(store, ConfigureTopic { topic: news, config: larger.clone() });
     assert_eq!(item_ids(store, news), ["4", "3"].map(Box::from));
     let none = TopicConfig { persist_items: false, ..larger };
-    done(store, Ask::ConfigureTopic { topic: news, config: none });
+    done(store, ConfigureTopic { topic: news, config: none });
     assert!(item_ids(store, news).is_empty(), "a topic that does not keep items has none");
 }
 
@@ -109,7 +103,7 @@ pub(super) fn hold_affiliations_by_jid(store: &dyn Store) {
     let news = topic(store, domain, "news");
     let set = |changes: &[(&str, Affiliation)]| {
         let changes = changes.iter().map(|(text, a)| (jid(text), *a)).collect();
-        done(store, Ask::SetAffiliations { topic: news, changes });
+        done(store, SetAffiliations { topic: news, changes });
     };
     set(&[("b@x.example", Affiliation::Owner), ("a@x.example", Affiliation::Outcast)]);
     set(&[("a.b@x.example", Affiliation::Member), ("b@x.example", Affiliation::Publisher)]);
@@ -125,7 +119,7 @@ pub(super) fn hold_affiliations_by_jid(store: &dyn Store) {
     assert_eq!(found.affiliation(&jid("b@x.example")), Affiliation::Publisher);
     set(&[("b@x.example", Affiliation::None)]);
     assert_eq!(record(store, domain, "news").affiliation(&jid("b@x.example")), Affiliation::None);
-    missing(store, Ask::SetAffiliations { topic: TopicId(999), changes: Vec::new() });
+    missing(store, SetAffiliations { topic: TopicId(999), changes: Vec::new() });
 }
 
 pub(super) fn show_where_one_stands(store: &dyn Store) {
@@ -133,13 +127,13 @@ pub(super) fn show_where_one_stands(store: &dyn Store) {
     let changes = |a| vec![(jid("alice@example.org"), a)];
     for (name, affiliation) in [("z", Affiliation::Owner), ("a", Affiliation::Outcast)] {
         let topic = topic(store, domain, name);
-        done(store, Ask::SetAffiliations { topic, changes: changes(affiliation) });
+        done(store, SetAffiliations { topic, changes: changes(affiliation) });
     }
     let elsewhere = topic(store, other, "m");
-    done(store, Ask::SetAffiliations { topic: elsewhere, changes: changes(Affiliation::Member) });
+    done(store, SetAffiliations { topic: elsewhere, changes: changes(Affiliation::Member) });
     let of = |who: &str| {
-        let question = Ask::AffiliationsOf { domain, jid: jid(who) };
-        answer!(ask(store, question), Answer::Affiliations(found) => found)
+        let question = AffiliationsOf { domain, jid: jid(who) };
+        ask(store, question)
     };
     assert_eq!(
         of("alice@example.org"),
@@ -155,10 +149,10 @@ pub(super) fn are_deleted_with_all(store: &dyn Store) {
     subscribe(store, news, domain, "alice");
     publish(store, news, domain, "1", 10);
     let changes = vec![(jid("alice@example.org"), Affiliation::Owner)];
-    done(store, Ask::SetAffiliations { topic: news, changes });
-    done(store, Ask::DeleteTopic { topic: news });
-    missing(store, Ask::DeleteTopic { topic: news });
-    missing(store, Ask::Topic { domain, name: "news".into() });
+    done(store, SetAffiliations { topic: news, changes });
+    done(store, DeleteTopic { topic: news });
+    missing(store, DeleteTopic { topic: news });
+    missing(store, Topic { domain, name: "news".into() });
     assert!(login(store, domain, "alice").subscriptions.is_empty());
     assert!(item_ids(store, news).is_empty());
     let again = topic(store, domain, "news");
@@ -171,21 +165,15 @@ pub(super) fn are_bounded_for_their_owner(store: &dyn Store) {
     let create = |name: &str, owner: &str| {
         let affiliations =
             vec![(jid(owner), Affiliation::Owner), (jid("m@example.org"), Affiliation::Member)];
-        let question = Ask::CreateTopic {
-            domain,
-            name: name.into(),
-            config: unusual(),
-            affiliations,
-            owned_max: 2,
-            now: T,
-        };
+        let question =
+            CreateTopic { domain, name: name.into(), config: unusual(), affiliations, owned_max: 2, now: T };
         ask(store, question)
     };
-    answer!(create("a", "alice@example.org"), Answer::Topic(_) => ());
-    let second = answer!(create("b", "alice@example.org"), Answer::Topic(record) => record.id);
-    answer!(create("c", "alice@example.org"), Answer::Full => ());
-    missing(store, Ask::Topic { domain, name: "c".into() });
-    answer!(create("c", "bob@example.org"), Answer::Topic(_) => ());
-    done(store, Ask::DeleteTopic { topic: second });
-    answer!(create("d", "alice@example.org"), Answer::Topic(_) => ());
+    answer!(create("a", "alice@example.org"), CreateTopicAnswer::Created(_) => ());
+    let second = answer!(create("b", "alice@example.org"), CreateTopicAnswer::Created(record) => record.id);
+    answer!(create("c", "alice@example.org"), CreateTopicAnswer::Full => ());
+    missing(store, Topic { domain, name: "c".into() });
+    answer!(create("c", "bob@example.org"), CreateTopicAnswer::Created(_) => ());
+    done(store, DeleteTopic { topic: second });
+    answer!(create("d", "alice@example.org"), CreateTopicAnswer::Created(_) => ());
 }

@@ -1,55 +1,50 @@
 //! Accounts, their keys, and what people see of them.
 
 use super::column::{Code, blob, int, jid, ms, opt_ms, uint};
-use super::write::Write;
-use super::{domain, ending};
+use super::snapshot::Snapshot;
+use super::transaction::Transaction;
+use super::{ending, lookup};
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Enrolment, ImportedAccount};
+use carillon_core::ports::Missing;
+use carillon_core::ports::store::Answers;
+use carillon_core::ports::store::accounts::{
+    Account, Accounts, CreateAccount, CreateAccountAnswer, DeleteAccount, Enrolment, ImportAccounts,
+    RevokeTokens, SetAccountState, SetCredentials,
+};
 use carillon_wire::jid::BareJid;
-use rusqlite::{Connection, OptionalExtension, Result, Row, ToSql, params};
+use rusqlite::{Error, OptionalExtension, Result, Row, ToSql, params};
 
-/// An account's number, where there is one.
-pub(super) fn find(db: &Connection, domain: DomainId, local: &str) -> Result<Option<AccountId>> {
-    db.prepare_cached("SELECT id FROM account WHERE domain = ?1 AND local = ?2")?
-        .query_row(params![domain.0, local], |row| uint(row, 0).map(AccountId))
-        .optional()
+impl Answers<CreateAccount, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &CreateAccount) -> Result<CreateAccountAnswer> {
+        let CreateAccount { domain, local, credentials, now } = asked;
+        let Some(domain_name) = lookup::domain_name(self.db, *domain)? else {
+            return Ok(CreateAccountAnswer::NoDomain);
+        };
+        check_prepared(local, &domain_name)?;
+        if lookup::account(self.db, *domain, local)?.is_some() {
+            return Ok(CreateAccountAnswer::Exists);
+        }
+        put(self, *domain, local, credentials, *now)?;
+        self.advance();
+        Ok(CreateAccountAnswer::Created(AccountId(self.db.last_insert_rowid() as u64)))
+    }
 }
 
-pub(super) fn create(
-    write: &mut Write<'_>,
-    domain: DomainId,
-    local: &str,
-    credentials: &Credentials,
-    now: UnixMs,
-) -> Result<Answer> {
-    let Some(domain_name) = domain::name(write.db, domain)? else { return Ok(Answer::Missing) };
-    check_prepared(local, &domain_name)?;
-    if find(write.db, domain, local)?.is_some() {
-        return Ok(Answer::Exists);
+impl Answers<ImportAccounts, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &ImportAccounts) -> Result<Result<(), Missing>> {
+        let Some(domain_name) = lookup::domain_name(self.db, asked.domain)? else { return Ok(Err(Missing)) };
+        for account in &asked.accounts {
+            check_prepared(&account.local, &domain_name)?;
+            put(self, asked.domain, &account.local, &account.credentials, asked.now)?;
+        }
+        self.advance();
+        Ok(Ok(()))
     }
-    put(write, domain, local, credentials, now)?;
-    write.advance();
-    Ok(Answer::Account(AccountId(write.db.last_insert_rowid() as u64)))
-}
-
-pub(super) fn import(
-    write: &mut Write<'_>,
-    domain: DomainId,
-    accounts: &[ImportedAccount],
-    now: UnixMs,
-) -> Result<Answer> {
-    let Some(domain_name) = domain::name(write.db, domain)? else { return Ok(Answer::Missing) };
-    for account in accounts {
-        check_prepared(&account.local, &domain_name)?;
-        put(write, domain, &account.local, &account.credentials, now)?;
-    }
-    write.advance();
-    Ok(Answer::Count(accounts.len() as u64))
 }
 
 /// Writes an account; one that is there keeps all but its keys.
 fn put(
-    write: &Write<'_>,
+    write: &Transaction<'_>,
     domain: DomainId,
     local: &str,
     credentials: &Credentials,
@@ -70,95 +65,95 @@ fn put(
     )
 }
 
-pub(super) fn set_credentials(
-    write: &mut Write<'_>,
-    domain: DomainId,
-    local: &str,
-    credentials: &Credentials,
-) -> Result<Answer> {
-    let [a, b, c, d] = key_columns(&credentials.sha1);
-    let [e, f, g, h] = key_columns(&credentials.sha256);
-    write.change(
-        "UPDATE account SET sha1_salt = ?3, sha1_iterations = ?4, sha1_stored_key = ?5, sha1_server_key = ?6,
-             sha256_salt = ?7, sha256_iterations = ?8, sha256_stored_key = ?9, sha256_server_key = ?10
-         WHERE domain = ?1 AND local = ?2",
-        params![domain.0, local, a, b, c, d, e, f, g, h],
-    )
-}
-
-pub(super) fn set_state(
-    write: &mut Write<'_>,
-    domain: DomainId,
-    local: &str,
-    state: AccountState,
-) -> Result<Answer> {
-    let disabled = match state {
-        AccountState::Enabled => None,
-        AccountState::Disabled(since) => Some(int(since.0)),
-    };
-    write.change(
-        "UPDATE account SET disabled = ?3 WHERE domain = ?1 AND local = ?2",
-        params![domain.0, local, disabled],
-    )
-}
-
-pub(super) fn revoke_tokens(
-    write: &mut Write<'_>,
-    domain: DomainId,
-    local: &str,
-    agent: Option<AgentId>,
-) -> Result<Answer> {
-    let Some(account) = find(write.db, domain, local)? else { return Ok(Answer::Missing) };
-    let mut revoked = write
-        .db
-        .prepare_cached("SELECT revocations FROM account WHERE id = ?1")?
-        .query_row([int(account.0)], |row| revocations(row, 0))?;
-    match agent {
-        Some(agent) => revoked.revoke(agent),
-        None => revoked.revoke_all(),
+impl Answers<SetCredentials, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &SetCredentials) -> Result<Result<(), Missing>> {
+        let [a, b, c, d] = key_columns(&asked.credentials.sha1);
+        let [e, f, g, h] = key_columns(&asked.credentials.sha256);
+        self.change(
+            "UPDATE account SET sha1_salt = ?3, sha1_iterations = ?4, sha1_stored_key = ?5, sha1_server_key = ?6,
+                 sha256_salt = ?7, sha256_iterations = ?8, sha256_stored_key = ?9, sha256_server_key = ?10
+             WHERE domain = ?1 AND local = ?2",
+            params![asked.domain.0, asked.local, a, b, c, d, e, f, g, h],
+        )
     }
-    write.run(
-        "UPDATE account SET revocations = ?2 WHERE id = ?1",
-        params![int(account.0), revoked.to_bytes()],
-    )?;
-    write.advance();
-    Ok(Answer::Revocations(revoked))
 }
 
-pub(super) fn delete(write: &mut Write<'_>, domain: DomainId, local: &str, now: UnixMs) -> Result<Answer> {
-    let Some(account) = find(write.db, domain, local)? else { return Ok(Answer::Missing) };
-    let Some(domain_name) = domain::name(write.db, domain)? else { return Ok(Answer::Missing) };
-    let id = int(account.0);
-    ending::device_deleted(write, account, now)?;
-    write.run("DELETE FROM offline WHERE account = ?1", [id])?;
-    write.run("DELETE FROM subscription WHERE account = ?1", [id])?;
-    // What was granted must not fall to the next who takes the name. A ban is the topic's and stays, or deleting the
-    // account would be the way around it.
-    write.run(
-        "DELETE FROM affiliation WHERE jid = ?1 || '@' || ?2 AND affiliation > ?3",
-        params![local, domain_name, Affiliation::Outcast.code()],
-    )?;
-    write.change("DELETE FROM account WHERE id = ?1", [id])
+impl Answers<SetAccountState, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &SetAccountState) -> Result<Result<(), Missing>> {
+        let disabled = match asked.state {
+            AccountState::Enabled => None,
+            AccountState::Disabled(since) => Some(int(since.0)),
+        };
+        self.change(
+            "UPDATE account SET disabled = ?3 WHERE domain = ?1 AND local = ?2",
+            params![asked.domain.0, asked.local, disabled],
+        )
+    }
 }
 
-pub(super) fn describe(db: &Connection, domain: DomainId, local: &str) -> Result<Answer> {
-    let found = db
-        .prepare_cached(&format!("{ENROLMENT} WHERE a.domain = ?1 AND a.local = ?2"))?
-        .query_row(params![domain.0, local], enrolment)
-        .optional()?;
-    let Some(mut enrolment) = found else { return Ok(Answer::Missing) };
-    enrolment.topics =
-        super::subscription::names(db, enrolment.id)?.into_iter().map(|(_, name)| name).collect();
-    Ok(Answer::Enrolment(Box::new(enrolment)))
+impl Answers<RevokeTokens, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &RevokeTokens) -> Result<Option<Revocations>> {
+        let Some(account) = lookup::account(self.db, asked.domain, &asked.local)? else { return Ok(None) };
+        let mut revoked = self
+            .db
+            .prepare_cached("SELECT revocations FROM account WHERE id = ?1")?
+            .query_row([int(account.0)], |row| revocations(row, 0))?;
+        match asked.agent {
+            Some(agent) => revoked.revoke(agent),
+            None => revoked.revoke_all(),
+        }
+        self.run(
+            "UPDATE account SET revocations = ?2 WHERE id = ?1",
+            params![int(account.0), revoked.to_bytes()],
+        )?;
+        self.advance();
+        Ok(Some(revoked))
+    }
 }
 
-pub(super) fn list(db: &Connection, domain: DomainId, after: Option<&str>, limit: u16) -> Result<Answer> {
-    // No local part is empty.
-    let mut query = db.prepare_cached(&format!(
-        "{ENROLMENT} WHERE a.domain = ?1 AND a.local > ?2 ORDER BY a.local LIMIT ?3"
-    ))?;
-    let rows = query.query_map(params![domain.0, after.unwrap_or(""), limit], enrolment)?;
-    Ok(Answer::Enrolments(rows.collect::<Result<_>>()?))
+impl Answers<DeleteAccount, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &DeleteAccount) -> Result<Result<(), Missing>> {
+        let DeleteAccount { domain, local, now } = asked;
+        let Some(account) = lookup::account(self.db, *domain, local)? else { return Ok(Err(Missing)) };
+        let Some(domain_name) = lookup::domain_name(self.db, *domain)? else { return Ok(Err(Missing)) };
+        let id = int(account.0);
+        ending::device_deleted(self, account, *now)?;
+        self.run("DELETE FROM offline WHERE account = ?1", [id])?;
+        self.run("DELETE FROM subscription WHERE account = ?1", [id])?;
+        // What was granted must not fall to the next who takes the name. A ban is the topic's and stays, or deleting the
+        // account would be the way around it.
+        self.run(
+            "DELETE FROM affiliation WHERE jid = ?1 || '@' || ?2 AND affiliation > ?3",
+            params![local, domain_name, Affiliation::Outcast.code()],
+        )?;
+        self.change("DELETE FROM account WHERE id = ?1", [id])
+    }
+}
+
+impl Answers<Account, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &Account) -> Result<Option<Box<Enrolment>>> {
+        let found = self
+            .db
+            .prepare_cached(&format!("{ENROLMENT} WHERE a.domain = ?1 AND a.local = ?2"))?
+            .query_row(params![asked.domain.0, asked.local], enrolment)
+            .optional()?;
+        let Some(mut enrolment) = found else { return Ok(None) };
+        enrolment.topics =
+            lookup::topics_of(self.db, enrolment.id)?.into_iter().map(|(_, name)| name).collect();
+        Ok(Some(Box::new(enrolment)))
+    }
+}
+
+impl Answers<Accounts, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &Accounts) -> Result<Vec<Enrolment>> {
+        // No local part is empty.
+        let after = asked.after.as_deref().unwrap_or_default();
+        let mut query = self.db.prepare_cached(&format!(
+            "{ENROLMENT} WHERE a.domain = ?1 AND a.local > ?2 ORDER BY a.local LIMIT ?3"
+        ))?;
+        let rows = query.query_map(params![asked.domain.0, after, asked.limit], enrolment)?;
+        rows.collect()
+    }
 }
 
 const ENROLMENT: &str = "SELECT a.id, a.local, d.name, a.disabled, a.created,
@@ -185,11 +180,7 @@ pub(super) fn state(row: &Row<'_>, column: usize) -> Result<AccountState> {
 pub(super) fn revocations(row: &Row<'_>, column: usize) -> Result<Revocations> {
     let Some(bytes) = row.get::<_, Option<Vec<u8>>>(column)? else { return Ok(Revocations::default()) };
     Revocations::from_bytes(&bytes).ok_or_else(|| {
-        rusqlite::Error::FromSqlConversionFailure(
-            column,
-            rusqlite::types::Type::Blob,
-            "not revocations".into(),
-        )
+        Error::FromSqlConversionFailure(column, rusqlite::types::Type::Blob, "not revocations".into())
     })
 }
 
@@ -218,6 +209,6 @@ fn key_columns(keys: &Option<ScramKeys>) -> [Option<&dyn ToSql>; 4] {
 fn check_prepared(local: &str, domain_name: &str) -> Result<()> {
     match BareJid::from_parts(Some(local), domain_name) {
         Ok(jid) if jid.local() == Some(local) => Ok(()),
-        _ => Err(rusqlite::Error::InvalidParameterName("the local part is not prepared".to_owned())),
+        _ => Err(Error::InvalidParameterName("the local part is not prepared".to_owned())),
     }
 }

@@ -138,6 +138,11 @@ pub(super) fn whole_jid(row: &Row<'_>, column: usize) -> Result<BareJid> {
     BareJid::new(text).map_err(|e| conversion(column, Type::Text, e))
 }
 
+/// A new row's number as one of four bytes.
+pub(super) fn number(rowid: i64) -> Result<u32> {
+    u32::try_from(rowid).map_err(|_| Error::IntegralValueOutOfRange(0, rowid))
+}
+
 /// What says that a row cannot be understood.
 pub(super) fn corrupt(column: usize, what: &'static str) -> Error {
     Error::FromSqlConversionFailure(column, Type::Integer, what.into())

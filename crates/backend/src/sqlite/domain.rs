@@ -1,31 +1,49 @@
 //! Domains.
 
-use super::column::{Code, code, text, uint};
-use super::write::Write;
-use carillon_core::model::{Affiliation, Domain, DomainId, Policy, Revision};
-use carillon_core::ports::Answer;
-use rusqlite::{Connection, OptionalExtension, Result, params};
+use super::column::{Code, code, number, text};
+use super::lookup;
+use super::snapshot::Snapshot;
+use super::transaction::Transaction;
+use carillon_core::model::{Affiliation, Domain, DomainId, Policy};
+use carillon_core::ports::Missing;
+use carillon_core::ports::store::Answers;
+use carillon_core::ports::store::domains::{DeleteDomain, Domains, PutDomain, PutDomainAnswer};
+use rusqlite::{Error, OptionalExtension, Result, params};
 
-pub(super) fn list(db: &Connection) -> Result<Answer> {
-    let mut query = db.prepare_cached(
-        "SELECT id, name, sessions, registration, pubsub_create, sessions_max FROM domain ORDER BY name",
-    )?;
-    let domains = query.query_map([], |row| {
-        Ok(Domain {
-            id: DomainId(row.get(0)?),
-            name: text(row, 1)?.into(),
-            policy: Policy {
-                sessions: code(row, 2)?,
-                registration: row.get(3)?,
-                pubsub_create: code(row, 4)?,
-                sessions_max: row.get(5)?,
-            },
-        })
-    })?;
-    Ok(Answer::Domains(domains.collect::<Result<_>>()?))
+impl Answers<Domains, Error> for Snapshot<'_> {
+    fn answer(&mut self, Domains: &Domains) -> Result<Vec<Domain>> {
+        let mut query = self.db.prepare_cached(
+            "SELECT id, name, sessions, registration, pubsub_create, sessions_max FROM domain ORDER BY name",
+        )?;
+        let domains = query.query_map([], |row| {
+            Ok(Domain {
+                id: DomainId(row.get(0)?),
+                name: text(row, 1)?.into(),
+                policy: Policy {
+                    sessions: code(row, 2)?,
+                    registration: row.get(3)?,
+                    pubsub_create: code(row, 4)?,
+                    sessions_max: row.get(5)?,
+                },
+            })
+        })?;
+        domains.collect()
+    }
 }
 
-pub(super) fn put(write: &mut Write<'_>, name: &str, policy: Policy) -> Result<Answer> {
+impl Answers<PutDomain, Error> for Transaction<'_> {
+    fn answer(&mut self, question: &PutDomain) -> Result<PutDomainAnswer> {
+        put(self, &question.name, question.policy)
+    }
+}
+
+impl Answers<DeleteDomain, Error> for Transaction<'_> {
+    fn answer(&mut self, question: &DeleteDomain) -> Result<Result<(), Missing>> {
+        delete(self, question.domain)
+    }
+}
+
+fn put(write: &mut Transaction<'_>, name: &str, policy: Policy) -> Result<PutDomainAnswer> {
     let known: Option<u32> = write
         .db
         .prepare_cached("SELECT id FROM domain WHERE name = ?1")?
@@ -58,11 +76,11 @@ pub(super) fn put(write: &mut Write<'_>, name: &str, policy: Policy) -> Result<A
     };
     write.advance();
     let domain = Domain { id: DomainId(id), name: name.into(), policy };
-    Ok(Answer::Domain { domain, created: known.is_none() })
+    Ok(PutDomainAnswer { domain, created: known.is_none() })
 }
 
-pub(super) fn delete(write: &mut Write<'_>, domain: DomainId) -> Result<Answer> {
-    let Some(name) = name(write.db, domain)? else { return Ok(Answer::Missing) };
+fn delete(write: &mut Transaction<'_>, domain: DomainId) -> Result<Result<(), Missing>> {
+    let Some(name) = lookup::domain_name(write.db, domain)? else { return Ok(Err(Missing)) };
     // Before the accounts go: what stands under their names in topics of other domains.
     write.run(
         "DELETE FROM affiliation WHERE affiliation > ?3
@@ -83,21 +101,4 @@ pub(super) fn delete(write: &mut Write<'_>, domain: DomainId) -> Result<Answer> 
         .run("DELETE FROM idempotency WHERE key IN (SELECT id FROM api_key WHERE domain = ?1)", [domain.0])?;
     write.run("DELETE FROM api_key WHERE domain = ?1", [domain.0])?;
     write.change("DELETE FROM domain WHERE id = ?1", [domain.0])
-}
-
-/// The name of a domain, where there is one.
-pub(super) fn name(db: &Connection, domain: DomainId) -> Result<Option<Box<str>>> {
-    db.prepare_cached("SELECT name FROM domain WHERE id = ?1")?
-        .query_row([domain.0], |row| text(row, 0))
-        .optional()
-}
-
-/// The node's revision.
-pub(super) fn revision(db: &Connection) -> Result<Revision> {
-    db.prepare_cached("SELECT revision FROM node")?.query_row([], |row| uint(row, 0).map(Revision))
-}
-
-/// A new row's number as one of four bytes.
-pub(super) fn number(rowid: i64) -> Result<u32> {
-    u32::try_from(rowid).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, rowid))
 }

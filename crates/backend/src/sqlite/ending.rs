@@ -3,15 +3,18 @@
 use super::column::{
     Code, code, id_blob, int, jid, ms, notification_id, opt_code, opt_int, opt_ms, opt_text,
 };
-use super::write::Write;
+use super::idempotency::RESERVED_MS;
+use super::snapshot::Snapshot;
+use super::transaction::Transaction;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, NotificationChange};
+use carillon_core::ports::Part;
+use carillon_core::ports::store::Answers;
+use carillon_core::ports::store::notifications::{
+    self, CancelNotification, EndNotifications, NotificationChange, Sweep,
+};
 use carillon_wire::jid::BareJid;
-use rusqlite::{Connection, OptionalExtension, Params, Result, Row, params};
+use rusqlite::{Connection, Error, OptionalExtension, Params, Result, Row, params};
 use std::sync::LazyLock;
-
-/// How long an idempotency key is remembered.
-pub(super) const RESERVED_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// An end: what is the same for all notifications that come to it.
 #[derive(Clone, Copy)]
@@ -21,11 +24,23 @@ struct End {
     at: UnixMs,
 }
 
+impl Answers<EndNotifications, Error> for Transaction<'_> {
+    fn answer(&mut self, question: &EndNotifications) -> Result<()> {
+        change(self, &question.changes)
+    }
+}
+
+impl Answers<notifications::Trace, Error> for Snapshot<'_> {
+    fn answer(&mut self, question: &notifications::Trace) -> Result<Option<Box<Trace>>> {
+        trace(self.db, question.id)
+    }
+}
+
 /// The way of an acknowledgement, the busiest of all writes: two statements for [`TOGETHER`] of them.
 pub(super) fn change<'a>(
-    write: &mut Write<'_>,
+    write: &mut Transaction<'_>,
     changes: impl IntoIterator<Item = &'a NotificationChange>,
-) -> Result<Answer> {
+) -> Result<()> {
     let mut ends = Vec::new();
     for change in changes {
         match change.state {
@@ -46,12 +61,11 @@ pub(super) fn change<'a>(
             NotificationState::Scheduled | NotificationState::Accepted | NotificationState::Stored => {}
         }
     }
-    finish_changes(write, &ends)?;
-    Ok(Answer::Done)
+    finish_changes(write, &ends)
 }
 
 /// Ends all of them, [`TOGETHER`] at a time: a statement costs more than a row.
-fn finish_changes(write: &mut Write<'_>, changes: &[&NotificationChange]) -> Result<()> {
+fn finish_changes(write: &mut Transaction<'_>, changes: &[&NotificationChange]) -> Result<()> {
     let mut chunks = changes.chunks_exact(TOGETHER);
     for chunk in &mut chunks {
         finish_together(write, chunk)?;
@@ -64,7 +78,7 @@ fn finish_changes(write: &mut Write<'_>, changes: &[&NotificationChange]) -> Res
 }
 
 /// Ends [`TOGETHER`] notifications. Of two ends of one the first counts.
-fn finish_together(write: &mut Write<'_>, changes: &[&NotificationChange]) -> Result<()> {
+fn finish_together(write: &mut Transaction<'_>, changes: &[&NotificationChange]) -> Result<()> {
     let mut insert = write.db.prepare_cached(&INSERT_TOGETHER)?;
     let mut delete = write.db.prepare_cached(&DELETE_TOGETHER)?;
     for (i, change) in changes.iter().enumerate() {
@@ -110,7 +124,7 @@ static DELETE_TOGETHER: LazyLock<String> = LazyLock::new(|| {
 
 /// Ends one; false when it is not there or has ended.
 fn finish(
-    write: &mut Write<'_>,
+    write: &mut Transaction<'_>,
     id: NotificationId,
     end: End,
     sent: Option<UnixMs>,
@@ -141,14 +155,17 @@ fn finish(
     Ok(true)
 }
 
-pub(super) fn cancel(write: &mut Write<'_>, id: NotificationId, now: UnixMs) -> Result<Answer> {
-    finish(write, id, End { state: NotificationState::Cancelled, reason: None, at: now }, None, None)?;
-    trace(write.db, id)
+impl Answers<CancelNotification, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &CancelNotification) -> Result<Option<Box<Trace>>> {
+        let end = End { state: NotificationState::Cancelled, reason: None, at: asked.now };
+        finish(self, asked.id, end, None, None)?;
+        trace(self.db, asked.id)
+    }
 }
 
-pub(super) fn trace(db: &Connection, id: NotificationId) -> Result<Answer> {
+fn trace(db: &Connection, id: NotificationId) -> Result<Option<Box<Trace>>> {
     if let Some(trace) = ended_trace(db, id)? {
-        return Ok(Answer::Trace(Box::new(trace)));
+        return Ok(Some(Box::new(trace)));
     }
     let waiting = db
         .prepare_cached(
@@ -167,7 +184,7 @@ pub(super) fn trace(db: &Connection, id: NotificationId) -> Result<Answer> {
             |row| trace_of(row, jid(row, 1, 2)?),
         )
         .optional()?;
-    Ok(waiting.map_or(Answer::Missing, |trace| Answer::Trace(Box::new(trace))))
+    Ok(waiting.map(Box::new))
 }
 
 fn ended_trace(db: &Connection, id: NotificationId) -> Result<Option<Trace>> {
@@ -204,7 +221,7 @@ pub(super) fn trace_of(row: &Row<'_>, to: BareJid) -> Result<Trace> {
 /// A newer one takes the place of those with its key. One that was given to a connection is not replaced: the device
 /// may have it already.
 pub(super) fn replaced(
-    write: &mut Write<'_>,
+    write: &mut Transaction<'_>,
     account: AccountId,
     collapse_key: &str,
     now: UnixMs,
@@ -219,7 +236,7 @@ pub(super) fn replaced(
 
 /// Drops the `excess` oldest of the lowest priority.
 pub(super) fn over_bound(
-    write: &mut Write<'_>,
+    write: &mut Transaction<'_>,
     account: AccountId,
     excess: u64,
     now: UnixMs,
@@ -234,7 +251,7 @@ pub(super) fn over_bound(
 }
 
 /// Ends all that waits for an account that is being deleted.
-pub(super) fn device_deleted(write: &mut Write<'_>, account: AccountId, now: UnixMs) -> Result<()> {
+pub(super) fn device_deleted(write: &mut Transaction<'_>, account: AccountId, now: UnixMs) -> Result<()> {
     let ids = ids(write.db, "SELECT id FROM notification WHERE account = ?1", [int(account.0)])?;
     let end = End { state: NotificationState::Dropped, reason: Some(DropReason::DeviceDeleted), at: now };
     for id in ids {
@@ -244,34 +261,37 @@ pub(super) fn device_deleted(write: &mut Write<'_>, account: AccountId, now: Uni
 }
 
 /// Ends what expired, and forgets what nobody asks for any more: old traces and idempotency keys.
-pub(super) fn sweep(write: &mut Write<'_>, now: UnixMs, forget: UnixMs, max: u32) -> Result<Answer> {
-    let expired = ids(
-        write.db,
-        "SELECT id FROM notification WHERE expires <= ?1 ORDER BY expires LIMIT ?2",
-        params![int(now.0), max],
-    )?;
-    let end = End { state: NotificationState::Expired, reason: None, at: now };
-    let traces = finish_all(write, &expired, end)?;
-    forget_traces(write, forget, max)?;
-    let reserved = int(now.0.saturating_sub(RESERVED_MS));
-    write.run(
-        "DELETE FROM idempotency WHERE seq IN
-             (SELECT seq FROM idempotency WHERE since <= ?1 ORDER BY since LIMIT ?2)",
-        params![reserved, max],
-    )?;
-    let more = write
-        .db
-        .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM notification WHERE expires <= ?1)
-                 OR EXISTS (SELECT 1 FROM trace WHERE ended < ?2)
-                 OR EXISTS (SELECT 1 FROM idempotency WHERE since <= ?3)",
-        )?
-        .query_row(params![int(now.0), int(forget.0), reserved], |row| row.get(0))?;
-    Ok(Answer::Expired { traces, more })
+impl Answers<Sweep, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &Sweep) -> Result<Part<Trace>> {
+        let Sweep { now, forget, max } = asked;
+        let expired = ids(
+            self.db,
+            "SELECT id FROM notification WHERE expires <= ?1 ORDER BY expires LIMIT ?2",
+            params![int(now.0), max],
+        )?;
+        let end = End { state: NotificationState::Expired, reason: None, at: *now };
+        let traces = finish_all(self, &expired, end)?;
+        forget_traces(self, *forget, *max)?;
+        let reserved = int(now.0.saturating_sub(RESERVED_MS));
+        self.run(
+            "DELETE FROM idempotency WHERE seq IN
+                 (SELECT seq FROM idempotency WHERE since <= ?1 ORDER BY since LIMIT ?2)",
+            params![reserved, max],
+        )?;
+        let more = self
+            .db
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM notification WHERE expires <= ?1)
+                     OR EXISTS (SELECT 1 FROM trace WHERE ended < ?2)
+                     OR EXISTS (SELECT 1 FROM idempotency WHERE since <= ?3)",
+            )?
+            .query_row(params![int(now.0), int(forget.0), reserved], |row| row.get(0))?;
+        Ok(Part { entries: traces, more })
+    }
 }
 
 /// Forgets traces, and the runs that held nothing else.
-fn forget_traces(write: &Write<'_>, forget: UnixMs, max: u32) -> Result<()> {
+fn forget_traces(write: &Transaction<'_>, forget: UnixMs, max: u32) -> Result<()> {
     let mut runs = write
         .db
         .prepare_cached(
@@ -285,7 +305,7 @@ fn forget_traces(write: &Write<'_>, forget: UnixMs, max: u32) -> Result<()> {
 }
 
 /// Ends several; their traces as they then are.
-fn finish_all(write: &mut Write<'_>, ids: &[NotificationId], end: End) -> Result<Vec<Trace>> {
+fn finish_all(write: &mut Transaction<'_>, ids: &[NotificationId], end: End) -> Result<Vec<Trace>> {
     let mut traces = Vec::with_capacity(ids.len());
     for id in ids {
         finish(write, *id, end, None, None)?;

@@ -1,36 +1,38 @@
 //! The items of topics.
 
-use super::column::{blob, int, ms, text, uint, whole_jid};
+use super::column::{blob, int, text, uint};
+use super::item_row::{self, ITEM, PAYLOAD, item};
 use super::last::LastItems;
-use super::topic;
-use super::write::Write;
-use bytes::Bytes;
+use super::lookup;
+use super::snapshot::Snapshot;
+use super::transaction::Transaction;
 use carillon_core::model::*;
-use carillon_core::ports::Answer;
+use carillon_core::ports::Missing;
+use carillon_core::ports::store::Answers;
+use carillon_core::ports::store::items::{ItemNames, ItemNamesAnswer, Items, Publish, Purge, Retract};
 use carillon_wire::jid::BareJid;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+use rusqlite::{Connection, Error, OptionalExtension, Result, params};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-const ITEM: &str = "SELECT i.revision, i.topic, i.id, i.publisher, i.published, i.payload, t.domain, t.name
-    FROM item i JOIN topic t ON t.id = i.topic";
-
-pub(super) fn publish(write: &mut Write<'_>, item: &Item, keep: u32) -> Result<Answer> {
-    if !topic::exists(write.db, item.topic)? {
-        return Ok(Answer::Missing);
+impl Answers<Publish, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &Publish) -> Result<Option<Arc<Item>>> {
+        let Publish { item, keep } = asked;
+        if !lookup::has_topic(self.db, item.topic)? {
+            return Ok(None);
+        }
+        let item = Arc::new(Item { revision: self.advance(), ..item.clone() });
+        if *keep > 0 {
+            insert(self, &item)?;
+            trim(self, item.topic, *keep)?;
+            self.note_published(item.clone());
+        }
+        Ok(Some(item))
     }
-    let item = Arc::new(Item { revision: write.advance(), ..item.clone() });
-    if keep > 0 {
-        insert(write, &item)?;
-        trim(write, item.topic, keep)?;
-        write.note_published(item.clone());
-    }
-    Ok(Answer::Published(item))
 }
 
 /// Adds an item as the last of its topic, in place of one of the same id.
-fn insert(write: &Write<'_>, item: &Item) -> Result<()> {
+fn insert(write: &Transaction<'_>, item: &Item) -> Result<()> {
     let replaced =
         write.run("DELETE FROM item WHERE topic = ?1 AND id = ?2", params![item.topic.0, item.id])?;
     write.run(
@@ -52,7 +54,7 @@ fn insert(write: &Write<'_>, item: &Item) -> Result<()> {
 }
 
 /// Removes the oldest items of a topic over `keep`.
-pub(super) fn trim(write: &Write<'_>, topic: TopicId, keep: u32) -> Result<()> {
+pub(super) fn trim(write: &Transaction<'_>, topic: TopicId, keep: u32) -> Result<()> {
     let kept: u32 = write
         .db
         .prepare_cached("SELECT items FROM topic WHERE id = ?1")?
@@ -69,26 +71,31 @@ pub(super) fn trim(write: &Write<'_>, topic: TopicId, keep: u32) -> Result<()> {
     removed(write, topic, excess as usize)
 }
 
-pub(super) fn retract(write: &mut Write<'_>, topic: TopicId, id: &str) -> Result<Answer> {
-    if write.run("DELETE FROM item WHERE topic = ?1 AND id = ?2", params![topic.0, id])? == 0 {
-        return Ok(Answer::Missing);
+impl Answers<Retract, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &Retract) -> Result<Result<(), Missing>> {
+        if self.run("DELETE FROM item WHERE topic = ?1 AND id = ?2", params![asked.topic.0, asked.item])? == 0
+        {
+            return Ok(Err(Missing));
+        }
+        removed(self, asked.topic, 1)?;
+        self.advance();
+        Ok(Ok(()))
     }
-    removed(write, topic, 1)?;
-    write.advance();
-    Ok(Answer::Done)
 }
 
-pub(super) fn purge(write: &mut Write<'_>, topic: TopicId) -> Result<Answer> {
-    let count = write.run("DELETE FROM item WHERE topic = ?1", [topic.0])?;
-    if count > 0 {
-        removed(write, topic, count)?;
-        write.advance();
+impl Answers<Purge, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &Purge) -> Result<()> {
+        let count = self.run("DELETE FROM item WHERE topic = ?1", [asked.topic.0])?;
+        if count > 0 {
+            removed(self, asked.topic, count)?;
+            self.advance();
+        }
+        Ok(())
     }
-    Ok(Answer::Done)
 }
 
 /// Brings a topic's own figures in line after `count` of its items were removed.
-fn removed(write: &Write<'_>, topic: TopicId, count: usize) -> Result<()> {
+fn removed(write: &Transaction<'_>, topic: TopicId, count: usize) -> Result<()> {
     write.run(
         "UPDATE topic SET items = items - ?2, last = (SELECT max(revision) FROM item WHERE topic = ?1)
          WHERE id = ?1",
@@ -97,54 +104,46 @@ fn removed(write: &Write<'_>, topic: TopicId, count: usize) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn list(
-    db: &Connection,
-    last: &LastItems,
-    topic: TopicId,
-    ids: &[Box<str>],
-    page: &Page<'_>,
-) -> Result<Answer> {
-    let items = match (ids, page.max, page.from) {
-        ([], 1, ItemsFrom::Newest) => newest(db, last, topic)?.into_iter().collect(),
-        ([], ..) => {
-            let Some(stretch) = Stretch::of(db, topic, page.from)? else { return Ok(Answer::Missing) };
-            let mut query = db.prepare_cached(&format!("{ITEM} {}", stretch.clause()))?;
-            let mut rows = query.query(params![topic.0, stretch.bound, page.max])?;
-            let (mut items, mut bytes) = (Vec::new(), 0);
-            while let Some(row) = rows.next()? {
-                // Looked at before it is copied.
-                bytes += blob(row, 5)?.len();
-                if bytes > page.bytes_max && !items.is_empty() {
-                    break;
+impl Answers<Items, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &Items) -> Result<Option<Vec<Arc<Item>>>> {
+        let items = match (&asked.ids[..], asked.max, &asked.from) {
+            ([], 1, ItemsFrom::Newest) => newest(self.db, self.last, asked.topic)?.into_iter().collect(),
+            ([], ..) => {
+                let Some(stretch) = Stretch::of(self.db, asked.topic, &asked.from)? else { return Ok(None) };
+                let mut query = self.db.prepare_cached(&format!("{ITEM} {}", stretch.clause()))?;
+                let mut rows = query.query(params![asked.topic.0, stretch.bound, asked.max])?;
+                let (mut items, mut bytes) = (Vec::new(), 0);
+                while let Some(row) = rows.next()? {
+                    // Looked at before it is copied.
+                    bytes += blob(row, PAYLOAD)?.len();
+                    if bytes > asked.bytes_max && !items.is_empty() {
+                        break;
+                    }
+                    items.push(item(row)?);
                 }
-                items.push(item(row)?);
+                stretch.newest_first(items)
             }
-            stretch.newest_first(items)
-        }
-        (ids, ..) => named(db, topic, ids, page.bytes_max)?,
-    };
-    Ok(Answer::Items(items))
+            (ids, ..) => named(self.db, asked.topic, ids, asked.bytes_max)?,
+        };
+        Ok(Some(items))
+    }
 }
 
-/// The ids of a topic's items, without their payloads.
-pub(super) fn names(db: &Connection, topic: TopicId, from: &ItemsFrom, max: u32) -> Result<Answer> {
-    let Some(stretch) = Stretch::of(db, topic, from)? else { return Ok(Answer::Missing) };
-    let ids = db
-        .prepare_cached(&format!("SELECT i.id FROM item i {}", stretch.clause()))?
-        .query_map(params![topic.0, stretch.bound, max], |row| text(row, 0))?
-        .collect::<Result<Vec<_>>>()?;
-    let count = db
-        .prepare_cached("SELECT items FROM topic WHERE id = ?1")?
-        .query_row([topic.0], |row| row.get(0))
-        .optional()?;
-    Ok(Answer::ItemNames { ids: stretch.newest_first(ids), count: count.unwrap_or(0) })
-}
-
-/// Which of a topic's items are asked for.
-pub(super) struct Page<'a> {
-    pub(super) from: &'a ItemsFrom,
-    pub(super) max: u32,
-    pub(super) bytes_max: usize,
+impl Answers<ItemNames, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &ItemNames) -> Result<Option<ItemNamesAnswer>> {
+        let Some(stretch) = Stretch::of(self.db, asked.topic, &asked.from)? else { return Ok(None) };
+        let ids = self
+            .db
+            .prepare_cached(&format!("SELECT i.id FROM item i {}", stretch.clause()))?
+            .query_map(params![asked.topic.0, stretch.bound, asked.max], |row| text(row, 0))?
+            .collect::<Result<Vec<_>>>()?;
+        let count = self
+            .db
+            .prepare_cached("SELECT items FROM topic WHERE id = ?1")?
+            .query_row([asked.topic.0], |row| row.get(0))
+            .optional()?;
+        Ok(Some(ItemNamesAnswer { ids: stretch.newest_first(ids), count: count.unwrap_or(0) }))
+    }
 }
 
 /// Where to begin reading a topic's items, and which way.
@@ -191,7 +190,7 @@ fn newest(db: &Connection, last: &LastItems, topic: TopicId) -> Result<Option<Ar
         .prepare_cached("SELECT last FROM topic WHERE id = ?1 AND last IS NOT NULL")?
         .query_row([topic.0], |row| uint(row, 0).map(Revision))
         .optional()?;
-    revision.map(|revision| shared(db, last, topic, revision)).transpose()
+    revision.map(|revision| item_row::shared(db, last, topic, revision)).transpose()
 }
 
 fn named(db: &Connection, topic: TopicId, ids: &[Box<str>], bytes_max: usize) -> Result<Vec<Arc<Item>>> {
@@ -208,40 +207,5 @@ fn named(db: &Connection, topic: TopicId, ids: &[Box<str>], bytes_max: usize) ->
         bytes += length;
         *at == 0 || bytes <= bytes_max
     });
-    fits.map(|(_, (revision, _))| read(db, Revision(*revision as u64))).collect()
-}
-
-/// The item that `revision` made, from memory if it is there.
-pub(super) fn shared(
-    db: &Connection,
-    last: &LastItems,
-    topic: TopicId,
-    revision: Revision,
-) -> Result<Arc<Item>> {
-    match last.find(topic, revision) {
-        Some(item) => Ok(item),
-        None => read(db, revision).map(|item| last.keep(item)),
-    }
-}
-
-/// The item that `revision` made.
-pub(super) fn read(db: &Connection, revision: Revision) -> Result<Arc<Item>> {
-    db.prepare_cached(&format!("{ITEM} WHERE i.revision = ?1"))?.query_row([int(revision.0)], item)
-}
-
-fn item(row: &Row<'_>) -> Result<Arc<Item>> {
-    let publisher = match row.get_ref(3)? {
-        ValueRef::Null => None,
-        _ => Some(whole_jid(row, 3)?),
-    };
-    Ok(Arc::new(Item {
-        revision: Revision(uint(row, 0)?),
-        topic: TopicId(row.get(1)?),
-        domain: DomainId(row.get(6)?),
-        name: text(row, 7)?.into(),
-        id: text(row, 2)?,
-        publisher,
-        published: ms(row, 4)?,
-        payload: Bytes::copy_from_slice(blob(row, 5)?),
-    }))
+    fits.map(|(_, (revision, _))| item_row::read(db, Revision(*revision as u64))).collect()
 }

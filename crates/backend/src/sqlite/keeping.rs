@@ -2,52 +2,54 @@
 //! two.
 
 use super::column::{Code, id_blob, int, opt_int, uint};
-use super::notification;
-use super::write::Write;
+use super::ending;
+use super::transaction::Transaction;
 use carillon_core::model::*;
-use carillon_core::ports::Answer;
-use rusqlite::{Result, Statement};
+use carillon_core::ports::store::Answers;
+use carillon_core::ports::store::notifications::{StoreNotification, StoreNotificationAnswer};
+use rusqlite::{Connection, Error, OptionalExtension, Result, Statement, params};
 use std::sync::LazyLock;
 
-/// A notification to be kept: what `Ask::StoreNotification` says.
-#[derive(Clone, Copy)]
-pub(super) struct Keep<'a> {
-    pub(super) notification: &'a Notification,
-    pub(super) queue_max: u32,
-    pub(super) now: UnixMs,
+impl Answers<StoreNotification, Error> for Transaction<'_> {
+    fn answer(&mut self, question: &StoreNotification) -> Result<StoreNotificationAnswer> {
+        keep(self, question)
+    }
 }
 
 /// What there is before a notification is kept.
 struct Found {
-    account: i64,
-    /// How many the account has that have not ended.
+    account: AccountId,
+    /// How many the account has that have not ended, scheduled ones included: nothing bounds those later.
     waiting: u64,
     /// Whether there is, or was, a notification of this id.
     known: bool,
 }
 
 /// Keeps all of them, in their order; an answer for each.
-pub(super) fn keep_all(write: &mut Write<'_>, keeps: &[Keep<'_>]) -> Result<Vec<Answer>> {
+pub(super) fn keep_all(
+    write: &mut Transaction<'_>,
+    keeps: &[&StoreNotification],
+) -> Result<Vec<StoreNotificationAnswer>> {
     let mut answers = Vec::with_capacity(keeps.len());
     let mut chunks = keeps.chunks_exact(TOGETHER);
     for chunk in &mut chunks {
         if keep_together(write, chunk)? {
-            answers.extend(chunk.iter().map(|_| Answer::Stored { new: true, ended: Vec::new() }));
+            answers.extend(chunk.iter().map(|_| StoreNotificationAnswer::Stored { ended: Vec::new() }));
         } else {
             for keep in chunk {
-                answers.push(notification::store(write, *keep)?);
+                answers.push(self::keep(write, keep)?);
             }
         }
     }
     for keep in chunks.remainder() {
-        answers.push(notification::store(write, *keep)?);
+        answers.push(self::keep(write, keep)?);
     }
     Ok(answers)
 }
 
 /// Keeps [`TOGETHER`] notifications by two statements, where nothing stands out: every account is there, no
 /// notification was kept before, none takes another's place. Otherwise nothing is changed, and each goes alone.
-fn keep_together(write: &Write<'_>, keeps: &[Keep<'_>]) -> Result<bool> {
+fn keep_together(write: &Transaction<'_>, keeps: &[&StoreNotification]) -> Result<bool> {
     if keeps.iter().any(|keep| keep.notification.collapse_key.is_some()) {
         return Ok(false);
     }
@@ -61,10 +63,10 @@ fn keep_together(write: &Write<'_>, keeps: &[Keep<'_>]) -> Result<bool> {
 }
 
 /// The accounts that they are for; none when anything stands out.
-fn look_together(write: &Write<'_>, keeps: &[Keep<'_>]) -> Result<Option<Vec<i64>>> {
+fn look_together(write: &Transaction<'_>, keeps: &[&StoreNotification]) -> Result<Option<Vec<AccountId>>> {
     let mut look = write.db.prepare_cached(&LOOK_TOGETHER)?;
     for (i, keep) in keeps.iter().enumerate() {
-        let notification = keep.notification;
+        let notification = &keep.notification;
         look.raw_bind_parameter(3 * i + 1, notification.domain.0)?;
         look.raw_bind_parameter(3 * i + 2, notification.to.local().unwrap_or_default())?;
         look.raw_bind_parameter(3 * i + 3, id_blob(notification.id))?;
@@ -72,7 +74,7 @@ fn look_together(write: &Write<'_>, keeps: &[Keep<'_>]) -> Result<Option<Vec<i64
     let mut accounts = Vec::with_capacity(keeps.len());
     let mut rows = look.raw_query();
     while let Some(row) = rows.next()? {
-        let found = Found { account: row.get(0)?, waiting: uint(row, 1)?, known: row.get(2)? };
+        let found = Found { account: AccountId(uint(row, 0)?), waiting: uint(row, 1)?, known: row.get(2)? };
         let Some(keep) = keeps.get(accounts.len()) else { break };
         let before = accounts.iter().filter(|account| **account == found.account).count() as u64;
         if found.known || found.waiting + before >= u64::from(keep.queue_max) {
@@ -84,9 +86,46 @@ fn look_together(write: &Write<'_>, keeps: &[Keep<'_>]) -> Result<Option<Vec<i64
     Ok((accounts.len() == keeps.len()).then_some(accounts))
 }
 
+/// Keeps one.
+fn keep(write: &mut Transaction<'_>, keep: &StoreNotification) -> Result<StoreNotificationAnswer> {
+    let StoreNotification { notification, queue_max, now } = keep;
+    let Some(local) = notification.to.local() else { return Ok(StoreNotificationAnswer::NoAccount) };
+    let Some(found) = look(write.db, notification, local)? else {
+        return Ok(StoreNotificationAnswer::NoAccount);
+    };
+    if found.known {
+        return Ok(StoreNotificationAnswer::Known);
+    }
+    let mut ended = match &notification.collapse_key {
+        Some(key) => ending::replaced(write, found.account, key, *now)?,
+        None => Vec::new(),
+    };
+    let mut insert = write.db.prepare_cached(&INSERT_ONE)?;
+    bind(&mut insert, 0, keep, found.account)?;
+    insert.raw_execute()?;
+    let excess = (found.waiting + 1).saturating_sub(u64::from(*queue_max)).saturating_sub(ended.len() as u64);
+    if excess > 0 {
+        ended.extend(ending::over_bound(write, found.account, excess, *now)?);
+    }
+    Ok(StoreNotificationAnswer::Stored { ended })
+}
+
+/// One statement for the three, because the statement costs more than what it looks up.
+fn look(db: &Connection, notification: &Notification, local: &str) -> Result<Option<Found>> {
+    db.prepare_cached(
+        "SELECT a.id, (SELECT count(*) FROM notification WHERE account = a.id),
+             EXISTS (SELECT 1 FROM notification WHERE id = ?3) OR EXISTS (SELECT 1 FROM trace WHERE id = ?3)
+         FROM account a WHERE a.domain = ?1 AND a.local = ?2",
+    )?
+    .query_row(params![notification.domain.0, local, id_blob(notification.id)], |row| {
+        Ok(Found { account: AccountId(uint(row, 0)?), waiting: uint(row, 1)?, known: row.get(2)? })
+    })
+    .optional()
+}
+
 /// Binds the columns of one notification, behind the first `from` parameters.
-pub(super) fn bind(insert: &mut Statement<'_>, from: usize, keep: &Keep<'_>, account: i64) -> Result<()> {
-    let Keep { notification, now, .. } = keep;
+fn bind(insert: &mut Statement<'_>, from: usize, keep: &StoreNotification, account: AccountId) -> Result<()> {
+    let StoreNotification { notification, now, .. } = keep;
     let due = notification.send_at.filter(|at| at > now);
     // A scheduled one counts as stored from when it waits for the device.
     let stored = if due.is_none() { Some(*now) } else { None };
@@ -95,7 +134,7 @@ pub(super) fn bind(insert: &mut Statement<'_>, from: usize, keep: &Keep<'_>, acc
         Payload::Xml(bytes) => (true, &bytes[..]),
     };
     insert.raw_bind_parameter(from + 1, id_blob(notification.id))?;
-    insert.raw_bind_parameter(from + 2, account)?;
+    insert.raw_bind_parameter(from + 2, int(account.0))?;
     insert.raw_bind_parameter(from + 3, notification.domain.0)?;
     insert.raw_bind_parameter(from + 4, notification.to.local().unwrap_or_default())?;
     insert.raw_bind_parameter(from + 5, notification.audience.code())?;
@@ -117,11 +156,13 @@ const TOGETHER: usize = 16;
 const COLUMNS: usize = 15;
 
 /// The beginning of a statement that keeps notifications; `(?, …)` for each follows.
-pub(super) const INSERT: &str = "INSERT INTO notification (id, account, domain, local, audience, rank, accepted, expires, \
+const INSERT: &str = "INSERT INTO notification (id, account, domain, local, audience, rank, accepted, expires, \
      collapse_key, send_at, due, stored, xml, payload, key) VALUES ";
 
 /// What is bound for one notification.
-pub(super) const ROW: &str = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+const ROW: &str = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+
+static INSERT_ONE: LazyLock<String> = LazyLock::new(|| format!("{INSERT}{ROW}"));
 
 static INSERT_TOGETHER: LazyLock<String> =
     LazyLock::new(|| format!("{INSERT}{}", [ROW; TOGETHER].join(", ")));

@@ -5,9 +5,11 @@
 //! API key, a domain) is looked for row by row, up to [`ROWS_MAX`]: an index for each would cost every delivery a write.
 
 use super::column::{Code, code, id_blob, int, notification_id, text};
-use super::{account, domain, ending};
+use super::snapshot::Snapshot;
+use super::{ending, lookup};
 use carillon_core::model::*;
-use carillon_core::ports::Answer;
+use carillon_core::ports::store::Answers;
+use carillon_core::ports::store::notifications::{Listing, NotificationQuery, Whose};
 use carillon_wire::jid::BareJid;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Error, Params, Result, Row, Statement, params};
@@ -16,11 +18,13 @@ use std::sync::LazyLock;
 /// Rows of a table that are looked at for one answer, a run counted as one: other reads wait meanwhile.
 const ROWS_MAX: usize = 10_000;
 
-pub(super) fn list(db: &Connection, query: &NotificationQuery) -> Result<Answer> {
-    list_within(db, query, ROWS_MAX)
+impl Answers<NotificationQuery, Error> for Snapshot<'_> {
+    fn answer(&mut self, query: &NotificationQuery) -> Result<Listing> {
+        list_within(self.db, query, ROWS_MAX)
+    }
 }
 
-pub(super) fn list_within(db: &Connection, query: &NotificationQuery, rows_max: usize) -> Result<Answer> {
+pub(super) fn list_within(db: &Connection, query: &NotificationQuery, rows_max: usize) -> Result<Listing> {
     let mut names = Names { db, last: None };
     let parts = [waiting(&mut names, query, rows_max)?, ended(&mut names, query, rows_max)?];
     // Only what both were looked through for is the list: below it, one may have more.
@@ -31,11 +35,11 @@ pub(super) fn list_within(db: &Connection, query: &NotificationQuery, rows_max: 
     let more = traces.len() > usize::from(query.limit);
     traces.truncate(usize::from(query.limit));
     let next = if more { traces.last().map(|last| last.id) } else { seen };
-    Ok(Answer::Notifications { traces, next })
+    Ok(Listing { traces, next })
 }
 
 /// What was found in one table.
-struct Part {
+struct Found {
     traces: Vec<Trace>,
     /// The last id that was looked at, when there may be more behind it.
     stopped: Option<NotificationId>,
@@ -43,9 +47,9 @@ struct Part {
     rows_left: usize,
 }
 
-impl Part {
-    fn new(rows_max: usize) -> Part {
-        Part { traces: Vec::new(), stopped: None, rows_left: rows_max }
+impl Found {
+    fn new(rows_max: usize) -> Found {
+        Found { traces: Vec::new(), stopped: None, rows_left: rows_max }
     }
 
     /// Notes that the list was looked through down to `id`; whether that is enough: there is one more than is wanted, or too
@@ -79,9 +83,9 @@ pub(super) static ENDED_OF: LazyLock<String> = LazyLock::new(|| {
 pub(super) const RUNS: &str = "SELECT number, first FROM run WHERE first < ?1 ORDER BY first DESC";
 
 /// Those that have not ended.
-fn waiting(names: &mut Names<'_>, query: &NotificationQuery, rows_max: usize) -> Result<Part> {
+fn waiting(names: &mut Names<'_>, query: &NotificationQuery, rows_max: usize) -> Result<Found> {
     use NotificationState::{Scheduled, Sent, Stored};
-    let mut part = Part::new(rows_max);
+    let mut part = Found::new(rows_max);
     if ![Scheduled, Sent, Stored].into_iter().any(|state| query.states.contains(state)) {
         return Ok(part);
     }
@@ -89,7 +93,7 @@ fn waiting(names: &mut Names<'_>, query: &NotificationQuery, rows_max: usize) ->
     let [scheduled, sent, stored] = [Scheduled, Sent, Stored].map(Code::code);
     match &query.whose {
         Whose::Account(domain, local) => {
-            let Some(account) = account::find(db, *domain, local)? else { return Ok(part) };
+            let Some(account) = lookup::account(db, *domain, local)? else { return Ok(part) };
             let mut statement = db.prepare_cached(&WAITING_OF)?;
             let params = params![from, before, scheduled, sent, stored, int(account.0)];
             look(names, query, &mut part, &mut statement, params)?;
@@ -104,8 +108,8 @@ fn waiting(names: &mut Names<'_>, query: &NotificationQuery, rows_max: usize) ->
 }
 
 /// Those that have ended.
-fn ended(names: &mut Names<'_>, query: &NotificationQuery, rows_max: usize) -> Result<Part> {
-    let mut part = Part::new(rows_max);
+fn ended(names: &mut Names<'_>, query: &NotificationQuery, rows_max: usize) -> Result<Found> {
+    let mut part = Found::new(rows_max);
     match &query.whose {
         Whose::Account(domain, local) => ended_of(names, query, *domain, local, &mut part)?,
         Whose::Anyones | Whose::Domain(_) => {
@@ -123,7 +127,7 @@ fn ended_of(
     query: &NotificationQuery,
     domain: DomainId,
     local: &str,
-    part: &mut Part,
+    part: &mut Found,
 ) -> Result<()> {
     let (db, from, before) = (names.db, id_blob(query.from), id_blob(query.before));
     let mut traces = db.prepare_cached(&ENDED_OF)?;
@@ -143,7 +147,7 @@ fn ended_of(
 fn look(
     names: &mut Names<'_>,
     query: &NotificationQuery,
-    part: &mut Part,
+    part: &mut Found,
     statement: &mut Statement<'_>,
     params: impl Params,
 ) -> Result<()> {
@@ -186,7 +190,7 @@ struct Names<'a> {
 impl Names<'_> {
     fn of(&mut self, id: DomainId) -> Result<Option<&str>> {
         if self.last.as_ref().is_none_or(|(last, _)| *last != id) {
-            self.last = Some((id, domain::name(self.db, id)?));
+            self.last = Some((id, lookup::domain_name(self.db, id)?));
         }
         Ok(self.last.as_ref().and_then(|(_, name)| name.as_deref()))
     }

@@ -1,84 +1,47 @@
 //! Logins: who an account is, and once that is proved what belongs to it, each for many in one snapshot.
 
-use super::column::{Code, int, uint};
-use super::dispatch::Read;
-use super::{account, item};
+use super::column::{int, uint};
+use super::snapshot::Snapshot;
+use super::{account, item_row};
 use carillon_core::model::*;
-use carillon_core::ports::Answer;
+use carillon_core::ports::store::{Answers, accounts};
 use rusqlite::types::Value;
 use rusqlite::vtab::array::Array;
-use rusqlite::{Connection, OptionalExtension, Params, Result, Row, params};
-use std::collections::HashMap;
+use rusqlite::{Connection, Error, Params, Result, Row, params};
 use std::rc::Rc;
 
-/// Topics whose last revision is remembered; a few bytes each.
-const TOPICS_MAX: usize = 1 << 17;
-
-/// Which revision made the last item of a topic that sends it at login, as of one revision of the node: while that has
-/// not moved, no topic has changed.
-#[derive(Default)]
-pub(super) struct LastRevisions {
-    at: Revision,
-    topics: HashMap<TopicId, Option<Revision>>,
-}
-
-impl LastRevisions {
-    /// The node is at `revision` now.
-    pub(super) fn move_to(&mut self, revision: Revision) {
-        if self.at != revision || self.topics.len() > TOPICS_MAX {
-            self.topics.clear();
-            self.at = revision;
-        }
-    }
-
-    /// Gives the memory back.
-    pub(super) fn forget(&mut self) {
-        self.topics = HashMap::new();
-    }
-
-    fn of(&mut self, db: &Connection, topic: TopicId) -> Result<Option<Revision>> {
-        if let Some(last) = self.topics.get(&topic) {
-            return Ok(*last);
-        }
-        let last = db
-            .prepare_cached("SELECT last FROM topic WHERE id = ?1 AND send_last = ?2 AND last IS NOT NULL")?
-            .query_row(params![topic.0, SendLast::OnSubAndPresence.code()], |row| uint(row, 0).map(Revision))
-            .optional()?;
-        self.topics.insert(topic, last);
-        Ok(last)
+impl Answers<accounts::Identity, Error> for Snapshot<'_> {
+    fn answer(&mut self, question: &accounts::Identity) -> Result<Option<Box<Identity>>> {
+        Ok(identities(self, &[question])?.pop().flatten())
     }
 }
 
-/// A question for who an account is.
-#[derive(Clone, Copy)]
-pub(super) struct IdentityAsk<'a> {
-    pub(super) domain: DomainId,
-    pub(super) local: &'a str,
-}
-
-/// A question for what belongs to an account.
-#[derive(Clone, Copy)]
-pub(super) struct LoginAsk {
-    pub(super) account: AccountId,
-    pub(super) now: UnixMs,
+impl Answers<accounts::Login, Error> for Snapshot<'_> {
+    fn answer(&mut self, question: &accounts::Login) -> Result<Option<Box<Login>>> {
+        Ok(logins(self, &[question])?.pop().flatten())
+    }
 }
 
 /// Says who many accounts are by one query per domain, in their order.
-pub(super) fn identities(db: &Connection, asks: &[IdentityAsk<'_>]) -> Result<Vec<Answer>> {
-    let mut answers = vec![Answer::Missing; asks.len()];
+pub(super) fn identities(
+    snapshot: &mut Snapshot<'_>,
+    asks: &[&accounts::Identity],
+) -> Result<Vec<Option<Box<Identity>>>> {
+    let mut answers: Vec<_> = asks.iter().map(|_| None).collect();
     if asks.is_empty() {
         return Ok(answers);
     }
-    let mut query = db.prepare_cached(IDENTITIES)?;
+    let mut query = snapshot.db.prepare_cached(IDENTITIES)?;
     let mut rest: Vec<usize> = (0..asks.len()).collect();
     while let Some(first) = rest.first() {
         let domain = asks[*first].domain;
         let (here, elsewhere): (Vec<usize>, Vec<usize>) =
             rest.into_iter().partition(|place| asks[*place].domain == domain);
-        let names: Vec<Value> = here.iter().map(|place| Value::from(asks[*place].local.to_owned())).collect();
+        let names: Vec<Value> =
+            here.iter().map(|place| Value::from(String::from(&*asks[*place].local))).collect();
         let mut rows = query.query(params![domain.0, Rc::new(names)])?;
         while let Some(row) = rows.next()? {
-            answers[here[position(row)?]] = Answer::Identity(Box::new(identity(row)?));
+            answers[here[position(row)?]] = Some(Box::new(identity(row)?));
         }
         rest = elsewhere;
     }
@@ -104,18 +67,21 @@ fn identity(row: &Row<'_>) -> Result<Identity> {
 /// Measured (`store_cost`, 20,000 accounts with 3 topics each): 4.5 µs of processor a login in batches of 64 and more,
 /// 5.5 µs in batches of 16, against 21.5 µs by four prepared point queries. Of what waits for an account it is only
 /// said whether there is any: it is read when there is a session that can be given it.
-pub(super) fn logins(read: &mut Read<'_>, asks: &[LoginAsk]) -> Result<Vec<Answer>> {
+pub(super) fn logins(
+    snapshot: &mut Snapshot<'_>,
+    asks: &[&accounts::Login],
+) -> Result<Vec<Option<Box<Login>>>> {
     if asks.is_empty() {
         return Ok(Vec::new());
     }
     let ids: Array = Rc::new(asks.iter().map(|ask| Value::from(int(ask.account.0))).collect());
     let mut found: Vec<Option<Box<Login>>> = asks.iter().map(|_| None).collect();
-    for (position, state) in states(read.db, &ids)? {
-        found[position] = Some(Box::new(empty(state, read.revisions.at)));
+    for (position, state) in states(snapshot.db, &ids)? {
+        found[position] = Some(Box::new(empty(state, snapshot.revisions.at())));
     }
-    for (position, topic) in subscriptions(read.db, &ids)? {
-        let last = match read.revisions.of(read.db, topic)? {
-            Some(revision) => Some(item::shared(read.db, read.last, topic, revision)?),
+    for (position, topic) in subscriptions(snapshot.db, &ids)? {
+        let last = match snapshot.revisions.of(snapshot.db, topic)? {
+            Some(revision) => Some(item_row::shared(snapshot.db, snapshot.last, topic, revision)?),
             None => None,
         };
         if let Some(login) = &mut found[position] {
@@ -124,17 +90,17 @@ pub(super) fn logins(read: &mut Read<'_>, asks: &[LoginAsk]) -> Result<Vec<Answe
     }
     // They are asked together: what expired between the first and the last is not worth a query of its own.
     let now = asks.iter().map(|ask| ask.now).min().unwrap_or(UnixMs(0));
-    for position in holders(read.db, WITH_NOTIFICATIONS, params![ids, int(now.0)])? {
+    for position in holders(snapshot.db, WITH_NOTIFICATIONS, params![ids, int(now.0)])? {
         if let Some(login) = &mut found[position] {
             login.waiting.notifications = true;
         }
     }
-    for position in holders(read.db, WITH_OFFLINE, params![ids])? {
+    for position in holders(snapshot.db, WITH_OFFLINE, params![ids])? {
         if let Some(login) = &mut found[position] {
             login.waiting.messages = true;
         }
     }
-    Ok(found.into_iter().map(|login| login.map_or(Answer::Missing, Answer::Login)).collect())
+    Ok(found)
 }
 
 fn empty(state: AccountState, revision: Revision) -> Login {
@@ -179,6 +145,7 @@ fn position(row: &Row<'_>) -> Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::super::last::LastItems;
+    use super::super::snapshot::LastRevisions;
     use super::super::{Options, file, schema};
     use super::*;
     use rusqlite::StatementStatus;
@@ -192,13 +159,15 @@ mod tests {
         schema::migrate(&mut db, &options.path).expect("it is new");
         let (last, mut revisions) = (LastItems::new(0), LastRevisions::default());
         for names in [&["alice"][..], &["bob", "carol"], &["dave"]] {
-            let ask = |local| IdentityAsk { domain: DomainId(1), local };
-            let asks: Vec<_> = names.iter().map(|name| ask(*name)).collect();
-            assert_eq!(identities(&db, &asks).expect("it answers").len(), names.len());
-            let ask = |account| LoginAsk { account, now: UnixMs(0) };
-            let asks: Vec<_> = (0..names.len()).map(|n| ask(AccountId(n as u64))).collect();
-            let mut read = Read { db: &db, last: &last, revisions: &mut revisions };
-            assert_eq!(logins(&mut read, &asks).expect("it answers").len(), names.len());
+            let mut snapshot = Snapshot { db: &db, last: &last, revisions: &mut revisions };
+            let ask = |name: &&str| accounts::Identity { domain: DomainId(1), local: (*name).into() };
+            let asks: Vec<_> = names.iter().map(ask).collect();
+            let asks: Vec<_> = asks.iter().collect();
+            assert_eq!(identities(&mut snapshot, &asks).expect("it answers").len(), names.len());
+            let ask = |account| accounts::Login { account: AccountId(account), now: UnixMs(0) };
+            let asks: Vec<_> = (0..names.len() as u64).map(ask).collect();
+            let asks: Vec<_> = asks.iter().collect();
+            assert_eq!(logins(&mut snapshot, &asks).expect("it answers").len(), names.len());
         }
         for sql in [IDENTITIES, STATES, SUBSCRIPTIONS, WITH_NOTIFICATIONS, WITH_OFFLINE] {
             let statement = db.prepare_cached(sql).expect("it is kept");

@@ -10,43 +10,48 @@
 //! - `writer` takes what waits, gives each write a savepoint, and answers once the group's commit is on disk.
 //! - `reader` takes what waits and answers it from one snapshot; `last` lets logins share the last items of topics.
 //! - `run` keeps the index of ended notifications small where it is written to.
-//! - `dispatch` lists which question is answered where; the rest is one file a kind of thing.
+//! - `snapshot` is what a read works with, `transaction` what a write does; one file per noun implements for them
+//!   [`Answers`](carillon_core::ports::store::Answers) to each of its questions, upon the small ones of `lookup`.
 //! - `schema` and `migrations/` are the tables, `file` the settings of each connection, `column` what numbers mean.
 
 mod account;
+mod asked;
 mod column;
 mod complaints;
 mod counters;
-mod dispatch;
 mod domain;
 mod ending;
 mod file;
+mod idempotency;
 mod item;
+mod item_row;
 mod keeping;
 mod key;
 mod last;
 mod listing;
 mod login;
+mod lookup;
 mod notification;
 mod offline;
 mod options;
 mod page;
-mod question;
 mod queue;
 mod reader;
 mod run;
 mod schema;
+mod snapshot;
 mod subscription;
 mod topic;
-mod write;
+mod transaction;
 mod writer;
 
 pub use options::{OpenError, Options};
 
+use asked::{Asked, Respond};
+use carillon_core::ports::store::{ReadAsk, WriteAsk};
 use carillon_core::ports::{Answer, Ask, Reply, Store, StoreStats};
 use counters::Counters;
 use last::LastItems;
-use question::{Question, Respond};
 use queue::Queue;
 use reader::Reader;
 use std::fs::File;
@@ -57,8 +62,8 @@ use writer::Writer;
 /// The store in one SQLite file. Dropping it closes it.
 pub struct SqliteStore {
     options: Options,
-    reads: Arc<Queue>,
-    writes: Arc<Queue>,
+    reads: Arc<Queue<ReadAsk>>,
+    writes: Arc<Queue<WriteAsk>>,
     counters: Arc<Counters>,
     open: Mutex<Open>,
 }
@@ -118,13 +123,22 @@ impl SqliteStore {
 
 impl Store for SqliteStore {
     fn ask(&self, ask: Ask, reply: Reply<Answer>) {
-        let queue = if dispatch::is_read(&ask) { &self.reads } else { &self.writes };
-        queue.push(Question { ask, respond: Respond::new(reply) });
+        let respond = Respond::new(reply);
+        match ask {
+            Ask::Read(ask) => self.reads.push(Asked { ask, respond }),
+            Ask::Write(ask) => self.writes.push(Asked { ask, respond }),
+        }
     }
 
     fn ask_all(&self, asks: &mut Vec<(Ask, Reply<Answer>)>) {
-        let questions = asks.drain(..).map(|(ask, reply)| Question { ask, respond: Respond::new(reply) });
-        let (reads, writes): (Vec<_>, Vec<_>) = questions.partition(|q| dispatch::is_read(&q.ask));
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        for (ask, reply) in asks.drain(..) {
+            let respond = Respond::new(reply);
+            match ask {
+                Ask::Read(ask) => reads.push(Asked { ask, respond }),
+                Ask::Write(ask) => writes.push(Asked { ask, respond }),
+            }
+        }
         self.reads.push_all(reads);
         self.writes.push_all(writes);
     }

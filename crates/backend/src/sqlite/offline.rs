@@ -1,52 +1,48 @@
 //! Chat messages kept for accounts that were away.
 
-use super::account;
 use super::column::{blob, int, ms, uint};
+use super::lookup;
 use super::page::Room;
-use super::write::Write;
+use super::snapshot::Snapshot;
+use super::transaction::Transaction;
 use bytes::Bytes;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, Page};
-use rusqlite::{Connection, Result, params};
+use carillon_core::ports::store::Answers;
+use carillon_core::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
+use carillon_core::ports::{Page, Part};
+use rusqlite::{Connection, Error, Result, params};
 
-pub(super) fn store(
-    write: &mut Write<'_>,
-    domain: DomainId,
-    local: &str,
-    received: UnixMs,
-    stanza: &Bytes,
-    queue_max: u32,
-) -> Result<Answer> {
-    let Some(account) = account::find(write.db, domain, local)? else { return Ok(Answer::Missing) };
-    let kept: u64 = write
-        .db
-        .prepare_cached("SELECT count(*) FROM offline WHERE account = ?1")?
-        .query_row([int(account.0)], |row| uint(row, 0))?;
-    if kept >= u64::from(queue_max) {
-        return Ok(Answer::Full);
+impl Answers<StoreOffline, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &StoreOffline) -> Result<StoreOfflineAnswer> {
+        let Some(account) = lookup::account(self.db, asked.domain, &asked.local)? else {
+            return Ok(StoreOfflineAnswer::NoAccount);
+        };
+        let kept: u64 = self
+            .db
+            .prepare_cached("SELECT count(*) FROM offline WHERE account = ?1")?
+            .query_row([int(account.0)], |row| uint(row, 0))?;
+        if kept >= u64::from(asked.queue_max) {
+            return Ok(StoreOfflineAnswer::Full);
+        }
+        self.run(
+            "INSERT INTO offline (account, received, stanza) VALUES (?1, ?2, ?3)",
+            params![int(account.0), int(asked.received.0), &asked.stanza[..]],
+        )?;
+        Ok(StoreOfflineAnswer::Stored)
     }
-    write.run(
-        "INSERT INTO offline (account, received, stanza) VALUES (?1, ?2, ?3)",
-        params![int(account.0), int(received.0), &stanza[..]],
-    )?;
-    Ok(Answer::Done)
 }
 
-pub(super) fn list(db: &Connection, domain: DomainId, local: &str, after: u64, page: Page) -> Result<Answer> {
-    let (messages, more) = match account::find(db, domain, local)? {
-        Some(account) => waiting(db, account, after, page)?,
-        None => (Vec::new(), false),
-    };
-    Ok(Answer::Offline { messages, more })
+impl Answers<Offline, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &Offline) -> Result<Part<OfflineMessage>> {
+        match lookup::account(self.db, asked.domain, &asked.local)? {
+            Some(account) => waiting(self.db, account, asked.after, asked.page),
+            None => Ok(Part::default()),
+        }
+    }
 }
 
 /// The first page of an account's messages after number `after`, and whether there are more.
-fn waiting(
-    db: &Connection,
-    account: AccountId,
-    after: u64,
-    page: Page,
-) -> Result<(Vec<OfflineMessage>, bool)> {
+fn waiting(db: &Connection, account: AccountId, after: u64, page: Page) -> Result<Part<OfflineMessage>> {
     let mut query = db.prepare_cached(
         "SELECT seq, received, stanza FROM offline WHERE account = ?1 AND seq > ?2 ORDER BY seq",
     )?;
@@ -55,19 +51,23 @@ fn waiting(
     while let Some(row) = rows.next()? {
         let stanza = blob(row, 2)?;
         if !room.takes(stanza.len()) {
-            return Ok((messages, true));
+            return Ok(Part { entries: messages, more: true });
         }
         let stanza = Bytes::copy_from_slice(stanza);
         messages.push(OfflineMessage { seq: uint(row, 0)?, received: ms(row, 1)?, stanza });
     }
-    Ok((messages, false))
+    Ok(Part { entries: messages, more: false })
 }
 
-pub(super) fn delete(write: &mut Write<'_>, domain: DomainId, local: &str, seqs: &[u64]) -> Result<Answer> {
-    let Some(account) = account::find(write.db, domain, local)? else { return Ok(Answer::Done) };
-    for seq in seqs {
-        write
-            .run("DELETE FROM offline WHERE seq = ?1 AND account = ?2", params![int(*seq), int(account.0)])?;
+impl Answers<DeleteOffline, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &DeleteOffline) -> Result<()> {
+        let Some(account) = lookup::account(self.db, asked.domain, &asked.local)? else { return Ok(()) };
+        for seq in &asked.seqs {
+            self.run(
+                "DELETE FROM offline WHERE seq = ?1 AND account = ?2",
+                params![int(*seq), int(account.0)],
+            )?;
+        }
+        Ok(())
     }
-    Ok(Answer::Done)
 }

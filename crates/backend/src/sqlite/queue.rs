@@ -1,6 +1,6 @@
 //! The questions that wait: bounded, taken in batches.
 
-use super::question::Question;
+use super::asked::{Asked, Carries};
 use carillon_core::ports::{Answer, Fault};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,15 +13,15 @@ const KEPT_WHEN_EMPTY: usize = 1024;
 const FEW: usize = 32;
 
 /// The questions that wait for the threads of one kind.
-pub(super) struct Queue {
-    state: Mutex<State>,
+pub(super) struct Queue<A> {
+    state: Mutex<State<A>>,
     ready: Condvar,
     max: usize,
     bytes_max: usize,
 }
 
-struct State {
-    waiting: VecDeque<Question>,
+struct State<A> {
+    waiting: VecDeque<Asked<A>>,
     /// What they carry.
     bytes: usize,
     /// Threads that wait for questions.
@@ -32,33 +32,33 @@ struct State {
 }
 
 /// What a thread gets that asks for work.
-pub(super) enum Taken {
+pub(super) enum Taken<A> {
     /// At least one question, in the order they were asked.
-    Batch(Vec<Question>),
+    Batch(Vec<Asked<A>>),
     /// Nothing for as long as it was willing to wait.
     Idle,
     /// Nothing, and nothing will come.
     Closed,
 }
 
-impl Queue {
+impl<A: Carries> Queue<A> {
     /// A queue of at most `max` questions, which carry at most `bytes_max` if they are more than one.
-    pub(super) fn new(max: usize, bytes_max: usize) -> Queue {
+    pub(super) fn new(max: usize, bytes_max: usize) -> Queue<A> {
         let state = State { waiting: VecDeque::new(), bytes: 0, idle: 0, called: 0, closed: false };
         Queue { state: Mutex::new(state), ready: Condvar::new(), max, bytes_max }
     }
 
     /// Adds a question; one there is no room for is answered at once.
-    pub(super) fn push(&self, question: Question) {
+    pub(super) fn push(&self, question: Asked<A>) {
         self.push_all(std::iter::once(question));
     }
 
     /// Adds questions in their order; those there is no room for are answered at once.
-    pub(super) fn push_all(&self, questions: impl IntoIterator<Item = Question>) {
+    pub(super) fn push_all(&self, questions: impl IntoIterator<Item = Asked<A>>) {
         let mut refused = Vec::new();
         let mut state = self.lock();
         for question in questions {
-            let bytes = question.bytes();
+            let bytes = question.ask.bytes();
             let is_too_much = bytes > 0 && state.bytes + bytes > self.bytes_max && !state.waiting.is_empty();
             if state.closed {
                 refused.push((question, Fault::Closed));
@@ -82,7 +82,7 @@ impl Queue {
 
     /// Waits for questions, for `patience` at most where given, and takes the `share`-th part of them (rounded up), so
     /// that the other threads find some too; few are not shared; at most `max`.
-    pub(super) fn take(&self, share: usize, max: usize, patience: Option<Duration>) -> Taken {
+    pub(super) fn take(&self, share: usize, max: usize, patience: Option<Duration>) -> Taken<A> {
         let mut state = self.lock();
         while state.waiting.is_empty() {
             if state.closed {
@@ -107,8 +107,8 @@ impl Queue {
             }
         }
         let count = state.waiting.len().div_ceil(share).max(FEW).min(max).min(state.waiting.len());
-        let batch: Vec<Question> = state.waiting.drain(..count).collect();
-        state.bytes -= batch.iter().map(Question::bytes).sum::<usize>();
+        let batch: Vec<Asked<A>> = state.waiting.drain(..count).collect();
+        state.bytes -= batch.iter().map(|asked| asked.ask.bytes()).sum::<usize>();
         if state.waiting.is_empty() {
             state.waiting.shrink_to(KEPT_WHEN_EMPTY);
         } else {
@@ -119,7 +119,7 @@ impl Queue {
 
     /// Calls a thread, if one waits and those that were called have enough to do. A call is a system call for who makes
     /// it and a change of threads for who comes.
-    fn call(&self, mut state: MutexGuard<'_, State>) {
+    fn call(&self, mut state: MutexGuard<'_, State<A>>) {
         let enough = state.called > 0 && state.waiting.len() <= state.called * FEW;
         if state.called < state.idle && !enough {
             state.called += 1;
@@ -140,20 +140,21 @@ impl Queue {
     }
 
     // No code that can panic runs under the lock, so a poisoned one is whole.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State<A>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::question::Respond;
+    use super::super::asked::Respond;
     use super::*;
-    use carillon_core::ports::Ask;
+    use carillon_core::ports::store::{ReadAsk, domains};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    fn question() -> Question {
-        Question { ask: Ask::Domains, respond: Respond::new(Box::new(|_| ())) }
+    fn question() -> Asked<ReadAsk> {
+        let ask = ReadAsk::Domains(domains::ReadAsk::Domains(domains::Domains));
+        Asked { ask, respond: Respond::new(Box::new(|_| ())) }
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! A thread that answers questions: what waits is answered from one snapshot.
 
+use super::asked::{Asked, Respond};
 use super::counters::Counters;
-use super::dispatch::{self, Read};
-use super::domain;
 use super::last::LastItems;
-use super::login::LastRevisions;
-use super::question::{Question, Respond};
 use super::queue::{Queue, Taken};
-use carillon_core::ports::{Answer, Ask, Fault};
+use super::snapshot::{LastRevisions, Snapshot};
+use super::{login, lookup};
+use carillon_core::ports::store::ReadAsk;
+use carillon_core::ports::store::accounts::{Identity, Login};
+use carillon_core::ports::{Answer, Fault, Question};
 use rusqlite::{Connection, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What a reader thread works with.
 pub(super) struct Reader {
     pub(super) db: Connection,
-    pub(super) queue: Arc<Queue>,
+    pub(super) queue: Arc<Queue<ReadAsk>>,
     pub(super) last: Arc<LastItems>,
     pub(super) counters: Arc<Counters>,
     /// How many readers share the queue.
@@ -52,8 +53,8 @@ impl Reader {
         }
     }
 
-    fn answer(&self, batch: Vec<Question>, revisions: &mut LastRevisions) {
-        let (asks, responds): (Vec<Ask>, Vec<Respond>) =
+    fn answer(&self, batch: Vec<Asked<ReadAsk>>, revisions: &mut LastRevisions) {
+        let (asks, responds): (Vec<ReadAsk>, Vec<Respond>) =
             batch.into_iter().map(|q| (q.ask, q.respond)).unzip();
         let answers = catch_unwind(AssertUnwindSafe(|| self.snapshot(&asks, revisions)));
         let answers = answers.unwrap_or_else(|_| {
@@ -78,10 +79,54 @@ impl Reader {
 
     /// Answers all from one read transaction. It begins after every question of the batch was asked, so it holds every
     /// write that was answered before.
-    fn snapshot(&self, asks: &[Ask], revisions: &mut LastRevisions) -> Result<Vec<Answer>> {
+    fn snapshot(&self, asks: &[ReadAsk], revisions: &mut LastRevisions) -> Result<Vec<Answer>> {
         self.db.prepare_cached("BEGIN")?.execute([])?;
-        revisions.move_to(domain::revision(&self.db)?);
-        let mut read = Read { db: &self.db, last: &self.last, revisions };
-        Ok(dispatch::reads(&mut read, asks))
+        revisions.move_to(lookup::revision(&self.db)?);
+        Ok(answers(&mut Snapshot { db: &self.db, last: &self.last, revisions }, asks))
     }
+}
+
+/// Answers many questions, in their order: those of logins together.
+fn answers(snapshot: &mut Snapshot<'_>, asks: &[ReadAsk]) -> Vec<Answer> {
+    let one = |ask: &ReadAsk| {
+        let is_login = Identity::among(ask).is_some() || Login::among(ask).is_some();
+        (!is_login).then(|| ask.answer_by(snapshot).unwrap_or_else(|e| failed(&e)))
+    };
+    let mut answers: Vec<Option<Answer>> = asks.iter().map(one).collect();
+    together(snapshot, asks, &mut answers, login::identities);
+    together(snapshot, asks, &mut answers, login::logins);
+    answers.into_iter().map(|answer| answer.unwrap_or(Answer::Failed(Fault::Broken))).collect()
+}
+
+/// How questions of one type are answered together, an answer for each.
+type Together<Q> = fn(&mut Snapshot<'_>, &[&Q]) -> Result<Vec<<Q as Question>::Answer>>;
+
+/// Answers those of one type together; one by one should that fail.
+fn together<Q: Question<Kind = ReadAsk>>(
+    snapshot: &mut Snapshot<'_>,
+    asks: &[ReadAsk],
+    answers: &mut [Option<Answer>],
+    answer: Together<Q>,
+) {
+    let picked = asks.iter().enumerate().filter_map(|(place, ask)| Some((place, Q::among(ask)?)));
+    let (places, picked): (Vec<usize>, Vec<&Q>) = picked.unzip();
+    match answer(snapshot, &picked) {
+        Ok(found) => {
+            for (place, found) in places.into_iter().zip(found) {
+                answers[place] = Some(Q::wrap(found));
+            }
+        }
+        Err(e) => {
+            tracing::error!(error = %e, "a batch of logins failed; each is tried alone");
+            for (place, question) in places.into_iter().zip(picked) {
+                let found = answer(snapshot, &[question]).map(|found| found.into_iter().next().map(Q::wrap));
+                answers[place] = found.unwrap_or_else(|e| Some(failed(&e)));
+            }
+        }
+    }
+}
+
+fn failed(e: &rusqlite::Error) -> Answer {
+    tracing::error!(error = %e, "store read failed");
+    Answer::Failed(Fault::Broken)
 }

@@ -10,6 +10,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002_revocations.sql"),
     include_str!("migrations/0003_listing.sql"),
     include_str!("migrations/0004_runs.sql"),
+    include_str!("migrations/0005_responses.sql"),
 ];
 
 /// `PRAGMA application_id` of our databases: "CRLN".
@@ -53,8 +54,25 @@ mod tests {
     use super::super::{Options, SqliteStore};
     use super::*;
     use carillon_core::model::*;
-    use carillon_core::ports::{Answer, Ask, Store};
+    use carillon_core::ports::store::idempotency::{Reservation, Reserve};
+    use carillon_core::ports::store::notifications::{Listing, NotificationQuery, Whose};
+    use carillon_core::ports::{Question, Store};
     use std::sync::mpsc::channel;
+
+    fn ask<Q: Question>(store: &SqliteStore, question: Q) -> Q::Answer {
+        let (sender, receiver) = channel();
+        store.ask(question.into(), Q::reply(move |answer| drop(sender.send(answer))));
+        receiver.recv().expect("one answer").expect("the store is well")
+    }
+
+    /// A database of an old version, to be filled.
+    fn old(path: &Path, version: usize) -> Connection {
+        let db = Connection::open(path).expect("opens");
+        MIGRATIONS[..version].iter().for_each(|sql| db.execute_batch(sql).expect("an old schema"));
+        db.pragma_update(None, "application_id", APPLICATION_ID).expect("ours");
+        db.pragma_update(None, "user_version", version as u32).expect("of then");
+        db
+    }
 
     fn listed(path: &Path, limit: u16) -> Vec<NotificationId> {
         let store = SqliteStore::open(Options::new(path)).expect("it is upgraded");
@@ -68,13 +86,7 @@ mod tests {
                 before: bound,
                 limit,
             };
-            let (sender, receiver) = channel();
-            store.ask(
-                Ask::Notifications { query },
-                Box::new(move |answer| sender.send(answer).expect("someone waits")),
-            );
-            let answer = receiver.recv().expect("one answer");
-            let Answer::Notifications { traces, next } = answer else { panic!("{answer:?}") };
+            let Listing { traces, next } = ask(&store, query);
             ids.extend(traces.iter().map(|trace| trace.id));
             before = next;
         }
@@ -82,14 +94,41 @@ mod tests {
     }
 
     #[test]
+    fn responses_of_before_they_were_bytes_are_given_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("store.db");
+        let db = old(&path, 4);
+        for (name, status, response) in [
+            ("done", Some(207), Some("{\"a\": \"é b\"}")),
+            ("refused", Some(404), Some("")),
+            ("begun", None, None),
+        ] {
+            db.execute(
+                "INSERT INTO idempotency (key, idempotency_key, body_hash, since, reserved, status, response)
+                 VALUES (7, ?1, ?2, 1000, 1000, ?3, ?4)",
+                (name, [1; 32], status, response),
+            )
+            .expect("a reservation");
+        }
+        drop(db);
+        let store = SqliteStore::open(Options::new(&path)).expect("it is upgraded");
+        let reserve = |name: &str| {
+            let (key, now) = (KeyId(7), UnixMs(2000));
+            ask(&store, Reserve { key, idempotency_key: name.into(), body_hash: [1; 32], now })
+        };
+        let replay = |response: &str| Reservation::Replay { response: response.to_owned().into() };
+        assert_eq!(reserve("done"), replay("207 {\"a\": \"é b\"}"));
+        assert_eq!(reserve("refused"), replay("404 "));
+        assert_eq!(reserve("begun"), Reservation::InProgress);
+        assert_eq!(reserve("new"), Reservation::Go { since: UnixMs(2000) });
+    }
+
+    #[test]
     fn traces_of_before_there_were_runs_are_listed() {
         const TRACES: u64 = 10_000;
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("store.db");
-        let db = Connection::open(&path).expect("opens");
-        MIGRATIONS[..3].iter().for_each(|sql| db.execute_batch(sql).expect("an old schema"));
-        db.pragma_update(None, "application_id", APPLICATION_ID).expect("ours");
-        db.pragma_update(None, "user_version", 3).expect("of then");
+        let db = old(&path, 3);
         db.execute_batch("INSERT INTO domain VALUES (1, 'example.org', 0, 0, 0, 0); BEGIN")
             .expect("a domain");
         let id = |n: u64| NotificationId::new(UnixMs(1_795_167_000_000 + n), 3, n);

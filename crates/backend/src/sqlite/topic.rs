@@ -1,42 +1,55 @@
 //! Topics and who stands how to them.
 
-use super::column::{Code, code, int, ms, text, whole_jid};
-use super::write::Write;
-use super::{domain, item};
+use super::column::{Code, code, int, ms, number, text, whole_jid};
+use super::snapshot::Snapshot;
+use super::transaction::Transaction;
+use super::{item, lookup};
 use carillon_core::model::*;
-use carillon_core::ports::Answer;
+use carillon_core::ports::Missing;
+use carillon_core::ports::store::Answers;
+use carillon_core::ports::store::topics::{
+    AffiliationsOf, ConfigureTopic, CreateTopic, CreateTopicAnswer, DeleteTopic, SetAffiliations, Topic,
+    Topics,
+};
 use carillon_wire::jid::BareJid;
-use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 
 const RECORD: &str =
     "SELECT id, domain, name, created, title, access_model, publish_model, max_items, persist_items,
     send_last, notify_retract, notify_delete FROM topic";
 
-pub(super) fn describe(db: &Connection, domain: DomainId, name: &str) -> Result<Answer> {
-    let found = db
-        .prepare_cached(&format!("{RECORD} WHERE domain = ?1 AND name = ?2"))?
-        .query_row(params![domain.0, name], record)
-        .optional()?;
-    let Some(mut record) = found else { return Ok(Answer::Missing) };
-    record.affiliations = affiliations(db, record.id)?;
-    Ok(Answer::Topic(Box::new(record)))
+impl Answers<Topic, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &Topic) -> Result<Option<Box<TopicRecord>>> {
+        let found = self
+            .db
+            .prepare_cached(&format!("{RECORD} WHERE domain = ?1 AND name = ?2"))?
+            .query_row(params![asked.domain.0, asked.name], record)
+            .optional()?;
+        let Some(mut record) = found else { return Ok(None) };
+        record.affiliations = affiliations(self.db, record.id)?;
+        Ok(Some(Box::new(record)))
+    }
 }
 
-pub(super) fn list(db: &Connection, domain: DomainId, after: Option<&str>, limit: u16) -> Result<Answer> {
-    // No name is empty.
-    let mut query =
-        db.prepare_cached(&format!("{RECORD} WHERE domain = ?1 AND name > ?2 ORDER BY name LIMIT ?3"))?;
-    let mut records = query
-        .query_map(params![domain.0, after.unwrap_or(""), limit], record)?
-        .collect::<Result<Vec<TopicRecord>>>()?;
-    for record in &mut records {
-        record.affiliations = affiliations(db, record.id)?;
+impl Answers<Topics, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &Topics) -> Result<Vec<TopicRecord>> {
+        // No name is empty.
+        let after = asked.after.as_deref().unwrap_or_default();
+        let mut query = self
+            .db
+            .prepare_cached(&format!("{RECORD} WHERE domain = ?1 AND name > ?2 ORDER BY name LIMIT ?3"))?;
+        let mut records = query
+            .query_map(params![asked.domain.0, after, asked.limit], record)?
+            .collect::<Result<Vec<TopicRecord>>>()?;
+        for record in &mut records {
+            record.affiliations = affiliations(self.db, record.id)?;
+        }
+        Ok(records)
     }
-    Ok(Answer::Topics(records))
 }
 
 /// Whether one of those who are to own a topic owns `max` already.
-pub(super) fn owns(db: &Connection, standing: &[(BareJid, Affiliation)], max: u32) -> Result<bool> {
+fn owns(db: &Connection, standing: &[(BareJid, Affiliation)], max: u32) -> Result<bool> {
     let owners = standing.iter().filter(|(_, affiliation)| *affiliation == Affiliation::Owner);
     let mut query =
         db.prepare_cached("SELECT count(*) FROM affiliation WHERE jid = ?1 AND affiliation = ?2")?;
@@ -49,110 +62,110 @@ pub(super) fn owns(db: &Connection, standing: &[(BareJid, Affiliation)], max: u3
     Ok(false)
 }
 
-pub(super) fn create(
-    write: &mut Write<'_>,
-    domain: DomainId,
-    name: &str,
-    config: &TopicConfig,
-    standing: &[(BareJid, Affiliation)],
-    now: UnixMs,
-) -> Result<Answer> {
-    if domain::name(write.db, domain)?.is_none() {
-        return Ok(Answer::Missing);
+impl Answers<CreateTopic, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &CreateTopic) -> Result<CreateTopicAnswer> {
+        let CreateTopic { domain, name, config, affiliations: given, owned_max, now } = asked;
+        if owns(self.db, given, *owned_max)? {
+            return Ok(CreateTopicAnswer::Full);
+        }
+        if lookup::domain_name(self.db, *domain)?.is_none() {
+            return Ok(CreateTopicAnswer::NoDomain);
+        }
+        let made = self.run(
+            "INSERT INTO topic (domain, name, created, title, access_model, publish_model, max_items, persist_items,
+                 send_last, notify_retract, notify_delete)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING",
+            params![
+                domain.0,
+                name,
+                int(now.0),
+                config.title,
+                config.access_model.code(),
+                config.publish_model.code(),
+                config.max_items,
+                config.persist_items,
+                config.send_last_published_item.code(),
+                config.notify_retract,
+                config.notify_delete
+            ],
+        )?;
+        if made == 0 {
+            return Ok(CreateTopicAnswer::Exists);
+        }
+        let id = TopicId(number(self.db.last_insert_rowid())?);
+        set_standing(self, id, given)?;
+        self.advance();
+        Ok(CreateTopicAnswer::Created(Box::new(TopicRecord {
+            id,
+            domain: *domain,
+            name: name.clone(),
+            config: config.clone(),
+            affiliations: affiliations(self.db, id)?,
+            created: *now,
+        })))
     }
-    let made = write.run(
-        "INSERT INTO topic (domain, name, created, title, access_model, publish_model, max_items, persist_items,
-             send_last, notify_retract, notify_delete)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING",
-        params![
-            domain.0,
-            name,
-            int(now.0),
-            config.title,
-            config.access_model.code(),
-            config.publish_model.code(),
-            config.max_items,
-            config.persist_items,
-            config.send_last_published_item.code(),
-            config.notify_retract,
-            config.notify_delete
-        ],
-    )?;
-    if made == 0 {
-        return Ok(Answer::Exists);
+}
+
+impl Answers<ConfigureTopic, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &ConfigureTopic) -> Result<Result<(), Missing>> {
+        let ConfigureTopic { topic, config } = asked;
+        let changed = self.run(
+            "UPDATE topic SET title = ?2, access_model = ?3, publish_model = ?4, max_items = ?5, persist_items = ?6,
+                 send_last = ?7, notify_retract = ?8, notify_delete = ?9 WHERE id = ?1",
+            params![
+                topic.0,
+                config.title,
+                config.access_model.code(),
+                config.publish_model.code(),
+                config.max_items,
+                config.persist_items,
+                config.send_last_published_item.code(),
+                config.notify_retract,
+                config.notify_delete
+            ],
+        )?;
+        if changed == 0 {
+            return Ok(Err(Missing));
+        }
+        // A topic that keeps no items any more would send the last one it kept for ever.
+        let keep = if config.persist_items { config.max_items } else { 0 };
+        item::trim(self, *topic, keep)?;
+        self.advance();
+        Ok(Ok(()))
     }
-    let id = TopicId(domain::number(write.db.last_insert_rowid())?);
-    set_standing(write, id, standing)?;
-    write.advance();
-    Ok(Answer::Topic(Box::new(TopicRecord {
-        id,
-        domain,
-        name: name.into(),
-        config: config.clone(),
-        affiliations: affiliations(write.db, id)?,
-        created: now,
-    })))
 }
 
-pub(super) fn configure(write: &mut Write<'_>, topic: TopicId, config: &TopicConfig) -> Result<Answer> {
-    let changed = write.run(
-        "UPDATE topic SET title = ?2, access_model = ?3, publish_model = ?4, max_items = ?5, persist_items = ?6,
-             send_last = ?7, notify_retract = ?8, notify_delete = ?9 WHERE id = ?1",
-        params![
-            topic.0,
-            config.title,
-            config.access_model.code(),
-            config.publish_model.code(),
-            config.max_items,
-            config.persist_items,
-            config.send_last_published_item.code(),
-            config.notify_retract,
-            config.notify_delete
-        ],
-    )?;
-    if changed == 0 {
-        return Ok(Answer::Missing);
+impl Answers<SetAffiliations, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &SetAffiliations) -> Result<Result<(), Missing>> {
+        if !lookup::has_topic(self.db, asked.topic)? {
+            return Ok(Err(Missing));
+        }
+        set_standing(self, asked.topic, &asked.changes)?;
+        self.advance();
+        Ok(Ok(()))
     }
-    // A topic that keeps no items any more would send the last one it kept for ever.
-    let keep = if config.persist_items { config.max_items } else { 0 };
-    item::trim(write, topic, keep)?;
-    write.advance();
-    Ok(Answer::Done)
 }
 
-pub(super) fn set_affiliations(
-    write: &mut Write<'_>,
-    topic: TopicId,
-    changes: &[(BareJid, Affiliation)],
-) -> Result<Answer> {
-    if !exists(write.db, topic)? {
-        return Ok(Answer::Missing);
+impl Answers<DeleteTopic, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &DeleteTopic) -> Result<Result<(), Missing>> {
+        self.run("DELETE FROM item WHERE topic = ?1", [asked.topic.0])?;
+        self.run("DELETE FROM subscription WHERE topic = ?1", [asked.topic.0])?;
+        self.run("DELETE FROM affiliation WHERE topic = ?1", [asked.topic.0])?;
+        self.change("DELETE FROM topic WHERE id = ?1", [asked.topic.0])
     }
-    set_standing(write, topic, changes)?;
-    write.advance();
-    Ok(Answer::Done)
 }
 
-pub(super) fn delete(write: &mut Write<'_>, topic: TopicId) -> Result<Answer> {
-    write.run("DELETE FROM item WHERE topic = ?1", [topic.0])?;
-    write.run("DELETE FROM subscription WHERE topic = ?1", [topic.0])?;
-    write.run("DELETE FROM affiliation WHERE topic = ?1", [topic.0])?;
-    write.change("DELETE FROM topic WHERE id = ?1", [topic.0])
-}
-
-/// Whether there is such a topic.
-pub(super) fn exists(db: &Connection, topic: TopicId) -> Result<bool> {
-    db.prepare_cached("SELECT 1 FROM topic WHERE id = ?1")?.exists([topic.0])
-}
-
-/// The topics of a domain to which an account stands in some way.
-pub(super) fn standing_of(db: &Connection, domain: DomainId, jid: &BareJid) -> Result<Answer> {
-    let mut query = db.prepare_cached(
-        "SELECT t.name, f.affiliation FROM affiliation f JOIN topic t ON t.id = f.topic
-         WHERE f.jid = ?2 AND t.domain = ?1 ORDER BY t.name",
-    )?;
-    let rows = query.query_map(params![domain.0, jid.as_str()], |row| Ok((text(row, 0)?, code(row, 1)?)))?;
-    Ok(Answer::Affiliations(rows.collect::<Result<_>>()?))
+impl Answers<AffiliationsOf, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &AffiliationsOf) -> Result<Vec<(Box<str>, Affiliation)>> {
+        let mut query = self.db.prepare_cached(
+            "SELECT t.name, f.affiliation FROM affiliation f JOIN topic t ON t.id = f.topic
+             WHERE f.jid = ?2 AND t.domain = ?1 ORDER BY t.name",
+        )?;
+        let rows = query.query_map(params![asked.domain.0, asked.jid.as_str()], |row| {
+            Ok((text(row, 0)?, code(row, 1)?))
+        })?;
+        rows.collect()
+    }
 }
 
 fn affiliations(db: &Connection, topic: TopicId) -> Result<Vec<(BareJid, Affiliation)>> {
@@ -161,7 +174,7 @@ fn affiliations(db: &Connection, topic: TopicId) -> Result<Vec<(BareJid, Affilia
         .collect()
 }
 
-fn set_standing(write: &Write<'_>, topic: TopicId, changes: &[(BareJid, Affiliation)]) -> Result<()> {
+fn set_standing(write: &Transaction<'_>, topic: TopicId, changes: &[(BareJid, Affiliation)]) -> Result<()> {
     for (jid, affiliation) in changes {
         match affiliation {
             Affiliation::None => write.run(

@@ -3,16 +3,17 @@
 //! There is no delay to fill a group. While one group is on its way to the disk the next one gathers, so groups are as
 //! large as the load makes them.
 
+use super::asked::{Asked, Respond};
 use super::complaints::Complaints;
 use super::counters::Counters;
-use super::keeping::Keep;
 use super::last::LastItems;
-use super::question::{Question, Respond};
 use super::queue::{Queue, Taken};
 use super::run::{self, Run};
-use super::write::{Reached, Write};
-use super::{dispatch, domain, ending, keeping};
-use carillon_core::ports::{Answer, Ask, Fault, NotificationChange};
+use super::transaction::{Reached, Transaction};
+use super::{ending, keeping, lookup};
+use carillon_core::ports::store::WriteAsk;
+use carillon_core::ports::store::notifications::{EndNotifications, StoreNotification};
+use carillon_core::ports::{Answer, Fault, Question};
 use rusqlite::Connection;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -27,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What the writer thread works with.
 pub(super) struct Writer {
     db: Connection,
-    queue: Arc<Queue>,
+    queue: Arc<Queue<WriteAsk>>,
     last: Arc<LastItems>,
     counters: Arc<Counters>,
     complaints: Complaints,
@@ -38,11 +39,11 @@ impl Writer {
     /// A writer that goes on from what is in the store.
     pub(super) fn new(
         db: Connection,
-        queue: Arc<Queue>,
+        queue: Arc<Queue<WriteAsk>>,
         last: Arc<LastItems>,
         counters: Arc<Counters>,
     ) -> rusqlite::Result<Writer> {
-        let reached = Reached { revision: domain::revision(&db)?, run: Run::newest(&db, run::FULL)? };
+        let reached = Reached { revision: lookup::revision(&db)?, run: Run::newest(&db, run::FULL)? };
         Ok(Writer { db, queue, last, counters, complaints: Complaints::default(), reached })
     }
 
@@ -66,8 +67,8 @@ impl Writer {
         }
     }
 
-    fn answer(&mut self, batch: Vec<Question>) {
-        let (asks, responds): (Vec<Ask>, Vec<Respond>) =
+    fn answer(&mut self, batch: Vec<Asked<WriteAsk>>) {
+        let (asks, responds): (Vec<WriteAsk>, Vec<Respond>) =
             batch.into_iter().map(|q| (q.ask, q.respond)).unzip();
         let answers = self.group(&asks);
         self.counters.answered(answers.len());
@@ -77,7 +78,7 @@ impl Writer {
     }
 
     /// Does all of them in one commit. Answers mean what they say: the commit is on disk, or they are failures.
-    fn group(&mut self, asks: &[Ask]) -> Vec<Answer> {
+    fn group(&mut self, asks: &[WriteAsk]) -> Vec<Answer> {
         match self.attempt(asks, plain_steps) {
             Ok(answers) => answers,
             Err(Failure::Group) => broken(asks),
@@ -94,7 +95,7 @@ impl Writer {
     }
 
     /// One transaction, committed or as if it had never been.
-    fn attempt(&mut self, asks: &[Ask], steps: Steps) -> Result<Vec<Answer>, Failure> {
+    fn attempt(&mut self, asks: &[WriteAsk], steps: Steps) -> Result<Vec<Answer>, Failure> {
         let failure = match catch_unwind(AssertUnwindSafe(|| self.commit(asks, steps))) {
             Ok(Ok(Committed { answers, reached, took })) => {
                 self.reached = reached;
@@ -116,8 +117,8 @@ impl Writer {
         Err(failure)
     }
 
-    fn commit(&self, asks: &[Ask], steps: Steps) -> Result<Committed, Failure> {
-        let mut write = Write::new(&self.db, &self.last, self.reached);
+    fn commit(&self, asks: &[WriteAsk], steps: Steps) -> Result<Committed, Failure> {
+        let mut write = Transaction::new(&self.db, &self.last, self.reached);
         write.run("BEGIN IMMEDIATE", []).map_err(|e| self.group_failed(&e))?;
         let answers = steps(&mut write, asks, &self.complaints)?;
         write.seal().map_err(|e| self.group_failed(&e))?;
@@ -132,7 +133,7 @@ impl Writer {
     }
 }
 
-fn broken(asks: &[Ask]) -> Vec<Answer> {
+fn broken(asks: &[WriteAsk]) -> Vec<Answer> {
     vec![Answer::Failed(Fault::Broken); asks.len()]
 }
 
@@ -152,11 +153,15 @@ enum Failure {
     Step,
 }
 
-type Steps = fn(&mut Write<'_>, &[Ask], &Complaints) -> Result<Vec<Answer>, Failure>;
+type Steps = fn(&mut Transaction<'_>, &[WriteAsk], &Complaints) -> Result<Vec<Answer>, Failure>;
 
 /// The writes of a group in which all is expected to go well. Notifications to be kept that follow each other are kept
 /// together, and so are ended those to be ended.
-fn plain_steps(write: &mut Write<'_>, asks: &[Ask], complaints: &Complaints) -> Result<Vec<Answer>, Failure> {
+fn plain_steps(
+    write: &mut Transaction<'_>,
+    asks: &[WriteAsk],
+    complaints: &Complaints,
+) -> Result<Vec<Answer>, Failure> {
     let mut answers = Vec::with_capacity(asks.len());
     for run in asks.chunk_by(|one, next| Kind::of(one) == Kind::of(next) && Kind::of(one) != Kind::Other) {
         answers.extend(together(write, run).map_err(|e| {
@@ -176,47 +181,37 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(ask: &Ask) -> Kind {
-        match ask {
-            Ask::StoreNotification { .. } => Kind::Keep,
-            Ask::EndNotifications { .. } => Kind::End,
-            _ => Kind::Other,
+    fn of(ask: &WriteAsk) -> Kind {
+        if StoreNotification::among(ask).is_some() {
+            Kind::Keep
+        } else if EndNotifications::among(ask).is_some() {
+            Kind::End
+        } else {
+            Kind::Other
         }
     }
 }
 
 /// Writes of one kind; an answer for each.
-fn together(write: &mut Write<'_>, run: &[Ask]) -> rusqlite::Result<Vec<Answer>> {
+fn together(write: &mut Transaction<'_>, run: &[WriteAsk]) -> rusqlite::Result<Vec<Answer>> {
     match Kind::of(&run[0]) {
-        Kind::Keep => keeping::keep_all(write, &run.iter().filter_map(keep_of).collect::<Vec<_>>()),
+        Kind::Keep => {
+            let keeps: Vec<_> = run.iter().filter_map(StoreNotification::among).collect();
+            Ok(keeping::keep_all(write, &keeps)?.into_iter().map(StoreNotification::wrap).collect())
+        }
         Kind::End => {
-            let done = ending::change(write, run.iter().filter_map(ends_of).flatten())?;
-            Ok(vec![done; run.len()])
+            let changes = run.iter().filter_map(EndNotifications::among).flat_map(|asked| &asked.changes);
+            ending::change(write, changes)?;
+            Ok(run.iter().map(|_| EndNotifications::wrap(())).collect())
         }
-        Kind::Other => run.iter().map(|ask| dispatch::write(write, ask)).collect(),
-    }
-}
-
-fn keep_of(ask: &Ask) -> Option<Keep<'_>> {
-    match ask {
-        Ask::StoreNotification { notification, queue_max, now } => {
-            Some(Keep { notification, queue_max: *queue_max, now: *now })
-        }
-        _ => None,
-    }
-}
-
-fn ends_of(ask: &Ask) -> Option<&[NotificationChange]> {
-    match ask {
-        Ask::EndNotifications { changes } => Some(changes),
-        _ => None,
+        Kind::Other => run.iter().map(|ask| ask.answer_by(write)).collect(),
     }
 }
 
 /// The writes of a group one of which fails.
 fn guarded_steps(
-    write: &mut Write<'_>,
-    asks: &[Ask],
+    write: &mut Transaction<'_>,
+    asks: &[WriteAsk],
     complaints: &Complaints,
 ) -> Result<Vec<Answer>, Failure> {
     let savepoint = |e: rusqlite::Error| {
@@ -233,12 +228,12 @@ fn guarded_steps(
 /// Not the first way, because the two more statements are a fifth of a write: measured (`store_cost`), a notification
 /// stored and ended takes 26.6 µs of processor with them, 20.9 µs without.
 fn guarded_step(
-    write: &mut Write<'_>,
-    ask: &Ask,
+    write: &mut Transaction<'_>,
+    ask: &WriteAsk,
     complaints: &Complaints,
 ) -> rusqlite::Result<Result<Answer, Failure>> {
     write.run("SAVEPOINT step", [])?;
-    let answer = match dispatch::write(write, ask) {
+    let answer = match ask.answer_by(write) {
         Ok(answer) => answer,
         Err(e) => {
             complaints.failed("store write failed", &e);

@@ -14,6 +14,7 @@ pub use refusal::Refusal;
 
 use crate::model::*;
 use crate::ports::Reply;
+use crate::ports::store::notifications::NotificationQuery;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::StanzaError;
 use std::sync::Arc;

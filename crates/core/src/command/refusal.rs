@@ -1,7 +1,7 @@
 //! Why an operation on a topic is not done, and how that is said.
 
 use super::Outcome;
-use crate::ports::{Answer, Fault};
+use crate::ports::{Fault, Missing};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, StanzaError};
 use carillon_wire::xml::Element;
@@ -40,22 +40,24 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// What an answer of the store means that is not the hoped-for one.
-    pub(crate) fn of(answer: &Answer) -> Refusal {
-        match answer {
-            Answer::Missing => Refusal::NotFound,
-            Answer::Exists => Refusal::Exists,
-            Answer::Failed(fault) => Refusal::Fault(*fault),
-            _ => Refusal::Fault(Fault::Broken),
-        }
-    }
-
     /// For a command.
     pub(crate) fn outcome(self) -> Outcome {
         match self {
             Refusal::Fault(_) => Outcome::Unavailable,
             refusal => Outcome::Topic(Err(refusal.into())),
         }
+    }
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Refusal {
+        Refusal::Fault(fault)
+    }
+}
+
+impl From<Missing> for Refusal {
+    fn from(Missing: Missing) -> Refusal {
+        Refusal::NotFound
     }
 }
 

@@ -8,7 +8,8 @@ use crate::effect::Effect;
 use crate::error::StreamError;
 use crate::event::transport_word;
 use crate::model::{DomainId, TopicId};
-use crate::ports::{Answer, Ask};
+use crate::ports::store::accounts::RevokeTokens;
+use crate::ports::{Answer, Question};
 use crate::session::Cx;
 use crate::session::Live;
 use crate::session::pipeline::Pipeline;
@@ -33,8 +34,7 @@ impl Turn<'_> {
             }
             Command::RevokeTokens { domain, account } => {
                 let local = account.local().unwrap_or_default().into();
-                let ask = Ask::RevokeTokens { domain, local, agent: None };
-                self.cx.ask(ask, Then::Revoked { account, reply });
+                self.cx.ask(RevokeTokens { domain, local, agent: None }, Then::Revoked { account, reply });
             }
             Command::Presence { accounts } => {
                 let outcome = Outcome::Presence(self.presence(&accounts));
@@ -128,12 +128,12 @@ impl Turn<'_> {
 }
 
 /// The store took the tokens of an account back, or not.
-pub(super) fn revoked(account: &BareJid, reply: ReplyTo, answer: &Answer, cx: &mut Cx<'_>) {
+pub(super) fn revoked(account: &BareJid, reply: ReplyTo, answer: Answer, cx: &mut Cx<'_>) {
     cx.hub.changed(account.as_str());
-    let outcome = match answer {
-        Answer::Revocations(_) => Outcome::Count(0),
-        Answer::Missing => Outcome::Missing,
-        _ => Outcome::Unavailable,
+    let outcome = match RevokeTokens::answer(answer) {
+        Ok(Some(_)) => Outcome::Count(0),
+        Ok(None) => Outcome::Missing,
+        Err(_) => Outcome::Unavailable,
     };
     cx.out.push(Effect::Reply { to: reply, outcome });
 }

@@ -72,9 +72,9 @@ impl Turn<'_> {
             Then::Pubsub(then) => pubsub::answered(then, answer, self.sessions, &mut self.cx),
             Then::Notification(then) => notifications::answered(then, answer, self.sessions, &mut self.cx),
             Then::Offline(then) => offline::answered(then, answer, self.sessions, &mut self.cx),
-            Then::Registration(then) => registration::answered(&then, &answer, self.sessions, &mut self.cx),
-            Then::Revoked { account, reply } => commands::revoked(&account, reply, &answer, &mut self.cx),
-            Then::Owed(changes) => owed::answered(changes, &answer, &mut self.cx),
+            Then::Registration(then) => registration::answered(&then, answer, self.sessions, &mut self.cx),
+            Then::Revoked { account, reply } => commands::revoked(&account, reply, answer, &mut self.cx),
+            Then::Owed(changes) => owed::answered(changes, answer, &mut self.cx),
             Then::Nothing => {}
         }
         self.cx.hub.counters.given_up = self.cx.hub.owed.given_up();

@@ -2,7 +2,8 @@
 
 use crate::features::{notifications, offline};
 use crate::node::Debt;
-use crate::ports::{Answer, Ask, NotificationChange};
+use crate::ports::store::notifications::{EndNotifications, NotificationChange};
+use crate::ports::{Answer, Question};
 use crate::session::Cx;
 use crate::session::then::Then;
 
@@ -20,18 +21,18 @@ pub(super) fn retry(cx: &mut Cx<'_>) {
         }
     }
     if !changes.is_empty() {
-        cx.ask(Ask::EndNotifications { changes: changes.clone() }, Then::Owed(changes));
+        cx.ask(EndNotifications { changes: changes.clone() }, Then::Owed(changes));
     }
 }
 
 /// The store answered to ends that it had refused.
-pub(super) fn answered(changes: Vec<NotificationChange>, answer: &Answer, cx: &mut Cx<'_>) {
+pub(super) fn answered(changes: Vec<NotificationChange>, answer: Answer, cx: &mut Cx<'_>) {
     let now = cx.now.mono;
-    match answer {
-        Answer::Done => {
+    match EndNotifications::answer(answer) {
+        Ok(()) => {
             changes.iter().for_each(|change| notifications::ended(change.id, cx));
             cx.hub.owed.paid(now);
         }
-        _ => changes.into_iter().for_each(|change| cx.hub.owed.owe(Debt::End(change), now)),
+        Err(_) => changes.into_iter().for_each(|change| cx.hub.owed.owe(Debt::End(change), now)),
     }
 }

@@ -6,7 +6,6 @@ mod domain;
 mod durations;
 mod id;
 mod key;
-mod listing;
 mod map;
 mod notification;
 mod offline;
@@ -22,11 +21,9 @@ pub use id::{
     AccountId, ConnId, DomainId, KeyId, NotificationId, Revision, ShardId, Ticket, TopicId, bucket,
 };
 pub use key::{ApiKey, Scope, Scopes};
-pub use listing::{NotificationQuery, Whose};
 pub use map::{Map, Set};
 pub use notification::{
-    AcknowledgedBy, Audience, DropReason, Notification, NotificationState, Payload, Pending, Priority,
-    States, Trace,
+    AcknowledgedBy, Audience, DropReason, Notification, NotificationState, Payload, Priority, States, Trace,
 };
 pub use offline::OfflineMessage;
 pub(crate) use pubsub_event::Change;

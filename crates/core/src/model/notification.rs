@@ -83,9 +83,6 @@ pub struct Notification {
     pub send_at: Option<UnixMs>,
 }
 
-/// A notification as the store hands it out for delivery.
-pub type Pending = Notification;
-
 /// How far a notification has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]

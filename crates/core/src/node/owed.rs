@@ -5,7 +5,7 @@
 //! waits for an account leaves out what is here.
 
 use crate::model::{DomainId, Mono, NotificationId, Set};
-use crate::ports::NotificationChange;
+use crate::ports::store::notifications::NotificationChange;
 use std::collections::VecDeque;
 
 /// What the store is yet to be told.

@@ -4,9 +4,7 @@
 pub mod store;
 
 pub use crate::sasl::{Derivation, Derived, Hashes, Password};
-pub use store::{
-    Answer, Ask, Enrolment, Fault, ImportedAccount, NotificationChange, Page, Reservation, Store, StoreStats,
-};
+pub use store::{Answer, Ask, Fault, Missing, Page, Part, Question, Store, StoreStats};
 
 /// Where an answer goes. Called exactly once, from whatever thread has the answer; it must not block.
 pub type Reply<T> = Box<dyn FnOnce(T) + Send>;

@@ -7,7 +7,8 @@ use crate::Effect;
 use crate::connection::Io;
 use crate::error::StreamError;
 use crate::model::{AccountState, Login};
-use crate::ports::{Answer, Ask};
+use crate::ports::store::accounts;
+use crate::ports::{Answer, Question};
 use crate::sasl::Failure;
 use crate::session::Cx;
 use crate::session::then::Then;
@@ -159,7 +160,7 @@ impl Loading {
         if let Some(login) = known {
             return loading.bound(login, cx);
         }
-        let ask = Ask::Login { account: loading.authenticated.account(), now: cx.now.unix };
+        let ask = accounts::Login { account: loading.authenticated.account(), now: cx.now.unix };
         cx.ask(ask, Then::Login(loading.io.conn));
         cx.out.push(Effect::Pause { conn: loading.io.conn });
         Session::Loading(Box::new(loading))
@@ -168,18 +169,18 @@ impl Loading {
     /// The store answered.
     pub(crate) fn answered(self, answer: Answer, cx: &mut Cx<'_>) -> Session {
         cx.resume(self.io.conn);
-        match answer {
-            Answer::Login(_) if self.authenticated.is_outdated(cx) => self.outdated(cx),
-            Answer::Login(login) if login.state == AccountState::Enabled => {
+        match accounts::Login::answer(answer) {
+            Ok(Some(_)) if self.authenticated.is_outdated(cx) => self.outdated(cx),
+            Ok(Some(login)) if login.state == AccountState::Enabled => {
                 self.authenticated.remember(&login, cx);
                 self.bound(login, cx)
             }
             // It was disabled, or removed, since the client proved whose it is.
-            Answer::Login(_) => {
+            Ok(Some(_)) => {
                 self.refuse(Failure::AccountDisabled, "account-disabled: this account is disabled", cx)
             }
-            Answer::Missing => self.refuse(Failure::NotAuthorized, "this account is gone", cx),
-            _ => self.unavailable(cx),
+            Ok(None) => self.refuse(Failure::NotAuthorized, "this account is gone", cx),
+            Err(_) => self.unavailable(cx),
         }
     }
 

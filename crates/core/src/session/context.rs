@@ -119,9 +119,9 @@ impl Cx<'_> {
     }
 
     /// Asks the store; `then` says who goes on with the answer.
-    pub fn ask(&mut self, ask: Ask, then: Then) {
+    pub fn ask(&mut self, question: impl Into<Ask>, then: Then) {
         let ticket = self.ticket(then);
-        self.out.push(Effect::Ask { ticket, ask });
+        self.out.push(Effect::Ask { ticket, ask: question.into() });
     }
 
     /// Has keys derived; `then` says who goes on with them.

@@ -3,7 +3,7 @@
 use crate::command::ReplyTo;
 use crate::features::{notifications, offline, pubsub, registration};
 use crate::model::ConnId;
-use crate::ports::NotificationChange;
+use crate::ports::store::notifications::NotificationChange;
 use crate::topic;
 use carillon_wire::jid::BareJid;
 

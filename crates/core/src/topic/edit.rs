@@ -1,14 +1,17 @@
 //! Edits: what changes a topic itself, or takes items away. Each has the topic for itself from its first question to the
 //! store's last answer.
 
+use super::finish::{done, found};
 use super::home::{Home, Stage, Step, ask};
 use super::{Key, rights};
 use crate::command::TopicOutcome;
 use crate::command::{Asker, Refusal};
 use crate::message::ShardMessage;
-use crate::model::{Access, Affiliation, Item, Revision, TopicConfig, TopicRecord};
+use crate::model::{Access, Affiliation, Item, Revision, TopicConfig, TopicId, TopicRecord};
 use crate::model::{Change, PubsubEvent, Retained};
-use crate::ports::{Answer, Ask};
+use crate::ports::store::items::{Items, Purge, Retract};
+use crate::ports::store::topics::{ConfigureTopic, SetAffiliations};
+use crate::ports::{Answer, Ask, Question};
 use crate::session::Cx;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
@@ -53,8 +56,7 @@ impl Home {
         self.stage = Stage::Held;
         let editing = Editing { record: record.clone(), edit, newest: Vec::new(), asker };
         if matters {
-            let question = Ask::newest(record.id, 2);
-            ask(key, question, Step::Look(editing), cx);
+            ask(key, Items::newest(record.id, 2), Step::Look(editing), cx);
         } else {
             editing.carry_out(key, cx);
         }
@@ -62,28 +64,28 @@ impl Home {
 
     /// The newest items were read.
     pub(super) fn looked(&mut self, mut editing: Editing, answer: Answer, key: &Key, cx: &mut Cx<'_>) {
-        match answer {
-            Answer::Items(newest) => {
+        match found(Items::answer(answer)) {
+            Ok(newest) => {
                 editing.newest = newest;
                 editing.carry_out(key, cx);
             }
-            other => {
+            Err(refusal) => {
                 self.open(editing.record);
-                editing.asker.answer(&key.name, Err(Refusal::of(&other)), cx);
+                editing.asker.answer(&key.name, Err(refusal), cx);
             }
         }
     }
 
     /// The edit was done, or not.
-    pub(super) fn edited(&mut self, editing: Editing, answer: &Answer, key: &Key, cx: &mut Cx<'_>) {
+    pub(super) fn edited(&mut self, editing: Editing, answer: Answer, key: &Key, cx: &mut Cx<'_>) {
         let Editing { record, edit, newest, asker } = editing;
-        if !matches!(answer, Answer::Done) {
+        if let Err(refusal) = edit.is_done(answer) {
             // What is missing is the item, or else the topic.
-            match (&edit, answer) {
-                (Edit::Configure(_) | Edit::Affiliate(_), Answer::Missing) => self.stage = Stage::Absent,
+            match (&edit, refusal) {
+                (Edit::Configure(_) | Edit::Affiliate(_), Refusal::NotFound) => self.stage = Stage::Absent,
                 _ => self.open(record),
             }
-            return asker.answer(&key.name, Err(Refusal::of(answer)), cx);
+            return asker.answer(&key.name, Err(refusal), cx);
         }
         // The asker hears of it before its own session is told as a follower.
         match edit {
@@ -177,14 +179,30 @@ impl Home {
 
 impl Editing {
     fn carry_out(self, key: &Key, cx: &mut Cx<'_>) {
-        let topic = self.record.id;
-        let question = match &self.edit {
-            Edit::Retract { item, .. } => Ask::Retract { topic, item: item.clone() },
-            Edit::Purge => Ask::Purge { topic },
-            Edit::Configure(config) => Ask::ConfigureTopic { topic, config: config.clone() },
-            Edit::Affiliate(changes) => Ask::SetAffiliations { topic, changes: changes.clone() },
-        };
+        let question = self.edit.question(self.record.id);
         ask(key, question, Step::Edit(self), cx);
+    }
+}
+
+impl Edit {
+    /// What the store is asked to do.
+    fn question(&self, topic: TopicId) -> Ask {
+        match self {
+            Edit::Retract { item, .. } => Retract { topic, item: item.clone() }.into(),
+            Edit::Purge => Purge { topic }.into(),
+            Edit::Configure(config) => ConfigureTopic { topic, config: config.clone() }.into(),
+            Edit::Affiliate(changes) => SetAffiliations { topic, changes: changes.clone() }.into(),
+        }
+    }
+
+    /// Whether it was done, by the answer to that.
+    fn is_done(&self, answer: Answer) -> Result<(), Refusal> {
+        match self {
+            Edit::Retract { .. } => done(Retract::answer(answer)),
+            Edit::Purge => Ok(Purge::answer(answer)?),
+            Edit::Configure(_) => done(ConfigureTopic::answer(answer)),
+            Edit::Affiliate(_) => done(SetAffiliations::answer(answer)),
+        }
     }
 }
 

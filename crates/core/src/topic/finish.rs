@@ -1,7 +1,7 @@
 //! Ending an operation: from the store's answer to what the asker is told, and what every shard is.
 
 use super::Key;
-use super::home::{Draft, Home, Stage, Step, ask};
+use super::home::{Draft, Home, Stage, Step, load};
 use crate::command::TopicOutcome;
 use crate::command::{Asker, Refusal};
 use crate::event::{Entry, Kind};
@@ -9,21 +9,29 @@ use crate::message::ShardMessage;
 use crate::model::{Change, PubsubEvent, Retained};
 use crate::model::{Revision, SendLast, TopicRecord};
 use crate::node::home;
-use crate::ports::{Answer, Ask};
+use crate::ports::store::items::{ItemNames, Items, Publish};
+use crate::ports::store::subscriptions::{
+    IsSubscribed, Subscribe, SubscribeAnswer, Subscribers, Unsubscribe,
+};
+use crate::ports::store::topics::{CreateTopic, CreateTopicAnswer, DeleteTopic, Topic};
+use crate::ports::{Answer, Fault, Missing, Question};
 use crate::session::Cx;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 
 /// Ends an operation that only read, for which the topic need not be there any more. Gives back any other.
-pub(super) fn read(step: Step, answer: &Answer, name: &str, cx: &mut Cx<'_>) -> Option<Step> {
-    let (asker, outcome) = match (step, answer) {
-        (Step::Items(asker), Answer::Items(items)) => (asker, Ok(TopicOutcome::Items(items.clone()))),
-        (Step::Items(asker), Answer::ItemNames { ids, count }) => {
-            (asker, Ok(TopicOutcome::ItemNames { ids: ids.clone(), count: *count }))
+pub(super) fn read(step: Step, answer: Answer, name: &str, cx: &mut Cx<'_>) -> Option<(Step, Answer)> {
+    let (asker, outcome) = match step {
+        Step::Items(asker) => (asker, found(Items::answer(answer)).map(TopicOutcome::Items)),
+        Step::ItemNames(asker) => {
+            let names = found(ItemNames::answer(answer));
+            (asker, names.map(|names| TopicOutcome::ItemNames { ids: names.ids, count: names.count }))
         }
-        (Step::Jids(asker), Answer::Jids(jids)) => (asker, Ok(TopicOutcome::Jids(jids.clone()))),
-        (Step::Items(asker) | Step::Jids(asker), other) => (asker, Err(Refusal::of(other))),
-        (step, _) => return Some(step),
+        Step::Jids(asker) => {
+            let jids = Subscribers::answer(answer).map_err(Refusal::Fault);
+            (asker, jids.map(TopicOutcome::Jids))
+        }
+        step => return Some((step, answer)),
     };
     asker.answer(name, outcome, cx);
     None
@@ -37,53 +45,64 @@ impl Home {
             Step::Create { first, asker } => self.created(first, asker, answer, key, cx),
             Step::Standing { record, draft, asker } => {
                 self.open(record.clone());
-                match answer {
-                    Answer::Done => self.publish(&record, draft, asker, key, cx),
-                    Answer::Missing => asker.answer(&key.name, Err(Refusal::Forbidden), cx),
-                    other => asker.answer(&key.name, Err(Refusal::of(&other)), cx),
+                match IsSubscribed::answer(answer) {
+                    Ok(true) => self.publish(&record, draft, asker, key, cx),
+                    Ok(false) => asker.answer(&key.name, Err(Refusal::Forbidden), cx),
+                    Err(fault) => asker.answer(&key.name, Err(fault.into()), cx),
                 }
             }
             Step::Look(editing) => self.looked(editing, answer, key, cx),
-            Step::Edit(editing) => self.edited(editing, &answer, key, cx),
+            Step::Edit(editing) => self.edited(editing, answer, key, cx),
             Step::Delete { record, asker } => self.deleted(record, asker, answer, key, cx),
             Step::Publish(asker) => self.published(asker, answer, key, cx),
             Step::Subscribe(account, asker) => self.subscribed(account, asker, answer, key, cx),
-            Step::Unsubscribe(account, asker) => self.unsubscribed(account, asker, &answer, key, cx),
-            Step::Listen { record, asker } => self.listening(record, asker, &answer, key, cx),
-            Step::Items(_) | Step::Jids(_) => {}
+            Step::Unsubscribe(account, asker) => self.unsubscribed(account, asker, answer, key, cx),
+            Step::Listen { record, asker } => self.listening(record, asker, answer, key, cx),
+            Step::Items(_) | Step::ItemNames(_) | Step::Jids(_) => {}
         }
     }
 
     fn loaded(&mut self, answer: Answer, key: &Key, cx: &mut Cx<'_>) {
         self.stage = Stage::Absent;
-        match answer {
-            Answer::Topic(record) => self.open(Arc::from(record)),
-            Answer::Missing => {}
-            other => {
+        match Topic::answer(answer) {
+            Ok(Some(record)) => self.open(Arc::from(record)),
+            Ok(None) => {}
+            Err(fault) => {
                 for waiting in self.drain() {
-                    waiting.asker.answer(&key.name, Err(Refusal::of(&other)), cx);
+                    waiting.asker.answer(&key.name, Err(fault.into()), cx);
                 }
             }
         }
     }
 
     fn created(&mut self, first: Option<Draft>, asker: Asker, answer: Answer, key: &Key, cx: &mut Cx<'_>) {
-        let record: Arc<TopicRecord> = match answer {
-            Answer::Topic(record) => Arc::from(record),
-            Answer::Full => {
-                self.stage = Stage::Absent;
-                return asker.answer(&key.name, Err(Refusal::TooManyTopics), cx);
+        self.stage = Stage::Absent;
+        let refusal = match CreateTopic::answer(answer) {
+            Ok(CreateTopicAnswer::Created(record)) => {
+                return self.begin(Arc::from(record), first, asker, key, cx);
             }
-            other => {
-                self.stage = Stage::Absent;
-                if let Answer::Exists = other {
-                    // Created elsewhere meanwhile.
-                    self.stage = Stage::Loading;
-                    ask(key, Ask::Topic { domain: key.domain, name: (*key.name).into() }, Step::Load, cx);
-                }
-                return asker.answer(&key.name, Err(Refusal::of(&other)), cx);
+            Ok(CreateTopicAnswer::Exists) => {
+                // Created elsewhere meanwhile.
+                self.stage = Stage::Loading;
+                load(key, cx);
+                Refusal::Exists
             }
+            Ok(CreateTopicAnswer::Full) => Refusal::TooManyTopics,
+            Ok(CreateTopicAnswer::NoDomain) => Refusal::NotFound,
+            Err(fault) => fault.into(),
         };
+        asker.answer(&key.name, Err(refusal), cx);
+    }
+
+    /// The topic was created.
+    fn begin(
+        &mut self,
+        record: Arc<TopicRecord>,
+        first: Option<Draft>,
+        asker: Asker,
+        key: &Key,
+        cx: &mut Cx<'_>,
+    ) {
         self.open(record.clone());
         match first {
             Some(draft) => self.publish(&record, draft, asker, key, cx),
@@ -93,10 +112,13 @@ impl Home {
 
     fn published(&mut self, asker: Asker, answer: Answer, key: &Key, cx: &mut Cx<'_>) {
         let record = self.record();
-        self.written(matches!(answer, Answer::Missing));
+        let answer = found(Publish::answer(answer));
+        self.written(matches!(answer, Err(Refusal::NotFound)));
         let (item, record) = match (answer, record) {
-            (Answer::Published(item), Some(record)) => (item, record),
-            (other, _) => return asker.answer(&key.name, Err(Refusal::of(&other)), cx),
+            (Ok(item), Some(record)) => (item, record),
+            (answer, _) => {
+                return asker.answer(&key.name, Err(answer.err().unwrap_or(Fault::Broken.into())), cx);
+            }
         };
         cx.hub.counters.published += 1;
         cx.hub.topic_figures.published(item.topic);
@@ -117,11 +139,15 @@ impl Home {
     fn subscribed(&mut self, account: BareJid, asker: Asker, answer: Answer, key: &Key, cx: &mut Cx<'_>) {
         let record = self.record();
         self.written(false);
-        let (new, last, record) = match (answer, record) {
-            (Answer::Subscribed { new, last }, Some(record)) => (new, last, record),
-            (Answer::Full, _) => return asker.answer(&key.name, Err(Refusal::TooManySubscriptions), cx),
-            (other, _) => return asker.answer(&key.name, Err(Refusal::of(&other)), cx),
+        let (new, last) = match Subscribe::answer(answer) {
+            Ok(SubscribeAnswer::Subscribed { new, last }) => (new, last),
+            Ok(SubscribeAnswer::Full) => {
+                return asker.answer(&key.name, Err(Refusal::TooManySubscriptions), cx);
+            }
+            Ok(SubscribeAnswer::Missing) => return asker.answer(&key.name, Err(Refusal::NotFound), cx),
+            Err(fault) => return asker.answer(&key.name, Err(fault.into()), cx),
         };
+        let Some(record) = record else { return asker.answer(&key.name, Err(Fault::Broken.into()), cx) };
         let last = last.filter(|_| new && record.config.send_last_published_item != SendLast::Never);
         let at_login = record.config.is_given_at_login();
         let last = last.map(|item| Arc::new(PubsubEvent::last_item(&item, &self.domain, at_login)));
@@ -137,20 +163,21 @@ impl Home {
         &mut self,
         account: BareJid,
         asker: Option<Asker>,
-        answer: &Answer,
+        answer: Answer,
         key: &Key,
         cx: &mut Cx<'_>,
     ) {
         let record = self.record();
         self.written(false);
-        let result = match (answer, record) {
-            (Answer::Done, Some(record)) => {
+        let result = match (Unsubscribe::answer(answer), record) {
+            (Ok(Ok(())), Some(record)) => {
                 let at = home(account.as_str(), cx.hub.shards);
                 cx.post(at, ShardMessage::Unsubscribed { account, topic: record.id });
                 Ok(TopicOutcome::Done)
             }
-            (Answer::Missing, _) => Err(Refusal::NotSubscribed),
-            (other, _) => Err(Refusal::of(other)),
+            (Ok(Ok(())), None) => Err(Fault::Broken.into()),
+            (Ok(Err(Missing)), _) => Err(Refusal::NotSubscribed),
+            (Err(fault), _) => Err(fault.into()),
         };
         if let Some(asker) = asker {
             asker.answer(&key.name, result, cx);
@@ -161,14 +188,15 @@ impl Home {
         &mut self,
         record: Arc<TopicRecord>,
         asker: Asker,
-        answer: &Answer,
+        answer: Answer,
         key: &Key,
         cx: &mut Cx<'_>,
     ) {
         let (topic, at_login) = (record.id, record.config.is_given_at_login());
         self.open(record);
-        let Answer::Items(newest) = answer else {
-            return asker.answer(&key.name, Err(Refusal::of(answer)), cx);
+        let newest = match found(Items::answer(answer)) {
+            Ok(newest) => newest,
+            Err(refusal) => return asker.answer(&key.name, Err(refusal), cx),
         };
         let last = newest.first().map(|item| Arc::new(PubsubEvent::last_item(item, &self.domain, at_login)));
         asker.answer(&key.name, Ok(TopicOutcome::Listening { topic, last }), cx);
@@ -182,18 +210,17 @@ impl Home {
         key: &Key,
         cx: &mut Cx<'_>,
     ) {
-        match answer {
-            Answer::Done => {
-                self.stage = Stage::Absent;
+        self.stage = Stage::Absent;
+        match done(DeleteTopic::answer(answer)) {
+            Ok(()) => {
                 asker.answer(&key.name, Ok(TopicOutcome::Done), cx);
                 self.tell_change(&record, Change::Deleted, Revision::default(), Retained::Nothing, cx);
             }
-            other => {
-                match other {
-                    Answer::Missing => self.stage = Stage::Absent,
-                    _ => self.open(record),
+            Err(refusal) => {
+                if let Refusal::Fault(_) = refusal {
+                    self.open(record);
                 }
-                asker.answer(&key.name, Err(Refusal::of(&other)), cx);
+                asker.answer(&key.name, Err(refusal), cx);
             }
         }
     }
@@ -226,4 +253,14 @@ impl Home {
 fn tell(notice: PubsubEvent, cx: &mut Cx<'_>) {
     let notice = Arc::new(notice);
     cx.post_all(|| ShardMessage::Publication(notice.clone()));
+}
+
+/// What the store found, where it found something.
+pub(super) fn found<T>(answer: Result<Option<T>, Fault>) -> Result<T, Refusal> {
+    answer?.ok_or(Refusal::NotFound)
+}
+
+/// Whether a write was done.
+pub(super) fn done(answer: Result<Result<(), Missing>, Fault>) -> Result<(), Refusal> {
+    Ok(answer??)
 }

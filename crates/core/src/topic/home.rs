@@ -12,6 +12,7 @@ use crate::command::Asker;
 use crate::command::{Actor, TopicOp};
 use crate::model::TopicRecord;
 use crate::ports::Ask;
+use crate::ports::store::topics;
 use crate::session::Cx;
 use crate::session::then;
 use bytes::Bytes;
@@ -95,8 +96,10 @@ pub(super) enum Step {
     Unsubscribe(BareJid, Option<Asker>),
     /// Its last item, for those who follow it without being accounts.
     Listen { record: Arc<TopicRecord>, asker: Asker },
-    /// Items, or their ids.
+    /// Items.
     Items(Asker),
+    /// The ids of items.
+    ItemNames(Asker),
     /// Followers.
     Jids(Asker),
 }
@@ -104,7 +107,7 @@ pub(super) enum Step {
 impl Home {
     /// A topic of which nothing is known yet.
     pub(super) fn load_from_store(domain: Arc<str>, key: &Key, cx: &mut Cx<'_>) -> Home {
-        ask(key, Ask::Topic { domain: key.domain, name: (*key.name).into() }, Step::Load, cx);
+        load(key, cx);
         Home { domain, stage: Stage::Loading, waiting: VecDeque::new(), idle: 0 }
     }
 
@@ -191,8 +194,13 @@ impl Home {
 }
 
 /// Asks the store about a topic.
-pub(super) fn ask(key: &Key, question: Ask, step: Step, cx: &mut Cx<'_>) {
+pub(super) fn ask(key: &Key, question: impl Into<Ask>, step: Step, cx: &mut Cx<'_>) {
     cx.ask(question, then::Then::Topic(Then { key: key.clone(), step }));
+}
+
+/// Asks the store for a topic's record.
+pub(super) fn load(key: &Key, cx: &mut Cx<'_>) {
+    ask(key, topics::Topic { domain: key.domain, name: (*key.name).into() }, Step::Load, cx);
 }
 
 fn company(waiting: &Waiting, record: &TopicRecord) -> Company {

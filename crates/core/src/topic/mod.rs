@@ -93,7 +93,7 @@ impl Topics {
     /// The store answered.
     pub fn answered(&mut self, then: Then, answer: Answer, cx: &mut Cx<'_>) {
         let Then { key, step } = then;
-        let Some(step) = finish::read(step, &answer, &key.name, cx) else { return };
+        let Some((step, answer)) = finish::read(step, answer, &key.name, cx) else { return };
         let Some(home) = self.homes.get_mut(&key) else { return };
         home.answered(step, answer, &key, cx);
         self.advance(&key, cx);

@@ -7,7 +7,9 @@ use super::rights::{self, Grant};
 use crate::command::{Actor, TopicOp, TopicOutcome};
 use crate::command::{Asker, Refusal, check_topic_config};
 use crate::model::{Affiliation, Item, Payload, PubsubCreate, Revision, SendLast, TopicConfig, TopicRecord};
-use crate::ports::Ask;
+use crate::ports::store::items::{ItemNames, Items, Publish};
+use crate::ports::store::subscriptions::{IsSubscribed, Subscribe, Subscribers, Unsubscribe};
+use crate::ports::store::topics::{CreateTopic, DeleteTopic};
 use crate::session::Cx;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
@@ -42,7 +44,7 @@ impl Home {
                     Actor::Provider | Actor::Anyone => None,
                     Actor::Account(jid) => Some((jid.bare(), Affiliation::Owner)),
                 };
-                let question = Ask::CreateTopic {
+                let question = CreateTopic {
                     domain: key.domain,
                     name: (*key.name).into(),
                     config,
@@ -107,7 +109,7 @@ impl Home {
             TopicOp::Delete => {
                 self.stage = Stage::Held;
                 let step = Step::Delete { record: record.clone(), asker };
-                ask(key, Ask::DeleteTopic { topic }, step, cx);
+                ask(key, DeleteTopic { topic }, step, cx);
             }
             TopicOp::Publish { id, payload } | TopicOp::PublishIf { id, payload, .. } => {
                 let draft = draft(actor, id, &payload, cx);
@@ -119,16 +121,16 @@ impl Home {
             TopicOp::Purge => self.edit(record, Edit::Purge, asker, key, cx),
             TopicOp::Items { ids, from, max, bytes_max } => {
                 let max = max.unwrap_or(record.config.max_items).min(record.config.max_items);
-                ask(key, Ask::Items { topic, ids, from, max, bytes_max }, Step::Items(asker), cx);
+                ask(key, Items { topic, ids, from, max, bytes_max }, Step::Items(asker), cx);
             }
             TopicOp::ItemNames { from, max } => {
-                ask(key, Ask::ItemNames { topic, from, max }, Step::Items(asker), cx);
+                ask(key, ItemNames { topic, from, max }, Step::ItemNames(asker), cx);
             }
             TopicOp::Subscribe { account } => self.subscribe(record, account, actor, asker, key, cx),
             TopicOp::Unsubscribe { account } => self.unsubscribe(record, account, Some(asker), key, cx),
             TopicOp::Listen => self.listen(record, asker, key, cx),
             TopicOp::Subscribers { after, max } => {
-                ask(key, Ask::Subscribers { topic, after, limit: max }, Step::Jids(asker), cx);
+                ask(key, Subscribers { topic, after, limit: max }, Step::Jids(asker), cx);
             }
             TopicOp::SetAffiliations { changes } => {
                 self.edit(record, Edit::Affiliate(changes), asker, key, cx);
@@ -144,7 +146,7 @@ impl Home {
         }
         self.stage = Stage::Held;
         let step = Step::Listen { record: record.clone(), asker };
-        ask(key, Ask::newest(record.id, 1), step, cx);
+        ask(key, Items::newest(record.id, 1), step, cx);
     }
 
     /// A publication that only followers may make: whether the actor is one must be asked first.
@@ -165,7 +167,7 @@ impl Home {
         let draft = draft(actor, id, &payload, cx);
         let local = jid.local().unwrap_or_default().into();
         self.stage = Stage::Held;
-        let question = Ask::IsSubscribed { topic: record.id, domain: key.domain, local };
+        let question = IsSubscribed { topic: record.id, domain: key.domain, local };
         ask(key, question, Step::Standing { record, draft, asker }, cx);
     }
 
@@ -190,7 +192,7 @@ impl Home {
         };
         let keep = if record.config.persist_items { record.config.max_items } else { 0 };
         self.wrote();
-        ask(key, Ask::Publish { item, keep }, Step::Publish(asker), cx);
+        ask(key, Publish { item, keep }, Step::Publish(asker), cx);
     }
 
     fn subscribe(
@@ -210,7 +212,7 @@ impl Home {
             Actor::Provider => u32::MAX,
             Actor::Account(_) | Actor::Anyone => cx.hub.settings.limits.topics_followed,
         };
-        let question = Ask::Subscribe { topic: record.id, domain: key.domain, local, max, now: cx.now.unix };
+        let question = Subscribe { topic: record.id, domain: key.domain, local, max, now: cx.now.unix };
         ask(key, question, Step::Subscribe(account, asker), cx);
     }
 
@@ -229,7 +231,7 @@ impl Home {
             return;
         };
         self.wrote();
-        let question = Ask::Unsubscribe { topic: record.id, domain: key.domain, local };
+        let question = Unsubscribe { topic: record.id, domain: key.domain, local };
         ask(key, question, Step::Unsubscribe(account, asker), cx);
     }
 

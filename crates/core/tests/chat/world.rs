@@ -8,7 +8,13 @@ use carillon_core::machine::Shard;
 use carillon_core::message::ShardMessage;
 use carillon_core::model::*;
 use carillon_core::node::home;
-use carillon_core::ports::{Answer, Ask, Fault, Store};
+use carillon_core::ports::store::accounts::{
+    CreateAccount, CreateAccountAnswer, Identity, Login, SetCredentials,
+};
+use carillon_core::ports::store::domains::{Domains as AllDomains, PutDomain};
+use carillon_core::ports::store::notifications::{EndNotifications, Pending};
+use carillon_core::ports::store::offline::{DeleteOffline, Offline};
+use carillon_core::ports::{Answer, Ask, Fault, Question, Store};
 use carillon_core::sasl::ChannelBinding;
 use carillon_core::sasl::scram;
 use carillon_core::settings::Settings;
@@ -128,15 +134,20 @@ impl World {
         }
     }
 
-    pub fn ask(&self, ask: Ask) -> Answer {
+    pub fn ask<Q: Question>(&self, question: Q) -> Q::Answer {
+        Q::answer(self.said(question.into())).expect("the store is well")
+    }
+
+    /// What the store says.
+    fn said(&self, ask: Ask) -> Answer {
         let (sender, receiver) = mpsc::channel();
         self.store.ask(ask, Box::new(move |answer| sender.send(answer).expect("the test waits")));
         receiver.recv().expect("one answer")
     }
 
     pub fn domain(&mut self, name: &str, policy: Policy) {
-        self.ask(Ask::PutDomain { name: name.into(), policy });
-        let Answer::Domains(domains) = self.ask(Ask::Domains) else { panic!("domains") };
+        self.ask(PutDomain { name: name.into(), policy });
+        let domains = self.ask(AllDomains);
         let domains = Arc::new(Domains::new(domains));
         for shard in 0..self.shards.len() {
             self.give(shard, Owned::Other(Input::Message(ShardMessage::Domains(domains.clone()))));
@@ -144,24 +155,23 @@ impl World {
     }
 
     pub fn domain_id(&self, name: &str) -> DomainId {
-        let Answer::Domains(domains) = self.ask(Ask::Domains) else { panic!("domains") };
+        let domains = self.ask(AllDomains);
         domains.iter().find(|d| &*d.name == name).unwrap_or_else(|| panic!("no domain {name}")).id
     }
 
     pub fn account(&mut self, domain: &str, local: &str, password: &str) {
         let credentials = scram::keys(password, b"0123456789abcdef", 4096).expect("a password");
         let domain = self.domain_id(domain);
-        let answer =
-            self.ask(Ask::CreateAccount { domain, local: local.into(), credentials, now: self.now.unix });
-        assert!(matches!(answer, Answer::Account(_)), "{answer:?}");
+        let answer = self.ask(CreateAccount { domain, local: local.into(), credentials, now: self.now.unix });
+        assert!(matches!(answer, CreateAccountAnswer::Created(_)), "{answer:?}");
     }
 
     /// Changes a password as the HTTP API does when the sessions may go on.
     pub fn password(&mut self, domain: &str, local: &str, password: &str) {
         let credentials = scram::keys(password, b"fedcba9876543210", 4096).expect("a password");
         let id = self.domain_id(domain);
-        let answer = self.ask(Ask::SetCredentials { domain: id, local: local.into(), credentials });
-        assert!(matches!(answer, Answer::Done), "{answer:?}");
+        let answer = self.ask(SetCredentials { domain: id, local: local.into(), credentials });
+        answer.expect("the account is there");
         let account = BareJid::from_parts(Some(local), domain).expect("an account");
         let accounts = [account.clone()].into();
         self.command(account.as_str(), Command::Changed { accounts });
@@ -243,7 +253,7 @@ impl World {
     pub fn store_goes_on(&mut self) {
         self.moods.clear();
         for (shard, ticket, ask) in std::mem::take(&mut self.kept_back) {
-            let answer = self.ask(ask);
+            let answer = self.said(ask);
             self.give(shard, Owned::Other(Input::Answer { ticket, answer }));
         }
     }
@@ -398,11 +408,11 @@ impl World {
     /// Has the store answer a question, unless it is in another mood.
     fn answer(&mut self, shard: usize, ticket: Ticket, ask: Ask) {
         self.asked += 1;
-        self.identities_asked += usize::from(matches!(ask, Ask::Identity { .. }));
-        self.logins_asked += usize::from(matches!(ask, Ask::Login { .. }));
+        self.identities_asked += usize::from(Identity::of(&ask).is_some());
+        self.logins_asked += usize::from(Login::of(&ask).is_some());
         let mood = self.moods.iter().find(|(mood, _)| mood == kind(&ask)).map(|(_, mood)| *mood);
         let answer = match mood {
-            None => self.ask(ask),
+            None => self.said(ask),
             Some(Mood::Refuses) => Answer::Failed(Fault::Busy),
             Some(Mood::Holds) => return self.kept_back.push((shard, ticket, ask)),
         };
@@ -416,11 +426,14 @@ impl World {
 
 /// The word of conversations for a question to the store.
 fn kind(ask: &Ask) -> &'static str {
-    match ask {
-        Ask::Login { .. } => "logins",
-        Ask::Pending { .. } | Ask::Offline { .. } => "pages",
-        Ask::EndNotifications { .. } | Ask::DeleteOffline { .. } => "ends",
-        _ => "others",
+    if Login::of(ask).is_some() {
+        "logins"
+    } else if Pending::of(ask).is_some() || Offline::of(ask).is_some() {
+        "pages"
+    } else if EndNotifications::of(ask).is_some() || DeleteOffline::of(ask).is_some() {
+        "ends"
+    } else {
+        "others"
     }
 }
 

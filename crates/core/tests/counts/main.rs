@@ -15,7 +15,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use carillon_core::command::{Actor, Command, Outcome, TopicOp};
 use carillon_core::model::*;
-use carillon_core::ports::Ask;
+use carillon_core::ports::store::accounts::CreateAccount;
 use carillon_core::sasl::scram;
 use carillon_core::settings::Settings;
 use carillon_load::client::{
@@ -69,7 +69,7 @@ impl Crowd {
         let credentials = scram::keys("pw", b"0123456789abcdef", 4096).expect("a password");
         for i in 0..count {
             let (local, credentials, now) = (format!("u{i}").into(), credentials.clone(), world.now());
-            world.ask(Ask::CreateAccount { domain, local, credentials, now });
+            world.ask(CreateAccount { domain, local, credentials, now });
         }
         // TLS is none of the core's business: to it the connection is secured, to the client it is plain.
         let login = Login { transport: Transport::Plain, stream_management, ..Login::default() };

@@ -10,7 +10,7 @@ mod world;
 use carillon_core::Security;
 use carillon_core::command::{Command, KickReason};
 use carillon_core::model::{AccountState, Policy};
-use carillon_core::ports::Ask;
+use carillon_core::ports::store::accounts::SetAccountState;
 use carillon_core::sasl::ChannelBinding;
 use carillon_core::settings::Settings;
 use carillon_wire::jid::Jid;
@@ -32,7 +32,7 @@ fn world() -> World {
 fn disable(world: &mut World, local: &str) {
     let state = AccountState::Disabled(world.now());
     let domain = world.domain_id(DOMAIN);
-    world.ask(Ask::SetAccountState { domain, local: local.into(), state });
+    world.ask(SetAccountState { domain, local: local.into(), state }).expect("the account is there");
     kick(world, local, KickReason::Disabled);
 }
 

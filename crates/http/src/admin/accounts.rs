@@ -13,7 +13,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use carillon_core::model::{AccountState, Domain};
-use carillon_core::ports::Enrolment;
+use carillon_core::ports::store::accounts::Enrolment;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 

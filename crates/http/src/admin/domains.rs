@@ -9,7 +9,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use carillon_core::model::{Domain, Policy};
-use carillon_core::ports::{Answer, Ask};
+use carillon_core::ports::Missing;
+use carillon_core::ports::store::domains::{DeleteDomain, PutDomain};
 use carillon_wire::jid::BareJid;
 
 /// A domain.
@@ -85,14 +86,10 @@ pub(crate) async fn put(
     if !(1..=1000).contains(&policy.sessions_max) {
         return Err(Problem::new(Code::InvalidValue, "`sessions_max` is from 1 to 1000").at("/sessions_max"));
     }
-    match app.ask(Ask::PutDomain { name: name.into(), policy }).await? {
-        Answer::Domain { domain, created } => {
-            app.reload_domains().await?;
-            let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-            Ok((status, Json(DomainView::of(&domain))))
-        }
-        other => Err(Problem::unexpected(&other)),
-    }
+    let put = app.ask(PutDomain { name: name.into(), policy }).await?;
+    app.reload_domains().await?;
+    let status = if put.created { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(DomainView::of(&put.domain))))
 }
 
 /// Remove a domain
@@ -110,14 +107,13 @@ pub(crate) async fn delete(
 ) -> Result<StatusCode, Problem> {
     key.whole_node()?;
     let domain = key.reach(&app, &prepare(&name)?)?;
-    match app.ask(Ask::DeleteDomain { domain: domain.id }).await? {
+    match app.ask(DeleteDomain { domain: domain.id }).await? {
         // Missing: another node, or a request at the same time, was first.
-        Answer::Done | Answer::Missing => {
+        Ok(()) | Err(Missing) => {
             app.reload_domains().await?;
             app.feeds.forget(domain.id);
             Ok(StatusCode::NO_CONTENT)
         }
-        other => Err(Problem::unexpected(&other)),
     }
 }
 

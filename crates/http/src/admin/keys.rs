@@ -11,7 +11,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use carillon_core::model::{ApiKey, KeyId, Scope, Scopes};
-use carillon_core::ports::{Answer, Ask};
+use carillon_core::ports::Missing;
+use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, Keys};
 
 /// A key to be made.
 #[derive(Debug, serde::Deserialize, utoipa::ToSchema)]
@@ -118,13 +119,16 @@ pub(crate) async fn create(
     };
     let (text, hash) = text::generate();
     let scopes = Scopes::of(&body.scopes);
-    let ask = Ask::CreateKey { hash, name: body.name.into(), domain, scopes, now: now() };
+    let ask = CreateKey { hash, name: body.name.into(), domain, scopes, now: now() };
     match app.ask(ask).await? {
-        Answer::Key(made) => {
+        CreateKeyAnswer::Created(made) => {
             let created = KeyCreated { key: text, view: KeyView::of(&app, &made) };
             Ok((StatusCode::CREATED, Json(created)))
         }
-        other => Err(Problem::unexpected(&other)),
+        CreateKeyAnswer::NoDomain => {
+            Err(Problem::new(Code::UnknownDomain, "the domain has just been deleted").at("/domain"))
+        }
+        CreateKeyAnswer::Exists => Err(Problem::new(Code::Internal, "two keys came out the same")),
     }
 }
 
@@ -164,14 +168,9 @@ pub(crate) async fn delete(
         );
         return Err(Problem::new(Code::LastAdminKey, detail));
     }
-    match app.ask(Ask::DeleteKey { id }).await? {
-        Answer::Done => {
-            app.keys.forget(id);
-            Ok(StatusCode::NO_CONTENT)
-        }
-        Answer::Missing => Err(unknown()),
-        other => Err(Problem::unexpected(&other)),
-    }
+    app.ask(DeleteKey { id }).await?.map_err(|Missing| unknown())?;
+    app.keys.forget(id);
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Whether a key administers the whole node.
@@ -180,10 +179,7 @@ fn is_admin(key: &ApiKey) -> bool {
 }
 
 async fn reached(app: &App, key: &Granted<Admin>) -> Result<Vec<ApiKey>, Problem> {
-    match app.ask(Ask::Keys { domain: key.key.domain }).await? {
-        Answer::Keys(keys) => Ok(keys),
-        other => Err(Problem::unexpected(&other)),
-    }
+    app.ask(Keys { domain: key.key.domain }).await
 }
 
 impl KeyView {

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::problem::Problem;
 use carillon_core::model::{ApiKey, KeyId};
-use carillon_core::ports::{Answer, Ask};
+use carillon_core::ports::store::keys::Key;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -34,16 +34,13 @@ impl Keys {
         }
         // Deletions are told from here on, so that one which overtakes the answer is not forgotten again.
         let mut deleted = self.deleted.subscribe();
-        match app.ask(Ask::Key { hash }).await? {
-            Answer::Key(key) => {
-                if matches!(deleted.try_recv(), Err(broadcast::error::TryRecvError::Empty)) {
-                    self.keep(hash, key.clone(), Instant::now());
-                }
-                Ok(Some(key))
-            }
-            Answer::Missing => Ok(None),
-            other => Err(Problem::unexpected(&other)),
+        let found = app.ask(Key { hash }).await?;
+        if let Some(key) = &found
+            && matches!(deleted.try_recv(), Err(broadcast::error::TryRecvError::Empty))
+        {
+            self.keep(hash, key.clone(), Instant::now());
         }
+        Ok(found)
     }
 
     /// Forgets a key that was deleted, and tells the streams it opened.

@@ -14,7 +14,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use carillon_core::model::{AccountState, Domain};
-use carillon_core::ports::Enrolment;
+use carillon_core::ports::store::accounts::Enrolment;
 
 /// A device to be enrolled.
 #[derive(Debug, Default, serde::Deserialize, utoipa::ToSchema)]

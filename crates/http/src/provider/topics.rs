@@ -13,7 +13,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use carillon_core::command::{Command, Outcome, TopicFigures, TopicOp, TopicOutcome};
 use carillon_core::model::{Affiliation, TopicConfig, TopicId, TopicRecord};
-use carillon_core::ports::{Answer, Ask};
+use carillon_core::ports::store::subscriptions::SubscriberCount;
+use carillon_core::ports::store::topics::Topics as ListTopics;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -96,10 +97,8 @@ pub(crate) async fn list(
 ) -> Result<Json<TopicPage>, Problem> {
     let domain = key.domain(&app, query.domain.as_deref())?;
     let limit = limit(query.limit)?;
-    let ask = Ask::Topics { domain: domain.id, after: query.after.map(Into::into), limit: limit + 1 };
-    let Answer::Topics(mut records) = app.ask(ask).await? else {
-        return Err(Problem::new(Code::Internal, "the store did not list topics"));
-    };
+    let ask = ListTopics { domain: domain.id, after: query.after.map(Into::into), limit: limit + 1 };
+    let mut records = app.ask(ask).await?;
     let more = cut(&mut records, limit);
     let next = records.last().filter(|_| more).map(|last| last.name.to_string());
     let figures = figures(&app, records.iter().map(|record| record.id).collect()).await?;
@@ -161,10 +160,7 @@ pub(crate) async fn get(
     match app.topic(&domain, &name, TopicOp::Describe, Code::UnknownTopic).await? {
         TopicOutcome::Record { record, .. } => {
             let counted = figures(&app, [record.id].into()).await?.into_iter().next().unwrap_or_default();
-            let subscribers = match app.ask(Ask::SubscriberCount { topic: record.id }).await? {
-                Answer::Count(count) => count,
-                other => return Err(Problem::unexpected(&other)),
-            };
+            let subscribers = app.ask(SubscriberCount { topic: record.id }).await?;
             let figures = Some(FiguresView::of(counted, Some(subscribers)));
             Ok(Json(TopicView { figures, ..TopicView::of(&record, &domain.name) }))
         }

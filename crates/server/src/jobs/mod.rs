@@ -7,8 +7,9 @@ use crate::clock::unix;
 use crate::inbox::InboxItem;
 use crate::node::Node;
 use carillon_core::message::ShardMessage;
-use carillon_core::model::{ShardId, Trace, UnixMs};
-use carillon_core::ports::{Answer, Ask};
+use carillon_core::model::{Notification, ShardId, Trace, UnixMs};
+use carillon_core::ports::store::notifications::{Sweep, TakeDue};
+use carillon_core::ports::{Fault, Part};
 use due::Due;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
@@ -16,9 +17,9 @@ use std::time::{Duration, Instant};
 /// A message to the thread of the jobs.
 pub(crate) enum JobMessage {
     /// The store's answer: the notifications that are due.
-    Due(Answer),
+    Due(Result<Part<Notification>, Fault>),
     /// The store's answer: the notifications that expired.
-    Swept(Answer),
+    Swept(Result<Part<Trace>, Fault>),
     /// The node stops.
     Stop,
 }
@@ -79,8 +80,8 @@ impl Jobs {
         if !std::mem::replace(&mut asked.due, true) {
             let sender = self.sender.clone();
             // The thread may have ended by then; nobody else needs the answer.
-            let reply = Box::new(move |answer| drop(sender.send(JobMessage::Due(answer))));
-            self.node.ask(Ask::TakeDue { now: unix(), max: DUE_MAX }, reply);
+            let reply = move |answer| drop(sender.send(JobMessage::Due(answer)));
+            self.node.ask(TakeDue { now: unix(), max: DUE_MAX }, reply);
         }
     }
 
@@ -89,37 +90,23 @@ impl Jobs {
             let sender = self.sender.clone();
             let now = unix();
             let forget = UnixMs(now.0.saturating_sub(self.traces_kept_ms));
-            let reply = Box::new(move |answer| drop(sender.send(JobMessage::Swept(answer))));
-            self.node.ask(Ask::Sweep { now, forget, max: SWEEP_MAX }, reply);
+            let reply = move |answer| drop(sender.send(JobMessage::Swept(answer)));
+            self.node.ask(Sweep { now, forget, max: SWEEP_MAX }, reply);
         }
     }
 
     /// Whether there is more.
-    fn take_due(&self, answer: Answer, due: &mut Due) -> bool {
-        match answer {
-            Answer::Pending { notifications, more } => {
-                due.add(notifications);
-                more
-            }
-            other => {
-                log(&other, "scheduled notifications");
-                false
-            }
-        }
+    fn take_due(&self, answer: Result<Part<Notification>, Fault>, due: &mut Due) -> bool {
+        let Part { entries, more } = logged(answer, "scheduled notifications");
+        due.add(entries);
+        more
     }
 
     /// Tells the watchers what expired; whether there is more.
-    fn swept(&self, answer: Answer) -> bool {
-        match answer {
-            Answer::Expired { traces, more } => {
-                traces.into_iter().for_each(|trace| self.tell(trace));
-                more
-            }
-            other => {
-                log(&other, "expired notifications");
-                false
-            }
-        }
+    fn swept(&self, answer: Result<Part<Trace>, Fault>) -> bool {
+        let Part { entries, more } = logged(answer, "expired notifications");
+        entries.into_iter().for_each(|trace| self.tell(trace));
+        more
     }
 
     fn tell(&self, trace: Trace) {
@@ -128,10 +115,12 @@ impl Jobs {
     }
 }
 
-fn log(answer: &Answer, what: &str) {
-    if let Answer::Failed(fault) = answer {
+/// What came; nothing when the store could not do it, which is logged.
+fn logged<T>(answer: Result<Part<T>, Fault>, what: &str) -> Part<T> {
+    answer.unwrap_or_else(|fault| {
         tracing::warn!(%fault, what, "the store did not hand them out");
-    }
+        Part::default()
+    })
 }
 
 /// Messages that wait at most: one answer of each kind, and the end, which may be told twice.

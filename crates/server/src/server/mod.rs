@@ -18,7 +18,8 @@ use crate::options::Options;
 use crate::tls;
 use carillon_core::machine::Shard as Core;
 use carillon_core::model::{Domains, ShardId};
-use carillon_core::ports::{Answer, Ask, Fault, Store};
+use carillon_core::ports::store::domains;
+use carillon_core::ports::{Fault, Question, Store};
 use carillon_core::settings::Settings;
 use mio::Poll;
 use seeds::Seeds;
@@ -213,13 +214,10 @@ fn start_event_log(
 
 fn read_domains(store: &dyn Store) -> Result<Domains, StartError> {
     let (sender, answers) = mpsc::sync_channel(1);
-    store.ask(Ask::Domains, Box::new(move |answer| drop(sender.send(answer))));
-    match answers.recv_timeout(STORE_PATIENCE) {
-        Ok(Answer::Domains(domains)) => Ok(Domains::new(domains)),
-        Ok(Answer::Failed(fault)) => Err(fault.into()),
-        Ok(_) => Err(Fault::Broken.into()),
-        Err(_) => Err(StartError::StoreSilent),
-    }
+    let reply = domains::Domains::reply(move |answer| drop(sender.send(answer)));
+    store.ask(domains::Domains.into(), reply);
+    let answer = answers.recv_timeout(STORE_PATIENCE).map_err(|_| StartError::StoreSilent)?;
+    Ok(Domains::new(answer?))
 }
 
 /// How long the store may take for its first answer.

@@ -21,7 +21,9 @@ use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
 use carillon_core::model::{ConnId, Domain, DomainId, Mono, Now, Policy, ShardId, States};
 use carillon_core::node::Counters;
-use carillon_core::ports::{Answer, Ask, Reply, Store, StoreStats};
+use carillon_core::ports::store::domains::Domains;
+use carillon_core::ports::store::notifications::{Sweep, TakeDue};
+use carillon_core::ports::{Answer, Ask, Fault, Part, Question, Reply, Store, StoreStats};
 use carillon_core::settings::Settings;
 use carillon_core::{Effect, Effects, Input};
 use mio::{Poll, Waker};
@@ -38,15 +40,15 @@ pub(crate) struct EmptyStore {
 
 impl Store for EmptyStore {
     fn ask(&self, ask: Ask, reply: Reply<Answer>) {
-        reply(match ask {
-            Ask::Domains => Answer::Domains(vec![Domain {
-                id: DomainId(1),
-                name: "localhost".into(),
-                policy: Policy::default(),
-            }]),
-            Ask::TakeDue { .. } => Answer::Pending { notifications: Vec::new(), more: false },
-            Ask::Sweep { .. } => Answer::Expired { traces: Vec::new(), more: false },
-            _ => Answer::Missing,
+        let domain = Domain { id: DomainId(1), name: "localhost".into(), policy: Policy::default() };
+        reply(if Domains::of(&ask).is_some() {
+            Domains::wrap(vec![domain])
+        } else if TakeDue::of(&ask).is_some() {
+            TakeDue::wrap(Part::default())
+        } else if Sweep::of(&ask).is_some() {
+            Sweep::wrap(Part::default())
+        } else {
+            Answer::Failed(Fault::Broken)
         });
     }
 

@@ -3,7 +3,10 @@
 use carillon_core::model::{
     AccountId, AccountState, Credentials, Domain, DomainId, Identity, Login, Policy, Revision,
 };
-use carillon_core::ports::{Answer, Ask, Reply, Store, StoreStats};
+use carillon_core::ports::store::accounts;
+use carillon_core::ports::store::domains::Domains;
+use carillon_core::ports::store::notifications::{Sweep, TakeDue};
+use carillon_core::ports::{Answer, Ask, Fault, Part, Question, Reply, Store, StoreStats};
 use carillon_core::sasl::scram;
 use std::sync::mpsc;
 
@@ -24,20 +27,20 @@ impl Accounts {
 }
 
 fn answer(ask: &Ask, credentials: &Credentials) -> Answer {
-    match ask {
-        Ask::Domains => Answer::Domains(vec![Domain {
-            id: DomainId(1),
-            name: "localhost".into(),
-            policy: Policy::default(),
-        }]),
-        Ask::Identity { local, .. } => match local.strip_prefix('u').and_then(|n| n.parse::<u64>().ok()) {
-            Some(n) if n < 10 => Answer::Identity(Box::new(identity(n, credentials))),
-            _ => Answer::Missing,
-        },
-        Ask::Login { .. } => Answer::Login(Box::new(login())),
-        Ask::TakeDue { .. } => Answer::Pending { notifications: Vec::new(), more: false },
-        Ask::Sweep { .. } => Answer::Expired { traces: Vec::new(), more: false },
-        _ => Answer::Missing,
+    if Domains::of(ask).is_some() {
+        let domain = Domain { id: DomainId(1), name: "localhost".into(), policy: Policy::default() };
+        Domains::wrap(vec![domain])
+    } else if let Some(accounts::Identity { local, .. }) = accounts::Identity::of(ask) {
+        let number = local.strip_prefix('u').and_then(|n| n.parse::<u64>().ok()).filter(|n| *n < 10);
+        accounts::Identity::wrap(number.map(|n| Box::new(identity(n, credentials))))
+    } else if accounts::Login::of(ask).is_some() {
+        accounts::Login::wrap(Some(Box::new(login())))
+    } else if TakeDue::of(ask).is_some() {
+        TakeDue::wrap(Part::default())
+    } else if Sweep::of(ask).is_some() {
+        Sweep::wrap(Part::default())
+    } else {
+        Answer::Failed(Fault::Broken)
     }
 }
 

@@ -1,13 +1,18 @@
 //! Runs: what is listed is what ended, in any order and with any number of runs, and a run is small to write to.
 
 use super::super::column::uint;
-use super::super::keeping::Keep;
 use super::super::last::LastItems;
-use super::super::write::{Reached, Write};
-use super::super::{Options, account, domain, ending, file, listing, notification, schema};
+use super::super::transaction::{Reached, Transaction};
+use super::super::{Options, ending, file, listing, schema};
 use super::*;
 use carillon_core::model::*;
-use carillon_core::ports::{Answer, ImportedAccount, NotificationChange};
+use carillon_core::ports::store::accounts::{ImportAccounts, ImportedAccount};
+use carillon_core::ports::store::domains::PutDomain;
+use carillon_core::ports::store::notifications::{
+    EndNotifications, Listing, NotificationChange, NotificationQuery, StoreNotification,
+    StoreNotificationAnswer, Sweep, Whose,
+};
+use carillon_core::ports::store::{Answers, Question};
 use carillon_wire::jid::BareJid;
 use rusqlite::StatementStatus;
 
@@ -35,21 +40,20 @@ impl Ground {
         let (last, domain) = (LastItems::new(0), DomainId(0));
         let mut ground = Ground { db, last, reached, domain, _folder: folder };
         ground.domain = ground.group(|write| {
-            let Ok(Answer::Domain { domain, .. }) = domain::put(write, "example.org", Policy::default())
-            else {
-                panic!("no domain")
-            };
+            let put = PutDomain { name: "example.org".into(), policy: Policy::default() };
+            let domain = does(write, &put).domain;
             let account = |n| ImportedAccount { local: local(n), credentials: Credentials::default() };
             let accounts: Vec<_> = (0..accounts).map(account).collect();
-            account::import(write, domain.id, &accounts, T).expect("accounts");
+            does(write, &ImportAccounts { domain: domain.id, accounts, now: T })
+                .expect("the domain is there");
             domain.id
         });
         ground
     }
 
     /// What one commit does.
-    fn group<R>(&mut self, work: impl FnOnce(&mut Write<'_>) -> R) -> R {
-        let mut write = Write::new(&self.db, &self.last, self.reached);
+    fn group<R>(&mut self, work: impl FnOnce(&mut Transaction<'_>) -> R) -> R {
+        let mut write = Transaction::new(&self.db, &self.last, self.reached);
         write.run("BEGIN IMMEDIATE", []).expect("begins");
         let result = work(&mut write);
         write.seal().expect("seals");
@@ -64,9 +68,10 @@ impl Ground {
         self.group(|write| {
             for (id, account) in notifications {
                 let notification = notification_of(domain, *id, *account);
-                let keep = Keep { notification: &notification, queue_max: u32::MAX, now: T };
-                let answer = notification::store(write, keep).expect("stores");
-                assert!(matches!(answer, Answer::Stored { new: true, .. }), "{answer:?}");
+                let keep =
+                    StoreNotification { notification: notification.into(), queue_max: u32::MAX, now: T };
+                let answer = does(write, &keep);
+                assert!(matches!(answer, StoreNotificationAnswer::Stored { .. }), "{answer:?}");
             }
         });
     }
@@ -81,19 +86,18 @@ impl Ground {
             reason: None,
         };
         let changes: Vec<_> = ids.iter().map(change).collect();
-        self.group(|write| ending::change(write, &changes).expect("ends"));
+        self.group(|write| does(write, &EndNotifications { changes }));
     }
 
     fn forget(&mut self, before: UnixMs) {
-        self.group(|write| ending::sweep(write, T, before, 10_000).expect("forgets"));
+        self.group(|write| does(write, &Sweep { now: T, forget: before, max: 10_000 }));
     }
 
     /// All that is listed, page by page.
     fn listed(&self, mut query: NotificationQuery, rows_max: usize) -> Vec<NotificationId> {
         let mut ids = Vec::new();
         loop {
-            let answer = listing::list_within(&self.db, &query, rows_max).expect("lists");
-            let Answer::Notifications { traces, next } = answer else { panic!("{answer:?}") };
+            let Listing { traces, next } = listing::list_within(&self.db, &query, rows_max).expect("lists");
             assert!(traces.len() <= usize::from(query.limit));
             ids.extend(traces.iter().map(|trace| trace.id));
             match next {
@@ -117,6 +121,14 @@ impl Ground {
             AND NOT EXISTS (SELECT 1 FROM trace WHERE run = r.number)";
         assert_eq!(self.count(empty), 0, "empty runs");
     }
+}
+
+/// Has the open transaction carry out a write.
+fn does<'a, Q: Question>(write: &mut Transaction<'a>, question: &Q) -> Q::Answer
+where
+    Transaction<'a>: Answers<Q, rusqlite::Error>,
+{
+    write.answer(question).expect("it is done")
 }
 
 fn local(n: u64) -> Box<str> {

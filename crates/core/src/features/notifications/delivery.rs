@@ -9,7 +9,8 @@ use crate::event::{Entry, Kind};
 use crate::model::*;
 use crate::node::Timer;
 use crate::node::{Track, Tracked};
-use crate::ports::{Answer, Ask, NotificationChange};
+use crate::ports::store::notifications::{EndNotifications, NotificationChange, Pending};
+use crate::ports::{Answer, Question};
 use crate::session::hook::{Ending, Flow, Step};
 use crate::session::then;
 use crate::session::{self, Live, backlog};
@@ -87,7 +88,7 @@ pub(super) fn ask(live: &mut Live, cx: &mut Cx<'_>) -> Step {
     // Those that another session acknowledged just now, too.
     except.extend(cx.hub.owed.ending(bucket(live.bare.as_str())));
     let (domain, local) = (live.domain, live.bare.local().unwrap_or_default().into());
-    let ask = Ask::Pending { domain, local, except, page, now: cx.now.unix };
+    let ask = Pending { domain, local, except, page, now: cx.now.unix };
     cx.ask(ask, then::Then::Notification(Then::Page(live.io.conn)));
     Step::Waits
 }
@@ -97,20 +98,20 @@ pub fn page(conn: ConnId, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'
     let Some(live) = sessions.live(conn) else { return };
     let available = live.presence.is_available();
     let reading = &mut live.state.notifications.progress().reading;
-    let Answer::Pending { notifications, more } = answer else {
+    let Ok(page) = Pending::answer(answer) else {
         return backlog::failed(reading.failed(), conn, cx);
     };
     // What came at the wrong moment is asked for again.
-    reading.came(more || !available);
+    reading.came(page.more || !available);
     if available {
-        give_page(live, &notifications, cx);
+        give_page(live, &page.entries, cx);
         live.state.notifications.tidy();
         backlog::await_flush(live, cx);
     }
 }
 
 /// Gives a page, or as much of it as is written at once. What is told of it comes after it, so that it is written in one piece.
-fn give_page(live: &mut Live, page: &[Pending], cx: &mut Cx<'_>) {
+fn give_page(live: &mut Live, page: &[Notification], cx: &mut Cx<'_>) {
     let began = cx.out.bytes.len();
     let mut given = 0;
     for notification in page {
@@ -137,7 +138,7 @@ fn give_page(live: &mut Live, page: &[Pending], cx: &mut Cx<'_>) {
 }
 
 /// Whether one is still to be given: it has not expired, and nobody acknowledged it while the store was asked.
-fn is_fresh(notification: &Pending, cx: &Cx<'_>) -> bool {
+fn is_fresh(notification: &Notification, cx: &Cx<'_>) -> bool {
     notification.expires.is_none_or(|expires| expires > cx.now.unix)
         && !cx.hub.owed.is_ending(notification.id)
 }
@@ -198,7 +199,7 @@ fn acknowledged(live: &mut Live, id: NotificationId, by: AcknowledgedBy, cx: &mu
             reason: None,
         };
         cx.hub.owed.begin_end(id);
-        let ask = Ask::EndNotifications { changes: vec![change.clone()] };
+        let ask = EndNotifications { changes: vec![change.clone()] };
         cx.ask(ask, then::Then::Notification(Then::Ended(change)));
     }
     let now = cx.now.unix;

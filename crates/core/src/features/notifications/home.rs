@@ -6,7 +6,12 @@ use crate::event::{Entry, Kind, end_word};
 use crate::message::ShardMessage;
 use crate::model::*;
 use crate::node::Debt;
-use crate::ports::{Answer, Ask};
+use crate::ports::store::accounts::Account;
+use crate::ports::store::notifications::{
+    self as stored, CancelNotification, EndNotifications, NotificationQuery, StoreNotification,
+    StoreNotificationAnswer,
+};
+use crate::ports::{Answer, Fault, Question};
 use crate::session::then;
 use crate::session::{Cx, Sessions};
 use crate::{Effect, ReplyTo};
@@ -51,7 +56,7 @@ fn notify(notification: Arc<Notification>, reply: Option<ReplyTo>, sessions: &mu
     if is_kept {
         // Durable before acknowledged: the sender hears of it when it is committed.
         let queue_max = cx.hub.settings.limits.pending_notifications;
-        let ask = Ask::StoreNotification { notification: notification.clone(), queue_max, now: cx.now.unix };
+        let ask = StoreNotification { notification: notification.clone(), queue_max, now: cx.now.unix };
         return cx.ask(ask, then::Then::Notification(Then::Kept(notification, reply, cx.now.unix)));
     }
     accepted(&notification, cx);
@@ -64,10 +69,7 @@ fn notify(notification: Arc<Notification>, reply: Option<ReplyTo>, sessions: &mu
         }
         Err(DropReason::NotConnected) => {
             let (domain, local) = (notification.domain, notification.to.local().unwrap_or_default().into());
-            cx.ask(
-                Ask::Account { domain, local },
-                then::Then::Notification(Then::Known(notification, reply)),
-            );
+            cx.ask(Account { domain, local }, then::Then::Notification(Then::Known(notification, reply)));
         }
         Err(reason) => drop_it(&notification, reason, reply, cx),
     }
@@ -82,7 +84,7 @@ fn cancel(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
             cx.out.push(Effect::Reply { to: reply, outcome });
         }
         None => {
-            let ask = Ask::CancelNotification { id, now: cx.now.unix };
+            let ask = CancelNotification { id, now: cx.now.unix };
             cx.ask(ask, then::Then::Notification(Then::Cancelled(reply, cx.now.unix)));
         }
     }
@@ -95,7 +97,7 @@ fn trace(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
             let outcome = Outcome::Trace(Box::new(trace.clone()));
             cx.out.push(Effect::Reply { to: reply, outcome });
         }
-        None => cx.ask(Ask::Trace { id }, then::Then::Notification(Then::Trace(reply))),
+        None => cx.ask(stored::Trace { id }, then::Then::Notification(Then::Trace(reply))),
     }
 }
 
@@ -115,56 +117,67 @@ fn remembered(query: &NotificationQuery, ids: &[NotificationId], reply: ReplyTo,
 }
 
 /// The store answered.
-pub fn answered(then: Then, answer_: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    match (then, answer_) {
-        (Then::Kept(notification, reply, asked), Answer::Stored { new: true, ended }) => {
-            // Of those that wait it may be the one of least weight itself.
-            let own = ended.iter().find(|trace| trace.id == notification.id).cloned();
-            if own.is_some() {
-                accepted(&notification, cx);
+pub fn answered(then: Then, said: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    match then {
+        Then::Kept(notification, reply, asked) => match StoreNotification::answer(said) {
+            Ok(StoreNotificationAnswer::Stored { ended }) => {
+                // Of those that wait it may be the one of least weight itself.
+                let own = ended.iter().find(|trace| trace.id == notification.id).cloned();
+                if own.is_some() {
+                    accepted(&notification, cx);
+                }
+                ended.iter().for_each(|trace| tell_end(trace, notification.domain, cx));
+                match own {
+                    Some(trace) => answer(reply, Outcome::Notified(Box::new(trace)), cx),
+                    None => kept(&notification, asked, reply, sessions, cx),
+                }
             }
-            ended.iter().for_each(|trace| tell_end(trace, notification.domain, cx));
-            match own {
-                Some(trace) => answer(reply, Outcome::Notified(Box::new(trace)), cx),
-                None => kept(&notification, asked, reply, sessions, cx),
+            Ok(StoreNotificationAnswer::Known) => {
+                let ask = stored::Trace { id: notification.id };
+                cx.ask(ask, then::Then::Notification(Then::Again(notification, reply)));
             }
-        }
-        (Then::Kept(notification, reply, _), Answer::Stored { new: false, .. }) => {
-            let ask = Ask::Trace { id: notification.id };
-            cx.ask(ask, then::Then::Notification(Then::Again(notification, reply)));
-        }
-        (Then::Kept(notification, reply, _) | Then::Known(notification, reply), Answer::Missing) => {
-            drop_it(&notification, DropReason::UnknownDevice, reply, cx);
-        }
-        (Then::Known(notification, reply), Answer::Enrolment(_)) => {
-            drop_it(&notification, DropReason::NotConnected, reply, cx);
-        }
-        (Then::Again(notification, reply), Answer::Trace(trace)) => {
-            again(&notification, *trace, reply, sessions, cx);
-        }
-        (Then::Kept(_, reply, _) | Then::Known(_, reply) | Then::Again(_, reply), _) => {
-            answer(reply, Outcome::Unavailable, cx);
-        }
-        (Then::Page(conn), answer) => delivery::page(conn, answer, sessions, cx),
-        (Then::Trace(reply), Answer::Trace(trace)) => {
-            cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Trace(trace) });
-        }
-        (Then::Cancelled(reply, asked), Answer::Trace(trace)) => {
+            Ok(StoreNotificationAnswer::NoAccount) => {
+                drop_it(&notification, DropReason::UnknownDevice, reply, cx);
+            }
+            Err(_) => answer(reply, Outcome::Unavailable, cx),
+        },
+        Then::Known(notification, reply) => match Account::answer(said) {
+            Ok(Some(_)) => drop_it(&notification, DropReason::NotConnected, reply, cx),
+            Ok(None) => drop_it(&notification, DropReason::UnknownDevice, reply, cx),
+            Err(_) => answer(reply, Outcome::Unavailable, cx),
+        },
+        Then::Again(notification, reply) => match stored::Trace::answer(said) {
+            Ok(Some(trace)) => again(&notification, *trace, reply, sessions, cx),
+            Ok(None) | Err(_) => answer(reply, Outcome::Unavailable, cx),
+        },
+        Then::Page(conn) => delivery::page(conn, said, sessions, cx),
+        Then::Trace(reply) => traced(stored::Trace::answer(said), reply, cx),
+        Then::Cancelled(reply, asked) => {
+            let found = CancelNotification::answer(said);
             // Told once: by the cancellation that ended it, not by one that found it ended.
-            if trace.state == Cancelled && trace.ended == Some(asked) {
-                tell_end_of(&trace, cx);
+            if let Ok(Some(trace)) = &found
+                && trace.state == Cancelled
+                && trace.ended == Some(asked)
+            {
+                tell_end_of(trace, cx);
             }
-            cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Trace(trace) });
+            traced(found, reply, cx);
         }
-        (Then::Trace(reply) | Then::Cancelled(reply, _), Answer::Missing) => {
-            cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Missing });
-        }
-        (Then::Trace(reply) | Then::Cancelled(reply, _), _) => {
-            cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Unavailable });
-        }
-        (Then::Ended(change), Answer::Done) => ended(change.id, cx),
-        (Then::Ended(change), _) => cx.hub.owed.owe(Debt::End(change), cx.now.mono),
+        Then::Ended(change) => match EndNotifications::answer(said) {
+            Ok(()) => ended(change.id, cx),
+            Err(_) => cx.hub.owed.owe(Debt::End(change), cx.now.mono),
+        },
     }
+}
+
+/// Gives a trace to whoever asked.
+fn traced(found: Result<Option<Box<Trace>>, Fault>, reply: ReplyTo, cx: &mut Cx<'_>) {
+    let outcome = match found {
+        Ok(Some(trace)) => Outcome::Trace(trace),
+        Ok(None) => Outcome::Missing,
+        Err(_) => Outcome::Unavailable,
+    };
+    cx.out.push(Effect::Reply { to: reply, outcome });
 }
 
 /// The store knows of an end: from now on it tells.

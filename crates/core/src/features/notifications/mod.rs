@@ -11,7 +11,7 @@ pub use state::State;
 pub use home::{answered, ended};
 
 use crate::model::{Notification, UnixMs};
-use crate::ports::NotificationChange;
+use crate::ports::store::notifications::NotificationChange;
 use crate::session::hook::{Feature, Hooks, Service, Spec, Step, TimerHandler, TrackedHandler};
 use std::sync::Arc;
 

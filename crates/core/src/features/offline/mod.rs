@@ -12,7 +12,8 @@ use crate::model::{ConnId, OfflineMessage};
 use crate::node::Timer;
 use crate::node::{Debt, Forget};
 use crate::node::{Track, Tracked};
-use crate::ports::{Answer, Ask};
+use crate::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
+use crate::ports::{Answer, Question};
 use crate::session::backlog;
 use crate::session::hook::{Absent, Feature, Hooks, Spec, Step, TimerHandler, TrackedHandler};
 use crate::session::then;
@@ -89,7 +90,7 @@ fn ask(live: &mut Live, cx: &mut Cx<'_>) -> Step {
     }
     (progress.reading.more, progress.reading.asking) = (false, true);
     let (domain, local) = (live.domain, live.bare.local().unwrap_or_default().into());
-    let ask = Ask::Offline { domain, local, after: progress.last, page };
+    let ask = Offline { domain, local, after: progress.last, page };
     cx.ask(ask, then::Then::Offline(Then::Page(live.io.conn)));
     Step::Waits
 }
@@ -112,28 +113,30 @@ fn acknowledged(live: &Live, seqs: Vec<u64>, cx: &mut Cx<'_>) {
 pub fn forget(forget: Forget, cx: &mut Cx<'_>) {
     cx.hub.owed.begin_forgetting(&forget.seqs);
     let Forget { domain, local, seqs } = forget.clone();
-    cx.ask(Ask::DeleteOffline { domain, local, seqs }, then::Then::Offline(Then::Forgotten(forget)));
+    cx.ask(DeleteOffline { domain, local, seqs }, then::Then::Offline(Then::Forgotten(forget)));
 }
 
 /// The store answered.
 pub fn answered(then: Then, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    match (then, answer) {
-        (Then::Kept(stanza), Answer::Done) => kept(&stanza, sessions, cx),
-        (Then::Kept(stanza), answer) => {
-            let condition = match answer {
-                Answer::Missing | Answer::Full => Condition::ServiceUnavailable,
-                _ => Condition::InternalServerError,
+    match then {
+        Then::Kept(stanza) => {
+            let condition = match StoreOffline::answer(answer) {
+                Ok(StoreOfflineAnswer::Stored) => return kept(&stanza, sessions, cx),
+                Ok(StoreOfflineAnswer::NoAccount | StoreOfflineAnswer::Full) => Condition::ServiceUnavailable,
+                Err(_) => Condition::InternalServerError,
             };
             if let Some(reply) = stanza.error_reply(&StanzaError::new(condition)) {
                 cx.reply(reply);
             }
         }
-        (Then::Page(conn), answer) => page(conn, answer, sessions, cx),
-        (Then::Forgotten(forget), Answer::Done) => {
-            cx.hub.owed.forgotten(&forget.seqs);
-            cx.hub.owed.paid(cx.now.mono);
-        }
-        (Then::Forgotten(forget), _) => cx.hub.owed.owe(Debt::Forget(forget), cx.now.mono),
+        Then::Page(conn) => page(conn, answer, sessions, cx),
+        Then::Forgotten(forget) => match DeleteOffline::answer(answer) {
+            Ok(()) => {
+                cx.hub.owed.forgotten(&forget.seqs);
+                cx.hub.owed.paid(cx.now.mono);
+            }
+            Err(_) => cx.hub.owed.owe(Debt::Forget(forget), cx.now.mono),
+        },
     }
 }
 
@@ -153,13 +156,13 @@ fn page(conn: ConnId, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) 
     let Some(live) = sessions.live(conn) else { return };
     let takes = live.presence.takes_messages();
     let reading = &mut live.state.offline.progress().reading;
-    let Answer::Offline { messages, more } = answer else {
+    let Ok(page) = Offline::answer(answer) else {
         return backlog::failed(reading.failed(), conn, cx);
     };
     // What came at the wrong moment is asked for again.
-    reading.came(more || !takes);
+    reading.came(page.more || !takes);
     if takes {
-        give(live, messages, cx);
+        give(live, page.entries, cx);
         backlog::await_flush(live, cx);
     } else {
         backlog::go_on(live, cx);
@@ -244,11 +247,11 @@ fn absent(stanza: &Stanza, cx: &mut Cx<'_>) -> Absent {
     Absent::Taken
 }
 
-fn keep(stanza: &Stanza, to: &BareJid, cx: &Cx<'_>) -> Option<Ask> {
+fn keep(stanza: &Stanza, to: &BareJid, cx: &Cx<'_>) -> Option<StoreOffline> {
     let domain = cx.hub.domains.named(to.domain())?.id;
     let local = to.local()?.into();
     let queue_max = cx.hub.settings.limits.offline_messages;
-    Some(Ask::StoreOffline { domain, local, received: cx.now.unix, stanza: xml::write(stanza), queue_max })
+    Some(StoreOffline { domain, local, received: cx.now.unix, stanza: xml::write(stanza), queue_max })
 }
 
 /// How long after a message was given it is looked whether it has arrived, and how often from then on.

@@ -6,7 +6,8 @@ use crate::event::{Entry, Kind};
 use crate::model::Followed;
 use crate::model::PubsubEvent;
 use crate::model::{ConnId, Login, TopicId};
-use crate::ports::{Answer, Ask};
+use crate::ports::store::subscriptions::SubscriptionsOf;
+use crate::ports::{Answer, Question};
 use crate::session::hook::Step;
 use crate::session::then;
 use crate::session::{Cx, Sessions};
@@ -145,7 +146,7 @@ pub(super) fn unsubscribed(account: &BareJid, topic: TopicId, sessions: &mut Ses
 pub(super) fn answered(conn: ConnId, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(live) = sessions.live(conn) else { return };
     let following = std::mem::take(&mut live.state.pubsub.following);
-    let Answer::TopicNames(names) = answer else { return };
+    let Ok(names) = SubscriptionsOf::answer(answer) else { return };
     if following == Following::Outdated {
         return ask(live, cx);
     }
@@ -173,7 +174,7 @@ pub(super) fn answered(conn: ConnId, answer: Answer, sessions: &mut Sessions, cx
 fn ask(live: &mut Live, cx: &mut Cx<'_>) {
     live.state.pubsub.following = Following::Asked;
     let local = live.bare.local().unwrap_or_default().into();
-    let ask = Ask::SubscriptionsOf { domain: live.domain, local };
+    let ask = SubscriptionsOf { domain: live.domain, local };
     cx.ask(ask, then::Then::Pubsub(Then::Following(live.io.conn)));
 }
 

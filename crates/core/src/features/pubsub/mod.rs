@@ -16,7 +16,9 @@ use crate::message::ShardMessage;
 use crate::model::{ConnId, TopicConfig};
 use crate::model::{TOPIC_HOST, topic_address};
 use crate::node::home;
-use crate::ports::{Answer, Ask, Fault};
+use crate::ports::store::subscriptions::SubscriptionsOf;
+use crate::ports::store::topics::{AffiliationsOf, Topics};
+use crate::ports::{Answer, Question};
 use crate::session::Live;
 use crate::session::hook::{Feature, Flow, Hooks, Service, Spec};
 use crate::session::then;
@@ -112,30 +114,29 @@ pub struct Pending {
 
 /// The store answered.
 pub fn answered(then: Then, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let (pending, payload) = match (then, answer) {
-        (Then::Following(conn), answer) => return follow::answered(conn, answer, sessions, cx),
-        (Then::Topics { pending, paged }, Answer::Topics(records)) => {
+    let (pending, payload) = match then {
+        Then::Following(conn) => return follow::answered(conn, answer, sessions, cx),
+        Then::Topics { pending, paged } => {
             let account = pending.from.bare();
             let readable = |record: &_| topic::is_readable(&account, record);
-            let payload = xml::topics(&records, readable, &pending.service, paged);
+            let payload = Topics::answer(answer)
+                .map(|records| xml::topics(&records, readable, &pending.service, paged));
             (pending, payload)
         }
-        (Then::Subscriptions(pending, of), Answer::TopicNames(names)) => {
-            let payload = xml::subscriptions(&names, of.as_deref(), &pending.from.bare());
+        Then::Subscriptions(pending, of) => {
+            let payload = SubscriptionsOf::answer(answer)
+                .map(|names| xml::subscriptions(&names, of.as_deref(), &pending.from.bare()));
             (pending, payload)
         }
-        (Then::Affiliations(pending, of), Answer::Affiliations(list)) => {
-            (pending, xml::affiliations(&list, of.as_deref()))
-        }
-        (
-            Then::Topics { pending, .. } | Then::Subscriptions(pending, _) | Then::Affiliations(pending, _),
-            answer,
-        ) => {
-            let fault = if let Answer::Failed(fault) = answer { fault } else { Fault::Broken };
-            return cx.reply(pending.refuse(&Refusal::Fault(fault).into()));
+        Then::Affiliations(pending, of) => {
+            (pending, AffiliationsOf::answer(answer).map(|list| xml::affiliations(&list, of.as_deref())))
         }
     };
-    cx.reply(pending.result().with_payload(payload));
+    let reply = match payload {
+        Ok(payload) => pending.result().with_payload(payload),
+        Err(fault) => pending.refuse(&Refusal::Fault(fault).into()),
+    };
+    cx.reply(reply);
 }
 
 impl Pending {
@@ -192,15 +193,15 @@ fn dispatch(live: &mut Live, request: Request, pending: Pending, cx: &mut Cx<'_>
             to_home(live, name, op, About::Instant, pending, cx);
         }
         Request::Topics { after, max, paged } => {
-            let ask = Ask::Topics { domain, after, limit: max };
+            let ask = Topics { domain, after, limit: max };
             cx.ask(ask, then::Then::Pubsub(Then::Topics { pending, paged }));
         }
         Request::Subscriptions { of } => {
-            let ask = Ask::SubscriptionsOf { domain, local };
+            let ask = SubscriptionsOf { domain, local };
             cx.ask(ask, then::Then::Pubsub(Then::Subscriptions(pending, of)));
         }
         Request::Affiliations { of } => {
-            let ask = Ask::AffiliationsOf { domain, jid: live.bare.clone() };
+            let ask = AffiliationsOf { domain, jid: live.bare.clone() };
             cx.ask(ask, then::Then::Pubsub(Then::Affiliations(pending, of)));
         }
         Request::Known(payload) => {

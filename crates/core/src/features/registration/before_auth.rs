@@ -2,7 +2,8 @@
 
 use super::{busy, unusable};
 use crate::model::Domain;
-use crate::ports::{Answer, Ask, Derivation, Derived, Hashes, Password};
+use crate::ports::store::accounts::{CreateAccount, CreateAccountAnswer};
+use crate::ports::{Derivation, Derived, Fault, Hashes, Password};
 use crate::session::Cx;
 use crate::session::Session;
 use crate::session::auth::Authenticating;
@@ -89,15 +90,22 @@ fn create(
         Derived::Busy => return refuse(client, &iq, &busy(), cx),
     };
     let domain = client.domain().id;
-    let ask = Ask::CreateAccount { domain, local, credentials, now: cx.now.unix };
-    client.ask_then(ask, move |client, answer, cx| created(client, &iq, &answer, cx), cx)
+    let ask = CreateAccount { domain, local, credentials, now: cx.now.unix };
+    client.ask_then(ask, move |client, answer, cx| created(client, &iq, answer, cx), cx)
 }
 
-fn created(client: Box<Authenticating>, iq: &Stanza, answer: &Answer, cx: &mut Cx<'_>) -> Session {
+fn created(
+    client: Box<Authenticating>,
+    iq: &Stanza,
+    answer: Result<CreateAccountAnswer, Fault>,
+    cx: &mut Cx<'_>,
+) -> Session {
     let error = match answer {
-        Answer::Account(_) => return client.reply(&iq.result_reply(), cx),
-        Answer::Exists => StanzaError::new(Condition::Conflict).with_text("this username is taken"),
-        _ => StanzaError::new(Condition::InternalServerError),
+        Ok(CreateAccountAnswer::Created(_)) => return client.reply(&iq.result_reply(), cx),
+        Ok(CreateAccountAnswer::Exists) => {
+            StanzaError::new(Condition::Conflict).with_text("this username is taken")
+        }
+        Ok(CreateAccountAnswer::NoDomain) | Err(_) => StanzaError::new(Condition::InternalServerError),
     };
     refuse(client, iq, &error, cx)
 }

@@ -9,7 +9,8 @@ pub use state::State;
 use crate::error::{StanzaError, StreamError};
 use crate::model::{ConnId, DomainId};
 use crate::node::Track;
-use crate::ports::{Answer, Ask, Derivation, Derived, Hashes, Password};
+use crate::ports::store::accounts::{DeleteAccount, SetCredentials};
+use crate::ports::{Answer, Derivation, Derived, Hashes, Password, Question};
 use crate::session::Live;
 use crate::session::hook::{Feature, Flow, Hooks, Spec};
 use crate::session::then;
@@ -80,7 +81,7 @@ fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow,
     let then = |change| Then { conn: live.io.conn, iq: Box::new(stanza.clone()), change };
     if query.child("remove", ns::REGISTER).is_some() {
         let (domain, local) = account(live);
-        let ask = Ask::DeleteAccount { domain, local, now: cx.now.unix };
+        let ask = DeleteAccount { domain, local, now: cx.now.unix };
         cx.ask(ask, then::Then::Registration(then(Change::Removal)));
         return Ok(Flow::Taken);
     }
@@ -117,8 +118,7 @@ pub fn derived(then: Then, derived: Derived, sessions: &mut Sessions, cx: &mut C
     let error = match derived {
         Derived::Keys(credentials) => {
             let (domain, local) = account(live);
-            return cx
-                .ask(Ask::SetCredentials { domain, local, credentials }, then::Then::Registration(then));
+            return cx.ask(SetCredentials { domain, local, credentials }, then::Then::Registration(then));
         }
         Derived::Unusable => unusable(),
         Derived::Busy => busy(),
@@ -128,10 +128,14 @@ pub fn derived(then: Then, derived: Derived, sessions: &mut Sessions, cx: &mut C
 }
 
 /// The store answered.
-pub fn answered(then: &Then, answer: &Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+pub fn answered(then: &Then, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(account) = then.iq.from.as_ref().map(Jid::bare) else { return };
     cx.hub.altered(account.as_str());
-    let is_done = matches!(answer, Answer::Done);
+    let answer = match then.change {
+        Change::Password => SetCredentials::answer(answer),
+        Change::Removal => DeleteAccount::answer(answer),
+    };
+    let is_done = matches!(answer, Ok(Ok(())));
     if let Some(live) = sessions.live(then.conn) {
         live.state.registration.changing = false;
         match is_done {

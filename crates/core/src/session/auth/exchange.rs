@@ -8,7 +8,8 @@ use crate::error::StreamError;
 use crate::event::{Entry, Kind};
 use crate::model::Moment;
 use crate::model::{AccountState, Credentials, Domain, Identity, Mono, ScramKeys};
-use crate::ports::{Answer, Ask, Derivation, Derived, Hashes, Password};
+use crate::ports::store::accounts;
+use crate::ports::{Answer, Ask, Derivation, Derived, Fault, Hashes, Password, Question};
 use crate::sasl::Protection;
 use crate::sasl::fast::{Stamp, Wanted};
 use crate::sasl::scram::{self, ClientFirst};
@@ -177,14 +178,15 @@ impl Authenticating {
     }
 
     /// Asks the store; `then` goes on with the answer. The client waits.
-    pub fn ask_then(
+    pub fn ask_then<Q: Question>(
         mut self: Box<Self>,
-        ask: Ask,
-        then: impl FnOnce(Box<Authenticating>, Answer, &mut Cx<'_>) -> Session + Send + 'static,
+        question: Q,
+        then: impl FnOnce(Box<Authenticating>, Result<Q::Answer, Fault>, &mut Cx<'_>) -> Session + Send + 'static,
         cx: &mut Cx<'_>,
     ) -> Session {
+        let then = move |client, answer, cx: &mut Cx<'_>| then(client, Q::answer(answer), cx);
         self.stage = Stage::Waiting(Waiting::Answer(Box::new(then)));
-        self.ask(ask, cx)
+        self.ask(question, cx)
     }
 
     /// Has keys derived; `then` goes on with them. The client waits.
@@ -215,8 +217,8 @@ impl Authenticating {
     }
 
     /// Waits for the answer to what the store is asked.
-    pub(super) fn ask(self: Box<Self>, ask: Ask, cx: &mut Cx<'_>) -> Session {
-        cx.ask(ask, Then::Login(self.client.io.conn));
+    pub(super) fn ask(self: Box<Self>, question: impl Into<Ask>, cx: &mut Cx<'_>) -> Session {
+        cx.ask(question, Then::Login(self.client.io.conn));
         self.pause(cx)
     }
 
@@ -282,7 +284,7 @@ impl Authenticating {
             return self.fail(&claim.wrap, None, failure, cx);
         }
         let local = claim.account.local().unwrap_or_default().into();
-        let ask = Ask::Identity { domain: self.client.domain.id, local };
+        let ask = accounts::Identity { domain: self.client.domain.id, local };
         self.stage = Stage::Asking(Box::new(claim));
         self.ask(ask, cx)
     }
@@ -336,10 +338,9 @@ impl Authenticating {
     pub(crate) fn answered(mut self: Box<Self>, answer: Answer, cx: &mut Cx<'_>) -> Session {
         cx.resume(self.client.io.conn);
         match std::mem::replace(&mut self.stage, Stage::Idle) {
-            Stage::Asking(claim) => match answer {
-                Answer::Identity(identity) => self.known(*claim, Some(identity), cx),
-                Answer::Missing => self.known(*claim, None, cx),
-                _ => self.fail(&claim.wrap, None, Failure::TemporaryAuthFailure, cx),
+            Stage::Asking(claim) => match accounts::Identity::answer(answer) {
+                Ok(identity) => self.known(*claim, identity, cx),
+                Err(_) => self.fail(&claim.wrap, None, Failure::TemporaryAuthFailure, cx),
             },
             Stage::Revoking(revoking) => self.revoked(*revoking, answer, cx),
             Stage::Waiting(Waiting::Answer(then)) => then(self, answer, cx),

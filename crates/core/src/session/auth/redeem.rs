@@ -5,7 +5,8 @@ use super::{Authenticated, Greeting};
 use crate::connection::{Claim, Claimed, Proof};
 use crate::model::Moment;
 use crate::model::{Identity, Login};
-use crate::ports::{Answer, Ask};
+use crate::ports::store::accounts::RevokeTokens;
+use crate::ports::{Answer, Question};
 use crate::sasl::Failure;
 use crate::sasl::fast::{self, Checked, Stamp, Tokens};
 use crate::sasl::{self, Inline, Wrap};
@@ -104,7 +105,7 @@ impl Authenticating {
             cx.hub.changed(account.as_str());
             let agent = inline.tokens.agent;
             self.stage = Stage::Revoking(Box::new(Revoking { inline, account, since, found, answer }));
-            return self.ask(Ask::RevokeTokens { domain, local, agent }, cx);
+            return self.ask(RevokeTokens { domain, local, agent }, cx);
         }
         self.redeemed(Revoking { inline, account, since, found, answer }, cx)
     }
@@ -153,7 +154,7 @@ impl Authenticating {
     /// The store took the token back.
     pub(super) fn revoked(self: Box<Self>, revoking: Revoking, answer: Answer, cx: &mut Cx<'_>) -> Session {
         let Revoking { inline, account, since, mut found, answer: proof } = revoking;
-        let Answer::Revocations(revocations) = answer else {
+        let Ok(Some(revocations)) = RevokeTokens::answer(answer) else {
             return self.fail(&Wrap::Sasl2(inline), None, Failure::TemporaryAuthFailure, cx);
         };
         // A login that read the account before this commit must not be remembered.

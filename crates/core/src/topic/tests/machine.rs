@@ -82,7 +82,7 @@ impl Machine {
     /// Lets the store answer the oldest question.
     pub fn answer(&mut self) {
         let (ticket, ask) = self.asks.pop_front().expect("a question");
-        let answer = self.store.answer(ask);
+        let answer = self.store.answer(&ask);
         self.give(Input::Answer { ticket, answer });
     }
 

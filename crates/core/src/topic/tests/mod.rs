@@ -9,7 +9,9 @@ use crate::command::{Outcome, TopicOp, TopicOutcome};
 use crate::message::Pace;
 use crate::message::ShardMessage;
 use crate::model::*;
-use crate::ports::{Answer, Ask, Fault};
+use crate::ports::store::items::Publish;
+use crate::ports::store::topics::{DeleteTopic, Topic};
+use crate::ports::{Answer, Ask, Fault, Question};
 use crate::settings::Settings;
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::Condition;
@@ -44,7 +46,7 @@ fn publications_do_not_wait_for_each_other_and_changes_do() {
         machine
             .asks
             .iter()
-            .map(|(_, ask)| format!("{ask:?}").split(' ').next().unwrap().to_owned())
+            .map(|(_, ask)| format!("{ask:?}").split([' ', '(']).nth(3).unwrap().to_owned())
             .collect::<Vec<_>>()
     };
     assert_eq!(asked(&machine), ["Publish", "Publish"]);
@@ -53,7 +55,7 @@ fn publications_do_not_wait_for_each_other_and_changes_do() {
     machine.answer();
     assert_eq!(asked(&machine), ["ConfigureTopic"], "once all before are done");
     machine.answer();
-    let (_, Ask::Publish { keep, .. }) = &machine.asks[0] else { panic!("{:?}", machine.asks) };
+    let Some(Publish { keep, .. }) = Publish::of(&machine.asks[0].1) else { panic!("{:?}", machine.asks) };
     assert_eq!(*keep, 7, "what comes behind a change is judged by it");
 }
 
@@ -235,7 +237,7 @@ fn a_store_that_fails_is_said_and_changes_nothing() {
     }
     // The topic vanishes behind the home's back: with its domain, say.
     let id = machine.notices[0].topic();
-    machine.store.answer(Ask::DeleteTopic { topic: id });
+    machine.store.answer(&DeleteTopic { topic: id }.into());
     assert_eq!(machine.does("t", publish("c")).unwrap_err(), Condition::ItemNotFound);
     machine.does("t", create()).unwrap();
 }
@@ -251,13 +253,15 @@ fn topics_that_nobody_uses_are_forgotten() {
     }
     machine.settle();
     machine.begin("busy", publish("a"));
-    assert!(matches!(machine.asks.pop_front(), Some((_, Ask::Publish { .. }))), "it is known");
+    assert!(asks::<Publish>(machine.asks.pop_front()), "it is known");
     machine.begin("t", publish("a"));
-    assert!(matches!(machine.asks.pop_front(), Some((_, Ask::Topic { .. }))), "it is read anew");
+    assert!(asks::<Topic>(machine.asks.pop_front()), "it is read anew");
     assert_eq!(machine.does("none", TopicOp::Describe).unwrap_err(), Condition::ItemNotFound);
     machine.begin("none", TopicOp::Describe);
-    assert!(
-        matches!(machine.asks.pop_front(), Some((_, Ask::Topic { .. }))),
-        "what is not there is not kept"
-    );
+    assert!(asks::<Topic>(machine.asks.pop_front()), "what is not there is not kept");
+}
+
+/// Whether the store is asked a question of this type.
+fn asks<Q: Question>(asked: Option<(Ticket, Ask)>) -> bool {
+    asked.is_some_and(|(_, ask)| Q::of(&ask).is_some())
 }

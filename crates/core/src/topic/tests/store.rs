@@ -1,9 +1,20 @@
 //! A store of topics in memory, for tests: what the port promises, and nothing else.
 
 use crate::model::*;
-use crate::ports::{Answer, Ask};
+use crate::ports::store::accounts;
+use crate::ports::store::items::{ItemNames, ItemNamesAnswer, Items, Publish, Purge, Retract};
+use crate::ports::store::subscriptions::{
+    IsSubscribed, Subscribe, SubscribeAnswer, SubscriberCount, Subscribers, SubscriptionsOf, Unsubscribe,
+};
+use crate::ports::store::topics::{
+    self, AffiliationsOf, ConfigureTopic, CreateTopic, CreateTopicAnswer, DeleteTopic, SetAffiliations,
+};
+use crate::ports::store::{Answers, ReadAsk, WriteAsk};
+use crate::ports::{Answer, Ask, Fault, Missing, Question};
 use crate::sasl::scram;
+use carillon_wire::jid::BareJid;
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::sync::Arc;
 
 /// Every account's password.
@@ -34,22 +45,6 @@ impl Store {
         Store { credentials, ..Store::default() }
     }
 
-    /// Whether a question changes nothing, and may be answered out of turn.
-    pub fn is_read(ask: &Ask) -> bool {
-        matches!(
-            ask,
-            Ask::Identity { .. }
-                | Ask::Login { .. }
-                | Ask::Topic { .. }
-                | Ask::Topics { .. }
-                | Ask::SubscriptionsOf { .. }
-                | Ask::IsSubscribed { .. }
-                | Ask::Subscribers { .. }
-                | Ask::AffiliationsOf { .. }
-                | Ask::Items { .. }
-        )
-    }
-
     /// Whether `local` follows the topic `name`.
     pub fn follows(&self, local: &str, name: &str) -> bool {
         self.named(name).is_some_and(|topic| topic.followers.contains(local))
@@ -60,109 +55,30 @@ impl Store {
         self.named(name).and_then(Topic::last)
     }
 
-    /// Answers.
-    pub fn answer(&mut self, ask: Ask) -> Answer {
-        match ask {
-            Ask::Identity { local, .. } => Answer::Identity(Box::new(self.identity(local))),
-            Ask::Login { account, .. } => Answer::Login(Box::new(self.login(account))),
-            Ask::Topic { name, .. } => match self.named(&name) {
-                Some(topic) => Answer::Topic(Box::new(topic.record.clone())),
-                None => Answer::Missing,
-            },
-            Ask::CreateTopic { domain, name, config, affiliations, now, .. } => {
-                self.create(domain, name, config, affiliations, now)
+    /// Answers what is about topics, and logins; nothing else is kept here.
+    pub fn answer(&mut self, ask: &Ask) -> Answer {
+        let Ok(answer): Result<Answer, Infallible> = match ask {
+            Ask::Read(ReadAsk::Topics(ask)) => ask.answer_by(self),
+            Ask::Read(ReadAsk::Subscriptions(ask)) => ask.answer_by(self),
+            Ask::Read(ReadAsk::Items(ask)) => ask.answer_by(self),
+            Ask::Write(WriteAsk::Topics(ask)) => ask.answer_by(self),
+            Ask::Write(WriteAsk::Subscriptions(ask)) => ask.answer_by(self),
+            Ask::Write(WriteAsk::Items(ask)) => ask.answer_by(self),
+            Ask::Read(ReadAsk::Accounts(accounts::ReadAsk::Identity(ask))) => {
+                Ok(accounts::Identity::wrap(Some(Box::new(self.identity(&ask.local)))))
             }
-            Ask::SubscriptionsOf { local, .. } => {
-                let followed = self.topics.values().filter(|topic| topic.followers.contains(&local));
-                Answer::TopicNames(
-                    followed.map(|topic| (topic.record.id, topic.record.name.clone())).collect(),
-                )
+            Ask::Read(ReadAsk::Accounts(accounts::ReadAsk::Login(ask))) => {
+                Ok(accounts::Login::wrap(Some(Box::new(self.login(ask.account)))))
             }
-            Ask::ConfigureTopic { topic, .. }
-            | Ask::SetAffiliations { topic, .. }
-            | Ask::DeleteTopic { topic }
-            | Ask::Subscribe { topic, .. }
-            | Ask::Unsubscribe { topic, .. }
-            | Ask::IsSubscribed { topic, .. }
-            | Ask::Retract { topic, .. }
-            | Ask::Purge { topic }
-            | Ask::Items { topic, .. } => self.about(topic, ask),
-            Ask::Publish { item, keep } => self.publish(item, keep),
-            _ => Answer::Done,
-        }
-    }
-
-    fn about(&mut self, id: TopicId, ask: Ask) -> Answer {
-        self.revision += 1;
-        let Some(topic) = self.topics.get_mut(&id) else { return Answer::Missing };
-        let done = |is_done| if is_done { Answer::Done } else { Answer::Missing };
-        match ask {
-            Ask::ConfigureTopic { config, .. } => {
-                let keep = if config.persist_items { config.max_items } else { 0 };
-                topic.record.config = config;
-                topic.trim(keep);
-                Answer::Done
-            }
-            Ask::SetAffiliations { changes, .. } => {
-                topic.record.affiliations = super::super::rights::affiliations_after(&topic.record, &changes);
-                Answer::Done
-            }
-            Ask::DeleteTopic { .. } => done(self.topics.remove(&id).is_some()),
-            Ask::Subscribe { local, .. } => {
-                let new = topic.followers.insert(local);
-                Answer::Subscribed { new, last: topic.items.last().cloned() }
-            }
-            Ask::Unsubscribe { local, .. } => done(topic.followers.remove(&local)),
-            Ask::IsSubscribed { local, .. } => done(topic.followers.contains(&local)),
-            Ask::Retract { item, .. } => {
-                let before = topic.items.len();
-                topic.items.retain(|kept| kept.id != item);
-                done(topic.items.len() < before)
-            }
-            Ask::Purge { .. } => {
-                topic.items.clear();
-                Answer::Done
-            }
-            Ask::Items { ids, max, .. } => {
-                let wanted = topic.items.iter().rev().filter(|item| ids.is_empty() || ids.contains(&item.id));
-                Answer::Items(wanted.take(max as usize).cloned().collect())
-            }
-            _ => Answer::Done,
-        }
-    }
-
-    fn publish(&mut self, item: Item, keep: u32) -> Answer {
-        self.revision += 1;
-        let Some(topic) = self.topics.get_mut(&item.topic) else { return Answer::Missing };
-        let item = Arc::new(Item { revision: Revision(self.revision), ..item });
-        topic.items.retain(|kept| kept.id != item.id);
-        topic.items.push(item.clone());
-        topic.trim(keep);
-        Answer::Published(item)
-    }
-
-    fn create(
-        &mut self,
-        domain: DomainId,
-        name: Box<str>,
-        config: TopicConfig,
-        affiliations: Vec<(carillon_wire::jid::BareJid, Affiliation)>,
-        created: UnixMs,
-    ) -> Answer {
-        if self.named(&name).is_some() {
-            return Answer::Exists;
-        }
-        self.next += 1;
-        let record = TopicRecord { id: TopicId(self.next), domain, name, config, affiliations, created };
-        let topic = Topic { record: record.clone(), items: Vec::new(), followers: BTreeSet::new() };
-        self.topics.insert(record.id, topic);
-        Answer::Topic(Box::new(record))
+            _ => Ok(Answer::Failed(Fault::Broken)),
+        };
+        answer
     }
 
     /// Accounts are numbered as they are first asked for.
-    fn identity(&mut self, local: Box<str>) -> Identity {
-        let place = self.accounts.iter().position(|known| *known == local).unwrap_or_else(|| {
-            self.accounts.push(local);
+    fn identity(&mut self, local: &str) -> Identity {
+        let place = self.accounts.iter().position(|known| **known == *local).unwrap_or_else(|| {
+            self.accounts.push(local.into());
             self.accounts.len() - 1
         });
         Identity {
@@ -189,6 +105,12 @@ impl Store {
     fn named(&self, name: &str) -> Option<&Topic> {
         self.topics.values().find(|topic| *topic.record.name == *name)
     }
+
+    /// A topic that is about to change.
+    fn change(&mut self, topic: TopicId) -> Result<&mut Topic, Missing> {
+        self.revision += 1;
+        self.topics.get_mut(&topic).ok_or(Missing)
+    }
 }
 
 impl Topic {
@@ -199,5 +121,121 @@ impl Topic {
 
     fn last(&self) -> Option<Arc<Item>> {
         self.items.last().filter(|_| self.record.config.is_given_at_login()).cloned()
+    }
+}
+
+/// Teaches the store to answer a question.
+macro_rules! answers {
+    ($($question:ty => |$store:ident, $asked:ident| $answer:expr;)*) => {
+        $(impl Answers<$question, Infallible> for Store {
+            fn answer(&mut self, $asked: &$question) -> Result<<$question as Question>::Answer, Infallible> {
+                let $store = self;
+                Ok($answer)
+            }
+        })*
+    };
+}
+
+answers! {
+    topics::Topic => |store, asked| store.named(&asked.name).map(|topic| Box::new(topic.record.clone()));
+    topics::Topics => |store, asked| {
+        let mut records: Vec<_> = store.topics.values().map(|topic| topic.record.clone()).collect();
+        records.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        records.retain(|record| asked.after.as_ref().is_none_or(|after| record.name > *after));
+        records.truncate(asked.limit.into());
+        records
+    };
+    AffiliationsOf => |store, asked| {
+        let of = |topic: &Topic| {
+            let record = &topic.record;
+            let found = record.affiliations.iter().find(|(jid, _)| *jid == asked.jid)?;
+            Some((record.name.clone(), found.1))
+        };
+        store.topics.values().filter_map(of).collect()
+    };
+    CreateTopic => |store, asked| store.create(asked);
+    ConfigureTopic => |store, asked| store.change(asked.topic).map(|topic| {
+        topic.trim(if asked.config.persist_items { asked.config.max_items } else { 0 });
+        topic.record.config = asked.config.clone();
+    });
+    SetAffiliations => |store, asked| store.change(asked.topic).map(|topic| {
+        topic.record.affiliations = super::super::rights::affiliations_after(&topic.record, &asked.changes);
+    });
+    DeleteTopic => |store, asked| {
+        store.revision += 1;
+        store.topics.remove(&asked.topic).map(drop).ok_or(Missing)
+    };
+    SubscriptionsOf => |store, asked| {
+        let followed = store.topics.values().filter(|topic| topic.followers.contains(&asked.local));
+        followed.map(|topic| (topic.record.id, topic.record.name.clone())).collect()
+    };
+    IsSubscribed => |store, asked| {
+        store.topics.get(&asked.topic).is_some_and(|topic| topic.followers.contains(&asked.local))
+    };
+    Subscribers => |store, asked| {
+        let jid = |local: &str| BareJid::from_parts(Some(local), "d").expect("an account");
+        let followers = store.topics.get(&asked.topic).into_iter().flat_map(|topic| &topic.followers);
+        followers.map(|local| jid(local)).filter(|jid| asked.after.as_ref().is_none_or(|after| jid > after)).collect()
+    };
+    SubscriberCount => |store, asked| {
+        store.topics.get(&asked.topic).map_or(0, |topic| topic.followers.len() as u64)
+    };
+    Subscribe => |store, asked| match store.change(asked.topic) {
+        Ok(topic) => SubscribeAnswer::Subscribed {
+            new: topic.followers.insert(asked.local.clone()),
+            last: topic.items.last().cloned(),
+        },
+        Err(Missing) => SubscribeAnswer::Missing,
+    };
+    Unsubscribe => |store, asked| {
+        let was = store.change(asked.topic).is_ok_and(|topic| topic.followers.remove(&asked.local));
+        was.then_some(()).ok_or(Missing)
+    };
+    Items => |store, asked| store.topics.get(&asked.topic).map(|topic| {
+        let is_wanted = |item: &&Arc<Item>| asked.ids.is_empty() || asked.ids.contains(&item.id);
+        topic.items.iter().rev().filter(is_wanted).take(asked.max as usize).cloned().collect()
+    });
+    ItemNames => |store, asked| store.topics.get(&asked.topic).map(|topic| ItemNamesAnswer {
+        ids: topic.items.iter().rev().take(asked.max as usize).map(|item| item.id.clone()).collect(),
+        count: topic.items.len() as u32,
+    });
+    Publish => |store, asked| {
+        store.revision += 1;
+        let revision = Revision(store.revision);
+        store.topics.get_mut(&asked.item.topic).map(|topic| {
+            let item = Arc::new(Item { revision, ..asked.item.clone() });
+            topic.items.retain(|kept| kept.id != item.id);
+            topic.items.push(item.clone());
+            topic.trim(asked.keep);
+            item
+        })
+    };
+    Retract => |store, asked| store.change(asked.topic).and_then(|topic| {
+        let before = topic.items.len();
+        topic.items.retain(|kept| kept.id != asked.item);
+        if topic.items.len() < before { Ok(()) } else { Err(Missing) }
+    });
+    Purge => |store, asked| if let Ok(topic) = store.change(asked.topic) {
+        topic.items.clear();
+    };
+}
+
+impl Store {
+    fn create(&mut self, asked: &CreateTopic) -> CreateTopicAnswer {
+        if self.named(&asked.name).is_some() {
+            return CreateTopicAnswer::Exists;
+        }
+        self.next += 1;
+        let record = TopicRecord {
+            id: TopicId(self.next),
+            domain: asked.domain,
+            name: asked.name.clone(),
+            config: asked.config.clone(),
+            affiliations: asked.affiliations.clone(),
+            created: asked.now,
+        };
+        let topic = Topic { record: record.clone(), items: Vec::new(), followers: BTreeSet::new() };
+        self.topics.insert(record.id, topic);
+        CreateTopicAnswer::Created(Box::new(record))
     }
 }

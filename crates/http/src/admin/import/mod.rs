@@ -17,7 +17,8 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use carillon_core::model::DomainId;
-use carillon_core::ports::{Answer, Ask, ImportedAccount};
+use carillon_core::ports::Missing;
+use carillon_core::ports::store::accounts::{ImportAccounts, ImportedAccount};
 use carillon_wire::jid::BareJid;
 use futures_util::stream::{self, StreamExt};
 use std::collections::BTreeMap;
@@ -196,10 +197,9 @@ impl Import {
         let name = self.app.domain_name(domain);
         let jid = |account: &ImportedAccount| BareJid::from_parts(Some(&account.local), &name).ok();
         let changed: Arc<[BareJid]> = accounts.iter().filter_map(jid).collect();
-        let result = match self.app.ask(Ask::ImportAccounts { domain, accounts, now: now() }).await {
-            Ok(Answer::Count(_)) => accounts::changed(&self.app, changed).await,
-            Ok(Answer::Missing) => Err(Problem::new(Code::UnknownDomain, "the domain has just been deleted")),
-            Ok(other) => Err(Problem::unexpected(&other)),
+        let result = match self.app.ask(ImportAccounts { domain, accounts, now: now() }).await {
+            Ok(Ok(())) => accounts::changed(&self.app, changed).await,
+            Ok(Err(Missing)) => Err(Problem::new(Code::UnknownDomain, "the domain has just been deleted")),
             Err(problem) => Err(problem),
         };
         match result {

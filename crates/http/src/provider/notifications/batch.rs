@@ -197,8 +197,7 @@ impl Batch {
                 self.orders.push((Command::Notify(notification), reply));
             }
             Order::Rehearse(target) => {
-                let reply = Box::new(move |answer| place.answer(Said::Answer(answer)));
-                self.app.node.ask(question(&target), reply);
+                self.app.node.ask(question(&target), move |found| place.answer(Said::Found(found)));
             }
         }
     }

@@ -4,8 +4,9 @@ use crate::app::App;
 use crate::problem::{Code, Problem};
 use crate::random;
 use axum::http::HeaderMap;
+use bytes::Bytes;
 use carillon_core::model::{KeyId, UnixMs};
-use carillon_core::ports::{Answer, Ask, Reservation};
+use carillon_core::ports::store::idempotency::{Release, Remember, Reservation, Reserve};
 use sha2::{Digest, Sha256};
 
 /// Where the random part of notification ids comes from.
@@ -80,17 +81,18 @@ pub(crate) async fn reserve(
     let Some(idempotency_key) = idempotency_key else {
         return Ok(Turn::Go(Reserved { since: now, ids: Ids::Random, reservation: None }));
     };
-    let ask = Ask::Reserve { key, idempotency_key: idempotency_key.clone(), body_hash, now };
-    let reservation = match app.ask(ask).await? {
-        Answer::Reserved(reservation) => reservation,
-        other => return Err(Problem::unexpected(&other)),
-    };
-    match reservation {
+    let ask = Reserve { key, idempotency_key: idempotency_key.clone(), body_hash, now };
+    match app.ask(ask).await? {
         Reservation::Go { since } => {
             let ids = Ids::Derived { seed: seed(key, &idempotency_key) };
             Ok(Turn::Go(Reserved { since, ids, reservation: Some((app.clone(), key, idempotency_key)) }))
         }
-        Reservation::Replay { status, response } => Ok(Turn::Replay { status, response }),
+        Reservation::Replay { response } => {
+            let (status, response) = read_response(&response).ok_or_else(|| {
+                Problem::new(Code::Internal, "the response that was remembered cannot be read")
+            })?;
+            Ok(Turn::Replay { status, response })
+        }
         Reservation::Mismatch => Err(Problem::new(
             Code::IdempotencyMismatch,
             "the idempotency key was used with another request; take a new one for a new request",
@@ -107,7 +109,7 @@ impl Reserved {
     /// again, it makes the same ids.
     pub(crate) async fn remember(mut self, status: u16, response: &str) {
         let Some((app, key, idempotency_key)) = self.reservation.take() else { return };
-        let ask = Ask::Remember { key, idempotency_key, status, response: response.into() };
+        let ask = Remember { key, idempotency_key, response: write_response(status, response) };
         if let Err(problem) = app.ask(ask).await {
             tracing::warn!(?problem, "a response was not remembered");
         }
@@ -117,13 +119,22 @@ impl Reserved {
 impl Drop for Reserved {
     fn drop(&mut self) {
         let Some((app, key, idempotency_key)) = self.reservation.take() else { return };
-        let logged = |answer| {
-            if let Answer::Failed(fault) = answer {
+        app.node.ask(Release { key, idempotency_key }, |released| {
+            if let Err(fault) = released {
                 tracing::warn!(%fault, "an idempotency key was not released");
             }
-        };
-        app.node.ask(Ask::Release { key, idempotency_key }, Box::new(logged));
+        });
     }
+}
+
+/// A response as the store keeps it: its status in decimal, a space, its body.
+fn write_response(status: u16, body: &str) -> Bytes {
+    format!("{status} {body}").into()
+}
+
+fn read_response(bytes: &[u8]) -> Option<(u16, Box<str>)> {
+    let (status, body) = std::str::from_utf8(bytes).ok()?.split_once(' ')?;
+    Some((status.parse().ok()?, body.into()))
 }
 
 /// The hash of what a request asks for: its path, its query and its body.
@@ -155,6 +166,17 @@ mod tests {
         assert_ne!(Ids::Random.random(0), Ids::Random.random(0));
         // A retry after an upgrade must find the ids of before it.
         assert_eq!(ids(1, "a").random(0), 5_560_305_861_845_824_856);
+    }
+
+    #[test]
+    fn a_response_is_read_as_it_was_written() {
+        // A retry after an upgrade must be given what was remembered before it.
+        assert_eq!(&write_response(202, r#"{"id": "a b"}"#)[..], br#"202 {"id": "a b"}"#);
+        assert_eq!(read_response(br#"202 {"id": "a b"}"#), Some((202, r#"{"id": "a b"}"#.into())));
+        assert_eq!(read_response(b"400 "), Some((400, "".into())));
+        for other in [&b"202"[..], b"", b"yes {}", b"202 \xff"] {
+            assert_eq!(read_response(other), None);
+        }
     }
 
     #[test]

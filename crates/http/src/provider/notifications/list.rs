@@ -12,10 +12,8 @@ use crate::time::Time;
 use axum::Json;
 use axum::extract::State;
 use carillon_core::command::{Command, Outcome};
-use carillon_core::model::{
-    KeyId, NotificationId, NotificationQuery, NotificationState, States, Trace, Whose,
-};
-use carillon_core::ports::{Answer, Ask};
+use carillon_core::model::{KeyId, NotificationId, NotificationState, States, Trace};
+use carillon_core::ports::store::notifications::{self, Listing, NotificationQuery, Whose};
 use futures_util::future::try_join_all;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -120,10 +118,8 @@ async fn stored(
     // To the store one that a connection was given is stored until it ends: which of the two it is, its home knows.
     let either = States::from(NotificationState::Stored).with(NotificationState::Sent.into());
     let states = if query.states.intersects(either) { query.states.with(either) } else { query.states };
-    match app.ask(Ask::Notifications { query: NotificationQuery { states, ..query.clone() } }).await? {
-        Answer::Notifications { traces, next } => Ok((traces, next)),
-        other => Err(Problem::unexpected(&other)),
-    }
+    let Listing { traces, next } = app.ask(NotificationQuery { states, ..query.clone() }).await?;
+    Ok((traces, next))
 }
 
 /// What the homes have in memory.
@@ -144,7 +140,7 @@ async fn read_again(app: &App, stored: &mut [Trace], remembered: &[Trace]) -> Re
     let unknown = stored.iter_mut().filter(|trace| trace.ended.is_none() && !known.contains(&trace.id));
     // Asked together, they are answered from one transaction.
     try_join_all(unknown.map(async |trace| {
-        if let Answer::Trace(now) = app.ask(Ask::Trace { id: trace.id }).await? {
+        if let Some(now) = app.ask(notifications::Trace { id: trace.id }).await? {
             *trace = *now;
         }
         Ok::<_, Problem>(())

@@ -11,7 +11,7 @@ use carillon_core::command::{Command, Outcome};
 use carillon_core::model::{
     DomainId, DropReason, Notification, NotificationId, NotificationState, Trace, bucket,
 };
-use carillon_core::ports::{Answer, Ask};
+use carillon_core::ports::store::accounts::{Account, Enrolment};
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 
@@ -80,27 +80,25 @@ pub(super) fn address(draft: &Draft, target: Target, ids: &Ids, index: u64) -> A
 }
 
 async fn rehearse(app: &App, target: Target) -> Result<SendResult, Problem> {
-    rehearsed(&target, app.ask(question(&target)).await?)
+    rehearsed(&target, app.ask(question(&target)).await?.as_deref())
 }
 
 /// Whether the target is there.
-pub(super) fn question(target: &Target) -> Ask {
-    Ask::Account { domain: target.domain, local: jids::local(&target.jid) }
+pub(super) fn question(target: &Target) -> Account {
+    Account { domain: target.domain, local: jids::local(&target.jid) }
 }
 
 /// What the answer to [`question`] means.
-pub(super) fn rehearsed(target: &Target, answer: Answer) -> Result<SendResult, Problem> {
-    match answer {
-        Answer::Enrolment(_) => Ok(SendResult {
+pub(super) fn rehearsed(target: &Target, found: Option<&Enrolment>) -> Result<SendResult, Problem> {
+    match found {
+        Some(_) => Ok(SendResult {
             to: target.jid.as_str().to_owned(),
             id: None,
             state: Some(NotificationState::Accepted),
             reason: None,
             error: None,
         }),
-        Answer::Missing => Err(unknown_device(&target.jid)),
-        Answer::Failed(fault) => Err(fault.into()),
-        other => Err(Problem::unexpected(&other)),
+        None => Err(unknown_device(&target.jid)),
     }
 }
 

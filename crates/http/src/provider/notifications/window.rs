@@ -5,7 +5,8 @@ use super::submit::{SendResult, Target, rehearsed, sent, unknown_device};
 use crate::problem::{Code, Problem};
 use carillon_core::command::Outcome;
 use carillon_core::model::Notification;
-use carillon_core::ports::{Answer, Fault};
+use carillon_core::ports::Fault;
+use carillon_core::ports::store::accounts::Enrolment;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,8 +26,8 @@ pub(super) enum Order {
 pub(super) enum Said {
     /// By the home of the target.
     Outcome(Outcome),
-    /// By the store.
-    Answer(Answer),
+    /// By the store, of the target.
+    Found(Result<Option<Box<Enrolment>>, Fault>),
     /// Before anybody was asked, or because nobody answered.
     Problem(Problem),
 }
@@ -230,7 +231,7 @@ impl Said {
     fn is_too_busy(&self) -> bool {
         match self {
             Said::Outcome(outcome) => matches!(outcome, Outcome::Unavailable),
-            Said::Answer(answer) => matches!(answer, Answer::Failed(Fault::Busy)),
+            Said::Found(found) => matches!(found, Err(Fault::Busy)),
             Said::Problem(_) => false,
         }
     }
@@ -245,8 +246,8 @@ fn result(order: Option<Order>, said: Said) -> Result<SendResult, Problem> {
             Err(unknown_device(&notification.to))
         }
         (_, Said::Outcome(other)) => Err(Problem::unexpected(&other)),
-        (Some(Order::Rehearse(target)), Said::Answer(answer)) => rehearsed(&target, answer),
-        (_, Said::Answer(other)) => Err(Problem::unexpected(&other)),
+        (Some(Order::Rehearse(target)), Said::Found(found)) => rehearsed(&target, found?.as_deref()),
+        (_, Said::Found(other)) => Err(Problem::unexpected(&other)),
     }
 }
 

@@ -7,7 +7,9 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, Response, StatusCode, header};
 use carillon_backend::sqlite::{self, SqliteStore};
 use carillon_core::model::{DomainId, Policy, Scope, Scopes, UnixMs};
-use carillon_core::ports::{Answer, Ask, Store};
+use carillon_core::ports::store::domains::PutDomain;
+use carillon_core::ports::store::keys::CreateKey;
+use carillon_core::ports::{Question, Store};
 use carillon_http::{Endpoints, Options, Settings};
 use carillon_server::{Server, Tcp, WebSocket, tls};
 use futures_util::StreamExt;
@@ -55,7 +57,7 @@ pub fn world_with(change: impl FnOnce(&mut Options)) -> World {
     let store: Arc<dyn Store> =
         Arc::new(SqliteStore::open(sqlite::Options::new(dir.path().join("test.db"))).unwrap());
     for name in ["localhost", "other.example"] {
-        ask(&*store, Ask::PutDomain { name: name.into(), policy: Policy::default() });
+        ask(&*store, PutDomain { name: name.into(), policy: Policy::default() });
     }
     let tls = tls::Settings::self_signed_in(dir.path(), &["localhost".to_owned()]).unwrap();
     let none = Tcp { enabled: false, port: 0 };
@@ -78,14 +80,14 @@ pub fn world_with(change: impl FnOnce(&mut Options)) -> World {
 pub fn key(store: &dyn Store, domain: Option<DomainId>, scopes: &[Scope]) -> String {
     let (text, hash) = carillon_http::generate_key();
     let scopes = Scopes::of(scopes);
-    ask(store, Ask::CreateKey { hash, name: "test".into(), domain, scopes, now: UnixMs(0) });
+    ask(store, CreateKey { hash, name: "test".into(), domain, scopes, now: UnixMs(0) });
     text
 }
 
-pub fn ask(store: &dyn Store, ask: Ask) -> Answer {
-    let (sender, answer) = mpsc::channel();
-    store.ask(ask, Box::new(move |answer| sender.send(answer).unwrap()));
-    answer.recv_timeout(Duration::from_secs(20)).unwrap()
+pub fn ask<Q: Question>(store: &dyn Store, question: Q) -> Q::Answer {
+    let (sender, answers) = mpsc::channel();
+    store.ask(question.into(), Q::reply(move |answer| drop(sender.send(answer))));
+    answers.recv_timeout(Duration::from_secs(20)).expect("one answer").expect("the store is well")
 }
 
 impl World {

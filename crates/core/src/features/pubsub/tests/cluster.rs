@@ -7,7 +7,9 @@ use crate::message::ShardMessage;
 use crate::model::topic_address;
 use crate::model::*;
 use crate::node::home;
-use crate::ports::{Answer, Ask};
+use crate::ports::store::items::Publish;
+use crate::ports::store::topics::{CreateTopic, CreateTopicAnswer};
+use crate::ports::{Answer, Ask, Question};
 use crate::sasl::ChannelBinding;
 use crate::settings::{Fanout, Settings};
 use crate::topic::tests::store::{PASSWORD, Store};
@@ -95,15 +97,12 @@ impl Cluster {
     pub fn had_before(&mut self, name: &str, id: &str) {
         let (domain, now) = (DomainId(1), self.now.unix);
         let config = TopicConfig::default();
-        let create = Ask::CreateTopic {
-            domain,
-            name: name.into(),
-            config,
-            affiliations: Vec::new(),
-            owned_max: 0,
-            now,
+        let create =
+            CreateTopic { domain, name: name.into(), config, affiliations: Vec::new(), owned_max: 0, now };
+        let Ok(CreateTopicAnswer::Created(record)) = CreateTopic::answer(self.store.answer(&create.into()))
+        else {
+            panic!("a new topic")
         };
-        let Answer::Topic(record) = self.store.answer(create) else { panic!("a new topic") };
         let item = Item {
             topic: record.id,
             domain,
@@ -114,7 +113,7 @@ impl Cluster {
             payload: Default::default(),
             revision: Revision(0),
         };
-        self.store.answer(Ask::Publish { item, keep: 1 });
+        self.store.answer(&Publish { item, keep: 1 }.into());
         self.committed.push((name.into(), id.into()));
     }
 
@@ -207,7 +206,7 @@ impl Cluster {
         pick -= written.len();
         if pick < self.reads.len() {
             let (shard, ticket, ask) = self.reads.swap_remove(pick);
-            let answer = self.store.answer(ask);
+            let answer = self.store.answer(&ask);
             self.read.push((shard, ticket, answer));
             return true;
         }
@@ -231,8 +230,10 @@ impl Cluster {
 
     fn write(&mut self, shard: usize) {
         let (ticket, ask) = self.writes[shard].pop_front().expect("it is not empty");
-        let answer = self.store.answer(ask);
-        if let Answer::Published(item) = &answer {
+        let answer = self.store.answer(&ask);
+        if Publish::of(&ask).is_some()
+            && let Ok(Some(item)) = Publish::answer(answer.clone())
+        {
             self.committed.push(((*item.name).into(), item.id.clone()));
         }
         self.written[shard].push_back((ticket, answer));
@@ -264,7 +265,7 @@ impl Cluster {
                 Effect::Post { to, letter } => {
                     self.letters[shard * SHARDS + usize::from(to.0)].push_back(Input::Message(letter));
                 }
-                Effect::Ask { ticket, ask } if Store::is_read(&ask) => self.reads.push((shard, ticket, ask)),
+                Effect::Ask { ticket, ask: ask @ Ask::Read(_) } => self.reads.push((shard, ticket, ask)),
                 Effect::Ask { ticket, ask } => self.writes[shard].push_back((ticket, ask)),
                 Effect::Derive { ticket, derivation } => {
                     let derived = derivation.run();

@@ -166,7 +166,7 @@ impl Rig {
     /// The first question to the store is answered.
     pub fn answer(&mut self) {
         let (shard, ticket, ask) = self.asks.pop_front().expect("a question");
-        let answer = self.store.answer(ask);
+        let answer = self.store.answer(&ask);
         self.give(shard, Input::Answer { ticket, answer });
     }
 

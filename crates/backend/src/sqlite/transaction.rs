@@ -1,11 +1,15 @@
-//! What a write works with: the open transaction and the revision it makes.
+//! What a write works with: the open transaction of a group, and the revision it makes.
 
+use super::item_row;
 use super::last::LastItems;
 use super::run::Run;
 use carillon_core::model::{Item, Revision, TopicId};
-use carillon_core::ports::Answer;
-use rusqlite::{Connection, Params, Result};
+use carillon_core::ports::Missing;
+use rusqlite::{Connection, Params};
 use std::sync::Arc;
+
+/// What SQLite says.
+type Sqlite<T> = rusqlite::Result<T>;
 
 /// What the writer goes on from.
 #[derive(Clone, Copy)]
@@ -15,8 +19,9 @@ pub(super) struct Reached {
     pub(super) run: Run,
 }
 
-/// The open transaction of a group of writes.
-pub(super) struct Write<'a> {
+/// The open transaction of a group of writes, which carries out the questions that change something: a file per noun says
+/// how.
+pub(super) struct Transaction<'a> {
     pub(super) db: &'a Connection,
     last: &'a LastItems,
     pub(super) run: Run,
@@ -25,11 +30,11 @@ pub(super) struct Write<'a> {
     published: Vec<Arc<Item>>,
 }
 
-impl<'a> Write<'a> {
+impl<'a> Transaction<'a> {
     /// A transaction on top of what was committed.
-    pub(super) fn new(db: &'a Connection, last: &'a LastItems, committed: Reached) -> Write<'a> {
+    pub(super) fn new(db: &'a Connection, last: &'a LastItems, committed: Reached) -> Transaction<'a> {
         let Reached { revision, run } = committed;
-        Write { db, last, run, committed: revision, revision, published: Vec::new() }
+        Transaction { db, last, run, committed: revision, revision, published: Vec::new() }
     }
 
     /// Moves on to the revision that this change makes. Every change of topics or accounts calls it.
@@ -39,25 +44,25 @@ impl<'a> Write<'a> {
     }
 
     /// Runs a statement; how many rows it changed.
-    pub(super) fn run(&self, sql: &str, params: impl Params) -> Result<usize> {
+    pub(super) fn run(&self, sql: &str, params: impl Params) -> Sqlite<usize> {
         self.db.prepare_cached(sql)?.execute(params)
     }
 
-    /// [`Answer::Done`], as a new revision, when the statement changed something; else [`Answer::Missing`].
-    pub(super) fn change(&mut self, sql: &str, params: impl Params) -> Result<Answer> {
+    /// A new revision, when the statement changed something.
+    pub(super) fn change(&mut self, sql: &str, params: impl Params) -> Sqlite<Result<(), Missing>> {
         if self.run(sql, params)? == 0 {
-            return Ok(Answer::Missing);
+            return Ok(Err(Missing));
         }
         self.advance();
-        Ok(Answer::Done)
+        Ok(Ok(()))
     }
 
     /// A topic's last item, of which `revision` is known.
-    pub(super) fn last_item(&self, topic: TopicId, revision: Revision) -> Result<Arc<Item>> {
+    pub(super) fn last_item(&self, topic: TopicId, revision: Revision) -> Sqlite<Arc<Item>> {
         if let Some(item) = self.last.find(topic, revision) {
             return Ok(item);
         }
-        let item = super::item::read(self.db, revision)?;
+        let item = item_row::read(self.db, revision)?;
         // One of this transaction may never come to be.
         Ok(if revision <= self.committed { self.last.keep(item) } else { item })
     }
@@ -68,7 +73,7 @@ impl<'a> Write<'a> {
     }
 
     /// Stores the revision, where it moved, and begins the next run when one is full. To be called before the commit.
-    pub(super) fn seal(&mut self) -> Result<()> {
+    pub(super) fn seal(&mut self) -> Sqlite<()> {
         self.run = self.run.next(self.db)?;
         if self.revision != self.committed {
             self.run("UPDATE node SET revision = ?1", [super::column::int(self.revision.0)])?;

@@ -1,0 +1,75 @@
+//! A question on its way, with the promise that it is answered once.
+
+use carillon_core::model::Payload;
+use carillon_core::ports::store::{ReadAsk, WriteAsk, accounts, idempotency, items, notifications, offline};
+use carillon_core::ports::{Answer, Fault, Reply};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A question and where its answer goes.
+pub(super) struct Asked<A> {
+    pub(super) ask: A,
+    pub(super) respond: Respond,
+}
+
+/// A question that takes memory while it waits.
+pub(super) trait Carries {
+    /// What it carries, about, beyond what every question does.
+    fn bytes(&self) -> usize;
+}
+
+impl Carries for ReadAsk {
+    fn bytes(&self) -> usize {
+        0
+    }
+}
+
+impl Carries for WriteAsk {
+    fn bytes(&self) -> usize {
+        match self {
+            WriteAsk::Notifications(notifications::WriteAsk::StoreNotification(asked)) => {
+                match &asked.notification.payload {
+                    Payload::Json(text) => text.len(),
+                    Payload::Xml(bytes) => bytes.len(),
+                }
+            }
+            WriteAsk::Items(items::WriteAsk::Publish(asked)) => asked.item.payload.len(),
+            WriteAsk::Offline(offline::WriteAsk::StoreOffline(asked)) => asked.stanza.len(),
+            WriteAsk::Idempotency(idempotency::WriteAsk::Remember(asked)) => asked.response.len(),
+            WriteAsk::Accounts(accounts::WriteAsk::ImportAccounts(asked)) => {
+                asked.accounts.len() * IMPORTED_ACCOUNT_BYTES
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// An account with its keys.
+const IMPORTED_ACCOUNT_BYTES: usize = 512;
+
+/// Where an answer goes. One that is dropped unanswered, because a thread of the store came to grief, answers
+/// [`Fault::Broken`].
+pub(super) struct Respond(Option<Reply<Answer>>);
+
+impl Respond {
+    pub(super) fn new(reply: Reply<Answer>) -> Respond {
+        Respond(Some(reply))
+    }
+
+    pub(super) fn with(mut self, answer: Answer) {
+        self.call(answer);
+    }
+
+    /// An asker that panics must not take the store along.
+    fn call(&mut self, answer: Answer) {
+        let Some(reply) = self.0.take() else { return };
+        if catch_unwind(AssertUnwindSafe(|| reply(answer))).is_err() {
+            tracing::error!("an asker of the store panicked on its answer");
+        }
+    }
+}
+
+impl Drop for Respond {
+    fn drop(&mut self) {
+        self.call(Answer::Failed(Fault::Broken));
+    }
+}

@@ -1,0 +1,39 @@
+//! The small questions that the nouns ask about each other.
+
+use super::column::{int, text, uint};
+use carillon_core::model::{AccountId, DomainId, Revision, TopicId};
+use rusqlite::{Connection, OptionalExtension, Result, params};
+
+/// The name of a domain, where there is one.
+pub(super) fn domain_name(db: &Connection, domain: DomainId) -> Result<Option<Box<str>>> {
+    db.prepare_cached("SELECT name FROM domain WHERE id = ?1")?
+        .query_row([domain.0], |row| text(row, 0))
+        .optional()
+}
+
+/// An account's number, where there is one.
+pub(super) fn account(db: &Connection, domain: DomainId, local: &str) -> Result<Option<AccountId>> {
+    db.prepare_cached("SELECT id FROM account WHERE domain = ?1 AND local = ?2")?
+        .query_row(params![domain.0, local], |row| uint(row, 0).map(AccountId))
+        .optional()
+}
+
+/// Whether there is such a topic.
+pub(super) fn has_topic(db: &Connection, topic: TopicId) -> Result<bool> {
+    db.prepare_cached("SELECT 1 FROM topic WHERE id = ?1")?.exists([topic.0])
+}
+
+/// The topics an account follows, ordered by name.
+pub(super) fn topics_of(db: &Connection, account: AccountId) -> Result<Vec<(TopicId, Box<str>)>> {
+    db.prepare_cached(
+        "SELECT t.id, t.name FROM subscription s JOIN topic t ON t.id = s.topic WHERE s.account = ?1
+         ORDER BY t.name, t.id",
+    )?
+    .query_map([int(account.0)], |row| Ok((TopicId(uint(row, 0)? as u32), text(row, 1)?)))?
+    .collect()
+}
+
+/// The node's revision.
+pub(super) fn revision(db: &Connection) -> Result<Revision> {
+    db.prepare_cached("SELECT revision FROM node")?.query_row([], |row| uint(row, 0).map(Revision))
+}

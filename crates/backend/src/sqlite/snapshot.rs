@@ -1,0 +1,58 @@
+//! What a read works with: one state of the store, and what is remembered of it.
+
+use super::column::{Code, uint};
+use super::last::LastItems;
+use carillon_core::model::{Revision, SendLast, TopicId};
+use rusqlite::{Connection, OptionalExtension, Result, params};
+use std::collections::HashMap;
+
+/// One state of the store, which answers the questions that change nothing: a file per noun says how.
+pub(super) struct Snapshot<'a> {
+    pub(super) db: &'a Connection,
+    pub(super) last: &'a LastItems,
+    pub(super) revisions: &'a mut LastRevisions,
+}
+
+/// Topics whose last revision is remembered; a few bytes each.
+const TOPICS_MAX: usize = 1 << 17;
+
+/// Which revision made the last item of a topic that sends it at login, as of one revision of the node: while that has
+/// not moved, no topic has changed.
+#[derive(Default)]
+pub(super) struct LastRevisions {
+    at: Revision,
+    topics: HashMap<TopicId, Option<Revision>>,
+}
+
+impl LastRevisions {
+    /// The node is at `revision` now.
+    pub(super) fn move_to(&mut self, revision: Revision) {
+        if self.at != revision || self.topics.len() > TOPICS_MAX {
+            self.topics.clear();
+            self.at = revision;
+        }
+    }
+
+    /// The revision that the node is at.
+    pub(super) fn at(&self) -> Revision {
+        self.at
+    }
+
+    /// Gives the memory back.
+    pub(super) fn forget(&mut self) {
+        self.topics = HashMap::new();
+    }
+
+    /// Which revision made a topic's last item, if it sends that at login.
+    pub(super) fn of(&mut self, db: &Connection, topic: TopicId) -> Result<Option<Revision>> {
+        if let Some(last) = self.topics.get(&topic) {
+            return Ok(*last);
+        }
+        let last = db
+            .prepare_cached("SELECT last FROM topic WHERE id = ?1 AND send_last = ?2 AND last IS NOT NULL")?
+            .query_row(params![topic.0, SendLast::OnSubAndPresence.code()], |row| uint(row, 0).map(Revision))
+            .optional()?;
+        self.topics.insert(topic, last);
+        Ok(last)
+    }
+}

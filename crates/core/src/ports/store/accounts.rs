@@ -1,0 +1,143 @@
+//! Accounts: who they are, what proves it, and what belongs to them.
+
+#![expect(missing_docs, reason = "the sentence of a question says what its fields are")]
+
+use super::Missing;
+use super::question::questions;
+use crate::model::{self, AccountId, AccountState, AgentId, Credentials, DomainId, Revocations, UnixMs};
+use carillon_wire::jid::BareJid;
+
+questions! {
+    Accounts,
+    reads {
+        Identity => Option<Box<model::Identity>>,
+        Login => Option<Box<model::Login>>,
+        Account => Option<Box<Enrolment>>,
+        Accounts => Vec<Enrolment>,
+    }
+    writes {
+        CreateAccount => CreateAccountAnswer,
+        ImportAccounts => Result<(), Missing>,
+        SetCredentials => Result<(), Missing>,
+        SetAccountState => Result<(), Missing>,
+        RevokeTokens => Option<Revocations>,
+        DeleteAccount => Result<(), Missing>,
+    }
+}
+
+/// Who an account is and what proves it, before anything is proved. `local` is prepared.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    pub domain: DomainId,
+    pub local: Box<str>,
+}
+
+/// What belongs to an account whose client has proved itself. Notifications that expired by `now` or are not due yet do not
+/// count as waiting.
+#[derive(Clone, Debug)]
+pub struct Login {
+    pub account: AccountId,
+    pub now: UnixMs,
+}
+
+/// An account without its keys, with the names of the topics it follows.
+#[derive(Clone, Debug)]
+pub struct Account {
+    pub domain: DomainId,
+    pub local: Box<str>,
+}
+
+/// Accounts in the order of their local part, those after `after`, at most `limit`; without topics.
+#[derive(Clone, Debug)]
+pub struct Accounts {
+    pub domain: DomainId,
+    pub after: Option<Box<str>>,
+    pub limit: u16,
+}
+
+/// An account as people see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Enrolment {
+    /// Its number.
+    pub id: AccountId,
+    /// Its bare JID.
+    pub jid: BareJid,
+    /// Whether it may log in.
+    pub state: AccountState,
+    /// When it was created.
+    pub created: UnixMs,
+    /// The names of the topics it follows, where asked for.
+    pub topics: Vec<Box<str>>,
+    /// How many notifications wait for it.
+    pub pending: u32,
+}
+
+/// Creates an account.
+#[derive(Clone, Debug)]
+pub struct CreateAccount {
+    pub domain: DomainId,
+    pub local: Box<str>,
+    pub credentials: Credentials,
+    pub now: UnixMs,
+}
+
+/// What became of [`CreateAccount`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CreateAccountAnswer {
+    /// It is there now.
+    Created(AccountId),
+    /// There is one of this name already.
+    Exists,
+    /// There is no such domain.
+    NoDomain,
+}
+
+/// Creates or replaces many accounts in one step. [`Missing`] is the domain.
+#[derive(Clone, Debug)]
+pub struct ImportAccounts {
+    pub domain: DomainId,
+    pub accounts: Vec<ImportedAccount>,
+    pub now: UnixMs,
+}
+
+/// One account of an import.
+#[derive(Clone, Debug)]
+pub struct ImportedAccount {
+    /// The prepared local part.
+    pub local: Box<str>,
+    /// Its keys.
+    pub credentials: Credentials,
+}
+
+/// Replaces an account's keys.
+#[derive(Clone, Debug)]
+pub struct SetCredentials {
+    pub domain: DomainId,
+    pub local: Box<str>,
+    pub credentials: Credentials,
+}
+
+/// Lets an account log in again, or no longer.
+#[derive(Clone, Debug)]
+pub struct SetAccountState {
+    pub domain: DomainId,
+    pub local: Box<str>,
+    pub state: AccountState,
+}
+
+/// Takes back the tokens of one client of an account, or of all; the revocations as they then are, none without the account.
+#[derive(Clone, Debug)]
+pub struct RevokeTokens {
+    pub domain: DomainId,
+    pub local: Box<str>,
+    pub agent: Option<AgentId>,
+}
+
+/// Removes an account with all that belongs to it; its undelivered notifications end as
+/// [`DropReason::DeviceDeleted`](crate::model::DropReason::DeviceDeleted).
+#[derive(Clone, Debug)]
+pub struct DeleteAccount {
+    pub domain: DomainId,
+    pub local: Box<str>,
+    pub now: UnixMs,
+}

@@ -1,0 +1,77 @@
+//! Items that topics keep.
+
+#![expect(missing_docs, reason = "the sentence of a question says what its fields are")]
+
+use super::Missing;
+use super::question::questions;
+use crate::model::{Item, ItemsFrom, TopicId};
+use std::sync::Arc;
+
+questions! {
+    Items,
+    reads {
+        Items => Option<Vec<Arc<Item>>>,
+        ItemNames => Option<ItemNamesAnswer>,
+    }
+    writes {
+        Publish => Option<Arc<Item>>,
+        Retract => Result<(), Missing>,
+        Purge => (),
+    }
+}
+
+/// Kept items: those of `ids`, or when empty `max` of them from `from` on; newest first. None when the item that `from`
+/// names is not there. Once the payloads have more than `bytes_max` no further item is read; one always is.
+#[derive(Clone, Debug)]
+pub struct Items {
+    pub topic: TopicId,
+    pub ids: Vec<Box<str>>,
+    pub from: ItemsFrom,
+    pub max: u32,
+    pub bytes_max: usize,
+}
+
+impl Items {
+    /// The newest items of a topic.
+    pub fn newest(topic: TopicId, max: u32) -> Items {
+        Items { topic, ids: Vec::new(), from: ItemsFrom::Newest, max, bytes_max: usize::MAX }
+    }
+}
+
+/// The ids of kept items, as [`Items`] without `ids`; no payload is read.
+#[derive(Clone, Debug)]
+pub struct ItemNames {
+    pub topic: TopicId,
+    pub from: ItemsFrom,
+    pub max: u32,
+}
+
+/// What [`ItemNames`] found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemNamesAnswer {
+    /// The ids, newest first.
+    pub ids: Vec<Box<str>>,
+    /// How many items the topic has.
+    pub count: u32,
+}
+
+/// Publishes an item; the item with its revision, none without the topic. Kept when `keep` is not 0: then an item of the
+/// same id is replaced and the oldest items over `keep` are removed. `revision` in `item` is ignored.
+#[derive(Clone, Debug)]
+pub struct Publish {
+    pub item: Item,
+    pub keep: u32,
+}
+
+/// Removes an item.
+#[derive(Clone, Debug)]
+pub struct Retract {
+    pub topic: TopicId,
+    pub item: Box<str>,
+}
+
+/// Removes every item of a topic.
+#[derive(Clone, Debug)]
+pub struct Purge {
+    pub topic: TopicId,
+}

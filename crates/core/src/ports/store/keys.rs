@@ -1,0 +1,58 @@
+//! API keys, each known by its hash.
+
+#![expect(missing_docs, reason = "the sentence of a question says what its fields are")]
+
+use super::Missing;
+use super::question::questions;
+use crate::model::{ApiKey, DomainId, KeyId, Scopes, UnixMs};
+
+questions! {
+    Keys,
+    reads {
+        Key => Option<ApiKey>,
+        Keys => Vec<ApiKey>,
+    }
+    writes {
+        CreateKey => CreateKeyAnswer,
+        DeleteKey => Result<(), Missing>,
+    }
+}
+
+/// The key of this hash.
+#[derive(Clone, Debug)]
+pub struct Key {
+    pub hash: [u8; 32],
+}
+
+/// Keys, those of `domain` or all.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    pub domain: Option<DomainId>,
+}
+
+/// Makes a key known by its hash.
+#[derive(Clone, Debug)]
+pub struct CreateKey {
+    pub hash: [u8; 32],
+    pub name: Box<str>,
+    pub domain: Option<DomainId>,
+    pub scopes: Scopes,
+    pub now: UnixMs,
+}
+
+/// What became of [`CreateKey`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CreateKeyAnswer {
+    /// It is there now.
+    Created(ApiKey),
+    /// There is one of this hash already.
+    Exists,
+    /// There is no such domain.
+    NoDomain,
+}
+
+/// Removes a key.
+#[derive(Clone, Debug)]
+pub struct DeleteKey {
+    pub id: KeyId,
+}

@@ -1,0 +1,165 @@
+//! Notifications: those that wait, and the traces of those that ended.
+
+#![expect(missing_docs, reason = "the sentence of a question says what its fields are")]
+
+use super::question::questions;
+use super::{Page, Part};
+use crate::model::{
+    self, AcknowledgedBy, DomainId, DropReason, KeyId, Notification, NotificationId, NotificationState,
+    States, UnixMs,
+};
+use std::sync::Arc;
+
+questions! {
+    Notifications,
+    reads {
+        Trace => Option<Box<model::Trace>>,
+        NotificationQuery => Listing,
+        Pending => Part<Notification>,
+    }
+    writes {
+        StoreNotification => StoreNotificationAnswer,
+        EndNotifications => (),
+        CancelNotification => Option<Box<model::Trace>>,
+        TakeDue => Part<Notification>,
+        Sweep => Part<model::Trace>,
+    }
+}
+
+/// A notification's trace.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    pub id: NotificationId,
+}
+
+/// Notifications that wait or have ended, newest first: those that are in all of these bounds. What a store looks at for one
+/// answer is bounded: it may give fewer than there are, and says where to go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotificationQuery {
+    /// Whose.
+    pub whose: Whose,
+    /// In one of these states.
+    pub states: States,
+    /// Sent by this API key; by anyone when there is none.
+    pub key: Option<KeyId>,
+    /// Not older than this id.
+    pub from: NotificationId,
+    /// Older than this id.
+    pub before: NotificationId,
+    /// How many at most.
+    pub limit: u16,
+}
+
+/// Whose notifications.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// All of the node's.
+    Anyones,
+    /// Those of a domain's accounts.
+    Domain(DomainId),
+    /// Those of one account, by its domain and its prepared local part.
+    Account(DomainId, Box<str>),
+}
+
+/// What a [`NotificationQuery`] found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// Newest first.
+    pub traces: Vec<model::Trace>,
+    /// What to give as `before` for those that come after; none when there are no more.
+    pub next: Option<NotificationId>,
+}
+
+impl NotificationQuery {
+    /// Whether a notification with this id, of this sender, is within the bounds of time and sender.
+    pub fn spans(&self, id: NotificationId, key: Option<KeyId>) -> bool {
+        (self.from..self.before).contains(&id) && self.key.is_none_or(|wanted| key == Some(wanted))
+    }
+
+    /// Whether a notification is to be listed. `domain` is the number of its account's domain.
+    pub fn matches(&self, trace: &model::Trace, domain: DomainId) -> bool {
+        let is_theirs = match &self.whose {
+            Whose::Anyones => true,
+            Whose::Domain(wanted) => *wanted == domain,
+            Whose::Account(wanted, local) => *wanted == domain && trace.to.local() == Some(local),
+        };
+        is_theirs && self.states.contains(trace.state) && self.spans(trace.id, trace.key)
+    }
+}
+
+/// The next waiting notifications of an account, in delivery order, leaving out `except`: at most `page`.
+#[derive(Clone, Debug)]
+pub struct Pending {
+    pub domain: DomainId,
+    pub local: Box<str>,
+    pub except: Vec<NotificationId>,
+    pub page: Page,
+    pub now: UnixMs,
+}
+
+/// Keeps a notification; those of the same account and `collapse_key` that are still stored or scheduled end as replaced, and
+/// when the account then has over `queue_max` waiting, the oldest of the lowest priority end as [`DropReason::QueueFull`].
+#[derive(Clone, Debug)]
+pub struct StoreNotification {
+    pub notification: Arc<Notification>,
+    pub queue_max: u32,
+    pub now: UnixMs,
+}
+
+/// What became of [`StoreNotification`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreNotificationAnswer {
+    /// It is kept; the notifications that ended because of it, which it may be itself.
+    Stored { ended: Vec<model::Trace> },
+    /// There is, or was, one of this id: it is left as it is.
+    Known,
+    /// There is no such account.
+    NoAccount,
+}
+
+/// Ends notifications; a change of one that has ended otherwise, or is not there, is passed over.
+#[derive(Clone, Debug)]
+pub struct EndNotifications {
+    pub changes: Vec<NotificationChange>,
+}
+
+/// How a notification of the store ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotificationChange {
+    /// The notification.
+    pub id: NotificationId,
+    /// [`NotificationState::Acknowledged`], `Expired` or `Dropped`; `Sent` only notes the time.
+    pub state: NotificationState,
+    /// When a connection took it.
+    pub sent: Option<UnixMs>,
+    /// When it ended.
+    pub at: UnixMs,
+    /// Who acknowledged it.
+    pub acknowledged_by: Option<AcknowledgedBy>,
+    /// Why it was dropped.
+    pub reason: Option<DropReason>,
+}
+
+/// Takes a notification back; its trace as it then is (`Cancelled`, or what it already was).
+#[derive(Clone, Debug)]
+pub struct CancelNotification {
+    pub id: NotificationId,
+    pub now: UnixMs,
+}
+
+/// Scheduled notifications that are due by `now`: they become stored (audience always) or are removed from the store
+/// (others), and are handed out.
+#[derive(Clone, Debug)]
+pub struct TakeDue {
+    pub now: UnixMs,
+    pub max: u16,
+}
+
+/// Ends what expired by `now` and forgets traces that ended before `forget`: at most `max` of each. The traces of those that
+/// expired just now.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    pub now: UnixMs,
+    pub forget: UnixMs,
+    pub max: u32,
+}

@@ -1,0 +1,57 @@
+//! Messages that are kept for accounts that are away.
+
+#![expect(missing_docs, reason = "the sentence of a question says what its fields are")]
+
+use super::question::questions;
+use super::{Page, Part};
+use crate::model::{DomainId, OfflineMessage, UnixMs};
+use bytes::Bytes;
+
+questions! {
+    Offline,
+    reads {
+        Offline => Part<OfflineMessage>,
+    }
+    writes {
+        StoreOffline => StoreOfflineAnswer,
+        DeleteOffline => (),
+    }
+}
+
+/// The next offline messages of an account, those after `after`: at most `page`.
+#[derive(Clone, Debug)]
+pub struct Offline {
+    pub domain: DomainId,
+    pub local: Box<str>,
+    pub after: u64,
+    pub page: Page,
+}
+
+/// Keeps a chat message, unless the account has `queue_max` already.
+#[derive(Clone, Debug)]
+pub struct StoreOffline {
+    pub domain: DomainId,
+    pub local: Box<str>,
+    pub received: UnixMs,
+    pub stanza: Bytes,
+    pub queue_max: u32,
+}
+
+/// What became of [`StoreOffline`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreOfflineAnswer {
+    /// It is kept.
+    Stored,
+    /// There is no such account.
+    NoAccount,
+    /// The account has as many as it may.
+    Full,
+}
+
+/// Forgets the offline messages of an account with these numbers.
+#[derive(Clone, Debug)]
+pub struct DeleteOffline {
+    pub domain: DomainId,
+    pub local: Box<str>,
+    pub seqs: Vec<u64>,
+}

@@ -1,0 +1,156 @@
+//! How a question finds its answer: each is a type, and knows the type of what it is answered.
+//!
+//! Questions cross threads as values of one type, [`Ask`], and come back as values of one type, [`Answer`]. Both are
+//! generated, with what goes from the one form to the other, from one list per noun: the `questions!` of its file.
+
+use super::super::Reply;
+use super::{Answer, Ask, Fault};
+
+/// A question to the store.
+pub trait Question: Into<Ask> + Clone + Send + 'static {
+    /// What it is answered.
+    type Answer: Send + 'static;
+    /// [`ReadAsk`](super::ReadAsk) where it changes nothing, [`WriteAsk`](super::WriteAsk) where it does.
+    type Kind: Kind;
+
+    /// The question, if it is one of this type.
+    fn among(ask: &Self::Kind) -> Option<&Self>;
+
+    /// The answer, as it crosses threads.
+    fn wrap(answer: Self::Answer) -> Answer;
+
+    /// The answer to a question of this type, as it is. An answer to another question is a mistake in whoever carried
+    /// it, and counts as [`Fault::Broken`].
+    fn answer(answer: Answer) -> Result<Self::Answer, Fault>;
+
+    /// The question, if it is one of this type.
+    fn of(ask: &Ask) -> Option<&Self> {
+        Self::Kind::among(ask).and_then(Self::among)
+    }
+
+    /// What takes the answer as it crosses threads, and gives it to `then` as it is.
+    fn reply(then: impl FnOnce(Result<Self::Answer, Fault>) + Send + 'static) -> Reply<Answer> {
+        Box::new(move |answer| then(Self::answer(answer)))
+    }
+}
+
+/// The questions that change nothing, or those that do.
+pub trait Kind: Sized {
+    /// The question, if it is of this kind.
+    fn among(ask: &Ask) -> Option<&Self>;
+}
+
+/// A backend, or a part of one, that can answer a question. `E` is what it says when it cannot.
+///
+/// What a backend is not taught does not compile: [`ReadAsk::answer_by`](super::ReadAsk::answer_by) and
+/// [`WriteAsk::answer_by`](super::WriteAsk::answer_by) demand all of them.
+pub trait Answers<Q: Question, E> {
+    /// Answers.
+    ///
+    /// # Errors
+    /// Whatever the backend says when it fails.
+    fn answer(&mut self, question: &Q) -> Result<Q::Answer, E>;
+}
+
+/// Makes a noun of its list of questions, `Question => Answer`: those that only read, and those that write.
+macro_rules! questions {
+    (
+        $noun:ident,
+        reads { $($read:ident => $read_answer:ty,)* }
+        writes { $($write:ident => $write_answer:ty,)* }
+    ) => {
+        /// A question about this noun that changes nothing.
+        #[derive(Clone, Debug)]
+        pub enum ReadAsk { $(#[doc = concat!("[`", stringify!($read), "`].")] $read($read),)* }
+
+        /// A question about this noun that changes something.
+        #[derive(Clone, Debug)]
+        pub enum WriteAsk { $(#[doc = concat!("[`", stringify!($write), "`].")] $write($write),)* }
+
+        /// An answer about this noun.
+        #[derive(Clone, Debug)]
+        pub enum Answer {
+            $(#[doc = concat!("To [`", stringify!($read), "`].")] $read($read_answer),)*
+            $(#[doc = concat!("To [`", stringify!($write), "`].")] $write($write_answer),)*
+        }
+
+        $($crate::ports::store::question::questions!(@question $noun, Read, ReadAsk, $read => $read_answer);)*
+        $($crate::ports::store::question::questions!(@question $noun, Write, WriteAsk, $write => $write_answer);)*
+
+        /// Whoever answers every question about this noun that changes nothing.
+        pub trait Reads<E>: $($crate::ports::store::Answers<$read, E> +)* {}
+        impl<E, B: $($crate::ports::store::Answers<$read, E> +)*> Reads<E> for B {}
+
+        /// Whoever answers every question about this noun that changes something.
+        pub trait Writes<E>: $($crate::ports::store::Answers<$write, E> +)* {}
+        impl<E, B: $($crate::ports::store::Answers<$write, E> +)*> Writes<E> for B {}
+
+        $crate::ports::store::question::questions!(@dispatch $noun, ReadAsk, Reads, $($read)*);
+        $crate::ports::store::question::questions!(@dispatch $noun, WriteAsk, Writes, $($write)*);
+    };
+    (@question $noun:ident, $kind:ident, $erased:ident, $question:ident => $answer:ty) => {
+        impl $crate::ports::store::Question for $question {
+            type Answer = $answer;
+            type Kind = $crate::ports::store::$erased;
+
+            fn among(ask: &$crate::ports::store::$erased) -> Option<&$question> {
+                match ask {
+                    $crate::ports::store::$erased::$noun($erased::$question(question)) => Some(question),
+                    _ => None,
+                }
+            }
+
+            fn wrap(answer: $answer) -> $crate::ports::store::Answer {
+                $crate::ports::store::Answer::$noun(Answer::$question(answer))
+            }
+
+            fn answer(answer: $crate::ports::store::Answer) -> Result<$answer, $crate::ports::store::Fault> {
+                match answer {
+                    $crate::ports::store::Answer::$noun(Answer::$question(answer)) => Ok(answer),
+                    $crate::ports::store::Answer::Failed(fault) => Err(fault),
+                    other => {
+                        debug_assert!(false, concat!(stringify!($question), " was answered {:?}"), other);
+                        Err($crate::ports::store::Fault::Broken)
+                    }
+                }
+            }
+        }
+
+        impl From<$question> for $crate::ports::store::Ask {
+            fn from(question: $question) -> $crate::ports::store::Ask {
+                let question = $crate::ports::store::$erased::$noun($erased::$question(question));
+                $crate::ports::store::Ask::$kind(question)
+            }
+        }
+    };
+    (@dispatch $noun:ident, $erased:ident, $backend:ident,) => {
+        impl $erased {
+            /// There is none.
+            ///
+            /// # Errors
+            /// None.
+            pub fn answer_by<B: $backend<E>, E>(&self, _: &mut B) -> Result<$crate::ports::store::Answer, E> {
+                match *self {}
+            }
+        }
+    };
+    (@dispatch $noun:ident, $erased:ident, $backend:ident, $($question:ident)+) => {
+        impl $erased {
+            /// Has it answered by a backend.
+            ///
+            /// # Errors
+            /// What the backend says.
+            pub fn answer_by<B: $backend<E>, E>(
+                &self,
+                backend: &mut B,
+            ) -> Result<$crate::ports::store::Answer, E> {
+                Ok($crate::ports::store::Answer::$noun(match self {
+                    $($erased::$question(question) => {
+                        Answer::$question($crate::ports::store::Answers::answer(backend, question)?)
+                    })*
+                }))
+            }
+        }
+    };
+}
+pub(super) use questions;

@@ -1,0 +1,89 @@
+//! Topics, and which accounts have what rights to them.
+
+#![expect(missing_docs, reason = "the sentence of a question says what its fields are")]
+
+use super::Missing;
+use super::question::questions;
+use crate::model::{Affiliation, DomainId, TopicConfig, TopicId, TopicRecord, UnixMs};
+use carillon_wire::jid::BareJid;
+
+questions! {
+    Topics,
+    reads {
+        Topic => Option<Box<TopicRecord>>,
+        Topics => Vec<TopicRecord>,
+        AffiliationsOf => Vec<(Box<str>, Affiliation)>,
+    }
+    writes {
+        CreateTopic => CreateTopicAnswer,
+        ConfigureTopic => Result<(), Missing>,
+        SetAffiliations => Result<(), Missing>,
+        DeleteTopic => Result<(), Missing>,
+    }
+}
+
+/// A topic.
+#[derive(Clone, Debug)]
+pub struct Topic {
+    pub domain: DomainId,
+    pub name: Box<str>,
+}
+
+/// Topics in the order of their names, those after `after`, at most `limit`.
+#[derive(Clone, Debug)]
+pub struct Topics {
+    pub domain: DomainId,
+    pub after: Option<Box<str>>,
+    pub limit: u16,
+}
+
+/// The topics that an account has an affiliation with, ordered by name.
+#[derive(Clone, Debug)]
+pub struct AffiliationsOf {
+    pub domain: DomainId,
+    pub jid: BareJid,
+}
+
+/// Creates a topic, unless one of its owners owns `owned_max` topics already. `affiliations` as in [`TopicRecord`].
+#[derive(Clone, Debug)]
+pub struct CreateTopic {
+    pub domain: DomainId,
+    pub name: Box<str>,
+    pub config: TopicConfig,
+    pub affiliations: Vec<(BareJid, Affiliation)>,
+    pub owned_max: u32,
+    pub now: UnixMs,
+}
+
+/// What became of [`CreateTopic`].
+#[derive(Clone, Debug)]
+pub enum CreateTopicAnswer {
+    /// It is there now.
+    Created(Box<TopicRecord>),
+    /// There is one of this name already.
+    Exists,
+    /// An owner owns as many topics as it may.
+    Full,
+    /// There is no such domain.
+    NoDomain,
+}
+
+/// Changes a topic's configuration; items over the new bound are removed.
+#[derive(Clone, Debug)]
+pub struct ConfigureTopic {
+    pub topic: TopicId,
+    pub config: TopicConfig,
+}
+
+/// Sets affiliations ([`Affiliation::None`] removes one).
+#[derive(Clone, Debug)]
+pub struct SetAffiliations {
+    pub topic: TopicId,
+    pub changes: Vec<(BareJid, Affiliation)>,
+}
+
+/// Removes a topic with its items and subscriptions.
+#[derive(Clone, Debug)]
+pub struct DeleteTopic {
+    pub topic: TopicId,
+}
