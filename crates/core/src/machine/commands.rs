@@ -9,11 +9,10 @@ use crate::error::StreamError;
 use crate::event::transport_word;
 use crate::model::{DomainId, TopicId};
 use crate::ports::store::accounts::RevokeTokens;
-use crate::ports::{Answer, Question};
+use crate::ports::{Fault, Question};
 use crate::session::Cx;
 use crate::session::Live;
 use crate::session::pipeline::Pipeline;
-use crate::session::then::Then;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stream::Condition;
 
@@ -34,7 +33,8 @@ impl Turn<'_> {
             }
             Command::RevokeTokens { domain, account } => {
                 let local = account.local().unwrap_or_default().into();
-                self.cx.ask(RevokeTokens { domain, local, agent: None }, Then::Revoked { account, reply });
+                let ask = RevokeTokens { domain, local, agent: None };
+                self.cx.ask(ask, move |answer, _, cx| revoked(&account, reply, answer, cx));
             }
             Command::Presence { accounts } => {
                 let outcome = Outcome::Presence(self.presence(&accounts));
@@ -128,9 +128,14 @@ impl Turn<'_> {
 }
 
 /// The store took the tokens of an account back, or not.
-pub(super) fn revoked(account: &BareJid, reply: ReplyTo, answer: Answer, cx: &mut Cx<'_>) {
+fn revoked(
+    account: &BareJid,
+    reply: ReplyTo,
+    answer: Result<<RevokeTokens as Question>::Answer, Fault>,
+    cx: &mut Cx<'_>,
+) {
     cx.hub.changed(account.as_str());
-    let outcome = match RevokeTokens::answer(answer) {
+    let outcome = match answer {
         Ok(Some(_)) => Outcome::Count(0),
         Ok(None) => Outcome::Missing,
         Err(_) => Outcome::Unavailable,

@@ -1,14 +1,11 @@
 //! What comes from elsewhere: messages of other homes, and answers to what was asked.
 
-use super::commands;
-use super::{Turn, light, owed};
-use crate::features::{notifications, offline, pubsub, registration};
+use super::{Turn, light};
 use crate::message::ShardMessage;
 use crate::model::Ticket;
 use crate::ports::{Answer, Derived};
 use crate::route;
-use crate::session::Session;
-use crate::session::then::Then;
+use crate::session::{Session, Then};
 
 impl Turn<'_> {
     pub(super) fn letter(&mut self, letter: ShardMessage) {
@@ -59,7 +56,7 @@ impl Turn<'_> {
             self.cx.hub.counters.faults += 1;
         }
         match then {
-            Then::Login(conn) => {
+            Then::Unbound(conn) => {
                 let Some(session) = self.sessions.take(conn) else { return };
                 let session = match session {
                     Session::Authenticating(authenticating) => authenticating.answered(answer, &mut self.cx),
@@ -68,14 +65,9 @@ impl Turn<'_> {
                 };
                 self.settle(conn, session);
             }
-            Then::Topic(then) => self.topics.answered(then, answer, &mut self.cx),
-            Then::Pubsub(then) => pubsub::answered(then, answer, self.sessions, &mut self.cx),
-            Then::Notification(then) => notifications::answered(then, answer, self.sessions, &mut self.cx),
-            Then::Offline(then) => offline::answered(then, answer, self.sessions, &mut self.cx),
-            Then::Registration(then) => registration::answered(&then, answer, self.sessions, &mut self.cx),
-            Then::Revoked { account, reply } => commands::revoked(&account, reply, answer, &mut self.cx),
-            Then::Owed(changes) => owed::answered(changes, answer, &mut self.cx),
-            Then::Nothing => {}
+            Then::Topic(topic) => self.topics.answered(&topic, ticket, answer, &mut self.cx),
+            Then::Answered(then) => then(answer, self.sessions, &mut self.cx),
+            Then::Derived(_) => debug_assert!(false, "keys are not the store's to give"),
         }
         self.cx.hub.counters.given_up = self.cx.hub.owed.given_up();
     }
@@ -84,7 +76,7 @@ impl Turn<'_> {
     pub(super) fn derived(&mut self, ticket: Ticket, derived: Derived) {
         let Some(then) = self.cx.agenda.answered(ticket) else { return };
         match then {
-            Then::Login(conn) => {
+            Then::Unbound(conn) => {
                 let Some(session) = self.sessions.take(conn) else { return };
                 let session = match session {
                     Session::Authenticating(authenticating) => authenticating.derived(derived, &mut self.cx),
@@ -92,8 +84,8 @@ impl Turn<'_> {
                 };
                 self.settle(conn, session);
             }
-            Then::Registration(then) => registration::derived(then, derived, self.sessions, &mut self.cx),
-            then => debug_assert!(false, "{then:?} has nothing derived"),
+            Then::Derived(then) => then(derived, self.sessions, &mut self.cx),
+            Then::Topic(_) | Then::Answered(_) => debug_assert!(false, "the store derives no keys"),
         }
     }
 }

@@ -5,7 +5,6 @@ mod admit;
 mod commands;
 mod letters;
 mod light;
-mod owed;
 mod reading;
 mod returning;
 
@@ -239,7 +238,11 @@ impl Turn<'_> {
             };
             self.sessions.put(conn, session);
         }
-        owed::retry(&mut self.cx);
+        let refused = self.cx.hub.owed.take_due(self.cx.now.mono);
+        if !refused.is_empty() {
+            let hooks = &self.cx.pipeline.retry;
+            hooks.iter().fold(refused, |refused, hook| hook(refused, &mut self.cx));
+        }
         if self.cx.now.mono >= *self.tidy_at {
             *self.tidy_at = self.cx.now.mono.plus(TIDY_MS);
             self.topics.tidy();

@@ -32,5 +32,5 @@ pub use revocation::{AgentId, Revocations};
 pub use time::{Moment, Mono, Now, UnixMs};
 pub use topic::{
     Access, Affiliation, Followed, Item, ItemsFrom, PublishModel, SendLast, TOPIC_HOST, TopicConfig,
-    TopicRecord, topic_address,
+    TopicKey, TopicRecord, topic_address,
 };

@@ -172,6 +172,15 @@ impl TopicConfig {
     }
 }
 
+/// Which topic.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TopicKey {
+    /// Its domain.
+    pub domain: DomainId,
+    /// Its name.
+    pub name: Arc<str>,
+}
+
 /// The first label of the host at which topics have their addresses, in every domain.
 pub const TOPIC_HOST: &str = "pubsub";
 

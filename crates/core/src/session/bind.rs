@@ -11,7 +11,6 @@ use crate::ports::store::accounts;
 use crate::ports::{Answer, Question};
 use crate::sasl::Failure;
 use crate::session::Cx;
-use crate::session::then::Then;
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError, Unit};
@@ -161,7 +160,7 @@ impl Loading {
             return loading.bound(login, cx);
         }
         let ask = accounts::Login { account: loading.authenticated.account(), now: cx.now.unix };
-        cx.ask(ask, Then::Login(loading.io.conn));
+        cx.ask_unbound(loading.io.conn, ask);
         cx.out.push(Effect::Pause { conn: loading.io.conn });
         Session::Loading(Box::new(loading))
     }

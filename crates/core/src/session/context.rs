@@ -2,12 +2,11 @@
 
 use super::Sessions;
 use super::pipeline::Pipeline;
-use super::then::Then;
 use crate::error::StreamError;
 use crate::message::{Pace, ShardMessage};
-use crate::model::{ConnId, Domain, DomainId, Followed, Map, Now, ShardId, Ticket, TopicId};
+use crate::model::{ConnId, Domain, DomainId, Followed, Map, Now, ShardId, Ticket, TopicId, TopicKey};
 use crate::node::{Hub, Known, Timer, Wake, home};
-use crate::ports::{Ask, Derivation};
+use crate::ports::{Answer, Ask, Derivation, Derived, Fault, Question};
 use crate::sasl::fast::Stamp;
 use crate::{Effect, Effects};
 use carillon_wire::jid::{BareJid, Jid};
@@ -15,6 +14,32 @@ use carillon_wire::stanza::Stanza;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
+
+/// Who goes on with what was asked for.
+pub(crate) enum Then {
+    /// The state of a connection whose session is not bound.
+    Unbound(ConnId),
+    /// The home of a topic.
+    Topic(TopicKey),
+    /// Whoever asked the store.
+    Answered(Box<Continue<Answer>>),
+    /// Whoever wanted keys.
+    Derived(Box<Continue<Derived>>),
+}
+
+/// Goes on with an answer.
+type Continue<T> = dyn FnOnce(T, &mut Sessions, &mut Cx<'_>) + Send;
+
+impl std::fmt::Debug for Then {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Then::Unbound(conn) => write!(f, "Unbound({conn:?})"),
+            Then::Topic(topic) => write!(f, "Topic({topic:?})"),
+            Then::Answered(_) => f.write_str("Answered"),
+            Then::Derived(_) => f.write_str("Derived"),
+        }
+    }
+}
 
 /// What a shard is yet to do, and who goes on with what it asked for.
 #[derive(Debug, Default)]
@@ -118,15 +143,46 @@ impl Cx<'_> {
         self.post_all(|| ShardMessage::Pace { topic, shard, pace });
     }
 
-    /// Asks the store; `then` says who goes on with the answer.
-    pub fn ask(&mut self, question: impl Into<Ask>, then: Then) {
-        let ticket = self.ticket(then);
-        self.out.push(Effect::Ask { ticket, ask: question.into() });
+    /// Asks the store; `then` goes on with the answer.
+    pub fn ask<Q: Question>(
+        &mut self,
+        question: Q,
+        then: impl FnOnce(Result<Q::Answer, Fault>, &mut Sessions, &mut Cx<'_>) + Send + 'static,
+    ) {
+        let then =
+            Then::Answered(Box::new(move |answer, sessions, cx| then(Q::answer(answer), sessions, cx)));
+        self.begin(question, then);
     }
 
-    /// Has keys derived; `then` says who goes on with them.
-    pub fn derive(&mut self, derivation: Derivation, then: Then) {
+    /// Asks the store for a connection whose session is not bound; its state goes on with the answer.
+    pub(super) fn ask_unbound(&mut self, conn: ConnId, question: impl Into<Ask>) {
+        self.begin(question, Then::Unbound(conn));
+    }
+
+    /// Asks the store for the home of a topic, which goes on with the answer by the number of the question.
+    pub(crate) fn ask_for_topic(&mut self, topic: TopicKey, question: impl Into<Ask>) -> Ticket {
+        self.begin(question, Then::Topic(topic))
+    }
+
+    fn begin(&mut self, question: impl Into<Ask>, then: Then) -> Ticket {
         let ticket = self.ticket(then);
+        self.out.push(Effect::Ask { ticket, ask: question.into() });
+        ticket
+    }
+
+    /// Has keys derived; `then` goes on with them.
+    pub fn derive(
+        &mut self,
+        derivation: Derivation,
+        then: impl FnOnce(Derived, &mut Sessions, &mut Cx<'_>) + Send + 'static,
+    ) {
+        let ticket = self.ticket(Then::Derived(Box::new(then)));
+        self.out.push(Effect::Derive { ticket, derivation });
+    }
+
+    /// Has keys derived for a connection whose session is not bound; its state goes on with them.
+    pub(super) fn derive_unbound(&mut self, conn: ConnId, derivation: Derivation) {
+        let ticket = self.ticket(Then::Unbound(conn));
         self.out.push(Effect::Derive { ticket, derivation });
     }
 

@@ -17,7 +17,7 @@ use crate::error::{StanzaError, StreamError};
 use crate::message::ShardMessage;
 use crate::model::PubsubEvent;
 use crate::model::{Domain, Login};
-use crate::node::{Timer, Track, Tracked};
+use crate::node::{Debt, Timer, Track, Tracked};
 use crate::session::auth::Authenticating;
 use crate::session::{Cx, Sessions};
 use crate::session::{Live, Session};
@@ -132,6 +132,8 @@ pub struct Hooks {
     pub command: Option<CommandHook>,
     /// A message from another home.
     pub letter: Option<LetterHook>,
+    /// Writes that the store refused are to be tried again.
+    pub retry: Option<RetryHook>,
     /// A topic's home has what an IQ asked for.
     pub topic_answer: Option<TopicAnswerHook>,
 }
@@ -182,6 +184,7 @@ impl Hooks {
         publication: None,
         command: None,
         letter: None,
+        retry: None,
         topic_answer: None,
     };
 }
@@ -238,6 +241,8 @@ pub type CommandHook = fn(
 /// Takes a message, or gives it back because it is not this feature's.
 pub type LetterHook =
     fn(letter: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<ShardMessage>;
+/// Tries again what is this feature's, and gives back the rest.
+pub type RetryHook = fn(refused: Vec<Debt>, cx: &mut Cx<'_>) -> Vec<Debt>;
 /// Answers an IQ about the topic of this name.
 pub type TopicAnswerHook =
     fn(iq: TopicIq, name: &str, result: Result<TopicOutcome, Refusal>, cx: &mut Cx<'_>);

@@ -22,12 +22,11 @@ pub mod pipeline;
 mod presence;
 mod secure;
 mod sessions;
-pub(crate) mod then;
 
 pub use bind::{Binding, Bound, Loading, Restarting};
 pub use closing::Closing;
-pub(crate) use context::Work;
 pub use context::{Agenda, Cx, Deferred};
+pub(crate) use context::{Then, Work};
 pub use live::Live;
 pub use open::Opening;
 pub use presence::{Availability, Presence};

@@ -39,6 +39,7 @@ pub struct Pipeline {
     pub(crate) publication: Vec<PublicationHook>,
     pub(crate) command: Vec<CommandHook>,
     pub(crate) letter: Vec<LetterHook>,
+    pub(crate) retry: Vec<RetryHook>,
     pub(crate) topic_answer: Option<TopicAnswerHook>,
 }
 
@@ -87,6 +88,7 @@ impl Pipeline {
             publication: hooks(&features, |h| h.publication),
             command: hooks(&features, |h| h.command),
             letter: hooks(&features, |h| h.letter),
+            retry: hooks(&features, |h| h.retry),
             topic_answer: features.iter().find_map(|f| f.hooks.topic_answer),
             features,
             iq,

@@ -2,11 +2,12 @@
 //! store's last answer.
 
 use super::finish::{done, found};
-use super::home::{Home, Stage, Step, ask};
-use super::{Key, rights};
+use super::home::{Home, Stage, Step};
+use super::rights;
 use crate::command::TopicOutcome;
 use crate::command::{Asker, Refusal};
 use crate::message::ShardMessage;
+use crate::model::TopicKey;
 use crate::model::{Access, Affiliation, Item, Revision, TopicConfig, TopicId, TopicRecord};
 use crate::model::{Change, PubsubEvent, Retained};
 use crate::ports::store::items::{Items, Purge, Retract};
@@ -44,7 +45,7 @@ impl Home {
         record: &Arc<TopicRecord>,
         edit: Edit,
         asker: Asker,
-        key: &Key,
+        key: &TopicKey,
         cx: &mut Cx<'_>,
     ) {
         let at_login = record.config.is_given_at_login();
@@ -56,18 +57,18 @@ impl Home {
         self.stage = Stage::Held;
         let editing = Editing { record: record.clone(), edit, newest: Vec::new(), asker };
         if matters {
-            ask(key, Items::newest(record.id, 2), Step::Look(editing), cx);
+            self.ask(key, Items::newest(record.id, 2), Step::Look(editing), cx);
         } else {
-            editing.carry_out(key, cx);
+            self.carry_out(editing, key, cx);
         }
     }
 
     /// The newest items were read.
-    pub(super) fn looked(&mut self, mut editing: Editing, answer: Answer, key: &Key, cx: &mut Cx<'_>) {
+    pub(super) fn looked(&mut self, mut editing: Editing, answer: Answer, key: &TopicKey, cx: &mut Cx<'_>) {
         match found(Items::answer(answer)) {
             Ok(newest) => {
                 editing.newest = newest;
-                editing.carry_out(key, cx);
+                self.carry_out(editing, key, cx);
             }
             Err(refusal) => {
                 self.open(editing.record);
@@ -77,7 +78,7 @@ impl Home {
     }
 
     /// The edit was done, or not.
-    pub(super) fn edited(&mut self, editing: Editing, answer: Answer, key: &Key, cx: &mut Cx<'_>) {
+    pub(super) fn edited(&mut self, editing: Editing, answer: Answer, key: &TopicKey, cx: &mut Cx<'_>) {
         let Editing { record, edit, newest, asker } = editing;
         if let Err(refusal) = edit.is_done(answer) {
             // What is missing is the item, or else the topic.
@@ -157,7 +158,7 @@ impl Home {
         &mut self,
         record: &TopicRecord,
         changes: &[(BareJid, Affiliation)],
-        key: &Key,
+        key: &TopicKey,
         cx: &mut Cx<'_>,
     ) {
         let affiliations = rights::affiliations_after(record, changes);
@@ -170,17 +171,15 @@ impl Home {
         }
     }
 
+    fn carry_out(&mut self, editing: Editing, key: &TopicKey, cx: &mut Cx<'_>) {
+        let question = editing.edit.question(editing.record.id);
+        self.ask(key, question, Step::Edit(editing), cx);
+    }
+
     fn retained(&self, last: Option<&Arc<Item>>) -> Retained {
         last.map_or(Retained::Nothing, |item| {
             Retained::Last(Arc::new(PubsubEvent::last_item(item, &self.domain, true)))
         })
-    }
-}
-
-impl Editing {
-    fn carry_out(self, key: &Key, cx: &mut Cx<'_>) {
-        let question = self.edit.question(self.record.id);
-        ask(key, question, Step::Edit(self), cx);
     }
 }
 

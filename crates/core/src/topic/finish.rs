@@ -1,11 +1,11 @@
 //! Ending an operation: from the store's answer to what the asker is told, and what every shard is.
 
-use super::Key;
-use super::home::{Draft, Home, Stage, Step, load};
+use super::home::{Draft, Home, Stage, Step};
 use crate::command::TopicOutcome;
 use crate::command::{Asker, Refusal};
 use crate::event::{Entry, Kind};
 use crate::message::ShardMessage;
+use crate::model::TopicKey;
 use crate::model::{Change, PubsubEvent, Retained};
 use crate::model::{Revision, SendLast, TopicRecord};
 use crate::node::home;
@@ -39,7 +39,7 @@ pub(super) fn read(step: Step, answer: Answer, name: &str, cx: &mut Cx<'_>) -> O
 
 impl Home {
     /// The store answered what was asked for in this step.
-    pub(super) fn answered(&mut self, step: Step, answer: Answer, key: &Key, cx: &mut Cx<'_>) {
+    pub(super) fn answered(&mut self, step: Step, answer: Answer, key: &TopicKey, cx: &mut Cx<'_>) {
         match step {
             Step::Load => self.loaded(answer, key, cx),
             Step::Create { first, asker } => self.created(first, asker, answer, key, cx),
@@ -62,7 +62,7 @@ impl Home {
         }
     }
 
-    fn loaded(&mut self, answer: Answer, key: &Key, cx: &mut Cx<'_>) {
+    fn loaded(&mut self, answer: Answer, key: &TopicKey, cx: &mut Cx<'_>) {
         self.stage = Stage::Absent;
         match Topic::answer(answer) {
             Ok(Some(record)) => self.open(Arc::from(record)),
@@ -75,7 +75,14 @@ impl Home {
         }
     }
 
-    fn created(&mut self, first: Option<Draft>, asker: Asker, answer: Answer, key: &Key, cx: &mut Cx<'_>) {
+    fn created(
+        &mut self,
+        first: Option<Draft>,
+        asker: Asker,
+        answer: Answer,
+        key: &TopicKey,
+        cx: &mut Cx<'_>,
+    ) {
         self.stage = Stage::Absent;
         let refusal = match CreateTopic::answer(answer) {
             Ok(CreateTopicAnswer::Created(record)) => {
@@ -84,7 +91,7 @@ impl Home {
             Ok(CreateTopicAnswer::Exists) => {
                 // Created elsewhere meanwhile.
                 self.stage = Stage::Loading;
-                load(key, cx);
+                self.read_record(key, cx);
                 Refusal::Exists
             }
             Ok(CreateTopicAnswer::Full) => Refusal::TooManyTopics,
@@ -100,7 +107,7 @@ impl Home {
         record: Arc<TopicRecord>,
         first: Option<Draft>,
         asker: Asker,
-        key: &Key,
+        key: &TopicKey,
         cx: &mut Cx<'_>,
     ) {
         self.open(record.clone());
@@ -110,7 +117,7 @@ impl Home {
         }
     }
 
-    fn published(&mut self, asker: Asker, answer: Answer, key: &Key, cx: &mut Cx<'_>) {
+    fn published(&mut self, asker: Asker, answer: Answer, key: &TopicKey, cx: &mut Cx<'_>) {
         let record = self.record();
         let answer = found(Publish::answer(answer));
         self.written(matches!(answer, Err(Refusal::NotFound)));
@@ -136,7 +143,14 @@ impl Home {
         tell(notice, cx);
     }
 
-    fn subscribed(&mut self, account: BareJid, asker: Asker, answer: Answer, key: &Key, cx: &mut Cx<'_>) {
+    fn subscribed(
+        &mut self,
+        account: BareJid,
+        asker: Asker,
+        answer: Answer,
+        key: &TopicKey,
+        cx: &mut Cx<'_>,
+    ) {
         let record = self.record();
         self.written(false);
         let (new, last) = match Subscribe::answer(answer) {
@@ -164,7 +178,7 @@ impl Home {
         account: BareJid,
         asker: Option<Asker>,
         answer: Answer,
-        key: &Key,
+        key: &TopicKey,
         cx: &mut Cx<'_>,
     ) {
         let record = self.record();
@@ -189,7 +203,7 @@ impl Home {
         record: Arc<TopicRecord>,
         asker: Asker,
         answer: Answer,
-        key: &Key,
+        key: &TopicKey,
         cx: &mut Cx<'_>,
     ) {
         let (topic, at_login) = (record.id, record.config.is_given_at_login());
@@ -207,7 +221,7 @@ impl Home {
         record: Arc<TopicRecord>,
         asker: Asker,
         answer: Answer,
-        key: &Key,
+        key: &TopicKey,
         cx: &mut Cx<'_>,
     ) {
         self.stage = Stage::Absent;

@@ -7,14 +7,13 @@
 
 use super::edit::Editing;
 use super::rights::{self, Grant};
-use super::{Key, Then};
 use crate::command::Asker;
 use crate::command::{Actor, TopicOp};
 use crate::model::TopicRecord;
+use crate::model::{Ticket, TopicKey};
 use crate::ports::Ask;
 use crate::ports::store::topics;
 use crate::session::Cx;
-use crate::session::then;
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
 use std::collections::VecDeque;
@@ -27,6 +26,8 @@ pub(super) struct Home {
     pub(super) domain: Arc<str>,
     pub(super) stage: Stage,
     waiting: VecDeque<Waiting>,
+    /// What the store was asked for, oldest first.
+    asked: VecDeque<(Ticket, Step)>,
     /// Turns of housekeeping since it was used.
     idle: u8,
 }
@@ -106,9 +107,28 @@ pub(super) enum Step {
 
 impl Home {
     /// A topic of which nothing is known yet.
-    pub(super) fn load_from_store(domain: Arc<str>, key: &Key, cx: &mut Cx<'_>) -> Home {
-        load(key, cx);
-        Home { domain, stage: Stage::Loading, waiting: VecDeque::new(), idle: 0 }
+    pub(super) fn load_from_store(domain: Arc<str>, key: &TopicKey, cx: &mut Cx<'_>) -> Home {
+        let (waiting, asked) = (VecDeque::new(), VecDeque::new());
+        let mut home = Home { domain, stage: Stage::Loading, waiting, asked, idle: 0 };
+        home.read_record(key, cx);
+        home
+    }
+
+    /// Asks the store for the topic's record.
+    pub(super) fn read_record(&mut self, key: &TopicKey, cx: &mut Cx<'_>) {
+        self.ask(key, topics::Topic { domain: key.domain, name: (*key.name).into() }, Step::Load, cx);
+    }
+
+    /// Asks the store.
+    pub(super) fn ask(&mut self, key: &TopicKey, question: impl Into<Ask>, step: Step, cx: &mut Cx<'_>) {
+        let ticket = cx.ask_for_topic(key.clone(), question);
+        self.asked.push_back((ticket, step));
+    }
+
+    /// What an answer is for. Answers come nearly always in the order of the questions.
+    pub(super) fn take_step(&mut self, ticket: Ticket) -> Option<Step> {
+        let at = self.asked.iter().position(|(asked, _)| *asked == ticket)?;
+        self.asked.remove(at).map(|(_, step)| step)
     }
 
     /// Operations that were taken and not answered, those that only read left out.
@@ -170,12 +190,14 @@ impl Home {
 
     /// Whether nothing is under way.
     pub(super) fn is_at_rest(&self) -> bool {
-        matches!(self.stage, Stage::Open { writes: 0, .. }) && self.waiting.is_empty()
+        matches!(self.stage, Stage::Open { writes: 0, .. })
+            && self.waiting.is_empty()
+            && self.asked.is_empty()
     }
 
     /// Whether there is no such topic and nobody waits for it.
     pub(super) fn is_nothing(&self) -> bool {
-        matches!(self.stage, Stage::Absent) && self.waiting.is_empty()
+        matches!(self.stage, Stage::Absent) && self.waiting.is_empty() && self.asked.is_empty()
     }
 
     /// A turn of housekeeping: how many it was not used.
@@ -191,16 +213,6 @@ impl Home {
             Stage::Loading | Stage::Held | Stage::Absent => 0,
         }
     }
-}
-
-/// Asks the store about a topic.
-pub(super) fn ask(key: &Key, question: impl Into<Ask>, step: Step, cx: &mut Cx<'_>) {
-    cx.ask(question, then::Then::Topic(Then { key: key.clone(), step }));
-}
-
-/// Asks the store for a topic's record.
-pub(super) fn load(key: &Key, cx: &mut Cx<'_>) {
-    ask(key, topics::Topic { domain: key.domain, name: (*key.name).into() }, Step::Load, cx);
 }
 
 fn company(waiting: &Waiting, record: &TopicRecord) -> Company {

@@ -15,12 +15,11 @@ mod start;
 pub(crate) mod tests;
 
 use crate::command::{Actor, Asker, Refusal, TopicOp};
-use crate::model::{DomainId, Map, TOPIC_HOST, TopicRecord};
+use crate::model::{DomainId, Map, TOPIC_HOST, Ticket, TopicKey, TopicRecord};
 use crate::ports::{Answer, Fault};
 use crate::session::Cx;
 use carillon_wire::jid::BareJid;
-use home::{Home, Step, Waiting};
-use std::sync::Arc;
+use home::{Home, Waiting};
 
 /// Topics kept in memory by a shard at most.
 const TOPICS_MAX: usize = 10_000;
@@ -34,35 +33,21 @@ pub fn is_readable(account: &BareJid, record: &TopicRecord) -> bool {
     rights::readable(account, record).is_ok()
 }
 
-/// An operation that waits for the store.
-#[derive(Debug)]
-pub struct Then {
-    key: Key,
-    step: Step,
-}
-
 /// The topics at home on a shard.
 #[derive(Debug, Default)]
 pub struct Topics {
-    homes: Map<Key, Home>,
+    homes: Map<TopicKey, Home>,
 }
 
-/// Which topic.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key {
-    domain: DomainId,
-    name: Arc<str>,
-}
-
-/// The same, borrowed.
+/// A [`TopicKey`], borrowed.
 #[derive(Hash)]
 struct KeyRef<'a> {
     domain: DomainId,
     name: &'a str,
 }
 
-impl hashbrown::Equivalent<Key> for KeyRef<'_> {
-    fn equivalent(&self, key: &Key) -> bool {
+impl hashbrown::Equivalent<TopicKey> for KeyRef<'_> {
+    fn equivalent(&self, key: &TopicKey) -> bool {
         self.domain == key.domain && *self.name == *key.name
     }
 }
@@ -91,12 +76,13 @@ impl Topics {
     }
 
     /// The store answered.
-    pub fn answered(&mut self, then: Then, answer: Answer, cx: &mut Cx<'_>) {
-        let Then { key, step } = then;
-        let Some((step, answer)) = finish::read(step, answer, &key.name, cx) else { return };
-        let Some(home) = self.homes.get_mut(&key) else { return };
-        home.answered(step, answer, &key, cx);
-        self.advance(&key, cx);
+    pub fn answered(&mut self, key: &TopicKey, ticket: Ticket, answer: Answer, cx: &mut Cx<'_>) {
+        let Some(home) = self.homes.get_mut(key) else { return };
+        let Some(step) = home.take_step(ticket) else { return };
+        if let Some((step, answer)) = finish::read(step, answer, &key.name, cx) {
+            home.answered(step, answer, key, cx);
+        }
+        self.advance(key, cx);
     }
 
     /// Forgets topics that nobody asked about lately.
@@ -110,7 +96,7 @@ impl Topics {
     }
 
     /// The topic of this name, which may have to be read first.
-    fn find(&mut self, domain: DomainId, name: &str, cx: &mut Cx<'_>) -> Result<Key, Refusal> {
+    fn find(&mut self, domain: DomainId, name: &str, cx: &mut Cx<'_>) -> Result<TopicKey, Refusal> {
         // Without the service topics are off, also for those who come by other ways.
         if cx.pipeline.service(TOPIC_HOST).is_none() {
             return Err(Refusal::Fault(Fault::Closed));
@@ -128,13 +114,13 @@ impl Topics {
         if self.homes.len() >= TOPICS_MAX {
             return Err(Refusal::Crowded);
         }
-        let key = Key { domain: domain.id, name: name.into() };
+        let key = TopicKey { domain: domain.id, name: name.into() };
         self.homes.insert(key.clone(), Home::load_from_store(domain.name.clone(), &key, cx));
         Ok(key)
     }
 
     /// Begins what may begin, in order, and forgets a topic that is not there.
-    fn advance(&mut self, key: &Key, cx: &mut Cx<'_>) {
+    fn advance(&mut self, key: &TopicKey, cx: &mut Cx<'_>) {
         let Some(home) = self.homes.get_mut(key) else { return };
         while let Some(next) = home.next() {
             home.start(next, key, cx);

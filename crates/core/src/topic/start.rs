@@ -1,11 +1,11 @@
 //! Beginning an operation: from what is asked for to the question to the store.
 
-use super::Key;
 use super::edit::Edit;
-use super::home::{Draft, Home, Stage, Step, Waiting, ask};
+use super::home::{Draft, Home, Stage, Step, Waiting};
 use super::rights::{self, Grant};
 use crate::command::{Actor, TopicOp, TopicOutcome};
 use crate::command::{Asker, Refusal, check_topic_config};
+use crate::model::TopicKey;
 use crate::model::{Affiliation, Item, Payload, PubsubCreate, Revision, SendLast, TopicConfig, TopicRecord};
 use crate::ports::store::items::{ItemNames, Items, Publish};
 use crate::ports::store::subscriptions::{IsSubscribed, Subscribe, Subscribers, Unsubscribe};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 impl Home {
     /// Begins an operation that [`Home::next`] gave.
-    pub(super) fn start(&mut self, waiting: Waiting, key: &Key, cx: &mut Cx<'_>) {
+    pub(super) fn start(&mut self, waiting: Waiting, key: &TopicKey, cx: &mut Cx<'_>) {
         let Waiting { actor, op, asker } = waiting;
         let record = match &self.stage {
             Stage::Open { record, .. } => record.clone(),
@@ -37,7 +37,7 @@ impl Home {
     }
 
     /// There is no such topic: it is created, or that is the answer.
-    fn start_absent(&mut self, actor: &Actor, op: TopicOp, asker: Asker, key: &Key, cx: &mut Cx<'_>) {
+    fn start_absent(&mut self, actor: &Actor, op: TopicOp, asker: Asker, key: &TopicKey, cx: &mut Cx<'_>) {
         match self.creation(actor, op, cx) {
             Ok((config, first)) => {
                 let owner = match actor {
@@ -53,7 +53,7 @@ impl Home {
                     now: cx.now.unix,
                 };
                 self.stage = Stage::Held;
-                ask(key, question, Step::Create { first, asker }, cx);
+                self.ask(key, question, Step::Create { first, asker }, cx);
             }
             Err(refusal) => asker.answer(&key.name, Err(refusal), cx),
         }
@@ -92,7 +92,7 @@ impl Home {
         actor: &Actor,
         op: TopicOp,
         asker: Asker,
-        key: &Key,
+        key: &TopicKey,
         cx: &mut Cx<'_>,
     ) {
         let topic = record.id;
@@ -109,7 +109,7 @@ impl Home {
             TopicOp::Delete => {
                 self.stage = Stage::Held;
                 let step = Step::Delete { record: record.clone(), asker };
-                ask(key, DeleteTopic { topic }, step, cx);
+                self.ask(key, DeleteTopic { topic }, step, cx);
             }
             TopicOp::Publish { id, payload } | TopicOp::PublishIf { id, payload, .. } => {
                 let draft = draft(actor, id, &payload, cx);
@@ -121,16 +121,16 @@ impl Home {
             TopicOp::Purge => self.edit(record, Edit::Purge, asker, key, cx),
             TopicOp::Items { ids, from, max, bytes_max } => {
                 let max = max.unwrap_or(record.config.max_items).min(record.config.max_items);
-                ask(key, Items { topic, ids, from, max, bytes_max }, Step::Items(asker), cx);
+                self.ask(key, Items { topic, ids, from, max, bytes_max }, Step::Items(asker), cx);
             }
             TopicOp::ItemNames { from, max } => {
-                ask(key, ItemNames { topic, from, max }, Step::ItemNames(asker), cx);
+                self.ask(key, ItemNames { topic, from, max }, Step::ItemNames(asker), cx);
             }
             TopicOp::Subscribe { account } => self.subscribe(record, account, actor, asker, key, cx),
             TopicOp::Unsubscribe { account } => self.unsubscribe(record, account, Some(asker), key, cx),
             TopicOp::Listen => self.listen(record, asker, key, cx),
             TopicOp::Subscribers { after, max } => {
-                ask(key, Subscribers { topic, after, limit: max }, Step::Jids(asker), cx);
+                self.ask(key, Subscribers { topic, after, limit: max }, Step::Jids(asker), cx);
             }
             TopicOp::SetAffiliations { changes } => {
                 self.edit(record, Edit::Affiliate(changes), asker, key, cx);
@@ -139,14 +139,14 @@ impl Home {
     }
 
     /// Reads what new followers are given, if they are.
-    fn listen(&mut self, record: &Arc<TopicRecord>, asker: Asker, key: &Key, cx: &mut Cx<'_>) {
+    fn listen(&mut self, record: &Arc<TopicRecord>, asker: Asker, key: &TopicKey, cx: &mut Cx<'_>) {
         if !record.config.persist_items || record.config.send_last_published_item == SendLast::Never {
             let outcome = TopicOutcome::Listening { topic: record.id, last: None };
             return asker.answer(&key.name, Ok(outcome), cx);
         }
         self.stage = Stage::Held;
         let step = Step::Listen { record: record.clone(), asker };
-        ask(key, Items::newest(record.id, 1), step, cx);
+        self.ask(key, Items::newest(record.id, 1), step, cx);
     }
 
     /// A publication that only followers may make: whether the actor is one must be asked first.
@@ -156,7 +156,7 @@ impl Home {
         actor: &Actor,
         op: TopicOp,
         asker: Asker,
-        key: &Key,
+        key: &TopicKey,
         cx: &mut Cx<'_>,
     ) {
         let (TopicOp::Publish { id, payload } | TopicOp::PublishIf { id, payload, .. }, Actor::Account(jid)) =
@@ -168,7 +168,7 @@ impl Home {
         let local = jid.local().unwrap_or_default().into();
         self.stage = Stage::Held;
         let question = IsSubscribed { topic: record.id, domain: key.domain, local };
-        ask(key, question, Step::Standing { record, draft, asker }, cx);
+        self.ask(key, question, Step::Standing { record, draft, asker }, cx);
     }
 
     /// Publishes an item.
@@ -177,7 +177,7 @@ impl Home {
         record: &TopicRecord,
         draft: Draft,
         asker: Asker,
-        key: &Key,
+        key: &TopicKey,
         cx: &mut Cx<'_>,
     ) {
         let item = Item {
@@ -192,7 +192,7 @@ impl Home {
         };
         let keep = if record.config.persist_items { record.config.max_items } else { 0 };
         self.wrote();
-        ask(key, Publish { item, keep }, Step::Publish(asker), cx);
+        self.ask(key, Publish { item, keep }, Step::Publish(asker), cx);
     }
 
     fn subscribe(
@@ -201,7 +201,7 @@ impl Home {
         account: BareJid,
         actor: &Actor,
         asker: Asker,
-        key: &Key,
+        key: &TopicKey,
         cx: &mut Cx<'_>,
     ) {
         let Some(local) = self.local(&account) else {
@@ -213,7 +213,7 @@ impl Home {
             Actor::Account(_) | Actor::Anyone => cx.hub.settings.limits.topics_followed,
         };
         let question = Subscribe { topic: record.id, domain: key.domain, local, max, now: cx.now.unix };
-        ask(key, question, Step::Subscribe(account, asker), cx);
+        self.ask(key, question, Step::Subscribe(account, asker), cx);
     }
 
     pub(super) fn unsubscribe(
@@ -221,7 +221,7 @@ impl Home {
         record: &TopicRecord,
         account: BareJid,
         asker: Option<Asker>,
-        key: &Key,
+        key: &TopicKey,
         cx: &mut Cx<'_>,
     ) {
         let Some(local) = self.local(&account) else {
@@ -232,7 +232,7 @@ impl Home {
         };
         self.wrote();
         let question = Unsubscribe { topic: record.id, domain: key.domain, local };
-        ask(key, question, Step::Unsubscribe(account, asker), cx);
+        self.ask(key, question, Step::Unsubscribe(account, asker), cx);
     }
 
     /// The local part of an account of the topic's domain.

@@ -32,7 +32,7 @@ pub fn leaves(tree: &Tree) -> Vec<Finding> {
     let names = tree.folders(FOLDER);
     let mut findings = Vec::new();
     for (path, text) in tree.under(CORE).filter(|(path, _)| path.ends_with(".rs")) {
-        if path == ORDER || path == format!("{FOLDER}mod.rs") || CONTINUATIONS.contains(&path) {
+        if path == ORDER || path == format!("{FOLDER}mod.rs") {
             continue;
         }
         let own = path.strip_prefix(FOLDER).and_then(|rest| rest.split('/').next());
@@ -87,13 +87,6 @@ pub fn order(tree: &Tree) -> Vec<Finding> {
     }
     findings
 }
-
-/// Who goes on with an answer of the store is still told feature by feature.
-const CONTINUATIONS: &[&str] = &[
-    "crates/core/src/machine/letters.rs",
-    "crates/core/src/machine/owed.rs",
-    "crates/core/src/session/then.rs",
-];
 
 /// Features that only declare a namespace.
 const DECLARATIONS: &[&str] = &["json", "receipts"];

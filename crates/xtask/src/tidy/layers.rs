@@ -23,9 +23,6 @@ pub const LAYERS: &[&[&str]] = &[
     &["machine"],
 ];
 
-/// Who goes on with an answer of the store is still told by name: `session/then` imports what is above it.
-const CONTINUATIONS: &str = "session/then";
-
 const CORE: &str = "crates/core/src/";
 
 /// Where a module stands.
@@ -41,7 +38,7 @@ pub fn downward(tree: &Tree) -> Vec<Finding> {
     for (path, text) in tree.under(CORE).filter(|(path, _)| path.ends_with(".rs")) {
         let module = module_of(path);
         // The root lists the modules, and names what the program is explained by.
-        if module == "lib" || module == "features" || module == CONTINUATIONS {
+        if module == "lib" || module == "features" {
             continue;
         }
         let Some(own) = place(&module) else {

@@ -1,18 +1,18 @@
 //! At the session: a notification is given to the connection, and acknowledged by whatever the client can do.
 
 use super::state::InFlight;
-use super::{Then, home, xml};
+use super::{home, xml};
 use crate::Effect;
 use crate::command::Reach;
 use crate::error::{StanzaError, StreamError};
 use crate::event::{Entry, Kind};
 use crate::model::*;
-use crate::node::Timer;
+use crate::node::{Debt, Timer};
 use crate::node::{Track, Tracked};
+use crate::ports::Fault;
+use crate::ports::store::Part;
 use crate::ports::store::notifications::{EndNotifications, NotificationChange, Pending};
-use crate::ports::{Answer, Question};
 use crate::session::hook::{Ending, Flow, Step};
-use crate::session::then;
 use crate::session::{self, Live, backlog};
 use crate::session::{Cx, Sessions};
 use carillon_wire::jid::BareJid;
@@ -89,16 +89,22 @@ pub(super) fn ask(live: &mut Live, cx: &mut Cx<'_>) -> Step {
     except.extend(cx.hub.owed.ending(bucket(live.bare.as_str())));
     let (domain, local) = (live.domain, live.bare.local().unwrap_or_default().into());
     let ask = Pending { domain, local, except, page, now: cx.now.unix };
-    cx.ask(ask, then::Then::Notification(Then::Page(live.io.conn)));
+    let conn = live.io.conn;
+    cx.ask(ask, move |said, sessions, cx| take_page(conn, said, sessions, cx));
     Step::Waits
 }
 
 /// A page of what waits came from the store.
-pub fn page(conn: ConnId, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+fn take_page(
+    conn: ConnId,
+    said: Result<Part<Notification>, Fault>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
     let Some(live) = sessions.live(conn) else { return };
     let available = live.presence.is_available();
     let reading = &mut live.state.notifications.progress().reading;
-    let Ok(page) = Pending::answer(answer) else {
+    let Ok(page) = said else {
         return backlog::failed(reading.failed(), conn, cx);
     };
     // What came at the wrong moment is asked for again.
@@ -200,7 +206,10 @@ fn acknowledged(live: &mut Live, id: NotificationId, by: AcknowledgedBy, cx: &mu
         };
         cx.hub.owed.begin_end(id);
         let ask = EndNotifications { changes: vec![change.clone()] };
-        cx.ask(ask, then::Then::Notification(Then::Ended(change)));
+        cx.ask(ask, move |said, _, cx| match said {
+            Ok(()) => home::ended(id, cx),
+            Err(_) => cx.hub.owed.owe(Debt::End(change), cx.now.mono),
+        });
     }
     let now = cx.now.unix;
     // Another session of the account may have been faster.

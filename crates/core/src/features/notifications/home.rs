@@ -1,18 +1,17 @@
 //! At the account's home: a notification is taken, kept where it is to be kept, and given to whoever it is for.
 
-use super::{Then, delivery};
+use super::delivery;
 use crate::command::{Command, Event, Outcome};
 use crate::event::{Entry, Kind, end_word};
 use crate::message::ShardMessage;
 use crate::model::*;
 use crate::node::Debt;
+use crate::ports::Fault;
 use crate::ports::store::accounts::Account;
 use crate::ports::store::notifications::{
     self as stored, CancelNotification, EndNotifications, NotificationQuery, StoreNotification,
     StoreNotificationAnswer,
 };
-use crate::ports::{Answer, Fault, Question};
-use crate::session::then;
 use crate::session::{Cx, Sessions};
 use crate::{Effect, ReplyTo};
 use NotificationState::{Acknowledged, Cancelled, Dropped, Expired, Scheduled, Sent, Stored};
@@ -56,8 +55,11 @@ fn notify(notification: Arc<Notification>, reply: Option<ReplyTo>, sessions: &mu
     if is_kept {
         // Durable before acknowledged: the sender hears of it when it is committed.
         let queue_max = cx.hub.settings.limits.pending_notifications;
-        let ask = StoreNotification { notification: notification.clone(), queue_max, now: cx.now.unix };
-        return cx.ask(ask, then::Then::Notification(Then::Kept(notification, reply, cx.now.unix)));
+        let asked = cx.now.unix;
+        let ask = StoreNotification { notification: notification.clone(), queue_max, now: asked };
+        return cx.ask(ask, move |said, sessions, cx| {
+            was_stored(notification, reply, asked, said, sessions, cx);
+        });
     }
     accepted(&notification, cx);
     let mut trace = Trace::of(&notification);
@@ -69,7 +71,11 @@ fn notify(notification: Arc<Notification>, reply: Option<ReplyTo>, sessions: &mu
         }
         Err(DropReason::NotConnected) => {
             let (domain, local) = (notification.domain, notification.to.local().unwrap_or_default().into());
-            cx.ask(Account { domain, local }, then::Then::Notification(Then::Known(notification, reply)));
+            cx.ask(Account { domain, local }, move |said, _, cx| match said {
+                Ok(Some(_)) => drop_it(&notification, DropReason::NotConnected, reply, cx),
+                Ok(None) => drop_it(&notification, DropReason::UnknownDevice, reply, cx),
+                Err(_) => answer(reply, Outcome::Unavailable, cx),
+            });
         }
         Err(reason) => drop_it(&notification, reason, reply, cx),
     }
@@ -84,8 +90,17 @@ fn cancel(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
             cx.out.push(Effect::Reply { to: reply, outcome });
         }
         None => {
-            let ask = CancelNotification { id, now: cx.now.unix };
-            cx.ask(ask, then::Then::Notification(Then::Cancelled(reply, cx.now.unix)));
+            let asked = cx.now.unix;
+            cx.ask(CancelNotification { id, now: asked }, move |found, _, cx| {
+                // Told once: by the cancellation that ended it, not by one that found it ended.
+                if let Ok(Some(trace)) = &found
+                    && trace.state == Cancelled
+                    && trace.ended == Some(asked)
+                {
+                    tell_end_of(trace, cx);
+                }
+                traced(found, reply, cx);
+            });
         }
     }
 }
@@ -97,7 +112,7 @@ fn trace(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
             let outcome = Outcome::Trace(Box::new(trace.clone()));
             cx.out.push(Effect::Reply { to: reply, outcome });
         }
-        None => cx.ask(stored::Trace { id }, then::Then::Notification(Then::Trace(reply))),
+        None => cx.ask(stored::Trace { id }, move |found, _, cx| traced(found, reply, cx)),
     }
 }
 
@@ -116,58 +131,61 @@ fn remembered(query: &NotificationQuery, ids: &[NotificationId], reply: ReplyTo,
     cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Traces(found) });
 }
 
-/// The store answered.
-pub fn answered(then: Then, said: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    match then {
-        Then::Kept(notification, reply, asked) => match StoreNotification::answer(said) {
-            Ok(StoreNotificationAnswer::Stored { ended }) => {
-                // Of those that wait it may be the one of least weight itself.
-                let own = ended.iter().find(|trace| trace.id == notification.id).cloned();
-                if own.is_some() {
-                    accepted(&notification, cx);
-                }
-                ended.iter().for_each(|trace| tell_end(trace, notification.domain, cx));
-                match own {
-                    Some(trace) => answer(reply, Outcome::Notified(Box::new(trace)), cx),
-                    None => kept(&notification, asked, reply, sessions, cx),
-                }
+/// The store keeps one, or not.
+fn was_stored(
+    notification: Arc<Notification>,
+    reply: Option<ReplyTo>,
+    asked: UnixMs,
+    said: Result<StoreNotificationAnswer, Fault>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
+    match said {
+        Ok(StoreNotificationAnswer::Stored { ended }) => {
+            // Of those that wait it may be the one of least weight itself.
+            let own = ended.iter().find(|trace| trace.id == notification.id).cloned();
+            if own.is_some() {
+                accepted(&notification, cx);
             }
-            Ok(StoreNotificationAnswer::Known) => {
-                let ask = stored::Trace { id: notification.id };
-                cx.ask(ask, then::Then::Notification(Then::Again(notification, reply)));
+            ended.iter().for_each(|trace| tell_end(trace, notification.domain, cx));
+            match own {
+                Some(trace) => answer(reply, Outcome::Notified(Box::new(trace)), cx),
+                None => kept(&notification, asked, reply, sessions, cx),
             }
-            Ok(StoreNotificationAnswer::NoAccount) => {
-                drop_it(&notification, DropReason::UnknownDevice, reply, cx);
-            }
-            Err(_) => answer(reply, Outcome::Unavailable, cx),
-        },
-        Then::Known(notification, reply) => match Account::answer(said) {
-            Ok(Some(_)) => drop_it(&notification, DropReason::NotConnected, reply, cx),
-            Ok(None) => drop_it(&notification, DropReason::UnknownDevice, reply, cx),
-            Err(_) => answer(reply, Outcome::Unavailable, cx),
-        },
-        Then::Again(notification, reply) => match stored::Trace::answer(said) {
-            Ok(Some(trace)) => again(&notification, *trace, reply, sessions, cx),
-            Ok(None) | Err(_) => answer(reply, Outcome::Unavailable, cx),
-        },
-        Then::Page(conn) => delivery::page(conn, said, sessions, cx),
-        Then::Trace(reply) => traced(stored::Trace::answer(said), reply, cx),
-        Then::Cancelled(reply, asked) => {
-            let found = CancelNotification::answer(said);
-            // Told once: by the cancellation that ended it, not by one that found it ended.
-            if let Ok(Some(trace)) = &found
-                && trace.state == Cancelled
-                && trace.ended == Some(asked)
-            {
-                tell_end_of(trace, cx);
-            }
-            traced(found, reply, cx);
         }
-        Then::Ended(change) => match EndNotifications::answer(said) {
-            Ok(()) => ended(change.id, cx),
-            Err(_) => cx.hub.owed.owe(Debt::End(change), cx.now.mono),
-        },
+        Ok(StoreNotificationAnswer::Known) => {
+            let ask = stored::Trace { id: notification.id };
+            cx.ask(ask, move |said, sessions, cx| match said {
+                Ok(Some(trace)) => again(&notification, *trace, reply, sessions, cx),
+                Ok(None) | Err(_) => answer(reply, Outcome::Unavailable, cx),
+            });
+        }
+        Ok(StoreNotificationAnswer::NoAccount) => {
+            drop_it(&notification, DropReason::UnknownDevice, reply, cx);
+        }
+        Err(_) => answer(reply, Outcome::Unavailable, cx),
     }
+}
+
+/// Has the store end what it refused to.
+pub(super) fn retry(refused: Vec<Debt>, cx: &mut Cx<'_>) -> Vec<Debt> {
+    let (mut changes, mut others) = (Vec::new(), Vec::new());
+    for debt in refused {
+        match debt {
+            Debt::End(change) => changes.push(change),
+            other => others.push(other),
+        }
+    }
+    if !changes.is_empty() {
+        cx.ask(EndNotifications { changes: changes.clone() }, move |said, _, cx| match said {
+            Ok(()) => {
+                changes.iter().for_each(|change| ended(change.id, cx));
+                cx.hub.owed.paid(cx.now.mono);
+            }
+            Err(_) => changes.into_iter().for_each(|change| cx.hub.owed.owe(Debt::End(change), cx.now.mono)),
+        });
+    }
+    others
 }
 
 /// Gives a trace to whoever asked.
@@ -181,7 +199,7 @@ fn traced(found: Result<Option<Box<Trace>>, Fault>, reply: ReplyTo, cx: &mut Cx<
 }
 
 /// The store knows of an end: from now on it tells.
-pub fn ended(id: NotificationId, cx: &mut Cx<'_>) {
+pub(super) fn ended(id: NotificationId, cx: &mut Cx<'_>) {
     cx.hub.owed.ended(id);
     cx.hub.traces.forget(id);
 }

@@ -8,12 +8,7 @@ mod xml;
 
 pub use state::State;
 
-pub use home::{answered, ended};
-
-use crate::model::{Notification, UnixMs};
-use crate::ports::store::notifications::NotificationChange;
 use crate::session::hook::{Feature, Hooks, Service, Spec, Step, TimerHandler, TrackedHandler};
-use std::sync::Arc;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
@@ -51,6 +46,7 @@ pub const FEATURE: Feature = Feature {
         catch_up: Some(delivery::ask),
         awaits_arrival: Some(delivery::owes_word),
         unacked: Some(delivery::unacked),
+        retry: Some(home::retry),
         tracked: &[TrackedHandler { kind: delivery::TRACKED, acknowledged: delivery::acknowledged_all }],
         timers: &[TimerHandler { timer: delivery::RECEIPT, handle: delivery::look }],
         describe: Some(|live, info| info.unacknowledged = live.state.notifications.unacknowledged() as u32),
@@ -59,22 +55,3 @@ pub const FEATURE: Feature = Feature {
     },
     ..Feature::NONE
 };
-
-/// A question that waits for the store.
-#[derive(Debug)]
-pub enum Then {
-    /// A notification is being kept, since then.
-    Kept(Arc<Notification>, Option<crate::ReplyTo>, UnixMs),
-    /// A notification that is not kept found no session; is there such an account at all?
-    Known(Arc<Notification>, Option<crate::ReplyTo>),
-    /// A notification was there already: what became of it?
-    Again(Arc<Notification>, Option<crate::ReplyTo>),
-    /// A page for this session.
-    Page(crate::model::ConnId),
-    /// What became of it, for whoever asked.
-    Trace(crate::ReplyTo),
-    /// It is being taken back, since then.
-    Cancelled(crate::ReplyTo, UnixMs),
-    /// An acknowledgement is being written.
-    Ended(NotificationChange),
-}

@@ -12,11 +12,11 @@ use crate::model::{ConnId, OfflineMessage};
 use crate::node::Timer;
 use crate::node::{Debt, Forget};
 use crate::node::{Track, Tracked};
+use crate::ports::Fault;
+use crate::ports::store::Part;
 use crate::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
-use crate::ports::{Answer, Question};
 use crate::session::backlog;
 use crate::session::hook::{Absent, Feature, Hooks, Spec, Step, TimerHandler, TrackedHandler};
-use crate::session::then;
 use crate::session::{self, Live};
 use crate::session::{Cx, Sessions};
 use carillon_wire::jid::BareJid;
@@ -54,6 +54,7 @@ pub const FEATURE: Feature = Feature {
         catch_up: Some(ask),
         awaits_arrival: Some(owes_word),
         unacked: Some(unacked),
+        retry: Some(retry),
         tracked: &[TrackedHandler { kind: TRACKED, acknowledged: acknowledged_all }],
         timers: &[TimerHandler { timer: ARRIVAL, handle: look }],
         ..Hooks::NONE
@@ -67,17 +68,6 @@ const ARRIVAL: Timer = Timer(*b"offl");
 /// Messages that were given, by their numbers.
 const TRACKED: Tracked = Tracked(*b"offl");
 
-/// A question that waits for the store.
-#[derive(Debug)]
-pub enum Then {
-    /// A message is being kept.
-    Kept(Box<Stanza>),
-    /// A page for this session.
-    Page(ConnId),
-    /// Messages are being forgotten.
-    Forgotten(Forget),
-}
-
 /// Asks for the next page of what waits, if anything does and the session takes messages.
 fn ask(live: &mut Live, cx: &mut Cx<'_>) -> Step {
     let (takes, page) = (live.presence.takes_messages(), backlog::page(live, cx));
@@ -90,8 +80,8 @@ fn ask(live: &mut Live, cx: &mut Cx<'_>) -> Step {
     }
     (progress.reading.more, progress.reading.asking) = (false, true);
     let (domain, local) = (live.domain, live.bare.local().unwrap_or_default().into());
-    let ask = Offline { domain, local, after: progress.last, page };
-    cx.ask(ask, then::Then::Offline(Then::Page(live.io.conn)));
+    let (conn, ask) = (live.io.conn, Offline { domain, local, after: progress.last, page });
+    cx.ask(ask, move |answer, sessions, cx| take_page(conn, answer, sessions, cx));
     Step::Waits
 }
 
@@ -110,33 +100,44 @@ fn acknowledged(live: &Live, seqs: Vec<u64>, cx: &mut Cx<'_>) {
 }
 
 /// Has the store forget messages.
-pub fn forget(forget: Forget, cx: &mut Cx<'_>) {
+fn forget(forget: Forget, cx: &mut Cx<'_>) {
     cx.hub.owed.begin_forgetting(&forget.seqs);
     let Forget { domain, local, seqs } = forget.clone();
-    cx.ask(DeleteOffline { domain, local, seqs }, then::Then::Offline(Then::Forgotten(forget)));
+    cx.ask(DeleteOffline { domain, local, seqs }, move |answer, _, cx| match answer {
+        Ok(()) => {
+            cx.hub.owed.forgotten(&forget.seqs);
+            cx.hub.owed.paid(cx.now.mono);
+        }
+        Err(_) => cx.hub.owed.owe(Debt::Forget(forget), cx.now.mono),
+    });
 }
 
-/// The store answered.
-pub fn answered(then: Then, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    match then {
-        Then::Kept(stanza) => {
-            let condition = match StoreOffline::answer(answer) {
-                Ok(StoreOfflineAnswer::Stored) => return kept(&stanza, sessions, cx),
-                Ok(StoreOfflineAnswer::NoAccount | StoreOfflineAnswer::Full) => Condition::ServiceUnavailable,
-                Err(_) => Condition::InternalServerError,
-            };
-            if let Some(reply) = stanza.error_reply(&StanzaError::new(condition)) {
-                cx.reply(reply);
-            }
+/// Has the store forget what it refused to.
+fn retry(refused: Vec<Debt>, cx: &mut Cx<'_>) -> Vec<Debt> {
+    let mut others = Vec::new();
+    for debt in refused {
+        match debt {
+            Debt::Forget(messages) => forget(messages, cx),
+            other => others.push(other),
         }
-        Then::Page(conn) => page(conn, answer, sessions, cx),
-        Then::Forgotten(forget) => match DeleteOffline::answer(answer) {
-            Ok(()) => {
-                cx.hub.owed.forgotten(&forget.seqs);
-                cx.hub.owed.paid(cx.now.mono);
-            }
-            Err(_) => cx.hub.owed.owe(Debt::Forget(forget), cx.now.mono),
-        },
+    }
+    others
+}
+
+/// The store keeps a message, or not.
+fn stored(
+    stanza: &Stanza,
+    answer: Result<StoreOfflineAnswer, Fault>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
+    let condition = match answer {
+        Ok(StoreOfflineAnswer::Stored) => return kept(stanza, sessions, cx),
+        Ok(StoreOfflineAnswer::NoAccount | StoreOfflineAnswer::Full) => Condition::ServiceUnavailable,
+        Err(_) => Condition::InternalServerError,
+    };
+    if let Some(reply) = stanza.error_reply(&StanzaError::new(condition)) {
+        cx.reply(reply);
     }
 }
 
@@ -152,11 +153,16 @@ fn kept(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
 }
 
 /// A page of what waits came from the store.
-fn page(conn: ConnId, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+fn take_page(
+    conn: ConnId,
+    answer: Result<Part<OfflineMessage>, Fault>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
     let Some(live) = sessions.live(conn) else { return };
     let takes = live.presence.takes_messages();
     let reading = &mut live.state.offline.progress().reading;
-    let Ok(page) = Offline::answer(answer) else {
+    let Ok(page) = answer else {
         return backlog::failed(reading.failed(), conn, cx);
     };
     // What came at the wrong moment is asked for again.
@@ -243,7 +249,8 @@ fn absent(stanza: &Stanza, cx: &mut Cx<'_>) -> Absent {
         return Absent::Pass;
     }
     let Some(ask) = keep(stanza, &to, cx) else { return Absent::Pass };
-    cx.ask(ask, then::Then::Offline(Then::Kept(Box::new(stanza.clone()))));
+    let stanza = stanza.clone();
+    cx.ask(ask, move |answer, sessions, cx| stored(&stanza, answer, sessions, cx));
     Absent::Taken
 }
 

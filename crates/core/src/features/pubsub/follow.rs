@@ -1,15 +1,14 @@
 //! At the session: what happens on a topic is given to its followers, and who follows what is kept in line with the store.
 
 use super::state::Following;
-use super::{Then, xml};
+use super::xml;
 use crate::event::{Entry, Kind};
 use crate::model::Followed;
 use crate::model::PubsubEvent;
 use crate::model::{ConnId, Login, TopicId};
+use crate::ports::Fault;
 use crate::ports::store::subscriptions::SubscriptionsOf;
-use crate::ports::{Answer, Question};
 use crate::session::hook::Step;
-use crate::session::then;
 use crate::session::{Cx, Sessions};
 use crate::session::{Live, backlog};
 use carillon_wire::jid::BareJid;
@@ -143,10 +142,15 @@ pub(super) fn unsubscribed(account: &BareJid, topic: TopicId, sessions: &mut Ses
 }
 
 /// The store said what a session's account follows.
-pub(super) fn answered(conn: ConnId, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+fn answered(
+    conn: ConnId,
+    answer: Result<Vec<(TopicId, Box<str>)>, Fault>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
     let Some(live) = sessions.live(conn) else { return };
     let following = std::mem::take(&mut live.state.pubsub.following);
-    let Ok(names) = SubscriptionsOf::answer(answer) else { return };
+    let Ok(names) = answer else { return };
     if following == Following::Outdated {
         return ask(live, cx);
     }
@@ -174,8 +178,8 @@ pub(super) fn answered(conn: ConnId, answer: Answer, sessions: &mut Sessions, cx
 fn ask(live: &mut Live, cx: &mut Cx<'_>) {
     live.state.pubsub.following = Following::Asked;
     let local = live.bare.local().unwrap_or_default().into();
-    let ask = SubscriptionsOf { domain: live.domain, local };
-    cx.ask(ask, then::Then::Pubsub(Then::Following(live.io.conn)));
+    let (conn, ask) = (live.io.conn, SubscriptionsOf { domain: live.domain, local });
+    cx.ask(ask, move |answer, sessions, cx| answered(conn, answer, sessions, cx));
 }
 
 /// The session follows a topic from now on; whether it did not before.

@@ -13,20 +13,20 @@ use crate::command::{About, Asker, Refusal, TopicIq};
 use crate::command::{Actor, TopicOp};
 use crate::error::StanzaError;
 use crate::message::ShardMessage;
-use crate::model::{ConnId, TopicConfig};
+use crate::model::TopicConfig;
 use crate::model::{TOPIC_HOST, topic_address};
 use crate::node::home;
+use crate::ports::Fault;
 use crate::ports::store::subscriptions::SubscriptionsOf;
 use crate::ports::store::topics::{AffiliationsOf, Topics};
-use crate::ports::{Answer, Question};
 use crate::session::Live;
 use crate::session::hook::{Feature, Flow, Hooks, Service, Spec};
-use crate::session::then;
 use crate::session::{Cx, Sessions};
 use crate::topic;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
+use carillon_wire::xml::Element;
 use xml::Request;
 
 /// The feature.
@@ -86,60 +86,24 @@ pub const FEATURE: Feature = Feature {
     ..Feature::NONE
 };
 
-/// A question about no one topic that waits for the store.
-#[derive(Debug)]
-pub enum Then {
-    /// Which topics there are.
-    Topics {
-        /// Who asked.
-        pending: Pending,
-        /// Whether the answer is to say what part of the list it is.
-        paged: bool,
-    },
-    /// What the asker follows; of one topic, when it named one.
-    Subscriptions(Pending, Option<Box<str>>),
-    /// How the asker stands to topics; to one, when it named one.
-    Affiliations(Pending, Option<Box<str>>),
-    /// What the account of this session follows, because that changed while it logged in.
-    Following(ConnId),
-}
-
 /// An IQ that waits for its answer.
 #[derive(Debug)]
-pub struct Pending {
+struct Pending {
     from: Jid,
     service: Jid,
     id: Box<str>,
 }
 
-/// The store answered.
-pub fn answered(then: Then, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let (pending, payload) = match then {
-        Then::Following(conn) => return follow::answered(conn, answer, sessions, cx),
-        Then::Topics { pending, paged } => {
-            let account = pending.from.bare();
-            let readable = |record: &_| topic::is_readable(&account, record);
-            let payload = Topics::answer(answer)
-                .map(|records| xml::topics(&records, readable, &pending.service, paged));
-            (pending, payload)
-        }
-        Then::Subscriptions(pending, of) => {
-            let payload = SubscriptionsOf::answer(answer)
-                .map(|names| xml::subscriptions(&names, of.as_deref(), &pending.from.bare()));
-            (pending, payload)
-        }
-        Then::Affiliations(pending, of) => {
-            (pending, AffiliationsOf::answer(answer).map(|list| xml::affiliations(&list, of.as_deref())))
-        }
-    };
-    let reply = match payload {
-        Ok(payload) => pending.result().with_payload(payload),
-        Err(fault) => pending.refuse(&Refusal::Fault(fault).into()),
-    };
-    cx.reply(reply);
-}
-
 impl Pending {
+    /// Answers with what the store said.
+    fn answer(self, payload: Result<Element, Fault>, cx: &mut Cx<'_>) {
+        let reply = match payload {
+            Ok(payload) => self.result().with_payload(payload),
+            Err(fault) => self.refuse(&Refusal::Fault(fault).into()),
+        };
+        cx.reply(reply);
+    }
+
     fn result(self) -> Stanza {
         Stanza::iq(IqType::Result).with_to(self.from).with_from(self.service).with_id(self.id)
     }
@@ -194,15 +158,27 @@ fn dispatch(live: &mut Live, request: Request, pending: Pending, cx: &mut Cx<'_>
         }
         Request::Topics { after, max, paged } => {
             let ask = Topics { domain, after, limit: max };
-            cx.ask(ask, then::Then::Pubsub(Then::Topics { pending, paged }));
+            cx.ask(ask, move |answer, _, cx| {
+                let account = pending.from.bare();
+                let readable = |record: &_| topic::is_readable(&account, record);
+                let payload = answer.map(|records| xml::topics(&records, readable, &pending.service, paged));
+                pending.answer(payload, cx);
+            });
         }
         Request::Subscriptions { of } => {
             let ask = SubscriptionsOf { domain, local };
-            cx.ask(ask, then::Then::Pubsub(Then::Subscriptions(pending, of)));
+            cx.ask(ask, move |answer, _, cx| {
+                let account = pending.from.bare();
+                let payload = answer.map(|names| xml::subscriptions(&names, of.as_deref(), &account));
+                pending.answer(payload, cx);
+            });
         }
         Request::Affiliations { of } => {
             let ask = AffiliationsOf { domain, jid: live.bare.clone() };
-            cx.ask(ask, then::Then::Pubsub(Then::Affiliations(pending, of)));
+            cx.ask(ask, move |answer, _, cx| {
+                let payload = answer.map(|list| xml::affiliations(&list, of.as_deref()));
+                pending.answer(payload, cx);
+            });
         }
         Request::Known(payload) => {
             let mut result = pending.result();
@@ -224,7 +200,7 @@ fn to_home(live: &Live, name: Box<str>, op: TopicOp, about: About, pending: Pend
 
 /// An error with a condition of XEP-0060's own.
 fn refusal(condition: Condition, name: &str) -> StanzaError {
-    StanzaError::new(condition).with_app(carillon_wire::xml::Element::new(name, ns::PUBSUB_ERRORS))
+    StanzaError::new(condition).with_app(Element::new(name, ns::PUBSUB_ERRORS))
 }
 
 /// What XEP-0060 calls a feature, and this service does not have.

@@ -10,10 +10,9 @@ use crate::error::{StanzaError, StreamError};
 use crate::model::{ConnId, DomainId};
 use crate::node::Track;
 use crate::ports::store::accounts::{DeleteAccount, SetCredentials};
-use crate::ports::{Answer, Derivation, Derived, Hashes, Password, Question};
+use crate::ports::{Derivation, Derived, Hashes, Password};
 use crate::session::Live;
 use crate::session::hook::{Feature, Flow, Hooks, Spec};
-use crate::session::then;
 use crate::session::{Cx, Sessions};
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
@@ -40,14 +39,7 @@ pub const FEATURE: Feature = Feature {
     ..Feature::NONE
 };
 
-/// A request that waits for keys, or for the store.
-#[derive(Debug)]
-pub struct Then {
-    conn: ConnId,
-    iq: Box<Stanza>,
-    change: Change,
-}
-
+/// What an account asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     Password,
@@ -78,15 +70,17 @@ fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow,
         live.send(&stanza.result_reply().with_payload(form), &Track::Nothing, cx);
         return Ok(Flow::Taken);
     }
-    let then = |change| Then { conn: live.io.conn, iq: Box::new(stanza.clone()), change };
+    let (conn, iq) = (live.io.conn, Box::new(stanza.clone()));
     if query.child("remove", ns::REGISTER).is_some() {
         let (domain, local) = account(live);
         let ask = DeleteAccount { domain, local, now: cx.now.unix };
-        cx.ask(ask, then::Then::Registration(then(Change::Removal)));
+        cx.ask(ask, move |answer, sessions, cx| {
+            done(conn, &iq, Change::Removal, matches!(answer, Ok(Ok(()))), sessions, cx);
+        });
         return Ok(Flow::Taken);
     }
     let derivation = derivation(live, &query, cx)?;
-    cx.derive(derivation, then::Then::Registration(then(Change::Password)));
+    cx.derive(derivation, move |derived, sessions, cx| set(conn, iq, derived, sessions, cx));
     live.state.registration.changing = true;
     Ok(Flow::Taken)
 }
@@ -113,47 +107,44 @@ fn derivation(live: &Live, query: &Element, cx: &mut Cx<'_>) -> Result<Derivatio
 }
 
 /// The keys of a new password are there.
-pub fn derived(then: Then, derived: Derived, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let Some(live) = sessions.live(then.conn) else { return };
+fn set(conn: ConnId, iq: Box<Stanza>, derived: Derived, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let Some(live) = sessions.live(conn) else { return };
     let error = match derived {
         Derived::Keys(credentials) => {
             let (domain, local) = account(live);
-            return cx.ask(SetCredentials { domain, local, credentials }, then::Then::Registration(then));
+            return cx.ask(SetCredentials { domain, local, credentials }, move |answer, sessions, cx| {
+                done(conn, &iq, Change::Password, matches!(answer, Ok(Ok(()))), sessions, cx);
+            });
         }
         Derived::Unusable => unusable(),
         Derived::Busy => busy(),
     };
     live.state.registration.changing = false;
-    live.refuse(&then.iq, &error, cx);
+    live.refuse(&iq, &error, cx);
 }
 
-/// The store answered.
-pub fn answered(then: &Then, answer: Answer, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let Some(account) = then.iq.from.as_ref().map(Jid::bare) else { return };
+/// The store did it, or not.
+fn done(conn: ConnId, iq: &Stanza, change: Change, is_done: bool, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let Some(account) = iq.from.as_ref().map(Jid::bare) else { return };
     cx.hub.altered(account.as_str());
-    let answer = match then.change {
-        Change::Password => SetCredentials::answer(answer),
-        Change::Removal => DeleteAccount::answer(answer),
-    };
-    let is_done = matches!(answer, Ok(Ok(())));
-    if let Some(live) = sessions.live(then.conn) {
+    if let Some(live) = sessions.live(conn) {
         live.state.registration.changing = false;
         match is_done {
-            true => live.send(&then.iq.result_reply(), &Track::Nothing, cx),
-            false => live.refuse(&then.iq, &StanzaError::new(Condition::InternalServerError), cx),
+            true => live.send(&iq.result_reply(), &Track::Nothing, cx),
+            false => live.refuse(iq, &StanzaError::new(Condition::InternalServerError), cx),
         }
     }
     if !is_done {
         return;
     }
-    let why = match then.change {
+    let why = match change {
         Change::Password => "your credentials were changed",
         Change::Removal => "this account is gone",
     };
     for slot in sessions.of(account.as_str()) {
         let Some(live) = sessions.live_in(slot) else { continue };
         // Who changed the password knows it, and goes on.
-        if then.change == Change::Removal || live.io.conn != then.conn {
+        if change == Change::Removal || live.io.conn != conn {
             cx.end(live.io.conn, StreamError::new(stream::Condition::NotAuthorized, why));
         }
     }

@@ -16,7 +16,6 @@ use crate::sasl::scram::{self, ClientFirst};
 use crate::sasl::{self, Failure, Inline, Wrap};
 use crate::sasl::{Hash, Mechanism};
 use crate::session::Cx;
-use crate::session::then::Then;
 use crate::session::{Closing, Session};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
@@ -218,13 +217,13 @@ impl Authenticating {
 
     /// Waits for the answer to what the store is asked.
     pub(super) fn ask(self: Box<Self>, question: impl Into<Ask>, cx: &mut Cx<'_>) -> Session {
-        cx.ask(question, Then::Login(self.client.io.conn));
+        cx.ask_unbound(self.client.io.conn, question);
         self.pause(cx)
     }
 
     /// Waits for keys to be derived.
     pub(super) fn derive(self: Box<Self>, derivation: Derivation, cx: &mut Cx<'_>) -> Session {
-        cx.derive(derivation, Then::Login(self.client.io.conn));
+        cx.derive_unbound(self.client.io.conn, derivation);
         self.pause(cx)
     }
 
