@@ -34,7 +34,7 @@ impl Turn<'_> {
             Command::RevokeTokens { domain, account } => {
                 let local = account.local().unwrap_or_default().into();
                 let ask = RevokeTokens { domain, local, agent: None };
-                self.cx.ask(ask, move |answer, _, cx| revoked(&account, reply, answer, cx));
+                self.cx.ask(ask, move |answer, _, cx| revoked(&account, reply, &answer, cx));
             }
             Command::Presence { accounts } => {
                 let outcome = Outcome::Presence(self.presence(&accounts));
@@ -131,7 +131,7 @@ impl Turn<'_> {
 fn revoked(
     account: &BareJid,
     reply: ReplyTo,
-    answer: Result<<RevokeTokens as Question>::Answer, Fault>,
+    answer: &Result<<RevokeTokens as Question>::Answer, Fault>,
     cx: &mut Cx<'_>,
 ) {
     cx.hub.changed(account.as_str());
