@@ -271,8 +271,10 @@ async def test_an_end_that_overtakes_a_reload_is_no_error(tmp_path):
                 await asyncio.to_thread(server.process.poll)
 
     def threads():
-        names = pathlib.Path(f"/proc/{server.process.pid}/task").glob("*/comm")
-        return [name.read_text().strip() for name in names if name.exists()]
+        for name in pathlib.Path(f"/proc/{server.process.pid}/task").glob("*/comm"):
+            # One may end while it is looked at.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                yield name.read_text().strip()
 
     # The policy of the domain waits to be written, until nothing is left of the node but its store.
     with store.locked(server):
