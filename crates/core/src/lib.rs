@@ -7,7 +7,8 @@
 //!
 //! Read on in this order: [`Input`] and [`Effect`], the two enums that explain the program; [`pipeline`], the order of the
 //! features on one page; [`session`], the states of a connection; [`route`], where a stanza goes; [`topic`], the home of
-//! topics; [`light`], the protocol of those who speak no XMPP; [`node`], the shard that holds it all together.
+//! topics; [`light`], the protocol of those who speak no XMPP; [`node`], the state of a shard; [`machine`], what drives all of it. What
+//! may import what is one list: docs/adr/0010.
 //!
 //! Everything has a home: an account, with all its sessions, lives on the shard that [`node::home`] computes from its
 //! bare JID, and a topic on the one computed from its name. A connection is accepted on any shard and moves, socket and

@@ -1,10 +1,7 @@
 //! What one home sends another: within the node through the shards' inboxes, and later between nodes over the bus.
 
-use crate::command::ReplyTo;
-use crate::command::{Actor, Command, TopicOp, TopicOutcome};
-use crate::command::{Asker, Refusal};
-use crate::model::PubsubEvent;
-use crate::model::{Domains, ShardId, TopicId, Trace};
+use crate::command::{Actor, Asker, Command, Refusal, ReplyTo, TopicOp, TopicOutcome};
+use crate::model::{Domains, PubsubEvent, ShardId, TopicId, Trace};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
 use std::net::IpAddr;

@@ -2,8 +2,7 @@
 //! both sides send only text: JSON escapes control characters, and the words have none.
 
 use super::{Ended, Refused};
-use crate::model::News;
-use crate::model::UnixMs;
+use crate::model::{News, UnixMs};
 use carillon_wire::ns;
 use carillon_wire::xml::Element;
 use serde::de::IgnoredAny;

@@ -3,8 +3,7 @@
 
 use super::frame;
 use crate::Effects;
-use crate::model::PubsubEvent;
-use crate::model::{ConnId, Map, TopicId};
+use crate::model::{ConnId, Map, PubsubEvent, TopicId};
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -7,8 +7,7 @@
 //! ```
 
 use crate::connection::Allowance;
-use crate::model::Followed;
-use crate::model::{ConnId, Mono, TopicId};
+use crate::model::{ConnId, Followed, Mono, TopicId};
 
 /// A light connection in one of its states.
 #[derive(Debug)]

@@ -1,18 +1,17 @@
 //! Commands from outside, carried out where what they are about lives.
 
 use super::Turn;
-use crate::command::Asker;
-use crate::command::ReplyTo;
-use crate::command::{AccountPresence, Actor, Command, KickReason, Outcome, SessionInfo, TopicFigures};
+use crate::command::{
+    AccountPresence, Actor, Asker, Command, KickReason, Outcome, ReplyTo, SessionInfo, TopicFigures,
+};
 use crate::effect::Effect;
 use crate::error::StreamError;
 use crate::event::transport_word;
 use crate::model::{DomainId, TopicId};
 use crate::ports::store::accounts::RevokeTokens;
 use crate::ports::{Fault, Question};
-use crate::session::Cx;
-use crate::session::Live;
 use crate::session::pipeline::Pipeline;
+use crate::session::{Cx, Live};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stream::Condition;
 

@@ -12,8 +12,7 @@
 use super::walks::{Walk, Walks};
 use super::{Backlog, Recent, Slice};
 use crate::message::Pace;
-use crate::model::{Map, Mono, Revision, TopicId};
-use crate::model::{PubsubEvent, Retained};
+use crate::model::{Map, Mono, PubsubEvent, Retained, Revision, TopicId};
 use crate::settings::Fanout;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;

@@ -5,8 +5,7 @@
 //! is *behind* with its topic and says so, and the topic's home refuses what would make it longer ([`super::Behind`]).
 
 use crate::message::Pace;
-use crate::model::PubsubEvent;
-use crate::model::{Map, TopicId};
+use crate::model::{Map, PubsubEvent, TopicId};
 use crate::settings::Fanout;
 use std::collections::VecDeque;
 use std::ops::Range;

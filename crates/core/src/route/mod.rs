@@ -1,10 +1,8 @@
 //! Where a stanza goes: the rules of RFC 6121 §8.5, at the home of the account it is for.
 
 use crate::node::{Recipients, Track};
-use crate::session::Live;
-use crate::session::hook::Absent;
-use crate::session::hook::Delivery;
-use crate::session::{Cx, Sessions};
+use crate::session::hook::{Absent, Delivery};
+use crate::session::{Cx, Live, Sessions};
 use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, PresenceType, Stanza, StanzaError};
 use smallvec::SmallVec;
 use std::sync::Arc;

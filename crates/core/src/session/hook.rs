@@ -11,16 +11,13 @@
 //! acknowledgement by its [`Tracked`].
 
 use crate::ReplyTo;
-use crate::command::{Command, SessionInfo, TopicOutcome};
-use crate::command::{Refusal, TopicIq};
+use crate::command::{Command, Refusal, SessionInfo, TopicIq, TopicOutcome};
 use crate::error::{StanzaError, StreamError};
 use crate::message::ShardMessage;
-use crate::model::PubsubEvent;
-use crate::model::{Domain, Login};
+use crate::model::{Domain, Login, PubsubEvent};
 use crate::node::{Debt, Timer, Track, Tracked};
 use crate::session::auth::Authenticating;
-use crate::session::{Cx, Sessions};
-use crate::session::{Live, Session};
+use crate::session::{Cx, Live, Session, Sessions};
 use carillon_wire::stanza::{IqType, Stanza};
 use carillon_wire::xml::Element;
 use smallvec::SmallVec;

@@ -2,14 +2,11 @@
 
 use super::{Presence, backlog};
 use crate::Effect;
-use crate::connection::Io;
-use crate::connection::{Allowance, Received};
+use crate::connection::{Allowance, Io, Received};
 use crate::error::StreamError;
 use crate::features::state::PerSession;
-use crate::model::PubsubEvent;
-use crate::model::{AccountId, DomainId, Followed, Mono, TopicId, UnixMs};
-use crate::node::Track;
-use crate::node::Wake;
+use crate::model::{AccountId, DomainId, Followed, Mono, PubsubEvent, TopicId, UnixMs};
+use crate::node::{Track, Wake};
 use crate::session::Cx;
 use crate::session::hook::{At, Emit, Flow, Outgoing, Request, Service};
 use carillon_wire::jid::{BareJid, Jid};

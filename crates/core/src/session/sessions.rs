@@ -1,8 +1,7 @@
 //! The shard's sessions, XMPP and light: a slab by connection, and an index by account.
 
 use crate::light::Light;
-use crate::model::Followed;
-use crate::model::{AccountId, ConnId, Map};
+use crate::model::{AccountId, ConnId, Followed, Map};
 use crate::session::{Live, Session};
 use carillon_wire::jid::BareJid;
 use smallvec::SmallVec;

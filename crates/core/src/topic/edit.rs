@@ -4,12 +4,12 @@
 use super::finish::{done, found};
 use super::home::{Home, Stage, Step};
 use super::rights;
-use crate::command::TopicOutcome;
-use crate::command::{Asker, Refusal};
+use crate::command::{Asker, Refusal, TopicOutcome};
 use crate::message::ShardMessage;
-use crate::model::TopicKey;
-use crate::model::{Access, Affiliation, Item, Revision, TopicConfig, TopicId, TopicRecord};
-use crate::model::{Change, PubsubEvent, Retained};
+use crate::model::{
+    Access, Affiliation, Change, Item, PubsubEvent, Retained, Revision, TopicConfig, TopicId, TopicKey,
+    TopicRecord,
+};
 use crate::ports::store::items::{Items, Purge, Retract};
 use crate::ports::store::topics::{ConfigureTopic, SetAffiliations};
 use crate::ports::{Answer, Ask, Question};

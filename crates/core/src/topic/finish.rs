@@ -1,13 +1,10 @@
 //! Ending an operation: from the store's answer to what the asker is told, and what every shard is.
 
 use super::home::{Draft, Home, Stage, Step};
-use crate::command::TopicOutcome;
-use crate::command::{Asker, Refusal};
+use crate::command::{Asker, Refusal, TopicOutcome};
 use crate::event::{Entry, Kind};
 use crate::message::ShardMessage;
-use crate::model::TopicKey;
-use crate::model::{Change, PubsubEvent, Retained};
-use crate::model::{Revision, SendLast, TopicRecord};
+use crate::model::{Change, PubsubEvent, Retained, Revision, SendLast, TopicKey, TopicRecord};
 use crate::node::home;
 use crate::ports::store::items::{ItemNames, Items, Publish};
 use crate::ports::store::subscriptions::{

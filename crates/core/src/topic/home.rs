@@ -7,10 +7,8 @@
 
 use super::edit::Editing;
 use super::rights::{self, Grant};
-use crate::command::Asker;
-use crate::command::{Actor, TopicOp};
-use crate::model::TopicRecord;
-use crate::model::{Ticket, TopicKey};
+use crate::command::{Actor, Asker, TopicOp};
+use crate::model::{Ticket, TopicKey, TopicRecord};
 use crate::ports::Ask;
 use crate::ports::store::topics;
 use crate::session::Cx;
@@ -52,6 +50,9 @@ pub(super) struct Waiting {
     pub(super) op: TopicOp,
     pub(super) asker: Asker,
 }
+
+/// Questions of a topic for which room is kept.
+const ASKED_KEPT: usize = 16;
 
 /// How an operation goes with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +129,12 @@ impl Home {
     /// What an answer is for. Answers come nearly always in the order of the questions.
     pub(super) fn take_step(&mut self, ticket: Ticket) -> Option<Step> {
         let at = self.asked.iter().position(|(asked, _)| *asked == ticket)?;
-        self.asked.remove(at).map(|(_, step)| step)
+        let (_, step) = self.asked.remove(at)?;
+        if self.asked.is_empty() && self.asked.capacity() > ASKED_KEPT {
+            // A topic at rest does not keep what a burst made it grow to.
+            self.asked = VecDeque::new();
+        }
+        Some(step)
     }
 
     /// Operations that were taken and not answered, those that only read left out.

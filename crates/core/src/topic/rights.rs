@@ -1,7 +1,6 @@
 //! Who may do what with a topic (XEP-0060 §4.1, §4.5).
 
-use crate::command::{Actor, TopicOp};
-use crate::command::{Refusal, check_topic_config};
+use crate::command::{Actor, Refusal, TopicOp, check_topic_config};
 use crate::model::{Access, Affiliation, PublishModel, TopicConfig, TopicRecord};
 use crate::settings::Limits;
 use carillon_wire::jid::BareJid;

@@ -3,10 +3,10 @@
 use super::edit::Edit;
 use super::home::{Draft, Home, Stage, Step, Waiting};
 use super::rights::{self, Grant};
-use crate::command::{Actor, TopicOp, TopicOutcome};
-use crate::command::{Asker, Refusal, check_topic_config};
-use crate::model::TopicKey;
-use crate::model::{Affiliation, Item, Payload, PubsubCreate, Revision, SendLast, TopicConfig, TopicRecord};
+use crate::command::{Actor, Asker, Refusal, TopicOp, TopicOutcome, check_topic_config};
+use crate::model::{
+    Affiliation, Item, Payload, PubsubCreate, Revision, SendLast, TopicConfig, TopicKey, TopicRecord,
+};
 use crate::ports::store::items::{ItemNames, Items, Publish};
 use crate::ports::store::subscriptions::{IsSubscribed, Subscribe, Subscribers, Unsubscribe};
 use crate::ports::store::topics::{CreateTopic, DeleteTopic};

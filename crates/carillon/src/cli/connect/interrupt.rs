@@ -53,10 +53,12 @@ impl Interrupt {
             // A timeout of zero would be an error.
             let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
             self.told.set_read_timeout(Some(left))?;
-            // One byte is written when a signal comes; the end of the other side says the same.
-            let told = (&self.told).read(&mut [0]).map(|bytes| bytes <= 1);
-            match told {
-                Ok(told) => return Ok(told),
+            #[expect(
+                clippy::unused_io_amount,
+                reason = "a byte, or the end of the other side: a signal came"
+            )]
+            match (&self.told).read(&mut [0]) {
+                Ok(_) => return Ok(true),
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => return Ok(false),
                     // The process was stopped and goes on, by Ctrl-Z and `fg`: signal(7).

@@ -7,10 +7,10 @@ pub use state::State;
 
 use crate::error::StanzaError;
 use crate::node::Track;
-use crate::session::Cx;
-use crate::session::Live;
-use crate::session::hook::Delivery;
-use crate::session::hook::{At, Feature, Flow, Hooks, IqHandler, NonzaHandler, Request, Skip, Spec};
+use crate::session::hook::{
+    At, Delivery, Feature, Flow, Hooks, IqHandler, NonzaHandler, Request, Skip, Spec,
+};
+use crate::session::{Cx, Live};
 use carillon_wire::ns;
 use carillon_wire::stanza::{IqType, Kind, Stanza};
 use carillon_wire::xml::Element;

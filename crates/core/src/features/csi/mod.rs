@@ -6,9 +6,8 @@ mod state;
 pub use state::State;
 
 use crate::node::Track;
-use crate::session::Cx;
-use crate::session::Live;
 use crate::session::hook::{Emit, Feature, Hooks, NonzaHandler, Outgoing, Spec};
+use crate::session::{Cx, Live};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Kind, PresenceType, Stanza};
 use carillon_wire::xml::Element;

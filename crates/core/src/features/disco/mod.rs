@@ -1,9 +1,8 @@
 //! Service discovery (XEP-0030): what the server and an account can do, made of the enabled features' own declarations.
 
 use crate::error::StanzaError;
-use crate::session::Cx;
-use crate::session::Live;
 use crate::session::hook::{At, Feature, Hooks, IqHandler, Request, Spec};
+use crate::session::{Cx, Live};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType};
 use carillon_wire::xml::Element;

@@ -7,14 +7,12 @@ use crate::command::Reach;
 use crate::error::{StanzaError, StreamError};
 use crate::event::{Entry, Kind};
 use crate::model::*;
-use crate::node::{Debt, Timer};
-use crate::node::{Track, Tracked};
+use crate::node::{Debt, Timer, Track, Tracked};
 use crate::ports::Fault;
 use crate::ports::store::Part;
 use crate::ports::store::notifications::{EndNotifications, NotificationChange, Pending};
 use crate::session::hook::{Ending, Flow, Step};
-use crate::session::{self, Live, backlog};
-use crate::session::{Cx, Sessions};
+use crate::session::{self, Cx, Live, Sessions, backlog};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Kind as StanzaKind, Stanza};
 

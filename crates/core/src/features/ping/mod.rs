@@ -5,11 +5,9 @@ mod state;
 pub use state::State;
 
 use crate::error::{StanzaError, StreamError};
-use crate::node::Timer;
-use crate::node::Track;
-use crate::session::Cx;
-use crate::session::Live;
+use crate::node::{Timer, Track};
 use crate::session::hook::{At, Feature, Hooks, IqHandler, Request, Spec, TimerHandler};
+use crate::session::{Cx, Live};
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{IqType, Stanza};

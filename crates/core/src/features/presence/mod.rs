@@ -8,9 +8,8 @@ pub use state::State;
 
 use crate::error::StanzaError;
 use crate::node::Track;
-use crate::session::Cx;
 use crate::session::hook::{At, Ending, Feature, Flow, Hooks, IqHandler, Request, Spec};
-use crate::session::{Live, backlog};
+use crate::session::{Cx, Live, backlog};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Payload, PresenceType, Stanza};
 use carillon_wire::xml::Element;

@@ -3,14 +3,11 @@
 use super::state::Following;
 use super::xml;
 use crate::event::{Entry, Kind};
-use crate::model::Followed;
-use crate::model::PubsubEvent;
-use crate::model::{ConnId, Login, TopicId};
+use crate::model::{ConnId, Followed, Login, PubsubEvent, TopicId};
 use crate::ports::Fault;
 use crate::ports::store::subscriptions::SubscriptionsOf;
 use crate::session::hook::Step;
-use crate::session::{Cx, Sessions};
-use crate::session::{Live, backlog};
+use crate::session::{Cx, Live, Sessions, backlog};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
 use std::sync::Arc;

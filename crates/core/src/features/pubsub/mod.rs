@@ -9,19 +9,16 @@ mod xml;
 
 pub use state::State;
 
-use crate::command::{About, Asker, Refusal, TopicIq};
-use crate::command::{Actor, TopicOp};
+use crate::command::{About, Actor, Asker, Refusal, TopicIq, TopicOp};
 use crate::error::StanzaError;
 use crate::message::ShardMessage;
-use crate::model::TopicConfig;
-use crate::model::{TOPIC_HOST, topic_address};
+use crate::model::{TOPIC_HOST, TopicConfig, topic_address};
 use crate::node::home;
 use crate::ports::Fault;
 use crate::ports::store::subscriptions::SubscriptionsOf;
 use crate::ports::store::topics::{AffiliationsOf, Topics};
-use crate::session::Live;
 use crate::session::hook::{Feature, Flow, Hooks, Service, Spec};
-use crate::session::{Cx, Sessions};
+use crate::session::{Cx, Live, Sessions};
 use crate::topic;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;

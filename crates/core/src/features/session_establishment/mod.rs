@@ -1,9 +1,8 @@
 //! Session establishment of RFC 3921: it does nothing since RFC 6121, and old clients do not go on without it.
 
 use crate::error::StanzaError;
-use crate::session::Cx;
-use crate::session::Live;
 use crate::session::hook::{At, Feature, Hooks, IqHandler, Request, Spec};
+use crate::session::{Cx, Live};
 use carillon_wire::ns;
 use carillon_wire::stanza::IqType;
 use carillon_wire::xml::Element;

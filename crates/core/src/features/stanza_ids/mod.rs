@@ -1,9 +1,8 @@
 //! Stanza ids (XEP-0359): each message between accounts gets an id of the recipient's server, which nobody else can set.
 
 use crate::error::StanzaError;
-use crate::session::Cx;
-use crate::session::Live;
 use crate::session::hook::{Feature, Flow, Hooks, Spec};
+use crate::session::{Cx, Live};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Kind, MessageType, Stanza};
 use carillon_wire::xml::Element;

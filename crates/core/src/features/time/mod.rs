@@ -1,9 +1,8 @@
 //! Entity time (XEP-0202): what time it is at the server.
 
 use crate::error::StanzaError;
-use crate::session::Cx;
-use crate::session::Live;
 use crate::session::hook::{At, Feature, Hooks, IqHandler, Request, Spec};
+use crate::session::{Cx, Live};
 use carillon_wire::stanza::IqType;
 use carillon_wire::xml::Element;
 

@@ -1,9 +1,8 @@
 //! Software version (XEP-0092): which server this is.
 
 use crate::error::StanzaError;
-use crate::session::Cx;
-use crate::session::Live;
 use crate::session::hook::{At, Feature, Hooks, IqHandler, Request, Spec};
+use crate::session::{Cx, Live};
 use carillon_wire::stanza::IqType;
 use carillon_wire::xml::Element;
 

@@ -13,16 +13,13 @@
 mod tests;
 
 use crate::Effect;
-use crate::command::{Actor, TopicOp, TopicOutcome};
-use crate::command::{Asker, Refusal};
+use crate::command::{Actor, Asker, Refusal, TopicOp, TopicOutcome};
 use crate::connection::Received;
 use crate::light::frame::{self, Request};
 pub(super) use crate::light::{Ended, Written};
 use crate::light::{Light, Open, Refused, Rest};
 use crate::message::ShardMessage;
-use crate::model::Followed;
-use crate::model::{ConnId, Domains, TopicId};
-use crate::model::{PubsubEvent, topic_address};
+use crate::model::{ConnId, Domains, Followed, PubsubEvent, TopicId, topic_address};
 use crate::node::{Wake, home};
 use crate::session::{Cx, Sessions};
 

@@ -1,8 +1,7 @@
 //! Whose turn it is, and when a line is too long.
 
 use super::*;
-use crate::model::Retained;
-use crate::model::{DomainId, Item, Revision, UnixMs};
+use crate::model::{DomainId, Item, Retained, Revision, UnixMs};
 
 const BOUNDS: Fanout = Fanout { slice: 2, waiting_deliveries: 6, waiting_bytes: 1 << 20 };
 

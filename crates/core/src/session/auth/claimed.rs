@@ -8,8 +8,7 @@ use crate::connection::{Claim, Claimed, Proof};
 use crate::model::{ConnId, DomainId};
 use crate::node::{Remembered, Wake, home};
 use crate::sasl::Wrap;
-use crate::session::Cx;
-use crate::session::Session;
+use crate::session::{Cx, Session};
 use carillon_wire::jid::BareJid;
 
 impl Claimed {

@@ -2,21 +2,16 @@
 
 use super::redeem::{Found, Revoking, TokenClaim};
 use super::{Authenticated, Greeting, offer};
-use crate::connection::Io;
-use crate::connection::{Claim, Claimed, Client, Proof};
+use crate::connection::{Claim, Claimed, Client, Io, Proof};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind};
-use crate::model::Moment;
-use crate::model::{AccountState, Credentials, Domain, Identity, Mono, ScramKeys};
+use crate::model::{AccountState, Credentials, Domain, Identity, Moment, Mono, ScramKeys};
 use crate::ports::store::accounts;
 use crate::ports::{Answer, Ask, Derivation, Derived, Fault, Hashes, Password, Question};
-use crate::sasl::Protection;
 use crate::sasl::fast::{Stamp, Wanted};
 use crate::sasl::scram::{self, ClientFirst};
-use crate::sasl::{self, Failure, Inline, Wrap};
-use crate::sasl::{Hash, Mechanism};
-use crate::session::Cx;
-use crate::session::{Closing, Session};
+use crate::sasl::{self, Failure, Hash, Inline, Mechanism, Protection, Wrap};
+use crate::session::{Closing, Cx, Session};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Stanza, Unit};

@@ -1,15 +1,12 @@
 //! The client proved who it is: it is told so, and binds.
 
 use crate::connection::Io;
-use crate::model::Moment;
-use crate::model::{AccountId, DomainId, Identity, Login, Mono, Revocations};
+use crate::model::{AccountId, DomainId, Identity, Login, Moment, Mono, Revocations};
 use crate::node::{Known, Wake};
-use crate::sasl::Protection;
 use crate::sasl::fast::{self, Stamp, Tokens};
-use crate::sasl::{self, Failure, Inline, Wrap};
-use crate::session::Cx;
+use crate::sasl::{self, Failure, Inline, Protection, Wrap};
 use crate::session::bind::choose;
-use crate::session::{Binding, Closing, Loading, Restarting, Session};
+use crate::session::{Binding, Closing, Cx, Loading, Restarting, Session};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::StanzaError;

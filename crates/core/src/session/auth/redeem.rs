@@ -3,15 +3,12 @@
 use super::exchange::{Authenticating, Stage, may_log_in};
 use super::{Authenticated, Greeting};
 use crate::connection::{Claim, Claimed, Proof};
-use crate::model::Moment;
-use crate::model::{Identity, Login};
+use crate::model::{Identity, Login, Moment};
 use crate::ports::store::accounts::RevokeTokens;
 use crate::ports::{Answer, Question};
-use crate::sasl::Failure;
 use crate::sasl::fast::{self, Checked, Stamp, Tokens};
-use crate::sasl::{self, Inline, Wrap};
-use crate::session::Cx;
-use crate::session::Session;
+use crate::sasl::{self, Failure, Inline, Wrap};
+use crate::session::{Cx, Session};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::xml::Element;

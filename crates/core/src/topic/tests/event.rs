@@ -1,8 +1,7 @@
 //! Notices as bytes.
 
-use crate::model::Change;
 use crate::model::*;
-use crate::model::{PubsubEvent, Retained};
+use crate::model::{Change, PubsubEvent, Retained};
 use crate::node::Subscribers;
 use crate::settings::Fanout;
 use carillon_wire::Framing;

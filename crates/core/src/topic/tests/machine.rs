@@ -1,9 +1,7 @@
 //! The machine that the tests drive.
 
 use super::store::Store;
-use crate::command::Asker;
-use crate::command::ReplyTo;
-use crate::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
+use crate::command::{Actor, Asker, Command, Outcome, ReplyTo, TopicOp, TopicOutcome};
 use crate::machine::Shard;
 use crate::message::ShardMessage;
 use crate::model::*;

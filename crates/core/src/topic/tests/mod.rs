@@ -6,8 +6,7 @@ pub mod store;
 
 use crate::Input;
 use crate::command::{Outcome, TopicOp, TopicOutcome};
-use crate::message::Pace;
-use crate::message::ShardMessage;
+use crate::message::{Pace, ShardMessage};
 use crate::model::*;
 use crate::ports::store::items::Publish;
 use crate::ports::store::topics::{DeleteTopic, Topic};

@@ -1,7 +1,6 @@
 //! A node in a test, in which whatever may happen in any order does: letters, answers and walks wait until they are picked.
 
-use crate::command::ReplyTo;
-use crate::command::{Actor, Command, TopicOp};
+use crate::command::{Actor, Command, ReplyTo, TopicOp};
 use crate::machine::Shard;
 use crate::message::ShardMessage;
 use crate::model::topic_address;

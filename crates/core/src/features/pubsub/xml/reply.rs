@@ -1,10 +1,8 @@
 //! What a client is answered.
 
 use super::{disco, form, set};
-use crate::command::TopicOutcome;
-use crate::command::{About, Refusal, TopicIq};
-use crate::model::write_item;
-use crate::model::{Affiliation, Item, TopicId, TopicRecord};
+use crate::command::{About, Refusal, TopicIq, TopicOutcome};
+use crate::model::{Affiliation, Item, TopicId, TopicRecord, write_item};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
 use carillon_wire::stanza::{IqType, Payload, Stanza};

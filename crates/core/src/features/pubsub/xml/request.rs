@@ -2,9 +2,7 @@
 
 use super::reply;
 use super::{disco, form, rsm};
-use crate::command::About;
-use crate::command::ConfigChange;
-use crate::command::TopicOp;
+use crate::command::{About, ConfigChange, TopicOp};
 use crate::error::StanzaError;
 use crate::features::pubsub::{bare, refusal, unsupported};
 use crate::model::{Affiliation, Payload, TopicConfig};

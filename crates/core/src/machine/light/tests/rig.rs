@@ -1,8 +1,7 @@
 //! A node of two shards in a test, and connections of the light protocol to it. What one shard sends another, and what the
 //! store answers, waits until [`Rig::settle`].
 
-use crate::command::ReplyTo;
-use crate::command::{Actor, Command, Outcome, TopicOp};
+use crate::command::{Actor, Command, Outcome, ReplyTo, TopicOp};
 use crate::machine::Shard;
 use crate::message::ShardMessage;
 use crate::model::topic_address;
