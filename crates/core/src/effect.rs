@@ -59,12 +59,12 @@ pub enum Effect {
         /// Its session.
         moving: Box<Claimed>,
     },
-    /// Give a letter to another shard of this node.
+    /// Give a message to another shard of this node.
     Post {
         /// Where to.
         to: ShardId,
         /// What.
-        letter: ShardMessage,
+        message: ShardMessage,
     },
     /// Ask the store; its answer comes back as [`crate::Input::Answer`].
     Ask {

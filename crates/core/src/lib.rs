@@ -1,16 +1,16 @@
 //! Every decision of the server, as a deterministic machine.
 //!
-//! A [`machine::Shard`] owns its sessions and is told what happens, one [`Input`] at a time, with the time as an argument;
+//! A [`machine::ShardMachine`] owns its sessions and is told what happens, one [`Input`] at a time, with the time as an argument;
 //! what it wants done comes back as [`Effect`]s. It never touches a clock, socket, thread, file, environment or global
 //! randomness (`clippy.toml` forbids them), so that the same code runs in the server, in unit tests and in a seeded
 //! simulation of a whole cluster.
 //!
 //! Read on in this order: [`Input`] and [`Effect`], the two enums that explain the program; [`pipeline`], the order of the
 //! features on one page; [`session`], the states of a connection; [`route`], where a stanza goes; [`topic`], the home of
-//! topics; [`light`], the protocol of those who speak no XMPP; [`node`], the state of a shard; [`machine`], what drives all of it. What
+//! topics; [`light`], the protocol of those who speak no XMPP; [`shard`], the state of a shard; [`machine`], what drives all of it. What
 //! may import what is one list: docs/adr/0010.
 //!
-//! Everything has a home: an account, with all its sessions, lives on the shard that [`node::home`] computes from its
+//! Everything has a home: an account, with all its sessions, lives on the shard that [`shard::home`] computes from its
 //! bare JID, and a topic on the one computed from its name. A connection is accepted on any shard and moves, socket and
 //! all, to its account's home once it has said whose it is. So every decision about an account or a topic is taken by
 //! one thread that owns all there is to know, without a lock or a shared directory (docs/adr/0002).
@@ -25,7 +25,6 @@ pub mod light;
 pub mod machine;
 pub mod message;
 pub mod model;
-pub mod node;
 pub mod pipeline;
 pub mod ports;
 pub mod random;
@@ -33,6 +32,7 @@ pub mod route;
 pub mod sasl;
 pub mod session;
 pub mod settings;
+pub mod shard;
 pub mod topic;
 
 pub use command::ReplyTo;
@@ -117,7 +117,7 @@ pub enum Input<'a> {
         /// What became of it.
         derived: Derived,
     },
-    /// Time passed: [`machine::Shard::next_wake`] was reached.
+    /// Time passed: [`machine::ShardMachine::next_wake`] was reached.
     Tick,
     /// The node drains: no new sessions, the present ones are told `<system-shutdown/>`.
     Drain,

@@ -5,7 +5,7 @@
 
 use crate::metrics::{Snapshot, resident_bytes};
 use carillon_core::model::{Mono, UnixMs};
-use carillon_core::node::Latency;
+use carillon_core::shard::Latency;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -41,7 +41,7 @@ impl ShardIo {
                 // 1000: a normal end.
                 Effect::Close { conn } => self.close(conn, 1000),
                 Effect::Move { conn, to, moving } => self.move_to_shard(conn, to, moving),
-                Effect::Post { to, letter } => self.outboxes.add(to, InboxItem::ShardMessage(letter)),
+                Effect::Post { to, message } => self.outboxes.add(to, InboxItem::ShardMessage(message)),
                 Effect::Ask { ticket, ask } => self.ask(ticket, ask),
                 Effect::Derive { ticket, derivation } => {
                     let inbox = Arc::clone(&self.outboxes.inboxes[usize::from(self.id.0)]);

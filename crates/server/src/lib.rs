@@ -1,7 +1,7 @@
 //! Sockets, TLS and event loops: everything around the core that does I/O.
 //!
 //! A [`Server`] runs a few shards and one thread of periodic jobs. A shard is one thread with one poll; it owns its
-//! listeners, its connections and a [`carillon_core::machine::Shard`], which decides everything. What happens on the sockets
+//! listeners, its connections and a [`carillon_core::machine::ShardMachine`], which decides everything. What happens on the sockets
 //! becomes an input of the core, and the core's effects are carried out here, in order:
 //!
 //! ```text

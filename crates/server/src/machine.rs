@@ -1,13 +1,13 @@
 //! The core as the event loop drives it. It is a trait so that the loop can be tested with a simple machine.
 
-use carillon_core::machine::Shard;
+use carillon_core::machine::ShardMachine;
 use carillon_core::model::{ConnId, Mono, Now};
-use carillon_core::node::Counters;
 use carillon_core::settings::Settings;
+use carillon_core::shard::Counters;
 use carillon_core::{Effects, Input};
 use std::sync::Arc;
 
-/// A machine that takes inputs and returns effects. The methods are those of [`Shard`].
+/// A machine that takes inputs and returns effects. The methods are those of [`ShardMachine`].
 pub(crate) trait Machine: Send + 'static {
     /// Handles one input.
     fn handle(&mut self, now: Now, input: Input<'_>, effects: &mut Effects);
@@ -23,28 +23,28 @@ pub(crate) trait Machine: Send + 'static {
     fn reload(&mut self, settings: Arc<Settings>);
 }
 
-impl Machine for Shard {
+impl Machine for ShardMachine {
     fn handle(&mut self, now: Now, input: Input<'_>, effects: &mut Effects) {
-        Shard::handle(self, now, input, effects);
+        ShardMachine::handle(self, now, input, effects);
     }
 
     fn walk(&mut self, now: Now, effects: &mut Effects) -> bool {
-        Shard::walk(self, now, effects)
+        ShardMachine::walk(self, now, effects)
     }
 
     fn message_bytes_max(&self, conn: ConnId) -> usize {
-        Shard::message_bytes_max(self, conn)
+        ShardMachine::message_bytes_max(self, conn)
     }
 
     fn next_wake(&self) -> Option<Mono> {
-        Shard::next_wake(self)
+        ShardMachine::next_wake(self)
     }
 
     fn counters(&self) -> &Counters {
-        Shard::counters(self)
+        ShardMachine::counters(self)
     }
 
     fn reload(&mut self, settings: Arc<Settings>) {
-        Shard::reload(self, settings);
+        ShardMachine::reload(self, settings);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::listen::Refusal;
 use carillon_core::model::{DomainId, Domains, UnixMs};
-use carillon_core::node::{Counters, DomainCounters, Latency, Reasons};
+use carillon_core::shard::{Counters, DomainCounters, Latency, Reasons};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A snapshot of the node's figures. Counters count since the start; nothing is ever reset.

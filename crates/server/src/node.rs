@@ -13,10 +13,10 @@ use carillon_core::command::ReplyTo;
 use carillon_core::command::{Command, Event, Outcome};
 use carillon_core::message::ShardMessage;
 use carillon_core::model::{DomainId, Domains, Mono, ShardId, States, UnixMs};
-use carillon_core::node::home;
 use carillon_core::ports::store::domains;
 use carillon_core::ports::store::notifications::Whose;
 use carillon_core::ports::{Fault, Question, Reply, Store};
+use carillon_core::shard::home;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -297,7 +297,7 @@ impl Target {
             Command::Kick { jid, .. } if jid.local().is_some() => Target::Shard(home(jid.bare_str(), shards)),
             Command::Sessions { account: Some(account), .. } => Target::Shard(home(account.as_str(), shards)),
             Command::RevokeTokens { account, .. } => Target::Shard(home(account.as_str(), shards)),
-            Command::Remembered { query, .. } => match &query.whose {
+            Command::TracesInMemory { query, .. } => match &query.whose {
                 Whose::Account(domain, local) => match node.domains().numbered(*domain) {
                     Some(domain) => Target::Shard(home(&format!("{local}@{}", domain.name), shards)),
                     None => Target::Nothing,

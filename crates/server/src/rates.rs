@@ -2,7 +2,7 @@
 
 use crate::metrics::{Snapshot, Status};
 use carillon_core::model::Mono;
-use carillon_core::node::Latency;
+use carillon_core::shard::Latency;
 use std::collections::VecDeque;
 
 /// The samples of the last minute.

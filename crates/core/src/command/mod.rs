@@ -30,7 +30,7 @@ pub enum Command {
     Trace { id: NotificationId },
     /// What this shard has in memory of notifications, which the store does not have or has only in an earlier state: the
     /// traces of `ids`, and of what is not kept the newest that match → [`Outcome::Traces`], in no order.
-    Remembered { query: Arc<NotificationQuery>, ids: Arc<[NotificationId]> },
+    TracesInMemory { query: Arc<NotificationQuery>, ids: Arc<[NotificationId]> },
     /// Do something with a topic → the [`TopicOutcome`] of the operation.
     Topic { domain: DomainId, name: Box<str>, actor: Actor, op: TopicOp },
     /// End sessions of an account, or one of them → [`Outcome::Count`] of sessions ended. `reason` is the stream error:
@@ -147,7 +147,7 @@ pub enum Outcome {
     Notified(Box<Trace>),
     /// To [`Command::Trace`] and [`Command::Cancel`].
     Trace(Box<Trace>),
-    /// To [`Command::Remembered`].
+    /// To [`Command::TracesInMemory`].
     Traces(Vec<Trace>),
     /// To [`Command::Topic`].
     Topic(Result<TopicOutcome, StanzaError>),
@@ -182,7 +182,7 @@ pub enum TopicOutcome {
     Subscribed { new: bool },
     /// Accounts.
     Jids(Vec<BareJid>),
-    /// The topic, and the last item where new followers are given it. Every notice before it was given to the shard that
+    /// The topic, and the last item where new followers are given it. Every event before it was given to the shard that
     /// asked, and none behind it.
     Listening { topic: TopicId, last: Option<Arc<PubsubEvent>> },
 }

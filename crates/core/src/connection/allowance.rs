@@ -70,15 +70,15 @@ struct Bucket {
 
 impl Bucket {
     /// Takes off what the time paid for and adds what came. How many milliseconds pay for what is beyond the burst.
-    fn debit(&self, owed: &mut u32, elapsed_ms: u64, count: u32) -> u64 {
+    fn debit(&self, retries: &mut u32, elapsed_ms: u64, count: u32) -> u64 {
         if self.per_second == 0 {
-            *owed = 0;
+            *retries = 0;
             return 0;
         }
         let (per_second, unit) = (u64::from(self.per_second), u64::from(self.unit));
         let paid = elapsed_ms.saturating_mul(per_second * unit) / 1000;
-        let sum = u64::from(*owed).saturating_sub(paid) + u64::from(count) * unit;
-        *owed = u32::try_from(sum).unwrap_or(u32::MAX);
+        let sum = u64::from(*retries).saturating_sub(paid) + u64::from(count) * unit;
+        *retries = u32::try_from(sum).unwrap_or(u32::MAX);
         let beyond = sum.saturating_sub(u64::from(self.burst) * unit);
         (beyond * 1000).div_ceil(per_second * unit)
     }

@@ -25,10 +25,10 @@ struct Name {
     followers: u32,
 }
 
-/// A notice as light sessions are given it.
+/// An event as light sessions are given it.
 #[derive(Debug, Default)]
 struct Printed {
-    notice: Option<Arc<PubsubEvent>>,
+    event: Option<Arc<PubsubEvent>>,
     bytes: Vec<u8>,
 }
 
@@ -84,22 +84,22 @@ impl Shared {
         self.asked.remove(name).unwrap_or_default()
     }
 
-    /// A notice as light sessions are given it: printed once for all of them. Empty when it says nothing.
-    pub(crate) fn print(&mut self, notice: &Arc<PubsubEvent>, name: &str) -> &[u8] {
+    /// An event as light sessions are given it: printed once for all of them. Empty when it says nothing.
+    pub(crate) fn print(&mut self, event: &Arc<PubsubEvent>, name: &str) -> &[u8] {
         let printed = &mut self.printed;
-        if !printed.notice.as_ref().is_some_and(|known| Arc::ptr_eq(known, notice)) {
+        if !printed.event.as_ref().is_some_and(|known| Arc::ptr_eq(known, event)) {
             printed.bytes.clear();
-            if let Some(news) = notice.news() {
+            if let Some(news) = event.news() {
                 frame::publish(&mut printed.bytes, name, &news);
             }
-            printed.notice = Some(notice.clone());
+            printed.event = Some(event.clone());
         }
         &printed.bytes
     }
 
     /// No fan-out is under way: nothing printed is kept.
     pub(crate) fn rest(&mut self) {
-        self.printed.notice = None;
+        self.printed.event = None;
         self.printed.bytes.clear();
         self.printed.bytes.shrink_to(PRINTED_BYTES_KEPT);
     }

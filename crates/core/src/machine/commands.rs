@@ -11,7 +11,7 @@ use crate::model::{DomainId, TopicId};
 use crate::ports::store::accounts::RevokeTokens;
 use crate::ports::{Fault, Question};
 use crate::session::pipeline::Pipeline;
-use crate::session::{Cx, Live};
+use crate::session::{BoundSession, Cx};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stream::Condition;
 
@@ -27,7 +27,7 @@ impl Turn<'_> {
                 self.cx.out.push(Effect::Reply { to: reply, outcome });
             }
             Command::Changed { accounts } => {
-                accounts.iter().for_each(|account| self.cx.hub.altered(account.as_str()));
+                accounts.iter().for_each(|account| self.cx.shard.altered(account.as_str()));
                 self.cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Count(0) });
             }
             Command::RevokeTokens { domain, account } => {
@@ -41,8 +41,8 @@ impl Turn<'_> {
             }
             Command::TopicFigures { topics } => {
                 let figures = |topic: &TopicId| TopicFigures {
-                    sessions: self.cx.hub.subscribers.followers(*topic).len() as u64,
-                    ..self.cx.hub.topic_figures.of(*topic)
+                    sessions: self.cx.shard.subscribers.followers(*topic).len() as u64,
+                    ..self.cx.shard.topic_figures.of(*topic)
                 };
                 let outcome = Outcome::TopicFigures(topics.iter().map(figures).collect());
                 self.cx.out.push(Effect::Reply { to: reply, outcome });
@@ -50,7 +50,7 @@ impl Turn<'_> {
             command @ (Command::Notify(_)
             | Command::Cancel { .. }
             | Command::Trace { .. }
-            | Command::Remembered { .. }) => {
+            | Command::TracesInMemory { .. }) => {
                 self.give_to_feature(command, reply);
             }
             Command::Sessions { domain, account, limit } => {
@@ -73,20 +73,20 @@ impl Turn<'_> {
 
     fn kick(&mut self, jid: &Jid, reason: KickReason) -> u64 {
         if reason != KickReason::Operator {
-            self.cx.hub.altered(jid.bare_str());
+            self.cx.shard.altered(jid.bare_str());
         }
         let conns: Vec<_> = match jid.local() {
             Some(_) => self
                 .sessions
-                .lives_of(jid.bare_str())
+                .bound_of(jid.bare_str())
                 .iter()
-                .filter(|live| jid.is_bare() || live.jid == *jid)
-                .map(|live| live.io.conn)
+                .filter(|session| jid.is_bare() || session.jid == *jid)
+                .map(|session| session.io.conn)
                 .collect(),
             None => self
                 .sessions
-                .lives()
-                .filter(|live| live.bare.domain() == jid.domain())
+                .all_bound()
+                .filter(|session| session.bare.domain() == jid.domain())
                 .map(|l| l.io.conn)
                 .collect(),
         };
@@ -98,30 +98,30 @@ impl Turn<'_> {
 
     fn presence(&self, accounts: &[BareJid]) -> Vec<AccountPresence> {
         let of = |(index, account): (usize, &BareJid)| {
-            let lives = self.sessions.lives_of(account.as_str());
+            let lives = self.sessions.bound_of(account.as_str());
             Some(AccountPresence {
                 index,
                 sessions: lives.len(),
-                reach: lives.iter().map(|live| live.presence.reach()).max()?,
-                since: lives.iter().map(|live| live.since).min()?,
+                reach: lives.iter().map(|session| session.presence.reach()).max()?,
+                since: lives.iter().map(|session| session.since).min()?,
             })
         };
         accounts.iter().enumerate().filter_map(of).collect()
     }
 
     fn list(&self, domain: Option<DomainId>, account: Option<&BareJid>, limit: usize) -> Vec<SessionInfo> {
-        let wanted = |live: &&Live| domain.is_none_or(|d| d == live.domain);
-        let describe = |live: &Live| info(live, self.cx.pipeline);
+        let wanted = |session: &&BoundSession| domain.is_none_or(|d| d == session.domain);
+        let describe = |session: &BoundSession| info(session, self.cx.pipeline);
         match account {
             Some(account) => self
                 .sessions
-                .lives_of(account.as_str())
+                .bound_of(account.as_str())
                 .into_iter()
                 .filter(wanted)
                 .take(limit)
                 .map(describe)
                 .collect(),
-            None => self.sessions.lives().filter(wanted).take(limit).map(describe).collect(),
+            None => self.sessions.all_bound().filter(wanted).take(limit).map(describe).collect(),
         }
     }
 }
@@ -133,7 +133,7 @@ fn revoked(
     answer: &Result<<RevokeTokens as Question>::Answer, Fault>,
     cx: &mut Cx<'_>,
 ) {
-    cx.hub.changed(account.as_str());
+    cx.shard.changed(account.as_str());
     let outcome = match answer {
         Ok(Some(_)) => Outcome::Count(0),
         Ok(None) => Outcome::Missing,
@@ -157,17 +157,17 @@ impl KickReason {
     }
 }
 
-fn info(live: &Live, pipeline: &Pipeline) -> SessionInfo {
+fn info(session: &BoundSession, pipeline: &Pipeline) -> SessionInfo {
     let mut info = SessionInfo {
-        jid: live.jid.clone(),
-        address: live.io.address,
-        transport: transport_word(live.io.framing),
-        since: live.since,
-        presence: live.presence.word(),
+        jid: session.jid.clone(),
+        address: session.io.address,
+        transport: transport_word(session.io.framing),
+        since: session.since,
+        presence: session.presence.word(),
         stream_management: false,
         topics: 0,
         unacknowledged: 0,
     };
-    pipeline.describe.iter().for_each(|hook| hook(live, &mut info));
+    pipeline.describe.iter().for_each(|hook| hook(session, &mut info));
     info
 }

@@ -5,7 +5,7 @@ use crate::connection::{Frame, Noted};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind, Leave};
 use crate::model::ConnId;
-use crate::session::{Closing, Live, Session};
+use crate::session::{BoundSession, Closing, Session};
 use carillon_wire::stream::Condition;
 
 impl Turn<'_> {
@@ -26,7 +26,7 @@ impl Turn<'_> {
             }
             let trusted = session.is_trusted();
             let (frame, bytes) =
-                match session.io_mut().next_frame(&input[at..], &self.cx.hub.settings.limits, trusted) {
+                match session.io_mut().next_frame(&input[at..], &self.cx.shard.settings.limits, trusted) {
                     Ok((Some(frame), n)) => {
                         at += n;
                         (frame, n)
@@ -67,23 +67,23 @@ impl Turn<'_> {
     /// One frame and its length; the session that follows. None when it is put away already.
     fn frame(&mut self, conn: ConnId, session: Session, (frame, bytes): (Frame, usize)) -> Option<Session> {
         let next = match (session, frame) {
-            (Session::Live(mut live), Frame::Unit(unit)) => {
-                let result = live.unit(*unit, bytes, &mut self.cx);
-                let session = Session::Live(live);
+            (Session::Bound(mut session), Frame::Unit(unit)) => {
+                let result = session.unit(*unit, bytes, &mut self.cx);
+                let session = Session::Bound(session);
                 match result {
                     Ok(()) => session,
                     Err(error) => self.fail(session, &error),
                 }
             }
-            (Session::Live(mut live), Frame::Close) => match live.leave(&mut self.cx) {
-                true => self.close_politely(live),
-                false => Session::Live(live),
+            (Session::Bound(mut session), Frame::Close) => match session.leave(&mut self.cx) {
+                true => self.close_politely(session),
+                false => Session::Bound(session),
             },
-            (Session::Live(live), Frame::Error) => {
-                let io = self.part(live, Leave::ClientError);
+            (Session::Bound(session), Frame::Error) => {
+                let io = self.part(session, Leave::ClientError);
                 Closing::politely(io, &mut self.cx)
             }
-            (session @ Session::Live(_), Frame::Header(_)) => {
+            (session @ Session::Bound(_), Frame::Header(_)) => {
                 let error = StreamError::new(Condition::NotWellFormed, "a stream header inside a stream");
                 self.fail(session, &error)
             }
@@ -93,8 +93,8 @@ impl Turn<'_> {
             (session, Frame::Close | Frame::Error) => session.close(&mut self.cx),
         };
         match self.claimed(next) {
-            Session::Bound(bound) => {
-                self.admit(*bound);
+            Session::Loaded(loaded) => {
+                self.admit(*loaded);
                 self.sessions.take(conn)
             }
             next => Some(next),
@@ -104,7 +104,7 @@ impl Turn<'_> {
     /// Puts a session away, admitting it to its account when it was just bound.
     pub(super) fn settle(&mut self, conn: ConnId, session: Session) {
         match self.claimed(session) {
-            Session::Bound(bound) => self.admit(*bound),
+            Session::Loaded(loaded) => self.admit(*loaded),
             session => {
                 if let Some(session) = self.depart(session) {
                     self.sessions.put(conn, session);
@@ -117,7 +117,7 @@ impl Turn<'_> {
     fn depart(&mut self, session: Session) -> Option<Session> {
         match session {
             Session::Claimed(claimed) => {
-                self.cx.hub.counters.connections -= 1;
+                self.cx.shard.counters.connections -= 1;
                 claimed.depart(&mut self.cx);
                 None
             }
@@ -128,8 +128,8 @@ impl Turn<'_> {
     /// Ends a stream with an error, in whatever state it is.
     pub(super) fn fail(&mut self, session: Session, error: &StreamError) -> Session {
         match session {
-            Session::Live(live) => {
-                let io = self.part(live, Leave::Error(error.condition));
+            Session::Bound(session) => {
+                let io = self.part(session, Leave::Error(error.condition));
                 Closing::with_error(io, error, &mut self.cx)
             }
             other => other.fail(error, &mut self.cx),
@@ -145,30 +145,30 @@ impl Turn<'_> {
 
     /// It is known how much of what a session was sent has arrived. One whose client closed its stream ends now.
     pub(super) fn unacked(&mut self, conn: ConnId, bytes: u64) {
-        let Some(live) = self.sessions.live(conn) else { return };
-        live.unacked(bytes, &mut self.cx);
-        if live.is_leaving()
-            && let Some(Session::Live(live)) = self.sessions.take(conn)
+        let Some(session) = self.sessions.bound(conn) else { return };
+        session.unacked(bytes, &mut self.cx);
+        if session.is_leaving()
+            && let Some(Session::Bound(session)) = self.sessions.take(conn)
         {
-            let session = self.close_politely(live);
+            let session = self.close_politely(session);
             self.sessions.put(conn, session);
         }
     }
 
-    fn close_politely(&mut self, live: Box<Live>) -> Session {
-        let io = self.part(live, Leave::Closed);
+    fn close_politely(&mut self, session: Box<BoundSession>) -> Session {
+        let io = self.part(session, Leave::Closed);
         Closing::politely(io, &mut self.cx)
     }
 
     pub(super) fn closed(&mut self, conn: ConnId) {
         if self.sessions.is_light(conn) {
-            self.cx.hub.counters.connections -= 1;
+            self.cx.shard.counters.connections -= 1;
             light::closed(conn, self.sessions, &mut self.cx);
         }
         if let Some(session) = self.sessions.take(conn) {
-            self.cx.hub.counters.connections -= 1;
-            if let Session::Live(live) = session {
-                self.part(live, Leave::Lost);
+            self.cx.shard.counters.connections -= 1;
+            if let Session::Bound(session) = session {
+                self.part(session, Leave::Lost);
             } else if session.io().noted == Noted::Begun {
                 let (jid, address, reason) = (None, session.io().address, Leave::Unbound);
                 let entry = || Entry::Disconnect { jid, address, reason, after_ms: 0 };

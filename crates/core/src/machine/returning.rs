@@ -2,8 +2,8 @@
 
 use super::Turn;
 use crate::connection::Claimed;
-use crate::node::Remembered;
 use crate::session::Session;
+use crate::shard::CachedLogin;
 
 impl Turn<'_> {
     /// Goes on with a client that claims an account, if this is the account's home.
@@ -15,7 +15,7 @@ impl Turn<'_> {
         let known = claimed.has_token().then(|| self.recall(&claimed)).flatten();
         match known {
             Some(account) => {
-                self.cx.hub.counters.logins_remembered += 1;
+                self.cx.shard.counters.logins_remembered += 1;
                 claimed.recalled(account, &mut self.cx)
             }
             None => claimed.unknown(&mut self.cx),
@@ -23,15 +23,15 @@ impl Turn<'_> {
     }
 
     /// What is remembered of an account, if that is all that a login needs.
-    fn recall(&mut self, claimed: &Claimed) -> Option<Remembered> {
-        let (name, max) = (claimed.account(), self.cx.hub.remembered_max());
-        let account = self.cx.hub.memory.recall(name, claimed.domain(), max)?;
+    fn recall(&mut self, claimed: &Claimed) -> Option<CachedLogin> {
+        let (name, max) = (claimed.account(), self.cx.shard.cached_logins_max());
+        let account = self.cx.shard.login_cache.recall(name, claimed.domain(), max)?;
         // The store has what another session has yet to acknowledge, and gives it to this one, too.
-        let sessions = self.sessions.lives_of(name.as_str());
+        let sessions = self.sessions.bound_of(name.as_str());
         let hooks = &self.cx.pipeline.in_flight;
-        let in_flight = sessions.iter().any(|live| hooks.iter().any(|hook| hook(live)));
+        let in_flight = sessions.iter().any(|session| hooks.iter().any(|hook| hook(session)));
         // What the shard knows of a topic includes its last item.
-        let knows_topics = account.topics().iter().all(|topic| self.cx.hub.subscribers.knows(*topic));
+        let knows_topics = account.topics().iter().all(|topic| self.cx.shard.subscribers.knows(*topic));
         (!in_flight && knows_topics).then_some(account)
     }
 }

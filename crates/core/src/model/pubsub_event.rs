@@ -23,7 +23,7 @@ pub struct PubsubEvent {
     tail: Bytes,
 }
 
-/// What a notice means for logins to come.
+/// What an event means for logins to come.
 #[derive(Clone, Debug)]
 pub enum Retained {
     /// This is what they are given from now on.
@@ -34,7 +34,7 @@ pub enum Retained {
     Unchanged,
 }
 
-/// What a notice is about.
+/// What an event is about.
 #[derive(Debug)]
 enum Kind {
     /// An item, as it was published.
@@ -51,7 +51,7 @@ enum Kind {
     End { told: bool },
 }
 
-/// The names by which a device says which item it has, and where in the notice the item's payload is.
+/// The names by which a device says which item it has, and where in the event the item's payload is.
 #[derive(Debug)]
 struct Name {
     topic: Arc<str>,
@@ -60,7 +60,7 @@ struct Name {
     payload: Range<usize>,
 }
 
-/// What a notice tells those who follow a topic, for whoever writes it in another way than XMPP does.
+/// What an event tells those who follow a topic, for whoever writes it in another way than XMPP does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News<'a> {
     /// An item, as it was published.

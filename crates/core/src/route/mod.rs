@@ -1,8 +1,8 @@
 //! Where a stanza goes: the rules of RFC 6121 §8.5, at the home of the account it is for.
 
-use crate::node::{Recipients, Track};
 use crate::session::hook::{Absent, Delivery};
-use crate::session::{Cx, Live, Sessions};
+use crate::session::{BoundSession, Cx, Sessions};
+use crate::shard::{Recipients, Track};
 use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, PresenceType, Stanza, StanzaError};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ type Plan = SmallVec<[Delivery; 4]>;
 /// Gives a stanza to the sessions of the account it is for, or says why not.
 pub fn stanza(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(to) = stanza.to.clone() else { return };
-    let lives = sessions.lives_of(to.bare_str());
+    let lives = sessions.bound_of(to.bare_str());
     let mut plan = match to.resource() {
         Some(resource) => to_resource(stanza, resource, &lives, cx),
         None => to_account(stanza, &lives, cx),
@@ -29,9 +29,9 @@ pub fn stanza(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     note_recipients(&mut plan, &lives);
     drop(lives);
     for delivery in plan {
-        if let Some(live) = sessions.live_in(delivery.slot) {
+        if let Some(session) = sessions.bound_in(delivery.slot) {
             let stanza = delivery.instead.unwrap_or_else(|| stanza.clone());
-            live.deliver(stanza, &delivery.track, cx);
+            session.deliver(stanza, &delivery.track, cx);
         }
     }
 }
@@ -45,7 +45,7 @@ pub fn unacknowledged(
     cx: &mut Cx<'_>,
 ) {
     let is_done = recipients.is_some_and(|recipients| {
-        recipients.conns.iter().any(|conn| sessions.live(*conn).is_some())
+        recipients.conns.iter().any(|conn| sessions.bound(*conn).is_some())
             || recipients.has_gone_on.swap(true, Ordering::Relaxed)
     });
     if !is_done {
@@ -54,11 +54,12 @@ pub fn unacknowledged(
 }
 
 /// Has each of several that are given a message remember the others.
-fn note_recipients(plan: &mut Plan, lives: &[&Live]) {
+fn note_recipients(plan: &mut Plan, lives: &[&BoundSession]) {
     if plan.len() < 2 || !plan.iter().any(|delivery| matches!(delivery.track, Track::Chat(_))) {
         return;
     }
-    let conns = lives.iter().map(|live| live.io.conn).filter(|conn| plan.iter().any(|d| d.slot == conn.slot));
+    let conns =
+        lives.iter().map(|session| session.io.conn).filter(|conn| plan.iter().any(|d| d.slot == conn.slot));
     let recipients = Recipients { conns: conns.collect(), has_gone_on: AtomicBool::new(false) };
     let recipients = Arc::new(recipients);
     for delivery in plan {
@@ -69,10 +70,10 @@ fn note_recipients(plan: &mut Plan, lives: &[&Live]) {
 }
 
 /// RFC 6121 §8.5.3: to a full JID. The resource gets it, available or not.
-fn to_resource(stanza: &Stanza, resource: &str, lives: &[&Live], cx: &Cx<'_>) -> Plan {
-    let exact = lives.iter().find(|live| live.jid.resource() == Some(resource));
+fn to_resource(stanza: &Stanza, resource: &str, lives: &[&BoundSession], cx: &Cx<'_>) -> Plan {
+    let exact = lives.iter().find(|session| session.jid.resource() == Some(resource));
     match (exact, stanza.kind) {
-        (Some(live), _) => SmallVec::from_iter([plain(live, stanza)]),
+        (Some(session), _) => SmallVec::from_iter([plain(session, stanza)]),
         // §8.5.3.2.1: a chat message whose resource is gone is as good as one to the account.
         (None, Kind::Message(MessageType::Chat)) => to_account(stanza, lives, cx),
         (None, _) => Plan::new(),
@@ -80,20 +81,21 @@ fn to_resource(stanza: &Stanza, resource: &str, lives: &[&Live], cx: &Cx<'_>) ->
 }
 
 /// RFC 6121 §8.5.2: to a bare JID.
-fn to_account(stanza: &Stanza, lives: &[&Live], cx: &Cx<'_>) -> Plan {
+fn to_account(stanza: &Stanza, lives: &[&BoundSession], cx: &Cx<'_>) -> Plan {
     match stanza.kind {
         Kind::Message(MessageType::Normal | MessageType::Chat | MessageType::Headline) => {
-            let takers = lives.iter().filter(|live| live.presence.takes_messages());
+            let takers = lives.iter().filter(|session| session.presence.takes_messages());
             // What another session takes need not wait.
-            let must_wait = |live: &&Live| cx.pipeline.must_wait.iter().any(|hook| hook(live, stanza));
+            let must_wait =
+                |session: &&BoundSession| cx.pipeline.must_wait.iter().any(|hook| hook(session, stanza));
             let waits = takers.clone().all(must_wait);
-            takers.filter(|_| !waits).map(|live| plain(live, stanza)).collect()
+            takers.filter(|_| !waits).map(|session| plain(session, stanza)).collect()
         }
         Kind::Presence(PresenceType::Available | PresenceType::Unavailable) => {
-            let others = lives
-                .iter()
-                .filter(|live| live.presence.is_available() && stanza.from.as_ref() != Some(&live.jid));
-            others.map(|live| plain(live, stanza)).collect()
+            let others = lives.iter().filter(|session| {
+                session.presence.is_available() && stanza.from.as_ref() != Some(&session.jid)
+            });
+            others.map(|session| plain(session, stanza)).collect()
         }
         Kind::Presence(PresenceType::Probe) => answer_probe(stanza, lives),
         // §8.5.2.1: no error, no group chat; IQs are the server's to answer.
@@ -102,11 +104,11 @@ fn to_account(stanza: &Stanza, lives: &[&Live], cx: &Cx<'_>) -> Plan {
 }
 
 /// A new session asks its account's others for their presence; strangers get no answer (RFC 6121 §4.3.2).
-fn answer_probe(probe: &Stanza, lives: &[&Live]) -> Plan {
+fn answer_probe(probe: &Stanza, lives: &[&BoundSession]) -> Plan {
     let Some(from) = &probe.from else { return Plan::new() };
-    let Some(asker) = lives.iter().find(|live| live.jid == *from) else { return Plan::new() };
-    let others = lives.iter().filter(|live| live.jid != *from);
-    let presences = others.filter_map(|live| live.presence.stanza(live));
+    let Some(asker) = lives.iter().find(|session| session.jid == *from) else { return Plan::new() };
+    let others = lives.iter().filter(|session| session.jid != *from);
+    let presences = others.filter_map(|session| session.presence.stanza(session));
     presences
         .map(|presence| Delivery {
             slot: asker.io.conn.slot,
@@ -116,12 +118,12 @@ fn answer_probe(probe: &Stanza, lives: &[&Live]) -> Plan {
         .collect()
 }
 
-fn plain(live: &Live, stanza: &Stanza) -> Delivery {
+fn plain(session: &BoundSession, stanza: &Stanza) -> Delivery {
     let track = match stanza.kind {
         Kind::Message(MessageType::Normal | MessageType::Chat) => Track::Chat(None),
         _ => Track::Nothing,
     };
-    Delivery { slot: live.io.conn.slot, instead: None, track }
+    Delivery { slot: session.io.conn.slot, instead: None, track }
 }
 
 /// Nobody took it: it is kept, answered with an error, or forgotten.

@@ -2,7 +2,7 @@
 
 use super::auth::{Authenticated, Greeting};
 use super::open::check;
-use super::{Closing, Live, Session};
+use super::{BoundSession, Closing, Session};
 use crate::Effect;
 use crate::connection::Io;
 use crate::error::StreamError;
@@ -42,9 +42,9 @@ pub struct Loading {
 
 /// What belongs to the account is there; the shard admits the session to its account.
 #[derive(Debug)]
-pub struct Bound {
+pub struct Loaded {
     /// The session to be.
-    pub live: Box<Live>,
+    pub session: Box<BoundSession>,
     /// What the client is told once it is.
     pub greeting: Greeting,
     /// What its login brought.
@@ -65,7 +65,7 @@ impl Restarting {
             return Closing::with_error_after_header(io, &error, cx);
         }
         io.reader.declare(header);
-        let id = cx.hub.random.token();
+        let id = cx.shard.random.token();
         io.send_header(authenticated.jid().domain(), &id, cx);
         Binding::offer(io, authenticated, cx)
     }
@@ -185,8 +185,9 @@ impl Loading {
 
     fn bound(self, login: Box<Login>, cx: &mut Cx<'_>) -> Session {
         let Loading { io, authenticated, jid, greeting } = self;
-        let live = Box::new(Live::new(io, jid, authenticated.domain(), authenticated.account(), cx));
-        Session::Bound(Box::new(Bound { live, greeting, login }))
+        let session =
+            Box::new(BoundSession::new(io, jid, authenticated.domain(), authenticated.account(), cx));
+        Session::Loaded(Box::new(Loaded { session, greeting, login }))
     }
 
     /// The account's password or state was altered since the client proved itself.
@@ -235,7 +236,7 @@ pub(super) fn choose(
 ) -> Result<Jid, StanzaError> {
     let resource = match wanted {
         Some(resource) => resource.to_owned(),
-        None => cx.hub.random.token(),
+        None => cx.shard.random.token(),
     };
     authenticated.jid().with_resource(&resource).map_err(|_| {
         StanzaError::new(Condition::BadRequest).with_text("the resource cannot be prepared (RFC 7622 §3.4)")

@@ -23,7 +23,7 @@ impl Closing {
 
     /// Sends the error in a stream that is open, closes it, and waits for the peer's end (RFC 6120 §4.9.1.1).
     pub fn with_error(io: Io, error: &StreamError, cx: &mut Cx<'_>) -> Session {
-        cx.hub.counters.stream_errors.count(error.condition.as_str());
+        cx.shard.counters.stream_errors.count(error.condition.as_str());
         let text = (!error.text.is_empty()).then_some(&*error.text);
         cx.out.send(io.conn, |out| stream::write_error(out, error.condition, text, io.framing));
         write_close(&io, cx);
@@ -33,8 +33,8 @@ impl Closing {
 
     /// The same for a stream whose header was not answered yet: ours goes first (RFC 6120 §4.9.1.2).
     pub fn with_error_after_header(io: Io, error: &StreamError, cx: &mut Cx<'_>) -> Session {
-        let id = cx.hub.random.token();
-        let from = cx.hub.domains.iter().next().map(|d| d.name.clone());
+        let id = cx.shard.random.token();
+        let from = cx.shard.domains.iter().next().map(|d| d.name.clone());
         io.send_header(from.as_deref().unwrap_or("localhost"), &id, cx);
         Closing::with_error(io, error, cx)
     }

@@ -5,9 +5,9 @@ use super::pipeline::Pipeline;
 use crate::error::StreamError;
 use crate::message::{Pace, ShardMessage};
 use crate::model::{ConnId, Domain, DomainId, Followed, Map, Now, ShardId, Ticket, TopicId, TopicKey};
-use crate::node::{Hub, Known, Timer, Wake, home};
 use crate::ports::{Answer, Ask, Derivation, Derived, Fault, Question};
 use crate::sasl::fast::Stamp;
+use crate::shard::{Known, ShardState, Timer, Wake, home};
 use crate::{Effect, Effects};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::Stanza;
@@ -16,7 +16,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Who goes on with what was asked for.
-pub(crate) enum Then {
+pub(crate) enum Continuation {
     /// The state of a connection whose session is not bound.
     Unbound(ConnId),
     /// The home of a topic.
@@ -30,13 +30,13 @@ pub(crate) enum Then {
 /// Goes on with an answer.
 type Continue<T> = dyn FnOnce(T, &mut Sessions, &mut Cx<'_>) + Send;
 
-impl std::fmt::Debug for Then {
+impl std::fmt::Debug for Continuation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Then::Unbound(conn) => write!(f, "Unbound({conn:?})"),
-            Then::Topic(topic) => write!(f, "Topic({topic:?})"),
-            Then::Answered(_) => f.write_str("Answered"),
-            Then::Derived(_) => f.write_str("Derived"),
+            Continuation::Unbound(conn) => write!(f, "Unbound({conn:?})"),
+            Continuation::Topic(topic) => write!(f, "Topic({topic:?})"),
+            Continuation::Answered(_) => f.write_str("Answered"),
+            Continuation::Derived(_) => f.write_str("Derived"),
         }
     }
 }
@@ -45,38 +45,38 @@ impl std::fmt::Debug for Then {
 #[derive(Debug, Default)]
 pub struct Agenda {
     queue: VecDeque<Work>,
-    asks: Map<Ticket, Then>,
+    asks: Map<Ticket, Continuation>,
     last_ticket: u64,
 }
 
 /// Work a shard gives itself.
 #[derive(Debug)]
 pub(crate) enum Work {
-    /// A letter that needs no post.
+    /// A message that needs no post.
     ShardMessage(ShardMessage),
     /// End a session with a stream error.
     End(ConnId, StreamError),
     /// Go on with what a session read before it waited.
     Read(ConnId),
     /// What somebody left to be done.
-    Later(Deferred),
+    Later(LaterWork),
 }
 
 /// Something to be done with the sessions, after what is being done now.
-pub struct Deferred(Box<Do>);
+pub struct LaterWork(Box<Do>);
 
 type Do = dyn FnOnce(&mut Sessions, &mut Cx<'_>) + Send;
 
-impl Deferred {
+impl LaterWork {
     /// Does it.
     pub(crate) fn go(self, sessions: &mut Sessions, cx: &mut Cx<'_>) {
         (self.0)(sessions, cx);
     }
 }
 
-impl std::fmt::Debug for Deferred {
+impl std::fmt::Debug for LaterWork {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Deferred")
+        f.write_str("LaterWork")
     }
 }
 
@@ -87,7 +87,7 @@ impl Agenda {
     }
 
     /// Takes the continuation of an answered question.
-    pub(crate) fn answered(&mut self, ticket: Ticket) -> Option<Then> {
+    pub(crate) fn answered(&mut self, ticket: Ticket) -> Option<Continuation> {
         self.asks.remove(&ticket)
     }
 }
@@ -97,7 +97,7 @@ pub struct Cx<'a> {
     /// The time.
     pub now: Now,
     /// The shard's shared parts.
-    pub hub: &'a mut Hub,
+    pub shard: &'a mut ShardState,
     /// What is to be done outside.
     pub out: &'a mut Effects,
     /// The hooks of the enabled features.
@@ -110,7 +110,7 @@ impl Cx<'_> {
     /// Sends a stanza to the home of its `to`, which must be an account of this node.
     pub fn route(&mut self, stanza: Stanza) {
         let Some(to) = &stanza.to else { return };
-        let at = home(to.bare_str(), self.hub.shards);
+        let at = home(to.bare_str(), self.shard.shard_count);
         self.post(at, ShardMessage::Stanza(stanza));
     }
 
@@ -121,25 +121,25 @@ impl Cx<'_> {
         }
     }
 
-    /// Gives a letter to a shard, which may be this one.
-    pub fn post(&mut self, to: ShardId, letter: ShardMessage) {
-        if to == self.hub.id {
-            self.agenda.queue.push_back(Work::ShardMessage(letter));
+    /// Gives a message to a shard, which may be this one.
+    pub fn post(&mut self, to: ShardId, message: ShardMessage) {
+        if to == self.shard.id {
+            self.agenda.queue.push_back(Work::ShardMessage(message));
         } else {
-            self.out.push(Effect::Post { to, letter });
+            self.out.push(Effect::Post { to, message });
         }
     }
 
-    /// Gives a letter to every shard, this one included.
-    pub fn post_all(&mut self, letter: impl Fn() -> ShardMessage) {
-        for shard in 0..self.hub.shards {
-            self.post(ShardId(shard), letter());
+    /// Gives a message to every shard, this one included.
+    pub fn post_all(&mut self, message: impl Fn() -> ShardMessage) {
+        for shard in 0..self.shard.shard_count {
+            self.post(ShardId(shard), message());
         }
     }
 
     /// Tells every shard how this one keeps up with a topic.
     pub(crate) fn tell_pace(&mut self, topic: TopicId, pace: Pace) {
-        let shard = self.hub.id;
+        let shard = self.shard.id;
         self.post_all(|| ShardMessage::Pace { topic, shard, pace });
     }
 
@@ -149,22 +149,23 @@ impl Cx<'_> {
         question: Q,
         then: impl FnOnce(Result<Q::Answer, Fault>, &mut Sessions, &mut Cx<'_>) + Send + 'static,
     ) {
-        let then =
-            Then::Answered(Box::new(move |answer, sessions, cx| then(Q::answer(answer), sessions, cx)));
+        let then = Continuation::Answered(Box::new(move |answer, sessions, cx| {
+            then(Q::answer(answer), sessions, cx);
+        }));
         self.begin(question, then);
     }
 
     /// Asks the store for a connection whose session is not bound; its state goes on with the answer.
     pub(super) fn ask_unbound(&mut self, conn: ConnId, question: impl Into<Ask>) {
-        self.begin(question, Then::Unbound(conn));
+        self.begin(question, Continuation::Unbound(conn));
     }
 
     /// Asks the store for the home of a topic, which goes on with the answer by the number of the question.
     pub(crate) fn ask_for_topic(&mut self, topic: TopicKey, question: impl Into<Ask>) -> Ticket {
-        self.begin(question, Then::Topic(topic))
+        self.begin(question, Continuation::Topic(topic))
     }
 
-    fn begin(&mut self, question: impl Into<Ask>, then: Then) -> Ticket {
+    fn begin(&mut self, question: impl Into<Ask>, then: Continuation) -> Ticket {
         let ticket = self.ticket(then);
         self.out.push(Effect::Ask { ticket, ask: question.into() });
         ticket
@@ -176,17 +177,17 @@ impl Cx<'_> {
         derivation: Derivation,
         then: impl FnOnce(Derived, &mut Sessions, &mut Cx<'_>) + Send + 'static,
     ) {
-        let ticket = self.ticket(Then::Derived(Box::new(then)));
+        let ticket = self.ticket(Continuation::Derived(Box::new(then)));
         self.out.push(Effect::Derive { ticket, derivation });
     }
 
     /// Has keys derived for a connection whose session is not bound; its state goes on with them.
     pub(super) fn derive_unbound(&mut self, conn: ConnId, derivation: Derivation) {
-        let ticket = self.ticket(Then::Unbound(conn));
+        let ticket = self.ticket(Continuation::Unbound(conn));
         self.out.push(Effect::Derive { ticket, derivation });
     }
 
-    fn ticket(&mut self, then: Then) -> Ticket {
+    fn ticket(&mut self, then: Continuation) -> Ticket {
         self.agenda.last_ticket += 1;
         let ticket = Ticket(self.agenda.last_ticket);
         self.agenda.asks.insert(ticket, then);
@@ -195,33 +196,33 @@ impl Cx<'_> {
 
     /// Counts a failed login of an address: here at once, and in the other shards.
     pub fn login_failed(&mut self, address: IpAddr) {
-        self.hub.throttle.failed_from(address, self.now.mono, &self.hub.settings.limits);
+        self.shard.throttle.failed_from(address, self.now.mono, &self.shard.settings.limits);
         self.post_others(|| ShardMessage::LoginFailed { address });
     }
 
     /// Counts a registration from an address: here at once, and in the other shards.
     pub fn registered(&mut self, address: IpAddr) {
-        self.hub.throttle.registered_from(address, self.now.mono, &self.hub.settings.limits);
+        self.shard.throttle.registered_from(address, self.now.mono, &self.shard.settings.limits);
         self.post_others(|| ShardMessage::Registered { address });
     }
 
-    fn post_others(&mut self, letter: impl Fn() -> ShardMessage) {
-        let here = self.hub.id;
-        let others = (0..self.hub.shards).map(ShardId).filter(|shard| *shard != here);
-        others.for_each(|to| self.out.push(Effect::Post { to, letter: letter() }));
+    fn post_others(&mut self, message: impl Fn() -> ShardMessage) {
+        let here = self.shard.id;
+        let others = (0..self.shard.shard_count).map(ShardId).filter(|shard| *shard != here);
+        others.for_each(|to| self.out.push(Effect::Post { to, message: message() }));
     }
 
     /// Remembers an account for its next login, unless it changed since it was read.
     pub fn remember(&mut self, account: &BareJid, domain: DomainId, known: Known<'_>, stamp: Stamp) {
-        let hub = &mut *self.hub;
-        if !hub.recent.is_marked(account.as_str()) && !hub.subscribers.is_marked(account) {
-            hub.memory.remember(account, domain, known, stamp, hub.remembered_max());
+        let shard = &mut *self.shard;
+        if !shard.recent.is_marked(account.as_str()) && !shard.subscribers.is_marked(account) {
+            shard.login_cache.remember(account, domain, known, stamp, shard.cached_logins_max());
         }
     }
 
     /// Sets a timer of a session, `ms` from now.
     pub fn wake_in(&mut self, conn: ConnId, ms: u64, wake: Wake) {
-        self.hub.timers.set(self.now.mono.plus(ms), conn, wake);
+        self.shard.timers.set(self.now.mono.plus(ms), conn, wake);
     }
 
     /// Sets a timer of a feature for a session, `ms` from now.
@@ -231,12 +232,12 @@ impl Cx<'_> {
 
     /// Has something done with the sessions, after what is being done now.
     pub fn later(&mut self, work: impl FnOnce(&mut Sessions, &mut Cx<'_>) + Send + 'static) {
-        self.agenda.queue.push_back(Work::Later(Deferred(Box::new(work))));
+        self.agenda.queue.push_back(Work::Later(LaterWork(Box::new(work))));
     }
 
     /// Takes a session out of a topic's list, and tells the one that takes its place.
     pub fn unfollow(&mut self, followed: Followed, sessions: &mut Sessions) {
-        let moved = self.hub.subscribers.remove(followed.topic, followed.position);
+        let moved = self.shard.subscribers.remove(followed.topic, followed.position);
         if let Some(other) = moved {
             sessions.moved(other, followed);
         }
@@ -261,6 +262,6 @@ impl Cx<'_> {
     /// The domain of an account's address, if it is one of this node.
     pub fn domain_of(&self, jid: &Jid) -> Option<Arc<Domain>> {
         jid.local()?;
-        self.hub.domains.named(jid.domain()).cloned()
+        self.shard.domains.named(jid.domain()).cloned()
     }
 }

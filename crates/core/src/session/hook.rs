@@ -15,9 +15,9 @@ use crate::command::{Command, Refusal, SessionInfo, TopicIq, TopicOutcome};
 use crate::error::{StanzaError, StreamError};
 use crate::message::ShardMessage;
 use crate::model::{Domain, Login, PubsubEvent};
-use crate::node::{Debt, Timer, Track, Tracked};
 use crate::session::auth::Authenticating;
-use crate::session::{Cx, Live, Session, Sessions};
+use crate::session::{BoundSession, Cx, Session, Sessions};
+use crate::shard::{RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::stanza::{IqType, Stanza};
 use carillon_wire::xml::Element;
 use smallvec::SmallVec;
@@ -128,7 +128,7 @@ pub struct Hooks {
     /// A command from outside.
     pub command: Option<CommandHook>,
     /// A message from another home.
-    pub letter: Option<LetterHook>,
+    pub message: Option<MessageHook>,
     /// Writes that the store refused are to be tried again.
     pub retry: Option<RetryHook>,
     /// A topic's home has what an IQ asked for.
@@ -180,7 +180,7 @@ impl Hooks {
         describe: None,
         publication: None,
         command: None,
-        letter: None,
+        message: None,
         retry: None,
         topic_answer: None,
     };
@@ -195,39 +195,42 @@ pub type StanzaBeforeAuthHook =
 /// Adds stream features to `features`.
 pub type OfferHook = fn(cx: &Cx<'_>, features: &mut Vec<Element>);
 /// Takes what the login brought.
-pub type LoginHook = fn(live: &mut Live, login: &Login, cx: &mut Cx<'_>);
+pub type LoginHook = fn(session: &mut BoundSession, login: &Login, cx: &mut Cx<'_>);
 /// A session was bound.
-pub type OpenHook = fn(live: &mut Live, cx: &mut Cx<'_>);
+pub type OpenHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 /// A session ends.
-pub type CloseHook = fn(live: &mut Live, ending: Ending, cx: &mut Cx<'_>);
+pub type CloseHook = fn(session: &mut BoundSession, ending: Ending, cx: &mut Cx<'_>);
 /// A stanza came from the client.
-pub type ReceiveHook = fn(live: &mut Live, cx: &mut Cx<'_>);
+pub type ReceiveHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 /// Decides on a stanza from the client; its `from` is stamped. May change it.
-pub type SubmitHook = fn(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError>;
+pub type SubmitHook =
+    fn(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError>;
 /// Decides on a stanza to an account: given the account's sessions and the deliveries planned, changes the plan.
-pub type RoutedHook = fn(stanza: &Stanza, sessions: &[&Live], plan: &mut SmallVec<[Delivery; 4]>);
+pub type RoutedHook = fn(stanza: &Stanza, sessions: &[&BoundSession], plan: &mut SmallVec<[Delivery; 4]>);
 /// Whether a message waits for the older ones that this session is still to be given: it is not given to it now, and taken by
 /// [`AbsentHook`] if all sessions are so.
-pub type MustWaitHook = fn(live: &Live, stanza: &Stanza) -> bool;
+pub type MustWaitHook = fn(session: &BoundSession, stanza: &Stanza) -> bool;
 /// Takes a message that no session takes.
 pub type AbsentHook = fn(stanza: &Stanza, cx: &mut Cx<'_>) -> Absent;
 /// Decides whether a session gets a stanza. May change it.
-pub type DeliverHook = fn(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<(), Skip>;
+pub type DeliverHook =
+    fn(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<(), Skip>;
 /// Decides whether something is written now.
-pub type EmitHook = fn(live: &mut Live, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit;
+pub type EmitHook = fn(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit;
 /// Something was written.
-pub type EmittedHook = fn(live: &mut Live, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>);
+pub type EmittedHook = fn(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>);
 /// Initial presence was sent: what waits for the session is given from now on. `before`: whether features that come earlier in the
 /// order still have something, which must not be overtaken. The answer: whether this one has.
-pub type AvailableHook = fn(live: &mut Live, presence: &Stanza, before: Step, cx: &mut Cx<'_>) -> Step;
+pub type AvailableHook =
+    fn(session: &mut BoundSession, presence: &Stanza, before: Step, cx: &mut Cx<'_>) -> Step;
 /// Goes on with what waits for the session ([`crate::session::backlog`]); whether anything is left, for which later features wait.
-pub type CatchUpHook = fn(live: &mut Live, cx: &mut Cx<'_>) -> Step;
+pub type CatchUpHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step;
 /// The client closes its stream: whether it is to be found out how much has arrived ([`UnackedHook`]) before the session ends.
-pub type AwaitsArrivalHook = fn(live: &Live) -> bool;
+pub type AwaitsArrivalHook = fn(session: &BoundSession) -> bool;
 /// Whether the store would give another session of the account something that this one has.
-pub type InFlightHook = fn(live: &Live) -> bool;
+pub type InFlightHook = fn(session: &BoundSession) -> bool;
 /// Gives the session what happened on a topic.
-pub type PublicationHook = fn(live: &mut Live, notice: &Arc<PubsubEvent>, cx: &mut Cx<'_>);
+pub type PublicationHook = fn(session: &mut BoundSession, event: &Arc<PubsubEvent>, cx: &mut Cx<'_>);
 /// Carries a command out, or gives it back because it is not this feature's.
 pub type CommandHook = fn(
     command: Command,
@@ -236,26 +239,32 @@ pub type CommandHook = fn(
     cx: &mut Cx<'_>,
 ) -> Option<(Command, ReplyTo)>;
 /// Takes a message, or gives it back because it is not this feature's.
-pub type LetterHook =
-    fn(letter: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<ShardMessage>;
+pub type MessageHook =
+    fn(message: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<ShardMessage>;
 /// Tries again what is this feature's, and gives back the rest.
-pub type RetryHook = fn(refused: Vec<Debt>, cx: &mut Cx<'_>) -> Vec<Debt>;
+pub type RetryHook = fn(refused: Vec<RefusedWrite>, cx: &mut Cx<'_>) -> Vec<RefusedWrite>;
 /// Answers an IQ about the topic of this name.
 pub type TopicAnswerHook =
     fn(iq: TopicIq, name: &str, result: Result<TopicOutcome, Refusal>, cx: &mut Cx<'_>);
 /// Adds what the feature knows of a session.
-pub type DescribeHook = fn(live: &Live, info: &mut SessionInfo);
+pub type DescribeHook = fn(session: &BoundSession, info: &mut SessionInfo);
 /// All but the last `bytes` of what was written have arrived at the peer's side ([`crate::Effect::CountUnacked`]).
-pub type UnackedHook = fn(live: &mut Live, bytes: u64, cx: &mut Cx<'_>);
+pub type UnackedHook = fn(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>);
 /// A timer fired.
-pub type WakeHook = fn(live: &mut Live, cx: &mut Cx<'_>) -> Result<(), StreamError>;
+pub type WakeHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError>;
 
 /// Answers an IQ request; none for an empty result.
-pub type IqHandle =
-    fn(live: &mut Live, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<Option<Element>, StanzaError>;
+pub type IqHandle = fn(
+    session: &mut BoundSession,
+    request: &Request<'_>,
+    cx: &mut Cx<'_>,
+) -> Result<Option<Element>, StanzaError>;
 /// Answers an element that is no stanza, or not.
-pub type NonzaHandle =
-    fn(live: &mut Live, element: &Element, cx: &mut Cx<'_>) -> Result<Option<Element>, StreamError>;
+pub type NonzaHandle = fn(
+    session: &mut BoundSession,
+    element: &Element,
+    cx: &mut Cx<'_>,
+) -> Result<Option<Element>, StreamError>;
 
 /// Answers one kind of IQ request.
 pub struct IqHandler {
@@ -347,7 +356,7 @@ pub enum Emit {
 pub enum Outgoing<'a> {
     /// A stanza, and what is to be known when the client has it.
     Stanza(&'a Stanza, &'a Track),
-    /// An item of a topic, or another notice about one, serialised before.
+    /// An item of a topic, or another event about one, serialised before.
     PubsubEvent(&'a Arc<PubsubEvent>),
 }
 
@@ -373,7 +382,7 @@ pub struct TrackedHandler {
     /// Which kind.
     pub kind: Tracked,
     /// The client acknowledged these (XEP-0198).
-    pub acknowledged: fn(live: &mut Live, ids: &[u128], cx: &mut Cx<'_>),
+    pub acknowledged: fn(session: &mut BoundSession, ids: &[u128], cx: &mut Cx<'_>),
 }
 
 /// How a session ends.

@@ -4,7 +4,7 @@
 //! Opening ─header─► Offered ─starttls─► Securing ─TLS─► Opening(secured)
 //!    └─header (secured)─► Authenticating ─name─► Claimed ─(moves home)─► Authenticating ─proof─► Restarting ─► Binding
 //!                                                            SASL2 + Bind 2 ─┴► Loading ◄────────────────────────┘
-//!                                                                                  └► Bound ─► Live ─► Closing
+//!                                                                                  └► Loaded ─► Bound ─► Closing
 //! ```
 //!
 //! Only [`auth`] can make an [`auth::Authenticated`], and everything after it demands one.
@@ -12,22 +12,22 @@
 pub mod auth;
 pub mod backlog;
 mod bind;
+mod bound;
 mod closing;
 mod context;
 pub mod hook;
 mod io;
-mod live;
 mod open;
 pub mod pipeline;
 mod presence;
 mod secure;
 mod sessions;
 
-pub use bind::{Binding, Bound, Loading, Restarting};
+pub use bind::{Binding, Loaded, Loading, Restarting};
+pub use bound::BoundSession;
 pub use closing::Closing;
-pub use context::{Agenda, Cx, Deferred};
-pub(crate) use context::{Then, Work};
-pub use live::Live;
+pub use context::{Agenda, Cx, LaterWork};
+pub(crate) use context::{Continuation, Work};
 pub use open::Opening;
 pub use presence::{Availability, Presence};
 pub use secure::{Offered, Securing};
@@ -35,7 +35,7 @@ pub use sessions::Sessions;
 
 use crate::connection::{Claimed, Io};
 use crate::error::StreamError;
-use crate::node::Wake;
+use crate::shard::Wake;
 use auth::Authenticating;
 use carillon_wire::stanza::Unit;
 use carillon_wire::stream::{Condition, Header};
@@ -60,9 +60,9 @@ pub enum Session {
     /// A resource is chosen; the store is asked what belongs to the account.
     Loading(Box<Loading>),
     /// What belongs to the account is there; the shard admits the session to it.
-    Bound(Box<Bound>),
+    Loaded(Box<Loaded>),
     /// Bound: stanzas flow.
-    Live(Box<Live>),
+    Bound(Box<BoundSession>),
     /// Our end of the stream is closed.
     Closing(Box<Closing>),
 }
@@ -90,8 +90,8 @@ impl Session {
             Session::Restarting(s) => &s.io,
             Session::Binding(s) => &s.io,
             Session::Loading(s) => &s.io,
-            Session::Bound(s) => &s.live.io,
-            Session::Live(s) => &s.io,
+            Session::Loaded(s) => &s.session.io,
+            Session::Bound(s) => &s.io,
             Session::Closing(s) => &s.io,
         }
     }
@@ -107,8 +107,8 @@ impl Session {
             Session::Restarting(s) => &mut s.io,
             Session::Binding(s) => &mut s.io,
             Session::Loading(s) => &mut s.io,
-            Session::Bound(s) => &mut s.live.io,
-            Session::Live(s) => &mut s.io,
+            Session::Loaded(s) => &mut s.session.io,
+            Session::Bound(s) => &mut s.io,
             Session::Closing(s) => &mut s.io,
         }
     }
@@ -123,8 +123,8 @@ impl Session {
             Session::Restarting(s) => s.io,
             Session::Binding(s) => s.io,
             Session::Loading(s) => s.io,
-            Session::Bound(s) => s.live.io,
-            Session::Live(s) => s.io,
+            Session::Loaded(s) => s.session.io,
+            Session::Bound(s) => s.io,
             Session::Closing(s) => s.io,
         }
     }
@@ -136,8 +136,8 @@ impl Session {
             Session::Restarting(_)
                 | Session::Binding(_)
                 | Session::Loading(_)
+                | Session::Loaded(_)
                 | Session::Bound(_)
-                | Session::Live(_)
         )
     }
 
@@ -146,7 +146,7 @@ impl Session {
         match self {
             Session::Securing(_) | Session::Claimed(_) | Session::Loading(_) => true,
             Session::Authenticating(s) => s.is_asking(),
-            Session::Live(s) => s.is_waiting(),
+            Session::Bound(s) => s.is_waiting(),
             _ => false,
         }
     }

@@ -6,9 +6,9 @@ use crate::connection::{Io, Noted, Reader};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind};
 use crate::model::Domain;
-use crate::node::Wake;
 use crate::sasl::Protection;
 use crate::session::Cx;
+use crate::shard::Wake;
 use crate::{Opened, Security};
 use carillon_wire::jid::prepare_domain;
 use carillon_wire::ns;
@@ -34,12 +34,12 @@ impl Opening {
             conn: opened.conn,
             address: opened.address,
             framing: opened.framing,
-            reader: Reader::new(&cx.hub.settings.limits),
+            reader: Reader::new(&cx.shard.settings.limits),
             noted: Noted::Begun,
         };
         let (address, transport) = (io.address, io.framing);
         cx.out.journal.note(cx.now.unix, Kind::Connect, || Entry::Connect { address, transport });
-        cx.wake_in(io.conn, cx.hub.settings.timeouts.auth_ms, Wake::Login);
+        cx.wake_in(io.conn, cx.shard.settings.timeouts.auth_ms, Wake::Login);
         Session::Opening(Box::new(Opening { io, protection }))
     }
 
@@ -49,7 +49,7 @@ impl Opening {
             Ok(domain) => domain,
             Err(error) => return Closing::with_error_after_header(io, &error, cx),
         };
-        let id = cx.hub.random.token();
+        let id = cx.shard.random.token();
         io.reader.declare(header);
         io.send_header(&domain.name, &id, cx);
         if let Protection::None = protection {
@@ -73,7 +73,7 @@ pub(super) fn check(header: &Header, cx: &Cx<'_>) -> Result<Arc<Domain>, StreamE
     if header.version.is_none_or(|(major, _)| major < 1) {
         return Err(StreamError::new(Condition::UnsupportedVersion, "only version 1.0"));
     }
-    if cx.hub.is_draining() {
+    if cx.shard.is_draining() {
         return Err(StreamError::new(Condition::SystemShutdown, "the server is shutting down"));
     }
     let Some(to) = &header.to else {
@@ -81,6 +81,6 @@ pub(super) fn check(header: &Header, cx: &Cx<'_>) -> Result<Arc<Domain>, StreamE
     };
     let name = prepare_domain(to)
         .map_err(|_| StreamError::new(Condition::ImproperAddressing, "'to' is not a domain"))?;
-    let domain = cx.hub.domains.named(&name);
+    let domain = cx.shard.domains.named(&name);
     domain.cloned().ok_or_else(|| StreamError::new(Condition::HostUnknown, "no such domain here"))
 }

@@ -2,7 +2,7 @@
 
 use super::hook::*;
 use crate::model::Map;
-use crate::node::{Timer, Tracked};
+use crate::shard::{Timer, Tracked};
 use carillon_wire::stanza::{IqType, Kind};
 use carillon_wire::xml::Element;
 
@@ -38,7 +38,7 @@ pub struct Pipeline {
     pub(crate) describe: Vec<DescribeHook>,
     pub(crate) publication: Vec<PublicationHook>,
     pub(crate) command: Vec<CommandHook>,
-    pub(crate) letter: Vec<LetterHook>,
+    pub(crate) message: Vec<MessageHook>,
     pub(crate) retry: Vec<RetryHook>,
     pub(crate) topic_answer: Option<TopicAnswerHook>,
 }
@@ -87,7 +87,7 @@ impl Pipeline {
             describe: hooks(&features, |h| h.describe),
             publication: hooks(&features, |h| h.publication),
             command: hooks(&features, |h| h.command),
-            letter: hooks(&features, |h| h.letter),
+            message: hooks(&features, |h| h.message),
             retry: hooks(&features, |h| h.retry),
             topic_answer: features.iter().find_map(|f| f.hooks.topic_answer),
             features,

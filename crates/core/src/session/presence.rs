@@ -1,7 +1,7 @@
 //! What a session says of itself: how available it is (RFC 6121 §4.7), and whether somebody looks at it (XEP-0352). Routing and
 //! delivery go by it, so it is the session's; the features that speak of it set it.
 
-use super::Live;
+use super::BoundSession;
 use crate::command::Reach;
 use carillon_wire::stanza::{Payload, PresenceType, Stanza};
 
@@ -83,9 +83,9 @@ impl Presence {
     }
 
     /// The last presence of the session `live`, whose this is, when it is available.
-    pub fn stanza(&self, live: &Live) -> Option<Stanza> {
+    pub fn stanza(&self, session: &BoundSession) -> Option<Stanza> {
         self.is_available().then(|| {
-            let mut stanza = Stanza::presence(PresenceType::Available).with_from(live.jid.clone());
+            let mut stanza = Stanza::presence(PresenceType::Available).with_from(session.jid.clone());
             if let Some(payload) = &self.payload {
                 stanza.payload = (**payload).clone();
             }

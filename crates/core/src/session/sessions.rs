@@ -2,7 +2,7 @@
 
 use crate::light::Light;
 use crate::model::{AccountId, ConnId, Followed, Map};
-use crate::session::{Live, Session};
+use crate::session::{BoundSession, Session};
 use carillon_wire::jid::BareJid;
 use smallvec::SmallVec;
 
@@ -57,25 +57,25 @@ impl Sessions {
     }
 
     /// A bound session.
-    pub fn live(&mut self, conn: ConnId) -> Option<&mut Live> {
+    pub fn bound(&mut self, conn: ConnId) -> Option<&mut BoundSession> {
         match &mut self.slot(conn)?.occupant {
-            Occupant::Xmpp(Session::Live(live)) => Some(live),
+            Occupant::Xmpp(Session::Bound(session)) => Some(session),
             _ => None,
         }
     }
 
     /// The bound session that is in this slot now.
-    pub fn live_in(&mut self, slot: u32) -> Option<&mut Live> {
+    pub fn bound_in(&mut self, slot: u32) -> Option<&mut BoundSession> {
         match &mut self.slots.get_mut(slot as usize)?.occupant {
-            Occupant::Xmpp(Session::Live(live)) => Some(live),
+            Occupant::Xmpp(Session::Bound(session)) => Some(session),
             _ => None,
         }
     }
 
     /// The same, to look at.
-    pub fn peek_live(&self, slot: u32) -> Option<&Live> {
+    pub fn peek_bound(&self, slot: u32) -> Option<&BoundSession> {
         match &self.slots.get(slot as usize)?.occupant {
-            Occupant::Xmpp(Session::Live(live)) => Some(live),
+            Occupant::Xmpp(Session::Bound(session)) => Some(session),
             _ => None,
         }
     }
@@ -119,7 +119,7 @@ impl Sessions {
     /// Tells the session in this slot that it has the position in a topic's list that another left.
     pub fn moved(&mut self, slot: u32, followed: Followed) {
         match self.slots.get_mut(slot as usize).map(|slot| &mut slot.occupant) {
-            Some(Occupant::Xmpp(Session::Live(live))) => live.moved(followed),
+            Some(Occupant::Xmpp(Session::Bound(session))) => session.moved(followed),
             Some(Occupant::Light(light)) => light.moved(followed),
             _ => {}
         }
@@ -131,9 +131,9 @@ impl Sessions {
     }
 
     /// An account's bound sessions, to look at.
-    pub fn lives_of(&self, account: &str) -> SmallVec<[&Live; 4]> {
+    pub fn bound_of(&self, account: &str) -> SmallVec<[&BoundSession; 4]> {
         let slots = self.accounts.get(account);
-        slots.into_iter().flatten().filter_map(|&slot| self.peek_live(slot)).collect()
+        slots.into_iter().flatten().filter_map(|&slot| self.peek_bound(slot)).collect()
     }
 
     /// Notes that the session in `slot` is bound to `account`; how many it has now.
@@ -160,9 +160,9 @@ impl Sessions {
     }
 
     /// Every bound session, to look at.
-    pub fn lives(&self) -> impl Iterator<Item = &Live> {
+    pub fn all_bound(&self) -> impl Iterator<Item = &BoundSession> {
         self.slots.iter().filter_map(|slot| match &slot.occupant {
-            Occupant::Xmpp(Session::Live(live)) => Some(&**live),
+            Occupant::Xmpp(Session::Bound(session)) => Some(&**session),
             _ => None,
         })
     }
@@ -174,7 +174,7 @@ impl Sessions {
 
     /// The number of the account of a bound session of this name.
     pub fn account_id(&self, account: &str) -> Option<AccountId> {
-        self.lives_of(account).first().map(|live| live.account)
+        self.bound_of(account).first().map(|session| session.account)
     }
 
     /// Gives back the slots behind the last one that is taken, when they are many.

@@ -5,7 +5,6 @@ use crate::command::{Asker, Refusal, TopicOutcome};
 use crate::event::{Entry, Kind};
 use crate::message::ShardMessage;
 use crate::model::{Change, PubsubEvent, Retained, Revision, SendLast, TopicKey, TopicRecord};
-use crate::node::home;
 use crate::ports::store::items::{ItemNames, Items, Publish};
 use crate::ports::store::subscriptions::{
     IsSubscribed, Subscribe, SubscribeAnswer, Subscribers, Unsubscribe,
@@ -13,6 +12,7 @@ use crate::ports::store::subscriptions::{
 use crate::ports::store::topics::{CreateTopic, CreateTopicAnswer, DeleteTopic, Topic};
 use crate::ports::{Answer, Fault, Missing, Question};
 use crate::session::Cx;
+use crate::shard::home;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 
@@ -124,8 +124,8 @@ impl Home {
                 return asker.answer(&key.name, Err(answer.err().unwrap_or(Fault::Broken.into())), cx);
             }
         };
-        cx.hub.counters.published += 1;
-        cx.hub.topic_figures.published(item.topic);
+        cx.shard.counters.published += 1;
+        cx.shard.topic_figures.published(item.topic);
         cx.out.journal.note(cx.now.unix, Kind::Publish, || Entry::Publish {
             domain: &self.domain,
             topic: &item.name,
@@ -135,9 +135,9 @@ impl Home {
             true => Retained::Last(Arc::new(PubsubEvent::last_item(&item, &self.domain, true))),
             false => Retained::Unchanged,
         };
-        let notice = PubsubEvent::published(&item, &self.domain, retained);
+        let event = PubsubEvent::published(&item, &self.domain, retained);
         asker.answer(&key.name, Ok(TopicOutcome::Published(item)), cx);
-        tell(notice, cx);
+        tell(event, cx);
     }
 
     fn subscribed(
@@ -165,7 +165,7 @@ impl Home {
         asker.answer(&key.name, Ok(TopicOutcome::Subscribed { new }), cx);
         // Of one that is not new the home was told, and with the last item.
         if new {
-            let at = home(account.as_str(), cx.hub.shards);
+            let at = home(account.as_str(), cx.shard.shard_count);
             cx.post(at, ShardMessage::Subscribed { account, topic: record.id, last });
         }
     }
@@ -182,7 +182,7 @@ impl Home {
         self.written(false);
         let result = match (Unsubscribe::answer(answer), record) {
             (Ok(Ok(())), Some(record)) => {
-                let at = home(account.as_str(), cx.hub.shards);
+                let at = home(account.as_str(), cx.shard.shard_count);
                 cx.post(at, ShardMessage::Unsubscribed { account, topic: record.id });
                 Ok(TopicOutcome::Done)
             }
@@ -248,7 +248,7 @@ impl Home {
         if matches!((event, &retained), (Change::Silent, Retained::Unchanged)) {
             return;
         }
-        let id = cx.hub.random.token();
+        let id = cx.shard.random.token();
         tell(PubsubEvent::changed(record, &self.domain, event, known, retained, (&id, cx.now.unix)), cx);
     }
 
@@ -261,9 +261,9 @@ impl Home {
 }
 
 /// Tells every shard, which tells those of its sessions that follow the topic.
-fn tell(notice: PubsubEvent, cx: &mut Cx<'_>) {
-    let notice = Arc::new(notice);
-    cx.post_all(|| ShardMessage::Publication(notice.clone()));
+fn tell(event: PubsubEvent, cx: &mut Cx<'_>) {
+    let event = Arc::new(event);
+    cx.post_all(|| ShardMessage::Publication(event.clone()));
 }
 
 /// What the store found, where it found something.

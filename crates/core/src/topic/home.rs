@@ -56,7 +56,7 @@ const ASKED_KEPT: usize = 16;
 
 /// How an operation goes with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Company {
+enum Concurrency {
     /// It asks the store nothing.
     Silent,
     /// It follows other writes at once.
@@ -159,9 +159,9 @@ impl Home {
         let may_begin = match &self.stage {
             Stage::Loading | Stage::Held => false,
             Stage::Absent => true,
-            Stage::Open { record, writes } => match company(next, record) {
-                Company::Silent | Company::Write => true,
-                Company::Read | Company::Alone => *writes == 0,
+            Stage::Open { record, writes } => match concurrency(next, record) {
+                Concurrency::Silent | Concurrency::Write => true,
+                Concurrency::Read | Concurrency::Alone => *writes == 0,
             },
         };
         if may_begin { self.waiting.pop_front() } else { None }
@@ -221,15 +221,15 @@ impl Home {
     }
 }
 
-fn company(waiting: &Waiting, record: &TopicRecord) -> Company {
+fn concurrency(waiting: &Waiting, record: &TopicRecord) -> Concurrency {
     match &waiting.op {
-        TopicOp::Describe | TopicOp::Manage => Company::Silent,
-        TopicOp::Items { .. } | TopicOp::ItemNames { .. } | TopicOp::Subscribers { .. } => Company::Read,
-        TopicOp::Subscribe { .. } | TopicOp::Unsubscribe { .. } => Company::Write,
+        TopicOp::Describe | TopicOp::Manage => Concurrency::Silent,
+        TopicOp::Items { .. } | TopicOp::ItemNames { .. } | TopicOp::Subscribers { .. } => Concurrency::Read,
+        TopicOp::Subscribe { .. } | TopicOp::Unsubscribe { .. } => Concurrency::Write,
         op @ (TopicOp::Publish { .. } | TopicOp::PublishIf { .. }) => {
             match rights::grant(&waiting.actor, op, record) {
-                Ok(Grant::IfFollowing) => Company::Alone,
-                Ok(Grant::Given) | Err(_) => Company::Write,
+                Ok(Grant::IfFollowing) => Concurrency::Alone,
+                Ok(Grant::Given) | Err(_) => Concurrency::Write,
             }
         }
         TopicOp::Create { .. }
@@ -241,6 +241,6 @@ fn company(waiting: &Waiting, record: &TopicRecord) -> Company {
         | TopicOp::Listen
         | TopicOp::Retract { .. }
         | TopicOp::Purge
-        | TopicOp::SetAffiliations { .. } => Company::Alone,
+        | TopicOp::SetAffiliations { .. } => Concurrency::Alone,
     }
 }

@@ -68,7 +68,7 @@ impl Topics {
             Err(refusal) => return asker.answer(name, Err(refusal), cx),
         };
         let home = self.homes.get_mut(&key).expect("it was found or made above");
-        if home.load() >= cx.hub.settings.limits.topic_queue {
+        if home.load() >= cx.shard.settings.limits.topic_queue {
             return asker.answer(name, Err(Refusal::Crowded), cx);
         }
         home.push(Waiting { actor, op, asker });
@@ -107,7 +107,7 @@ impl Topics {
         if name.is_empty() || name.len() > 1023 {
             return Err(Refusal::Unacceptable("a topic's name is 1 to 1023 bytes"));
         }
-        let domain = cx.hub.domains.numbered(domain).cloned().ok_or(Refusal::NotFound)?;
+        let domain = cx.shard.domains.numbered(domain).cloned().ok_or(Refusal::NotFound)?;
         if self.homes.len() >= TOPICS_MAX {
             self.homes.retain(|_, home| !home.is_at_rest());
         }

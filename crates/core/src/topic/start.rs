@@ -24,9 +24,9 @@ impl Home {
                 return self.start_absent(&actor, op, asker, key, cx);
             }
         };
-        let grant = rights::check(&actor, &op, &record, &cx.hub.settings.limits);
-        if grant.is_ok() && op.is_told() && cx.hub.behind.is_behind(record.id) {
-            cx.hub.counters.too_fast += 1;
+        let grant = rights::check(&actor, &op, &record, &cx.shard.settings.limits);
+        if grant.is_ok() && op.is_told() && cx.shard.behind.is_behind(record.id) {
+            cx.shard.counters.too_fast += 1;
             return asker.answer(&key.name, Err(Refusal::TooFast), cx);
         }
         match grant {
@@ -49,7 +49,7 @@ impl Home {
                     name: (*key.name).into(),
                     config,
                     affiliations: owner.into_iter().collect(),
-                    owned_max: cx.hub.settings.limits.topics_owned,
+                    owned_max: cx.shard.settings.limits.topics_owned,
                     now: cx.now.unix,
                 };
                 self.stage = Stage::Held;
@@ -78,11 +78,11 @@ impl Home {
             }
             _ => return Err(Refusal::NotFound),
         };
-        let domain = cx.hub.domains.named(&self.domain).ok_or(Refusal::NotFound)?;
+        let domain = cx.shard.domains.named(&self.domain).ok_or(Refusal::NotFound)?;
         if *actor != Actor::Provider && domain.policy.pubsub_create == PubsubCreate::Admin {
             return Err(if item.is_some() { Refusal::NotFound } else { Refusal::Forbidden });
         }
-        check_topic_config(&config, &cx.hub.settings.limits)?;
+        check_topic_config(&config, &cx.shard.settings.limits)?;
         Ok((config, item.map(|(id, payload)| draft(actor, id, &payload, cx))))
     }
 
@@ -210,7 +210,7 @@ impl Home {
         self.wrote();
         let max = match actor {
             Actor::Provider => u32::MAX,
-            Actor::Account(_) | Actor::Anyone => cx.hub.settings.limits.topics_followed,
+            Actor::Account(_) | Actor::Anyone => cx.shard.settings.limits.topics_followed,
         };
         let question = Subscribe { topic: record.id, domain: key.domain, local, max, now: cx.now.unix };
         self.ask(key, question, Step::Subscribe(account, asker), cx);
@@ -248,5 +248,5 @@ fn draft(actor: &Actor, id: Option<Box<str>>, payload: &Payload, cx: &mut Cx<'_>
         Actor::Provider | Actor::Anyone => None,
         Actor::Account(jid) => Some(jid.bare()),
     };
-    Draft { id: id.unwrap_or_else(|| cx.hub.random.token().into()), publisher, payload: bytes.into() }
+    Draft { id: id.unwrap_or_else(|| cx.shard.random.token().into()), publisher, payload: bytes.into() }
 }

@@ -4,10 +4,9 @@ use allocation_counter::AllocationInfo;
 use carillon_backend::sqlite::{Options, SqliteStore};
 use carillon_core::command::{Command, Event, Outcome};
 use carillon_core::event::{Kinds, Record, Value, records};
-use carillon_core::machine::Shard;
+use carillon_core::machine::ShardMachine;
 use carillon_core::message::ShardMessage;
 use carillon_core::model::*;
-use carillon_core::node::home;
 use carillon_core::ports::store::accounts::{
     CreateAccount, CreateAccountAnswer, Identity, Login, SetCredentials,
 };
@@ -18,6 +17,7 @@ use carillon_core::ports::{Answer, Ask, Fault, Question, Store};
 use carillon_core::sasl::ChannelBinding;
 use carillon_core::sasl::scram;
 use carillon_core::settings::Settings;
+use carillon_core::shard::home;
 use carillon_core::{Effect, Effects, Input, Opened, ReplyTo, Security};
 use carillon_wire::Framing;
 use carillon_wire::jid::BareJid;
@@ -29,7 +29,7 @@ const SHARDS: u16 = 2;
 
 /// A node of two shards and a store in a folder of its own.
 pub struct World {
-    shards: Vec<Shard>,
+    shards: Vec<ShardMachine>,
     store: SqliteStore,
     now: Now,
     conns: HashMap<u32, Conn>,
@@ -107,7 +107,9 @@ impl World {
         let settings = Arc::new(settings);
         let domains = Arc::new(Domains::default());
         let shards = (0..SHARDS)
-            .map(|id| Shard::new(ShardId(id), SHARDS, settings.clone(), domains.clone(), [id as u8 + 1; 32]))
+            .map(|id| {
+                ShardMachine::new(ShardId(id), SHARDS, settings.clone(), domains.clone(), [id as u8 + 1; 32])
+            })
             .collect();
         let now = Now { mono: Mono(1_000_000), unix: UnixMs(1_795_167_000_000) };
         World {
@@ -369,8 +371,8 @@ impl World {
                     self.conn(conn).shard = to;
                     self.work.push_back((to, Owned::Other(Input::Arrived { conn, moving })));
                 }
-                Effect::Post { to, letter } => {
-                    self.work.push_back((usize::from(to.0), Owned::Other(Input::Message(letter))));
+                Effect::Post { to, message } => {
+                    self.work.push_back((usize::from(to.0), Owned::Other(Input::Message(message))));
                 }
                 Effect::Ask { ticket, ask } => self.answer(shard, ticket, ask),
                 Effect::Derive { ticket, derivation } => {

@@ -11,7 +11,7 @@ use crate::schema;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header;
 use axum::response::IntoResponse;
-use carillon_core::node::DomainCounters;
+use carillon_core::shard::DomainCounters;
 use carillon_server::events::EventLogStatus;
 use carillon_server::metrics::Status;
 use page::{Histogram, Labels, Page, labels};

@@ -1,7 +1,7 @@
 //! The text that Prometheus reads: families of samples, each with its help and its type (exposition format 0.0.4).
 
 use carillon_core::model::Durations;
-use carillon_core::node::Latency;
+use carillon_core::shard::Latency;
 use std::fmt::{Display, Write};
 
 /// A page of metrics, as it grows.

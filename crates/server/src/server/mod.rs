@@ -16,7 +16,7 @@ use crate::metrics::ShardFigures;
 use crate::node::{Node, NodeParts};
 use crate::options::Options;
 use crate::tls;
-use carillon_core::machine::Shard as Core;
+use carillon_core::machine::ShardMachine as Core;
 use carillon_core::model::{Domains, ShardId};
 use carillon_core::ports::store::domains;
 use carillon_core::ports::{Fault, Question, Store};

@@ -20,11 +20,11 @@ use crate::tls;
 use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
 use carillon_core::model::{ConnId, Domain, DomainId, Mono, Now, Policy, ShardId, States};
-use carillon_core::node::Counters;
 use carillon_core::ports::store::domains::Domains;
 use carillon_core::ports::store::notifications::{Sweep, TakeDue};
 use carillon_core::ports::{Answer, Ask, Fault, Part, Question, Reply, Store, StoreStats};
 use carillon_core::settings::Settings;
+use carillon_core::shard::Counters;
 use carillon_core::{Effect, Effects, Input};
 use mio::{Poll, Waker};
 use socket2::{Socket, Type};
@@ -68,7 +68,7 @@ pub(crate) struct Echo {
     counters: Counters,
     paused: Vec<ConnId>,
     wake: Option<Mono>,
-    /// What events were wanted when the last letter came.
+    /// What events were wanted when the last message came.
     pub(crate) watched: Option<States>,
 }
 
@@ -127,8 +127,8 @@ impl Echo {
             }
             b"post" => {
                 let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
-                let letter = carillon_core::message::ShardMessage::LoginFailed { address };
-                effects.push(Effect::Post { to: ShardId(1), letter });
+                let message = carillon_core::message::ShardMessage::LoginFailed { address };
+                effects.push(Effect::Post { to: ShardId(1), message });
             }
             b"secure and say" => {
                 effects.send(conn, |out| out.extend_from_slice(b"proceed;"));

@@ -14,7 +14,7 @@ pub const LAYERS: &[&[&str]] = &[
     &["message"],
     &["effect"],
     &["light"],
-    &["node"],
+    &["shard"],
     &["features/*/state", "features/state", "features/stream_management/queue"],
     &["session"],
     &["topic", "route"],
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn imports_go_down() {
-        let session = "crates/core/src/session/live.rs";
+        let session = "crates/core/src/session/bound.rs";
         assert_eq!(findings(session, "use crate::model::ConnId;\nuse crate::session::Io;\n"), 0);
         assert_eq!(findings(session, "use crate::features::state::PerSession;\n"), 0);
         assert_eq!(findings(session, "use crate::features::ping;\n"), 1);
@@ -149,9 +149,12 @@ mod tests {
     #[test]
     fn features_are_beside_each_other() {
         let ping = "crates/core/src/features/ping/mod.rs";
-        assert_eq!(findings(ping, "use crate::features::ping::xml;\nuse crate::session::Live;\n"), 0);
+        assert_eq!(findings(ping, "use crate::features::ping::xml;\nuse crate::session::BoundSession;\n"), 0);
         assert_eq!(findings(ping, "use crate::features::csi;\n"), 1);
-        assert_eq!(findings("crates/core/src/features/ping/state.rs", "use crate::session::Live;\n"), 1);
+        assert_eq!(
+            findings("crates/core/src/features/ping/state.rs", "use crate::session::BoundSession;\n"),
+            1
+        );
     }
 
     #[test]

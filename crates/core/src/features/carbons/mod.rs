@@ -6,11 +6,11 @@ mod xml;
 pub use state::State;
 
 use crate::error::StanzaError;
-use crate::node::Track;
 use crate::session::hook::{
     At, Delivery, Feature, Flow, Hooks, IqHandler, NonzaHandler, Request, Skip, Spec,
 };
-use crate::session::{Cx, Live};
+use crate::session::{BoundSession, Cx};
+use crate::shard::Track;
 use carillon_wire::ns;
 use carillon_wire::stanza::{IqType, Kind, Stanza};
 use carillon_wire::xml::Element;
@@ -46,8 +46,8 @@ pub const FEATURE: Feature = Feature {
         nonza: &[NonzaHandler {
             name: "enable",
             ns: ns::CARBONS,
-            handle: |live, _, _| {
-                live.state.carbons = State::On;
+            handle: |session, _, _| {
+                session.state.carbons = State::On;
                 Ok(None)
             },
             unbound: None,
@@ -57,33 +57,37 @@ pub const FEATURE: Feature = Feature {
     ..Feature::NONE
 };
 
-fn enable(live: &mut Live, _request: &Request<'_>, _cx: &mut Cx<'_>) -> Result<Option<Element>, StanzaError> {
-    live.state.carbons = State::On;
+fn enable(
+    session: &mut BoundSession,
+    _request: &Request<'_>,
+    _cx: &mut Cx<'_>,
+) -> Result<Option<Element>, StanzaError> {
+    session.state.carbons = State::On;
     Ok(None)
 }
 
 fn disable(
-    live: &mut Live,
+    session: &mut BoundSession,
     _request: &Request<'_>,
     _cx: &mut Cx<'_>,
 ) -> Result<Option<Element>, StanzaError> {
-    live.state.carbons = State::Off;
+    session.state.carbons = State::Off;
     Ok(None)
 }
 
 /// A message from one session goes as a copy to the account, where the others that want it get it. All sessions of an account
 /// are at its home, and so is this one.
-fn sent(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
-    if cx.hub.in_company.contains(&live.account) && xml::is_copied(stanza) {
+fn sent(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
+    if cx.shard.in_company.contains(&session.account) && xml::is_copied(stanza) {
         let mut inner = stanza.clone();
-        inner.to.get_or_insert_with(|| live.bare.to_jid());
-        cx.route(xml::wrap("sent", &inner, &live.bare, None, Some(&live.jid)));
+        inner.to.get_or_insert_with(|| session.bare.to_jid());
+        cx.route(xml::wrap("sent", &inner, &session.bare, None, Some(&session.jid)));
     }
     Ok(Flow::Pass)
 }
 
 /// XEP-0280 §6: whoever gets a private message does not see the mark, which was for the servers.
-fn unmark(_live: &mut Live, stanza: &mut Stanza, _cx: &mut Cx<'_>) -> Result<(), Skip> {
+fn unmark(_live: &mut BoundSession, stanza: &mut Stanza, _cx: &mut Cx<'_>) -> Result<(), Skip> {
     if matches!(stanza.kind, Kind::Message(_)) && stanza.payload.find("private", ns::CARBONS).is_some() {
         stanza.payload.remove("private", ns::CARBONS);
     }
@@ -91,31 +95,34 @@ fn unmark(_live: &mut Live, stanza: &mut Stanza, _cx: &mut Cx<'_>) -> Result<(),
 }
 
 /// A message to one session goes as a copy to the others that want it; a copy of what was sent goes to those only.
-fn received(stanza: &Stanza, sessions: &[&Live], plan: &mut SmallVec<[Delivery; 4]>) {
-    let wants = |live: &&&Live| live.state.carbons == State::On;
+fn received(stanza: &Stanza, sessions: &[&BoundSession], plan: &mut SmallVec<[Delivery; 4]>) {
+    let wants = |session: &&&BoundSession| session.state.carbons == State::On;
     if let Some(sender) = xml::sender_of_copy(stanza) {
         plan.clear();
-        let others = sessions.iter().filter(wants).filter(|live| live.jid.as_str() != sender);
-        plan.extend(others.map(|live| {
+        let others = sessions.iter().filter(wants).filter(|session| session.jid.as_str() != sender);
+        plan.extend(others.map(|session| {
             let mut copy = stanza.clone();
             xml::unmark(&mut copy);
-            delivery(live, copy.with_to(live.jid.clone()))
+            delivery(session, copy.with_to(session.jid.clone()))
         }));
         return;
     }
     if plan.is_empty() || !xml::is_copied(stanza) {
         return;
     }
-    let misses = |live: &&&Live| !plan.iter().any(|delivery| delivery.slot == live.io.conn.slot);
+    let misses =
+        |session: &&&BoundSession| !plan.iter().any(|delivery| delivery.slot == session.io.conn.slot);
     let copies: SmallVec<[Delivery; 4]> = sessions
         .iter()
         .filter(wants)
         .filter(misses)
-        .map(|live| delivery(live, xml::wrap("received", stanza, &live.bare, Some(&live.jid), None)))
+        .map(|session| {
+            delivery(session, xml::wrap("received", stanza, &session.bare, Some(&session.jid), None))
+        })
         .collect();
     plan.extend(copies);
 }
 
-fn delivery(live: &Live, copy: Stanza) -> Delivery {
-    Delivery { slot: live.io.conn.slot, instead: Some(copy), track: Track::Nothing }
+fn delivery(session: &BoundSession, copy: Stanza) -> Delivery {
+    Delivery { slot: session.io.conn.slot, instead: Some(copy), track: Track::Nothing }
 }

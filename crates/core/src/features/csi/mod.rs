@@ -5,9 +5,9 @@ mod state;
 
 pub use state::State;
 
-use crate::node::Track;
 use crate::session::hook::{Emit, Feature, Hooks, NonzaHandler, Outgoing, Spec};
-use crate::session::{Cx, Live};
+use crate::session::{BoundSession, Cx};
+use crate::shard::Track;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Kind, PresenceType, Stanza};
 use carillon_wire::xml::Element;
@@ -30,8 +30,8 @@ pub const FEATURE: Feature = Feature {
             NonzaHandler {
                 name: "active",
                 ns: ns::CSI,
-                handle: |live, _, cx| {
-                    release(live, cx);
+                handle: |session, _, cx| {
+                    release(session, cx);
                     Ok(None)
                 },
                 unbound: None,
@@ -39,9 +39,9 @@ pub const FEATURE: Feature = Feature {
             NonzaHandler {
                 name: "inactive",
                 ns: ns::CSI,
-                handle: |live, _, _| {
-                    live.presence.is_inactive = true;
-                    live.state.csi.0.get_or_insert_default();
+                handle: |session, _, _| {
+                    session.presence.is_inactive = true;
+                    session.state.csi.0.get_or_insert_default();
                     Ok(None)
                 },
                 unbound: None,
@@ -58,21 +58,21 @@ const HELD_MAX: usize = 100;
 /// Bytes of what they carry, likewise.
 const HELD_BYTES_MAX: usize = 64 * 1024;
 
-fn emit(live: &mut Live, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit {
-    let Some(held) = &mut live.state.csi.0 else { return Emit::Write };
+fn emit(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit {
+    let Some(held) = &mut session.state.csi.0 else { return Emit::Write };
     match outgoing {
         Outgoing::Stanza(stanza, _) if can_wait(stanza) => {
             held.0.retain(|other| other.from != stanza.from);
             held.0.push((*stanza).clone());
             let bytes: usize = held.0.iter().map(|stanza| stanza.payload.bytes().len()).sum();
             if held.0.len() > HELD_MAX || bytes > HELD_BYTES_MAX {
-                flush(live, cx);
+                flush(session, cx);
             }
             Emit::Held
         }
         // The radio is awake anyway: what waited goes first, in its order.
         _ => {
-            flush(live, cx);
+            flush(session, cx);
             Emit::Write
         }
     }
@@ -83,18 +83,18 @@ fn can_wait(stanza: &Stanza) -> bool {
 }
 
 /// Somebody looks again.
-fn release(live: &mut Live, cx: &mut Cx<'_>) {
-    live.presence.is_inactive = false;
-    if let Some(held) = live.state.csi.0.take() {
-        held.0.iter().for_each(|stanza| live.send(stanza, &Track::Nothing, cx));
+fn release(session: &mut BoundSession, cx: &mut Cx<'_>) {
+    session.presence.is_inactive = false;
+    if let Some(held) = session.state.csi.0.take() {
+        held.0.iter().for_each(|stanza| session.send(stanza, &Track::Nothing, cx));
     }
 }
 
 /// Sends what waited; the client stays inactive.
-fn flush(live: &mut Live, cx: &mut Cx<'_>) {
-    if live.state.csi.0.as_ref().is_some_and(|held| !held.0.is_empty()) {
-        release(live, cx);
-        live.presence.is_inactive = true;
-        live.state.csi.0 = Some(Box::default());
+fn flush(session: &mut BoundSession, cx: &mut Cx<'_>) {
+    if session.state.csi.0.as_ref().is_some_and(|held| !held.0.is_empty()) {
+        release(session, cx);
+        session.presence.is_inactive = true;
+        session.state.csi.0 = Some(Box::default());
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::StanzaError;
 use crate::session::hook::{At, Feature, Hooks, IqHandler, Request, Spec};
-use crate::session::{Cx, Live};
+use crate::session::{BoundSession, Cx};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType};
 use carillon_wire::xml::Element;
@@ -36,7 +36,11 @@ pub const FEATURE: Feature = Feature {
     ..Feature::NONE
 };
 
-fn info(_live: &mut Live, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<Option<Element>, StanzaError> {
+fn info(
+    _live: &mut BoundSession,
+    request: &Request<'_>,
+    cx: &mut Cx<'_>,
+) -> Result<Option<Element>, StanzaError> {
     no_nodes(request)?;
     let (category, kind) = match request.at {
         At::Account => ("account", "registered"),
@@ -55,12 +59,16 @@ fn info(_live: &mut Live, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<Opti
     Ok(Some(query))
 }
 
-fn items(live: &mut Live, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<Option<Element>, StanzaError> {
+fn items(
+    session: &mut BoundSession,
+    request: &Request<'_>,
+    cx: &mut Cx<'_>,
+) -> Result<Option<Element>, StanzaError> {
     no_nodes(request)?;
     let mut query = Element::new("query", ns::DISCO_ITEMS);
     if request.at != At::Account {
         for service in cx.pipeline.services() {
-            let jid = format!("{}.{}", service.host, live.bare.domain());
+            let jid = format!("{}.{}", service.host, session.bare.domain());
             query.push(
                 Element::new("item", ns::DISCO_ITEMS).with_attr("jid", jid).with_attr("name", service.name),
             );
@@ -70,7 +78,11 @@ fn items(live: &mut Live, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<Opti
 }
 
 /// A feature's address that has no more to say of itself.
-fn service(_live: &mut Live, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<Option<Element>, StanzaError> {
+fn service(
+    _live: &mut BoundSession,
+    request: &Request<'_>,
+    cx: &mut Cx<'_>,
+) -> Result<Option<Element>, StanzaError> {
     no_nodes(request)?;
     let host = request.stanza.to.as_ref().and_then(|to| to.domain().split_once('.'));
     let service = host.and_then(|(label, _)| cx.pipeline.service(label));

@@ -7,12 +7,12 @@ use crate::command::Reach;
 use crate::error::{StanzaError, StreamError};
 use crate::event::{Entry, Kind};
 use crate::model::*;
-use crate::node::{Debt, Timer, Track, Tracked};
 use crate::ports::Fault;
 use crate::ports::store::Part;
 use crate::ports::store::notifications::{EndNotifications, NotificationChange, Pending};
 use crate::session::hook::{Ending, Flow, Step};
-use crate::session::{self, Cx, Live, Sessions, backlog};
+use crate::session::{self, BoundSession, Cx, Sessions, backlog};
+use crate::shard::{RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Kind as StanzaKind, Stanza};
 
@@ -32,29 +32,29 @@ pub fn deliver(
     let is_kept = notification.audience == Audience::Always;
     let mut result = Err(DropReason::NotConnected);
     for slot in sessions.of(notification.to.as_str()) {
-        let Some(live) = sessions.live_in(slot) else { continue };
-        let reason = match is_for(notification.audience, live) {
+        let Some(session) = sessions.bound_in(slot) else { continue };
+        let reason = match is_for(notification.audience, session) {
             // It comes behind the older ones that are on their way.
-            Ok(()) if is_kept && live.state.notifications.is_behind() => DropReason::NotActive,
+            Ok(()) if is_kept && session.state.notifications.is_behind() => DropReason::NotActive,
             Ok(()) => {
-                give(live, notification, cx);
+                send(session, notification, cx);
                 let waited = cx.now.unix.0.saturating_sub(notification.accepted.0);
-                cx.hub.counters.latency.record(waited);
+                cx.shard.counters.latency.record(waited);
                 result = Ok(());
                 continue;
             }
             Err(reason) => reason,
         };
         if is_kept {
-            live.state.notifications.look_again();
+            session.state.notifications.look_again();
         }
         result = result.or(Err(reason));
     }
     result
 }
 
-fn is_for(audience: Audience, live: &Live) -> Result<(), DropReason> {
-    match live.presence.reach() {
+fn is_for(audience: Audience, session: &BoundSession) -> Result<(), DropReason> {
+    match session.presence.reach() {
         Reach::Unavailable => Err(DropReason::NotConnected),
         Reach::Asleep if audience == Audience::Active => Err(DropReason::NotActive),
         Reach::Asleep | Reach::Active => Ok(()),
@@ -64,17 +64,17 @@ fn is_for(audience: Audience, live: &Live) -> Result<(), DropReason> {
 /// The store may hold one that some session of the account was not given.
 fn look_again(account: &BareJid, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     for slot in sessions.of(account.as_str()) {
-        if let Some(live) = sessions.live_in(slot) {
-            live.state.notifications.look_again();
-            backlog::go_on(live, cx);
+        if let Some(session) = sessions.bound_in(slot) {
+            session.state.notifications.look_again();
+            backlog::go_on(session, cx);
         }
     }
 }
 
 /// Asks for the next page of what waits, if anything does: what a device cannot take yet stays in the store.
-pub(super) fn ask(live: &mut Live, cx: &mut Cx<'_>) -> Step {
-    let page = backlog::page(live, cx);
-    let Some(progress) = &mut live.state.notifications.0 else { return Step::Done };
+pub(super) fn ask(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
+    let page = backlog::page(session, cx);
+    let Some(progress) = &mut session.state.notifications.0 else { return Step::Done };
     if progress.reading.asking {
         return Step::Waits;
     }
@@ -84,47 +84,47 @@ pub(super) fn ask(live: &mut Live, cx: &mut Cx<'_>) -> Step {
     progress.reading.asking = true;
     let mut except: Vec<_> = progress.in_flight.iter().map(|entry| entry.id).collect();
     // Those that another session acknowledged just now, too.
-    except.extend(cx.hub.owed.ending(bucket(live.bare.as_str())));
-    let (domain, local) = (live.domain, live.bare.local().unwrap_or_default().into());
+    except.extend(cx.shard.retries.ending(bucket(session.bare.as_str())));
+    let (domain, local) = (session.domain, session.bare.local().unwrap_or_default().into());
     let ask = Pending { domain, local, except, page, now: cx.now.unix };
-    let conn = live.io.conn;
-    cx.ask(ask, move |said, sessions, cx| take_page(conn, said, sessions, cx));
+    let conn = session.io.conn;
+    cx.ask(ask, move |said, sessions, cx| page_came(conn, said, sessions, cx));
     Step::Waits
 }
 
 /// A page of what waits came from the store.
-fn take_page(
+fn page_came(
     conn: ConnId,
     said: Result<Part<Notification>, Fault>,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
-    let Some(live) = sessions.live(conn) else { return };
-    let available = live.presence.is_available();
-    let reading = &mut live.state.notifications.progress().reading;
+    let Some(session) = sessions.bound(conn) else { return };
+    let available = session.presence.is_available();
+    let reading = &mut session.state.notifications.progress().reading;
     let Ok(page) = said else {
         return backlog::failed(reading.failed(), conn, cx);
     };
     // What came at the wrong moment is asked for again.
     reading.came(page.more || !available);
     if available {
-        give_page(live, &page.entries, cx);
-        live.state.notifications.tidy();
-        backlog::await_flush(live, cx);
+        send_page(session, &page.entries, cx);
+        session.state.notifications.tidy();
+        backlog::await_flush(session, cx);
     }
 }
 
 /// Gives a page, or as much of it as is written at once. What is told of it comes after it, so that it is written in one piece.
-fn give_page(live: &mut Live, page: &[Notification], cx: &mut Cx<'_>) {
+fn send_page(session: &mut BoundSession, page: &[Notification], cx: &mut Cx<'_>) {
     let began = cx.out.bytes.len();
     let mut given = 0;
     for notification in page {
         if cx.out.bytes.len() - began >= backlog::WRITTEN_BYTES_MAX {
-            live.state.notifications.look_again();
+            session.state.notifications.look_again();
             break;
         }
         if is_fresh(notification, cx) {
-            give(live, notification, cx);
+            send(session, notification, cx);
         }
         given += 1;
     }
@@ -136,60 +136,60 @@ fn give_page(live: &mut Live, page: &[Notification], cx: &mut Cx<'_>) {
         trace.state = NotificationState::Sent;
         trace.stored = Some(notification.accepted);
         trace.sent = Some(cx.now.unix);
-        home::tell(&trace, cx);
-        home::keep(trace, cx);
+        home::report(&trace, cx);
+        home::keep_trace(trace, cx);
     }
 }
 
 /// Whether one is still to be given: it has not expired, and nobody acknowledged it while the store was asked.
 fn is_fresh(notification: &Notification, cx: &Cx<'_>) -> bool {
     notification.expires.is_none_or(|expires| expires > cx.now.unix)
-        && !cx.hub.owed.is_ending(notification.id)
+        && !cx.shard.retries.is_ending(notification.id)
 }
 
 /// Gives a notification to the connection.
-fn give(live: &mut Live, notification: &Notification, cx: &mut Cx<'_>) {
-    let (id, managed) = (notification.id, live.unacknowledged.is_some());
-    if live.state.notifications.progress().in_flight.iter().any(|entry| entry.id == id) {
+fn send(session: &mut BoundSession, notification: &Notification, cx: &mut Cx<'_>) {
+    let (id, managed) = (notification.id, session.unacknowledged.is_some());
+    if session.state.notifications.progress().in_flight.iter().any(|entry| entry.id == id) {
         return;
     }
     let began = cx.out.bytes.len();
-    let stanza = xml::message(notification, live, !managed);
-    live.send(&stanza, &Track::Of(TRACKED, id.0), cx);
-    let progress = live.state.notifications.progress();
+    let stanza = xml::message(notification, session, !managed);
+    session.send(&stanza, &Track::Of(TRACKED, id.0), cx);
+    let progress = session.state.notifications.progress();
     progress.given += (cx.out.bytes.len() - began) as u64;
     let (audience, sent, at, end) = (notification.audience, cx.now.unix, cx.now.mono, progress.given);
     progress.in_flight.push(InFlight { id, audience, sent, at, end, managed });
     if !managed && !std::mem::replace(&mut progress.timed, true) {
-        cx.set_timer(live.io.conn, cx.hub.settings.receipt_wait_ms, RECEIPT);
+        cx.set_timer(session.io.conn, cx.shard.settings.receipt_wait_ms, RECEIPT);
     }
-    cx.hub.counters.delivered(live.domain);
+    cx.shard.counters.delivered(session.domain);
     cx.out.journal.note(cx.now.unix, Kind::Deliver, || Entry::Deliver {
         id,
-        to: live.jid.as_str(),
+        to: session.jid.as_str(),
         after_ms: cx.now.unix.0.saturating_sub(notification.accepted.0),
     });
 }
 
 /// The client acknowledged these.
-pub(super) fn acknowledged_all(live: &mut Live, ids: &[u128], cx: &mut Cx<'_>) {
+pub(super) fn acknowledged_all(session: &mut BoundSession, ids: &[u128], cx: &mut Cx<'_>) {
     for id in ids {
-        acknowledged(live, NotificationId(*id), AcknowledgedBy::StreamManagement, cx);
+        acknowledged(session, NotificationId(*id), AcknowledgedBy::StreamManagement, cx);
     }
 }
 
 /// The device has it.
-fn acknowledged(live: &mut Live, id: NotificationId, by: AcknowledgedBy, cx: &mut Cx<'_>) {
-    let Some(progress) = &mut live.state.notifications.0 else { return };
+fn acknowledged(session: &mut BoundSession, id: NotificationId, by: AcknowledgedBy, cx: &mut Cx<'_>) {
+    let Some(progress) = &mut session.state.notifications.0 else { return };
     let Some(at) = progress.in_flight.iter().position(|entry| entry.id == id) else { return };
     let entry = progress.in_flight.remove(at);
     let after_ms = cx.now.unix.0.saturating_sub(entry.sent.0);
     if by != AcknowledgedBy::Socket {
-        cx.hub.counters.acknowledgement.record(after_ms);
+        cx.shard.counters.acknowledgement.record(after_ms);
     }
     cx.out.journal.note(cx.now.unix, Kind::Acknowledge, || Entry::Acknowledge {
         id,
-        to: live.jid.as_str(),
+        to: session.jid.as_str(),
         by,
         after_ms,
     });
@@ -202,83 +202,87 @@ fn acknowledged(live: &mut Live, id: NotificationId, by: AcknowledgedBy, cx: &mu
             acknowledged_by: Some(by),
             reason: None,
         };
-        cx.hub.owed.begin_end(id);
+        cx.shard.retries.begin_end(id);
         let ask = EndNotifications { changes: vec![change.clone()] };
         cx.ask(ask, move |said, _, cx| match said {
             Ok(()) => home::ended(id, cx),
-            Err(_) => cx.hub.owed.owe(Debt::End(change), cx.now.mono),
+            Err(_) => cx.shard.retries.add(RefusedWrite::End(change), cx.now.mono),
         });
     }
     let now = cx.now.unix;
     // Another session of the account may have been faster.
-    let ended = cx.hub.traces.end(id, |trace| {
+    let ended = cx.shard.traces.end(id, |trace| {
         trace.state = NotificationState::Acknowledged;
         trace.acknowledged_by = Some(by);
         trace.ended = Some(now);
     });
     if let Some(trace) = ended {
-        home::tell_end(&trace, live.domain, cx);
+        home::report_end(&trace, session.domain, cx);
     }
-    live.state.notifications.tidy();
+    session.state.notifications.tidy();
 }
 
 /// Receipts that should have come by now did not: how much the peer's side has taken decides.
-pub(super) fn look(live: &mut Live, cx: &mut Cx<'_>) -> Result<(), StreamError> {
-    let Some(progress) = &mut live.state.notifications.0 else { return Ok(()) };
+pub(super) fn check_receipts(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+    let Some(progress) = &mut session.state.notifications.0 else { return Ok(()) };
     progress.timed = false;
-    if live.state.notifications.unmanaged().is_some_and(|first| first.at <= due(cx)) {
+    if session.state.notifications.unmanaged().is_some_and(|first| first.at <= due(cx)) {
         // It goes on in `unacked`.
-        cx.out.push(Effect::CountUnacked { conn: live.io.conn });
+        cx.out.push(Effect::CountUnacked { conn: session.io.conn });
     } else {
-        wait_for_receipts(live, cx);
+        wait_for_receipts(session, cx);
     }
     Ok(())
 }
 
 /// Looks again when the next receipt should have come.
-fn wait_for_receipts(live: &mut Live, cx: &mut Cx<'_>) {
-    if let Some(first) = live.state.notifications.unmanaged() {
-        let at = first.at.plus(cx.hub.settings.receipt_wait_ms);
-        if !std::mem::replace(&mut live.state.notifications.progress().timed, true) {
-            cx.set_timer(live.io.conn, at.since(cx.now.mono).max(LOOK_MS), RECEIPT);
+fn wait_for_receipts(session: &mut BoundSession, cx: &mut Cx<'_>) {
+    if let Some(first) = session.state.notifications.unmanaged() {
+        let at = first.at.plus(cx.shard.settings.receipt_wait_ms);
+        if !std::mem::replace(&mut session.state.notifications.progress().timed, true) {
+            cx.set_timer(session.io.conn, at.since(cx.now.mono).max(LOOK_MS), RECEIPT);
         }
     }
-    live.state.notifications.tidy();
+    session.state.notifications.tidy();
 }
 
 /// What was given by then and has no receipt is not waited for any longer.
 fn due(cx: &Cx<'_>) -> Mono {
-    Mono(cx.now.mono.0.saturating_sub(cx.hub.settings.receipt_wait_ms))
+    Mono(cx.now.mono.0.saturating_sub(cx.shard.settings.receipt_wait_ms))
 }
 
 /// Whether the session was given what only the socket's word can acknowledge.
-pub(super) fn owes_word(live: &Live) -> bool {
-    live.state.notifications.unmanaged().is_some()
+pub(super) fn awaits_arrival(session: &BoundSession) -> bool {
+    session.state.notifications.unmanaged().is_some()
 }
 
 /// All but the last `bytes` that the connection was sent have arrived at the peer's side: of a client that does neither
 /// stream management nor receipts, no more can be known. Of one that closes its stream no receipt will come.
-pub(super) fn unacked(live: &mut Live, bytes: u64, cx: &mut Cx<'_>) {
-    let Some(progress) = &live.state.notifications.0 else { return };
-    let by = if live.is_leaving() { cx.now.mono } else { due(cx) };
+pub(super) fn unacked(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>) {
+    let Some(progress) = &session.state.notifications.0 else { return };
+    let by = if session.is_leaving() { cx.now.mono } else { due(cx) };
     let has_arrived = |entry: &&InFlight| {
         !entry.managed && entry.at <= by && session::has_arrived(progress.given - entry.end, bytes)
     };
     for id in progress.in_flight.iter().filter(has_arrived).map(|entry| entry.id).collect::<Vec<_>>() {
-        acknowledged(live, id, AcknowledgedBy::Socket, cx);
+        acknowledged(session, id, AcknowledgedBy::Socket, cx);
     }
-    wait_for_receipts(live, cx);
+    wait_for_receipts(session, cx);
 }
 
 /// Messages to the notification service: receipts, and nothing else.
-pub(super) fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
+pub(super) fn submit(
+    session: &mut BoundSession,
+    stanza: &mut Stanza,
+    cx: &mut Cx<'_>,
+) -> Result<Flow, StanzaError> {
     if !matches!(stanza.kind, StanzaKind::Message(_)) {
         return Ok(Flow::Pass);
     }
     match xml::receipt(stanza) {
         Some(id) => {
             if let Ok(id) = id.parse() {
-                acknowledged(live, id, AcknowledgedBy::Receipt, cx);
+                acknowledged(session, id, AcknowledgedBy::Receipt, cx);
             }
             Ok(Flow::Taken)
         }
@@ -287,28 +291,28 @@ pub(super) fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
 }
 
 /// The session ends: what it did not acknowledge waits in the store for the next, or is lost.
-pub(super) fn close(live: &mut Live, _ending: Ending, cx: &mut Cx<'_>) {
-    let Some(progress) = live.state.notifications.0.take() else { return };
+pub(super) fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
+    let Some(progress) = session.state.notifications.0.take() else { return };
     let mut waits = false;
     for entry in progress.in_flight {
         if entry.audience == Audience::Always {
-            cx.hub.traces.forget(entry.id);
+            cx.shard.traces.forget(entry.id);
             waits = true;
             continue;
         }
         let now = cx.now.unix;
-        let ended = cx.hub.traces.end(entry.id, |trace| {
+        let ended = cx.shard.traces.end(entry.id, |trace| {
             trace.state = NotificationState::Dropped;
             trace.reason = Some(DropReason::ConnectionLost);
             trace.ended = Some(now);
         });
         if let Some(trace) = ended {
-            home::tell_end(&trace, live.domain, cx);
+            home::report_end(&trace, session.domain, cx);
         }
     }
     if waits {
-        cx.hub.changed(live.bare.as_str());
-        let account = live.bare.clone();
+        cx.shard.changed(session.bare.as_str());
+        let account = session.bare.clone();
         cx.later(move |sessions, cx| look_again(&account, sessions, cx));
     }
 }

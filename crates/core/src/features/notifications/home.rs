@@ -5,7 +5,6 @@ use crate::command::{Command, Event, Outcome};
 use crate::event::{Entry, Kind, end_word};
 use crate::message::ShardMessage;
 use crate::model::*;
-use crate::node::Debt;
 use crate::ports::Fault;
 use crate::ports::store::accounts::Account;
 use crate::ports::store::notifications::{
@@ -13,6 +12,7 @@ use crate::ports::store::notifications::{
     StoreNotificationAnswer,
 };
 use crate::session::{Cx, Sessions};
+use crate::shard::RefusedWrite;
 use crate::{Effect, ReplyTo};
 use NotificationState::{Acknowledged, Cancelled, Dropped, Expired, Scheduled, Sent, Stored};
 use std::sync::Arc;
@@ -28,20 +28,20 @@ pub(super) fn command(
         Command::Notify(notification) => notify(notification, Some(reply), sessions, cx),
         Command::Cancel { id } => cancel(id, reply, cx),
         Command::Trace { id } => trace(id, reply, cx),
-        Command::Remembered { query, ids } => remembered(&query, &ids, reply, cx),
+        Command::TracesInMemory { query, ids } => traces_in_memory(&query, &ids, reply, cx),
         other => return Some((other, reply)),
     }
     None
 }
 
 /// The store ended one by itself.
-pub(super) fn letter(
-    letter: ShardMessage,
+pub(super) fn message(
+    message: ShardMessage,
     _sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) -> Option<ShardMessage> {
-    match letter {
-        ShardMessage::Expired(trace) => tell_end_of(&trace, cx),
+    match message {
+        ShardMessage::Expired(trace) => report_end_of(&trace, cx),
         other => return Some(other),
     }
     None
@@ -49,41 +49,41 @@ pub(super) fn letter(
 
 /// Takes a notification.
 fn notify(notification: Arc<Notification>, reply: Option<ReplyTo>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    cx.hub.counters.notifications_accepted += 1;
-    cx.hub.counters.domains.of(notification.domain).notifications_accepted += 1;
+    cx.shard.counters.notifications_accepted += 1;
+    cx.shard.counters.domains.of(notification.domain).notifications_accepted += 1;
     let is_kept = notification.audience == Audience::Always || notification.send_at.is_some();
     if is_kept {
         // Durable before acknowledged: the sender hears of it when it is committed.
-        let queue_max = cx.hub.settings.limits.pending_notifications;
+        let queue_max = cx.shard.settings.limits.pending_notifications;
         let asked = cx.now.unix;
         let ask = StoreNotification { notification: notification.clone(), queue_max, now: asked };
         return cx.ask(ask, move |said, sessions, cx| {
-            was_stored(notification, reply, asked, said, sessions, cx);
+            store_answered(notification, reply, asked, said, sessions, cx);
         });
     }
-    accepted(&notification, cx);
+    note_accepted(&notification, cx);
     let mut trace = Trace::of(&notification);
     match delivery::deliver(&notification, sessions, cx) {
         Ok(()) => {
             trace.state = Sent;
             trace.sent = Some(cx.now.unix);
-            remember(trace, reply, cx);
+            keep_and_answer(trace, reply, cx);
         }
         Err(DropReason::NotConnected) => {
             let (domain, local) = (notification.domain, notification.to.local().unwrap_or_default().into());
             cx.ask(Account { domain, local }, move |said, _, cx| match said {
-                Ok(Some(_)) => drop_it(&notification, DropReason::NotConnected, reply, cx),
-                Ok(None) => drop_it(&notification, DropReason::UnknownDevice, reply, cx),
+                Ok(Some(_)) => drop_notification(&notification, DropReason::NotConnected, reply, cx),
+                Ok(None) => drop_notification(&notification, DropReason::UnknownDevice, reply, cx),
                 Err(_) => answer(reply, Outcome::Unavailable, cx),
             });
         }
-        Err(reason) => drop_it(&notification, reason, reply, cx),
+        Err(reason) => drop_notification(&notification, reason, reply, cx),
     }
 }
 
 /// Takes a notification back, if no connection has it yet.
 fn cancel(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
-    match cx.hub.traces.find(id) {
+    match cx.shard.traces.find(id) {
         // It is on its way: too late, as its state tells the sender.
         Some(trace) => {
             let outcome = Outcome::Trace(Box::new(trace.clone()));
@@ -97,9 +97,9 @@ fn cancel(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
                     && trace.state == Cancelled
                     && trace.ended == Some(asked)
                 {
-                    tell_end_of(trace, cx);
+                    report_end_of(trace, cx);
                 }
-                traced(found, reply, cx);
+                answer_trace(found, reply, cx);
             });
         }
     }
@@ -107,18 +107,18 @@ fn cancel(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
 
 /// What became of a notification: known here while it is on its way, and by the store before and after.
 fn trace(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
-    match cx.hub.traces.find(id) {
+    match cx.shard.traces.find(id) {
         Some(trace) => {
             let outcome = Outcome::Trace(Box::new(trace.clone()));
             cx.out.push(Effect::Reply { to: reply, outcome });
         }
-        None => cx.ask(stored::Trace { id }, move |found, _, cx| traced(found, reply, cx)),
+        None => cx.ask(stored::Trace { id }, move |found, _, cx| answer_trace(found, reply, cx)),
     }
 }
 
 /// What is in memory here: the present state of what the store has too, and what it never has.
-fn remembered(query: &NotificationQuery, ids: &[NotificationId], reply: ReplyTo, cx: &mut Cx<'_>) {
-    let (traces, domains) = (&cx.hub.traces, &cx.hub.domains);
+fn traces_in_memory(query: &NotificationQuery, ids: &[NotificationId], reply: ReplyTo, cx: &mut Cx<'_>) {
+    let (traces, domains) = (&cx.shard.traces, &cx.shard.domains);
     let matches = |trace: &&Trace| {
         domains.named(trace.to.domain()).is_some_and(|domain| query.matches(trace, domain.id))
     };
@@ -132,7 +132,7 @@ fn remembered(query: &NotificationQuery, ids: &[NotificationId], reply: ReplyTo,
 }
 
 /// The store keeps one, or not.
-fn was_stored(
+fn store_answered(
     notification: Arc<Notification>,
     reply: Option<ReplyTo>,
     asked: UnixMs,
@@ -145,34 +145,34 @@ fn was_stored(
             // Of those that wait it may be the one of least weight itself.
             let own = ended.iter().find(|trace| trace.id == notification.id).cloned();
             if own.is_some() {
-                accepted(&notification, cx);
+                note_accepted(&notification, cx);
             }
-            ended.iter().for_each(|trace| tell_end(trace, notification.domain, cx));
+            ended.iter().for_each(|trace| report_end(trace, notification.domain, cx));
             match own {
                 Some(trace) => answer(reply, Outcome::Notified(Box::new(trace)), cx),
-                None => kept(&notification, asked, reply, sessions, cx),
+                None => committed(&notification, asked, reply, sessions, cx),
             }
         }
         Ok(StoreNotificationAnswer::Known) => {
             let ask = stored::Trace { id: notification.id };
             cx.ask(ask, move |said, sessions, cx| match said {
-                Ok(Some(trace)) => again(&notification, *trace, reply, sessions, cx),
+                Ok(Some(trace)) => resubmitted(&notification, *trace, reply, sessions, cx),
                 Ok(None) | Err(_) => answer(reply, Outcome::Unavailable, cx),
             });
         }
         Ok(StoreNotificationAnswer::NoAccount) => {
-            drop_it(&notification, DropReason::UnknownDevice, reply, cx);
+            drop_notification(&notification, DropReason::UnknownDevice, reply, cx);
         }
         Err(_) => answer(reply, Outcome::Unavailable, cx),
     }
 }
 
 /// Has the store end what it refused to.
-pub(super) fn retry(refused: Vec<Debt>, cx: &mut Cx<'_>) -> Vec<Debt> {
+pub(super) fn retry(refused: Vec<RefusedWrite>, cx: &mut Cx<'_>) -> Vec<RefusedWrite> {
     let (mut changes, mut others) = (Vec::new(), Vec::new());
-    for debt in refused {
-        match debt {
-            Debt::End(change) => changes.push(change),
+    for write in refused {
+        match write {
+            RefusedWrite::End(change) => changes.push(change),
             other => others.push(other),
         }
     }
@@ -180,16 +180,18 @@ pub(super) fn retry(refused: Vec<Debt>, cx: &mut Cx<'_>) -> Vec<Debt> {
         cx.ask(EndNotifications { changes: changes.clone() }, move |said, _, cx| match said {
             Ok(()) => {
                 changes.iter().for_each(|change| ended(change.id, cx));
-                cx.hub.owed.paid(cx.now.mono);
+                cx.shard.retries.succeeded(cx.now.mono);
             }
-            Err(_) => changes.into_iter().for_each(|change| cx.hub.owed.owe(Debt::End(change), cx.now.mono)),
+            Err(_) => changes
+                .into_iter()
+                .for_each(|change| cx.shard.retries.add(RefusedWrite::End(change), cx.now.mono)),
         });
     }
     others
 }
 
 /// Gives a trace to whoever asked.
-fn traced(found: Result<Option<Box<Trace>>, Fault>, reply: ReplyTo, cx: &mut Cx<'_>) {
+fn answer_trace(found: Result<Option<Box<Trace>>, Fault>, reply: ReplyTo, cx: &mut Cx<'_>) {
     let outcome = match found {
         Ok(Some(trace)) => Outcome::Trace(trace),
         Ok(None) => Outcome::Missing,
@@ -200,99 +202,104 @@ fn traced(found: Result<Option<Box<Trace>>, Fault>, reply: ReplyTo, cx: &mut Cx<
 
 /// The store knows of an end: from now on it tells.
 pub(super) fn ended(id: NotificationId, cx: &mut Cx<'_>) {
-    cx.hub.owed.ended(id);
-    cx.hub.traces.forget(id);
+    cx.shard.retries.ended(id);
+    cx.shard.traces.forget(id);
 }
 
 /// It is committed: the sender is told, and whoever is there gets it.
-fn kept(
+fn committed(
     notification: &Notification,
     asked: UnixMs,
     reply: Option<ReplyTo>,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
-    accepted(notification, cx);
+    note_accepted(notification, cx);
     let mut trace = Trace::of(notification);
     // The time that the store has, too.
     trace.stored = Some(asked);
     trace.state = if notification.send_at.is_some() { Scheduled } else { Stored };
-    tell(&trace, cx);
+    report(&trace, cx);
     answer(reply, Outcome::Notified(Box::new(trace.clone())), cx);
     if trace.state == Stored {
-        hand_out(notification, trace, sessions, cx);
+        deliver_stored(notification, trace, sessions, cx);
     }
 }
 
 /// Gives a kept notification to whoever is there; it waits in the store otherwise.
-fn hand_out(notification: &Notification, mut trace: Trace, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+fn deliver_stored(notification: &Notification, mut trace: Trace, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     match delivery::deliver(notification, sessions, cx) {
         Ok(()) => {
             trace.state = Sent;
             trace.sent = Some(cx.now.unix);
-            tell(&trace, cx);
-            keep(trace, cx);
+            report(&trace, cx);
+            keep_trace(trace, cx);
         }
-        Err(_) => cx.hub.changed(notification.to.as_str()),
+        Err(_) => cx.shard.changed(notification.to.as_str()),
     }
 }
 
 /// The same notification once more: sent again after a crash, or due now. It is handed out unless it is on its way or done.
-fn again(
+fn resubmitted(
     notification: &Notification,
     trace: Trace,
     reply: Option<ReplyTo>,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
-    let on_its_way = cx.hub.traces.find(trace.id).is_some();
+    let on_its_way = cx.shard.traces.find(trace.id).is_some();
     answer(reply, Outcome::Notified(Box::new(trace.clone())), cx);
     if trace.state == Stored && !on_its_way {
-        hand_out(notification, trace, sessions, cx);
+        deliver_stored(notification, trace, sessions, cx);
     }
 }
 
-fn drop_it(notification: &Notification, reason: DropReason, reply: Option<ReplyTo>, cx: &mut Cx<'_>) {
+fn drop_notification(
+    notification: &Notification,
+    reason: DropReason,
+    reply: Option<ReplyTo>,
+    cx: &mut Cx<'_>,
+) {
     let mut trace = Trace::of(notification);
     trace.state = Dropped;
     trace.reason = Some(reason);
     trace.ended = Some(cx.now.unix);
-    tell_end(&trace, notification.domain, cx);
-    keep(trace.clone(), cx);
+    report_end(&trace, notification.domain, cx);
+    keep_trace(trace.clone(), cx);
     answer(reply, Outcome::Notified(Box::new(trace)), cx);
 }
 
-fn remember(trace: Trace, reply: Option<ReplyTo>, cx: &mut Cx<'_>) {
-    tell(&trace, cx);
-    keep(trace.clone(), cx);
+fn keep_and_answer(trace: Trace, reply: Option<ReplyTo>, cx: &mut Cx<'_>) {
+    report(&trace, cx);
+    keep_trace(trace.clone(), cx);
     answer(reply, Outcome::Notified(Box::new(trace)), cx);
 }
 
-pub(super) fn keep(trace: Trace, cx: &mut Cx<'_>) {
-    let bytes_max = cx.hub.settings.limits.traces_bytes;
-    cx.hub.traces.put(trace, bytes_max);
+pub(super) fn keep_trace(trace: Trace, cx: &mut Cx<'_>) {
+    let bytes_max = cx.shard.settings.limits.traces_bytes;
+    cx.shard.traces.put(trace, bytes_max);
 }
 
 /// Tells whoever watches.
-pub(super) fn tell(trace: &Trace, cx: &mut Cx<'_>) {
+pub(super) fn report(trace: &Trace, cx: &mut Cx<'_>) {
     if !cx.out.watched.contains(trace.state) {
         return;
     }
-    let Some(domain) = cx.hub.domains.named(trace.to.domain()) else { return };
+    let Some(domain) = cx.shard.domains.named(trace.to.domain()) else { return };
     let event = Event::Notification { domain: domain.id, trace: Arc::new(trace.clone()) };
     cx.out.push(Effect::Event(event));
 }
 
 /// Counts one that came to its end, and tells whoever watches.
-fn tell_end_of(trace: &Trace, cx: &mut Cx<'_>) {
-    if let Some(domain) = cx.hub.domains.named(trace.to.domain()).map(|domain| domain.id) {
-        tell_end(trace, domain, cx);
+fn report_end_of(trace: &Trace, cx: &mut Cx<'_>) {
+    if let Some(domain) = cx.shard.domains.named(trace.to.domain()).map(|domain| domain.id) {
+        report_end(trace, domain, cx);
     }
 }
 
 /// The same, of one whose domain is known.
-pub(super) fn tell_end(trace: &Trace, domain: DomainId, cx: &mut Cx<'_>) {
-    let counters = &mut cx.hub.counters;
+pub(super) fn report_end(trace: &Trace, domain: DomainId, cx: &mut Cx<'_>) {
+    let counters = &mut cx.shard.counters;
     match trace.state {
         Acknowledged => {
             counters.notifications_acknowledged += 1;
@@ -305,11 +312,11 @@ pub(super) fn tell_end(trace: &Trace, domain: DomainId, cx: &mut Cx<'_>) {
         }
         Scheduled | NotificationState::Accepted | Stored | Sent => {}
     }
-    tell(trace, cx);
+    report(trace, cx);
 }
 
 /// Notes that it was taken from its sender.
-fn accepted(notification: &Notification, cx: &mut Cx<'_>) {
+fn note_accepted(notification: &Notification, cx: &mut Cx<'_>) {
     cx.out.journal.note(cx.now.unix, Kind::Accept, || Entry::Accept {
         id: notification.id,
         to: notification.to.as_str(),

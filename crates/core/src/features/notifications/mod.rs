@@ -35,21 +35,23 @@ pub const FEATURE: Feature = Feature {
         submit: delivery::submit,
     }],
     hooks: Hooks {
-        login: Some(|live, login, _| live.state.notifications.take_login(login.waiting.notifications)),
+        login: Some(|session, login, _| session.state.notifications.take_login(login.waiting.notifications)),
         command: Some(home::command),
-        letter: Some(home::letter),
-        in_flight: Some(|live| live.state.notifications.unacknowledged() > 0),
-        available: Some(|live, _, _, _| match live.state.notifications.is_behind() {
+        message: Some(home::message),
+        in_flight: Some(|session| session.state.notifications.unacknowledged() > 0),
+        available: Some(|session, _, _, _| match session.state.notifications.is_behind() {
             true => Step::Waits,
             false => Step::Done,
         }),
         catch_up: Some(delivery::ask),
-        awaits_arrival: Some(delivery::owes_word),
+        awaits_arrival: Some(delivery::awaits_arrival),
         unacked: Some(delivery::unacked),
         retry: Some(home::retry),
         tracked: &[TrackedHandler { kind: delivery::TRACKED, acknowledged: delivery::acknowledged_all }],
-        timers: &[TimerHandler { timer: delivery::RECEIPT, handle: delivery::look }],
-        describe: Some(|live, info| info.unacknowledged = live.state.notifications.unacknowledged() as u32),
+        timers: &[TimerHandler { timer: delivery::RECEIPT, handle: delivery::check_receipts }],
+        describe: Some(|session, info| {
+            info.unacknowledged = session.state.notifications.unacknowledged() as u32;
+        }),
         close: Some(delivery::close),
         ..Hooks::NONE
     },

@@ -1,7 +1,7 @@
 //! What is known of a session: its notifications on their way.
 
 use crate::model::{Audience, Mono, NotificationId, UnixMs};
-use crate::node::Reading;
+use crate::shard::Reading;
 
 /// A session's notifications on their way.
 #[derive(Debug, Default)]

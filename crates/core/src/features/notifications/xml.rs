@@ -1,17 +1,17 @@
 //! Notifications on the wire (docs/book/protocol.md).
 
 use crate::model::{Notification, Payload, Priority};
-use crate::session::Live;
+use crate::session::BoundSession;
 use bytes::Bytes;
 use carillon_wire::ns;
 use carillon_wire::stanza::{MessageType, Payload as Xml, Stanza};
 use carillon_wire::xml::writer::escape_attr;
 
 /// The message for one session. `receipt`: whether a receipt is asked for, because nothing else acknowledges it.
-pub fn message(notification: &Notification, live: &Live, receipt: bool) -> Stanza {
+pub fn message(notification: &Notification, session: &BoundSession, receipt: bool) -> Stanza {
     let mut stanza = Stanza::message(MessageType::Headline)
-        .with_to(live.jid.clone())
-        .with_from(live.bare.service("push"))
+        .with_to(session.jid.clone())
+        .with_from(session.bare.service("push"))
         .with_id(notification.id.to_string());
     stanza.payload = Xml::from_raw(payload(notification, receipt));
     stanza

@@ -9,12 +9,12 @@ pub use state::State;
 use crate::Effect;
 use crate::error::{StanzaError, StreamError};
 use crate::model::{ConnId, OfflineMessage};
-use crate::node::{Debt, Forget, Timer, Track, Tracked};
 use crate::ports::Fault;
 use crate::ports::store::Part;
 use crate::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
 use crate::session::hook::{Absent, Feature, Hooks, Spec, Step, TimerHandler, TrackedHandler};
-use crate::session::{self, Cx, Live, Sessions, backlog};
+use crate::session::{self, BoundSession, Cx, Sessions, backlog};
+use crate::shard::{Forget, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Stanza};
 use state::Given;
@@ -40,10 +40,10 @@ pub const FEATURE: Feature = Feature {
     ],
     server_features: &["msgoffline"],
     hooks: Hooks {
-        must_wait: Some(|live, stanza| live.state.offline.is_behind() && xml::is_worth_keeping(stanza)),
+        must_wait: Some(|session, stanza| session.state.offline.is_behind() && xml::is_worth_keeping(stanza)),
         absent: Some(absent),
-        login: Some(|live, login, _| live.state.offline.take_login(login.waiting.messages)),
-        available: Some(|live, _, _, _| match live.state.offline.is_behind() {
+        login: Some(|session, login, _| session.state.offline.take_login(login.waiting.messages)),
+        available: Some(|session, _, _, _| match session.state.offline.is_behind() {
             true => Step::Waits,
             false => Step::Done,
         }),
@@ -52,7 +52,7 @@ pub const FEATURE: Feature = Feature {
         unacked: Some(unacked),
         retry: Some(retry),
         tracked: &[TrackedHandler { kind: TRACKED, acknowledged: acknowledged_all }],
-        timers: &[TimerHandler { timer: ARRIVAL, handle: look }],
+        timers: &[TimerHandler { timer: ARRIVAL, handle: check_receipts }],
         ..Hooks::NONE
     },
     ..Feature::NONE
@@ -65,9 +65,9 @@ const ARRIVAL: Timer = Timer(*b"offl");
 const TRACKED: Tracked = Tracked(*b"offl");
 
 /// Asks for the next page of what waits, if anything does and the session takes messages.
-fn ask(live: &mut Live, cx: &mut Cx<'_>) -> Step {
-    let (takes, page) = (live.presence.takes_messages(), backlog::page(live, cx));
-    let Some(progress) = &mut live.state.offline.0 else { return Step::Done };
+fn ask(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
+    let (takes, page) = (session.presence.takes_messages(), backlog::page(session, cx));
+    let Some(progress) = &mut session.state.offline.0 else { return Step::Done };
     if progress.reading.asking {
         return Step::Waits;
     }
@@ -75,45 +75,45 @@ fn ask(live: &mut Live, cx: &mut Cx<'_>) -> Step {
         return Step::Done;
     }
     (progress.reading.more, progress.reading.asking) = (false, true);
-    let (domain, local) = (live.domain, live.bare.local().unwrap_or_default().into());
-    let (conn, ask) = (live.io.conn, Offline { domain, local, after: progress.last, page });
+    let (domain, local) = (session.domain, session.bare.local().unwrap_or_default().into());
+    let (conn, ask) = (session.io.conn, Offline { domain, local, after: progress.last, page });
     cx.ask(ask, move |answer, sessions, cx| take_page(conn, answer, sessions, cx));
     Step::Waits
 }
 
 /// The client acknowledged these.
-fn acknowledged_all(live: &mut Live, ids: &[u128], cx: &mut Cx<'_>) {
+fn acknowledged_all(session: &mut BoundSession, ids: &[u128], cx: &mut Cx<'_>) {
     let seqs = ids.iter().filter_map(|id| u64::try_from(*id).ok()).collect();
-    acknowledged(live, seqs, cx);
+    acknowledged(session, seqs, cx);
 }
 
 /// The client has these.
-fn acknowledged(live: &Live, seqs: Vec<u64>, cx: &mut Cx<'_>) {
+fn acknowledged(session: &BoundSession, seqs: Vec<u64>, cx: &mut Cx<'_>) {
     if !seqs.is_empty() {
-        let local = live.bare.local().unwrap_or_default().into();
-        forget(Forget { domain: live.domain, local, seqs }, cx);
+        let local = session.bare.local().unwrap_or_default().into();
+        forget(Forget { domain: session.domain, local, seqs }, cx);
     }
 }
 
 /// Has the store forget messages.
 fn forget(forget: Forget, cx: &mut Cx<'_>) {
-    cx.hub.owed.begin_forgetting(&forget.seqs);
+    cx.shard.retries.begin_forgetting(&forget.seqs);
     let Forget { domain, local, seqs } = forget.clone();
     cx.ask(DeleteOffline { domain, local, seqs }, move |answer, _, cx| match answer {
         Ok(()) => {
-            cx.hub.owed.forgotten(&forget.seqs);
-            cx.hub.owed.paid(cx.now.mono);
+            cx.shard.retries.forgotten(&forget.seqs);
+            cx.shard.retries.succeeded(cx.now.mono);
         }
-        Err(_) => cx.hub.owed.owe(Debt::Forget(forget), cx.now.mono),
+        Err(_) => cx.shard.retries.add(RefusedWrite::Forget(forget), cx.now.mono),
     });
 }
 
 /// Has the store forget what it refused to.
-fn retry(refused: Vec<Debt>, cx: &mut Cx<'_>) -> Vec<Debt> {
+fn retry(refused: Vec<RefusedWrite>, cx: &mut Cx<'_>) -> Vec<RefusedWrite> {
     let mut others = Vec::new();
-    for debt in refused {
-        match debt {
-            Debt::Forget(messages) => forget(messages, cx),
+    for write in refused {
+        match write {
+            RefusedWrite::Forget(messages) => forget(messages, cx),
             other => others.push(other),
         }
     }
@@ -140,11 +140,11 @@ fn stored(
 /// A message was kept: sessions that became available meanwhile get it now, the others when they do.
 fn kept(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(to) = &stanza.to else { return };
-    cx.hub.changed(to.bare_str());
+    cx.shard.changed(to.bare_str());
     for slot in sessions.of(to.bare_str()) {
-        let Some(live) = sessions.live_in(slot) else { continue };
-        live.state.offline.progress().reading.more = true;
-        backlog::go_on(live, cx);
+        let Some(session) = sessions.bound_in(slot) else { continue };
+        session.state.offline.progress().reading.more = true;
+        backlog::go_on(session, cx);
     }
 }
 
@@ -155,88 +155,88 @@ fn take_page(
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
-    let Some(live) = sessions.live(conn) else { return };
-    let takes = live.presence.takes_messages();
-    let reading = &mut live.state.offline.progress().reading;
+    let Some(session) = sessions.bound(conn) else { return };
+    let takes = session.presence.takes_messages();
+    let reading = &mut session.state.offline.progress().reading;
     let Ok(page) = answer else {
         return backlog::failed(reading.failed(), conn, cx);
     };
     // What came at the wrong moment is asked for again.
     reading.came(page.more || !takes);
     if takes {
-        give(live, page.entries, cx);
-        backlog::await_flush(live, cx);
+        give(session, page.entries, cx);
+        backlog::await_flush(session, cx);
     } else {
-        backlog::go_on(live, cx);
+        backlog::go_on(session, cx);
     }
 }
 
 /// Gives a page, or as much of it as is written at once.
-fn give(live: &mut Live, page: Vec<OfflineMessage>, cx: &mut Cx<'_>) {
-    let managed = live.unacknowledged.is_some();
+fn give(session: &mut BoundSession, page: Vec<OfflineMessage>, cx: &mut Cx<'_>) {
+    let managed = session.unacknowledged.is_some();
     let (began, mut unreadable) = (cx.out.bytes.len(), Vec::new());
     for message in page {
         if cx.out.bytes.len() - began >= backlog::WRITTEN_BYTES_MAX {
-            live.state.offline.progress().reading.more = true;
+            session.state.offline.progress().reading.more = true;
             break;
         }
         let seq = message.seq;
-        live.state.offline.progress().last = seq;
+        session.state.offline.progress().last = seq;
         // Another session has it.
-        if cx.hub.owed.is_forgetting(seq) {
+        if cx.shard.retries.is_forgetting(seq) {
             continue;
         }
-        let Some(stanza) = xml::read(&message, live.bare.domain()) else {
+        let Some(stanza) = xml::read(&message, session.bare.domain()) else {
             // It was well-formed when it was kept; should it not be now, it must not come back for ever.
             unreadable.push(seq);
             continue;
         };
         let before = cx.out.bytes.len();
-        live.deliver(stanza, &Track::Of(TRACKED, u128::from(seq)), cx);
-        let progress = live.state.offline.progress();
+        session.deliver(stanza, &Track::Of(TRACKED, u128::from(seq)), cx);
+        let progress = session.state.offline.progress();
         progress.given += (cx.out.bytes.len() - before) as u64;
         if !managed {
             progress.unacked.push(Given { seq, end: progress.given });
         }
     }
-    acknowledged(live, unreadable, cx);
-    look_later(live, cx);
+    acknowledged(session, unreadable, cx);
+    look_later(session, cx);
 }
 
 /// Looks after a while how much has arrived.
-fn look_later(live: &mut Live, cx: &mut Cx<'_>) {
-    if let Some(progress) = &mut live.state.offline.0
+fn look_later(session: &mut BoundSession, cx: &mut Cx<'_>) {
+    if let Some(progress) = &mut session.state.offline.0
         && !progress.unacked.is_empty()
         && !std::mem::replace(&mut progress.timed, true)
     {
-        cx.set_timer(live.io.conn, LOOK_MS, ARRIVAL);
+        cx.set_timer(session.io.conn, LOOK_MS, ARRIVAL);
     }
 }
 
-fn look(live: &mut Live, cx: &mut Cx<'_>) -> Result<(), StreamError> {
-    if let Some(progress) = &mut live.state.offline.0
+fn check_receipts(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+    if let Some(progress) = &mut session.state.offline.0
         && !progress.unacked.is_empty()
     {
         progress.timed = false;
-        cx.out.push(Effect::CountUnacked { conn: live.io.conn });
+        cx.out.push(Effect::CountUnacked { conn: session.io.conn });
     }
     Ok(())
 }
 
 /// Whether the session was given messages of which only the peer's TCP can say that they arrived.
-fn owes_word(live: &Live) -> bool {
-    live.state.offline.0.as_ref().is_some_and(|progress| !progress.unacked.is_empty())
+fn owes_word(session: &BoundSession) -> bool {
+    session.state.offline.0.as_ref().is_some_and(|progress| !progress.unacked.is_empty())
 }
 
 /// Without stream management, what has arrived at the peer's side is forgotten.
-fn unacked(live: &mut Live, bytes: u64, cx: &mut Cx<'_>) {
-    let Some(progress) = &mut live.state.offline.0 else { return };
+fn unacked(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>) {
+    let Some(progress) = &mut session.state.offline.0 else { return };
     let given = progress.given;
     let has_arrived = |message: &&Given| session::has_arrived(given - message.end, bytes);
     let arrived = progress.unacked.iter().take_while(has_arrived).count();
     let seqs = progress.unacked.drain(..arrived).map(|message| message.seq).collect();
-    acknowledged(live, seqs, cx);
-    look_later(live, cx);
+    acknowledged(session, seqs, cx);
+    look_later(session, cx);
 }
 
 fn absent(stanza: &Stanza, cx: &mut Cx<'_>) -> Absent {
@@ -251,9 +251,9 @@ fn absent(stanza: &Stanza, cx: &mut Cx<'_>) -> Absent {
 }
 
 fn keep(stanza: &Stanza, to: &BareJid, cx: &Cx<'_>) -> Option<StoreOffline> {
-    let domain = cx.hub.domains.named(to.domain())?.id;
+    let domain = cx.shard.domains.named(to.domain())?.id;
     let local = to.local()?.into();
-    let queue_max = cx.hub.settings.limits.offline_messages;
+    let queue_max = cx.shard.settings.limits.offline_messages;
     Some(StoreOffline { domain, local, received: cx.now.unix, stanza: xml::write(stanza), queue_max })
 }
 

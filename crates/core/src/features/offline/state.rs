@@ -1,6 +1,6 @@
 //! What is known of a session: its offline messages on their way.
 
-use crate::node::Reading;
+use crate::shard::Reading;
 
 /// A session's offline messages on their way.
 #[derive(Debug, Default)]

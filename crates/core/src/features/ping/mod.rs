@@ -5,9 +5,9 @@ mod state;
 pub use state::State;
 
 use crate::error::{StanzaError, StreamError};
-use crate::node::{Timer, Track};
 use crate::session::hook::{At, Feature, Hooks, IqHandler, Request, Spec, TimerHandler};
-use crate::session::{Cx, Live};
+use crate::session::{BoundSession, Cx};
+use crate::shard::{Timer, Track};
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{IqType, Stanza};
@@ -44,55 +44,55 @@ const IDLE: Timer = Timer(*b"ping");
 const WAIT: Timer = Timer(*b"pong");
 
 fn answer(
-    _live: &mut Live,
+    _live: &mut BoundSession,
     _request: &Request<'_>,
     _cx: &mut Cx<'_>,
 ) -> Result<Option<Element>, StanzaError> {
     Ok(None)
 }
 
-fn open(live: &mut Live, cx: &mut Cx<'_>) {
-    let idle = cx.hub.settings.timeouts.ping_idle_ms;
+fn open(session: &mut BoundSession, cx: &mut Cx<'_>) {
+    let idle = cx.shard.settings.timeouts.ping_idle_ms;
     if idle > 0 {
-        cx.set_timer(live.io.conn, idle, IDLE);
+        cx.set_timer(session.io.conn, idle, IDLE);
     }
 }
 
 /// One timer per session: it fires when the client may have been silent for long, and is set again from when it was last
 /// heard.
-fn look(live: &mut Live, cx: &mut Cx<'_>) -> Result<(), StreamError> {
-    let (conn, timeouts) = (live.io.conn, &cx.hub.settings.timeouts);
+fn look(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+    let (conn, timeouts) = (session.io.conn, &cx.shard.settings.timeouts);
     let (idle, wait) = (timeouts.ping_idle_ms, timeouts.ping_wait_ms);
     // Pings were switched off meanwhile.
     if idle == 0 {
         return Ok(());
     }
-    let silent = cx.now.mono.since(live.heard);
+    let silent = cx.now.mono.since(session.heard);
     if silent < idle {
         cx.set_timer(conn, idle - silent, IDLE);
     } else {
-        live.state.ping.asked = cx.now.mono;
-        ask(live, cx);
+        session.state.ping.asked = cx.now.mono;
+        ask(session, cx);
         cx.set_timer(conn, wait, WAIT);
     }
     Ok(())
 }
 
 /// The client was asked: anything that was heard since is an answer.
-fn expect_answer(live: &mut Live, cx: &mut Cx<'_>) -> Result<(), StreamError> {
-    if live.heard < live.state.ping.asked {
+fn expect_answer(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+    if session.heard < session.state.ping.asked {
         return Err(StreamError::new(Condition::ConnectionTimeout, "no answer to a ping"));
     }
-    let silent = cx.now.mono.since(live.heard);
-    let idle = cx.hub.settings.timeouts.ping_idle_ms;
-    cx.set_timer(live.io.conn, idle.saturating_sub(silent), IDLE);
+    let silent = cx.now.mono.since(session.heard);
+    let idle = cx.shard.settings.timeouts.ping_idle_ms;
+    cx.set_timer(session.io.conn, idle.saturating_sub(silent), IDLE);
     Ok(())
 }
 
-fn ask(live: &mut Live, cx: &mut Cx<'_>) {
+fn ask(session: &mut BoundSession, cx: &mut Cx<'_>) {
     let id = format!("ping-{}", cx.now.mono.0);
-    let mut ping = Stanza::iq(IqType::Get).with_id(id).with_to(live.jid.clone());
-    ping.from = Jid::new(live.bare.domain()).ok();
+    let mut ping = Stanza::iq(IqType::Get).with_id(id).with_to(session.jid.clone());
+    ping.from = Jid::new(session.bare.domain()).ok();
     let ping = ping.with_payload(Element::new("ping", ns::PING));
-    live.send(&ping, &Track::Nothing, cx);
+    session.send(&ping, &Track::Nothing, cx);
 }

@@ -7,9 +7,9 @@ mod xml;
 pub use state::State;
 
 use crate::error::StanzaError;
-use crate::node::Track;
 use crate::session::hook::{At, Ending, Feature, Flow, Hooks, IqHandler, Request, Spec};
-use crate::session::{Cx, Live, backlog};
+use crate::session::{BoundSession, Cx, backlog};
+use crate::shard::Track;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Payload, PresenceType, Stanza};
 use carillon_wire::xml::Element;
@@ -49,25 +49,25 @@ const DIRECTED_LIST_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of what an unavailable presence carries to all of these together: past that they get it without.
 const DIRECTED_BYTES_MAX: usize = 256 * 1024;
 
-fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
+fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
     let Kind::Presence(kind) = stanza.kind else { return Ok(Flow::Pass) };
-    let bytes_max = cx.hub.settings.limits.presence_bytes;
+    let bytes_max = cx.shard.settings.limits.presence_bytes;
     if stanza.payload.bytes().len() > bytes_max {
         let text = format!("a presence carries at most {bytes_max} bytes");
         return Err(StanzaError::new(Condition::PolicyViolation).with_text(text));
     }
     match (kind, &stanza.to) {
-        (PresenceType::Available, None) => available(live, stanza, cx).map(|()| Flow::Taken),
+        (PresenceType::Available, None) => available(session, stanza, cx).map(|()| Flow::Taken),
         (PresenceType::Unavailable, None) => {
-            unavailable(live, stanza, cx);
+            unavailable(session, stanza, cx);
             Ok(Flow::Taken)
         }
         (PresenceType::Available, Some(to)) => {
             let to = to.clone();
-            let directed = live.state.presence.directed.get_or_insert_default();
+            let directed = session.state.presence.directed.get_or_insert_default();
             if !directed.contains(&to) {
                 let bytes: usize = directed.iter().map(|jid| jid.as_str().len()).sum();
-                if directed.len() >= cx.hub.settings.limits.directed_presence
+                if directed.len() >= cx.shard.settings.limits.directed_presence
                     || bytes + to.as_str().len() > DIRECTED_LIST_BYTES_MAX
                 {
                     return Err(StanzaError::new(Condition::ResourceConstraint)
@@ -78,7 +78,7 @@ fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow,
             Ok(Flow::Pass)
         }
         (PresenceType::Unavailable, Some(to)) => {
-            if let Some(directed) = &mut live.state.presence.directed {
+            if let Some(directed) = &mut session.state.presence.directed {
                 directed.retain(|jid| jid != to);
             }
             Ok(Flow::Pass)
@@ -90,43 +90,44 @@ fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow,
     }
 }
 
-fn available(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<(), StanzaError> {
+fn available(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<(), StanzaError> {
     let (availability, priority) = xml::parse(stanza)?;
-    let initial = !live.presence.is_available();
-    live.presence.set(availability, priority, &stanza.payload);
-    tell_account(live, stanza, cx);
+    let initial = !session.presence.is_available();
+    session.presence.set(availability, priority, &stanza.payload);
+    tell_account(session, stanza, cx);
     if initial {
-        cx.hub.counters.available += 1;
-        let probe =
-            Stanza::presence(PresenceType::Probe).with_from(live.jid.clone()).with_to(live.bare.clone());
+        cx.shard.counters.available += 1;
+        let probe = Stanza::presence(PresenceType::Probe)
+            .with_from(session.jid.clone())
+            .with_to(session.bare.clone());
         cx.route(probe);
-        backlog::begin(live, stanza, cx);
+        backlog::begin(session, stanza, cx);
     } else {
         // A priority that is not negative any more takes messages.
-        backlog::go_on(live, cx);
+        backlog::go_on(session, cx);
     }
     Ok(())
 }
 
-fn unavailable(live: &mut Live, stanza: &Stanza, cx: &mut Cx<'_>) {
-    if live.presence.withdraw() {
-        cx.hub.counters.available -= 1;
-        tell_account(live, stanza, cx);
+fn unavailable(session: &mut BoundSession, stanza: &Stanza, cx: &mut Cx<'_>) {
+    if session.presence.withdraw() {
+        cx.shard.counters.available -= 1;
+        tell_account(session, stanza, cx);
     }
-    tell_directed(live, stanza, cx);
+    tell_directed(session, stanza, cx);
 }
 
 /// To every available session of the account, the one it comes from included (RFC 6121 §4.2.2, §4.5.2).
-fn tell_account(live: &mut Live, stanza: &Stanza, cx: &mut Cx<'_>) {
+fn tell_account(session: &mut BoundSession, stanza: &Stanza, cx: &mut Cx<'_>) {
     let mut told = stanza.clone();
-    told.to = Some(live.bare.to_jid());
+    told.to = Some(session.bare.to_jid());
     cx.route(told.clone());
-    told.to = Some(live.jid.clone());
-    live.send(&told, &Track::Nothing, cx);
+    told.to = Some(session.jid.clone());
+    session.send(&told, &Track::Nothing, cx);
 }
 
-fn tell_directed(live: &mut Live, stanza: &Stanza, cx: &mut Cx<'_>) {
-    let Some(directed) = live.state.presence.directed.take() else { return };
+fn tell_directed(session: &mut BoundSession, stanza: &Stanza, cx: &mut Cx<'_>) {
+    let Some(directed) = session.state.presence.directed.take() else { return };
     let mut told = stanza.clone();
     if told.payload.bytes().len().saturating_mul(directed.len()) > DIRECTED_BYTES_MAX {
         // RFC 6121 §4.6.3: that it is unavailable is what they must be told.
@@ -138,17 +139,17 @@ fn tell_directed(live: &mut Live, stanza: &Stanza, cx: &mut Cx<'_>) {
 }
 
 /// A session that ends takes its presence back (RFC 6121 §4.5.2).
-fn close(live: &mut Live, _ending: Ending, cx: &mut Cx<'_>) {
-    let gone = Stanza::presence(PresenceType::Unavailable).with_from(live.jid.clone());
-    if live.presence.withdraw() {
-        cx.hub.counters.available -= 1;
-        cx.route(gone.clone().with_to(live.bare.clone()));
+fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
+    let gone = Stanza::presence(PresenceType::Unavailable).with_from(session.jid.clone());
+    if session.presence.withdraw() {
+        cx.shard.counters.available -= 1;
+        cx.route(gone.clone().with_to(session.bare.clone()));
     }
-    tell_directed(live, &gone, cx);
+    tell_directed(session, &gone, cx);
 }
 
 fn roster(
-    _live: &mut Live,
+    _live: &mut BoundSession,
     _request: &Request<'_>,
     _cx: &mut Cx<'_>,
 ) -> Result<Option<Element>, StanzaError> {
@@ -156,7 +157,7 @@ fn roster(
 }
 
 fn no_roster(
-    _live: &mut Live,
+    _live: &mut BoundSession,
     _request: &Request<'_>,
     _cx: &mut Cx<'_>,
 ) -> Result<Option<Element>, StanzaError> {

@@ -13,12 +13,12 @@ use crate::command::{About, Actor, Asker, Refusal, TopicIq, TopicOp};
 use crate::error::StanzaError;
 use crate::message::ShardMessage;
 use crate::model::{TOPIC_HOST, TopicConfig, topic_address};
-use crate::node::home;
 use crate::ports::Fault;
 use crate::ports::store::subscriptions::SubscriptionsOf;
 use crate::ports::store::topics::{AffiliationsOf, Topics};
 use crate::session::hook::{Feature, Flow, Hooks, Service, Spec};
-use crate::session::{Cx, Live, Sessions};
+use crate::session::{BoundSession, Cx, Sessions};
+use crate::shard::home;
 use crate::topic;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
@@ -75,9 +75,9 @@ pub const FEATURE: Feature = Feature {
         catch_up: Some(follow::give_rest),
         login: Some(follow::login),
         publication: Some(follow::deliver),
-        letter: Some(letter),
+        message: Some(message),
         topic_answer: Some(|iq, name, result, cx| cx.reply(xml::reply(iq, name, result))),
-        describe: Some(|live, info| info.topics = live.topics.len() as u32),
+        describe: Some(|session, info| info.topics = session.topics.len() as u32),
         ..Hooks::NONE
     },
     ..Feature::NONE
@@ -111,7 +111,7 @@ impl Pending {
     }
 }
 
-fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
+fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
     let kind = match stanza.kind {
         Kind::Message(_) => return Err(StanzaError::new(Condition::ServiceUnavailable)),
         // Subscriptions do not depend on presence here: XEP-0060 §12.1 leaves that to the service.
@@ -124,16 +124,16 @@ fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow,
     let Some(service) = stanza.to.clone().filter(|to| to.local().is_none() && to.is_bare()) else {
         return Err(StanzaError::new(Condition::ServiceUnavailable));
     };
-    let request = xml::parse(stanza, &live.bare, &cx.hub.settings.limits)?;
+    let request = xml::parse(stanza, &session.bare, &cx.shard.settings.limits)?;
     let id = stanza.id.clone().unwrap_or_default();
-    let pending = Pending { from: live.jid.clone(), service, id };
-    dispatch(live, request, pending, cx);
+    let pending = Pending { from: session.jid.clone(), service, id };
+    dispatch(session, request, pending, cx);
     Ok(Flow::Taken)
 }
 
 /// An account follows a topic from now on, or no longer.
-fn letter(letter: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<ShardMessage> {
-    match letter {
+fn message(message: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<ShardMessage> {
+    match message {
         ShardMessage::Subscribed { account, topic, last } => {
             follow::subscribed(&account, topic, last, sessions, cx);
         }
@@ -144,14 +144,14 @@ fn letter(letter: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Opt
 }
 
 /// Has a request carried out, wherever that is done.
-fn dispatch(live: &mut Live, request: Request, pending: Pending, cx: &mut Cx<'_>) {
-    let (domain, local) = (live.domain, live.bare.local().unwrap_or_default().into());
+fn dispatch(session: &mut BoundSession, request: Request, pending: Pending, cx: &mut Cx<'_>) {
+    let (domain, local) = (session.domain, session.bare.local().unwrap_or_default().into());
     match request {
-        Request::Topic { name, op, about } => to_home(live, name, op, about, pending, cx),
+        Request::Topic { name, op, about } => to_home(session, name, op, about, pending, cx),
         Request::Instant { change } => {
-            let name = cx.hub.random.token().into();
+            let name = cx.shard.random.token().into();
             let op = TopicOp::Create { config: change.apply(&TopicConfig::default()) };
-            to_home(live, name, op, About::Instant, pending, cx);
+            to_home(session, name, op, About::Instant, pending, cx);
         }
         Request::Topics { after, max, paged } => {
             let ask = Topics { domain, after, limit: max };
@@ -171,7 +171,7 @@ fn dispatch(live: &mut Live, request: Request, pending: Pending, cx: &mut Cx<'_>
             });
         }
         Request::Affiliations { of } => {
-            let ask = AffiliationsOf { domain, jid: live.bare.clone() };
+            let ask = AffiliationsOf { domain, jid: session.bare.clone() };
             cx.ask(ask, move |answer, _, cx| {
                 let payload = answer.map(|list| xml::affiliations(&list, of.as_deref()));
                 pending.answer(payload, cx);
@@ -187,12 +187,19 @@ fn dispatch(live: &mut Live, request: Request, pending: Pending, cx: &mut Cx<'_>
     }
 }
 
-fn to_home(live: &Live, name: Box<str>, op: TopicOp, about: About, pending: Pending, cx: &mut Cx<'_>) {
-    let at = home(&topic_address(&name, live.bare.domain()), cx.hub.shards);
+fn to_home(
+    session: &BoundSession,
+    name: Box<str>,
+    op: TopicOp,
+    about: About,
+    pending: Pending,
+    cx: &mut Cx<'_>,
+) {
+    let at = home(&topic_address(&name, session.bare.domain()), cx.shard.shard_count);
     let Pending { from, service, id } = pending;
     let actor = Actor::Account(from.clone());
     let asker = Asker::Iq(Box::new(TopicIq { from, service, id, about }));
-    cx.post(at, ShardMessage::Topic { domain: live.domain, name, actor, op, asker });
+    cx.post(at, ShardMessage::Topic { domain: session.domain, name, actor, op, asker });
 }
 
 /// An error with a condition of XEP-0060's own.

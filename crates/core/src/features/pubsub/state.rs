@@ -5,7 +5,7 @@ use crate::model::{Revision, TopicId};
 /// What a session has seen of topics.
 #[derive(Debug, Default)]
 pub struct State {
-    /// It was given all last items when the shard's count ([`crate::node::Subscribers::clock`]) was this: what had come by then is
+    /// It was given all last items when the shard's count ([`crate::shard::Subscribers::clock`]) was this: what had come by then is
     /// not for it.
     pub seen: u64,
     pub(super) following: Following,
@@ -18,7 +18,7 @@ pub struct State {
 /// Whether it is known what the session's account follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Following {
-    /// As far as its login and the letters since tell.
+    /// As far as its login and the messages since tell.
     #[default]
     Known,
     /// It changed while the session logged in: the store is asked again.

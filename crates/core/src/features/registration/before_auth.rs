@@ -64,13 +64,13 @@ fn creation(
         StanzaError::new(Condition::NotAcceptable).with_text("this username cannot be a localpart")
     })?;
     let password = Password::new(&password).ok_or_else(unusable)?;
-    let (hub, now) = (&mut *cx.hub, cx.now.mono);
-    if !hub.throttle.admits_registration(client.address(), now, &hub.settings.limits) {
+    let (shard, now) = (&mut *cx.shard, cx.now.mono);
+    if !shard.throttle.admits_registration(client.address(), now, &shard.settings.limits) {
         return Err(StanzaError::new(Condition::ResourceConstraint)
             .with_text("too many registrations from your address"));
     }
-    let salt = hub.random.bytes()[..16].into();
-    let iterations = hub.settings.scram_iterations;
+    let salt = shard.random.bytes()[..16].into();
+    let iterations = shard.settings.scram_iterations;
     let derivation = Derivation { password, salt, iterations, hashes: Hashes::Both };
     Ok((account.local().unwrap_or_default().into(), derivation))
 }

@@ -8,11 +8,11 @@ pub use state::State;
 
 use crate::error::{StanzaError, StreamError};
 use crate::model::{ConnId, DomainId};
-use crate::node::Track;
 use crate::ports::store::accounts::{DeleteAccount, SetCredentials};
 use crate::ports::{Derivation, Derived, Hashes, Password};
 use crate::session::hook::{Feature, Flow, Hooks, Spec};
-use crate::session::{Cx, Live, Sessions};
+use crate::session::{BoundSession, Cx, Sessions};
+use crate::shard::Track;
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
@@ -45,72 +45,73 @@ enum Change {
     Removal,
 }
 
-fn submit(live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
+fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
     let Kind::Iq(kind @ (IqType::Get | IqType::Set)) = stanza.kind else { return Ok(Flow::Pass) };
     let at_home = stanza
         .to
         .as_ref()
-        .is_none_or(|to| to.as_str() == live.bare.as_str() || to.as_str() == live.bare.domain());
+        .is_none_or(|to| to.as_str() == session.bare.as_str() || to.as_str() == session.bare.domain());
     let Some(query) = stanza.payload.find("query", ns::REGISTER).filter(|_| at_home) else {
         return Ok(Flow::Pass);
     };
     let query = query.element();
-    let allowed = cx.hub.domains.named(live.bare.domain()).is_some_and(|domain| domain.policy.registration);
+    let allowed =
+        cx.shard.domains.named(session.bare.domain()).is_some_and(|domain| domain.policy.registration);
     if !allowed {
         return Err(StanzaError::new(Condition::ServiceUnavailable));
     }
     if kind == IqType::Get {
         let username =
-            Element::new("username", ns::REGISTER).with_text(live.bare.local().unwrap_or_default());
+            Element::new("username", ns::REGISTER).with_text(session.bare.local().unwrap_or_default());
         let form = Element::new("query", ns::REGISTER)
             .with_child(Element::new("registered", ns::REGISTER))
             .with_child(username)
             .with_child(Element::new("password", ns::REGISTER));
-        live.send(&stanza.result_reply().with_payload(form), &Track::Nothing, cx);
+        session.send(&stanza.result_reply().with_payload(form), &Track::Nothing, cx);
         return Ok(Flow::Taken);
     }
-    let (conn, iq) = (live.io.conn, Box::new(stanza.clone()));
+    let (conn, iq) = (session.io.conn, Box::new(stanza.clone()));
     if query.child("remove", ns::REGISTER).is_some() {
-        let (domain, local) = account(live);
+        let (domain, local) = account(session);
         let ask = DeleteAccount { domain, local, now: cx.now.unix };
         cx.ask(ask, move |answer, sessions, cx| {
             done(conn, &iq, Change::Removal, matches!(answer, Ok(Ok(()))), sessions, cx);
         });
         return Ok(Flow::Taken);
     }
-    let derivation = derivation(live, &query, cx)?;
+    let derivation = derivation(session, &query, cx)?;
     cx.derive(derivation, move |derived, sessions, cx| set(conn, iq, derived, sessions, cx));
-    live.state.registration.changing = true;
+    session.state.registration.changing = true;
     Ok(Flow::Taken)
 }
 
-fn account(live: &Live) -> (DomainId, Box<str>) {
-    (live.domain, live.bare.local().unwrap_or_default().into())
+fn account(session: &BoundSession) -> (DomainId, Box<str>) {
+    (session.domain, session.bare.local().unwrap_or_default().into())
 }
 
 /// The keys of the password that the client wants.
-fn derivation(live: &Live, query: &Element, cx: &mut Cx<'_>) -> Result<Derivation, StanzaError> {
+fn derivation(session: &BoundSession, query: &Element, cx: &mut Cx<'_>) -> Result<Derivation, StanzaError> {
     let field = |name| query.child(name, ns::REGISTER).map(Element::text);
     let (Some(username), Some(password)) = (field("username"), field("password")) else {
         return Err(StanzaError::new(Condition::BadRequest).with_text("username and password are needed"));
     };
-    if carillon_wire::jid::prepare_local(&username).ok().as_deref() != live.bare.local() {
+    if carillon_wire::jid::prepare_local(&username).ok().as_deref() != session.bare.local() {
         return Err(StanzaError::new(Condition::NotAllowed).with_text("this is not your username"));
     }
-    if live.state.registration.changing {
+    if session.state.registration.changing {
         return Err(busy());
     }
     let password = Password::new(&password).ok_or_else(unusable)?;
-    let salt = cx.hub.random.bytes()[..16].into();
-    Ok(Derivation { password, salt, iterations: cx.hub.settings.scram_iterations, hashes: Hashes::Both })
+    let salt = cx.shard.random.bytes()[..16].into();
+    Ok(Derivation { password, salt, iterations: cx.shard.settings.scram_iterations, hashes: Hashes::Both })
 }
 
 /// The keys of a new password are there.
 fn set(conn: ConnId, iq: Box<Stanza>, derived: Derived, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let Some(live) = sessions.live(conn) else { return };
+    let Some(session) = sessions.bound(conn) else { return };
     let error = match derived {
         Derived::Keys(credentials) => {
-            let (domain, local) = account(live);
+            let (domain, local) = account(session);
             return cx.ask(SetCredentials { domain, local, credentials }, move |answer, sessions, cx| {
                 done(conn, &iq, Change::Password, matches!(answer, Ok(Ok(()))), sessions, cx);
             });
@@ -118,19 +119,19 @@ fn set(conn: ConnId, iq: Box<Stanza>, derived: Derived, sessions: &mut Sessions,
         Derived::Unusable => unusable(),
         Derived::Busy => busy(),
     };
-    live.state.registration.changing = false;
-    live.refuse(&iq, &error, cx);
+    session.state.registration.changing = false;
+    session.refuse(&iq, &error, cx);
 }
 
 /// The store did it, or not.
 fn done(conn: ConnId, iq: &Stanza, change: Change, is_done: bool, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(account) = iq.from.as_ref().map(Jid::bare) else { return };
-    cx.hub.altered(account.as_str());
-    if let Some(live) = sessions.live(conn) {
-        live.state.registration.changing = false;
+    cx.shard.altered(account.as_str());
+    if let Some(session) = sessions.bound(conn) {
+        session.state.registration.changing = false;
         match is_done {
-            true => live.send(&iq.result_reply(), &Track::Nothing, cx),
-            false => live.refuse(iq, &StanzaError::new(Condition::InternalServerError), cx),
+            true => session.send(&iq.result_reply(), &Track::Nothing, cx),
+            false => session.refuse(iq, &StanzaError::new(Condition::InternalServerError), cx),
         }
     }
     if !is_done {
@@ -141,10 +142,10 @@ fn done(conn: ConnId, iq: &Stanza, change: Change, is_done: bool, sessions: &mut
         Change::Removal => "this account is gone",
     };
     for slot in sessions.of(account.as_str()) {
-        let Some(live) = sessions.live_in(slot) else { continue };
+        let Some(session) = sessions.bound_in(slot) else { continue };
         // Who changed the password knows it, and goes on.
-        if change == Change::Removal || live.io.conn != conn {
-            cx.end(live.io.conn, StreamError::new(stream::Condition::NotAuthorized, why));
+        if change == Change::Removal || session.io.conn != conn {
+            cx.end(session.io.conn, StreamError::new(stream::Condition::NotAuthorized, why));
         }
     }
 }

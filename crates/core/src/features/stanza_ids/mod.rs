@@ -2,7 +2,7 @@
 
 use crate::error::StanzaError;
 use crate::session::hook::{Feature, Flow, Hooks, Spec};
-use crate::session::{Cx, Live};
+use crate::session::{BoundSession, Cx};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Kind, MessageType, Stanza};
 use carillon_wire::xml::Element;
@@ -22,7 +22,7 @@ pub const FEATURE: Feature = Feature {
     ..Feature::NONE
 };
 
-fn stamp(_live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
+fn stamp(_live: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
     // Whatever claims to be the server's word and is not, goes (XEP-0359 §5).
     if stanza.payload.find("stanza-id", ns::STANZA_ID).is_some() {
         stanza.payload.remove("stanza-id", ns::STANZA_ID);
@@ -35,7 +35,7 @@ fn stamp(_live: &mut Live, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow,
         return Ok(Flow::Pass);
     };
     let by = to.bare_str().to_owned();
-    let id = cx.hub.random.token();
+    let id = cx.shard.random.token();
     stanza
         .payload
         .push_element(&Element::new("stanza-id", ns::STANZA_ID).with_attr("id", id).with_attr("by", by));

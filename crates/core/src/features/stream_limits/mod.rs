@@ -25,14 +25,14 @@ pub const FEATURE: Feature = Feature {
 
 /// The bounds before authentication.
 fn before_auth(cx: &Cx<'_>) -> Element {
-    limits(cx.hub.settings.limits.stanza_bytes_before_auth)
+    limits(cx.shard.settings.limits.stanza_bytes_before_auth)
 }
 
 /// The bounds of a session. A client that is silent for longer is pinged, and must answer; where none is pinged, silence has
 /// no bound.
 fn after_auth(cx: &Cx<'_>) -> Element {
-    let limits = limits(cx.hub.settings.limits.stanza_bytes);
-    match cx.hub.settings.timeouts.ping_idle_ms {
+    let limits = limits(cx.shard.settings.limits.stanza_bytes);
+    match cx.shard.settings.timeouts.ping_idle_ms {
         0 => limits,
         ms => limits
             .with_child(Element::new("idle-seconds", ns::STREAM_LIMITS).with_text((ms / 1000).to_string())),

@@ -7,10 +7,10 @@ mod state;
 pub use state::State;
 
 use crate::error::StreamError;
-use crate::node::{Track, Tracked};
 use crate::route;
 use crate::session::hook::{Ending, Feature, Hooks, NonzaHandler, Outgoing, Spec};
-use crate::session::{Cx, Live, backlog};
+use crate::session::{BoundSession, Cx, backlog};
+use crate::shard::{Track, Tracked};
 use carillon_wire::ns;
 use carillon_wire::stanza::Condition as StanzaCondition;
 use carillon_wire::stream::Condition;
@@ -34,7 +34,7 @@ pub const FEATURE: Feature = Feature {
         receive: Some(receive),
         emitted: Some(emitted),
         close: Some(close),
-        describe: Some(|live, info| info.stream_management = live.unacknowledged.is_some()),
+        describe: Some(|session, info| info.stream_management = session.unacknowledged.is_some()),
         nonza: &[
             NonzaHandler { name: "enable", ns: ns::SM, handle: enable, unbound: Some(enable_unbound) },
             NonzaHandler { name: "resume", ns: ns::SM, handle: resume, unbound: Some(resume_unbound) },
@@ -49,16 +49,24 @@ pub const FEATURE: Feature = Feature {
 /// Unacknowledged stanzas of no weight after which an acknowledgement is asked for all the same.
 const ASK_AFTER: usize = 16;
 
-fn enable(live: &mut Live, _element: &Element, _cx: &mut Cx<'_>) -> Result<Option<Element>, StreamError> {
-    if live.state.stream_management.is_some() {
+fn enable(
+    session: &mut BoundSession,
+    _element: &Element,
+    _cx: &mut Cx<'_>,
+) -> Result<Option<Element>, StreamError> {
+    if session.state.stream_management.is_some() {
         return Ok(Some(failed(StanzaCondition::UnexpectedRequest)));
     }
-    live.state.stream_management = Some(Box::default());
-    live.unacknowledged = Some(0);
+    session.state.stream_management = Some(Box::default());
+    session.unacknowledged = Some(0);
     Ok(Some(Element::new("enabled", ns::SM)))
 }
 
-fn resume(_live: &mut Live, _element: &Element, _cx: &mut Cx<'_>) -> Result<Option<Element>, StreamError> {
+fn resume(
+    _live: &mut BoundSession,
+    _element: &Element,
+    _cx: &mut Cx<'_>,
+) -> Result<Option<Element>, StreamError> {
     Ok(Some(failed(StanzaCondition::FeatureNotImplemented)))
 }
 
@@ -77,14 +85,22 @@ fn failed(condition: StanzaCondition) -> Element {
 }
 
 /// The client asks how much arrived.
-fn answer(live: &mut Live, _element: &Element, _cx: &mut Cx<'_>) -> Result<Option<Element>, StreamError> {
-    let state = live.state.stream_management.as_ref().ok_or_else(not_enabled)?;
+fn answer(
+    session: &mut BoundSession,
+    _element: &Element,
+    _cx: &mut Cx<'_>,
+) -> Result<Option<Element>, StreamError> {
+    let state = session.state.stream_management.as_ref().ok_or_else(not_enabled)?;
     Ok(Some(Element::new("a", ns::SM).with_attr("h", state.received.to_string())))
 }
 
 /// The client says how much arrived.
-fn acknowledge(live: &mut Live, element: &Element, cx: &mut Cx<'_>) -> Result<Option<Element>, StreamError> {
-    let state = live.state.stream_management.as_mut().ok_or_else(not_enabled)?;
+fn acknowledge(
+    session: &mut BoundSession,
+    element: &Element,
+    cx: &mut Cx<'_>,
+) -> Result<Option<Element>, StreamError> {
+    let state = session.state.stream_management.as_mut().ok_or_else(not_enabled)?;
     let h: u32 = element
         .attr("h")
         .and_then(|h| h.parse().ok())
@@ -99,18 +115,18 @@ fn acknowledge(live: &mut Live, element: &Element, cx: &mut Cx<'_>) -> Result<Op
     };
     let done: SmallVec<[(Tracked, u128); 4]> = done.filter_map(tracked).collect();
     state.asked = false;
-    live.unacknowledged = Some(state.queue.len() as u32);
+    session.unacknowledged = Some(state.queue.len() as u32);
     if state.queue.has_any_that_matters() {
-        ask(live, cx);
+        ask(session, cx);
     }
     // What follows each other and is of one feature is told at once.
     for run in done.chunk_by(|(a, _), (b, _)| a == b) {
         let ids: SmallVec<[u128; 4]> = run.iter().map(|(_, id)| *id).collect();
         if let Some(handler) = cx.pipeline.tracked(run[0].0) {
-            (handler.acknowledged)(live, &ids, cx);
+            (handler.acknowledged)(session, &ids, cx);
         }
     }
-    backlog::go_on(live, cx);
+    backlog::go_on(session, cx);
     Ok(None)
 }
 
@@ -118,14 +134,14 @@ fn not_enabled() -> StreamError {
     StreamError::new(Condition::UnsupportedStanzaType, "stream management is not enabled")
 }
 
-fn receive(live: &mut Live, _cx: &mut Cx<'_>) {
-    if let Some(state) = &mut live.state.stream_management {
+fn receive(session: &mut BoundSession, _cx: &mut Cx<'_>) {
+    if let Some(state) = &mut session.state.stream_management {
         state.received = state.received.wrapping_add(1);
     }
 }
 
-fn emitted(live: &mut Live, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) {
-    let Some(state) = &mut live.state.stream_management else { return };
+fn emitted(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) {
+    let Some(state) = &mut session.state.stream_management else { return };
     let entry = match outgoing {
         Outgoing::Stanza(stanza, Track::Chat(recipients)) => {
             Entry::Chat(Box::new((*stanza).clone()), recipients.clone())
@@ -135,32 +151,32 @@ fn emitted(live: &mut Live, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) {
     };
     let matters = entry.matters();
     state.queue.push(entry);
-    live.unacknowledged = Some(state.queue.len() as u32);
-    let limits = &cx.hub.settings.limits;
+    session.unacknowledged = Some(state.queue.len() as u32);
+    let limits = &cx.shard.settings.limits;
     if state.queue.len() > limits.unacknowledged as usize || state.queue.bytes() > limits.unacknowledged_bytes
     {
         let error = StreamError::new(Condition::PolicyViolation, "too many stanzas are unacknowledged");
-        cx.end(live.io.conn, error);
+        cx.end(session.io.conn, error);
     } else if !state.asked && (matters || state.queue.len() >= ASK_AFTER) {
-        ask(live, cx);
+        ask(session, cx);
     }
 }
 
 /// Asks how much arrived.
-fn ask(live: &mut Live, cx: &mut Cx<'_>) {
-    if let Some(state) = &mut live.state.stream_management {
+fn ask(session: &mut BoundSession, cx: &mut Cx<'_>) {
+    if let Some(state) = &mut session.state.stream_management {
         state.asked = true;
-        cx.out.send(live.io.conn, |out| out.extend_from_slice(b"<r xmlns='urn:xmpp:sm:3'/>"));
+        cx.out.send(session.io.conn, |out| out.extend_from_slice(b"<r xmlns='urn:xmpp:sm:3'/>"));
     }
 }
 
 /// XEP-0198 §4 leaves open what becomes of messages that were not acknowledged. Those that a session has which is still there
 /// are done with; the others go to the account as if they came now: to the sessions that are there, or into the offline store.
-fn close(live: &mut Live, _ending: Ending, cx: &mut Cx<'_>) {
-    let Some(state) = live.state.stream_management.take() else { return };
+fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
+    let Some(state) = session.state.stream_management.take() else { return };
     for entry in state.queue.into_entries() {
         if let Entry::Chat(mut stanza, recipients) = entry {
-            stanza.to = Some(live.bare.to_jid());
+            stanza.to = Some(session.bare.to_jid());
             cx.later(move |sessions, cx| route::unacknowledged(&stanza, recipients.as_deref(), sessions, cx));
         }
     }

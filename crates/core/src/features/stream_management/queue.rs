@@ -1,6 +1,6 @@
 //! What a client was sent and has not acknowledged, in order: pure counting.
 
-use crate::node::{Recipients, Tracked};
+use crate::shard::{Recipients, Tracked};
 use carillon_wire::stanza::Stanza;
 use std::collections::VecDeque;
 use std::sync::Arc;

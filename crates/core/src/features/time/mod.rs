@@ -2,7 +2,7 @@
 
 use crate::error::StanzaError;
 use crate::session::hook::{At, Feature, Hooks, IqHandler, Request, Spec};
-use crate::session::{Cx, Live};
+use crate::session::{BoundSession, Cx};
 use carillon_wire::stanza::IqType;
 use carillon_wire::xml::Element;
 
@@ -27,7 +27,11 @@ pub const FEATURE: Feature = Feature {
     ..Feature::NONE
 };
 
-fn answer(_live: &mut Live, _request: &Request<'_>, cx: &mut Cx<'_>) -> Result<Option<Element>, StanzaError> {
+fn answer(
+    _live: &mut BoundSession,
+    _request: &Request<'_>,
+    cx: &mut Cx<'_>,
+) -> Result<Option<Element>, StanzaError> {
     let zone = Element::new("tzo", NS).with_text("+00:00");
     let utc = Element::new("utc", NS).with_text(cx.now.unix.to_xmpp());
     Ok(Some(Element::new("time", NS).with_child(zone).with_child(utc)))

@@ -2,7 +2,7 @@
 
 use crate::error::StanzaError;
 use crate::session::hook::{At, Feature, Hooks, IqHandler, Request, Spec};
-use crate::session::{Cx, Live};
+use crate::session::{BoundSession, Cx};
 use carillon_wire::stanza::IqType;
 use carillon_wire::xml::Element;
 
@@ -28,7 +28,7 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn answer(
-    _live: &mut Live,
+    _live: &mut BoundSession,
     _request: &Request<'_>,
     _cx: &mut Cx<'_>,
 ) -> Result<Option<Element>, StanzaError> {

@@ -6,7 +6,7 @@
 //!
 //! To follow a topic it waits for the topic's home, as any session waits for the store: unread. All who wait for the same topic
 //! on one shard share one question. The home reads the last item while nothing is published, so that its answer comes
-//! behind every notice of before and ahead of every one that follows: the last item and the walk leave no gap between them, and
+//! behind every event of before and ahead of every one that follows: the last item and the walk leave no gap between them, and
 //! no item comes twice.
 
 #[cfg(test)]
@@ -20,15 +20,15 @@ pub(super) use crate::light::{Ended, Written};
 use crate::light::{Light, Open, Refused, Rest};
 use crate::message::ShardMessage;
 use crate::model::{ConnId, Domains, Followed, PubsubEvent, TopicId, topic_address};
-use crate::node::{Wake, home};
 use crate::session::{Cx, Sessions};
+use crate::shard::{Wake, home};
 
 use std::mem;
 use std::sync::Arc;
 
 /// A connection was accepted.
 pub(super) fn open(conn: ConnId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    cx.wake_in(conn, cx.hub.settings.timeouts.auth_ms, Wake::Login);
+    cx.wake_in(conn, cx.shard.settings.timeouts.auth_ms, Wake::Login);
     sessions.put_light(conn, Box::new(Light::Opening(Rest::default())));
 }
 
@@ -61,7 +61,7 @@ pub(super) fn wake(conn: ConnId, wake: Wake, sessions: &mut Sessions, cx: &mut C
     match (&mut *light, wake) {
         (Light::Opening(_), Wake::Login) => finish(conn, &mut light, Ended::OpeningTimeout, sessions, cx),
         (Light::Open(open) | Light::Asking(open), Wake::Idle) => {
-            let (silent, patience) = (cx.now.mono.since(open.heard), cx.hub.settings.light.idle_timeout_ms);
+            let (silent, patience) = (cx.now.mono.since(open.heard), cx.shard.settings.light.idle_timeout_ms);
             if patience == 0 {
                 // The bound was lifted meanwhile.
             } else if silent >= patience {
@@ -104,9 +104,9 @@ pub(super) fn end_all(why: Ended, sessions: &mut Sessions, cx: &mut Cx<'_>) {
 
 /// The domains changed: if the one whose topics are offered is another or none now, nobody follows anything of it any more.
 pub(super) fn domains_changed(before: &Domains, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let name = cx.hub.settings.light.domain.clone();
+    let name = cx.shard.settings.light.domain.clone();
     let number = |domains: &Domains| domains.named(&name).map(|domain| domain.id);
-    if number(before).is_some() && number(before) != number(&cx.hub.domains) {
+    if number(before).is_some() && number(before) != number(&cx.shard.domains) {
         end_all(Ended::NoDomain, sessions, cx);
     }
 }
@@ -124,7 +124,7 @@ pub(super) fn heard(
         Err(refusal) => Err(Refused::from(refusal)),
     };
     let mut written = Written::default();
-    for conn in cx.hub.light.waiting(name) {
+    for conn in cx.shard.light.waiting(name) {
         let Some(mut light) = sessions.take_light(conn) else { continue };
         *light = match mem::replace(&mut *light, Light::Closing) {
             Light::Asking(mut open) => {
@@ -143,38 +143,38 @@ pub(super) fn heard(
     }
 }
 
-/// Gives a notice to a follower in this slot.
+/// Gives an event to a follower in this slot.
 pub(super) fn deliver(
     slot: u32,
-    notice: &Arc<PubsubEvent>,
+    event: &Arc<PubsubEvent>,
     written: &mut Written,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
     let Some(open) = sessions.light_in(slot).and_then(Light::open_mut) else { return };
-    let topic = notice.topic();
-    let (true, Some(name)) = (open.follows(topic), cx.hub.light.name(topic)) else { return };
+    let topic = event.topic();
+    let (true, Some(name)) = (open.follows(topic), cx.shard.light.name(topic)) else { return };
     let conn = open.conn;
-    if notice.is_item() {
-        cx.hub.counters.deliveries += 1;
-        cx.hub.counters.latency.record(cx.now.unix.0.saturating_sub(notice.accepted().0));
+    if event.is_item() {
+        cx.shard.counters.deliveries += 1;
+        cx.shard.counters.latency.record(cx.now.unix.0.saturating_sub(event.accepted().0));
     }
-    if notice.is_told() {
-        written.send(conn, cx.out, |out| out.extend_from_slice(cx.hub.light.print(notice, &name)));
+    if event.is_told() {
+        written.send(conn, cx.out, |out| out.extend_from_slice(cx.shard.light.print(event, &name)));
     }
-    if notice.is_end() {
+    if event.is_end() {
         // The list is gone with the topic: nobody has to be told of a position.
         open.leave(topic);
-        cx.hub.light.leave(topic);
+        cx.shard.light.leave(topic);
     }
 }
 
 /// A topic is open to all no longer: those who are nobody leave it, and are told.
 pub(super) fn restricted(topic: TopicId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    for &slot in cx.hub.subscribers.followers(topic).iter() {
+    for &slot in cx.shard.subscribers.followers(topic).iter() {
         let Some(open) = sessions.light_in(slot).and_then(Light::open_mut) else { continue };
         let (conn, followed) = (open.conn, open.leave(topic));
-        if let (Some(followed), Some(name)) = (followed, cx.hub.light.name(topic)) {
+        if let (Some(followed), Some(name)) = (followed, cx.shard.light.name(topic)) {
             cx.out.send(conn, |out| frame::restricted(out, &name));
             unfollow(followed, sessions, cx);
         }
@@ -201,14 +201,14 @@ fn take(
     open.heard = cx.now.mono;
     let request = frame::request(frame)?;
     let received = Received { counts: true, bytes: frame.len() };
-    if let Some(wait) = open.allowance.debit(cx.now.mono, received, &cx.hub.settings.limits.rates) {
+    if let Some(wait) = open.allowance.debit(cx.now.mono, received, &cx.shard.settings.limits.rates) {
         cx.wake_in(conn, wait, Wake::Unthrottle);
         cx.out.push(Effect::Pause { conn });
     }
     match request {
         Request::Ping => cx.out.send(conn, frame::pong),
         Request::Subscribe(name) => {
-            if subscribe(open, &name, cx)? == Then::Wait {
+            if subscribe(open, &name, cx)? == Continuation::Wait {
                 *light = mem::replace(light, Light::Closing).asking();
             }
         }
@@ -219,54 +219,54 @@ fn take(
 
 /// The opening came.
 fn begin(conn: ConnId, cx: &mut Cx<'_>) -> Result<Open, Ended> {
-    if cx.hub.is_draining() {
+    if cx.shard.is_draining() {
         return Err(Ended::Shutdown);
     }
-    let settings = cx.hub.settings.clone();
-    if cx.hub.domains.named(&settings.light.domain).is_none() {
+    let settings = cx.shard.settings.clone();
+    if cx.shard.domains.named(&settings.light.domain).is_none() {
         return Err(Ended::NoDomain);
     }
-    let (now, token) = (cx.now.unix, cx.hub.random.token());
+    let (now, token) = (cx.now.unix, cx.shard.random.token());
     cx.out.send(conn, |out| frame::welcome(out, now, &token));
     if settings.light.idle_timeout_ms > 0 {
         cx.wake_in(conn, settings.light.idle_timeout_ms, Wake::Idle);
     }
-    cx.hub.counters.light += 1;
+    cx.shard.counters.light += 1;
     Ok(Open::new(conn, cx.now.mono))
 }
 
 /// How a request goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Then {
+enum Continuation {
     /// It is answered.
     Done,
     /// The topic's home answers it.
     Wait,
 }
 
-fn subscribe(open: &Open, name: &str, cx: &mut Cx<'_>) -> Result<Then, Ended> {
+fn subscribe(open: &Open, name: &str, cx: &mut Cx<'_>) -> Result<Continuation, Ended> {
     let conn = open.conn;
-    if cx.hub.light.topic(name).is_some_and(|topic| open.follows(topic)) {
+    if cx.shard.light.topic(name).is_some_and(|topic| open.follows(topic)) {
         cx.out.send(conn, frame::ack);
-        return Ok(Then::Done);
+        return Ok(Continuation::Done);
     }
-    if open.topics.len() >= cx.hub.settings.light.subscriptions {
+    if open.topics.len() >= cx.shard.settings.light.subscriptions {
         refuse(conn, Refused::TooMany, cx);
-        return Ok(Then::Done);
+        return Ok(Continuation::Done);
     }
-    let domain = cx.hub.domains.named(&cx.hub.settings.light.domain).ok_or(Ended::NoDomain)?.clone();
-    if cx.hub.light.wait(name, conn) {
-        let at = home(&topic_address(name, &domain.name), cx.hub.shards);
-        let asker = Asker::Light(cx.hub.id);
+    let domain = cx.shard.domains.named(&cx.shard.settings.light.domain).ok_or(Ended::NoDomain)?.clone();
+    if cx.shard.light.wait(name, conn) {
+        let at = home(&topic_address(name, &domain.name), cx.shard.shard_count);
+        let asker = Asker::Light(cx.shard.id);
         let (name, actor, op) = (name.into(), Actor::Anyone, TopicOp::Listen);
         cx.post(at, ShardMessage::Topic { domain: domain.id, name, actor, op, asker });
     }
     cx.out.push(Effect::Pause { conn });
-    Ok(Then::Wait)
+    Ok(Continuation::Wait)
 }
 
 fn unsubscribe(open: &mut Open, name: &str, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    match cx.hub.light.topic(name).and_then(|topic| open.leave(topic)) {
+    match cx.shard.light.topic(name).and_then(|topic| open.leave(topic)) {
         Some(followed) => {
             unfollow(followed, sessions, cx);
             cx.out.send(open.conn, frame::ack);
@@ -279,11 +279,11 @@ fn unsubscribe(open: &mut Open, name: &str, sessions: &mut Sessions, cx: &mut Cx
 fn learn(topic: TopicId, last: Option<Arc<PubsubEvent>>, cx: &mut Cx<'_>) -> Option<Arc<PubsubEvent>> {
     match last {
         Some(last) if last.is_for_logins() => {
-            cx.hub.subscribers.learn(last);
+            cx.shard.subscribers.learn(last);
             None
         }
         last => {
-            cx.hub.subscribers.hear_of(topic);
+            cx.shard.subscribers.hear_of(topic);
             last
         }
     }
@@ -299,16 +299,16 @@ fn follow(
     cx: &mut Cx<'_>,
 ) {
     let conn = open.conn;
-    cx.hub.subscribers.pass_over(topic, conn.slot);
-    let position = cx.hub.subscribers.add(topic, conn.slot, None);
+    cx.shard.subscribers.pass_over(topic, conn.slot);
+    let position = cx.shard.subscribers.add(topic, conn.slot, None);
     open.follow(Followed { topic, position });
-    cx.hub.light.follow(topic, name);
-    let last = cx.hub.subscribers.last_for_new(topic, conn.slot).or_else(|| for_new.cloned());
-    cx.hub.counters.deliveries += u64::from(last.is_some());
+    cx.shard.light.follow(topic, name);
+    let last = cx.shard.subscribers.last_for_new(topic, conn.slot).or_else(|| for_new.cloned());
+    cx.shard.counters.deliveries += u64::from(last.is_some());
     written.send(conn, cx.out, |out| {
         frame::ack(out);
         if let Some(last) = &last {
-            out.extend_from_slice(cx.hub.light.print(last, name));
+            out.extend_from_slice(cx.shard.light.print(last, name));
         }
     });
 }
@@ -316,12 +316,12 @@ fn follow(
 /// The connection follows a topic no longer.
 fn unfollow(followed: Followed, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     cx.unfollow(followed, sessions);
-    cx.hub.light.leave(followed.topic);
+    cx.shard.light.leave(followed.topic);
 }
 
 /// Answers that a request is not done.
 fn refuse(conn: ConnId, why: Refused, cx: &mut Cx<'_>) {
-    cx.hub.counters.light_errors.count(why.code());
+    cx.shard.counters.light_errors.count(why.code());
     cx.out.send(conn, |out| frame::refused(out, why));
 }
 
@@ -331,7 +331,7 @@ fn finish(conn: ConnId, light: &mut Light, why: Ended, sessions: &mut Sessions, 
         return;
     }
     part(light, sessions, cx);
-    cx.hub.counters.light_errors.count(why.code());
+    cx.shard.counters.light_errors.count(why.code());
     cx.out.send(conn, |out| frame::ended(out, why));
     cx.out.push(Effect::Close { conn });
 }
@@ -339,7 +339,7 @@ fn finish(conn: ConnId, light: &mut Light, why: Ended, sessions: &mut Sessions, 
 /// Forgets what a connection follows.
 fn part(light: &mut Light, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     if let Light::Open(open) | Light::Asking(open) = mem::replace(light, Light::Closing) {
-        cx.hub.counters.light -= 1;
+        cx.shard.counters.light -= 1;
         open.topics.into_iter().for_each(|followed| unfollow(followed, sessions, cx));
     }
 }

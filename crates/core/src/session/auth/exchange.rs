@@ -285,15 +285,15 @@ impl Authenticating {
 
     /// Whether a login may be tried from this address, after those that failed.
     pub(super) fn admits(&self, cx: &mut Cx<'_>) -> Result<(), Failure> {
-        let (address, now, hub) = (self.client.io.address, cx.now.mono, &mut *cx.hub);
-        let admitted = hub.throttle.admits_from(address, now, &hub.settings.limits);
+        let (address, now, shard) = (self.client.io.address, cx.now.mono, &mut *cx.shard);
+        let admitted = shard.throttle.admits_from(address, now, &shard.settings.limits);
         admitted.map_err(|_| Failure::TemporaryAuthFailure)
     }
 
     /// The same for a password of an account that is at home here.
     fn admits_to(&self, account: &BareJid, cx: &mut Cx<'_>) -> Result<(), Failure> {
-        let (address, now, hub) = (self.client.io.address, cx.now.mono, &mut *cx.hub);
-        let admitted = hub.throttle.admits_to(address, account, now, &hub.settings.limits);
+        let (address, now, shard) = (self.client.io.address, cx.now.mono, &mut *cx.shard);
+        let admitted = shard.throttle.admits_to(address, account, now, &shard.settings.limits);
         admitted.map_err(|_| Failure::TemporaryAuthFailure)
     }
 
@@ -367,7 +367,7 @@ impl Authenticating {
             Proof::Token(mechanism, proof) => {
                 let Wrap::Sasl2(inline) = wrap else { unreachable!("only SASL2 has tokens") };
                 let found = identity.map(|identity| {
-                    let stamp = Stamp::of(&cx.hub.settings.secret, &account, &identity.credentials);
+                    let stamp = Stamp::of(&cx.shard.settings.secret, &account, &identity.credentials);
                     Found { identity: *identity, stamp, login: None }
                 });
                 self.redeem(TokenClaim { inline, account, since, mechanism, proof }, found, cx)
@@ -400,8 +400,8 @@ impl Authenticating {
             (None, Some(keys)) => (Hash::Sha1, keys),
             (None, None) => return self.fail(&wrap, Some(&account), Failure::NotAuthorized, cx),
         };
-        let limits = &cx.hub.settings.limits;
-        cx.hub.throttle.failed_to(self.client.io.address, &account, cx.now.mono, limits);
+        let limits = &cx.shard.settings.limits;
+        cx.shard.throttle.failed_to(self.client.io.address, &account, cx.now.mono, limits);
         let ScramKeys { salt, iterations, stored_key, .. } = keys;
         self.stage = Stage::Deriving(Box::new(Deriving { wrap, account, since, identity, stored_key }));
         self.derive(Derivation { password, salt, iterations, hashes: Hashes::One(hash) }, cx)
@@ -413,7 +413,7 @@ impl Authenticating {
             Derived::Keys(keys) => keys.sha256.or(keys.sha1),
             Derived::Unusable => None,
             Derived::Busy => {
-                cx.hub.throttle.forgive(self.client.io.address, &account);
+                cx.shard.throttle.forgive(self.client.io.address, &account);
                 return self.fail(&wrap, None, Failure::TemporaryAuthFailure, cx);
             }
         };
@@ -425,7 +425,7 @@ impl Authenticating {
         let address = self.client.io.address;
         match identity.filter(|_| is_right) {
             Some(identity) => {
-                cx.hub.throttle.forgive(address, &account);
+                cx.shard.throttle.forgive(address, &account);
                 self.prove(Claimant { wrap, account, since }, *identity, None, cx)
             }
             None => {
@@ -458,7 +458,7 @@ impl Authenticating {
         let Some(keys) = keys else {
             return self.fail(&wrap, None, Failure::NotAuthorized, cx);
         };
-        let nonce = cx.hub.random.token();
+        let nonce = cx.shard.random.token();
         let (message, scram) = first.challenge(keys, &nonce);
         self.client.io.send_element(&wrap.challenge(&message), cx);
         self.stage = Stage::Challenged(Box::new(Challenged { wrap, account, since, identity, scram }));
@@ -492,14 +492,14 @@ impl Authenticating {
         if let Err(failure) = may_log_in(&identity, &account, since, cx) {
             return self.fail(&wrap, None, failure, cx);
         }
-        cx.hub.throttle.succeeded(self.client.io.address, &account);
+        cx.shard.throttle.succeeded(self.client.io.address, &account);
         let stamp = match &wrap {
             Wrap::Sasl2(inline) if inline.tokens.is_returning() => {
-                Some(Stamp::of(&cx.hub.settings.secret, &account, &identity.credentials))
+                Some(Stamp::of(&cx.shard.settings.secret, &account, &identity.credentials))
             }
             Wrap::Sasl2(_) | Wrap::Classic => None,
         };
-        let stamp = stamp.filter(|_| cx.hub.settings.fast.are_tokens_on());
+        let stamp = stamp.filter(|_| cx.shard.settings.fast.are_tokens_on());
         let authenticated =
             Authenticated::proved(account, self.client.domain.id, identity, since, stamp, None);
         let greeting = Greeting::Success { wrap, data: data.map(String::into_bytes), token: None };
@@ -515,8 +515,8 @@ impl Authenticating {
         cx: &mut Cx<'_>,
     ) -> Session {
         if let Some(account) = account {
-            let limits = &cx.hub.settings.limits;
-            cx.hub.throttle.failed_to(self.client.io.address, account, cx.now.mono, limits);
+            let limits = &cx.shard.settings.limits;
+            cx.shard.throttle.failed_to(self.client.io.address, account, cx.now.mono, limits);
             cx.login_failed(self.client.io.address);
         }
         self.refuse(wrap, account, failure, cx)
@@ -531,7 +531,7 @@ impl Authenticating {
         cx: &mut Cx<'_>,
     ) -> Session {
         self.client.io.send_element(&wrap.failure(failure), cx);
-        cx.hub.counters.login_failures.count(failure.as_str());
+        cx.shard.counters.login_failures.count(failure.as_str());
         cx.out.journal.note(cx.now.unix, Kind::LoginFailure, || Entry::LoginFailure {
             account: account.map(BareJid::as_str),
             address: self.client.io.address,
@@ -544,7 +544,7 @@ impl Authenticating {
             &mut self.client.attempts
         };
         *count += 1;
-        if *count >= cx.hub.settings.limits.auth_attempts {
+        if *count >= cx.shard.settings.limits.auth_attempts {
             let error = StreamError::new(Condition::PolicyViolation, "too many failed logins");
             return Closing::with_error(self.client.io, &error, cx);
         }
@@ -553,7 +553,12 @@ impl Authenticating {
 
     fn decoys(&self, account: &BareJid, cx: &Cx<'_>) -> Credentials {
         let decoy = |hash| {
-            scram::decoy(hash, &cx.hub.settings.secret, account.as_str(), cx.hub.settings.scram_iterations)
+            scram::decoy(
+                hash,
+                &cx.shard.settings.secret,
+                account.as_str(),
+                cx.shard.settings.scram_iterations,
+            )
         };
         Credentials { sha1: Some(decoy(Hash::Sha1)), sha256: Some(decoy(Hash::Sha256)) }
     }
@@ -588,7 +593,7 @@ pub(super) fn may_log_in(
     match identity.state {
         AccountState::Disabled(_) => Err(Failure::AccountDisabled),
         // What it proved itself by may not be the truth any more: it may try again.
-        AccountState::Enabled if cx.hub.altered.is_after(account.as_str(), since) => {
+        AccountState::Enabled if cx.shard.altered.is_after(account.as_str(), since) => {
             Err(Failure::TemporaryAuthFailure)
         }
         AccountState::Enabled => Ok(()),

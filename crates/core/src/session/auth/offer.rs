@@ -2,9 +2,9 @@
 
 use crate::connection::Io;
 use crate::model::Domain;
-use crate::node::OfferShape;
 use crate::sasl::{ChannelBinding, Mechanism, Protection, fast};
 use crate::session::Cx;
+use crate::shard::OfferShape;
 use carillon_wire::xml::Element;
 use carillon_wire::{ns, stream};
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use std::sync::Arc;
 /// Sends the stream features before authentication.
 pub fn send(io: &Io, domain: &Domain, protection: &Protection, cx: &mut Cx<'_>) {
     let shape = OfferShape::of(io, domain, protection);
-    let text = cx.hub.offers.find(&shape).unwrap_or_else(|| {
+    let text = cx.shard.offers.find(&shape).unwrap_or_else(|| {
         let mut text = Vec::new();
         stream::write_features(&mut text, &features(domain, protection, cx), io.framing);
         let text: Arc<[u8]> = text.into();
-        cx.hub.offers.remember(shape, text.clone());
+        cx.shard.offers.remember(shape, text.clone());
         text
     });
     cx.out.send(io.conn, |out| out.extend_from_slice(&text));
@@ -55,7 +55,7 @@ pub fn mechanisms(protection: &Protection, wrap: &str, cx: &Cx<'_>) -> Vec<Mecha
         Mechanism::Plain => tls,
         m => !m.binds_channel() || binds,
     };
-    cx.hub.settings.mechanisms.iter().copied().filter(fits).collect()
+    cx.shard.settings.mechanisms.iter().copied().filter(fits).collect()
 }
 
 /// What may come inline with SASL2: Bind 2, inside it what the features take, and tokens.
@@ -66,7 +66,7 @@ fn inline(protection: &Protection, cx: &Cx<'_>) -> Element {
     });
     let bind = Element::new("bind", ns::BIND2).with_child(list);
     let inline = Element::new("inline", ns::SASL2).with_child(bind);
-    match fast::offer(protection).filter(|_| cx.hub.settings.fast.are_tokens_on()) {
+    match fast::offer(protection).filter(|_| cx.shard.settings.fast.are_tokens_on()) {
         Some(tokens) => inline.with_child(tokens),
         None => inline,
     }

@@ -2,11 +2,11 @@
 
 use crate::connection::Io;
 use crate::model::{AccountId, DomainId, Identity, Login, Moment, Mono, Revocations};
-use crate::node::{Known, Wake};
 use crate::sasl::fast::{self, Stamp, Tokens};
 use crate::sasl::{self, Failure, Inline, Protection, Wrap};
 use crate::session::bind::choose;
 use crate::session::{Binding, Closing, Cx, Loading, Restarting, Session};
+use crate::shard::{Known, Wake};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::StanzaError;
@@ -76,7 +76,7 @@ impl Authenticated {
 
     /// Whether the account's password or state was altered since the client proved itself by what they were.
     pub fn is_outdated(&self, cx: &Cx<'_>) -> bool {
-        cx.hub.altered.is_after(self.jid.as_str(), self.since)
+        cx.shard.altered.is_after(self.jid.as_str(), self.since)
     }
 
     /// What belongs to the account, where the node remembers it.
@@ -97,7 +97,7 @@ impl Authenticated {
     fn token(&self, inline: &Inline, protection: &Protection, cx: &mut Cx<'_>) -> Option<Element> {
         let (stamp, agent) = (self.stamp?, inline.tokens.agent?);
         let mechanism = inline.tokens.token_for.filter(|m| m.binding(protection).is_some())?;
-        let settings = cx.hub.settings.clone();
+        let settings = cx.shard.settings.clone();
         let tokens = Tokens {
             secret: &settings.secret,
             lifetime_ms: settings.fast.token_lifetime_ms,
@@ -107,7 +107,7 @@ impl Authenticated {
             mechanism,
         };
         let given = tokens.give(cx.now.unix);
-        cx.hub.replays.begin(given.name);
+        cx.shard.replays.begin(given.name);
         Some(fast::element(&given.token, given.expires))
     }
 
@@ -120,13 +120,13 @@ impl Authenticated {
         protection: &Protection,
         cx: &mut Cx<'_>,
     ) -> Session {
-        cx.hub.counters.logins += 1;
-        cx.hub.counters.login.record(cx.now.mono.since(began));
-        io.reader.trust(&cx.hub.settings.limits);
+        cx.shard.counters.logins += 1;
+        cx.shard.counters.login.record(cx.now.mono.since(began));
+        io.reader.trust(&cx.shard.settings.limits);
         let Greeting::Success { wrap, data, .. } = greeting else {
             unreachable!("SASL greets with its success")
         };
-        cx.wake_in(io.conn, cx.hub.settings.timeouts.bind_ms, Wake::Bind);
+        cx.wake_in(io.conn, cx.shard.settings.timeouts.bind_ms, Wake::Bind);
         match wrap {
             Wrap::Classic => {
                 let success = Element::new("success", ns::SASL);
@@ -177,7 +177,7 @@ fn tagged(
     cx: &mut Cx<'_>,
 ) -> Result<carillon_wire::jid::Jid, StanzaError> {
     let tag = bind.child("tag", ns::BIND2).map(Element::text).filter(|tag| !tag.is_empty());
-    let own = cx.hub.random.token();
+    let own = cx.shard.random.token();
     let resource = match tag {
         Some(tag) => format!("{tag}/{}", &own[..12]),
         None => own,

@@ -62,7 +62,9 @@ impl Authenticating {
     ) -> Result<(BareJid, fast::Mechanism, fast::Proof), Failure> {
         let mechanism = element.attr("mechanism").and_then(fast::Mechanism::named);
         let mechanism = mechanism
-            .filter(|m| cx.hub.settings.fast.are_tokens_on() && m.binding(&self.client.protection).is_some())
+            .filter(|m| {
+                cx.shard.settings.fast.are_tokens_on() && m.binding(&self.client.protection).is_some()
+            })
             .ok_or(Failure::InvalidMechanism)?;
         if inline.tokens.agent.is_none() {
             return Err(Failure::MalformedRequest);
@@ -99,7 +101,7 @@ impl Authenticating {
         }
         if invalidate {
             let (domain, local) = (self.client.domain.id, account.local().unwrap_or_default().into());
-            cx.hub.changed(account.as_str());
+            cx.shard.changed(account.as_str());
             let agent = inline.tokens.agent;
             self.stage = Stage::Revoking(Box::new(Revoking { inline, account, since, found, answer }));
             return self.ask(RevokeTokens { domain, local, agent }, cx);
@@ -122,7 +124,7 @@ impl Authenticating {
     }
 
     fn check(&self, claim: &TokenClaim, found: Option<&Found>, cx: &mut Cx<'_>) -> Result<Checked, Failure> {
-        let settings = cx.hub.settings.clone();
+        let settings = cx.shard.settings.clone();
         let nobodys = Default::default();
         let (revocations, stamp) = match found {
             Some(found) => (&found.identity.revocations, found.stamp),
@@ -142,8 +144,8 @@ impl Authenticating {
         if found.is_some()
             && let Some(count) = claim.inline.tokens.using.and_then(|using| using.count)
         {
-            let max = cx.hub.remembered_max().max(REPLAYS_MIN);
-            cx.hub.replays.note(checked.token, count, max).map_err(|_| Failure::NotAuthorized)?;
+            let max = cx.shard.cached_logins_max().max(REPLAYS_MIN);
+            cx.shard.replays.note(checked.token, count, max).map_err(|_| Failure::NotAuthorized)?;
         }
         Ok(checked)
     }
@@ -155,7 +157,7 @@ impl Authenticating {
             return self.fail(&Wrap::Sasl2(inline), None, Failure::TemporaryAuthFailure, cx);
         };
         // A login that read the account before this commit must not be remembered.
-        cx.hub.changed(account.as_str());
+        cx.shard.changed(account.as_str());
         found.identity.revocations = revocations;
         self.redeemed(Revoking { inline, account, since, found, answer: proof }, cx)
     }

@@ -2,8 +2,8 @@
 
 use crate::model::*;
 use crate::model::{Change, PubsubEvent, Retained};
-use crate::node::Subscribers;
 use crate::settings::Fanout;
+use crate::shard::Subscribers;
 use carillon_wire::Framing;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
@@ -32,9 +32,9 @@ fn record() -> TopicRecord {
     }
 }
 
-fn written(notice: &PubsubEvent, framing: Framing) -> String {
+fn written(event: &PubsubEvent, framing: Framing) -> String {
     let mut out = Vec::new();
-    notice.write(&mut out, "u@d/r'1", framing);
+    event.write(&mut out, "u@d/r'1", framing);
     String::from_utf8(out).unwrap()
 }
 
@@ -44,15 +44,15 @@ fn changed(event: Change<'_>) -> PubsubEvent {
 
 #[test]
 fn an_item() {
-    let notice = PubsubEvent::published(&item(), "d", Retained::Unchanged);
+    let event = PubsubEvent::published(&item(), "d", Retained::Unchanged);
     assert_eq!(
-        written(&notice, Framing::Tcp),
+        written(&event, Framing::Tcp),
         "<message from='pubsub.d' type='headline' id='7-9' to='u@d/r&apos;1'>\
          <event xmlns='http://jabber.org/protocol/pubsub#event'><items node='a&lt;&apos;&amp;&quot;&gt;'>\
          <item id='&lt;id&gt;&apos;' publisher='p@d'><x xmlns='urn:x'/></item></items></event></message>"
     );
-    assert!(notice.is_told() && notice.is_item() && !notice.is_end() && !notice.is_for_logins());
-    assert_eq!(notice.names(), Some(("a<'&\">", "<id>'")));
+    assert!(event.is_told() && event.is_item() && !event.is_end() && !event.is_for_logins());
+    assert_eq!(event.names(), Some(("a<'&\">", "<id>'")));
     let bare = Item { publisher: None, payload: "".into(), id: "1".into(), name: "n".into(), ..item() };
     assert_eq!(
         written(&PubsubEvent::published(&bare, "d", Retained::Unchanged), Framing::WebSocket),
@@ -114,6 +114,6 @@ fn a_topic_that_ended_takes_no_followers() {
     assert_eq!(subscribers.remove(TopicId(7), 0), None);
     assert_eq!(subscribers.remove(TopicId(7), late), None);
     let slice = subscribers.slice(10, &Fanout::default()).expect("its followers are told");
-    assert!(slice.notice.is_end() && !subscribers.is_walking());
+    assert!(slice.event.is_end() && !subscribers.is_walking());
     assert_eq!(slice.slots(), [1, 2]);
 }

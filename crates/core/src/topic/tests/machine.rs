@@ -2,7 +2,7 @@
 
 use super::store::Store;
 use crate::command::{Actor, Asker, Command, Outcome, ReplyTo, TopicOp, TopicOutcome};
-use crate::machine::Shard;
+use crate::machine::ShardMachine;
 use crate::message::ShardMessage;
 use crate::model::*;
 use crate::model::{PubsubEvent, Retained};
@@ -16,11 +16,11 @@ use std::sync::{Arc, mpsc};
 
 /// A shard, its store, and what it told the other shard of its node.
 pub struct Machine {
-    pub shard: Shard,
+    pub shard: ShardMachine,
     pub store: Store,
     pub asks: VecDeque<(Ticket, Ask)>,
     pub notices: Vec<Arc<PubsubEvent>>,
-    pub letters: Vec<ShardMessage>,
+    pub messages: Vec<ShardMessage>,
     pub now: Now,
 }
 
@@ -30,11 +30,11 @@ impl Machine {
         let domains = Arc::new(Domains::new([domain]));
         Machine {
             // The other of two shards stands for all that are told.
-            shard: Shard::new(ShardId(0), 2, Arc::new(settings), domains, [0; 32]),
+            shard: ShardMachine::new(ShardId(0), 2, Arc::new(settings), domains, [0; 32]),
             store: Store::new(),
             asks: VecDeque::new(),
             notices: Vec::new(),
-            letters: Vec::new(),
+            messages: Vec::new(),
             now: Now { mono: Mono(0), unix: UnixMs(1_795_167_000_000) },
         }
     }
@@ -45,8 +45,8 @@ impl Machine {
         for effect in effects.list {
             match effect {
                 Effect::Ask { ticket, ask } => self.asks.push_back((ticket, ask)),
-                Effect::Post { letter: ShardMessage::Publication(notice), .. } => self.notices.push(notice),
-                Effect::Post { letter, .. } => self.letters.push(letter),
+                Effect::Post { message: ShardMessage::Publication(event), .. } => self.notices.push(event),
+                Effect::Post { message, .. } => self.messages.push(message),
                 Effect::Reply { to, outcome } => (to.0)(outcome),
                 other => panic!("{other:?}"),
             }
@@ -125,9 +125,9 @@ pub fn configure(change: impl FnOnce(&mut TopicConfig)) -> TopicOp {
     TopicOp::Configure { config }
 }
 
-/// The id of the item that a notice leaves to logins: none for nothing, `=` for what it was.
-pub fn left(notice: &PubsubEvent) -> Option<&str> {
-    match notice.retained() {
+/// The id of the item that an event leaves to logins: none for nothing, `=` for what it was.
+pub fn left(event: &PubsubEvent) -> Option<&str> {
+    match event.retained() {
         Retained::Last(last) => last.names().map(|(_, item)| item),
         Retained::Nothing => None,
         Retained::Unchanged => Some("="),

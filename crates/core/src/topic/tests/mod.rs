@@ -82,8 +82,8 @@ fn nothing_is_told_of_a_topic_faster_than_its_followers_can_be() {
     let Ok(TopicOutcome::Record { record, .. }) = machine.does("t", create()) else { panic!() };
     machine.does("t", publish("a")).unwrap();
     let pace = |machine: &mut Machine, shard: u16, pace| {
-        let letter = ShardMessage::Pace { topic: record.id, shard: ShardId(shard), pace };
-        machine.give(Input::Message(letter));
+        let message = ShardMessage::Pace { topic: record.id, shard: ShardId(shard), pace };
+        machine.give(Input::Message(message));
     };
     pace(&mut machine, 0, Pace::Behind);
     pace(&mut machine, 1, Pace::Behind);
@@ -152,7 +152,7 @@ fn what_logins_are_given_follows_every_change() {
         machine.notices.clear();
         let text = format!("{op:?}");
         machine.does("t", op).unwrap();
-        let found = machine.notices.first().map(|notice| left(notice));
+        let found = machine.notices.first().map(|event| left(event));
         assert_eq!(found, expected, "after {text}");
     }
     assert_eq!(machine.does("t", retract("e")).unwrap_err(), Condition::ItemNotFound);
@@ -164,21 +164,21 @@ fn a_subscription_is_told_behind_what_was_published_before_it() {
     machine.does("t", create()).unwrap();
     // Accounts whose home is the other shard.
     let account = |i: u32| carillon_wire::jid::BareJid::new(&format!("u{i}@d")).unwrap();
-    let there = (0..).map(account).find(|a| crate::node::home(a.as_str(), 2) == ShardId(1)).unwrap();
+    let there = (0..).map(account).find(|a| crate::shard::home(a.as_str(), 2) == ShardId(1)).unwrap();
     machine.begin("t", publish("a"));
     machine.begin("t", TopicOp::Subscribe { account: there.clone() });
     machine.settle();
-    let [ShardMessage::Subscribed { account, last: Some(last), .. }] = &machine.letters[..] else {
-        panic!("{:?}", machine.letters)
+    let [ShardMessage::Subscribed { account, last: Some(last), .. }] = &machine.messages[..] else {
+        panic!("{:?}", machine.messages)
     };
     assert_eq!((account, last.names(), last.is_for_logins()), (&there, Some(("t", "a")), true));
     assert_eq!(machine.notices.len(), 1);
-    machine.letters.clear();
+    machine.messages.clear();
     let again = machine.does("t", TopicOp::Subscribe { account: there.clone() });
     assert!(matches!(again, Ok(TopicOutcome::Subscribed { new: false })));
-    assert!(machine.letters.is_empty(), "its home was told, with the last item");
+    assert!(machine.messages.is_empty(), "its home was told, with the last item");
     machine.does("t", TopicOp::Unsubscribe { account: there.clone() }).unwrap();
-    assert!(matches!(&machine.letters[..], [ShardMessage::Unsubscribed { .. }]));
+    assert!(matches!(&machine.messages[..], [ShardMessage::Unsubscribed { .. }]));
     let missing = machine.does("t", TopicOp::Unsubscribe { account: there });
     assert_eq!(missing.unwrap_err(), Condition::UnexpectedRequest);
     let stranger = carillon_wire::jid::BareJid::new("u@elsewhere").unwrap();

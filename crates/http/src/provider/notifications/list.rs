@@ -126,7 +126,7 @@ async fn stored(
 async fn remembered(app: &App, query: &NotificationQuery, stored: &[Trace]) -> Result<Vec<Trace>, Problem> {
     let ids: Arc<[NotificationId]> =
         stored.iter().filter(|trace| trace.ended.is_none()).map(|trace| trace.id).collect();
-    match app.command(Command::Remembered { query: Arc::new(query.clone()), ids }).await? {
+    match app.command(Command::TracesInMemory { query: Arc::new(query.clone()), ids }).await? {
         Outcome::Traces(traces) => Ok(traces),
         Outcome::Missing => Ok(Vec::new()),
         other => Err(Problem::unexpected(&other)),

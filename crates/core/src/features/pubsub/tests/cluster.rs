@@ -1,16 +1,16 @@
-//! A node in a test, in which whatever may happen in any order does: letters, answers and walks wait until they are picked.
+//! A node in a test, in which whatever may happen in any order does: messages, answers and walks wait until they are picked.
 
 use crate::command::{Actor, Command, ReplyTo, TopicOp};
-use crate::machine::Shard;
+use crate::machine::ShardMachine;
 use crate::message::ShardMessage;
 use crate::model::topic_address;
 use crate::model::*;
-use crate::node::home;
 use crate::ports::store::items::Publish;
 use crate::ports::store::topics::{CreateTopic, CreateTopicAnswer};
 use crate::ports::{Answer, Ask, Question};
 use crate::sasl::ChannelBinding;
 use crate::settings::{Fanout, Settings};
+use crate::shard::home;
 use crate::topic::tests::store::{PASSWORD, Store};
 use crate::{Effect, Effects, Input, Opened, Security};
 use base64::Engine;
@@ -22,13 +22,13 @@ pub const SHARDS: usize = 3;
 
 /// A node, its store, and its clients.
 pub struct Cluster {
-    shards: Vec<Shard>,
+    shards: Vec<ShardMachine>,
     pub store: Store,
     pub clients: Vec<Client>,
     /// Whether a shard may have a walk under way.
     walking: [bool; SHARDS],
     /// From shard to shard, each in its order.
-    letters: Vec<VecDeque<Input<'static>>>,
+    messages: Vec<VecDeque<Input<'static>>>,
     /// Writes of each shard, each in its order; then their answers.
     writes: Vec<VecDeque<(Ticket, Ask)>>,
     written: Vec<VecDeque<(Ticket, Answer)>>,
@@ -75,14 +75,15 @@ impl Cluster {
         // A walk takes one session at a time.
         let settings =
             Arc::new(Settings { fanout: Fanout { slice: 1, ..Fanout::default() }, ..Settings::default() });
-        let shard =
-            |id| Shard::new(ShardId(id), SHARDS as u16, settings.clone(), domains.clone(), [id as u8; 32]);
+        let shard = |id| {
+            ShardMachine::new(ShardId(id), SHARDS as u16, settings.clone(), domains.clone(), [id as u8; 32])
+        };
         Cluster {
             shards: (0..SHARDS as u16).map(shard).collect(),
             store: Store::new(),
             clients: Vec::new(),
             walking: [false; SHARDS],
-            letters: std::iter::repeat_with(VecDeque::new).take(SHARDS * SHARDS).collect(),
+            messages: std::iter::repeat_with(VecDeque::new).take(SHARDS * SHARDS).collect(),
             writes: std::iter::repeat_with(VecDeque::new).take(SHARDS).collect(),
             written: std::iter::repeat_with(VecDeque::new).take(SHARDS).collect(),
             reads: Vec::new(),
@@ -175,22 +176,23 @@ impl Cluster {
     /// Something that is under way goes on; `pick` says what. False when nothing was.
     pub fn step(&mut self, pick: usize) -> bool {
         let ready = |queues: &[VecDeque<(Ticket, Ask)>]| queues.iter().filter(|q| !q.is_empty()).count();
-        let letters: Vec<usize> = (0..self.letters.len()).filter(|i| !self.letters[*i].is_empty()).collect();
+        let messages: Vec<usize> =
+            (0..self.messages.len()).filter(|i| !self.messages[*i].is_empty()).collect();
         let writes = ready(&self.writes);
         let written: Vec<usize> = (0..SHARDS).filter(|i| !self.written[*i].is_empty()).collect();
         let walking: Vec<usize> = (0..SHARDS).filter(|i| self.walking[*i]).collect();
         let total =
-            letters.len() + writes + written.len() + self.reads.len() + self.read.len() + walking.len();
+            messages.len() + writes + written.len() + self.reads.len() + self.read.len() + walking.len();
         if total == 0 {
             return false;
         }
         let mut pick = pick % total;
-        if let Some(&queue) = letters.get(pick) {
-            let input = self.letters[queue].pop_front().expect("it is not empty");
+        if let Some(&queue) = messages.get(pick) {
+            let input = self.messages[queue].pop_front().expect("it is not empty");
             self.give(queue % SHARDS, input);
             return true;
         }
-        pick -= letters.len();
+        pick -= messages.len();
         if pick < writes {
             let shard = (0..SHARDS).filter(|i| !self.writes[*i].is_empty()).nth(pick).expect("counted");
             self.write(shard);
@@ -259,16 +261,16 @@ impl Cluster {
                 Effect::Move { conn, to, moving } => {
                     let to = usize::from(to.0);
                     self.clients[conn.slot as usize].shard = to;
-                    self.letters[shard * SHARDS + to].push_back(Input::Arrived { conn, moving });
+                    self.messages[shard * SHARDS + to].push_back(Input::Arrived { conn, moving });
                 }
-                Effect::Post { to, letter } => {
-                    self.letters[shard * SHARDS + usize::from(to.0)].push_back(Input::Message(letter));
+                Effect::Post { to, message } => {
+                    self.messages[shard * SHARDS + usize::from(to.0)].push_back(Input::Message(message));
                 }
                 Effect::Ask { ticket, ask: ask @ Ask::Read(_) } => self.reads.push((shard, ticket, ask)),
                 Effect::Ask { ticket, ask } => self.writes[shard].push_back((ticket, ask)),
                 Effect::Derive { ticket, derivation } => {
                     let derived = derivation.run();
-                    self.letters[shard * SHARDS + shard].push_back(Input::Derived { ticket, derived });
+                    self.messages[shard * SHARDS + shard].push_back(Input::Derived { ticket, derived });
                 }
                 Effect::Reply { to, outcome } => (to.0)(outcome),
                 _ => {}

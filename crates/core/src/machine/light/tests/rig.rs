@@ -2,13 +2,13 @@
 //! store answers, waits until [`Rig::settle`].
 
 use crate::command::{Actor, Command, Outcome, ReplyTo, TopicOp};
-use crate::machine::Shard;
+use crate::machine::ShardMachine;
 use crate::message::ShardMessage;
 use crate::model::topic_address;
 use crate::model::*;
-use crate::node::{Counters, home};
 use crate::ports::{Answer, Ask};
 use crate::settings::Settings;
+use crate::shard::{Counters, home};
 use crate::topic::tests::store::Store;
 use crate::{Effect, Effects, Input};
 use std::collections::VecDeque;
@@ -19,10 +19,10 @@ const SHARDS: u16 = 2;
 
 /// A node and its store.
 pub struct Rig {
-    pub shards: Vec<Shard>,
+    pub shards: Vec<ShardMachine>,
     store: Store,
     pub asks: VecDeque<(usize, Ticket, Ask)>,
-    letters: VecDeque<(usize, ShardMessage)>,
+    messages: VecDeque<(usize, ShardMessage)>,
     clients: Vec<Client>,
     now: Now,
 }
@@ -41,12 +41,13 @@ impl Rig {
         let settings =
             Settings { light: crate::settings::Light { domain: "d".into(), ..settings.light }, ..settings };
         let (settings, domains) = (Arc::new(settings), Arc::new(domains()));
-        let shard = |id| Shard::new(ShardId(id), SHARDS, settings.clone(), domains.clone(), [id as u8; 32]);
+        let shard =
+            |id| ShardMachine::new(ShardId(id), SHARDS, settings.clone(), domains.clone(), [id as u8; 32]);
         Rig {
             shards: (0..SHARDS).map(shard).collect(),
             store: Store::new(),
             asks: VecDeque::new(),
-            letters: VecDeque::new(),
+            messages: VecDeque::new(),
             clients: Vec::new(),
             now: Now { mono: Mono(0), unix: UnixMs(1_795_167_000_000) },
         }
@@ -177,8 +178,8 @@ impl Rig {
 
     /// Letters are delivered and walks done, but the store says nothing.
     pub fn deliver(&mut self) {
-        while let Some((shard, letter)) = self.letters.pop_front() {
-            self.give(shard, Input::Message(letter));
+        while let Some((shard, message)) = self.messages.pop_front() {
+            self.give(shard, Input::Message(message));
         }
         for shard in 0..self.shards.len() {
             let mut walking = true;
@@ -220,7 +221,7 @@ impl Rig {
                     self.clients[conn.slot as usize].closed = true;
                     gone.push(conn);
                 }
-                Effect::Post { to, letter } => self.letters.push_back((usize::from(to.0), letter)),
+                Effect::Post { to, message } => self.messages.push_back((usize::from(to.0), message)),
                 Effect::Ask { ticket, ask } => self.asks.push_back((shard, ticket, ask)),
                 Effect::Reply { to, outcome } => (to.0)(outcome),
                 other => panic!("{other:?}"),

@@ -5,7 +5,7 @@ use crate::model::{DomainId, Item, Retained, Revision, UnixMs};
 
 const BOUNDS: Fanout = Fanout { slice: 2, waiting_deliveries: 6, waiting_bytes: 1 << 20 };
 
-fn notice(topic: u32, id: &str) -> Arc<PubsubEvent> {
+fn event(topic: u32, id: &str) -> Arc<PubsubEvent> {
     let item = Item {
         topic: TopicId(topic),
         domain: DomainId(1),
@@ -20,15 +20,15 @@ fn notice(topic: u32, id: &str) -> Arc<PubsubEvent> {
 }
 
 fn walk(topic: u32, id: &str, followers: u32) -> Walk {
-    Walk::new(notice(topic, id), Arc::new((0..followers).collect()), 0)
+    Walk::new(event(topic, id), Arc::new((0..followers).collect()), 0)
 }
 
 /// The next slices: topic, item, and how many are given it.
 fn given(walks: &mut Walks, times: usize) -> Vec<(u32, String, usize)> {
     let next = |_| {
         let slice = walks.next(BOUNDS.slice, &BOUNDS)?;
-        let (_, item) = slice.notice.names().expect("an item");
-        Some((slice.notice.topic().0, item.to_owned(), slice.slots().len()))
+        let (_, item) = slice.event.names().expect("an item");
+        Some((slice.event.topic().0, item.to_owned(), slice.slots().len()))
     };
     (0..times).map_while(next).collect()
 }

@@ -13,14 +13,14 @@ use carillon_wire::jid::BareJid;
 
 /// The accounts that a shard remembers.
 #[derive(Debug, Default)]
-pub struct Memory {
-    young: Map<BareJid, Remembered>,
-    old: Map<BareJid, Remembered>,
+pub struct LoginCache {
+    young: Map<BareJid, CachedLogin>,
+    old: Map<BareJid, CachedLogin>,
 }
 
 /// What is known of an account that may log in and for which nothing waits.
 #[derive(Clone, Debug)]
-pub struct Remembered {
+pub struct CachedLogin {
     account: AccountId,
     domain: DomainId,
     stamp: Stamp,
@@ -40,14 +40,14 @@ pub struct Known<'a> {
     pub login: &'a Login,
 }
 
-impl Memory {
+impl LoginCache {
     /// Remembers an account as its login found it, unless something waits for it: then the next login asks again.
     pub fn remember(&mut self, name: &BareJid, domain: DomainId, known: Known<'_>, stamp: Stamp, max: usize) {
         let Known { account, revocations, login } = known;
         if max == 0 || login.waiting != Waiting::default() {
             return;
         }
-        let account = Remembered {
+        let account = CachedLogin {
             account,
             domain,
             stamp,
@@ -58,7 +58,7 @@ impl Memory {
     }
 
     /// What is remembered of an account.
-    pub fn recall(&mut self, name: &BareJid, domain: DomainId, max: usize) -> Option<Remembered> {
+    pub fn recall(&mut self, name: &BareJid, domain: DomainId, max: usize) -> Option<CachedLogin> {
         if let Some(account) = self.old.remove(name) {
             self.put(name.clone(), account, max);
         }
@@ -89,7 +89,7 @@ impl Memory {
         self.len() == 0
     }
 
-    fn put(&mut self, name: BareJid, account: Remembered, max: usize) {
+    fn put(&mut self, name: BareJid, account: CachedLogin, max: usize) {
         self.old.remove(&name);
         if self.young.len() >= (max / 2).max(1) && !self.young.contains_key(&name) {
             self.old = std::mem::take(&mut self.young);
@@ -98,7 +98,7 @@ impl Memory {
     }
 }
 
-impl Remembered {
+impl CachedLogin {
     /// The topics it follows.
     pub fn topics(&self) -> &[TopicId] {
         &self.topics
@@ -138,7 +138,7 @@ mod tests {
         let stamp = Stamp::of(b"", &name(0), &Credentials::default());
         let topics = topics.iter().map(|n| TopicId(*n as _)).collect();
         let account = AccountId(1);
-        let remembered = Remembered { account, domain: DOMAIN, stamp, revocations: None, topics };
+        let remembered = CachedLogin { account, domain: DOMAIN, stamp, revocations: None, topics };
         *remembered.into_login().2
     }
 
@@ -147,39 +147,42 @@ mod tests {
         Known { account: AccountId(1), revocations: &NONE, login }
     }
 
-    fn remember(memory: &mut Memory, n: u32, login: &Login) {
+    fn remember(login_cache: &mut LoginCache, n: u32, login: &Login) {
         let stamp = Stamp::of(b"", &name(n), &Credentials::default());
-        memory.remember(&name(n), DOMAIN, known(login), stamp, 4);
+        login_cache.remember(&name(n), DOMAIN, known(login), stamp, 4);
     }
 
     #[test]
     fn is_bounded_and_keeps_those_that_come_back() {
-        let mut memory = Memory::default();
+        let mut login_cache = LoginCache::default();
         for n in 0..100 {
-            remember(&mut memory, n, &login(&[1, 2]));
-            assert!(memory.recall(&name(0), DOMAIN, 4).is_some(), "{n}");
-            assert!(memory.len() <= 4);
+            remember(&mut login_cache, n, &login(&[1, 2]));
+            assert!(login_cache.recall(&name(0), DOMAIN, 4).is_some(), "{n}");
+            assert!(login_cache.len() <= 4);
         }
-        assert!(memory.recall(&name(50), DOMAIN, 4).is_none());
-        let (_, _, known) = memory.recall(&name(99), DOMAIN, 4).expect("the last").into_login();
+        assert!(login_cache.recall(&name(50), DOMAIN, 4).is_none());
+        let (_, _, known) = login_cache.recall(&name(99), DOMAIN, 4).expect("the last").into_login();
         assert_eq!(known.subscriptions.iter().map(|s| s.topic.0).collect::<Vec<_>>(), [1, 2]);
-        memory.forget("u99@localhost");
-        assert!(memory.recall(&name(99), DOMAIN, 4).is_none());
-        memory.keep_domains(&Domains::default());
-        assert!(memory.is_empty());
+        login_cache.forget("u99@localhost");
+        assert!(login_cache.recall(&name(99), DOMAIN, 4).is_none());
+        login_cache.keep_domains(&Domains::default());
+        assert!(login_cache.is_empty());
     }
 
     #[test]
     fn passes_over_accounts_for_which_something_waits() {
-        let mut memory = Memory::default();
+        let mut login_cache = LoginCache::default();
         for (n, waiting) in [(true, false), (false, true)].into_iter().enumerate() {
             let waiting = Waiting { notifications: waiting.0, messages: waiting.1 };
-            remember(&mut memory, n as u32, &Login { waiting, ..login(&[]) });
+            remember(&mut login_cache, n as u32, &Login { waiting, ..login(&[]) });
         }
         let stamp = Stamp::of(b"", &name(3), &Credentials::default());
-        memory.remember(&name(3), DOMAIN, known(&login(&[])), stamp, 0);
-        assert!(memory.is_empty());
-        remember(&mut memory, 4, &login(&[]));
-        assert!(memory.recall(&name(4), DomainId(2), 4).is_none(), "a domain of the same name, made anew");
+        login_cache.remember(&name(3), DOMAIN, known(&login(&[])), stamp, 0);
+        assert!(login_cache.is_empty());
+        remember(&mut login_cache, 4, &login(&[]));
+        assert!(
+            login_cache.recall(&name(4), DomainId(2), 4).is_none(),
+            "a domain of the same name, made anew"
+        );
     }
 }

@@ -10,13 +10,13 @@ use std::collections::VecDeque;
 
 /// What the store is yet to be told.
 #[derive(Debug, Default)]
-pub struct Owed {
+pub struct Retries {
     /// Notifications whose end is not committed.
     ending: Set<NotificationId>,
     /// Numbers of messages that are not forgotten.
     forgetting: Set<u64>,
     /// What the store refused, oldest first.
-    refused: VecDeque<Debt>,
+    refused: VecDeque<RefusedWrite>,
     bytes: usize,
     /// How many notifications and messages were given up since the start.
     given_up: u64,
@@ -28,7 +28,7 @@ pub struct Owed {
 
 /// A write that the store refused.
 #[derive(Debug)]
-pub enum Debt {
+pub enum RefusedWrite {
     /// A notification ended.
     End(NotificationChange),
     /// Messages of an account are to be forgotten.
@@ -46,7 +46,7 @@ pub struct Forget {
     pub seqs: Vec<u64>,
 }
 
-impl Owed {
+impl Retries {
     /// The store is asked to end a notification.
     pub fn begin_end(&mut self, id: NotificationId) {
         self.ending.insert(id);
@@ -86,9 +86,9 @@ impl Owed {
 
     /// The store refused a write: it is asked again. Past the bound the oldest is given up, and comes once more to a device that
     /// has it already: nothing is lost by that.
-    pub fn owe(&mut self, debt: Debt, now: Mono) {
-        self.bytes += debt.bytes();
-        self.refused.push_back(debt);
+    pub fn add(&mut self, write: RefusedWrite, now: Mono) {
+        self.bytes += write.bytes();
+        self.refused.push_back(write);
         while self.bytes > BYTES_MAX {
             let Some(oldest) = self.refused.pop_front() else { break };
             self.bytes -= oldest.bytes();
@@ -122,7 +122,7 @@ impl Owed {
     }
 
     /// The store took a write: it takes others, too.
-    pub fn paid(&mut self, now: Mono) {
+    pub fn succeeded(&mut self, now: Mono) {
         self.pause_ms = 0;
         if !self.refused.is_empty() {
             self.retry_at = Some(now);
@@ -130,24 +130,24 @@ impl Owed {
     }
 
     /// What is to be asked now.
-    pub(crate) fn take_due(&mut self, now: Mono) -> Vec<Debt> {
+    pub(crate) fn take_due(&mut self, now: Mono) -> Vec<RefusedWrite> {
         if self.retry_at.is_none_or(|at| at > now) {
             return Vec::new();
         }
         self.retry_at = None;
         let count = self.refused.len().min(TOGETHER);
-        let debts: Vec<Debt> = self.refused.drain(..count).collect();
-        self.bytes -= debts.iter().map(Debt::bytes).sum::<usize>();
+        let writes: Vec<RefusedWrite> = self.refused.drain(..count).collect();
+        self.bytes -= writes.iter().map(RefusedWrite::bytes).sum::<usize>();
         if self.refused.is_empty() {
             self.refused = VecDeque::new();
         }
-        debts
+        writes
     }
 
-    fn forget(&mut self, debt: &Debt) {
-        match debt {
-            Debt::End(change) => self.ended(change.id),
-            Debt::Forget(forget) => self.forgotten(&forget.seqs),
+    fn forget(&mut self, write: &RefusedWrite) {
+        match write {
+            RefusedWrite::End(change) => self.ended(change.id),
+            RefusedWrite::Forget(forget) => self.forgotten(&forget.seqs),
         }
     }
 
@@ -162,22 +162,22 @@ impl Owed {
     }
 }
 
-impl Debt {
+impl RefusedWrite {
     /// How many notifications and messages it is about.
     fn len(&self) -> u64 {
         match self {
-            Debt::End(_) => 1,
-            Debt::Forget(forget) => forget.seqs.len() as u64,
+            RefusedWrite::End(_) => 1,
+            RefusedWrite::Forget(forget) => forget.seqs.len() as u64,
         }
     }
 
     /// What it takes here, its place among those under way included.
     fn bytes(&self) -> usize {
         let carried = match self {
-            Debt::End(_) => size_of::<NotificationId>(),
-            Debt::Forget(forget) => forget.local.len() + 2 * forget.seqs.len() * size_of::<u64>(),
+            RefusedWrite::End(_) => size_of::<NotificationId>(),
+            RefusedWrite::Forget(forget) => forget.local.len() + 2 * forget.seqs.len() * size_of::<u64>(),
         };
-        size_of::<Debt>() + carried
+        size_of::<RefusedWrite>() + carried
     }
 }
 
@@ -194,8 +194,8 @@ mod tests {
     use super::*;
     use crate::model::{AcknowledgedBy, DomainId, NotificationState, UnixMs};
 
-    fn end(n: u64) -> Debt {
-        Debt::End(NotificationChange {
+    fn end(n: u64) -> RefusedWrite {
+        RefusedWrite::End(NotificationChange {
             id: NotificationId(u128::from(n)),
             state: NotificationState::Acknowledged,
             sent: None,
@@ -207,51 +207,53 @@ mod tests {
 
     #[test]
     fn the_pause_doubles_until_the_store_takes_a_write() {
-        let mut owed = Owed::default();
+        let mut retries = Retries::default();
         let (mut now, mut pauses) = (Mono(0), Vec::new());
         for _ in 0..9 {
-            owed.owe(end(1), now);
-            let due = owed.due().expect("it is asked again");
+            retries.add(end(1), now);
+            let due = retries.due().expect("it is asked again");
             pauses.push(due.since(now) / 1000);
-            assert!(owed.take_due(Mono(due.0 - 1)).is_empty(), "not before");
+            assert!(retries.take_due(Mono(due.0 - 1)).is_empty(), "not before");
             now = due;
-            assert_eq!(owed.take_due(now).len(), 1);
+            assert_eq!(retries.take_due(now).len(), 1);
         }
         assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
-        owed.paid(now);
-        owed.owe(end(1), now);
-        assert_eq!(owed.due(), Some(now.plus(1000)));
+        retries.succeeded(now);
+        retries.add(end(1), now);
+        assert_eq!(retries.due(), Some(now.plus(1000)));
     }
 
     #[test]
     fn is_bounded_in_bytes_and_gives_the_oldest_up() {
-        let mut owed = Owed::default();
+        let mut retries = Retries::default();
         let count = 2 * (BYTES_MAX / end(0).bytes()) as u64;
         for n in 0..count {
-            owed.begin_end(NotificationId(u128::from(n)));
-            owed.owe(end(n), Mono(0));
-            assert!(owed.bytes <= BYTES_MAX);
+            retries.begin_end(NotificationId(u128::from(n)));
+            retries.add(end(n), Mono(0));
+            assert!(retries.bytes <= BYTES_MAX);
         }
-        assert!(!owed.is_ending(NotificationId(0)) && owed.is_ending(NotificationId(u128::from(count - 1))));
-        assert_eq!(owed.given_up(), count - owed.len() as u64, "each is counted");
-        let mut left = owed.len();
+        assert!(
+            !retries.is_ending(NotificationId(0)) && retries.is_ending(NotificationId(u128::from(count - 1)))
+        );
+        assert_eq!(retries.given_up(), count - retries.len() as u64, "each is counted");
+        let mut left = retries.len();
         while left > 0 {
-            owed.retry_at = Some(Mono(0));
-            left -= owed.take_due(Mono(0)).len();
+            retries.retry_at = Some(Mono(0));
+            left -= retries.take_due(Mono(0)).len();
         }
-        assert_eq!((owed.bytes, owed.len()), (0, 0));
+        assert_eq!((retries.bytes, retries.len()), (0, 0));
     }
 
     #[test]
     fn messages_that_are_given_up_are_counted_one_by_one() {
-        let mut owed = Owed::default();
+        let mut retries = Retries::default();
         let messages = |seqs: std::ops::Range<u64>| {
-            Debt::Forget(Forget { domain: DomainId(1), local: "alice".into(), seqs: seqs.collect() })
+            RefusedWrite::Forget(Forget { domain: DomainId(1), local: "alice".into(), seqs: seqs.collect() })
         };
         let most = (BYTES_MAX - messages(0..0).bytes()) as u64 / (2 * size_of::<u64>() as u64);
-        owed.owe(messages(0..most), Mono(0));
-        assert_eq!((owed.given_up(), owed.len()), (0, 1), "it fits");
-        owed.owe(messages(most..most + 3), Mono(0));
-        assert_eq!((owed.given_up(), owed.len()), (most, 1));
+        retries.add(messages(0..most), Mono(0));
+        assert_eq!((retries.given_up(), retries.len()), (0, 1), "it fits");
+        retries.add(messages(most..most + 3), Mono(0));
+        assert_eq!((retries.given_up(), retries.len()), (most, 1));
     }
 }

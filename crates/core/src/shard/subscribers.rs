@@ -5,7 +5,7 @@
 //! so that logins and direct messages go in between ([`super::walks`]).
 //!
 //! What comes from the topic's home comes in order, but what a login read from the store may be older than what has come, or
-//! newer: then the notice is still on its way. So the shard counts what changes last items, and a session remembers the
+//! newer: then the event is still on its way. So the shard counts what changes last items, and a session remembers the
 //! count at which it was given them ([`Subscribers::clock`]). A walk passes over sessions that were given its item, or a
 //! newer one, before.
 
@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub struct Subscribers {
     topics: Map<TopicId, Local>,
     walks: Walks,
-    /// Counts notices that came, and logins that brought an item before its notice.
+    /// Counts events that came, and logins that brought an item before its event.
     clock: u64,
     /// The count at which whoever has all last items is passed over by the walk under way.
     walking: u64,
@@ -35,7 +35,7 @@ pub struct Subscribers {
 #[derive(Debug, Default)]
 struct Local {
     slots: Arc<Vec<u32>>,
-    /// The newest notice that is sent at login, if the topic has one.
+    /// The newest event that is sent at login, if the topic has one.
     last: Option<Arc<PubsubEvent>>,
     /// What a login read counts only above this: all up to here is known.
     floor: Revision,
@@ -116,12 +116,12 @@ impl Subscribers {
         self.walks.pass_over(topic, slot);
     }
 
-    /// The notice that is sent for a topic at login, if any.
+    /// The event that is sent for a topic at login, if any.
     pub fn last(&self, topic: TopicId) -> Option<&Arc<PubsubEvent>> {
         self.topics.get(&topic)?.last.as_ref()
     }
 
-    /// The last item for a session that follows the topic from now on, and must not be given it again when its notice comes.
+    /// The last item for a session that follows the topic from now on, and must not be given it again when its event comes.
     pub fn last_for_new(&mut self, topic: TopicId, slot: u32) -> Option<Arc<PubsubEvent>> {
         let local = self.topics.get_mut(&topic)?;
         let last = local.last.clone()?;
@@ -151,27 +151,27 @@ impl Subscribers {
         self.changed.is_marked(account.as_str())
     }
 
-    /// A notice came: what it means for later logins is noted, and its walk is put in line. [`Pace::Behind`] when that line
+    /// An event came: what it means for later logins is noted, and its walk is put in line. [`Pace::Behind`] when that line
     /// has just become too long.
-    pub fn publish(&mut self, notice: &Arc<PubsubEvent>, bounds: &Fanout) -> Option<Pace> {
-        if matches!(notice.retained(), Retained::Unchanged) && !self.knows(notice.topic()) {
+    pub fn publish(&mut self, event: &Arc<PubsubEvent>, bounds: &Fanout) -> Option<Pace> {
+        if matches!(event.retained(), Retained::Unchanged) && !self.knows(event.topic()) {
             return None;
         }
         self.clock += 1;
         // Also without followers here: a login whose data were read before may be on its way.
-        let local = self.topics.entry(notice.topic()).or_default();
-        let cutoff = local.cutoff(notice).unwrap_or(self.clock);
-        let slots = local.receivers(notice);
-        local.arrived(notice);
-        if notice.is_end() {
+        let local = self.topics.entry(event.topic()).or_default();
+        let cutoff = local.cutoff(event).unwrap_or(self.clock);
+        let slots = local.receivers(event);
+        local.arrived(event);
+        if event.is_end() {
             *local = Local { ended: true, ..Local::default() };
         }
-        let is_walked = (notice.is_told() || notice.is_end()) && !slots.is_empty();
-        let falls_behind = is_walked && self.walks.push(Walk::new(notice.clone(), slots, cutoff), bounds);
+        let is_walked = (event.is_told() || event.is_end()) && !slots.is_empty();
+        let falls_behind = is_walked && self.walks.push(Walk::new(event.clone(), slots, cutoff), bounds);
         falls_behind.then_some(Pace::Behind)
     }
 
-    /// The next subscribers to give a notice to, at most `max`, or none when no walk is under way.
+    /// The next subscribers to give an event to, at most `max`, or none when no walk is under way.
     pub fn slice(&mut self, max: usize, bounds: &Fanout) -> Option<Slice> {
         let slice = self.walks.next(max, bounds)?;
         self.walking = slice.cutoff;
@@ -220,30 +220,30 @@ impl Local {
         known.filter(|_| item.is_item()).map(|(_, at)| *at)
     }
 
-    /// Who is to be given a notice: followers, without those who were given the same or a newer item.
-    fn receivers(&mut self, notice: &PubsubEvent) -> Arc<Vec<u32>> {
+    /// Who is to be given an event: followers, without those who were given the same or a newer item.
+    fn receivers(&mut self, event: &PubsubEvent) -> Arc<Vec<u32>> {
         let mut slots = self.slots.clone();
-        if notice.is_item() && !self.given.is_empty() {
+        if event.is_item() && !self.given.is_empty() {
             let slots = Arc::make_mut(&mut slots);
-            for (slot, _) in self.given.iter().filter(|(_, revision)| *revision >= notice.revision()) {
+            for (slot, _) in self.given.iter().filter(|(_, revision)| *revision >= event.revision()) {
                 slots.iter_mut().filter(|s| *s == slot).for_each(|s| *s = u32::MAX);
             }
-            self.given.retain(|(_, revision)| *revision > notice.revision());
+            self.given.retain(|(_, revision)| *revision > event.revision());
         }
         slots
     }
 
     /// Takes note of what the topic's home says: it is in order, and so the truth up to its revision.
-    fn arrived(&mut self, notice: &PubsubEvent) {
-        let past = self.ahead.iter().rposition(|(revision, _)| *revision <= notice.revision());
+    fn arrived(&mut self, event: &PubsubEvent) {
+        let past = self.ahead.iter().rposition(|(revision, _)| *revision <= event.revision());
         self.ahead.drain(..past.map_or(0, |i| i + 1));
         if !self.ahead.is_empty() {
             // A login knows better already; what it knows is on its way from the home, too.
             return;
         }
         self.given.clear();
-        self.floor = self.floor.max(notice.revision());
-        match notice.retained() {
+        self.floor = self.floor.max(event.revision());
+        match event.retained() {
             Retained::Last(last) => self.last = Some(last.clone()),
             Retained::Nothing => self.last = None,
             Retained::Unchanged => {}

@@ -1,8 +1,8 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Altered, Behind, CountedTopics, Counters, Memory, Offers, Owed, Recent, Subscribers, Throttle, Traces,
-    Wheel,
+    Altered, Behind, CountedTopics, Counters, LoginCache, Offers, Recent, Retries, Subscribers, Throttle,
+    Traces, Wheel,
 };
 use crate::light;
 use crate::model::{AccountId, Domains, Mono, Set, ShardId};
@@ -12,11 +12,11 @@ use crate::settings::Settings;
 use std::sync::Arc;
 
 /// What the sessions of a shard share.
-pub struct Hub {
+pub struct ShardState {
     /// Which shard this is.
     pub id: ShardId,
     /// How many there are.
-    pub shards: u16,
+    pub shard_count: u16,
     /// What the operator decided.
     pub settings: Arc<Settings>,
     /// The node's domains.
@@ -44,7 +44,7 @@ pub struct Hub {
     /// Accounts for which something was stored lately.
     pub recent: Recent,
     /// Accounts whose next login needs no store.
-    pub memory: Memory,
+    pub login_cache: LoginCache,
     /// Uses of tokens.
     pub replays: Replays,
     /// Stream features that were sent before.
@@ -52,11 +52,11 @@ pub struct Hub {
     /// Notifications of the recent past that are not in the store.
     pub traces: Traces,
     /// What the store is yet to be told.
-    pub owed: Owed,
+    pub retries: Retries,
     draining: bool,
 }
 
-impl Hub {
+impl ShardState {
     pub(crate) fn new(
         id: ShardId,
         shards: u16,
@@ -64,12 +64,12 @@ impl Hub {
         domains: Arc<Domains>,
         seed: [u8; 32],
         now: Mono,
-    ) -> Hub {
+    ) -> ShardState {
         let mut counters = Counters::default();
         counters.domains.keep(&domains, settings.limits.domains_counted);
-        Hub {
+        ShardState {
             id,
-            shards,
+            shard_count: shards,
             random: Random::new(seed),
             counters,
             subscribers: Subscribers::default(),
@@ -81,11 +81,11 @@ impl Hub {
             throttle: Throttle::default(),
             altered: Altered::default(),
             recent: Recent::default(),
-            memory: Memory::default(),
+            login_cache: LoginCache::default(),
             replays: Replays::default(),
             offers: Offers::default(),
             traces: Traces::default(),
-            owed: Owed::default(),
+            retries: Retries::default(),
             draining: false,
             settings,
             domains,
@@ -93,14 +93,14 @@ impl Hub {
     }
 
     /// This shard's part of the accounts to remember: they are spread evenly.
-    pub fn remembered_max(&self) -> usize {
-        self.settings.fast.remembered_accounts.div_ceil(usize::from(self.shards.max(1)))
+    pub fn cached_logins_max(&self) -> usize {
+        self.settings.fast.remembered_accounts.div_ceil(usize::from(self.shard_count.max(1)))
     }
 
     /// Something of an account changed in the store: what was read of it before is not the truth any more.
     pub fn changed(&mut self, account: &str) {
         self.recent.mark(account);
-        self.memory.forget(account);
+        self.login_cache.forget(account);
     }
 
     /// An account got another password or state, or was removed: logins that are under way with what was read before end.

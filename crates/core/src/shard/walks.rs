@@ -25,14 +25,14 @@ pub(super) struct Walks {
 pub struct Backlog {
     /// Deliveries.
     pub deliveries: usize,
-    /// Memory of the notices and of the lists of those who get them.
+    /// LoginCache of the notices and of the lists of those who get them.
     pub bytes: usize,
 }
 
-/// A notice on its way to those who follow its topic.
+/// An event on its way to those who follow its topic.
 #[derive(Debug)]
 pub(super) struct Walk {
-    notice: Arc<PubsubEvent>,
+    event: Arc<PubsubEvent>,
     slots: Arc<Vec<u32>>,
     next: usize,
     /// Sessions that had all last items at this count have this one.
@@ -43,7 +43,7 @@ pub(super) struct Walk {
 #[derive(Debug)]
 pub struct Slice {
     /// What is given.
-    pub notice: Arc<PubsubEvent>,
+    pub event: Arc<PubsubEvent>,
     /// The walk's sessions.
     slots: Arc<Vec<u32>>,
     range: Range<usize>,
@@ -64,7 +64,7 @@ struct Line {
 impl Walks {
     /// Puts a walk in its topic's line. Whether the shard has just fallen behind with the topic.
     pub(super) fn push(&mut self, walk: Walk, bounds: &Fanout) -> bool {
-        let topic = walk.notice.topic();
+        let topic = walk.event.topic();
         let line = self.lines.entry(topic).or_default();
         if line.walks.is_empty() {
             self.turns.push_back(topic);
@@ -75,7 +75,7 @@ impl Walks {
         line.walks.push_back(walk);
         let is_long =
             line.deliveries > bounds.waiting_deliveries || self.backlog.bytes > bounds.waiting_bytes;
-        // A notice alone is never too much, however many it is for.
+        // An event alone is never too much, however many it is for.
         let falls_behind = is_long && line.walks.len() > 1 && line.pace == Pace::CaughtUp;
         if falls_behind {
             line.pace = Pace::Behind;
@@ -90,7 +90,7 @@ impl Walks {
         let walk = line.walks.front_mut().expect("a topic has a line as long as it has a walk");
         let range = walk.next..(walk.next + max).min(walk.slots.len());
         walk.next = range.end;
-        let (notice, slots, cutoff) = (walk.notice.clone(), walk.slots.clone(), walk.cutoff);
+        let (event, slots, cutoff) = (walk.event.clone(), walk.slots.clone(), walk.cutoff);
         if range.end == slots.len() {
             self.backlog.bytes -= walk.bytes();
             line.walks.pop_front();
@@ -105,7 +105,7 @@ impl Walks {
             true => drop(self.lines.remove(&topic)),
             false => self.turns.push_back(topic),
         }
-        Some(Slice { notice, slots, range, cutoff, caught_up: caught_up.then_some(topic) })
+        Some(Slice { event, slots, range, cutoff, caught_up: caught_up.then_some(topic) })
     }
 
     /// Takes a slot out of the walks of a topic.
@@ -139,13 +139,13 @@ impl Walks {
 
 impl Walk {
     /// A walk that begins with the first of `slots`.
-    pub(super) fn new(notice: Arc<PubsubEvent>, slots: Arc<Vec<u32>>, cutoff: u64) -> Walk {
-        Walk { notice, slots, next: 0, cutoff }
+    pub(super) fn new(event: Arc<PubsubEvent>, slots: Arc<Vec<u32>>, cutoff: u64) -> Walk {
+        Walk { event, slots, next: 0, cutoff }
     }
 
     /// The memory that it may hold alone: its list is shared until somebody comes or goes.
     fn bytes(&self) -> usize {
-        size_of::<Walk>() + self.notice.bytes() + self.slots.len() * size_of::<u32>()
+        size_of::<Walk>() + self.event.bytes() + self.slots.len() * size_of::<u32>()
     }
 }
 

@@ -6,9 +6,9 @@ use crate::connection::{Allowance, Io, Received};
 use crate::error::StreamError;
 use crate::features::state::PerSession;
 use crate::model::{AccountId, DomainId, Followed, Mono, PubsubEvent, TopicId, UnixMs};
-use crate::node::{Track, Wake};
 use crate::session::Cx;
 use crate::session::hook::{At, Emit, Flow, Outgoing, Request, Service};
+use crate::shard::{Track, Wake};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError, Unit};
 use carillon_wire::stream;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// A bound session. All there is to know of it is plain data, so that it can be parked, resumed or handed on whole.
 #[derive(Debug)]
-pub struct Live {
+pub struct BoundSession {
     /// Its connection.
     pub io: Io,
     /// Its full JID.
@@ -48,9 +48,9 @@ pub struct Live {
     allowance: Allowance,
 }
 
-impl Live {
-    pub(super) fn new(io: Io, jid: Jid, domain: DomainId, account: AccountId, cx: &Cx<'_>) -> Live {
-        Live {
+impl BoundSession {
+    pub(super) fn new(io: Io, jid: Jid, domain: DomainId, account: AccountId, cx: &Cx<'_>) -> BoundSession {
+        BoundSession {
             bare: jid.bare(),
             account,
             domain,
@@ -119,7 +119,7 @@ impl Live {
     }
 
     fn received(&mut self, cx: &mut Cx<'_>) {
-        cx.hub.counters.stanzas_in += 1;
+        cx.shard.counters.stanzas_in += 1;
         for hook in &cx.pipeline.receive {
             hook(self, cx);
         }
@@ -163,11 +163,11 @@ impl Live {
     fn service(&self, stanza: &Stanza, cx: &Cx<'_>) -> Option<(&'static Service, DomainId)> {
         let host = stanza.to.as_ref()?.domain();
         // A domain that happens to be called so comes first.
-        if host == self.bare.domain() || cx.hub.domains.named(host).is_some() {
+        if host == self.bare.domain() || cx.shard.domains.named(host).is_some() {
             return None;
         }
         let (label, domain) = host.split_once('.')?;
-        Some((cx.pipeline.service(label)?, cx.hub.domains.named(domain)?.id))
+        Some((cx.pipeline.service(label)?, cx.shard.domains.named(domain)?.id))
     }
 
     /// Gives a stanza to the feature whose address it is for.
@@ -263,13 +263,13 @@ impl Live {
         self.emitted(&outgoing, cx);
     }
 
-    /// Writes a notice of a topic to the client: only the client's own JID is added to what was serialised before.
-    pub fn notify(&mut self, notice: &Arc<PubsubEvent>, cx: &mut Cx<'_>) {
-        let outgoing = Outgoing::PubsubEvent(notice);
+    /// Writes an event of a topic to the client: only the client's own JID is added to what was serialised before.
+    pub fn notify(&mut self, event: &Arc<PubsubEvent>, cx: &mut Cx<'_>) {
+        let outgoing = Outgoing::PubsubEvent(event);
         if self.emit(&outgoing, cx) == Emit::Held {
             return;
         }
-        cx.out.send(self.io.conn, |out| notice.write(out, self.jid.as_str(), self.io.framing));
+        cx.out.send(self.io.conn, |out| event.write(out, self.jid.as_str(), self.io.framing));
         self.emitted(&outgoing, cx);
     }
 
@@ -283,7 +283,7 @@ impl Live {
     }
 
     fn emitted(&mut self, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) {
-        cx.hub.counters.stanzas_out += 1;
+        cx.shard.counters.stanzas_out += 1;
         for hook in &cx.pipeline.emitted {
             hook(self, outgoing, cx);
         }
@@ -319,14 +319,14 @@ impl Live {
 
     /// A client that is too fast is read more slowly; nothing of what it sends is lost.
     fn pace(&mut self, received: Received, cx: &mut Cx<'_>) {
-        if let Some(wait) = self.allowance.debit(cx.now.mono, received, &cx.hub.settings.limits.rates) {
+        if let Some(wait) = self.allowance.debit(cx.now.mono, received, &cx.shard.settings.limits.rates) {
             cx.wake_in(self.io.conn, wait, Wake::Unthrottle);
             cx.out.push(Effect::Pause { conn: self.io.conn });
         }
     }
 }
 
-impl Live {
+impl BoundSession {
     /// Another session left a topic's list, and this one took its position there.
     pub fn moved(&mut self, followed: Followed) {
         if let Ok(i) = self.topics.binary_search_by_key(&followed.topic, |f| f.topic) {
