@@ -1,6 +1,6 @@
 //! The text files of the repository, read once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 #[derive(Default)]
 pub struct Tree {
     files: BTreeMap<String, String>,
+    /// The paths of all files, those that no rule reads included.
+    paths: BTreeSet<String>,
 }
 
 /// The root of the repository.
@@ -33,6 +35,8 @@ impl Tree {
                     folders.push(entry.path());
                 } else if kind.is_file() && is_ours(&name) {
                     tree.add(&relative(root, &entry.path()), &std::fs::read_to_string(entry.path())?);
+                } else if kind.is_file() {
+                    tree.paths.insert(relative(root, &entry.path()));
                 }
             }
         }
@@ -42,6 +46,19 @@ impl Tree {
     /// Adds a file.
     pub fn add(&mut self, path: &str, text: &str) {
         self.files.insert(path.to_owned(), text.to_owned());
+        self.paths.insert(path.to_owned());
+    }
+
+    /// The paths of all files, in order.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.paths.iter().map(String::as_str)
+    }
+
+    /// Whether there is a file or a folder of this path.
+    pub fn has(&self, path: &str) -> bool {
+        let folder = format!("{}/", path.trim_end_matches('/'));
+        self.paths.contains(path)
+            || self.paths.range(folder.clone()..).next().is_some_and(|p| p.starts_with(&folder))
     }
 
     /// How many files there are.
@@ -87,7 +104,7 @@ fn is_ours(name: &str) -> bool {
 const FOREIGN: &[&str] = &[".git", "target", "node_modules", ".venv", "data", "out", "__pycache__"];
 
 /// The ends of names of files that people write.
-const WRITTEN: &[&str] = &["rs", "chat", "toml", "sql", "py", "js", "mjs", "css", "html", "sh"];
+const WRITTEN: &[&str] = &["rs", "chat", "toml", "sql", "py", "js", "mjs", "css", "html", "sh", "md"];
 
 #[cfg(test)]
 mod tests {
@@ -98,6 +115,17 @@ mod tests {
         let tree = Tree::read(&root()).unwrap();
         assert_eq!(tree.text("crates/xtask/src/tree.rs"), Some(include_str!("tree.rs")));
         assert!(tree.iter().all(|(path, _)| !path.starts_with("target/")));
+    }
+
+    #[test]
+    fn files_and_folders_are_there() {
+        let mut tree = Tree::default();
+        tree.add("a/b/one.rs", "");
+        for (path, there) in
+            [("a/b/one.rs", true), ("a/b", true), ("a/b/", true), ("a/c", false), ("a/b/one", false)]
+        {
+            assert_eq!(tree.has(path), there, "{path}");
+        }
     }
 
     #[test]

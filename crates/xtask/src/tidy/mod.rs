@@ -1,6 +1,7 @@
 //! The rules of the code that neither the compiler nor clippy checks, each a plain function of the tree.
 
 mod crates;
+mod documents;
 mod features;
 mod functions;
 mod layers;
@@ -10,11 +11,20 @@ mod place;
 use crate::tree::Tree;
 use std::fmt;
 
-/// A rule: what of a tree breaks it.
-type Rule = fn(&Tree) -> Vec<Finding>;
+/// A rule: its name, as documents write it, and what of a tree breaks it.
+struct Rule {
+    name: &'static str,
+    check: fn(&Tree) -> Vec<Finding>,
+}
+
+macro_rules! rules {
+    ($($module:ident::$rule:ident),+ $(,)?) => {
+        &[$(Rule { name: concat!(stringify!($module), "::", stringify!($rule)), check: $module::$rule }),+]
+    };
+}
 
 /// All rules.
-const RULES: &[Rule] = &[
+const RULES: &[Rule] = rules![
     lines::short_files,
     functions::short_functions,
     lines::reasons,
@@ -28,6 +38,9 @@ const RULES: &[Rule] = &[
     layers::downward,
     crates::direction,
     crates::lints,
+    documents::links,
+    documents::paths,
+    documents::names,
 ];
 
 /// Something that breaks a rule.
@@ -39,9 +52,13 @@ pub struct Finding {
     what: String,
 }
 
-/// What breaks any rule, by rule.
-pub fn check(tree: &Tree) -> Vec<Finding> {
-    RULES.iter().flat_map(|rule| rule(tree)).collect()
+/// What breaks a rule, and which, rule by rule.
+pub fn check(tree: &Tree) -> Vec<String> {
+    let of_rule = |rule: &Rule| {
+        let name = rule.name;
+        (rule.check)(tree).into_iter().map(move |finding| format!("{finding} ({name})")).collect::<Vec<_>>()
+    };
+    RULES.iter().flat_map(of_rule).collect()
 }
 
 impl Finding {
