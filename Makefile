@@ -44,7 +44,7 @@ fuzz: ## Each fuzz target for ten seconds
 	fuzz/run
 
 build:
-	cargo build -p carillon
+	cargo build --workspace --bin carillon
 
 tools:
 	bash $(INTEROP)/setup $(VENV)

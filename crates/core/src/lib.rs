@@ -33,6 +33,8 @@ pub mod sasl;
 pub mod session;
 pub mod settings;
 pub mod shard;
+#[cfg(any(test, feature = "sim"))]
+pub mod sim;
 pub mod topic;
 
 pub use command::ReplyTo;

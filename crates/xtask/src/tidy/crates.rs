@@ -42,7 +42,9 @@ pub fn direction(tree: &Tree) -> Vec<Finding> {
         };
         for (kind, table) in tables(&manifest) {
             for own in table.keys().filter_map(|key| own_name(key)) {
-                let fits = allowed.normal.contains(&own) || (kind == DEV && allowed.dev.contains(&own));
+                // Tests may ask for a feature of their own crate.
+                let in_tests = kind == DEV && (allowed.dev.contains(&own) || own == name);
+                let fits = allowed.normal.contains(&own) || in_tests;
                 if !fits {
                     findings.push(Finding::new(
                         &path,

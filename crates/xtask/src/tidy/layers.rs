@@ -21,6 +21,7 @@ pub const LAYERS: &[&[&str]] = &[
     &["features/*"],
     &["pipeline"],
     &["machine"],
+    &["sim"],
 ];
 
 const CORE: &str = "crates/core/src/";

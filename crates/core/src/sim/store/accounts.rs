@@ -1,0 +1,200 @@
+//! Accounts and logins.
+
+use super::tables::Account;
+use super::{Committed, answers};
+use crate::model::{
+    self, AccountId, AccountState, Affiliation, Credentials, DomainId, DropReason, NotificationState,
+    Revocations, SendLast, Subscription, UnixMs,
+};
+use crate::ports::store::Answers;
+use crate::ports::store::accounts::{
+    self, Accounts, CreateAccount, CreateAccountAnswer, DeleteAccount, Enrolment, Identity, ImportAccounts,
+    Login, RevokeTokens, SetAccountState, SetCredentials,
+};
+use crate::ports::{Fault, Missing};
+use carillon_wire::jid::BareJid;
+use std::collections::{BTreeMap, BTreeSet};
+
+answers! {
+    Identity => identity;
+    Login => login;
+    accounts::Account => describe;
+    Accounts => list;
+    SetCredentials => set_credentials;
+    SetAccountState => set_state;
+    RevokeTokens => revoke_tokens;
+    DeleteAccount => delete;
+}
+
+impl Answers<CreateAccount, Fault> for Committed {
+    fn answer(&mut self, asked: &CreateAccount) -> Result<CreateAccountAnswer, Fault> {
+        let CreateAccount { domain, local, credentials, now } = asked;
+        let Some(name) = self.domains.get(domain).map(|domain| domain.name.clone()) else {
+            return Ok(CreateAccountAnswer::NoDomain);
+        };
+        let jid = prepared(local, &name)?;
+        if self.account_id(*domain, local).is_some() {
+            return Ok(CreateAccountAnswer::Exists);
+        }
+        let id = put(self, *domain, jid, credentials, *now);
+        self.advance();
+        Ok(CreateAccountAnswer::Created(id))
+    }
+}
+
+impl Answers<ImportAccounts, Fault> for Committed {
+    fn answer(&mut self, asked: &ImportAccounts) -> Result<Result<(), Missing>, Fault> {
+        let Some(name) = self.domains.get(&asked.domain).map(|domain| domain.name.clone()) else {
+            return Ok(Err(Missing));
+        };
+        // All of them before the first is written: a question that fails changes nothing.
+        let jids = asked.accounts.iter().map(|account| prepared(&account.local, &name));
+        let jids = jids.collect::<Result<Vec<_>, _>>()?;
+        for (account, jid) in asked.accounts.iter().zip(jids) {
+            put(self, asked.domain, jid, &account.credentials, asked.now);
+        }
+        self.advance();
+        Ok(Ok(()))
+    }
+}
+
+/// The address of an account; a local part that was not prepared would make one that nobody can name.
+fn prepared(local: &str, domain: &str) -> Result<BareJid, Fault> {
+    let jid = BareJid::from_parts(Some(local), domain).map_err(|_| Fault::Broken)?;
+    if jid.local() == Some(local) { Ok(jid) } else { Err(Fault::Broken) }
+}
+
+/// Writes an account; one that is there keeps all but its keys.
+fn put(
+    store: &mut Committed,
+    domain: DomainId,
+    jid: BareJid,
+    credentials: &Credentials,
+    now: UnixMs,
+) -> AccountId {
+    let local: Box<str> = jid.local().unwrap_or_default().into();
+    if let Some(id) = store.account_id(domain, &local)
+        && let Some(account) = store.accounts.get_mut(&id)
+    {
+        account.credentials = credentials.clone();
+        return id;
+    }
+    let id = AccountId(u64::from(store.number()));
+    let account = Account {
+        jid,
+        domain,
+        created: now,
+        credentials: credentials.clone(),
+        state: AccountState::Enabled,
+        revocations: Revocations::default(),
+        topics: BTreeSet::new(),
+        messages: BTreeMap::new(),
+        queue: BTreeMap::new(),
+    };
+    store.accounts.insert(id, account);
+    store.account_names.insert((domain, local), id);
+    id
+}
+
+fn identity(store: &Committed, asked: &Identity) -> Option<Box<model::Identity>> {
+    let id = store.account_id(asked.domain, &asked.local)?;
+    let account = store.accounts.get(&id)?;
+    Some(Box::new(model::Identity {
+        account: id,
+        credentials: account.credentials.clone(),
+        state: account.state,
+        revocations: account.revocations.clone(),
+    }))
+}
+
+fn login(store: &Committed, asked: &Login) -> Option<Box<model::Login>> {
+    let account = store.accounts.get(&asked.account)?;
+    let subscriptions = account.topics.iter().filter_map(|id| store.topics.get(id)).map(|topic| {
+        let is_sent = topic.config.send_last_published_item == SendLast::OnSubAndPresence;
+        Subscription { topic: topic.id, last: topic.last().filter(|_| is_sent).cloned() }
+    });
+    let waits = |waiting: &super::tables::Waiting| waiting.due.is_none() && waiting.is_wanted_at(asked.now);
+    Some(Box::new(model::Login {
+        state: account.state,
+        subscriptions: subscriptions.collect(),
+        waiting: model::Waiting {
+            notifications: account.queue.values().filter_map(|id| store.waiting.get(id)).any(waits),
+            messages: !account.messages.is_empty(),
+        },
+        revision: store.revision,
+    }))
+}
+
+fn describe(store: &Committed, asked: &accounts::Account) -> Option<Box<Enrolment>> {
+    let id = store.account_id(asked.domain, &asked.local)?;
+    let account = store.accounts.get(&id)?;
+    let mut topics: Vec<Box<str>> =
+        account.topics.iter().filter_map(|id| store.topics.get(id)).map(|topic| topic.name.clone()).collect();
+    topics.sort();
+    Some(Box::new(Enrolment { topics, ..enrolment(store, id, account) }))
+}
+
+fn list(store: &Committed, asked: &Accounts) -> Vec<Enrolment> {
+    let names = store.account_names.iter().filter(|((domain, local), _)| {
+        *domain == asked.domain && asked.after.as_ref().is_none_or(|after| local > after)
+    });
+    names
+        .filter_map(|(_, id)| Some(enrolment(store, *id, store.accounts.get(id)?)))
+        .take(asked.limit.into())
+        .collect()
+}
+
+fn enrolment(store: &Committed, id: AccountId, account: &Account) -> Enrolment {
+    let pending = account.queue.values().filter_map(|id| store.waiting.get(id));
+    Enrolment {
+        id,
+        jid: account.jid.clone(),
+        state: account.state,
+        created: account.created,
+        topics: Vec::new(),
+        pending: pending.filter(|waiting| waiting.due.is_none()).count() as u32,
+    }
+}
+
+fn set_credentials(store: &mut Committed, asked: &SetCredentials) -> Result<(), Missing> {
+    let account = store.account_mut(asked.domain, &asked.local).ok_or(Missing)?;
+    account.credentials = asked.credentials.clone();
+    store.advance();
+    Ok(())
+}
+
+fn set_state(store: &mut Committed, asked: &SetAccountState) -> Result<(), Missing> {
+    store.account_mut(asked.domain, &asked.local).ok_or(Missing)?.state = asked.state;
+    store.advance();
+    Ok(())
+}
+
+fn revoke_tokens(store: &mut Committed, asked: &RevokeTokens) -> Option<Revocations> {
+    let revocations = &mut store.account_mut(asked.domain, &asked.local)?.revocations;
+    match asked.agent {
+        Some(agent) => revocations.revoke(agent),
+        None => revocations.revoke_all(),
+    }
+    let now = revocations.clone();
+    store.advance();
+    Some(now)
+}
+
+fn delete(store: &mut Committed, asked: &DeleteAccount) -> Result<(), Missing> {
+    let id = store.account_id(asked.domain, &asked.local).ok_or(Missing)?;
+    let account = store.accounts.get(&id).ok_or(Missing)?;
+    let (jid, queue) = (account.jid.clone(), account.queue.values().copied().collect::<Vec<_>>());
+    for waiting in queue {
+        let reason = Some(DropReason::DeviceDeleted);
+        store.end(waiting, NotificationState::Dropped, reason, asked.now);
+    }
+    for topic in store.topics.values_mut() {
+        topic.followers.remove(&id);
+        // A ban is the topic's, and stays: deleting the account would be the way around it.
+        topic.affiliations.retain(|holder, a| *holder != jid || *a == Affiliation::Outcast);
+    }
+    store.accounts.remove(&id);
+    store.account_names.remove(&(asked.domain, asked.local.clone()));
+    store.advance();
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! The questions that shards have asked, and how far each has come: asked, committed, answered.
+//!
+//! What the port promises, and nothing more: the writes of a shard take effect, and are answered, in their order; those of two
+//! shards in any; a read sees every write that was answered before it was asked.
+
+use crate::model::Ticket;
+use crate::ports::{Answer, Ask, Fault};
+use std::collections::VecDeque;
+
+/// What answers questions. What an answered question changes is committed: [`Disk`] says when that is.
+pub trait Engine {
+    /// Answers a question, at once.
+    fn answer(&mut self, ask: &Ask) -> Answer;
+}
+
+impl Engine for super::Committed {
+    fn answer(&mut self, ask: &Ask) -> Answer {
+        super::Committed::answer(self, ask)
+    }
+}
+
+/// Something that a store may do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Commits the oldest write of a shard that is not committed.
+    Commit(usize),
+    /// Gives a shard the answer to the oldest of its writes that were committed.
+    Confirm(usize),
+    /// Reads what was asked for, by its place among those that were not read.
+    Read(usize),
+    /// Gives what was read, by its place among those that were.
+    Give(usize),
+}
+
+/// What becomes of questions of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mood {
+    /// They fail.
+    Refuses(Fault),
+    /// They are held back until [`Disk::goes_on`].
+    Holds,
+}
+
+/// An answer, and who asked.
+#[derive(Debug)]
+pub struct Answered {
+    /// The shard that asked.
+    pub shard: usize,
+    /// Its name for the question.
+    pub ticket: Ticket,
+    /// What the store says.
+    pub answer: Answer,
+}
+
+/// A question, and who asked it.
+#[derive(Debug)]
+struct Asked {
+    shard: usize,
+    ticket: Ticket,
+    ask: Ask,
+}
+
+/// A store between its askers and its disk.
+pub struct Disk {
+    engine: Box<dyn Engine>,
+    /// Of each shard, what was not committed.
+    writes: Vec<VecDeque<Asked>>,
+    /// Of each shard, what was committed and not answered.
+    committed: Vec<VecDeque<Answered>>,
+    reads: Vec<Asked>,
+    read: Vec<Answered>,
+    moods: Vec<(fn(&Ask) -> bool, Mood)>,
+    held: Vec<Asked>,
+    /// Writes and what they were answered, in the order of their commits, where they are wanted.
+    log: Option<Vec<(Ask, Answer)>>,
+}
+
+impl Disk {
+    /// The store of so many shards.
+    pub fn new(engine: Box<dyn Engine>, shards: usize) -> Disk {
+        Disk {
+            engine,
+            writes: std::iter::repeat_with(VecDeque::new).take(shards).collect(),
+            committed: std::iter::repeat_with(VecDeque::new).take(shards).collect(),
+            reads: Vec::new(),
+            read: Vec::new(),
+            moods: Vec::new(),
+            held: Vec::new(),
+            log: None,
+        }
+    }
+
+    /// Answers a question of nobody's: of a test that looks, or that prepares something.
+    pub fn answer(&mut self, ask: &Ask) -> Answer {
+        self.engine.answer(ask)
+    }
+
+    /// A shard asks.
+    pub fn ask(&mut self, shard: usize, ticket: Ticket, ask: Ask) {
+        let asked = Asked { shard, ticket, ask };
+        let mood = self.moods.iter().find(|(is_meant, _)| is_meant(&asked.ask)).map(|(_, mood)| *mood);
+        match (mood, &asked.ask) {
+            (Some(Mood::Holds), _) => self.held.push(asked),
+            (Some(Mood::Refuses(fault)), _) => {
+                self.read.push(Answered { shard, ticket, answer: Answer::Failed(fault) });
+            }
+            (None, Ask::Read(_)) => self.reads.push(asked),
+            (None, Ask::Write(_)) => self.writes[shard].push_back(asked),
+        }
+    }
+
+    /// From now on the questions that are meant fare like this. The first that was said of a question counts.
+    pub fn is(&mut self, is_meant: fn(&Ask) -> bool, mood: Mood) {
+        self.moods.push((is_meant, mood));
+    }
+
+    /// All questions are answered again, those first that were held back.
+    pub fn goes_on(&mut self) {
+        self.moods.clear();
+        for Asked { shard, ticket, ask } in std::mem::take(&mut self.held) {
+            self.ask(shard, ticket, ask);
+        }
+    }
+
+    /// What may be done next, always in the same order.
+    pub fn steps(&self) -> impl Iterator<Item = Step> {
+        let filled = |(shard, is_empty): (usize, bool)| (!is_empty).then_some(shard);
+        let commits = self.writes.iter().map(VecDeque::is_empty).enumerate().filter_map(filled);
+        let confirms = self.committed.iter().map(VecDeque::is_empty).enumerate().filter_map(filled);
+        let (reads, gives) = (0..self.reads.len(), 0..self.read.len());
+        let writes = commits.map(Step::Commit).chain(confirms.map(Step::Confirm));
+        writes.chain(reads.map(Step::Read)).chain(gives.map(Step::Give))
+    }
+
+    /// Takes a step of [`Disk::steps`]; the answer that reaches its asker by it.
+    pub fn take(&mut self, step: Step) -> Option<Answered> {
+        match step {
+            Step::Commit(shard) => {
+                let Asked { ticket, ask, .. } = self.writes[shard].pop_front()?;
+                let answer = self.engine.answer(&ask);
+                if let Some(log) = &mut self.log {
+                    log.push((ask, answer.clone()));
+                }
+                self.committed[shard].push_back(Answered { shard, ticket, answer });
+                None
+            }
+            Step::Confirm(shard) => self.committed[shard].pop_front(),
+            Step::Read(place) if place < self.reads.len() => {
+                let Asked { shard, ticket, ask } = self.reads.remove(place);
+                let answer = self.engine.answer(&ask);
+                self.read.push(Answered { shard, ticket, answer });
+                None
+            }
+            Step::Give(place) if place < self.read.len() => Some(self.read.remove(place)),
+            Step::Read(_) | Step::Give(_) => None,
+        }
+    }
+
+    /// The question that the next step to this place would be about.
+    pub fn asked(&self, step: Step) -> Option<&Ask> {
+        match step {
+            Step::Commit(shard) => self.writes[shard].front().map(|asked| &asked.ask),
+            Step::Read(place) => self.reads.get(place).map(|asked| &asked.ask),
+            Step::Confirm(_) | Step::Give(_) => None,
+        }
+    }
+
+    /// The question of [`Step::Commit`] or [`Step::Read`] fails instead: it changes nothing.
+    pub fn fail(&mut self, step: Step, fault: Fault) {
+        match step {
+            Step::Commit(shard) => {
+                if let Some(Asked { ticket, .. }) = self.writes[shard].pop_front() {
+                    let answer = Answer::Failed(fault);
+                    self.committed[shard].push_back(Answered { shard, ticket, answer });
+                }
+            }
+            Step::Read(place) if place < self.reads.len() => {
+                let Asked { shard, ticket, .. } = self.reads.remove(place);
+                self.read.push(Answered { shard, ticket, answer: Answer::Failed(fault) });
+            }
+            Step::Read(_) | Step::Confirm(_) | Step::Give(_) => {}
+        }
+    }
+
+    /// Those who asked are gone: what was not committed is forgotten, and what was committed is answered to nobody.
+    pub fn crash(&mut self) {
+        self.writes.iter_mut().for_each(VecDeque::clear);
+        self.committed.iter_mut().for_each(VecDeque::clear);
+        (self.reads, self.read, self.held) = Default::default();
+    }
+
+    /// Whether no question is under way; those that are held back are not.
+    pub fn is_idle(&self) -> bool {
+        self.steps().next().is_none()
+    }
+
+    /// Notes every write that is committed, from now on.
+    pub fn log_commits(&mut self) {
+        self.log.get_or_insert_default();
+    }
+
+    /// What was committed since somebody looked.
+    pub fn committed(&mut self) -> Vec<(Ask, Answer)> {
+        self.log.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+}

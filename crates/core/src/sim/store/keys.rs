@@ -1,0 +1,46 @@
+//! API keys.
+
+use super::{Committed, answers, tables};
+use crate::model::{ApiKey, KeyId};
+use crate::ports::Missing;
+use crate::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, Key, Keys};
+
+answers! {
+    Key => find;
+    Keys => list;
+    CreateKey => create;
+    DeleteKey => delete;
+}
+
+fn find(store: &Committed, asked: &Key) -> Option<ApiKey> {
+    store.keys.values().find(|key| key.hash == asked.hash).map(|key| key.key.clone())
+}
+
+fn list(store: &Committed, asked: &Keys) -> Vec<ApiKey> {
+    let keys = store.keys.values().map(|key| &key.key);
+    keys.filter(|key| asked.domain.is_none() || key.domain == asked.domain).cloned().collect()
+}
+
+fn create(store: &mut Committed, asked: &CreateKey) -> CreateKeyAnswer {
+    if asked.domain.is_some_and(|domain| !store.domains.contains_key(&domain)) {
+        return CreateKeyAnswer::NoDomain;
+    }
+    if store.keys.values().any(|key| key.hash == asked.hash) {
+        return CreateKeyAnswer::Exists;
+    }
+    let key = ApiKey {
+        id: KeyId(store.number()),
+        name: asked.name.clone(),
+        domain: asked.domain,
+        scopes: asked.scopes,
+        created: asked.now,
+    };
+    store.keys.insert(key.id, tables::Key { hash: asked.hash, key: key.clone() });
+    CreateKeyAnswer::Created(key)
+}
+
+fn delete(store: &mut Committed, asked: &DeleteKey) -> Result<(), Missing> {
+    store.keys.remove(&asked.id).ok_or(Missing)?;
+    store.reserved.retain(|(key, _), _| *key != asked.id);
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! The durable store of a simulated node: plain ordered maps, a file per noun, which answer every question of the port.
+//!
+//! [`Committed`] is what is on disk. A question that is answered by it has taken effect: whatever lies between asking, the
+//! commit and the answer (waiting, failing, crashing) is the business of [`Disk`], which holds the questions that were asked.
+
+mod accounts;
+mod disk;
+mod domains;
+mod idempotency;
+mod items;
+mod keys;
+mod listing;
+mod notifications;
+mod offline;
+mod page;
+mod subscriptions;
+mod tables;
+mod topics;
+
+pub use disk::{Answered, Disk, Engine, Mood, Step};
+pub use tables::Committed;
+
+use crate::ports::{Answer, Ask, Fault};
+
+impl Committed {
+    /// Answers a question, at once. What it changes is committed with it.
+    pub fn answer(&mut self, ask: &Ask) -> Answer {
+        let answer: Result<Answer, Fault> = match ask {
+            Ask::Read(ask) => ask.answer_by(self),
+            Ask::Write(ask) => ask.answer_by(self),
+        };
+        answer.unwrap_or_else(Answer::Failed)
+    }
+}
+
+/// Teaches the store its questions: each is answered by a function that cannot fail.
+macro_rules! answers {
+    ($($question:ty => $function:path;)*) => {
+        $(impl $crate::ports::store::Answers<$question, $crate::ports::Fault> for $crate::sim::store::Committed {
+            fn answer(
+                &mut self,
+                question: &$question,
+            ) -> Result<<$question as $crate::ports::Question>::Answer, $crate::ports::Fault> {
+                Ok($function(self, question))
+            }
+        })*
+    };
+}
+use answers;

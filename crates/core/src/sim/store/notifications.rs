@@ -1,0 +1,235 @@
+//! Notifications: kept, handed out and ended.
+
+use super::idempotency::RESERVED_MS;
+use super::tables::Waiting;
+use super::{Committed, answers, page};
+use crate::model::{
+    self, AccountId, Audience, DropReason, Notification, NotificationId, NotificationState, Payload, UnixMs,
+};
+use crate::ports::Part;
+use crate::ports::store::notifications::{
+    CancelNotification, EndNotifications, NotificationChange, Pending, StoreNotification,
+    StoreNotificationAnswer, Sweep, TakeDue, Trace,
+};
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+answers! {
+    Trace => trace;
+    Pending => pending;
+    StoreNotification => keep;
+    EndNotifications => change_all;
+    CancelNotification => cancel;
+    TakeDue => take_due;
+    Sweep => sweep;
+}
+
+fn trace(store: &Committed, asked: &Trace) -> Option<Box<model::Trace>> {
+    let ended = store.ended.get(&asked.id).map(|(_, trace)| trace.clone());
+    ended.or_else(|| store.waiting.get(&asked.id).map(Waiting::trace)).map(Box::new)
+}
+
+/// Scheduled ones are left out even when they are due: [`TakeDue`] hands those out, and once is enough.
+fn pending(store: &Committed, asked: &Pending) -> Part<Notification> {
+    let Some(account) = store.account(asked.domain, &asked.local) else { return Part::default() };
+    let queue = account.queue.values().filter_map(|id| store.waiting.get(id));
+    let waiting = queue.filter(|waiting| {
+        let is_excepted = asked.except.contains(&waiting.notification.id);
+        waiting.due.is_none() && waiting.is_wanted_at(asked.now) && !is_excepted
+    });
+    let bytes = |notification: &Notification| match &notification.payload {
+        Payload::Json(text) => text.len(),
+        Payload::Xml(bytes) => bytes.len(),
+    };
+    let entries = waiting.map(|waiting| &*waiting.notification);
+    page::first(entries.map(|notification| (bytes(notification), notification.clone())), asked.page)
+}
+
+fn keep(store: &mut Committed, asked: &StoreNotification) -> StoreNotificationAnswer {
+    let StoreNotification { notification, queue_max, now } = asked;
+    let account = notification.to.local().and_then(|local| store.account_id(notification.domain, local));
+    let Some(account) = account else { return StoreNotificationAnswer::NoAccount };
+    if store.waiting.contains_key(&notification.id) || store.ended.contains_key(&notification.id) {
+        return StoreNotificationAnswer::Known;
+    }
+    let replaced = replaced_by(store, account, notification);
+    let mut ended = end_all(store, replaced, NotificationState::Replaced, None, *now);
+    put(store, account, notification, *now);
+    let crowded = over_bound(store, account, *queue_max as usize);
+    ended.extend(end_all(store, crowded, NotificationState::Dropped, Some(DropReason::QueueFull), *now));
+    StoreNotificationAnswer::Stored { ended }
+}
+
+/// Those of its key. One that was given to a connection is not replaced: the device may have it already.
+fn replaced_by(store: &Committed, account: AccountId, newer: &Notification) -> Vec<NotificationId> {
+    let Some(key) = &newer.collapse_key else { return Vec::new() };
+    let queue = store.accounts.get(&account).into_iter().flat_map(|account| account.queue.values());
+    let waiting = queue.filter_map(|id| store.waiting.get(id));
+    waiting
+        .filter(|waiting| waiting.sent.is_none() && waiting.notification.collapse_key.as_ref() == Some(key))
+        .map(|waiting| waiting.notification.id)
+        .collect()
+}
+
+fn put(store: &mut Committed, account: AccountId, notification: &Arc<Notification>, now: UnixMs) {
+    let due = notification.send_at.filter(|at| *at > now);
+    let place = (Reverse(notification.priority), notification.accepted, store.number());
+    let waiting = Waiting {
+        notification: notification.clone(),
+        account,
+        place,
+        due,
+        // A scheduled one counts as stored from when it waits for the device.
+        stored: due.is_none().then_some(now),
+        sent: None,
+    };
+    store.waiting.insert(notification.id, waiting);
+    if let Some(account) = store.accounts.get_mut(&account) {
+        account.queue.insert(place, notification.id);
+    }
+}
+
+/// The oldest of the lowest priority, as many as there are over `max`.
+fn over_bound(store: &Committed, account: AccountId, max: usize) -> Vec<NotificationId> {
+    let Some(account) = store.accounts.get(&account) else { return Vec::new() };
+    let excess = account.queue.len().saturating_sub(max);
+    if excess == 0 {
+        return Vec::new();
+    }
+    let mut queue: Vec<_> = account.queue.iter().collect();
+    queue.sort_by_key(|((Reverse(priority), accepted, number), _)| (*priority, *accepted, *number));
+    queue.into_iter().take(excess).map(|(_, id)| *id).collect()
+}
+
+fn change_all(store: &mut Committed, asked: &EndNotifications) {
+    asked.changes.iter().for_each(|change| self::change(store, change));
+}
+
+fn change(store: &mut Committed, change: &NotificationChange) {
+    let Some(waiting) = store.waiting.get_mut(&change.id) else { return };
+    match change.state {
+        NotificationState::Sent => waiting.sent = Some(change.sent.unwrap_or(change.at)),
+        NotificationState::Acknowledged
+        | NotificationState::Expired
+        | NotificationState::Replaced
+        | NotificationState::Cancelled
+        | NotificationState::Dropped => {
+            waiting.sent = change.sent.or(waiting.sent);
+            store.end(change.id, change.state, change.reason, change.at);
+            if let Some((_, trace)) = store.ended.get_mut(&change.id) {
+                trace.acknowledged_by = change.acknowledged_by;
+            }
+        }
+        // Not ends, and not for others to set.
+        NotificationState::Scheduled | NotificationState::Accepted | NotificationState::Stored => {}
+    }
+}
+
+fn cancel(store: &mut Committed, asked: &CancelNotification) -> Option<Box<model::Trace>> {
+    store.end(asked.id, NotificationState::Cancelled, None, asked.now);
+    trace(store, &Trace { id: asked.id })
+}
+
+/// What expired meanwhile is left to the sweep.
+fn take_due(store: &mut Committed, asked: &TakeDue) -> Part<Notification> {
+    let due = |waiting: &Waiting| waiting.due.filter(|due| *due <= asked.now);
+    let waiting = store.waiting.values().filter(|waiting| waiting.is_wanted_at(asked.now));
+    let mut found: Vec<_> = waiting
+        .filter_map(|waiting| Some((due(waiting)?, waiting.place.2, waiting.notification.clone())))
+        .collect();
+    found.sort_by_key(|(due, number, _)| (*due, *number));
+    let more = found.len() > usize::from(asked.max);
+    found.truncate(asked.max.into());
+    let mut entries = Vec::with_capacity(found.len());
+    for (_, _, notification) in found {
+        match notification.audience {
+            Audience::Always => {
+                if let Some(waiting) = store.waiting.get_mut(&notification.id) {
+                    (waiting.due, waiting.stored) = (None, Some(asked.now));
+                }
+            }
+            Audience::Active | Audience::Connected => drop(store.remove(notification.id)),
+        }
+        entries.push((*notification).clone());
+    }
+    Part { entries, more }
+}
+
+/// Ends what expired, and forgets what nobody asks for any more: old traces and idempotency keys.
+fn sweep(store: &mut Committed, asked: &Sweep) -> Part<model::Trace> {
+    let max = asked.max as usize;
+    let expired = ordered(store.waiting.iter().filter_map(|(id, waiting)| {
+        let expires = waiting.notification.expires?;
+        (expires <= asked.now).then_some((expires, *id))
+    }));
+    let traces =
+        end_all(store, expired.iter().take(max).copied(), NotificationState::Expired, None, asked.now);
+    let old = ordered(store.ended.iter().filter_map(|(id, (_, trace))| {
+        let ended = trace.ended?;
+        (ended < asked.forget).then_some((ended, *id))
+    }));
+    old.iter().take(max).for_each(|id| drop(store.ended.remove(id)));
+    let until = UnixMs(asked.now.0.saturating_sub(RESERVED_MS));
+    let over = store.reserved.iter().filter(|(_, reserved)| reserved.since <= until);
+    let over = ordered(over.map(|(name, reserved)| (reserved.since, name.clone())));
+    over.iter().take(max).for_each(|name| drop(store.reserved.remove(name)));
+    Part { entries: traces, more: [expired.len(), old.len(), over.len()].into_iter().any(|n| n > max) }
+}
+
+/// In the order of their times.
+fn ordered<T: Ord>(found: impl Iterator<Item = (UnixMs, T)>) -> Vec<T> {
+    let mut found: Vec<_> = found.collect();
+    found.sort();
+    found.into_iter().map(|(_, thing)| thing).collect()
+}
+
+/// Ends several; their traces as they then are.
+fn end_all(
+    store: &mut Committed,
+    ids: impl IntoIterator<Item = NotificationId>,
+    state: NotificationState,
+    reason: Option<DropReason>,
+    at: UnixMs,
+) -> Vec<model::Trace> {
+    ids.into_iter().filter_map(|id| store.end(id, state, reason, at)).collect()
+}
+
+impl Committed {
+    /// Ends a notification; its trace, if it had not ended.
+    pub(super) fn end(
+        &mut self,
+        id: NotificationId,
+        state: NotificationState,
+        reason: Option<DropReason>,
+        at: UnixMs,
+    ) -> Option<model::Trace> {
+        let waiting = self.remove(id)?;
+        let trace = model::Trace { state, reason, ended: Some(at), ..waiting.trace() };
+        self.ended.insert(id, (waiting.notification.domain, trace.clone()));
+        Some(trace)
+    }
+
+    fn remove(&mut self, id: NotificationId) -> Option<Waiting> {
+        let waiting = self.waiting.remove(&id)?;
+        if let Some(account) = self.accounts.get_mut(&waiting.account) {
+            account.queue.remove(&waiting.place);
+        }
+        Some(waiting)
+    }
+}
+
+impl Waiting {
+    /// Whether it has not expired.
+    pub(super) fn is_wanted_at(&self, now: UnixMs) -> bool {
+        self.notification.expires.is_none_or(|expires| expires > now)
+    }
+
+    pub(super) fn trace(&self) -> model::Trace {
+        let state = match (self.due, self.sent) {
+            (Some(_), _) => NotificationState::Scheduled,
+            (None, Some(_)) => NotificationState::Sent,
+            (None, None) => NotificationState::Stored,
+        };
+        model::Trace { state, stored: self.stored, sent: self.sent, ..model::Trace::of(&self.notification) }
+    }
+}

@@ -1,0 +1,38 @@
+//! Chat messages kept for accounts that were away.
+
+use super::{Committed, answers, page};
+use crate::model::OfflineMessage;
+use crate::ports::Part;
+use crate::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
+use std::ops::Bound;
+
+answers! {
+    Offline => waiting;
+    StoreOffline => keep;
+    DeleteOffline => delete;
+}
+
+fn waiting(store: &Committed, asked: &Offline) -> Part<OfflineMessage> {
+    let Some(account) = store.account(asked.domain, &asked.local) else { return Part::default() };
+    let later = account.messages.range((Bound::Excluded(asked.after), Bound::Unbounded));
+    page::first(later.map(|(_, message)| (message.stanza.len(), message.clone())), asked.page)
+}
+
+fn keep(store: &mut Committed, asked: &StoreOffline) -> StoreOfflineAnswer {
+    let seq = u64::from(store.number());
+    let Some(account) = store.account_mut(asked.domain, &asked.local) else {
+        return StoreOfflineAnswer::NoAccount;
+    };
+    if account.messages.len() >= asked.queue_max as usize {
+        return StoreOfflineAnswer::Full;
+    }
+    let message = OfflineMessage { seq, received: asked.received, stanza: asked.stanza.clone() };
+    account.messages.insert(seq, message);
+    StoreOfflineAnswer::Stored
+}
+
+fn delete(store: &mut Committed, asked: &DeleteOffline) {
+    if let Some(account) = store.account_mut(asked.domain, &asked.local) {
+        asked.seqs.iter().for_each(|seq| drop(account.messages.remove(seq)));
+    }
+}

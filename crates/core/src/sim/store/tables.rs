@@ -1,0 +1,150 @@
+//! What is on disk.
+
+use crate::model::{
+    AccountId, AccountState, Affiliation, ApiKey, Credentials, Domain, DomainId, Item, KeyId, Notification,
+    NotificationId, OfflineMessage, Priority, Revision, Revocations, TopicConfig, TopicId, TopicRecord,
+    Trace, UnixMs,
+};
+use bytes::Bytes;
+use carillon_wire::jid::BareJid;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What is on disk. Iterates the same for the same history: nothing here is ordered by a hash or an address.
+#[derive(Clone, Debug, Default)]
+pub struct Committed {
+    pub(super) revision: Revision,
+    /// The last number that was given, of anything: so that no number names two things.
+    pub(super) numbered: u32,
+    pub(super) domains: BTreeMap<DomainId, Domain>,
+    pub(super) accounts: BTreeMap<AccountId, Account>,
+    pub(super) account_names: BTreeMap<(DomainId, Box<str>), AccountId>,
+    pub(super) topics: BTreeMap<TopicId, Topic>,
+    pub(super) topic_names: BTreeMap<(DomainId, Box<str>), TopicId>,
+    pub(super) waiting: BTreeMap<NotificationId, Waiting>,
+    pub(super) ended: BTreeMap<NotificationId, (DomainId, Trace)>,
+    pub(super) keys: BTreeMap<KeyId, Key>,
+    pub(super) reserved: BTreeMap<(KeyId, Box<str>), Reserved>,
+}
+
+/// An account and what belongs to it alone.
+#[derive(Clone, Debug)]
+pub(super) struct Account {
+    pub(super) jid: BareJid,
+    pub(super) domain: DomainId,
+    pub(super) created: UnixMs,
+    pub(super) credentials: Credentials,
+    pub(super) state: AccountState,
+    pub(super) revocations: Revocations,
+    pub(super) topics: BTreeSet<TopicId>,
+    pub(super) messages: BTreeMap<u64, OfflineMessage>,
+    /// Its notifications that have not ended, in delivery order.
+    pub(super) queue: BTreeMap<Place, NotificationId>,
+}
+
+/// A notification's place in delivery order: by priority, then by age.
+pub(super) type Place = (Reverse<Priority>, UnixMs, u32);
+
+/// A notification that has not ended.
+#[derive(Clone, Debug)]
+pub(super) struct Waiting {
+    pub(super) notification: Arc<Notification>,
+    pub(super) account: AccountId,
+    pub(super) place: Place,
+    /// When it is to be handed out, if it is scheduled.
+    pub(super) due: Option<UnixMs>,
+    pub(super) stored: Option<UnixMs>,
+    pub(super) sent: Option<UnixMs>,
+}
+
+/// A topic and what belongs to it.
+#[derive(Clone, Debug)]
+pub(super) struct Topic {
+    pub(super) id: TopicId,
+    pub(super) domain: DomainId,
+    pub(super) name: Box<str>,
+    pub(super) created: UnixMs,
+    pub(super) config: TopicConfig,
+    pub(super) affiliations: BTreeMap<BareJid, Affiliation>,
+    /// By the revision that made them: the last is the newest.
+    pub(super) items: BTreeMap<Revision, Arc<Item>>,
+    pub(super) followers: BTreeSet<AccountId>,
+}
+
+/// An API key.
+#[derive(Clone, Debug)]
+pub(super) struct Key {
+    pub(super) hash: [u8; 32],
+    pub(super) key: ApiKey,
+}
+
+/// A request that may be sent again.
+#[derive(Clone, Debug)]
+pub(super) struct Reserved {
+    pub(super) body_hash: [u8; 32],
+    pub(super) since: UnixMs,
+    pub(super) at: UnixMs,
+    pub(super) response: Option<Bytes>,
+}
+
+impl Committed {
+    /// The revision that a change of topics or accounts makes.
+    pub(super) fn advance(&mut self) -> Revision {
+        self.revision.0 += 1;
+        self.revision
+    }
+
+    /// A number that nothing had before.
+    pub(super) fn number(&mut self) -> u32 {
+        self.numbered += 1;
+        self.numbered
+    }
+
+    pub(super) fn account_id(&self, domain: DomainId, local: &str) -> Option<AccountId> {
+        // The map is asked with a key that it could own.
+        self.account_names.get(&(domain, local.into())).copied()
+    }
+
+    pub(super) fn account(&self, domain: DomainId, local: &str) -> Option<&Account> {
+        self.accounts.get(&self.account_id(domain, local)?)
+    }
+
+    pub(super) fn account_mut(&mut self, domain: DomainId, local: &str) -> Option<&mut Account> {
+        let id = self.account_id(domain, local)?;
+        self.accounts.get_mut(&id)
+    }
+
+    pub(super) fn topic_named(&self, domain: DomainId, name: &str) -> Option<&Topic> {
+        self.topics.get(self.topic_names.get(&(domain, name.into()))?)
+    }
+}
+
+impl Topic {
+    pub(super) fn record(&self) -> TopicRecord {
+        TopicRecord {
+            id: self.id,
+            domain: self.domain,
+            name: self.name.clone(),
+            config: self.config.clone(),
+            affiliations: self.affiliations.iter().map(|(jid, a)| (jid.clone(), *a)).collect(),
+            created: self.created,
+        }
+    }
+
+    pub(super) fn last(&self) -> Option<&Arc<Item>> {
+        self.items.last_key_value().map(|(_, item)| item)
+    }
+
+    /// Removes the oldest items over `keep`.
+    pub(super) fn trim(&mut self, keep: u32) {
+        while self.items.len() > keep as usize {
+            self.items.pop_first();
+        }
+    }
+
+    /// The item of this id.
+    pub(super) fn item(&self, id: &str) -> Option<&Arc<Item>> {
+        self.items.values().find(|item| *item.id == *id)
+    }
+}
