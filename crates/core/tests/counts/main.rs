@@ -189,6 +189,28 @@ fn a_notification() {
     assert_eq!(crowd.world.asked - asked, NOTIFICATIONS * NOTIFICATION_ASKS);
 }
 
+/// Who has acknowledged everything goes, by closing the stream or without a word, and the store is neither asked nor told.
+#[test]
+fn a_disconnect() {
+    let mut crowd = Crowd::with(2, StreamManagement::On);
+    let sessions = [0, 1].map(|number| {
+        let (conn, mut client) = crowd.log_in(number);
+        let mut out = Outbox::default();
+        crowd.notify(number, 0);
+        while let Some(bytes) = crowd.world.received(conn) {
+            client.receive(&bytes, &mut out);
+        }
+        assert_eq!(out.events.len(), 1, "the notification arrives");
+        crowd.world.bytes(conn, &out.bytes);
+        conn
+    });
+    let asked = crowd.world.asked;
+    crowd.world.bytes(sessions[0], b"</stream:stream>");
+    crowd.world.drop_connection(sessions[1]);
+    assert!(crowd.world.is_closed(sessions[0]));
+    assert_eq!(crowd.world.asked, asked);
+}
+
 #[test]
 fn a_message() {
     let mut crowd = Crowd::new(2);

@@ -130,6 +130,34 @@ pub fn pure_core(tree: &Tree) -> Vec<Finding> {
     forbid(files, |line| !line.in_test, forbidden, "here the world arrives as arguments")
 }
 
+/// What a shard's thread runs waits for nothing but its poll: it takes no lock, joins no thread and opens no file. What it
+/// shares with other threads (`inbox`, `metrics`, `listen::admission`) is locked there, for some instructions.
+pub fn no_waiting_in_shards(tree: &Tree) -> Vec<Finding> {
+    let forbidden = &[
+        "Mutex",
+        "RwLock",
+        "Condvar",
+        ".lock()",
+        ".recv()",
+        "recv_timeout(",
+        ".join()",
+        "thread::sleep",
+        "thread::park",
+        "fs::",
+        "File::",
+    ];
+    let of_shards = |path: &str| {
+        let rest = path.strip_prefix("crates/server/src/");
+        rest.is_some_and(|rest| SHARD_CODE.iter().any(|place| rest.starts_with(place)))
+    };
+    forbid(
+        rust(tree).filter(|(path, _)| of_shards(path)),
+        |line| !line.in_test,
+        forbidden,
+        "a shard waits for its poll only",
+    )
+}
+
 /// What of `files` says one of `words` on a line that matters.
 fn forbid<'a>(
     files: impl Iterator<Item = (&'a str, &'a str)>,
@@ -152,6 +180,17 @@ fn rust(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     tree.iter().filter(|(path, _)| path.ends_with(".rs") && !path.starts_with("crates/xtask/"))
 }
 
+/// What of the server a shard's thread runs, and nobody else.
+const SHARD_CODE: &[&str] = &[
+    "event_loop/",
+    "shard_io/",
+    "conn/",
+    "interpret",
+    "sends/",
+    "websocket/",
+    "deadlines.rs",
+    "plaintext.rs",
+];
 const LINES_MAX: usize = 800;
 /// The standard library's channel without a bound. tokio's of the same name is given a capacity.
 const STD: &str = "channel";
@@ -234,5 +273,15 @@ mod tests {
         assert_eq!(rule("use std::net::TcpStream;\n"), 1);
         assert_eq!(rule("/// Not `SystemTime`.\nlet now = SystemTime::now();\n"), 1);
         assert_eq!(rule("#[cfg(test)]\nmod tests {\n    use std::fs;\n}\n"), 0);
+    }
+
+    #[test]
+    fn shards_do_not_wait() {
+        let rule = |path: &str, line: &str| no_waiting_in_shards(&tree(path, &format!("    {line}\n"))).len();
+        assert_eq!(rule("crates/server/src/event_loop/read.rs", "let state = shared.lock();"), 1);
+        assert_eq!(rule("crates/server/src/interpret.rs", "let answer = answers.recv().unwrap();"), 1);
+        assert_eq!(rule("crates/server/src/event_loop/mod.rs", "poll.poll(&mut events, timeout)?;"), 0);
+        assert_eq!(rule("crates/server/src/event_loop/tests/pulse.rs", "let state = shared.lock();"), 0);
+        assert_eq!(rule("crates/server/src/inbox.rs", "let state = self.state.lock();"), 0);
     }
 }

@@ -74,6 +74,31 @@ fn after_target(part: &str) -> &str {
     part.split_once(')').map_or("", |(_, rest)| rest)
 }
 
+/// The rows of all tables that have a column of this name: the row's line and what the column says.
+pub fn column<'a>(text: &'a str, name: &str) -> Vec<(usize, &'a str)> {
+    let mut wanted = None;
+    let mut found = Vec::new();
+    for (number, line) in prose(text) {
+        let Some(cells) = cells(line) else {
+            wanted = None;
+            continue;
+        };
+        match wanted {
+            None => wanted = Some(cells.iter().position(|cell| *cell == name)),
+            Some(Some(at)) if !line.trim_start_matches(['|', ' ']).starts_with("--") => {
+                found.push((number, cells.get(at).copied().unwrap_or_default()));
+            }
+            Some(_) => {}
+        }
+    }
+    found
+}
+
+fn cells(line: &str) -> Option<Vec<&str>> {
+    let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
+    Some(inner.split('|').map(str::trim).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,5 +124,11 @@ mod tests {
             anchors(text),
             ["limits-of-the-system", "carillontoml-why", "links-too", "twice", "twice-1"]
         );
+    }
+
+    #[test]
+    fn a_column_of_any_table() {
+        let text = "| what | guard |\n|---|---|\n| a | b |\n| c |\n\n| guard |\n|---|\n| d |\n\n| other |\n|--|\n| e |\n";
+        assert_eq!(column(text, "guard"), [(3, "b"), (4, ""), (8, "d")]);
     }
 }
