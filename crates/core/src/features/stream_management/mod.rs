@@ -1,5 +1,5 @@
 //! Stream management (XEP-0198): acknowledgement of stanzas in both directions. What was not acknowledged when the
-//! connection ends is not lost: chat messages go their way again, and what features track is theirs to keep.
+//! connection ends is not lost: chat messages are routed again, and the features that track stanzas keep theirs.
 
 mod queue;
 mod state;
@@ -15,8 +15,9 @@ use carillon_wire::ns;
 use carillon_wire::stanza::Condition as StanzaCondition;
 use carillon_wire::stream::Condition;
 use carillon_wire::xml::Element;
-use queue::Entry;
+use queue::{Bounds, Next};
 use smallvec::SmallVec;
+use state::Sent;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
@@ -45,9 +46,6 @@ pub const FEATURE: Feature = Feature {
     },
     ..Feature::NONE
 };
-
-/// Unacknowledged stanzas of no weight after which an acknowledgement is asked for all the same.
-const ASK_AFTER: usize = 16;
 
 fn enable(
     session: &mut BoundSession,
@@ -110,16 +108,15 @@ fn acknowledge(
         StreamError::new(Condition::UndefinedCondition, text)
     })?;
     let tracked = |entry| match entry {
-        Entry::Tracked(kind, id) => Some((kind, id)),
-        Entry::Chat(..) | Entry::Anything => None,
+        Sent::Tracked(kind, id) => Some((kind, id)),
+        Sent::Chat(..) | Sent::Anything => None,
     };
     let done: SmallVec<[(Tracked, u128); 4]> = done.filter_map(tracked).collect();
-    state.asked = false;
     session.unacknowledged = Some(state.queue.len() as u32);
-    if state.queue.has_any_that_matters() {
-        ask(session, cx);
+    if state.queue.request_again() {
+        request(session, cx);
     }
-    // What follows each other and is of one feature is told at once.
+    // Consecutive entries of one feature are told together.
     for run in done.chunk_by(|(a, _), (b, _)| a == b) {
         let ids: SmallVec<[u128; 4]> = run.iter().map(|(_, id)| *id).collect();
         if let Some(handler) = cx.pipeline.tracked(run[0].0) {
@@ -144,38 +141,36 @@ fn emitted(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>)
     let Some(state) = &mut session.state.stream_management else { return };
     let entry = match outgoing {
         Outgoing::Stanza(stanza, Track::Chat(recipients)) => {
-            Entry::Chat(Box::new((*stanza).clone()), recipients.clone())
+            Sent::Chat(Box::new((*stanza).clone()), recipients.clone())
         }
-        Outgoing::Stanza(_, Track::Of(kind, id)) => Entry::Tracked(*kind, *id),
-        Outgoing::Stanza(_, Track::Nothing) | Outgoing::PubsubEvent(_) => Entry::Anything,
+        Outgoing::Stanza(_, Track::Of(kind, id)) => Sent::Tracked(*kind, *id),
+        Outgoing::Stanza(_, Track::Nothing) | Outgoing::PubsubEvent(_) => Sent::Anything,
     };
-    let matters = entry.matters();
-    state.queue.push(entry);
-    session.unacknowledged = Some(state.queue.len() as u32);
     let limits = &cx.shard.settings.limits;
-    if state.queue.len() > limits.unacknowledged as usize || state.queue.bytes() > limits.unacknowledged_bytes
-    {
-        let error = StreamError::new(Condition::PolicyViolation, "too many stanzas are unacknowledged");
-        cx.end(session.io.conn, error);
-    } else if !state.asked && (matters || state.queue.len() >= ASK_AFTER) {
-        ask(session, cx);
+    let bounds = Bounds { stanzas: limits.unacknowledged as usize, bytes: limits.unacknowledged_bytes };
+    let next = state.queue.push(entry, bounds);
+    session.unacknowledged = Some(state.queue.len() as u32);
+    match next {
+        Next::Nothing => {}
+        Next::Request => request(session, cx),
+        Next::Overflow => {
+            let error = StreamError::new(Condition::PolicyViolation, "too many stanzas are unacknowledged");
+            cx.end(session.io.conn, error);
+        }
     }
 }
 
-/// Asks how much arrived.
-fn ask(session: &mut BoundSession, cx: &mut Cx<'_>) {
-    if let Some(state) = &mut session.state.stream_management {
-        state.asked = true;
-        cx.out.send(session.io.conn, |out| out.extend_from_slice(b"<r xmlns='urn:xmpp:sm:3'/>"));
-    }
+/// Requests an acknowledgement.
+fn request(session: &BoundSession, cx: &mut Cx<'_>) {
+    cx.out.send(session.io.conn, |out| out.extend_from_slice(b"<r xmlns='urn:xmpp:sm:3'/>"));
 }
 
-/// XEP-0198 §4 leaves open what becomes of messages that were not acknowledged. Those that a session has which is still there
-/// are done with; the others go to the account as if they came now: to the sessions that are there, or into the offline store.
+/// XEP-0198 §4 leaves open what becomes of messages that were not acknowledged. One that another session of the account was also
+/// given is dropped; the others are routed to the account as if they came now: to its sessions, or into the offline store.
 fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
     let Some(state) = session.state.stream_management.take() else { return };
     for entry in state.queue.into_entries() {
-        if let Entry::Chat(mut stanza, recipients) = entry {
+        if let Sent::Chat(mut stanza, recipients) = entry {
             stanza.to = Some(session.bare.to_jid());
             cx.later(move |sessions, cx| route::unacknowledged(&stanza, recipients.as_deref(), sessions, cx));
         }

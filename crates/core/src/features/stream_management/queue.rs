@@ -1,29 +1,43 @@
-//! What a client was sent and has not acknowledged, in order: pure counting.
+//! What a client was sent and has not acknowledged, in order (XEP-0198): counting alone, without a connection or a clock.
 
-use crate::shard::{Recipients, Tracked};
-use carillon_wire::stanza::Stanza;
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 /// What was sent since stream management was enabled and is not acknowledged, oldest first.
-#[derive(Debug, Default)]
-pub(super) struct Queue {
+#[derive(Debug)]
+pub(super) struct Queue<E> {
     /// Stanzas acknowledged by the client, modulo 2^32.
     acknowledged: u32,
-    entries: VecDeque<Entry>,
-    /// Bytes that the entries keep in memory beyond their own size.
+    /// Whether the client has not answered the last `<r/>`.
+    requested: bool,
+    entries: VecDeque<E>,
+    /// Sum of [`Entry::bytes`].
     bytes: usize,
 }
 
-/// Something sent and not yet acknowledged.
-#[derive(Debug)]
-pub(super) enum Entry {
-    /// It may be lost.
-    Anything,
-    /// It goes on when the connection ends, unless another session has it.
-    Chat(Box<Stanza>, Option<Arc<Recipients>>),
-    /// A feature is told when it is acknowledged.
-    Tracked(Tracked, u128),
+/// A stanza that was sent.
+pub(super) trait Entry {
+    /// Bytes that it keeps in memory beyond its own size.
+    fn bytes(&self) -> usize;
+
+    /// Whether its acknowledgement is requested at once, because something waits for it.
+    fn is_awaited(&self) -> bool;
+}
+
+/// How much a client may leave unacknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub(super) stanzas: usize,
+    pub(super) bytes: usize,
+}
+
+/// What follows from a stanza that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Nothing,
+    /// An acknowledgement is to be requested.
+    Request,
+    /// The client leaves more unacknowledged than it may.
+    Overflow,
 }
 
 /// An acknowledgement of more than was sent (XEP-0198 §4).
@@ -33,22 +47,45 @@ pub(super) struct TooMany {
     pub(super) sent: u32,
 }
 
-impl Queue {
+impl<E> Default for Queue<E> {
+    fn default() -> Queue<E> {
+        Queue { acknowledged: 0, requested: false, entries: VecDeque::new(), bytes: 0 }
+    }
+}
+
+impl<E: Entry> Queue<E> {
     /// A stanza was sent.
-    pub(super) fn push(&mut self, entry: Entry) {
+    pub(super) fn push(&mut self, entry: E, bounds: Bounds) -> Next {
+        let is_awaited = entry.is_awaited();
         self.bytes += entry.bytes();
         self.entries.push_back(entry);
+        if self.len() > bounds.stanzas || self.bytes > bounds.bytes {
+            return Next::Overflow;
+        }
+        if self.requested || !(is_awaited || self.len() >= REQUEST_AFTER) {
+            return Next::Nothing;
+        }
+        self.requested = true;
+        Next::Request
     }
 
-    /// The client says that it received `h` stanzas, modulo 2^32: what it acknowledges by that.
-    pub(super) fn acknowledge(&mut self, h: u32) -> Result<impl Iterator<Item = Entry>, TooMany> {
+    /// The client says that it received `h` stanzas, modulo 2^32: what it acknowledges by that, oldest first.
+    pub(super) fn acknowledge(&mut self, h: u32) -> Result<impl Iterator<Item = E>, TooMany> {
         let count = h.wrapping_sub(self.acknowledged) as usize;
         if count > self.entries.len() {
             return Err(TooMany { sent: self.acknowledged.wrapping_add(self.entries.len() as u32) });
         }
         self.acknowledged = h;
+        self.requested = false;
         self.bytes -= self.entries.iter().take(count).map(Entry::bytes).sum::<usize>();
         Ok(self.entries.drain(..count))
+    }
+
+    /// Whether another acknowledgement is to be requested, because one that is awaited was not among the last.
+    pub(super) fn request_again(&mut self) -> bool {
+        let is_due = !self.requested && self.entries.iter().any(Entry::is_awaited);
+        self.requested |= is_due;
+        is_due
     }
 
     /// How many stanzas are not acknowledged.
@@ -56,108 +93,115 @@ impl Queue {
         self.entries.len()
     }
 
-    /// Bytes that they keep in memory beyond their own size.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Whether any of them is one that must not be lost.
-    pub(super) fn has_any_that_matters(&self) -> bool {
-        self.entries.iter().any(Entry::matters)
-    }
-
-    /// What was never acknowledged.
-    pub(super) fn into_entries(self) -> impl Iterator<Item = Entry> {
+    /// What was never acknowledged, oldest first.
+    pub(super) fn into_entries(self) -> impl Iterator<Item = E> {
         self.entries.into_iter()
     }
 }
 
-impl Entry {
-    fn bytes(&self) -> usize {
-        match self {
-            Entry::Chat(stanza, _) => stanza.payload.bytes().len(),
-            Entry::Anything | Entry::Tracked(..) => 0,
-        }
-    }
-
-    /// Whether it must not be lost.
-    pub(super) fn matters(&self) -> bool {
-        !matches!(self, Entry::Anything)
-    }
-}
+/// Unacknowledged stanzas after which an acknowledgement is requested although none of them is awaited.
+const REQUEST_AFTER: usize = 16;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use carillon_wire::stanza::MessageType;
-    use carillon_wire::xml::Element;
     use proptest::prelude::*;
 
-    const KIND: Tracked = Tracked(*b"test");
+    /// A stanza, by its place among all that were sent.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Sent {
+        number: u64,
+        bytes: usize,
+        is_awaited: bool,
+    }
 
-    /// What a client does, and what it is sent.
+    impl Entry for Sent {
+        fn bytes(&self) -> usize {
+            self.bytes
+        }
+
+        fn is_awaited(&self) -> bool {
+            self.is_awaited
+        }
+    }
+
+    /// What a client is sent, and what it says.
     #[derive(Clone, Debug)]
     enum Step {
-        SendAnything,
-        SendChat(usize),
-        SendTracked,
+        Push {
+            bytes: usize,
+            is_awaited: bool,
+        },
         /// Acknowledges so many more than before.
         Acknowledge(u32),
     }
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let step = prop_oneof![
-            Just(Step::SendAnything),
-            (0usize..300).prop_map(Step::SendChat),
-            Just(Step::SendTracked),
-            (0u32..6).prop_map(Step::Acknowledge),
+            3 => (0usize..300, any::<bool>()).prop_map(|(bytes, is_awaited)| Step::Push { bytes, is_awaited }),
+            1 => (0usize..300).prop_map(|bytes| Step::Push { bytes, is_awaited: false }),
+            2 => (0u32..6).prop_map(Step::Acknowledge),
         ];
-        prop::collection::vec(step, 0..200)
+        prop::collection::vec(step, 0..300)
+    }
+
+    /// Counts that are about to begin again at 0, and any others.
+    fn starts() -> impl Strategy<Value = u32> {
+        prop_oneof![(0u32..200).prop_map(|below| u32::MAX - below), any::<u32>()]
     }
 
     proptest! {
-        /// From any count on, across its end at 2^32: what is acknowledged is what was sent, in order, each once; more is
-        /// refused and changes nothing; the bytes are those of what is left.
+        /// The queue is compared with all that was ever sent, and how many of it were acknowledged, counted in 64 bits.
         #[test]
-        fn acknowledges_in_order_and_no_more_than_was_sent(start: u32, steps in steps()) {
+        fn is_what_was_sent_without_what_was_acknowledged(
+            start in starts(),
+            stanzas in 1usize..60,
+            bytes in 0usize..6000,
+            steps in steps(),
+        ) {
+            let bounds = Bounds { stanzas, bytes };
             let mut queue = Queue { acknowledged: start, ..Queue::default() };
-            let (mut sent, mut acknowledged) = (0u128, 0u128);
+            let (mut sent, mut acknowledged) = (Vec::<Sent>::new(), 0usize);
+            // Whether a request is unanswered.
+            let mut requested = false;
             for step in steps {
                 match step {
-                    Step::SendAnything => queue.push(Entry::Anything),
-                    Step::SendChat(bytes) => {
-                        let body = Element::new("body", "jabber:client").with_text("x".repeat(bytes));
-                        let stanza = Stanza::message(MessageType::Chat).with_payload(body);
-                        queue.push(Entry::Chat(Box::new(stanza), None));
+                    Step::Push { bytes, is_awaited } => {
+                        let entry = Sent { number: sent.len() as u64, bytes, is_awaited };
+                        sent.push(entry);
+                        let left = &sent[acknowledged..];
+                        let held: usize = left.iter().map(|entry| entry.bytes).sum();
+                        let expected = if left.len() > bounds.stanzas || held > bounds.bytes {
+                            Next::Overflow
+                        } else if !requested && (is_awaited || left.len() >= REQUEST_AFTER) {
+                            requested = true;
+                            Next::Request
+                        } else {
+                            Next::Nothing
+                        };
+                        prop_assert_eq!(queue.push(entry, bounds), expected);
                     }
-                    Step::SendTracked => queue.push(Entry::Tracked(KIND, sent)),
                     Step::Acknowledge(more) => {
                         let h = start.wrapping_add(acknowledged as u32).wrapping_add(more);
-                        let before = (queue.len(), queue.bytes());
-                        let done: Result<Vec<Entry>, TooMany> = queue.acknowledge(h).map(Iterator::collect);
-                        match done {
-                            Ok(entries) => {
-                                for entry in entries {
-                                    if let Entry::Tracked(_, id) = entry {
-                                        prop_assert_eq!(id, acknowledged);
-                                    }
-                                    acknowledged += 1;
-                                }
-                            }
-                            Err(TooMany { sent: told }) => {
-                                prop_assert!(acknowledged + u128::from(more) > sent);
-                                prop_assert_eq!(told, start.wrapping_add(sent as u32));
-                                prop_assert_eq!((queue.len(), queue.bytes()), before);
-                            }
+                        let left = &sent[acknowledged..];
+                        let done = queue.acknowledge(h).map(Iterator::collect::<Vec<_>>);
+                        if more as usize > left.len() {
+                            let all = start.wrapping_add(sent.len() as u32);
+                            prop_assert_eq!(done, Err(TooMany { sent: all }));
+                        } else {
+                            prop_assert_eq!(done.expect("as many were sent"), &left[..more as usize]);
+                            acknowledged += more as usize;
+                            requested = sent[acknowledged..].iter().any(|entry| entry.is_awaited);
+                            prop_assert_eq!(queue.request_again(), requested);
+                            prop_assert!(!queue.request_again(), "one request at a time");
                         }
-                        continue;
                     }
                 }
-                sent += 1;
+                let left = &sent[acknowledged..];
+                prop_assert_eq!(queue.len(), left.len());
+                prop_assert_eq!(queue.bytes, left.iter().map(|entry| entry.bytes).sum::<usize>());
             }
-            prop_assert_eq!(queue.len() as u128, sent - acknowledged);
-            prop_assert_eq!(queue.bytes(), queue.entries.iter().map(Entry::bytes).sum::<usize>());
-            prop_assert_eq!(queue.into_entries().count() as u128, sent - acknowledged);
+            prop_assert_eq!(queue.into_entries().collect::<Vec<_>>(), &sent[acknowledged..]);
         }
     }
 }
