@@ -203,7 +203,7 @@ fn identity_ask(domain: DomainId, n: u64) -> accounts::Identity {
 }
 
 fn login_ask(account: u64) -> accounts::Login {
-    accounts::Login { account: AccountId(account), now: NOW }
+    accounts::Login { account: AccountId(account), parts: LoginParts::ALL, now: NOW }
 }
 
 /// The same reads by four prepared statements a login, and by four statements for all of a batch.

@@ -145,7 +145,8 @@ fn accounts(store: &dyn Store) {
         assert_eq!(found.topics.iter().map(|name| &**name).collect::<Vec<_>>(), topics);
         assert_eq!(found.created, T.plus(number - 1));
     }
-    let login = ask(store, Login { account: AccountId(1), now: T }).expect("it is there");
+    let login =
+        ask(store, Login { account: AccountId(1), parts: LoginParts::ALL, now: T }).expect("it is there");
     let last = |at: usize| login.subscriptions[at].last.as_ref().map(|item| &*item.id);
     assert_eq!(login.subscriptions.iter().map(|s| s.topic).collect::<Vec<_>>(), [NEWS, QUIET]);
     assert_eq!((last(0), last(1)), (Some("second"), None));

@@ -311,7 +311,7 @@ pub(super) fn identity(store: &dyn Store, domain: DomainId, local: &str) -> Iden
 }
 
 pub(super) fn login_ask(account: AccountId) -> accounts::Login {
-    accounts::Login { account, now: T }
+    accounts::Login { account, parts: LoginParts::ALL, now: T }
 }
 
 pub(super) fn login(store: &dyn Store, domain: DomainId, local: &str) -> Login {

@@ -78,7 +78,7 @@ pub(super) fn say_whether_notifications_wait(store: &dyn Store) {
     let domain = domain(store);
     let [alice, bob] = ["alice", "bob"].map(|local| account(store, domain, local));
     let waits = |account, now| {
-        let login = answer!(ask(store, accounts::Login { account, now }), Some(login) => login);
+        let login = answer!(ask(store, accounts::Login { account, parts: LoginParts::ALL, now }), Some(login) => login);
         assert!(!login.waiting.messages);
         login.waiting.notifications
     };
@@ -93,19 +93,17 @@ pub(super) fn say_whether_notifications_wait(store: &dyn Store) {
     assert!(!waits(alice, T.plus(10)));
 }
 
+fn keep_offline(store: &dyn Store, domain: DomainId, local: &str) {
+    let (local, stanza) = (local.into(), bytes::Bytes::from_static(b"<message/>"));
+    done(store, StoreOffline { domain, local, received: T, stanza, queue_max: 9 });
+}
+
 pub(super) fn say_whether_messages_wait(store: &dyn Store) {
     let domain = domain(store);
     for local in ["alice", "bob"] {
         account(store, domain, local);
     }
-    let keep = |local: &str| StoreOffline {
-        domain,
-        local: local.into(),
-        received: T,
-        stanza: bytes::Bytes::from_static(b"<message/>"),
-        queue_max: 9,
-    };
-    done(store, keep("alice"));
+    keep_offline(store, domain, "alice");
     let waiting = Waiting { notifications: false, messages: true };
     assert_eq!(login(store, domain, "alice").waiting, waiting);
     assert_eq!(login(store, domain, "bob").waiting, Waiting::default());
@@ -114,6 +112,34 @@ pub(super) fn say_whether_messages_wait(store: &dyn Store) {
     let seqs = seqs.iter().map(|message| message.seq).collect();
     done(store, DeleteOffline { domain, local: "alice".into(), seqs });
     assert_eq!(login(store, domain, "alice").waiting, Waiting::default());
+}
+
+pub(super) fn hold_what_was_asked_for(store: &dyn Store) {
+    let domain = domain(store);
+    let alice = account(store, domain, "alice");
+    let news = topic(store, domain, "news");
+    subscribe(store, news, domain, "alice");
+    publish(store, news, domain, "1", 1);
+    stored(store, notification(domain, "alice", 1));
+    keep_offline(store, domain, "alice");
+    let all = [false, true];
+    let wanted = all.map(|subscriptions| {
+        all.map(|notifications| all.map(|messages| LoginParts { subscriptions, notifications, messages }))
+    });
+    // Together, so that a store that answers many by one query is asked for different parts in one.
+    let asked = wanted.as_flattened().as_flattened().iter().map(|parts| {
+        let login = accounts::Login { account: alice, parts: *parts, now: T };
+        (*parts, asked(store, login))
+    });
+    for (parts, receiver) in asked.collect::<Vec<_>>() {
+        let login = answer!(waited(&receiver), Some(login) => login);
+        let found = LoginParts {
+            subscriptions: !login.subscriptions.is_empty(),
+            notifications: login.waiting.notifications,
+            messages: login.waiting.messages,
+        };
+        assert_eq!((found, login.state), (parts, AccountState::Enabled));
+    }
 }
 
 pub(super) fn are_of_one_revision(store: &dyn Store) {

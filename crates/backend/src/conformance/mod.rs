@@ -59,7 +59,7 @@ pub const CASES: &[Case] = cases! {
         are_described, are_listed_in_pages, that_are_deleted_take_all_along, that_are_deleted_leave_bans,
         of_the_same_name_in_two_domains, are_never_numbered_twice;
     logins: of_nobody, hold_keys_and_state, hold_topics_by_id_with_last_items, share_items,
-        say_whether_notifications_wait, say_whether_messages_wait, are_of_one_revision, of_many_at_once;
+        hold_what_was_asked_for, say_whether_notifications_wait, say_whether_messages_wait, are_of_one_revision, of_many_at_once;
     topics: are_created_once, need_a_domain, are_described, are_listed_in_pages, are_configured,
         lose_items_over_a_new_bound, hold_affiliations_by_jid, show_where_one_stands, are_deleted_with_all,
         are_bounded_for_their_owner;

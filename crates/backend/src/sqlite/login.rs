@@ -75,11 +75,15 @@ pub(super) fn logins(
         return Ok(Vec::new());
     }
     let ids: Array = Rc::new(asks.iter().map(|ask| Value::from(int(ask.account.0))).collect());
+    // What some of them want is read for all, and given to those: the shards of a node all want the same.
+    let parts = asks.iter().fold(LoginParts::NONE, |parts, ask| parts.and(ask.parts));
     let mut found: Vec<Option<Box<Login>>> = asks.iter().map(|_| None).collect();
     for (position, state) in states(snapshot.db, &ids)? {
         found[position] = Some(Box::new(empty(state, snapshot.revisions.at())));
     }
-    for (position, topic) in subscriptions(snapshot.db, &ids)? {
+    let followed = if parts.subscriptions { subscriptions(snapshot.db, &ids)? } else { Vec::new() };
+    for (position, topic) in followed.into_iter().filter(|(position, _)| asks[*position].parts.subscriptions)
+    {
         let last = match snapshot.revisions.of(snapshot.db, topic)? {
             Some(revision) => Some(item_row::shared(snapshot.db, snapshot.last, topic, revision)?),
             None => None,
@@ -90,14 +94,18 @@ pub(super) fn logins(
     }
     // They are asked together: what expired between the first and the last is not worth a query of its own.
     let now = asks.iter().map(|ask| ask.now).min().unwrap_or(UnixMs(0));
-    for position in holders(snapshot.db, WITH_NOTIFICATIONS, params![ids, int(now.0)])? {
-        if let Some(login) = &mut found[position] {
-            login.waiting.notifications = true;
+    if parts.notifications {
+        for position in holders(snapshot.db, WITH_NOTIFICATIONS, params![ids, int(now.0)])? {
+            if let Some(login) = &mut found[position] {
+                login.waiting.notifications = asks[position].parts.notifications;
+            }
         }
     }
-    for position in holders(snapshot.db, WITH_OFFLINE, params![ids])? {
-        if let Some(login) = &mut found[position] {
-            login.waiting.messages = true;
+    if parts.messages {
+        for position in holders(snapshot.db, WITH_OFFLINE, params![ids])? {
+            if let Some(login) = &mut found[position] {
+                login.waiting.messages = asks[position].parts.messages;
+            }
         }
     }
     Ok(found)
@@ -150,6 +158,30 @@ mod tests {
     use super::*;
     use rusqlite::StatementStatus;
 
+    fn login_of(parts: LoginParts) -> impl Fn(u64) -> accounts::Login {
+        move |account| accounts::Login { account: AccountId(account), parts, now: UnixMs(0) }
+    }
+
+    #[test]
+    fn only_what_is_wanted_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = Options::new(folder.path().join("store.db"));
+        let _lock = file::claim(&options.path).expect("it is made");
+        let mut db = file::connect_writer(&options).expect("it opens");
+        schema::migrate(&mut db, &options.path).expect("it is new");
+        let (last, mut revisions) = (LastItems::new(0), LastRevisions::default());
+        let one =
+            |subscriptions, notifications, messages| LoginParts { subscriptions, notifications, messages };
+        let wanted =
+            [LoginParts::NONE, one(true, false, false), one(false, true, false), one(false, false, true)];
+        for parts in wanted {
+            let mut snapshot = Snapshot { db: &db, last: &last, revisions: &mut revisions };
+            logins(&mut snapshot, &[&login_of(parts)(1)]).expect("it answers");
+        }
+        let runs = |sql| db.prepare_cached(sql).expect("it is kept").get_status(StatementStatus::Run);
+        assert_eq!([STATES, SUBSCRIPTIONS, WITH_NOTIFICATIONS, WITH_OFFLINE].map(runs), [4, 1, 1, 1]);
+    }
+
     #[test]
     fn no_question_is_prepared_anew_for_other_names() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -164,7 +196,7 @@ mod tests {
             let asks: Vec<_> = names.iter().map(ask).collect();
             let asks: Vec<_> = asks.iter().collect();
             assert_eq!(identities(&mut snapshot, &asks).expect("it answers").len(), names.len());
-            let ask = |account| accounts::Login { account: AccountId(account), now: UnixMs(0) };
+            let ask = login_of(LoginParts::ALL);
             let asks: Vec<_> = (0..names.len() as u64).map(ask).collect();
             let asks: Vec<_> = asks.iter().collect();
             assert_eq!(logins(&mut snapshot, &asks).expect("it answers").len(), names.len());

@@ -35,8 +35,8 @@ impl Turn<'_> {
         if self.cx.shard.recent.is_marked(session.bare.as_str()) {
             login.waiting = Waiting { notifications: true, messages: true };
         }
-        for hook in &self.cx.pipeline.login {
-            hook(&mut session, &login, &mut self.cx);
+        for part in &self.cx.pipeline.login {
+            part.give(&mut session, &login, &mut self.cx);
         }
         greet(&mut session, greeting, &mut self.cx);
         for hook in &self.cx.pipeline.open {

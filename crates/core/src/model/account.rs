@@ -61,7 +61,7 @@ pub struct Identity {
 }
 
 /// What belongs to an account: everything that a session needs from the store once its client has proved whose it is, read
-/// in one round trip and at one [`Revision`].
+/// in one round trip and at one [`Revision`]. What the question did not ask for ([`LoginParts`]) is empty.
 #[derive(Clone, Debug)]
 pub struct Login {
     /// Whether it may still log in.
@@ -72,6 +72,33 @@ pub struct Login {
     pub waiting: Waiting,
     /// The store's revision at which all this was read.
     pub revision: Revision,
+}
+
+/// What a login reads of an account beside its state: what the enabled features take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoginParts {
+    /// The topics it follows, with their last items.
+    pub subscriptions: bool,
+    /// Whether notifications wait for it.
+    pub notifications: bool,
+    /// Whether offline messages wait for it.
+    pub messages: bool,
+}
+
+impl LoginParts {
+    /// Its state alone.
+    pub const NONE: LoginParts = LoginParts { subscriptions: false, notifications: false, messages: false };
+    /// Everything.
+    pub const ALL: LoginParts = LoginParts { subscriptions: true, notifications: true, messages: true };
+
+    /// What either of them reads.
+    pub const fn and(self, other: LoginParts) -> LoginParts {
+        LoginParts {
+            subscriptions: self.subscriptions || other.subscriptions,
+            notifications: self.notifications || other.notifications,
+            messages: self.messages || other.messages,
+        }
+    }
 }
 
 /// Whether anything waits for an account.

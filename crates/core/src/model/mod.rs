@@ -14,7 +14,7 @@ mod revocation;
 mod time;
 mod topic;
 
-pub use account::{AccountState, Credentials, Identity, Login, ScramKeys, Subscription, Waiting};
+pub use account::{AccountState, Credentials, Identity, Login, LoginParts, ScramKeys, Subscription, Waiting};
 pub use domain::{Domain, Domains, Policy, PubsubCreate, SessionPolicy};
 pub use durations::Durations;
 pub use id::{

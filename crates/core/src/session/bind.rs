@@ -159,8 +159,8 @@ impl Loading {
         if let Some(login) = known {
             return loading.bound(login, cx);
         }
-        let ask = accounts::Login { account: loading.authenticated.account(), now: cx.now.unix };
-        cx.ask_unbound(loading.io.conn, ask);
+        let (account, parts) = (loading.authenticated.account(), cx.pipeline.login_parts());
+        cx.ask_unbound(loading.io.conn, accounts::Login { account, parts, now: cx.now.unix });
         cx.out.push(Effect::Pause { conn: loading.io.conn });
         Session::Loading(Box::new(loading))
     }

@@ -14,7 +14,7 @@ use crate::ReplyTo;
 use crate::command::{Command, Refusal, SessionInfo, TopicIq, TopicOutcome};
 use crate::error::{StanzaError, StreamError};
 use crate::message::ShardMessage;
-use crate::model::{Domain, Login, PubsubEvent};
+use crate::model::{Domain, Login, LoginParts, PubsubEvent, Subscription};
 use crate::session::auth::Authenticating;
 use crate::session::{BoundSession, Cx, Session, Sessions};
 use crate::shard::{RefusedWrite, Timer, Track, Tracked};
@@ -77,8 +77,8 @@ pub struct Hooks {
     pub stanza_before_auth: Option<StanzaBeforeAuthHook>,
     /// Adds stream features for an authenticated client (RFC 6120 §4.3.2).
     pub offer: Option<OfferHook>,
-    /// A session is about to be bound: what its account's login brought.
-    pub login: Option<LoginHook>,
+    /// What it wants read of an account at each login, and takes when a session of it is about to be bound.
+    pub login: &'static [LoginPart],
     /// A session was bound; its bind result is sent.
     pub open: Option<OpenHook>,
     /// A session ends.
@@ -155,7 +155,7 @@ impl Hooks {
         offer_before_auth: None,
         stanza_before_auth: None,
         offer: None,
-        login: None,
+        login: &[],
         open: None,
         close: None,
         receive: None,
@@ -194,8 +194,6 @@ pub type StanzaBeforeAuthHook =
     fn(client: Box<Authenticating>, stanza: &Stanza, cx: &mut Cx<'_>) -> Result<Session, Box<Authenticating>>;
 /// Adds stream features to `features`.
 pub type OfferHook = fn(cx: &Cx<'_>, features: &mut Vec<Element>);
-/// Takes what the login brought.
-pub type LoginHook = fn(session: &mut BoundSession, login: &Login, cx: &mut Cx<'_>);
 /// A session was bound.
 pub type OpenHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 /// A session ends.
@@ -392,6 +390,38 @@ pub enum Ending {
     Closed,
     /// The connection was lost, or the server ended it.
     Lost,
+}
+
+/// A part of what a login reads of its account, with who takes it. The store is asked for the parts that an enabled feature
+/// takes, and for no others.
+#[derive(Clone, Copy)]
+pub enum LoginPart {
+    /// The topics that the account follows, with the last items of those that send them at login.
+    Subscriptions(fn(session: &mut BoundSession, subscriptions: &[Subscription], cx: &mut Cx<'_>)),
+    /// Whether notifications wait for it.
+    Notifications(fn(session: &mut BoundSession, wait: bool)),
+    /// Whether offline messages wait for it.
+    Messages(fn(session: &mut BoundSession, wait: bool)),
+}
+
+impl LoginPart {
+    /// What the store is asked for.
+    pub const fn wanted(self) -> LoginParts {
+        match self {
+            LoginPart::Subscriptions(_) => LoginParts { subscriptions: true, ..LoginParts::NONE },
+            LoginPart::Notifications(_) => LoginParts { notifications: true, ..LoginParts::NONE },
+            LoginPart::Messages(_) => LoginParts { messages: true, ..LoginParts::NONE },
+        }
+    }
+
+    /// Gives the session its part.
+    pub fn give(self, session: &mut BoundSession, login: &Login, cx: &mut Cx<'_>) {
+        match self {
+            LoginPart::Subscriptions(take) => take(session, &login.subscriptions, cx),
+            LoginPart::Notifications(take) => take(session, login.waiting.notifications),
+            LoginPart::Messages(take) => take(session, login.waiting.messages),
+        }
+    }
 }
 
 /// A stanza planned for one session of an account.

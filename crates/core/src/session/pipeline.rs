@@ -1,7 +1,7 @@
 //! The hooks of the enabled features, list by list.
 
 use super::hook::*;
-use crate::model::Map;
+use crate::model::{LoginParts, Map};
 use crate::shard::{Timer, Tracked};
 use carillon_wire::stanza::{IqType, Kind};
 use carillon_wire::xml::Element;
@@ -13,7 +13,8 @@ pub struct Pipeline {
     pub(crate) offer_before_auth: Vec<OfferBeforeAuthHook>,
     pub(crate) stanza_before_auth: Vec<StanzaBeforeAuthHook>,
     pub(crate) offer: Vec<OfferHook>,
-    pub(crate) login: Vec<LoginHook>,
+    pub(crate) login: Vec<LoginPart>,
+    login_parts: LoginParts,
     pub(crate) open: Vec<OpenHook>,
     pub(crate) close: Vec<CloseHook>,
     pub(crate) receive: Vec<ReceiveHook>,
@@ -59,12 +60,14 @@ impl Pipeline {
         fn hooks<H>(features: &[&'static Feature], hook: impl Fn(&Hooks) -> Option<H>) -> Vec<H> {
             features.iter().filter_map(|f| hook(&f.hooks)).collect()
         }
+        let login = || features.iter().flat_map(|f| f.hooks.login).copied();
         Pipeline {
             services: features.iter().flat_map(|f| f.services).collect(),
             offer_before_auth: hooks(&features, |h| h.offer_before_auth),
             stanza_before_auth: hooks(&features, |h| h.stanza_before_auth),
             offer: hooks(&features, |h| h.offer),
-            login: hooks(&features, |h| h.login),
+            login_parts: login().map(LoginPart::wanted).fold(LoginParts::NONE, LoginParts::and),
+            login: login().collect(),
             open: hooks(&features, |h| h.open),
             close: hooks(&features, |h| h.close),
             receive: hooks(&features, |h| h.receive),
@@ -104,6 +107,11 @@ impl Pipeline {
     /// Namespaces that may come inline in Bind 2.
     pub fn inline_features(&self) -> impl Iterator<Item = &'static str> {
         self.features.iter().flat_map(|f| f.inline_features).copied()
+    }
+
+    /// What is read of an account at its login.
+    pub(crate) fn login_parts(&self) -> LoginParts {
+        self.login_parts
     }
 
     /// The addresses of the features.

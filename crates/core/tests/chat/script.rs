@@ -115,7 +115,7 @@ impl Script {
             ["setting", ..] => Ok(()),
             ["store", words @ ..] => self.store(words),
             ["after", time] => self.pass(time),
-            ["asked", who, "identities", what, "logins"] => self.asked(who, what),
+            ["asked", who, "identities", what, "logins", parts @ ..] => self.asked(who, what, parts),
             ["log", kinds @ ..] => self.log(kinds),
             ["logged", ..] => self.logged(line.trim_start_matches("logged ")),
             ["notify", to, rest @ ..] => self.notify(to, rest),
@@ -213,11 +213,26 @@ impl Script {
         Ok(())
     }
 
-    fn asked(&mut self, who: &str, what: &str) -> Result<(), String> {
+    /// `asked COUNT identities COUNT logins [for PART …]`: what the store was asked since somebody looked
+    fn asked(&mut self, who: &str, what: &str, wanted: &[&str]) -> Result<(), String> {
         let identities = std::mem::take(&mut self.world.identities_asked);
         let logins = std::mem::take(&mut self.world.logins_asked);
-        let is_so = identities.to_string() == who && logins.to_string() == what;
-        is_so.then_some(()).ok_or(format!("asked {identities} identities {logins} logins"))
+        let parts = std::mem::take(&mut self.world.login_parts_asked);
+        let parts = [
+            ("subscriptions", parts.subscriptions),
+            ("notifications", parts.notifications),
+            ("messages", parts.messages),
+        ];
+        let parts =
+            parts.into_iter().filter_map(|(part, is_asked)| is_asked.then_some(part)).collect::<Vec<_>>();
+        let is_as_wanted = match wanted {
+            [] => true,
+            ["for", "nothing", "else"] => parts.is_empty(),
+            ["for", wanted @ ..] => parts == wanted,
+            _ => return Err("asked COUNT identities COUNT logins [for PART …]".into()),
+        };
+        let is_so = identities.to_string() == who && logins.to_string() == what && is_as_wanted;
+        is_so.then_some(()).ok_or(format!("asked {identities} identities {logins} logins for {parts:?}"))
     }
 
     fn conn(&self, name: &str) -> Result<u32, String> {

@@ -41,6 +41,8 @@ pub struct World {
     pub identities_asked: usize,
     /// The same for what belongs to an account.
     pub logins_asked: usize,
+    /// What it was asked for, since somebody looked.
+    pub login_parts_asked: LoginParts,
     /// Derived keys that are not given to the shards yet, if they are to be held.
     held: Option<Vec<(usize, Owned)>>,
     /// How often keys were derived.
@@ -123,6 +125,7 @@ impl World {
             events: Vec::new(),
             identities_asked: 0,
             logins_asked: 0,
+            login_parts_asked: LoginParts::NONE,
             asked: 0,
             moods: Vec::new(),
             kept_back: Vec::new(),
@@ -411,7 +414,10 @@ impl World {
     fn answer(&mut self, shard: usize, ticket: Ticket, ask: Ask) {
         self.asked += 1;
         self.identities_asked += usize::from(Identity::of(&ask).is_some());
-        self.logins_asked += usize::from(Login::of(&ask).is_some());
+        if let Some(login) = Login::of(&ask) {
+            self.logins_asked += 1;
+            self.login_parts_asked = self.login_parts_asked.and(login.parts);
+        }
         let mood = self.moods.iter().find(|(mood, _)| mood == kind(&ask)).map(|(_, mood)| *mood);
         let answer = match mood {
             None => self.said(ask),

@@ -8,7 +8,7 @@ mod xml;
 
 pub use state::State;
 
-use crate::session::hook::{Feature, Hooks, Service, Spec, Step, TimerHandler, TrackedHandler};
+use crate::session::hook::{Feature, Hooks, LoginPart, Service, Spec, Step, TimerHandler, TrackedHandler};
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
@@ -35,7 +35,7 @@ pub const FEATURE: Feature = Feature {
         submit: delivery::submit,
     }],
     hooks: Hooks {
-        login: Some(|session, login, _| session.state.notifications.take_login(login.waiting.notifications)),
+        login: &[LoginPart::Notifications(|session, wait| session.state.notifications.take_login(wait))],
         command: Some(home::command),
         message: Some(home::message),
         in_flight: Some(|session| session.state.notifications.unacknowledged() > 0),

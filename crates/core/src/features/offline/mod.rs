@@ -12,7 +12,7 @@ use crate::model::{ConnId, OfflineMessage};
 use crate::ports::Fault;
 use crate::ports::store::Part;
 use crate::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
-use crate::session::hook::{Absent, Feature, Hooks, Spec, Step, TimerHandler, TrackedHandler};
+use crate::session::hook::{Absent, Feature, Hooks, LoginPart, Spec, Step, TimerHandler, TrackedHandler};
 use crate::session::{self, BoundSession, Cx, Sessions, backlog};
 use crate::shard::{Forget, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::jid::BareJid;
@@ -42,7 +42,7 @@ pub const FEATURE: Feature = Feature {
     hooks: Hooks {
         must_wait: Some(|session, stanza| session.state.offline.is_behind() && xml::is_worth_keeping(stanza)),
         absent: Some(absent),
-        login: Some(|session, login, _| session.state.offline.take_login(login.waiting.messages)),
+        login: &[LoginPart::Messages(|session, wait| session.state.offline.take_login(wait))],
         available: Some(|session, _, _, _| match session.state.offline.is_behind() {
             true => Step::Waits,
             false => Step::Done,

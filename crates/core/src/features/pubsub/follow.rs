@@ -3,7 +3,7 @@
 use super::state::Following;
 use super::xml;
 use crate::event::{Entry, Kind};
-use crate::model::{ConnId, Followed, Login, PubsubEvent, TopicId};
+use crate::model::{ConnId, Followed, PubsubEvent, Subscription, TopicId};
 use crate::ports::Fault;
 use crate::ports::store::subscriptions::SubscriptionsOf;
 use crate::session::hook::Step;
@@ -77,8 +77,8 @@ pub(super) fn give_rest(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
 }
 
 /// A session follows what its account does.
-pub(super) fn login(session: &mut BoundSession, login: &Login, cx: &mut Cx<'_>) {
-    for subscription in &login.subscriptions {
+pub(super) fn login(session: &mut BoundSession, subscriptions: &[Subscription], cx: &mut Cx<'_>) {
+    for subscription in subscriptions {
         let last = subscription.last.as_ref();
         let last = last.filter(|item| cx.shard.subscribers.is_news(subscription.topic, item.revision));
         let last = last.and_then(|item| PubsubEvent::last(item, &cx.shard.domains));

@@ -16,7 +16,7 @@ use crate::model::{TOPIC_HOST, TopicConfig, topic_address};
 use crate::ports::Fault;
 use crate::ports::store::subscriptions::SubscriptionsOf;
 use crate::ports::store::topics::{AffiliationsOf, Topics};
-use crate::session::hook::{Feature, Flow, Hooks, Service, Spec};
+use crate::session::hook::{Feature, Flow, Hooks, LoginPart, Service, Spec};
 use crate::session::{BoundSession, Cx, Sessions};
 use crate::shard::home;
 use crate::topic;
@@ -73,7 +73,7 @@ pub const FEATURE: Feature = Feature {
         open: Some(follow::open),
         available: Some(follow::available),
         catch_up: Some(follow::give_rest),
-        login: Some(follow::login),
+        login: &[LoginPart::Subscriptions(follow::login)],
         publication: Some(follow::deliver),
         message: Some(message),
         topic_answer: Some(|iq, name, result, cx| cx.reply(xml::reply(iq, name, result))),

@@ -4,7 +4,9 @@
 
 use super::Missing;
 use super::question::questions;
-use crate::model::{self, AccountId, AccountState, AgentId, Credentials, DomainId, Revocations, UnixMs};
+use crate::model::{
+    self, AccountId, AccountState, AgentId, Credentials, DomainId, LoginParts, Revocations, UnixMs,
+};
 use carillon_wire::jid::BareJid;
 
 questions! {
@@ -32,11 +34,12 @@ pub struct Identity {
     pub local: Box<str>,
 }
 
-/// What belongs to an account whose client has proved itself. Notifications that expired by `now` or are not due yet do not
-/// count as waiting.
+/// What belongs to an account whose client has proved itself: its state and `parts`; nothing else is read. Notifications that
+/// expired by `now` or are not due yet do not count as waiting.
 #[derive(Clone, Debug)]
 pub struct Login {
     pub account: AccountId,
+    pub parts: LoginParts,
     pub now: UnixMs,
 }
 

@@ -109,17 +109,20 @@ fn identity(store: &Committed, asked: &Identity) -> Option<Box<model::Identity>>
 
 fn login(store: &Committed, asked: &Login) -> Option<Box<model::Login>> {
     let account = store.accounts.get(&asked.account)?;
-    let subscriptions = account.topics.iter().filter_map(|id| store.topics.get(id)).map(|topic| {
+    let topics =
+        asked.parts.subscriptions.then(|| account.topics.iter().filter_map(|id| store.topics.get(id)));
+    let subscriptions = topics.into_iter().flatten().map(|topic| {
         let is_sent = topic.config.send_last_published_item == SendLast::OnSubAndPresence;
         Subscription { topic: topic.id, last: topic.last().filter(|_| is_sent).cloned() }
     });
     let waits = |waiting: &super::tables::Waiting| waiting.due.is_none() && waiting.is_wanted_at(asked.now);
+    let mut queue = account.queue.values().filter_map(|id| store.waiting.get(id));
     Some(Box::new(model::Login {
         state: account.state,
         subscriptions: subscriptions.collect(),
         waiting: model::Waiting {
-            notifications: account.queue.values().filter_map(|id| store.waiting.get(id)).any(waits),
-            messages: !account.messages.is_empty(),
+            notifications: asked.parts.notifications && queue.any(waits),
+            messages: asked.parts.messages && !account.messages.is_empty(),
         },
         revision: store.revision,
     }))
