@@ -1,8 +1,8 @@
 //! Who asked for an operation on a topic, and what for.
 
-use super::ReplyTo;
+use super::{PendingIq, ReplyTo};
 use crate::model::ShardId;
-use carillon_wire::jid::{BareJid, Jid};
+use carillon_wire::jid::BareJid;
 
 /// Who asked for an operation on a topic.
 #[derive(Debug)]
@@ -18,12 +18,8 @@ pub enum Asker {
 /// An IQ about a topic that waits for its answer.
 #[derive(Debug)]
 pub struct TopicIq {
-    /// The client.
-    pub from: Jid,
-    /// The service's address, as the client wrote it.
-    pub service: Jid,
-    /// The IQ's id.
-    pub id: Box<str>,
+    /// What is to be answered.
+    pub iq: PendingIq,
     /// What the client asked for, and so what the result says.
     pub about: About,
 }

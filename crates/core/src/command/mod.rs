@@ -5,11 +5,13 @@
 
 mod asker;
 mod change;
+mod pending_iq;
 mod refusal;
 
 pub use asker::{About, Asker, TopicIq};
 pub use change::ConfigChange;
 pub(crate) use change::check_topic_config;
+pub use pending_iq::PendingIq;
 pub use refusal::Refusal;
 
 use crate::model::*;

@@ -17,8 +17,6 @@ pub struct PerSession {
     pub notifications: notifications::State,
     /// Offline messages on their way.
     pub offline: offline::State,
-    /// Whether its password is being changed.
-    pub registration: registration::State,
     /// When the client was asked for a sign of life.
     pub ping: ping::State,
     /// What was seen of topics.

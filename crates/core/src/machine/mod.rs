@@ -7,6 +7,8 @@ mod light;
 mod messages;
 mod reading;
 mod returning;
+#[cfg(test)]
+mod tests;
 
 use crate::error::StreamError;
 use crate::message::Pace;

@@ -1,15 +1,12 @@
 //! Where a stanza goes: the rules of RFC 6121 §8.5, at the home of the account it is for.
 
-use crate::session::hook::{Absent, Delivery};
+use crate::session::hook::{Delivery, Plan};
 use crate::session::{BoundSession, Cx, Sessions};
 use crate::shard::{Recipients, Track};
 use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, PresenceType, Stanza, StanzaError};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// The sessions that get a stanza.
-type Plan = SmallVec<[Delivery; 4]>;
 
 /// Gives a stanza to the sessions of the account it is for, or says why not.
 pub fn stanza(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
@@ -21,10 +18,10 @@ pub fn stanza(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     };
     let nobody = plan.is_empty();
     for hook in &cx.pipeline.routed {
-        hook(stanza, &lives, &mut plan);
+        hook(stanza, &lives, &mut plan, cx);
     }
     if nobody {
-        undelivered(stanza, cx);
+        undelivered(stanza, &lives, cx);
     }
     note_recipients(&mut plan, &lives);
     drop(lives);
@@ -127,21 +124,32 @@ fn plain(session: &BoundSession, stanza: &Stanza) -> Delivery {
 }
 
 /// Nobody took it: it is kept, answered with an error, or forgotten.
-fn undelivered(stanza: &Stanza, cx: &mut Cx<'_>) {
+fn undelivered(stanza: &Stanza, lives: &[&BoundSession], cx: &mut Cx<'_>) {
     let has_resource = stanza.to.as_ref().is_some_and(|to| !to.is_bare());
-    let refuse = match stanza.kind {
-        Kind::Message(kind @ (MessageType::Normal | MessageType::Chat)) => {
-            // §8.5.3.2.1: a normal message to a resource that is gone is refused, a chat message kept.
-            (has_resource && kind == MessageType::Normal) || !is_kept(stanza, cx)
-        }
-        Kind::Message(MessageType::Groupchat) | Kind::Iq(IqType::Get | IqType::Set) => true,
-        Kind::Message(_) | Kind::Presence(_) | Kind::Iq(_) => false,
+    let refusal = StanzaError::new(Condition::ServiceUnavailable);
+    let result = match stanza.kind {
+        // §8.5.3.2.1: a normal message to a resource that is gone is refused, a chat message kept.
+        Kind::Message(MessageType::Normal) if has_resource => Err(refusal),
+        Kind::Message(MessageType::Normal | MessageType::Chat) => match is_taken(stanza, lives, cx) {
+            Ok(false) => Err(refusal),
+            result => result,
+        },
+        Kind::Message(MessageType::Groupchat) | Kind::Iq(IqType::Get | IqType::Set) => Err(refusal),
+        Kind::Message(_) | Kind::Presence(_) | Kind::Iq(_) => Ok(true),
     };
-    if refuse && let Some(reply) = stanza.error_reply(&StanzaError::new(Condition::ServiceUnavailable)) {
+    if let Err(error) = result
+        && let Some(reply) = stanza.error_reply(&error)
+    {
         cx.reply(reply);
     }
 }
 
-fn is_kept(stanza: &Stanza, cx: &mut Cx<'_>) -> bool {
-    cx.pipeline.absent.iter().any(|hook| hook(stanza, cx) == Absent::Taken)
+/// Whether a feature takes a message that no session takes.
+fn is_taken(stanza: &Stanza, lives: &[&BoundSession], cx: &mut Cx<'_>) -> Result<bool, StanzaError> {
+    for hook in &cx.pipeline.absent {
+        if hook(stanza, lives, cx)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

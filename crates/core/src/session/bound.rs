@@ -1,5 +1,6 @@
 //! A bound session: stanzas flow.
 
+use super::wait::Parked;
 use super::{Presence, backlog};
 use crate::Effect;
 use crate::connection::{Allowance, Io, Received};
@@ -7,10 +8,10 @@ use crate::error::StreamError;
 use crate::features::state::PerSession;
 use crate::model::{AccountId, DomainId, Followed, Mono, PubsubEvent, TopicId, UnixMs};
 use crate::session::Cx;
-use crate::session::hook::{At, Emit, Flow, Outgoing, Request, Service};
+use crate::session::hook::{Emit, Outgoing};
 use crate::shard::{Track, Wake};
 use carillon_wire::jid::{BareJid, Jid};
-use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError, Unit};
+use carillon_wire::stanza::{Stanza, Unit};
 use carillon_wire::stream;
 use carillon_wire::xml::Element;
 use std::sync::Arc;
@@ -40,6 +41,8 @@ pub struct BoundSession {
     pub(super) awaits_flush: bool,
     /// Whether the client closed its stream, and it is found out how much it has.
     leaving: bool,
+    /// The stanza that waits for an answer, and the input behind it.
+    pub(super) parked: Option<Box<Parked>>,
     /// The topics it follows, sorted by topic.
     pub topics: Vec<Followed>,
     /// What the features know of it.
@@ -49,7 +52,7 @@ pub struct BoundSession {
 }
 
 impl BoundSession {
-    pub(super) fn new(io: Io, jid: Jid, domain: DomainId, account: AccountId, cx: &Cx<'_>) -> BoundSession {
+    pub(crate) fn new(io: Io, jid: Jid, domain: DomainId, account: AccountId, cx: &Cx<'_>) -> BoundSession {
         BoundSession {
             bare: jid.bare(),
             account,
@@ -60,6 +63,7 @@ impl BoundSession {
             unacknowledged: None,
             awaits_flush: false,
             leaving: false,
+            parked: None,
             topics: Vec::new(),
             state: PerSession::default(),
             allowance: Allowance::new(cx.now.mono),
@@ -68,9 +72,10 @@ impl BoundSession {
         }
     }
 
-    /// Whether input must wait: because the client is too fast, or because it closed its stream.
+    /// Whether input must wait: for an answer that a stanza waits for, because the client is too fast, or because it closed its
+    /// stream.
     pub fn is_waiting(&self) -> bool {
-        self.leaving || self.allowance.is_throttled()
+        self.leaving || self.parked.is_some() || self.allowance.is_throttled()
     }
 
     /// Whether the client closed its stream.
@@ -100,10 +105,12 @@ impl BoundSession {
             // What is not answered, such as an acknowledgement that we asked for, costs its bytes alone.
             Unit::Nonza(element) => counts = self.nonza(&element, cx)?,
             Unit::Stanza(mut stanza) => {
-                self.received(cx);
                 // RFC 6120 §8.1.2.1: whatever the client says of itself, this is who it is.
                 stanza.from = Some(self.jid.clone());
                 self.submit(stanza, cx);
+                if self.parked.is_none() {
+                    self.received(cx);
+                }
             }
             Unit::Refused { mut reply, error } => {
                 self.received(cx);
@@ -118,7 +125,8 @@ impl BoundSession {
         Ok(())
     }
 
-    fn received(&mut self, cx: &mut Cx<'_>) {
+    /// A stanza was dealt with: from now on an acknowledgement covers it.
+    pub(super) fn received(&mut self, cx: &mut Cx<'_>) {
         cx.shard.counters.stanzas_in += 1;
         for hook in &cx.pipeline.receive {
             hook(self, cx);
@@ -137,110 +145,6 @@ impl BoundSession {
             self.io.send_element(reply, cx);
         }
         Ok(reply.is_some())
-    }
-
-    /// The way in: a feature's address, or hooks and then whoever it is for.
-    fn submit(&mut self, mut stanza: Stanza, cx: &mut Cx<'_>) {
-        if let Some((service, domain)) = self.service(&stanza, cx) {
-            if let Err(error) = self.serve(service, domain, &mut stanza, cx) {
-                self.refuse(&stanza, &error, cx);
-            }
-            return;
-        }
-        for hook in cx.pipeline.submit(&stanza.kind) {
-            match hook(self, &mut stanza, cx) {
-                Ok(Flow::Pass) => {}
-                Ok(Flow::Taken) => return,
-                Err(error) => return self.refuse(&stanza, &error, cx),
-            }
-        }
-        if let Err(error) = self.dispatch(&mut stanza, cx) {
-            self.refuse(&stanza, &error, cx);
-        }
-    }
-
-    /// The feature's address that a stanza is for, and its domain.
-    fn service(&self, stanza: &Stanza, cx: &Cx<'_>) -> Option<(&'static Service, DomainId)> {
-        let host = stanza.to.as_ref()?.domain();
-        // A domain that happens to be called so comes first.
-        if host == self.bare.domain() || cx.shard.domains.named(host).is_some() {
-            return None;
-        }
-        let (label, domain) = host.split_once('.')?;
-        Some((cx.pipeline.service(label)?, cx.shard.domains.named(domain)?.id))
-    }
-
-    /// Gives a stanza to the feature whose address it is for.
-    fn serve(
-        &mut self,
-        service: &Service,
-        domain: DomainId,
-        stanza: &mut Stanza,
-        cx: &mut Cx<'_>,
-    ) -> Result<(), StanzaError> {
-        if domain != self.domain {
-            return match stanza.kind {
-                Kind::Presence(_) | Kind::Iq(IqType::Result | IqType::Error) => Ok(()),
-                _ => Err(StanzaError::new(Condition::Forbidden).with_text("a service of another domain")),
-            };
-        }
-        match ((service.submit)(self, stanza, cx)?, stanza.kind) {
-            (Flow::Pass, Kind::Iq(IqType::Get | IqType::Set)) => self.request(stanza, At::Service, cx),
-            (Flow::Pass, Kind::Message(_)) => Err(StanzaError::new(Condition::ServiceUnavailable)),
-            (Flow::Taken | Flow::Pass, _) => Ok(()),
-        }
-    }
-
-    fn dispatch(&mut self, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<(), StanzaError> {
-        let at = match &stanza.to {
-            None => Some(At::Account),
-            Some(to) if to.is_bare() && to.as_str() == self.bare.as_str() => Some(At::Account),
-            Some(to) if to.as_str() == self.bare.domain() => Some(At::Server),
-            Some(_) => None,
-        };
-        match (at, stanza.kind) {
-            (Some(at), Kind::Iq(IqType::Get | IqType::Set)) => self.request(stanza, at, cx),
-            // A result or error for the server: to a ping, say. That it came was all that mattered.
-            (Some(_), Kind::Iq(_)) => Ok(()),
-            (Some(At::Server), Kind::Presence(_)) => Ok(()),
-            (Some(At::Server), Kind::Message(_)) => Err(StanzaError::new(Condition::ServiceUnavailable)),
-            (Some(_), _) => {
-                stanza.to.get_or_insert_with(|| self.bare.to_jid());
-                cx.route(stanza.clone());
-                Ok(())
-            }
-            (None, _) => {
-                let to = stanza.to.as_ref().expect("no address was matched above");
-                if cx.domain_of(to).is_none() {
-                    return Err(StanzaError::new(Condition::RemoteServerNotFound));
-                }
-                cx.route(stanza.clone());
-                Ok(())
-            }
-        }
-    }
-
-    fn request(&mut self, stanza: &Stanza, at: At, cx: &mut Cx<'_>) -> Result<(), StanzaError> {
-        let Kind::Iq(kind) = stanza.kind else { return Ok(()) };
-        let child = stanza.payload.children().next().ok_or(StanzaError::new(Condition::BadRequest))?;
-        let handler = cx.pipeline.iq(kind, child.name(), child.ns(), at);
-        // RFC 6120 §8.3.3.19
-        let handle = handler.ok_or(StanzaError::new(Condition::ServiceUnavailable))?;
-        let payload = child.element();
-        let answer = handle(self, &Request { stanza, payload: &payload, at }, cx)?;
-        let mut reply = stanza.result_reply();
-        if let Some(answer) = answer {
-            reply.payload.push_element(&answer);
-        }
-        self.send(&reply, &Track::Nothing, cx);
-        Ok(())
-    }
-
-    /// Answers a stanza of the client's with an error.
-    pub fn refuse(&mut self, stanza: &Stanza, error: &StanzaError, cx: &mut Cx<'_>) {
-        if let Some(reply) = stanza.error_reply(error) {
-            self.send(&reply, &Track::Nothing, cx);
-        }
     }
 
     /// Gives the session a stanza that was routed to it.
@@ -292,7 +196,8 @@ impl BoundSession {
     /// A timer fired.
     pub fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>) -> Result<(), StreamError> {
         match wake {
-            Wake::Unthrottle if self.allowance.lift() => cx.resume(self.io.conn),
+            Wake::Unthrottle if self.allowance.lift() => self.read_on(cx),
+            Wake::Parked => self.give_up_waiting(cx),
             Wake::Backlog => backlog::go_on(self, cx),
             Wake::Feature(timer) => {
                 if let Some(handle) = cx.pipeline.timer(timer) {
@@ -303,6 +208,13 @@ impl BoundSession {
             Wake::Unthrottle | Wake::Login | Wake::Bind | Wake::Idle => {}
         }
         Ok(())
+    }
+
+    /// Goes on with the input, unless something else holds it up.
+    pub(super) fn read_on(&self, cx: &mut Cx<'_>) {
+        if !self.is_waiting() {
+            cx.resume(self.io.conn);
+        }
     }
 
     /// The socket took what was sent.

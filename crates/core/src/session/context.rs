@@ -187,9 +187,14 @@ impl Cx<'_> {
         self.out.push(Effect::Derive { ticket, derivation });
     }
 
-    fn ticket(&mut self, then: Continuation) -> Ticket {
+    /// A number that this shard gives once.
+    pub(super) fn number(&mut self) -> u64 {
         self.agenda.last_ticket += 1;
-        let ticket = Ticket(self.agenda.last_ticket);
+        self.agenda.last_ticket
+    }
+
+    fn ticket(&mut self, then: Continuation) -> Ticket {
+        let ticket = Ticket(self.number());
         self.agenda.asks.insert(ticket, then);
         ticket
     }

@@ -11,13 +11,13 @@
 //! acknowledgement by its [`Tracked`].
 
 use crate::ReplyTo;
-use crate::command::{Command, Refusal, SessionInfo, TopicIq, TopicOutcome};
+use crate::command::{Command, PendingIq, Refusal, SessionInfo, TopicIq, TopicOutcome};
 use crate::error::{StanzaError, StreamError};
 use crate::message::ShardMessage;
-use crate::model::{Domain, Login, LoginParts, PubsubEvent, Subscription};
+use crate::model::{Domain, Login, LoginParts, PubsubEvent, ShardId, Subscription};
 use crate::session::auth::Authenticating;
-use crate::session::{BoundSession, Cx, Session, Sessions};
-use crate::shard::{RefusedWrite, Timer, Track, Tracked};
+use crate::session::{BoundSession, Cx, Session, Sessions, Wait};
+use crate::shard::{self, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::stanza::{IqType, Stanza};
 use carillon_wire::xml::Element;
 use smallvec::SmallVec;
@@ -55,6 +55,20 @@ pub struct Service {
     /// Takes what is addressed to it. What it passes is answered as by any host: service discovery where that is on, else an
     /// error.
     pub submit: SubmitHook,
+    /// The name from which the home of one of its places (a topic, a room) is computed ([`shard::home`]), given the place's own
+    /// name and the domain's; none where it has no places.
+    pub place: Option<fn(name: &str, domain: &str) -> String>,
+}
+
+impl Service {
+    /// The shard that is home to a place of this name; to the service itself, in a domain, where it has no places.
+    pub fn home(&self, name: &str, domain: &str, cx: &Cx<'_>) -> ShardId {
+        let address = match self.place {
+            Some(place) => place(name, domain),
+            None => format!("{}.{domain}", self.host),
+        };
+        shard::home(&address, cx.shard.shard_count)
+    }
 }
 
 /// A specification that a feature follows, and how far.
@@ -89,8 +103,6 @@ pub struct Hooks {
     pub submit_message: Option<SubmitHook>,
     /// A presence from the client, before it is routed.
     pub submit_presence: Option<SubmitHook>,
-    /// An IQ from the client, before it is handled or routed.
-    pub submit_iq: Option<SubmitHook>,
     /// IQ requests answered on behalf of the server or of the client's own account.
     pub iq: &'static [IqHandler],
     /// Top-level elements that are no stanzas, by namespace.
@@ -161,7 +173,6 @@ impl Hooks {
         receive: None,
         submit_message: None,
         submit_presence: None,
-        submit_iq: None,
         iq: &[],
         nonza: &[],
         routed: None,
@@ -200,16 +211,17 @@ pub type OpenHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 pub type CloseHook = fn(session: &mut BoundSession, ending: Ending, cx: &mut Cx<'_>);
 /// A stanza came from the client.
 pub type ReceiveHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
-/// Decides on a stanza from the client; its `from` is stamped. May change it.
+/// Decides on a stanza from the client; its `from` is stamped. May change it, and may wait for an answer before it decides.
 pub type SubmitHook =
     fn(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError>;
-/// Decides on a stanza to an account: given the account's sessions and the deliveries planned, changes the plan.
-pub type RoutedHook = fn(stanza: &Stanza, sessions: &[&BoundSession], plan: &mut SmallVec<[Delivery; 4]>);
+/// Changes what is planned for a stanza to an account, at the account's home.
+pub type RoutedHook = fn(stanza: &Stanza, sessions: &[&BoundSession], plan: &mut Plan, cx: &mut Cx<'_>);
 /// Whether a message waits for the older ones that this session is still to be given: it is not given to it now, and taken by
 /// [`AbsentHook`] if all sessions are so.
 pub type MustWaitHook = fn(session: &BoundSession, stanza: &Stanza) -> bool;
-/// Takes a message that no session takes.
-pub type AbsentHook = fn(stanza: &Stanza, cx: &mut Cx<'_>) -> Absent;
+/// Takes a message that none of the account's sessions takes, and answers for it from then on; or refuses it. Whether it took it.
+pub type AbsentHook =
+    fn(stanza: &Stanza, sessions: &[&BoundSession], cx: &mut Cx<'_>) -> Result<bool, StanzaError>;
 /// Decides whether a session gets a stanza. May change it.
 pub type DeliverHook =
     fn(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<(), Skip>;
@@ -251,12 +263,9 @@ pub type UnackedHook = fn(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_
 /// A timer fired.
 pub type WakeHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError>;
 
-/// Answers an IQ request; none for an empty result.
-pub type IqHandle = fn(
-    session: &mut BoundSession,
-    request: &Request<'_>,
-    cx: &mut Cx<'_>,
-) -> Result<Option<Element>, StanzaError>;
+/// Answers an IQ request, at once or later.
+pub type IqHandle =
+    fn(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<IqAnswer, StanzaError>;
 /// Answers an element that is no stanza, or not.
 pub type NonzaHandle = fn(
     session: &mut BoundSession,
@@ -274,7 +283,7 @@ pub struct IqHandler {
     pub ns: &'static str,
     /// At which addresses.
     pub at: At,
-    /// The answer's payload; none for an empty result.
+    /// Answers it.
     pub handle: IqHandle,
 }
 
@@ -286,6 +295,13 @@ pub struct Request<'a> {
     pub payload: &'a Element,
     /// The address it was sent to.
     pub at: At,
+}
+
+impl Request<'_> {
+    /// The request, to be answered later.
+    pub fn pending(&self, session: &BoundSession) -> PendingIq {
+        PendingIq::new(self.stanza, &session.jid)
+    }
 }
 
 /// Which of the server's own addresses.
@@ -314,21 +330,27 @@ pub struct NonzaHandler {
 }
 
 /// Whether a stanza from the client goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Flow {
     /// It goes on to the next hook, then to routing.
     Pass,
     /// The feature has dealt with it.
     Taken,
+    /// The feature decides when it has an answer; until then the session's input waits behind this stanza.
+    Wait(Wait<Flow>),
 }
 
-/// What became of a message to an absent account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absent {
-    /// Not this feature's.
-    Pass,
-    /// The feature has taken it, and answers for it.
-    Taken,
+/// What answers an IQ request.
+#[derive(Debug)]
+pub enum IqAnswer {
+    /// A result without a payload.
+    Empty,
+    /// A result with this payload.
+    Payload(Element),
+    /// The feature answers later ([`Request::pending`]); the session's input goes on meanwhile.
+    Later,
+    /// The feature answers when it has an answer itself; until then the session's input waits behind this request.
+    Wait(Wait<IqAnswer>),
 }
 
 /// Why a session does not get a stanza.
@@ -423,6 +445,9 @@ impl LoginPart {
         }
     }
 }
+
+/// The sessions that get a stanza.
+pub type Plan = SmallVec<[Delivery; 4]>;
 
 /// A stanza planned for one session of an account.
 #[derive(Debug)]

@@ -22,6 +22,8 @@ pub mod pipeline;
 mod presence;
 mod secure;
 mod sessions;
+mod submit;
+mod wait;
 
 pub use bind::{Binding, Loaded, Loading, Restarting};
 pub use bound::BoundSession;
@@ -32,6 +34,8 @@ pub use open::Opening;
 pub use presence::{Availability, Presence};
 pub use secure::{Offered, Securing};
 pub use sessions::Sessions;
+pub use submit::Next;
+pub use wait::{ANSWER_WAIT_MS, Decision, Place, Wait};
 
 use crate::connection::{Claimed, Io};
 use crate::error::StreamError;

@@ -20,7 +20,6 @@ pub struct Pipeline {
     pub(crate) receive: Vec<ReceiveHook>,
     submit_message: Vec<SubmitHook>,
     submit_presence: Vec<SubmitHook>,
-    submit_iq: Vec<SubmitHook>,
     iq: Map<(&'static str, &'static str), Vec<&'static IqHandler>>,
     nonza: Map<(&'static str, &'static str), &'static NonzaHandler>,
     pub(crate) routed: Vec<RoutedHook>,
@@ -73,7 +72,6 @@ impl Pipeline {
             receive: hooks(&features, |h| h.receive),
             submit_message: hooks(&features, |h| h.submit_message),
             submit_presence: hooks(&features, |h| h.submit_presence),
-            submit_iq: hooks(&features, |h| h.submit_iq),
             routed: hooks(&features, |h| h.routed),
             must_wait: hooks(&features, |h| h.must_wait),
             absent: hooks(&features, |h| h.absent),
@@ -128,7 +126,7 @@ impl Pipeline {
         match kind {
             Kind::Message(_) => &self.submit_message,
             Kind::Presence(_) => &self.submit_presence,
-            Kind::Iq(_) => &self.submit_iq,
+            Kind::Iq(_) => &[],
         }
     }
 

@@ -19,6 +19,8 @@ pub enum Wake {
     Backlog,
     /// Reading may go on after the client was too fast.
     Unthrottle,
+    /// An answer that a stanza waits for must have come.
+    Parked,
     /// A light session must not be silent for longer.
     Idle,
     /// A feature's own.

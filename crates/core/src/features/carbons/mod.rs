@@ -7,14 +7,12 @@ pub use state::State;
 
 use crate::error::StanzaError;
 use crate::session::hook::{
-    At, Delivery, Feature, Flow, Hooks, IqHandler, NonzaHandler, Request, Skip, Spec,
+    At, Delivery, Feature, Flow, Hooks, IqAnswer, IqHandler, NonzaHandler, Plan, Request, Skip, Spec,
 };
 use crate::session::{BoundSession, Cx};
 use crate::shard::Track;
 use carillon_wire::ns;
 use carillon_wire::stanza::{IqType, Kind, Stanza};
-use carillon_wire::xml::Element;
-use smallvec::SmallVec;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
@@ -61,18 +59,18 @@ fn enable(
     session: &mut BoundSession,
     _request: &Request<'_>,
     _cx: &mut Cx<'_>,
-) -> Result<Option<Element>, StanzaError> {
+) -> Result<IqAnswer, StanzaError> {
     session.state.carbons = State::On;
-    Ok(None)
+    Ok(IqAnswer::Empty)
 }
 
 fn disable(
     session: &mut BoundSession,
     _request: &Request<'_>,
     _cx: &mut Cx<'_>,
-) -> Result<Option<Element>, StanzaError> {
+) -> Result<IqAnswer, StanzaError> {
     session.state.carbons = State::Off;
-    Ok(None)
+    Ok(IqAnswer::Empty)
 }
 
 /// A message from one session goes as a copy to the account, where the others that want it get it. All sessions of an account
@@ -95,7 +93,7 @@ fn unmark(_live: &mut BoundSession, stanza: &mut Stanza, _cx: &mut Cx<'_>) -> Re
 }
 
 /// A message to one session goes as a copy to the others that want it; a copy of what was sent goes to those only.
-fn received(stanza: &Stanza, sessions: &[&BoundSession], plan: &mut SmallVec<[Delivery; 4]>) {
+fn received(stanza: &Stanza, sessions: &[&BoundSession], plan: &mut Plan, _cx: &mut Cx<'_>) {
     let wants = |session: &&&BoundSession| session.state.carbons == State::On;
     if let Some(sender) = xml::sender_of_copy(stanza) {
         plan.clear();
@@ -112,7 +110,7 @@ fn received(stanza: &Stanza, sessions: &[&BoundSession], plan: &mut SmallVec<[De
     }
     let misses =
         |session: &&&BoundSession| !plan.iter().any(|delivery| delivery.slot == session.io.conn.slot);
-    let copies: SmallVec<[Delivery; 4]> = sessions
+    let copies: Plan = sessions
         .iter()
         .filter(wants)
         .filter(misses)

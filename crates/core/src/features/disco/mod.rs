@@ -1,7 +1,7 @@
 //! Service discovery (XEP-0030): what the server and an account can do, made of the enabled features' own declarations.
 
 use crate::error::StanzaError;
-use crate::session::hook::{At, Feature, Hooks, IqHandler, Request, Spec};
+use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec};
 use crate::session::{BoundSession, Cx};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType};
@@ -36,11 +36,7 @@ pub const FEATURE: Feature = Feature {
     ..Feature::NONE
 };
 
-fn info(
-    _live: &mut BoundSession,
-    request: &Request<'_>,
-    cx: &mut Cx<'_>,
-) -> Result<Option<Element>, StanzaError> {
+fn info(_live: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
     no_nodes(request)?;
     let (category, kind) = match request.at {
         At::Account => ("account", "registered"),
@@ -56,14 +52,14 @@ fn info(
             query.push(Element::new("feature", ns::DISCO_INFO).with_attr("var", *var));
         }
     }
-    Ok(Some(query))
+    Ok(IqAnswer::Payload(query))
 }
 
 fn items(
     session: &mut BoundSession,
     request: &Request<'_>,
     cx: &mut Cx<'_>,
-) -> Result<Option<Element>, StanzaError> {
+) -> Result<IqAnswer, StanzaError> {
     no_nodes(request)?;
     let mut query = Element::new("query", ns::DISCO_ITEMS);
     if request.at != At::Account {
@@ -74,7 +70,7 @@ fn items(
             );
         }
     }
-    Ok(Some(query))
+    Ok(IqAnswer::Payload(query))
 }
 
 /// A feature's address that has no more to say of itself.
@@ -82,7 +78,7 @@ fn service(
     _live: &mut BoundSession,
     request: &Request<'_>,
     cx: &mut Cx<'_>,
-) -> Result<Option<Element>, StanzaError> {
+) -> Result<IqAnswer, StanzaError> {
     no_nodes(request)?;
     let host = request.stanza.to.as_ref().and_then(|to| to.domain().split_once('.'));
     let service = host.and_then(|(label, _)| cx.pipeline.service(label));
@@ -93,7 +89,7 @@ fn service(
         .with_attr("type", kind)
         .with_attr("name", service.name);
     let feature = Element::new("feature", ns::DISCO_INFO).with_attr("var", ns::DISCO_INFO);
-    Ok(Some(Element::new("query", ns::DISCO_INFO).with_child(identity).with_child(feature)))
+    Ok(IqAnswer::Payload(Element::new("query", ns::DISCO_INFO).with_child(identity).with_child(feature)))
 }
 
 fn no_nodes(request: &Request<'_>) -> Result<(), StanzaError> {

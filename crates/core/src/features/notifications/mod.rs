@@ -33,6 +33,7 @@ pub const FEATURE: Feature = Feature {
         name: "Notifications",
         identity: ("component", "generic"),
         submit: delivery::submit,
+        place: None,
     }],
     hooks: Hooks {
         login: &[LoginPart::Notifications(|session, wait| session.state.notifications.take_login(wait))],

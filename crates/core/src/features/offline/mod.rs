@@ -12,7 +12,7 @@ use crate::model::{ConnId, OfflineMessage};
 use crate::ports::Fault;
 use crate::ports::store::Part;
 use crate::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
-use crate::session::hook::{Absent, Feature, Hooks, LoginPart, Spec, Step, TimerHandler, TrackedHandler};
+use crate::session::hook::{Feature, Hooks, LoginPart, Spec, Step, TimerHandler, TrackedHandler};
 use crate::session::{self, BoundSession, Cx, Sessions, backlog};
 use crate::shard::{Forget, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::jid::BareJid;
@@ -239,15 +239,15 @@ fn unacked(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>) {
     look_later(session, cx);
 }
 
-fn absent(stanza: &Stanza, cx: &mut Cx<'_>) -> Absent {
-    let Some(to) = stanza.to.as_ref().map(carillon_wire::jid::Jid::bare) else { return Absent::Pass };
+fn absent(stanza: &Stanza, _: &[&BoundSession], cx: &mut Cx<'_>) -> Result<bool, StanzaError> {
+    let Some(to) = stanza.to.as_ref().map(carillon_wire::jid::Jid::bare) else { return Ok(false) };
     if !xml::is_worth_keeping(stanza) {
-        return Absent::Pass;
+        return Ok(false);
     }
-    let Some(ask) = keep(stanza, &to, cx) else { return Absent::Pass };
+    let Some(ask) = keep(stanza, &to, cx) else { return Ok(false) };
     let stanza = stanza.clone();
     cx.ask(ask, move |answer, sessions, cx| stored(&stanza, answer, sessions, cx));
-    Absent::Taken
+    Ok(true)
 }
 
 fn keep(stanza: &Stanza, to: &BareJid, cx: &Cx<'_>) -> Option<StoreOffline> {

@@ -5,7 +5,7 @@ mod state;
 pub use state::State;
 
 use crate::error::{StanzaError, StreamError};
-use crate::session::hook::{At, Feature, Hooks, IqHandler, Request, Spec, TimerHandler};
+use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec, TimerHandler};
 use crate::session::{BoundSession, Cx};
 use crate::shard::{Timer, Track};
 use carillon_wire::jid::Jid;
@@ -47,8 +47,8 @@ fn answer(
     _live: &mut BoundSession,
     _request: &Request<'_>,
     _cx: &mut Cx<'_>,
-) -> Result<Option<Element>, StanzaError> {
-    Ok(None)
+) -> Result<IqAnswer, StanzaError> {
+    Ok(IqAnswer::Empty)
 }
 
 fn open(session: &mut BoundSession, cx: &mut Cx<'_>) {

@@ -7,7 +7,7 @@ mod xml;
 pub use state::State;
 
 use crate::error::StanzaError;
-use crate::session::hook::{At, Ending, Feature, Flow, Hooks, IqHandler, Request, Spec};
+use crate::session::hook::{At, Ending, Feature, Flow, Hooks, IqAnswer, IqHandler, Request, Spec};
 use crate::session::{BoundSession, Cx, backlog};
 use crate::shard::Track;
 use carillon_wire::ns;
@@ -152,14 +152,14 @@ fn roster(
     _live: &mut BoundSession,
     _request: &Request<'_>,
     _cx: &mut Cx<'_>,
-) -> Result<Option<Element>, StanzaError> {
-    Ok(Some(Element::new("query", ns::ROSTER)))
+) -> Result<IqAnswer, StanzaError> {
+    Ok(IqAnswer::Payload(Element::new("query", ns::ROSTER)))
 }
 
 fn no_roster(
     _live: &mut BoundSession,
     _request: &Request<'_>,
     _cx: &mut Cx<'_>,
-) -> Result<Option<Element>, StanzaError> {
+) -> Result<IqAnswer, StanzaError> {
     Err(StanzaError::new(Condition::FeatureNotImplemented).with_text("there is no roster here yet"))
 }

@@ -9,7 +9,7 @@ mod xml;
 
 pub use state::State;
 
-use crate::command::{About, Actor, Asker, Refusal, TopicIq, TopicOp};
+use crate::command::{About, Actor, Asker, PendingIq, Refusal, TopicIq, TopicOp};
 use crate::error::StanzaError;
 use crate::message::ShardMessage;
 use crate::model::{TOPIC_HOST, TopicConfig, topic_address};
@@ -18,11 +18,10 @@ use crate::ports::store::subscriptions::SubscriptionsOf;
 use crate::ports::store::topics::{AffiliationsOf, Topics};
 use crate::session::hook::{Feature, Flow, Hooks, LoginPart, Service, Spec};
 use crate::session::{BoundSession, Cx, Sessions};
-use crate::shard::home;
 use crate::topic;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
+use carillon_wire::stanza::{Condition, IqType, Kind, Payload, Stanza};
 use carillon_wire::xml::Element;
 use xml::Request;
 
@@ -68,7 +67,7 @@ pub const FEATURE: Feature = Feature {
             coverage: "Initial presence names the items a device has already; they are not sent again.",
         },
     ],
-    services: &[Service { host: TOPIC_HOST, name: "Topics", identity: ("pubsub", "service"), submit }],
+    services: &[SERVICE],
     hooks: Hooks {
         open: Some(follow::open),
         available: Some(follow::available),
@@ -83,32 +82,19 @@ pub const FEATURE: Feature = Feature {
     ..Feature::NONE
 };
 
-/// An IQ that waits for its answer.
-#[derive(Debug)]
-struct Pending {
-    from: Jid,
-    service: Jid,
-    id: Box<str>,
-}
+/// Its address. The home of a topic follows from the topic's own address.
+const SERVICE: Service = Service {
+    host: TOPIC_HOST,
+    name: "Topics",
+    identity: ("pubsub", "service"),
+    submit,
+    place: Some(topic_address),
+};
 
-impl Pending {
-    /// Answers with what the store said.
-    fn answer(self, payload: Result<Element, Fault>, cx: &mut Cx<'_>) {
-        let reply = match payload {
-            Ok(payload) => self.result().with_payload(payload),
-            Err(fault) => self.refuse(&Refusal::Fault(fault).into()),
-        };
-        cx.reply(reply);
-    }
-
-    fn result(self) -> Stanza {
-        Stanza::iq(IqType::Result).with_to(self.from).with_from(self.service).with_id(self.id)
-    }
-
-    fn refuse(self, error: &StanzaError) -> Stanza {
-        let reply = Stanza::iq(IqType::Error).with_to(self.from).with_from(self.service).with_id(self.id);
-        reply.with_payload(error.to_element())
-    }
+/// Answers with what the store said.
+fn answer(iq: PendingIq, payload: Result<Element, Fault>, cx: &mut Cx<'_>) {
+    let result = payload.map(|payload| Payload::from_element(&payload));
+    cx.reply(iq.reply(result.map_err(|fault| Refusal::Fault(fault).into())));
 }
 
 fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
@@ -121,13 +107,11 @@ fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
     if matches!(kind, IqType::Result | IqType::Error) {
         return Ok(Flow::Taken);
     }
-    let Some(service) = stanza.to.clone().filter(|to| to.local().is_none() && to.is_bare()) else {
+    if !stanza.to.as_ref().is_some_and(|to| to.local().is_none() && to.is_bare()) {
         return Err(StanzaError::new(Condition::ServiceUnavailable));
-    };
+    }
     let request = xml::parse(stanza, &session.bare, &cx.shard.settings.limits)?;
-    let id = stanza.id.clone().unwrap_or_default();
-    let pending = Pending { from: session.jid.clone(), service, id };
-    dispatch(session, request, pending, cx);
+    dispatch(session, request, PendingIq::new(stanza, &session.jid), cx);
     Ok(Flow::Taken)
 }
 
@@ -144,7 +128,7 @@ fn message(message: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> O
 }
 
 /// Has a request carried out, wherever that is done.
-fn dispatch(session: &mut BoundSession, request: Request, pending: Pending, cx: &mut Cx<'_>) {
+fn dispatch(session: &mut BoundSession, request: Request, pending: PendingIq, cx: &mut Cx<'_>) {
     let (domain, local) = (session.domain, session.bare.local().unwrap_or_default().into());
     match request {
         Request::Topic { name, op, about } => to_home(session, name, op, about, pending, cx),
@@ -155,34 +139,31 @@ fn dispatch(session: &mut BoundSession, request: Request, pending: Pending, cx: 
         }
         Request::Topics { after, max, paged } => {
             let ask = Topics { domain, after, limit: max };
-            cx.ask(ask, move |answer, _, cx| {
+            cx.ask(ask, move |said, _, cx| {
                 let account = pending.from.bare();
                 let readable = |record: &_| topic::is_readable(&account, record);
-                let payload = answer.map(|records| xml::topics(&records, readable, &pending.service, paged));
-                pending.answer(payload, cx);
+                let payload = said.map(|records| xml::topics(&records, readable, pending.service(), paged));
+                answer(pending, payload, cx);
             });
         }
         Request::Subscriptions { of } => {
             let ask = SubscriptionsOf { domain, local };
-            cx.ask(ask, move |answer, _, cx| {
+            cx.ask(ask, move |said, _, cx| {
                 let account = pending.from.bare();
-                let payload = answer.map(|names| xml::subscriptions(&names, of.as_deref(), &account));
-                pending.answer(payload, cx);
+                let payload = said.map(|names| xml::subscriptions(&names, of.as_deref(), &account));
+                answer(pending, payload, cx);
             });
         }
         Request::Affiliations { of } => {
             let ask = AffiliationsOf { domain, jid: session.bare.clone() };
-            cx.ask(ask, move |answer, _, cx| {
-                let payload = answer.map(|list| xml::affiliations(&list, of.as_deref()));
-                pending.answer(payload, cx);
+            cx.ask(ask, move |said, _, cx| {
+                let payload = said.map(|list| xml::affiliations(&list, of.as_deref()));
+                answer(pending, payload, cx);
             });
         }
         Request::Known(payload) => {
-            let mut result = pending.result();
-            if let Some(payload) = payload {
-                result.payload.push_element(&payload);
-            }
-            cx.reply(result);
+            let payload = payload.map_or(Payload::empty(), |payload| Payload::from_element(&payload));
+            cx.reply(pending.reply(Ok(payload)));
         }
     }
 }
@@ -192,13 +173,12 @@ fn to_home(
     name: Box<str>,
     op: TopicOp,
     about: About,
-    pending: Pending,
+    pending: PendingIq,
     cx: &mut Cx<'_>,
 ) {
-    let at = home(&topic_address(&name, session.bare.domain()), cx.shard.shard_count);
-    let Pending { from, service, id } = pending;
-    let actor = Actor::Account(from.clone());
-    let asker = Asker::Iq(Box::new(TopicIq { from, service, id, about }));
+    let at = SERVICE.home(&name, session.bare.domain(), cx);
+    let actor = Actor::Account(pending.from.clone());
+    let asker = Asker::Iq(Box::new(TopicIq { iq: pending, about }));
     cx.post(at, ShardMessage::Topic { domain: session.domain, name, actor, op, asker });
 }
 

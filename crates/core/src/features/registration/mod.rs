@@ -2,20 +2,17 @@
 //! changes its password or removes itself. All of it only where the domain's policy allows it.
 
 mod before_auth;
-mod state;
 
-pub use state::State;
-
+use crate::command::PendingIq;
 use crate::error::{StanzaError, StreamError};
 use crate::model::{ConnId, DomainId};
 use crate::ports::store::accounts::{DeleteAccount, SetCredentials};
 use crate::ports::{Derivation, Derived, Hashes, Password};
-use crate::session::hook::{Feature, Flow, Hooks, Spec};
-use crate::session::{BoundSession, Cx, Sessions};
-use crate::shard::Track;
-use carillon_wire::jid::Jid;
+use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec};
+use crate::session::{BoundSession, Cx, Sessions, Wait};
+use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
+use carillon_wire::stanza::{Condition, IqType, Payload, Stanza};
 use carillon_wire::stream;
 use carillon_wire::xml::Element;
 
@@ -32,7 +29,10 @@ pub const FEATURE: Feature = Feature {
     hooks: Hooks {
         offer_before_auth: Some(before_auth::offer),
         stanza_before_auth: Some(before_auth::stanza),
-        submit_iq: Some(submit),
+        iq: &[
+            IqHandler { kind: IqType::Get, name: "query", ns: ns::REGISTER, at: At::Both, handle: form },
+            IqHandler { kind: IqType::Set, name: "query", ns: ns::REGISTER, at: At::Both, handle: change },
+        ],
         ..Hooks::NONE
     },
     ..Feature::NONE
@@ -45,44 +45,47 @@ enum Change {
     Removal,
 }
 
-fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
-    let Kind::Iq(kind @ (IqType::Get | IqType::Set)) = stanza.kind else { return Ok(Flow::Pass) };
-    let at_home = stanza
-        .to
-        .as_ref()
-        .is_none_or(|to| to.as_str() == session.bare.as_str() || to.as_str() == session.bare.domain());
-    let Some(query) = stanza.payload.find("query", ns::REGISTER).filter(|_| at_home) else {
-        return Ok(Flow::Pass);
-    };
-    let query = query.element();
-    let allowed =
-        cx.shard.domains.named(session.bare.domain()).is_some_and(|domain| domain.policy.registration);
-    if !allowed {
-        return Err(StanzaError::new(Condition::ServiceUnavailable));
-    }
-    if kind == IqType::Get {
-        let username =
-            Element::new("username", ns::REGISTER).with_text(session.bare.local().unwrap_or_default());
-        let form = Element::new("query", ns::REGISTER)
-            .with_child(Element::new("registered", ns::REGISTER))
-            .with_child(username)
-            .with_child(Element::new("password", ns::REGISTER));
-        session.send(&stanza.result_reply().with_payload(form), &Track::Nothing, cx);
-        return Ok(Flow::Taken);
-    }
-    let (conn, iq) = (session.io.conn, Box::new(stanza.clone()));
-    if query.child("remove", ns::REGISTER).is_some() {
+/// What an account may change, or that the domain does not allow it.
+fn form(
+    session: &mut BoundSession,
+    _request: &Request<'_>,
+    cx: &mut Cx<'_>,
+) -> Result<IqAnswer, StanzaError> {
+    allowed(session, cx)?;
+    let username = Element::new("username", ns::REGISTER).with_text(session.bare.local().unwrap_or_default());
+    let form = Element::new("query", ns::REGISTER)
+        .with_child(Element::new("registered", ns::REGISTER))
+        .with_child(username)
+        .with_child(Element::new("password", ns::REGISTER));
+    Ok(IqAnswer::Payload(form))
+}
+
+/// Changes the password, or removes the account.
+fn change(
+    session: &mut BoundSession,
+    request: &Request<'_>,
+    cx: &mut Cx<'_>,
+) -> Result<IqAnswer, StanzaError> {
+    allowed(session, cx)?;
+    if request.payload.child("remove", ns::REGISTER).is_some() {
         let (domain, local) = account(session);
         let ask = DeleteAccount { domain, local, now: cx.now.unix };
+        let requester = Requester::of(session, request.stanza);
         cx.ask(ask, move |answer, sessions, cx| {
-            done(conn, &iq, Change::Removal, matches!(answer, Ok(Ok(()))), sessions, cx);
+            requester.done(Change::Removal, matches!(answer, Ok(Ok(()))), sessions, cx);
         });
-        return Ok(Flow::Taken);
+        return Ok(IqAnswer::Later);
     }
-    let derivation = derivation(session, &query, cx)?;
-    cx.derive(derivation, move |derived, sessions, cx| set(conn, iq, derived, sessions, cx));
-    session.state.registration.changing = true;
-    Ok(Flow::Taken)
+    // The input waits, so that nobody keeps those who derive keys busy alone.
+    Ok(IqAnswer::Wait(Wait::derive(derivation(session, request.payload, cx)?, set)))
+}
+
+fn allowed(session: &BoundSession, cx: &Cx<'_>) -> Result<(), StanzaError> {
+    let domain = cx.shard.domains.named(session.bare.domain());
+    match domain.is_some_and(|domain| domain.policy.registration) {
+        true => Ok(()),
+        false => Err(StanzaError::new(Condition::ServiceUnavailable)),
+    }
 }
 
 fn account(session: &BoundSession) -> (DomainId, Box<str>) {
@@ -98,54 +101,62 @@ fn derivation(session: &BoundSession, query: &Element, cx: &mut Cx<'_>) -> Resul
     if carillon_wire::jid::prepare_local(&username).ok().as_deref() != session.bare.local() {
         return Err(StanzaError::new(Condition::NotAllowed).with_text("this is not your username"));
     }
-    if session.state.registration.changing {
-        return Err(busy());
-    }
     let password = Password::new(&password).ok_or_else(unusable)?;
     let salt = cx.shard.random.bytes()[..16].into();
     Ok(Derivation { password, salt, iterations: cx.shard.settings.scram_iterations, hashes: Hashes::Both })
 }
 
 /// The keys of a new password are there.
-fn set(conn: ConnId, iq: Box<Stanza>, derived: Derived, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let Some(session) = sessions.bound(conn) else { return };
-    let error = match derived {
-        Derived::Keys(credentials) => {
-            let (domain, local) = account(session);
-            return cx.ask(SetCredentials { domain, local, credentials }, move |answer, sessions, cx| {
-                done(conn, &iq, Change::Password, matches!(answer, Ok(Ok(()))), sessions, cx);
-            });
-        }
-        Derived::Unusable => unusable(),
-        Derived::Busy => busy(),
+fn set(
+    session: &mut BoundSession,
+    request: &mut Stanza,
+    derived: Derived,
+    cx: &mut Cx<'_>,
+) -> Result<IqAnswer, StanzaError> {
+    let credentials = match derived {
+        Derived::Keys(credentials) => credentials,
+        Derived::Unusable => return Err(unusable()),
+        Derived::Busy => return Err(busy()),
     };
-    session.state.registration.changing = false;
-    session.refuse(&iq, &error, cx);
+    let (domain, local) = account(session);
+    let requester = Requester::of(session, request);
+    cx.ask(SetCredentials { domain, local, credentials }, move |answer, sessions, cx| {
+        requester.done(Change::Password, matches!(answer, Ok(Ok(()))), sessions, cx);
+    });
+    Ok(IqAnswer::Later)
 }
 
-/// The store did it, or not.
-fn done(conn: ConnId, iq: &Stanza, change: Change, is_done: bool, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let Some(account) = iq.from.as_ref().map(Jid::bare) else { return };
-    cx.shard.altered(account.as_str());
-    if let Some(session) = sessions.bound(conn) {
-        session.state.registration.changing = false;
-        match is_done {
-            true => session.send(&iq.result_reply(), &Track::Nothing, cx),
-            false => session.refuse(iq, &StanzaError::new(Condition::InternalServerError), cx),
+/// Who asked for a change: it is carried out whether the session lasts or not.
+struct Requester {
+    conn: ConnId,
+    account: BareJid,
+    iq: PendingIq,
+}
+
+impl Requester {
+    fn of(session: &BoundSession, request: &Stanza) -> Requester {
+        let iq = PendingIq::new(request, &session.jid);
+        Requester { conn: session.io.conn, account: session.bare.clone(), iq }
+    }
+
+    /// The store did it, or not.
+    fn done(self, change: Change, is_done: bool, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+        cx.shard.altered(self.account.as_str());
+        let error = StanzaError::new(Condition::InternalServerError);
+        cx.reply(self.iq.reply(if is_done { Ok(Payload::empty()) } else { Err(error) }));
+        if !is_done {
+            return;
         }
-    }
-    if !is_done {
-        return;
-    }
-    let why = match change {
-        Change::Password => "your credentials were changed",
-        Change::Removal => "this account is gone",
-    };
-    for slot in sessions.of(account.as_str()) {
-        let Some(session) = sessions.bound_in(slot) else { continue };
-        // Who changed the password knows it, and goes on.
-        if change == Change::Removal || session.io.conn != conn {
-            cx.end(session.io.conn, StreamError::new(stream::Condition::NotAuthorized, why));
+        let why = match change {
+            Change::Password => "your credentials were changed",
+            Change::Removal => "this account is gone",
+        };
+        for slot in sessions.of(self.account.as_str()) {
+            let Some(session) = sessions.bound_in(slot) else { continue };
+            // Who changed the password knows it, and goes on.
+            if change == Change::Removal || session.io.conn != self.conn {
+                cx.end(session.io.conn, StreamError::new(stream::Condition::NotAuthorized, why));
+            }
         }
     }
 }

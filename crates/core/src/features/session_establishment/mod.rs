@@ -1,7 +1,7 @@
 //! Session establishment of RFC 3921: it does nothing since RFC 6121, and old clients do not go on without it.
 
 use crate::error::StanzaError;
-use crate::session::hook::{At, Feature, Hooks, IqHandler, Request, Spec};
+use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec};
 use crate::session::{BoundSession, Cx};
 use carillon_wire::ns;
 use carillon_wire::stanza::IqType;
@@ -38,6 +38,6 @@ fn establish(
     _live: &mut BoundSession,
     _request: &Request<'_>,
     _cx: &mut Cx<'_>,
-) -> Result<Option<Element>, StanzaError> {
-    Ok(None)
+) -> Result<IqAnswer, StanzaError> {
+    Ok(IqAnswer::Empty)
 }

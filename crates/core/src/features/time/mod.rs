@@ -1,7 +1,7 @@
 //! Entity time (XEP-0202): what time it is at the server.
 
 use crate::error::StanzaError;
-use crate::session::hook::{At, Feature, Hooks, IqHandler, Request, Spec};
+use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec};
 use crate::session::{BoundSession, Cx};
 use carillon_wire::stanza::IqType;
 use carillon_wire::xml::Element;
@@ -31,8 +31,8 @@ fn answer(
     _live: &mut BoundSession,
     _request: &Request<'_>,
     cx: &mut Cx<'_>,
-) -> Result<Option<Element>, StanzaError> {
+) -> Result<IqAnswer, StanzaError> {
     let zone = Element::new("tzo", NS).with_text("+00:00");
     let utc = Element::new("utc", NS).with_text(cx.now.unix.to_xmpp());
-    Ok(Some(Element::new("time", NS).with_child(zone).with_child(utc)))
+    Ok(IqAnswer::Payload(Element::new("time", NS).with_child(zone).with_child(utc)))
 }

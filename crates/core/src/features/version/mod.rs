@@ -1,7 +1,7 @@
 //! Software version (XEP-0092): which server this is.
 
 use crate::error::StanzaError;
-use crate::session::hook::{At, Feature, Hooks, IqHandler, Request, Spec};
+use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec};
 use crate::session::{BoundSession, Cx};
 use carillon_wire::stanza::IqType;
 use carillon_wire::xml::Element;
@@ -31,8 +31,8 @@ fn answer(
     _live: &mut BoundSession,
     _request: &Request<'_>,
     _cx: &mut Cx<'_>,
-) -> Result<Option<Element>, StanzaError> {
+) -> Result<IqAnswer, StanzaError> {
     let name = Element::new("name", NS).with_text("Carillon");
     let version = Element::new("version", NS).with_text(env!("CARGO_PKG_VERSION"));
-    Ok(Some(Element::new("query", NS).with_child(name).with_child(version)))
+    Ok(IqAnswer::Payload(Element::new("query", NS).with_child(name).with_child(version)))
 }

@@ -2,7 +2,6 @@
 
 use super::{form, set};
 use crate::model::TopicRecord;
-use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::xml::Element;
 
@@ -65,7 +64,7 @@ pub fn topic(record: &TopicRecord) -> Element {
 pub fn topics(
     records: &[TopicRecord],
     known: impl Fn(&TopicRecord) -> bool,
-    service: &Jid,
+    service: &str,
     paged: bool,
 ) -> Element {
     let mut query = Element::new("query", ns::DISCO_ITEMS);
@@ -85,7 +84,7 @@ pub fn topics(
 }
 
 /// Which items a topic keeps (§5.5).
-pub fn items(name: &str, ids: &[Box<str>], service: &Jid) -> Element {
+pub fn items(name: &str, ids: &[Box<str>], service: &str) -> Element {
     let mut query = Element::new("query", ns::DISCO_ITEMS).with_attr("node", name);
     for id in ids {
         query.push(item(service).with_attr("name", &**id));
@@ -93,8 +92,8 @@ pub fn items(name: &str, ids: &[Box<str>], service: &Jid) -> Element {
     query
 }
 
-fn item(service: &Jid) -> Element {
-    Element::new("item", ns::DISCO_ITEMS).with_attr("jid", service.as_str())
+fn item(service: &str) -> Element {
+    Element::new("item", ns::DISCO_ITEMS).with_attr("jid", service)
 }
 
 fn identity(kind: &str, name: &str) -> Element {

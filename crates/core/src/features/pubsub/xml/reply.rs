@@ -3,27 +3,21 @@
 use super::{disco, form, set};
 use crate::command::{About, Refusal, TopicIq, TopicOutcome};
 use crate::model::{Affiliation, Item, TopicId, TopicRecord, write_item};
-use carillon_wire::jid::{BareJid, Jid};
+use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
-use carillon_wire::stanza::{IqType, Payload, Stanza};
+use carillon_wire::stanza::{Payload, Stanza, StanzaError};
 use carillon_wire::xml::Element;
 use carillon_wire::xml::writer::Writer;
 use std::sync::Arc;
 
 /// The answer to an IQ about the topic `name`.
 pub fn reply(iq: TopicIq, name: &str, result: Result<TopicOutcome, Refusal>) -> Stanza {
-    let TopicIq { from, service, id, about } = iq;
-    let payload = result.map(|outcome| payload(about, name, outcome, &service));
-    let kind = if payload.is_ok() { IqType::Result } else { IqType::Error };
-    let mut stanza = Stanza::iq(kind).with_to(from).with_from(service).with_id(id);
-    match payload {
-        Ok(payload) => stanza.payload = payload,
-        Err(refusal) => stanza.payload.push_element(&crate::error::StanzaError::from(refusal).to_element()),
-    }
-    stanza
+    let TopicIq { iq, about } = iq;
+    let payload = result.map(|outcome| payload(about, name, outcome, iq.service()));
+    iq.reply(payload.map_err(StanzaError::from))
 }
 
-fn payload(about: About, name: &str, outcome: TopicOutcome, service: &Jid) -> Payload {
+fn payload(about: About, name: &str, outcome: TopicOutcome, service: &str) -> Payload {
     let element = match (about, outcome) {
         (About::Instant, TopicOutcome::Record { .. }) => {
             pubsub(Element::new("create", ns::PUBSUB).with_attr("node", name))

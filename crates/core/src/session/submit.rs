@@ -1,0 +1,142 @@
+//! The way in: what a client sent goes through the hooks to whoever it is for.
+
+use super::wait::Decision;
+use super::{BoundSession, Cx};
+use crate::model::DomainId;
+use crate::session::hook::{At, Flow, Request, Service};
+use crate::shard::Track;
+use carillon_wire::jid::Jid;
+use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError};
+use carillon_wire::xml::Element;
+
+/// What follows on a stanza's way in.
+#[derive(Clone, Copy, Debug)]
+pub enum Next {
+    /// The feature whose address it is for.
+    Service(&'static Service),
+    /// What any host answers: that feature passed it.
+    Host,
+    /// The hook with this number, or whoever the stanza is for when there are no more.
+    Hook(usize),
+}
+
+impl BoundSession {
+    /// A stanza came.
+    pub(super) fn submit(&mut self, stanza: Stanza, cx: &mut Cx<'_>) {
+        match self.service(&stanza, cx) {
+            None => self.go_on(stanza, Next::Hook(0), cx),
+            Some((service, domain)) if domain == self.domain => {
+                self.go_on(stanza, Next::Service(service), cx);
+            }
+            Some(_) => match stanza.kind {
+                Kind::Presence(_) | Kind::Iq(IqType::Result | IqType::Error) => {}
+                _ => {
+                    let error =
+                        StanzaError::new(Condition::Forbidden).with_text("a service of another domain");
+                    self.refuse(&stanza, &error, cx);
+                }
+            },
+        }
+    }
+
+    /// The feature's address that a stanza is for, and its domain.
+    fn service(&self, stanza: &Stanza, cx: &Cx<'_>) -> Option<(&'static Service, DomainId)> {
+        let host = stanza.to.as_ref()?.domain();
+        // A domain that happens to be called so comes first.
+        if host == self.bare.domain() || cx.shard.domains.named(host).is_some() {
+            return None;
+        }
+        let (label, domain) = host.split_once('.')?;
+        Some((cx.pipeline.service(label)?, cx.shard.domains.named(domain)?.id))
+    }
+
+    /// Goes on with a stanza where it stands.
+    pub(super) fn go_on(&mut self, mut stanza: Stanza, mut next: Next, cx: &mut Cx<'_>) {
+        loop {
+            let (hook, then) = match next {
+                Next::Service(service) => (service.submit, Next::Host),
+                Next::Hook(i) => match cx.pipeline.submit(&stanza.kind).get(i) {
+                    Some(hook) => (*hook, Next::Hook(i + 1)),
+                    None => break,
+                },
+                Next::Host => break,
+            };
+            next = then;
+            match hook(self, &mut stanza, cx) {
+                Ok(Flow::Pass) => {}
+                Ok(Flow::Taken) => return,
+                Ok(Flow::Wait(wait)) => return self.park(stanza, wait, next, cx),
+                Err(error) => return self.refuse(&stanza, &error, cx),
+            }
+        }
+        let at = match next {
+            Next::Host | Next::Service(_) => Some(At::Service),
+            Next::Hook(_) => self.own_address(stanza.to.as_ref()),
+        };
+        self.dispatch(stanza, at, cx);
+    }
+
+    /// Which of the server's own addresses it is.
+    fn own_address(&self, to: Option<&Jid>) -> Option<At> {
+        match to {
+            None => Some(At::Account),
+            Some(to) if to.is_bare() && to.as_str() == self.bare.as_str() => Some(At::Account),
+            Some(to) if to.as_str() == self.bare.domain() => Some(At::Server),
+            Some(_) => None,
+        }
+    }
+
+    /// Gives a stanza to whoever it is for.
+    fn dispatch(&mut self, mut stanza: Stanza, at: Option<At>, cx: &mut Cx<'_>) {
+        match (at, stanza.kind) {
+            (Some(at), Kind::Iq(IqType::Get | IqType::Set)) => self.request(stanza, at, cx),
+            // A result or error for the server: to a ping, say. That it came was all that mattered.
+            (Some(_), Kind::Iq(_)) | (Some(At::Server | At::Service), Kind::Presence(_)) => {}
+            (Some(At::Server | At::Service), Kind::Message(_)) => {
+                self.refuse(&stanza, &StanzaError::new(Condition::ServiceUnavailable), cx);
+            }
+            (Some(At::Account | At::Both), _) => {
+                stanza.to.get_or_insert_with(|| self.bare.to_jid());
+                cx.route(stanza);
+            }
+            (None, _) if stanza.to.as_ref().and_then(|to| cx.domain_of(to)).is_none() => {
+                self.refuse(&stanza, &StanzaError::new(Condition::RemoteServerNotFound), cx);
+            }
+            (None, _) => cx.route(stanza),
+        }
+    }
+
+    /// Has an IQ request to the server or to the client's own account answered.
+    fn request(&mut self, stanza: Stanza, at: At, cx: &mut Cx<'_>) {
+        let answer = {
+            let Kind::Iq(kind) = stanza.kind else { return };
+            let child = stanza.payload.children().next().ok_or(StanzaError::new(Condition::BadRequest));
+            child.and_then(|child| {
+                let handler = cx.pipeline.iq(kind, child.name(), child.ns(), at);
+                // RFC 6120 §8.3.3.19
+                let handle = handler.ok_or(StanzaError::new(Condition::ServiceUnavailable))?;
+                handle(self, &Request { stanza: &stanza, payload: &child.element(), at }, cx)
+            })
+        };
+        match answer {
+            Ok(answer) => answer.apply(self, stanza, (), cx),
+            Err(error) => self.refuse(&stanza, &error, cx),
+        }
+    }
+
+    /// Answers an IQ request of the client's with a result.
+    pub(super) fn answer(&mut self, request: &Stanza, payload: Option<&Element>, cx: &mut Cx<'_>) {
+        let mut reply = request.result_reply();
+        if let Some(payload) = payload {
+            reply.payload.push_element(payload);
+        }
+        self.send(&reply, &Track::Nothing, cx);
+    }
+
+    /// Answers a stanza of the client's with an error.
+    pub fn refuse(&mut self, stanza: &Stanza, error: &StanzaError, cx: &mut Cx<'_>) {
+        if let Some(reply) = stanza.error_reply(error) {
+            self.send(&reply, &Track::Nothing, cx);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! A hook on the way in that has to ask before it decides: the stanza is parked with its session, and the session's input waits
+//! behind it, so that order is kept and nothing else has to be remembered. It goes on where it stood with the answer; without one in
+//! time the client is told to try again.
+
+use super::hook::{Flow, IqAnswer};
+use super::submit::Next;
+use super::{BoundSession, Cx};
+use crate::Effect;
+use crate::model::{ConnId, Mono};
+use crate::ports::{Derivation, Derived, Fault, Question};
+use crate::shard::Wake;
+use carillon_wire::stanza::{Condition, Stanza, StanzaError};
+
+/// How long an answer is waited for, in milliseconds.
+pub const ANSWER_WAIT_MS: u64 = 30_000;
+
+/// What a hook waits for before it decides, and how it decides then.
+///
+/// When the session ends first, nothing is decided: so what is asked for here changes nothing. Where a hook writes, it answers for
+/// the stanza and asks by [`Cx::ask`].
+pub struct Wait<T: Decision>(Box<Begin<T>>);
+
+/// Asks for the answer that decides for the stanza at a place.
+type Begin<T> = dyn FnOnce(Place<T>, &mut Cx<'_>) + Send;
+
+/// Where a parked stanza goes on.
+pub struct Place<T: Decision> {
+    conn: ConnId,
+    number: u64,
+    next: T::Next,
+}
+
+/// What a hook decides that may wait.
+pub trait Decision: Sized + 'static {
+    /// What follows it.
+    type Next: Copy + Send + 'static;
+
+    /// Does what was decided.
+    fn apply(self, session: &mut BoundSession, stanza: Stanza, next: Self::Next, cx: &mut Cx<'_>);
+}
+
+/// A stanza that waits for an answer.
+#[derive(Debug)]
+pub(super) struct Parked {
+    stanza: Stanza,
+    /// Tells the answer that it waits for from one that comes too late for another.
+    number: u64,
+    until: Mono,
+}
+
+impl<T: Decision> std::fmt::Debug for Wait<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Wait")
+    }
+}
+
+impl<T: Decision> Wait<T> {
+    /// For the store's answer to this question.
+    pub fn ask<Q: Question>(
+        question: Q,
+        then: impl FnOnce(
+            &mut BoundSession,
+            &mut Stanza,
+            Result<Q::Answer, Fault>,
+            &mut Cx<'_>,
+        ) -> Result<T, StanzaError>
+        + Send
+        + 'static,
+    ) -> Wait<T> {
+        Wait(Box::new(move |place, cx| {
+            cx.ask(question, move |answer, sessions, cx| {
+                if let Some(session) = sessions.bound(place.conn) {
+                    session.decide(&place, |session, stanza, cx| then(session, stanza, answer, cx), cx);
+                }
+            });
+        }))
+    }
+
+    /// For keys of a password.
+    pub fn derive(
+        derivation: Derivation,
+        then: impl FnOnce(&mut BoundSession, &mut Stanza, Derived, &mut Cx<'_>) -> Result<T, StanzaError>
+        + Send
+        + 'static,
+    ) -> Wait<T> {
+        Wait(Box::new(move |place, cx| {
+            cx.derive(derivation, move |derived, sessions, cx| {
+                if let Some(session) = sessions.bound(place.conn) {
+                    session.decide(&place, |session, stanza, cx| then(session, stanza, derived, cx), cx);
+                }
+            });
+        }))
+    }
+}
+
+impl Decision for Flow {
+    type Next = Next;
+
+    fn apply(self, session: &mut BoundSession, stanza: Stanza, next: Next, cx: &mut Cx<'_>) {
+        match self {
+            Flow::Pass => session.go_on(stanza, next, cx),
+            Flow::Taken => {}
+            Flow::Wait(wait) => session.park(stanza, wait, next, cx),
+        }
+    }
+}
+
+impl Decision for IqAnswer {
+    type Next = ();
+
+    fn apply(self, session: &mut BoundSession, request: Stanza, (): (), cx: &mut Cx<'_>) {
+        let payload = match self {
+            IqAnswer::Empty => None,
+            IqAnswer::Payload(payload) => Some(payload),
+            IqAnswer::Later => return,
+            IqAnswer::Wait(wait) => return session.park(request, wait, (), cx),
+        };
+        session.answer(&request, payload.as_ref(), cx);
+    }
+}
+
+impl BoundSession {
+    /// Has a stanza, and the input behind it, wait for an answer.
+    pub(super) fn park<T: Decision>(
+        &mut self,
+        stanza: Stanza,
+        wait: Wait<T>,
+        next: T::Next,
+        cx: &mut Cx<'_>,
+    ) {
+        let (conn, number) = (self.io.conn, cx.number());
+        self.parked = Some(Box::new(Parked { stanza, number, until: cx.now.mono.plus(ANSWER_WAIT_MS) }));
+        (wait.0)(Place { conn, number, next }, cx);
+        cx.wake_in(conn, ANSWER_WAIT_MS, Wake::Parked);
+        cx.out.push(Effect::Pause { conn });
+    }
+
+    /// The answer came that a parked stanza waits for; it is of no use when that was given up.
+    fn decide<T: Decision>(
+        &mut self,
+        place: &Place<T>,
+        then: impl FnOnce(&mut BoundSession, &mut Stanza, &mut Cx<'_>) -> Result<T, StanzaError>,
+        cx: &mut Cx<'_>,
+    ) {
+        let Some(parked) = self.parked.take_if(|parked| parked.number == place.number) else { return };
+        let mut stanza = parked.stanza;
+        match then(self, &mut stanza, cx) {
+            Ok(decision) => decision.apply(self, stanza, place.next, cx),
+            Err(error) => self.refuse(&stanza, &error, cx),
+        }
+        self.unpark(cx);
+    }
+
+    /// An answer did not come in time.
+    pub(super) fn give_up_waiting(&mut self, cx: &mut Cx<'_>) {
+        let Some(parked) = self.parked.take_if(|parked| parked.until <= cx.now.mono) else { return };
+        let error = StanzaError::new(Condition::ResourceConstraint)
+            .with_text("what is needed to decide on this did not come in time; try again later");
+        self.refuse(&parked.stanza, &error, cx);
+        self.unpark(cx);
+    }
+
+    /// A stanza that was parked is dealt with, unless it waits once more.
+    fn unpark(&mut self, cx: &mut Cx<'_>) {
+        if self.parked.is_none() {
+            self.received(cx);
+            self.read_on(cx);
+        }
+    }
+}
