@@ -1,7 +1,8 @@
 //! The wiring: settings become what each crate is started with. The only place that knows every concrete type.
 
 use crate::config::Settings;
-use carillon_backend::sqlite;
+use carillon_backend::sqlite::{self, SqliteStore};
+use carillon_core::ports::Store;
 use carillon_core::settings as core;
 use carillon_server::Options;
 use carillon_server::tls::{self, SettingsError};
@@ -56,8 +57,12 @@ pub fn event_folder(settings: &Settings) -> PathBuf {
     if folder.as_os_str().is_empty() { settings.node.data_dir.join("events") } else { folder.clone() }
 }
 
-/// How the store is opened.
-pub fn store(settings: &Settings) -> sqlite::Options {
+/// Opens the store.
+pub fn open_store(settings: &Settings) -> Result<Arc<dyn Store>, sqlite::OpenError> {
+    Ok(Arc::new(SqliteStore::open(store(settings))?))
+}
+
+fn store(settings: &Settings) -> sqlite::Options {
     sqlite::Options { path: settings.node.data_dir.join("carillon.db"), ..settings.store.clone() }
 }
 

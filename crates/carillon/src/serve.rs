@@ -9,7 +9,6 @@ use crate::signal::{Signals, Wish};
 use crate::supervisor::Supervisor;
 use crate::telemetry::Telemetry;
 use crate::welcome::Welcome;
-use carillon_backend::sqlite::SqliteStore;
 use carillon_core::model::{Policy, Scope, Scopes, UnixMs};
 use carillon_core::ports::store::domains::{Domains, PutDomain};
 use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, Key};
@@ -108,7 +107,7 @@ impl Running {
         let settings = &config.settings;
         let data_dir = &settings.node.data_dir;
         std::fs::create_dir_all(data_dir).map_err(|e| format!("cannot make {}: {e}", data_dir.display()))?;
-        let store = Arc::new(SqliteStore::open(assemble::store(settings)).map_err(|e| e.to_string())?);
+        let store = assemble::open_store(settings).map_err(|e| e.to_string())?;
         let is_new = ensure_domain(&*store, &config)?;
         let admin_key = ensure_admin_key(&*store, data_dir)?;
         let secret = assemble::secret(data_dir).map_err(|e| e.to_string())?;

@@ -163,42 +163,8 @@ impl Snapshot {
     }
 
     fn plus(mut self, other: Snapshot) -> Snapshot {
-        let (a, b) = (&mut self.io, &other.io);
-        a.accepted += b.accepted;
-        a.refusals.iter_mut().zip(b.refusals).for_each(|(a, b)| *a += b);
-        a.handshakes += b.handshakes;
-        a.bytes_in += b.bytes_in;
-        a.bytes_out += b.bytes_out;
-        a.sends += b.sends;
-        a.send_calls += b.send_calls;
-        a.overflows += b.overflows;
-        let (a, b) = (&mut self.core, other.core);
-        a.connections += b.connections;
-        a.sessions += b.sessions;
-        a.available += b.available;
-        a.light += b.light;
-        a.logins += b.logins;
-        a.logins_remembered += b.logins_remembered;
-        a.login_failures.add_all(&b.login_failures);
-        a.login.add(&b.login);
-        a.sessions_ended.add_all(&b.sessions_ended);
-        a.stanzas_in += b.stanzas_in;
-        a.stanzas_out += b.stanzas_out;
-        a.deliveries += b.deliveries;
-        a.notifications_accepted += b.notifications_accepted;
-        a.notifications_acknowledged += b.notifications_acknowledged;
-        a.notifications_ended.add_all(&b.notifications_ended);
-        a.acknowledgement.add(&b.acknowledgement);
-        a.published += b.published;
-        a.too_fast += b.too_fast;
-        a.backlog.deliveries += b.backlog.deliveries;
-        a.backlog.bytes += b.backlog.bytes;
-        a.faults += b.faults;
-        a.given_up += b.given_up;
-        a.stream_errors.add_all(&b.stream_errors);
-        a.light_errors.add_all(&b.light_errors);
-        a.latency.add(&b.latency);
-        a.domains.add(&b.domains);
+        add_io(&mut self.io, other.io);
+        add_core(&mut self.core, other.core);
         self
     }
 
@@ -248,6 +214,77 @@ impl Snapshot {
             ..Status::default()
         }
     }
+}
+
+// Each field is named, so that one that is added and not summed does not compile.
+
+fn add_io(sum: &mut IoCounters, other: IoCounters) {
+    let IoCounters { accepted, refusals, handshakes, bytes_in, bytes_out, sends, send_calls, overflows } =
+        other;
+    sum.accepted += accepted;
+    sum.refusals.iter_mut().zip(refusals).for_each(|(sum, more)| *sum += more);
+    sum.handshakes += handshakes;
+    sum.bytes_in += bytes_in;
+    sum.bytes_out += bytes_out;
+    sum.sends += sends;
+    sum.send_calls += send_calls;
+    sum.overflows += overflows;
+}
+
+fn add_core(sum: &mut Counters, other: Counters) {
+    let Counters {
+        connections,
+        sessions,
+        available,
+        light,
+        logins,
+        logins_remembered,
+        login_failures,
+        login,
+        sessions_ended,
+        stanzas_in,
+        stanzas_out,
+        deliveries,
+        notifications_accepted,
+        notifications_acknowledged,
+        notifications_ended,
+        acknowledgement,
+        published,
+        too_fast,
+        backlog,
+        faults,
+        given_up,
+        stream_errors,
+        light_errors,
+        latency,
+        domains,
+    } = other;
+    sum.connections += connections;
+    sum.sessions += sessions;
+    sum.available += available;
+    sum.light += light;
+    sum.logins += logins;
+    sum.logins_remembered += logins_remembered;
+    sum.login_failures.add_all(&login_failures);
+    sum.login.add(&login);
+    sum.sessions_ended.add_all(&sessions_ended);
+    sum.stanzas_in += stanzas_in;
+    sum.stanzas_out += stanzas_out;
+    sum.deliveries += deliveries;
+    sum.notifications_accepted += notifications_accepted;
+    sum.notifications_acknowledged += notifications_acknowledged;
+    sum.notifications_ended.add_all(&notifications_ended);
+    sum.acknowledgement.add(&acknowledgement);
+    sum.published += published;
+    sum.too_fast += too_fast;
+    sum.backlog.deliveries += backlog.deliveries;
+    sum.backlog.bytes += backlog.bytes;
+    sum.faults += faults;
+    sum.given_up += given_up;
+    sum.stream_errors.add_all(&stream_errors);
+    sum.light_errors.add_all(&light_errors);
+    sum.latency.add(&latency);
+    sum.domains.add(&domains);
 }
 
 /// Resident memory of this process in bytes; 0 if the system does not tell.
