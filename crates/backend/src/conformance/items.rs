@@ -165,7 +165,76 @@ pub(super) fn have_ever_higher_revisions(store: &dyn Store) {
         .collect();
     let revisions: Vec<Revision> =
         waiting.iter().map(|receiver| answer!(waited(receiver), Some(item) => item.revision)).collect();
-    assert!(revisions.is_sorted_by(|a, b| a < b), "{revisions:?}");
+    for first in [0, 1] {
+        let of_one: Vec<_> = revisions.iter().skip(first).step_by(2).collect();
+        assert!(of_one.is_sorted_by(|a, b| a < b), "{of_one:?}");
+    }
+}
+
+/// A revision that a change of the topic has made is given to no item.
+pub(super) fn show_every_change_by_the_revision(store: &dyn Store) {
+    let domain = domain(store);
+    let (news, other) = (topic(store, domain, "news"), topic(store, domain, "other"));
+    let mut last = publish(store, news, domain, "0", 10).revision;
+    let mut next = |id: &str| {
+        let revision = publish(store, news, domain, id, 10).revision;
+        let between = revision.0 - last.0 - 1;
+        last = revision;
+        between
+    };
+    assert_eq!(next("1"), 0, "one after the other");
+    publish(store, other, domain, "1", 10);
+    assert_eq!(next("2"), 0, "another topic is not counted");
+    publish(store, news, domain, "passing", 0);
+    assert_eq!(next("3"), 1, "an item that is not kept");
+    done(store, Retract { topic: news, item: "1".into() });
+    assert_eq!(next("4"), 1, "an item that is retracted");
+    missing(store, Retract { topic: news, item: "1".into() });
+    assert_eq!(next("5"), 0, "nothing");
+    done(store, Purge { topic: news });
+    assert_eq!(next("6"), 1, "all items");
+    done(
+        store,
+        ConfigureTopic { topic: news, config: TopicConfig { max_items: 5, ..TopicConfig::default() } },
+    );
+    assert_eq!(next("7"), 1, "another configuration");
+    let changes = vec![(jid("alice@example.org"), Affiliation::Owner)];
+    done(store, SetAffiliations { topic: news, changes });
+    assert_eq!(next("8"), 1, "an affiliation");
+}
+
+/// Whoever has read a topic up to a revision has missed nothing below it, however many publish at once: what commits later has
+/// a higher one.
+pub(super) fn are_seen_in_the_order_of_their_revisions(store: &dyn Store) {
+    const WRITERS: usize = 4;
+    const EACH: usize = 60;
+    let domain = domain(store);
+    let news = topic(store, domain, "news");
+    let (mut cursor, mut seen) = (Revision(0), Vec::new());
+    let mut read_on = || {
+        let found = items(store, news, &[], 1000);
+        seen.extend(found.iter().rev().filter(|item| item.revision > cursor).map(|item| item.id.clone()));
+        cursor = found.first().map_or(cursor, |newest| newest.revision);
+    };
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                scope.spawn(move || {
+                    (0..EACH)
+                        .for_each(|n| drop(publish(store, news, domain, &format!("{writer}-{n}"), 1000)));
+                })
+            })
+            .collect();
+        while writers.iter().any(|writer| !writer.is_finished()) {
+            read_on();
+        }
+    });
+    read_on();
+    seen.sort_unstable();
+    let mut all: Vec<Box<str>> =
+        (0..WRITERS).flat_map(|writer| (0..EACH).map(move |n| format!("{writer}-{n}").into())).collect();
+    all.sort_unstable();
+    assert_eq!(seen, all);
 }
 
 pub(super) fn of_no_topic(store: &dyn Store) {

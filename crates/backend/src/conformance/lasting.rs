@@ -7,7 +7,7 @@ use carillon_core::ports::Store;
 
 pub(super) const ALL: &[Lasting] = &[
     Lasting { name: "lasting::everything", write: write_everything, check: check_everything },
-    Lasting { name: "lasting::revision", write: write_revision, check: check_revision },
+    Lasting { name: "lasting::revisions", write: write_revisions, check: check_revisions },
     Lasting { name: "lasting::unanswered", write: write_unanswered, check: check_unanswered },
 ];
 
@@ -55,30 +55,32 @@ fn check_everything(store: &dyn Store) {
     assert_eq!(ask(store, reserve()), Reservation::Replay { response: "{}".into() });
 }
 
-fn write_revision(store: &dyn Store) {
+fn write_revisions(store: &dyn Store) {
     let domain = domain(store);
     account(store, domain, "alice");
     let news = topic(store, domain, "news");
     subscribe(store, news, domain, "alice");
     publish(store, news, domain, "kept", 1);
     // The last revision belongs to something that leaves no row.
-    for _ in 0..10 {
-        publish(store, news, domain, "passing", 0);
-    }
-    let revision = login(store, domain, "alice").revision;
-    let title = revision.to_string();
+    let passing = (0..10).map(|_| publish(store, news, domain, "passing", 0)).last().expect("ten");
+    done(store, Unsubscribe { topic: news, domain, local: "alice".into() });
+    let title = format!("{} {}", passing.revision, login(store, domain, "alice").generation);
     let config = TopicConfig { title, ..TopicConfig::default() };
-    done(store, create_topic(domain, "revision", config));
+    done(store, create_topic(domain, "reached", config));
 }
 
-fn check_revision(store: &dyn Store) {
+fn check_revisions(store: &dyn Store) {
     let domain = domain(store);
-    let record = ask(store, Topic { domain, name: "revision".into() });
-    let before: u64 = answer!(record, Some(record) => record.config.title.parse().expect("a number"));
-    let found = login(store, domain, "alice");
-    assert!(found.revision > Revision(before), "a new start goes on from the last revision");
-    let item = publish(store, found.subscriptions[0].topic, domain, "next", 1);
-    assert!(item.revision > found.revision);
+    let topic =
+        |name: &str| answer!(ask(store, Topic { domain, name: name.into() }), Some(record) => *record);
+    let title = topic("reached").config.title;
+    let (revision, generation) = title.split_once(' ').expect("two");
+    let before: (u64, u64) = (revision.parse().expect("a number"), generation.parse().expect("a number"));
+    assert_eq!(login(store, domain, "alice").generation, Generation(before.1));
+    let news = topic("news").id;
+    assert_eq!(publish(store, news, domain, "next", 1).revision, Revision(before.0 + 1));
+    subscribe(store, news, domain, "alice");
+    assert_eq!(login(store, domain, "alice").generation, Generation(before.1 + 1));
 }
 
 /// Asked, and closed without waiting: closing commits what waits.

@@ -122,6 +122,7 @@ pub(super) fn hold_what_was_asked_for(store: &dyn Store) {
     publish(store, news, domain, "1", 1);
     stored(store, notification(domain, "alice", 1));
     keep_offline(store, domain, "alice");
+    let generation = login(store, domain, "alice").generation;
     let all = [false, true];
     let wanted = all.map(|subscriptions| {
         all.map(|notifications| all.map(|messages| LoginParts { subscriptions, notifications, messages }))
@@ -139,21 +140,63 @@ pub(super) fn hold_what_was_asked_for(store: &dyn Store) {
             messages: login.waiting.messages,
         };
         assert_eq!((found, login.state), (parts, AccountState::Enabled));
+        assert_eq!(login.generation, generation, "whatever is read");
     }
 }
 
-pub(super) fn are_of_one_revision(store: &dyn Store) {
+pub(super) fn have_a_higher_generation_after_each_change(store: &dyn Store) {
     let domain = domain(store);
     account(store, domain, "alice");
+    let [news, other, gone] = ["news", "other", "gone"].map(|name| topic(store, domain, name));
+    let mut last = login(store, domain, "alice").generation;
+    let mut is_higher = |what: &str| {
+        let generation = login(store, domain, "alice").generation;
+        assert!(generation > last, "{what}: {generation} after {last}");
+        last = generation;
+    };
+    for topic in [news, other, gone] {
+        subscribe(store, topic, domain, "alice");
+        is_higher("a subscription");
+    }
+    done(store, SetCredentials { domain, local: "alice".into(), credentials: keys(2) });
+    is_higher("other keys");
+    let accounts = vec![ImportedAccount { local: "alice".into(), credentials: keys(3) }];
+    done(store, ImportAccounts { domain, accounts, now: T });
+    is_higher("imported keys");
+    let state = AccountState::Disabled(T);
+    done(store, SetAccountState { domain, local: "alice".into(), state });
+    is_higher("another state");
+    done(store, RevokeTokens { domain, local: "alice".into(), agent: None });
+    is_higher("revoked tokens");
+    // The newest of its subscriptions is the first that goes.
+    done(store, DeleteTopic { topic: gone });
+    is_higher("a topic that is gone");
+    for topic in [other, news] {
+        done(store, Unsubscribe { topic, domain, local: "alice".into() });
+        is_higher("a subscription that ended");
+    }
+    subscribe(store, news, domain, "alice");
+    is_higher("a subscription that is back");
+}
+
+pub(super) fn have_a_generation_of_their_own(store: &dyn Store) {
+    let domain = domain(store);
+    for local in ["alice", "bob"] {
+        account(store, domain, local);
+    }
     let news = topic(store, domain, "news");
     subscribe(store, news, domain, "alice");
-    let before = login(store, domain, "alice").revision;
-    let item = publish(store, news, domain, "1", 1);
-    let after = login(store, domain, "alice");
-    assert!(before < item.revision, "an item is newer than what was read before it");
-    assert!(after.revision >= item.revision, "what was read after it knows of it");
+    let before = login(store, domain, "alice").generation;
+    subscribe(store, news, domain, "alice");
+    subscribe(store, news, domain, "bob");
+    done(store, SetCredentials { domain, local: "bob".into(), credentials: keys(2) });
+    done(store, Unsubscribe { topic: news, domain, local: "bob".into() });
+    missing(store, Unsubscribe { topic: TopicId(999), domain, local: "alice".into() });
+    publish(store, news, domain, "1", 1);
     stored(store, notification(domain, "alice", 1));
-    assert_eq!(login(store, domain, "alice").revision, after.revision, "notifications are no part of it");
+    let after = login(store, domain, "alice");
+    assert_eq!(after.generation, before, "others, items and notifications are no part of it");
+    assert_eq!(after.subscriptions[0].last.as_ref().map(|item| &*item.id), Some("1"), "and yet the truth");
 }
 
 pub(super) fn of_many_at_once(store: &dyn Store) {

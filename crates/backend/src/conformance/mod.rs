@@ -59,7 +59,8 @@ pub const CASES: &[Case] = cases! {
         are_described, are_listed_in_pages, that_are_deleted_take_all_along, that_are_deleted_leave_bans,
         of_the_same_name_in_two_domains, are_never_numbered_twice;
     logins: of_nobody, hold_keys_and_state, hold_topics_by_id_with_last_items, share_items,
-        hold_what_was_asked_for, say_whether_notifications_wait, say_whether_messages_wait, are_of_one_revision, of_many_at_once;
+        hold_what_was_asked_for, say_whether_notifications_wait, say_whether_messages_wait,
+        have_a_higher_generation_after_each_change, have_a_generation_of_their_own, of_many_at_once;
     topics: are_created_once, need_a_domain, are_described, are_listed_in_pages, are_configured,
         lose_items_over_a_new_bound, hold_affiliations_by_jid, show_where_one_stands, are_deleted_with_all,
         are_bounded_for_their_owner;
@@ -67,7 +68,8 @@ pub const CASES: &[Case] = cases! {
         are_listed_by_jid_in_pages,
         are_bounded_for_their_account;
     items: are_kept_newest_first, replace_those_of_their_id, are_bounded, not_kept_are_only_numbered,
-        are_found_by_id, come_page_by_page, are_bounded_by_bytes, are_retracted, are_purged, have_ever_higher_revisions, of_no_topic;
+        are_found_by_id, come_page_by_page, are_bounded_by_bytes, are_retracted, are_purged, have_ever_higher_revisions,
+        show_every_change_by_the_revision, are_seen_in_the_order_of_their_revisions, of_no_topic;
     notifications: are_stored_and_traced, need_an_account, are_stored_once, wait_in_delivery_order,
         are_handed_out_in_pages, are_handed_out_in_pages_of_bytes, leave_out_what_is_excepted, replace_those_of_their_key, leave_sent_ones,
         are_bounded, carry_json_and_xml, that_expired_are_left_out;
@@ -84,7 +86,7 @@ pub const CASES: &[Case] = cases! {
         is_forgotten_after_a_day, is_of_its_key;
     names: in_every_script, hostile, very_long, far_in_time;
     together: what_fails_changes_nothing, together_is_as_one_after_the_other, writes_are_in_order,
-        reads_see_answered_writes, many_threads, each_question_is_answered_once, revisions_do_not_go_back,
+        reads_see_answered_writes, many_threads, each_question_is_answered_once, generations_and_revisions_do_not_go_back,
         closed_answers_closed;
 };
 

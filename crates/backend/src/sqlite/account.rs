@@ -25,7 +25,6 @@ impl Answers<CreateAccount, Error> for Transaction<'_> {
             return Ok(CreateAccountAnswer::Exists);
         }
         put(self, *domain, local, credentials, *now)?;
-        self.advance();
         Ok(CreateAccountAnswer::Created(AccountId(self.db.last_insert_rowid() as u64)))
     }
 }
@@ -37,9 +36,30 @@ impl Answers<ImportAccounts, Error> for Transaction<'_> {
             check_prepared(&account.local, &domain_name)?;
             put(self, asked.domain, &account.local, &account.credentials, asked.now)?;
         }
-        self.advance();
         Ok(Ok(()))
     }
+}
+
+/// The generation of an account after its next change, where the row is being changed: higher than that of the row and of every
+/// subscription.
+const NEXT_GENERATION: &str = "1 + max(account.generation,
+    (SELECT coalesce(max(s.generation), 0) FROM subscription s WHERE s.account = account.id))";
+
+/// What an account follows is about to change, otherwise than by one more topic.
+pub(super) fn changed(write: &Transaction<'_>, account: AccountId) -> Result<()> {
+    let sql = format!("UPDATE account SET generation = {NEXT_GENERATION} WHERE id = ?1");
+    write.run(&sql, [int(account.0)])?;
+    Ok(())
+}
+
+/// The same of all who follow a topic.
+pub(super) fn subscribers_changed(write: &Transaction<'_>, topic: TopicId) -> Result<()> {
+    let sql = format!(
+        "UPDATE account SET generation = {NEXT_GENERATION}
+         WHERE id IN (SELECT account FROM subscription WHERE topic = ?1)"
+    );
+    write.run(&sql, [topic.0])?;
+    Ok(())
 }
 
 /// Writes an account; one that is there keeps all but its keys.
@@ -53,14 +73,17 @@ fn put(
     let [a, b, c, d] = key_columns(&credentials.sha1);
     let [e, f, g, h] = key_columns(&credentials.sha256);
     write.run(
-        "INSERT INTO account (domain, local, created, sha1_salt, sha1_iterations, sha1_stored_key, sha1_server_key,
+        &format!(
+            "INSERT INTO account (domain, local, created, sha1_salt, sha1_iterations, sha1_stored_key, sha1_server_key,
              sha256_salt, sha256_iterations, sha256_stored_key, sha256_server_key)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
          ON CONFLICT (domain, local) DO UPDATE SET
              sha1_salt = excluded.sha1_salt, sha1_iterations = excluded.sha1_iterations,
              sha1_stored_key = excluded.sha1_stored_key, sha1_server_key = excluded.sha1_server_key,
              sha256_salt = excluded.sha256_salt, sha256_iterations = excluded.sha256_iterations,
-             sha256_stored_key = excluded.sha256_stored_key, sha256_server_key = excluded.sha256_server_key",
+             sha256_stored_key = excluded.sha256_stored_key, sha256_server_key = excluded.sha256_server_key,
+             generation = {NEXT_GENERATION}"
+        ),
         params![domain.0, local, int(now.0), a, b, c, d, e, f, g, h],
     )
 }
@@ -70,9 +93,12 @@ impl Answers<SetCredentials, Error> for Transaction<'_> {
         let [a, b, c, d] = key_columns(&asked.credentials.sha1);
         let [e, f, g, h] = key_columns(&asked.credentials.sha256);
         self.change(
-            "UPDATE account SET sha1_salt = ?3, sha1_iterations = ?4, sha1_stored_key = ?5, sha1_server_key = ?6,
-                 sha256_salt = ?7, sha256_iterations = ?8, sha256_stored_key = ?9, sha256_server_key = ?10
-             WHERE domain = ?1 AND local = ?2",
+            &format!(
+                "UPDATE account SET sha1_salt = ?3, sha1_iterations = ?4, sha1_stored_key = ?5, sha1_server_key = ?6,
+                     sha256_salt = ?7, sha256_iterations = ?8, sha256_stored_key = ?9, sha256_server_key = ?10,
+                     generation = {NEXT_GENERATION}
+                 WHERE domain = ?1 AND local = ?2"
+            ),
             params![asked.domain.0, asked.local, a, b, c, d, e, f, g, h],
         )
     }
@@ -85,7 +111,9 @@ impl Answers<SetAccountState, Error> for Transaction<'_> {
             AccountState::Disabled(since) => Some(int(since.0)),
         };
         self.change(
-            "UPDATE account SET disabled = ?3 WHERE domain = ?1 AND local = ?2",
+            &format!(
+                "UPDATE account SET disabled = ?3, generation = {NEXT_GENERATION} WHERE domain = ?1 AND local = ?2"
+            ),
             params![asked.domain.0, asked.local, disabled],
         )
     }
@@ -103,10 +131,9 @@ impl Answers<RevokeTokens, Error> for Transaction<'_> {
             None => revoked.revoke_all(),
         }
         self.run(
-            "UPDATE account SET revocations = ?2 WHERE id = ?1",
+            &format!("UPDATE account SET revocations = ?2, generation = {NEXT_GENERATION} WHERE id = ?1"),
             params![int(account.0), revoked.to_bytes()],
         )?;
-        self.advance();
         Ok(Some(revoked))
     }
 }

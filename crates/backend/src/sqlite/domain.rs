@@ -74,7 +74,6 @@ fn put(write: &mut Transaction<'_>, name: &str, policy: Policy) -> Result<PutDom
             number(write.db.last_insert_rowid())?
         }
     };
-    write.advance();
     let domain = Domain { id: DomainId(id), name: name.into(), policy };
     Ok(PutDomainAnswer { domain, created: known.is_none() })
 }

@@ -3,7 +3,6 @@
 use super::column::{blob, int, text, uint};
 use super::item_row::{self, ITEM, PAYLOAD, item};
 use super::last::LastItems;
-use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use carillon_core::model::*;
@@ -18,57 +17,76 @@ use std::sync::Arc;
 impl Answers<Publish, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &Publish) -> Result<Option<Arc<Item>>> {
         let Publish { item, keep } = asked;
-        if !lookup::has_topic(self.db, item.topic)? {
-            return Ok(None);
-        }
-        let item = Arc::new(Item { revision: self.advance(), ..item.clone() });
-        if *keep > 0 {
-            insert(self, &item)?;
-            trim(self, item.topic, *keep)?;
-            self.note_published(item.clone());
+        let Some((last, kept)) = standing(self.db, item.topic)? else { return Ok(None) };
+        let item = Arc::new(Item { revision: Revision(last.0 + 1), ..item.clone() });
+        match keep {
+            0 => {
+                self.run(
+                    "UPDATE topic SET revision = ?2 WHERE id = ?1",
+                    params![item.topic.0, int(item.revision.0)],
+                )?;
+            }
+            keep => {
+                insert(self, &item, kept, *keep)?;
+                self.topic_changed(item.topic);
+                self.note_published(item.clone());
+            }
         }
         Ok(Some(item))
     }
 }
 
-/// Adds an item as the last of its topic, in place of one of the same id.
-fn insert(write: &Transaction<'_>, item: &Item) -> Result<()> {
+/// A topic's revision, and how many items it has.
+fn standing(db: &Connection, topic: TopicId) -> Result<Option<(Revision, u32)>> {
+    db.prepare_cached("SELECT revision, items FROM topic WHERE id = ?1")?
+        .query_row([topic.0], |row| Ok((Revision(uint(row, 0)?), row.get(1)?)))
+        .optional()
+}
+
+/// Adds an item as the last of its topic, which has `kept`: in place of one of the same id, and of the oldest over `keep`.
+fn insert(write: &Transaction<'_>, item: &Item, kept: u32, keep: u32) -> Result<()> {
     let replaced =
         write.run("DELETE FROM item WHERE topic = ?1 AND id = ?2", params![item.topic.0, item.id])?;
     write.run(
-        "INSERT INTO item (revision, topic, id, publisher, published, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO item (topic, revision, id, publisher, published, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         params![
-            int(item.revision.0),
             item.topic.0,
+            int(item.revision.0),
             item.id,
             item.publisher.as_ref().map(BareJid::as_str),
             int(item.published.0),
             &item.payload[..]
         ],
     )?;
+    let now = kept + 1 - replaced as u32;
+    let excess = now.saturating_sub(keep);
+    remove_oldest(write, item.topic, excess)?;
     write.run(
-        "UPDATE topic SET items = items + 1 - ?2, last = ?3 WHERE id = ?1",
-        params![item.topic.0, replaced as i64, int(item.revision.0)],
+        "UPDATE topic SET revision = ?2, items = ?3, last = ?2 WHERE id = ?1",
+        params![item.topic.0, int(item.revision.0), now - excess],
     )?;
     Ok(())
 }
 
-/// Removes the oldest items of a topic over `keep`.
+/// Removes the oldest items of a topic over `keep`, as a part of a change of the topic.
 pub(super) fn trim(write: &Transaction<'_>, topic: TopicId, keep: u32) -> Result<()> {
-    let kept: u32 = write
-        .db
-        .prepare_cached("SELECT items FROM topic WHERE id = ?1")?
-        .query_row([topic.0], |row| row.get(0))?;
+    let kept = standing(write.db, topic)?.map_or(0, |(_, kept)| kept);
     let excess = kept.saturating_sub(keep);
-    if excess == 0 {
-        return Ok(());
+    if excess > 0 {
+        remove_oldest(write, topic, excess)?;
+        removed(write, topic, excess as usize)?;
     }
-    write.run(
-        "DELETE FROM item WHERE revision IN
-             (SELECT revision FROM item WHERE topic = ?1 ORDER BY revision LIMIT ?2)",
-        params![topic.0, excess],
-    )?;
-    removed(write, topic, excess as usize)
+    Ok(())
+}
+
+fn remove_oldest(write: &Transaction<'_>, topic: TopicId, count: u32) -> Result<()> {
+    if count > 0 {
+        write.run(
+            "DELETE FROM item WHERE seq IN (SELECT seq FROM item WHERE topic = ?1 ORDER BY revision LIMIT ?2)",
+            params![topic.0, count],
+        )?;
+    }
+    Ok(())
 }
 
 impl Answers<Retract, Error> for Transaction<'_> {
@@ -78,7 +96,7 @@ impl Answers<Retract, Error> for Transaction<'_> {
             return Ok(Err(Missing));
         }
         removed(self, asked.topic, 1)?;
-        self.advance();
+        self.topic_changed(asked.topic);
         Ok(Ok(()))
     }
 }
@@ -88,7 +106,7 @@ impl Answers<Purge, Error> for Transaction<'_> {
         let count = self.run("DELETE FROM item WHERE topic = ?1", [asked.topic.0])?;
         if count > 0 {
             removed(self, asked.topic, count)?;
-            self.advance();
+            self.topic_changed(asked.topic);
         }
         Ok(())
     }
@@ -97,7 +115,8 @@ impl Answers<Purge, Error> for Transaction<'_> {
 /// Brings a topic's own figures in line after `count` of its items were removed.
 fn removed(write: &Transaction<'_>, topic: TopicId, count: usize) -> Result<()> {
     write.run(
-        "UPDATE topic SET items = items - ?2, last = (SELECT max(revision) FROM item WHERE topic = ?1)
+        "UPDATE topic SET revision = revision + 1, items = items - ?2,
+             last = (SELECT max(revision) FROM item WHERE topic = ?1)
          WHERE id = ?1",
         params![topic.0, count as i64],
     )?;
@@ -207,5 +226,5 @@ fn named(db: &Connection, topic: TopicId, ids: &[Box<str>], bytes_max: usize) ->
         bytes += length;
         *at == 0 || bytes <= bytes_max
     });
-    fits.map(|(_, (revision, _))| item_row::read(db, Revision(*revision as u64))).collect()
+    fits.map(|(_, (revision, _))| item_row::read(db, topic, Revision(*revision as u64))).collect()
 }

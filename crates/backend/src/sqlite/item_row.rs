@@ -5,7 +5,7 @@ use super::last::LastItems;
 use bytes::Bytes;
 use carillon_core::model::{DomainId, Item, Revision, TopicId};
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Result, Row};
+use rusqlite::{Connection, Result, Row, params};
 use std::sync::Arc;
 
 /// What [`item`] reads.
@@ -25,13 +25,14 @@ pub(super) fn shared(
 ) -> Result<Arc<Item>> {
     match last.find(topic, revision) {
         Some(item) => Ok(item),
-        None => read(db, revision).map(|item| last.keep(item)),
+        None => read(db, topic, revision).map(|item| last.keep(item)),
     }
 }
 
-/// The item that `revision` made.
-pub(super) fn read(db: &Connection, revision: Revision) -> Result<Arc<Item>> {
-    db.prepare_cached(&format!("{ITEM} WHERE i.revision = ?1"))?.query_row([int(revision.0)], item)
+/// The item of a topic that `revision` made.
+pub(super) fn read(db: &Connection, topic: TopicId, revision: Revision) -> Result<Arc<Item>> {
+    db.prepare_cached(&format!("{ITEM} WHERE i.topic = ?1 AND i.revision = ?2"))?
+        .query_row(params![topic.0, int(revision.0)], item)
 }
 
 /// The item in a row of [`ITEM`].

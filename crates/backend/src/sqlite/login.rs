@@ -78,19 +78,21 @@ pub(super) fn logins(
     // What some of them want is read for all, and given to those: the shards of a node all want the same.
     let parts = asks.iter().fold(LoginParts::NONE, |parts, ask| parts.and(ask.parts));
     let mut found: Vec<Option<Box<Login>>> = asks.iter().map(|_| None).collect();
-    for (position, state) in states(snapshot.db, &ids)? {
-        found[position] = Some(Box::new(empty(state, snapshot.revisions.at())));
+    for (position, state, generation) in states(snapshot.db, &ids, parts)? {
+        found[position] = Some(Box::new(empty(state, generation)));
     }
     let followed = if parts.subscriptions { subscriptions(snapshot.db, &ids)? } else { Vec::new() };
-    for (position, topic) in followed.into_iter().filter(|(position, _)| asks[*position].parts.subscriptions)
-    {
+    for (position, topic, generation) in followed {
+        let Some(login) = &mut found[position] else { continue };
+        login.generation = login.generation.max(generation);
+        if !asks[position].parts.subscriptions {
+            continue;
+        }
         let last = match snapshot.revisions.of(snapshot.db, topic)? {
             Some(revision) => Some(item_row::shared(snapshot.db, snapshot.last, topic, revision)?),
             None => None,
         };
-        if let Some(login) = &mut found[position] {
-            login.subscriptions.push(Subscription { topic, last });
-        }
+        login.subscriptions.push(Subscription { topic, last });
     }
     // They are asked together: what expired between the first and the last is not worth a query of its own.
     let now = asks.iter().map(|ask| ask.now).min().unwrap_or(UnixMs(0));
@@ -111,27 +113,32 @@ pub(super) fn logins(
     Ok(found)
 }
 
-fn empty(state: AccountState, revision: Revision) -> Login {
-    Login { state, subscriptions: Vec::new(), waiting: Waiting::default(), revision }
+fn empty(state: AccountState, generation: Generation) -> Login {
+    Login { state, subscriptions: Vec::new(), waiting: Waiting::default(), generation }
 }
 
-/// Positions in `ids` of the accounts that are there, with the state of each.
-fn states(db: &Connection, ids: &Array) -> Result<Vec<(usize, AccountState)>> {
+/// Positions in `ids` of the accounts that are there, with the state of each and its generation: without that of its
+/// subscriptions where these are read anyway.
+fn states(db: &Connection, ids: &Array, parts: LoginParts) -> Result<Vec<(usize, AccountState, Generation)>> {
     db.prepare_cached(STATES)?
-        .query_map([ids], |row| Ok((position(row)?, account::state(row, 1)?)))?
+        .query_map(params![ids, !parts.subscriptions], |row| {
+            Ok((position(row)?, account::state(row, 1)?, Generation(uint(row, 2)?)))
+        })?
         .collect()
 }
 
-const STATES: &str = "SELECT r.rowid, disabled FROM rarray(?1) r CROSS JOIN account ON id = r.value";
+const STATES: &str = "SELECT r.rowid, disabled,
+        max(generation, coalesce((SELECT max(s.generation) FROM subscription s WHERE ?2 AND s.account = r.value), 0))
+    FROM rarray(?1) r CROSS JOIN account ON id = r.value";
 
-/// Positions in `ids` with the topics each follows, by topic.
-fn subscriptions(db: &Connection, ids: &Array) -> Result<Vec<(usize, TopicId)>> {
+/// Positions in `ids` with the topics each follows, by topic, and the generation that each made.
+fn subscriptions(db: &Connection, ids: &Array) -> Result<Vec<(usize, TopicId, Generation)>> {
     db.prepare_cached(SUBSCRIPTIONS)?
-        .query_map([ids], |row| Ok((position(row)?, TopicId(row.get(1)?))))?
+        .query_map([ids], |row| Ok((position(row)?, TopicId(row.get(1)?), Generation(uint(row, 2)?))))?
         .collect()
 }
 
-const SUBSCRIPTIONS: &str = "SELECT r.rowid, topic FROM rarray(?1) r
+const SUBSCRIPTIONS: &str = "SELECT r.rowid, topic, generation FROM rarray(?1) r
     CROSS JOIN subscription ON account = r.value ORDER BY r.rowid, topic";
 
 const WITH_NOTIFICATIONS: &str = "SELECT r.rowid FROM rarray(?1) r

@@ -1,7 +1,7 @@
 //! The small questions that the nouns ask about each other.
 
 use super::column::{int, text, uint};
-use carillon_core::model::{AccountId, DomainId, Revision, TopicId};
+use carillon_core::model::{AccountId, DomainId, TopicId};
 use rusqlite::{Connection, OptionalExtension, Result, params};
 
 /// The name of a domain, where there is one.
@@ -18,11 +18,6 @@ pub(super) fn account(db: &Connection, domain: DomainId, local: &str) -> Result<
         .optional()
 }
 
-/// Whether there is such a topic.
-pub(super) fn has_topic(db: &Connection, topic: TopicId) -> Result<bool> {
-    db.prepare_cached("SELECT 1 FROM topic WHERE id = ?1")?.exists([topic.0])
-}
-
 /// The topics an account follows, ordered by name.
 pub(super) fn topics_of(db: &Connection, account: AccountId) -> Result<Vec<(TopicId, Box<str>)>> {
     db.prepare_cached(
@@ -33,7 +28,7 @@ pub(super) fn topics_of(db: &Connection, account: AccountId) -> Result<Vec<(Topi
     .collect()
 }
 
-/// The node's revision.
-pub(super) fn revision(db: &Connection) -> Result<Revision> {
-    db.prepare_cached("SELECT revision FROM node")?.query_row([], |row| uint(row, 0).map(Revision))
+/// How many commits have changed topics: while that stays, what was read of them holds.
+pub(super) fn topic_changes(db: &Connection) -> Result<u64> {
+    db.prepare_cached("SELECT topic_changes FROM node")?.query_row([], |row| uint(row, 0))
 }

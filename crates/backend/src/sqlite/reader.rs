@@ -81,7 +81,7 @@ impl Reader {
     /// write that was answered before.
     fn snapshot(&self, asks: &[ReadAsk], revisions: &mut LastRevisions) -> Result<Vec<Answer>> {
         self.db.prepare_cached("BEGIN")?.execute([])?;
-        revisions.move_to(lookup::revision(&self.db)?);
+        revisions.move_to(lookup::topic_changes(&self.db)?);
         Ok(answers(&mut Snapshot { db: &self.db, last: &self.last, revisions }, asks))
     }
 }

@@ -11,6 +11,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003_listing.sql"),
     include_str!("migrations/0004_runs.sql"),
     include_str!("migrations/0005_responses.sql"),
+    include_str!("migrations/0006_revisions.sql"),
 ];
 
 /// `PRAGMA application_id` of our databases: "CRLN".

@@ -16,26 +16,21 @@ pub(super) struct Snapshot<'a> {
 /// Topics whose last revision is remembered; a few bytes each.
 const TOPICS_MAX: usize = 1 << 17;
 
-/// Which revision made the last item of a topic that sends it at login, as of one revision of the node: while that has
-/// not moved, no topic has changed.
+/// Which revision made the last item of a topic that sends it at login, while no topic changes.
 #[derive(Default)]
 pub(super) struct LastRevisions {
-    at: Revision,
+    /// [`lookup::topic_changes`](super::lookup::topic_changes) as of then.
+    changes: u64,
     topics: HashMap<TopicId, Option<Revision>>,
 }
 
 impl LastRevisions {
-    /// The node is at `revision` now.
-    pub(super) fn move_to(&mut self, revision: Revision) {
-        if self.at != revision || self.topics.len() > TOPICS_MAX {
+    /// So many commits have changed topics by now.
+    pub(super) fn move_to(&mut self, changes: u64) {
+        if self.changes != changes || self.topics.len() > TOPICS_MAX {
             self.topics.clear();
-            self.at = revision;
+            self.changes = changes;
         }
-    }
-
-    /// The revision that the node is at.
-    pub(super) fn at(&self) -> Revision {
-        self.at
     }
 
     /// Gives the memory back.

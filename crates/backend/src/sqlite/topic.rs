@@ -3,7 +3,7 @@
 use super::column::{Code, code, int, ms, number, text, whole_jid};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use super::{item, lookup};
+use super::{account, item, lookup};
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
@@ -94,7 +94,6 @@ impl Answers<CreateTopic, Error> for Transaction<'_> {
         }
         let id = TopicId(number(self.db.last_insert_rowid())?);
         set_standing(self, id, given)?;
-        self.advance();
         Ok(CreateTopicAnswer::Created(Box::new(TopicRecord {
             id,
             domain: *domain,
@@ -111,7 +110,7 @@ impl Answers<ConfigureTopic, Error> for Transaction<'_> {
         let ConfigureTopic { topic, config } = asked;
         let changed = self.run(
             "UPDATE topic SET title = ?2, access_model = ?3, publish_model = ?4, max_items = ?5, persist_items = ?6,
-                 send_last = ?7, notify_retract = ?8, notify_delete = ?9 WHERE id = ?1",
+                 send_last = ?7, notify_retract = ?8, notify_delete = ?9, revision = revision + 1 WHERE id = ?1",
             params![
                 topic.0,
                 config.title,
@@ -130,18 +129,18 @@ impl Answers<ConfigureTopic, Error> for Transaction<'_> {
         // A topic that keeps no items any more would send the last one it kept for ever.
         let keep = if config.persist_items { config.max_items } else { 0 };
         item::trim(self, *topic, keep)?;
-        self.advance();
+        self.topic_changed(*topic);
         Ok(Ok(()))
     }
 }
 
 impl Answers<SetAffiliations, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &SetAffiliations) -> Result<Result<(), Missing>> {
-        if !lookup::has_topic(self.db, asked.topic)? {
+        if self.run("UPDATE topic SET revision = revision + 1 WHERE id = ?1", [asked.topic.0])? == 0 {
             return Ok(Err(Missing));
         }
         set_standing(self, asked.topic, &asked.changes)?;
-        self.advance();
+        self.topic_changed(asked.topic);
         Ok(Ok(()))
     }
 }
@@ -149,8 +148,10 @@ impl Answers<SetAffiliations, Error> for Transaction<'_> {
 impl Answers<DeleteTopic, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &DeleteTopic) -> Result<Result<(), Missing>> {
         self.run("DELETE FROM item WHERE topic = ?1", [asked.topic.0])?;
+        account::subscribers_changed(self, asked.topic)?;
         self.run("DELETE FROM subscription WHERE topic = ?1", [asked.topic.0])?;
         self.run("DELETE FROM affiliation WHERE topic = ?1", [asked.topic.0])?;
+        self.topic_changed(asked.topic);
         self.change("DELETE FROM topic WHERE id = ?1", [asked.topic.0])
     }
 }

@@ -1,4 +1,4 @@
-//! What a write works with: the open transaction of a group, and the revision it makes.
+//! What a write works with: the open transaction of a group, and what it changes.
 
 use super::item_row;
 use super::last::LastItems;
@@ -6,6 +6,7 @@ use super::run::Run;
 use carillon_core::model::{Item, Revision, TopicId};
 use carillon_core::ports::Missing;
 use rusqlite::{Connection, Params};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// What SQLite says.
@@ -14,7 +15,8 @@ type Sqlite<T> = rusqlite::Result<T>;
 /// What the writer goes on from.
 #[derive(Clone, Copy)]
 pub(super) struct Reached {
-    pub(super) revision: Revision,
+    /// Commits that have changed topics.
+    pub(super) topic_changes: u64,
     /// The newest run of ended notifications.
     pub(super) run: Run,
 }
@@ -25,22 +27,21 @@ pub(super) struct Transaction<'a> {
     pub(super) db: &'a Connection,
     last: &'a LastItems,
     pub(super) run: Run,
-    committed: Revision,
-    revision: Revision,
+    topic_changes: u64,
+    changed: HashSet<TopicId>,
     published: Vec<Arc<Item>>,
 }
 
 impl<'a> Transaction<'a> {
     /// A transaction on top of what was committed.
     pub(super) fn new(db: &'a Connection, last: &'a LastItems, committed: Reached) -> Transaction<'a> {
-        let Reached { revision, run } = committed;
-        Transaction { db, last, run, committed: revision, revision, published: Vec::new() }
+        let Reached { topic_changes, run } = committed;
+        Transaction { db, last, run, topic_changes, changed: HashSet::new(), published: Vec::new() }
     }
 
-    /// Moves on to the revision that this change makes. Every change of topics or accounts calls it.
-    pub(super) fn advance(&mut self) -> Revision {
-        self.revision.0 += 1;
-        self.revision
+    /// Notes that a topic has changed. Every change of a topic calls it.
+    pub(super) fn topic_changed(&mut self, topic: TopicId) {
+        self.changed.insert(topic);
     }
 
     /// Runs a statement; how many rows it changed.
@@ -48,13 +49,9 @@ impl<'a> Transaction<'a> {
         self.db.prepare_cached(sql)?.execute(params)
     }
 
-    /// A new revision, when the statement changed something.
-    pub(super) fn change(&mut self, sql: &str, params: impl Params) -> Sqlite<Result<(), Missing>> {
-        if self.run(sql, params)? == 0 {
-            return Ok(Err(Missing));
-        }
-        self.advance();
-        Ok(Ok(()))
+    /// Runs a statement about something; whether that is there.
+    pub(super) fn change(&self, sql: &str, params: impl Params) -> Sqlite<Result<(), Missing>> {
+        Ok(if self.run(sql, params)? == 0 { Err(Missing) } else { Ok(()) })
     }
 
     /// A topic's last item, of which `revision` is known.
@@ -62,9 +59,9 @@ impl<'a> Transaction<'a> {
         if let Some(item) = self.last.find(topic, revision) {
             return Ok(item);
         }
-        let item = item_row::read(self.db, revision)?;
-        // One of this transaction may never come to be.
-        Ok(if revision <= self.committed { self.last.keep(item) } else { item })
+        let item = item_row::read(self.db, topic, revision)?;
+        // One of this transaction may never come to be, and its revision then be another's.
+        Ok(if self.changed.contains(&topic) { item } else { self.last.keep(item) })
     }
 
     /// Notes an item to be kept in memory once it is committed.
@@ -72,11 +69,12 @@ impl<'a> Transaction<'a> {
         self.published.push(item);
     }
 
-    /// Stores the revision, where it moved, and begins the next run when one is full. To be called before the commit.
+    /// Tells the readers if topics have changed, and begins the next run when one is full. To be called before the commit.
     pub(super) fn seal(&mut self) -> Sqlite<()> {
         self.run = self.run.next(self.db)?;
-        if self.revision != self.committed {
-            self.run("UPDATE node SET revision = ?1", [super::column::int(self.revision.0)])?;
+        if !self.changed.is_empty() {
+            self.topic_changes += 1;
+            self.run("UPDATE node SET topic_changes = ?1", [super::column::int(self.topic_changes)])?;
         }
         Ok(())
     }
@@ -86,6 +84,6 @@ impl<'a> Transaction<'a> {
         for item in self.published {
             self.last.keep(item);
         }
-        Reached { revision: self.revision, run: self.run }
+        Reached { topic_changes: self.topic_changes, run: self.run }
     }
 }

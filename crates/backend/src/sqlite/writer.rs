@@ -43,7 +43,8 @@ impl Writer {
         last: Arc<LastItems>,
         counters: Arc<Counters>,
     ) -> rusqlite::Result<Writer> {
-        let reached = Reached { revision: lookup::revision(&db)?, run: Run::newest(&db, run::FULL)? };
+        let reached =
+            Reached { topic_changes: lookup::topic_changes(&db)?, run: Run::newest(&db, run::FULL)? };
         Ok(Writer { db, queue, last, counters, complaints: Complaints::default(), reached })
     }
 

@@ -1,6 +1,6 @@
 //! Accounts and what a login needs of them.
 
-use super::{AccountId, Item, Revision, Revocations, TopicId, UnixMs};
+use super::{AccountId, Generation, Item, Revocations, TopicId, UnixMs};
 use std::sync::Arc;
 
 /// What proves an account's password without holding it (RFC 5802 §3).
@@ -61,7 +61,7 @@ pub struct Identity {
 }
 
 /// What belongs to an account: everything that a session needs from the store once its client has proved whose it is, read
-/// in one round trip and at one [`Revision`]. What the question did not ask for ([`LoginParts`]) is empty.
+/// in one round trip and at one [`Generation`]. What the question did not ask for ([`LoginParts`]) is empty.
 #[derive(Clone, Debug)]
 pub struct Login {
     /// Whether it may still log in.
@@ -70,8 +70,8 @@ pub struct Login {
     pub subscriptions: Vec<Subscription>,
     /// What waits for it. It is read when the session can be given it, not before.
     pub waiting: Waiting,
-    /// The store's revision at which all this was read.
-    pub revision: Revision,
+    /// The account's generation when all this was read.
+    pub generation: Generation,
 }
 
 /// What a login reads of an account beside its state: what the enabled features take.

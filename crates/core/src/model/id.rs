@@ -36,8 +36,14 @@ number_id!(
     KeyId(u32)
 );
 number_id!(
-    /// A point in the store's history: every commit that changes topics or accounts has a higher one.
+    /// A point in the history of one topic: every change of it has a higher one. Those of different topics are not to be
+    /// compared.
     Revision(u64)
+);
+number_id!(
+    /// A point in the history of one account: every change of its keys, its state, its revoked tokens or its subscriptions has a
+    /// higher one. Those of different accounts are not to be compared.
+    Generation(u64)
 );
 number_id!(
     /// One of the node's shards, counted from 0.

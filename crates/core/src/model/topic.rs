@@ -22,8 +22,7 @@ pub struct Item {
     pub published: UnixMs,
     /// The payload element as XML in its own namespace (a XEP-0335 container when the provider sent JSON). May be empty.
     pub payload: Bytes,
-    /// The store's revision that made it; orders the items of a topic. For an item that is not kept, the revision
-    /// at which it was accepted.
+    /// The topic's revision that it made, kept or not; orders the items of a topic.
     pub revision: Revision,
 }
 

@@ -5,7 +5,7 @@
 //! and forgets the account. Bounded: two generations, of which the older goes when the younger is full.
 
 use crate::model::{
-    AccountId, AccountState, Credentials, DomainId, Domains, Identity, Login, Map, Revision, Revocations,
+    AccountId, AccountState, Credentials, DomainId, Domains, Generation, Identity, Login, Map, Revocations,
     Subscription, TopicId, Waiting,
 };
 use crate::sasl::fast::Stamp;
@@ -118,7 +118,7 @@ impl CachedLogin {
             state: AccountState::Enabled,
             subscriptions: self.topics.iter().map(subscription).collect(),
             waiting: Waiting::default(),
-            revision: Revision::default(),
+            generation: Generation::default(),
         };
         (self.stamp, identity, Box::new(login))
     }

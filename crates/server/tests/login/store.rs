@@ -1,7 +1,7 @@
 //! A store with ten accounts, `u0` to `u9`, all of whose passwords are `secret`.
 
 use carillon_core::model::{
-    AccountId, AccountState, Credentials, Domain, DomainId, Identity, Login, Policy, Revision,
+    AccountId, AccountState, Credentials, Domain, DomainId, Generation, Identity, Login, Policy,
 };
 use carillon_core::ports::store::accounts;
 use carillon_core::ports::store::domains::Domains;
@@ -58,7 +58,7 @@ fn login() -> Login {
         state: AccountState::Enabled,
         subscriptions: Vec::new(),
         waiting: Default::default(),
-        revision: Revision(1),
+        generation: Generation(1),
     }
 }
 

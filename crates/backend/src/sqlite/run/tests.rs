@@ -36,7 +36,7 @@ impl Ground {
         let mut db = file::connect_writer(&options).expect("it opens");
         schema::migrate(&mut db, &options.path).expect("it is new");
         let run = Run::newest(&db, full).expect("there is one");
-        let reached = Reached { revision: Revision(0), run };
+        let reached = Reached { topic_changes: 0, run };
         let (last, domain) = (LastItems::new(0), DomainId(0));
         let mut ground = Ground { db, last, reached, domain, _folder: folder };
         ground.domain = ground.group(|write| {

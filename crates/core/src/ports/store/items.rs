@@ -55,7 +55,7 @@ pub struct ItemNamesAnswer {
     pub count: u32,
 }
 
-/// Publishes an item; the item with its revision, none without the topic. Kept when `keep` is not 0: then an item of the
+/// Publishes an item; the item with its revision, the topic's next, none without the topic. Kept when `keep` is not 0: then an item of the
 /// same id is replaced and the oldest items over `keep` are removed. `revision` in `item` is ignored.
 #[derive(Clone, Debug)]
 pub struct Publish {

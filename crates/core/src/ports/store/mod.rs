@@ -31,6 +31,14 @@ use crate::model::Durations;
 ///   A read sees every write that was answered before the read was asked.
 /// - **All or nothing.** One question is one atomic step, also when many share a commit: one that fails changes nothing
 ///   and harms none of the others.
+/// - **A revision per topic.** Each change of a topic (an item published, kept or not; items retracted, purged or trimmed; its
+///   configuration or affiliations) takes the topic's next [`Revision`](crate::model::Revision), in the commit that makes the
+///   change, while no other commit can change the topic: a database takes it under the lock of the topic's row. So the changes of
+///   a topic become visible in the order of their revisions, and whoever has read a topic up to a revision has missed nothing
+///   below it. No revision is given twice, not after a restart either.
+/// - **A generation per account.** Likewise each change of an account's keys, state, revoked tokens or subscriptions takes the
+///   account's next [`Generation`](crate::model::Generation), the removal of a topic that it follows included. What waits for the
+///   account is no part of it, nor are items.
 /// - **One answer.** `reply` is called exactly once, with [`Answer::Failed`] when the store could not do it.
 pub trait Store: Send + Sync + 'static {
     /// Asks; returns at once. Past its bound of waiting questions a store answers [`Fault::Busy`] at once.

@@ -3,8 +3,8 @@
 use super::tables::Account;
 use super::{Committed, answers};
 use crate::model::{
-    self, AccountId, AccountState, Affiliation, Credentials, DomainId, DropReason, NotificationState,
-    Revocations, SendLast, Subscription, UnixMs,
+    self, AccountId, AccountState, Affiliation, Credentials, DomainId, DropReason, Generation,
+    NotificationState, Revocations, SendLast, Subscription, UnixMs,
 };
 use crate::ports::store::Answers;
 use crate::ports::store::accounts::{
@@ -37,7 +37,6 @@ impl Answers<CreateAccount, Fault> for Committed {
             return Ok(CreateAccountAnswer::Exists);
         }
         let id = put(self, *domain, jid, credentials, *now);
-        self.advance();
         Ok(CreateAccountAnswer::Created(id))
     }
 }
@@ -53,7 +52,6 @@ impl Answers<ImportAccounts, Fault> for Committed {
         for (account, jid) in asked.accounts.iter().zip(jids) {
             put(self, asked.domain, jid, &account.credentials, asked.now);
         }
-        self.advance();
         Ok(Ok(()))
     }
 }
@@ -77,6 +75,7 @@ fn put(
         && let Some(account) = store.accounts.get_mut(&id)
     {
         account.credentials = credentials.clone();
+        account.advance();
         return id;
     }
     let id = AccountId(u64::from(store.number()));
@@ -88,6 +87,7 @@ fn put(
         state: AccountState::Enabled,
         revocations: Revocations::default(),
         topics: BTreeSet::new(),
+        generation: Generation::default(),
         messages: BTreeMap::new(),
         queue: BTreeMap::new(),
     };
@@ -124,7 +124,7 @@ fn login(store: &Committed, asked: &Login) -> Option<Box<model::Login>> {
             notifications: asked.parts.notifications && queue.any(waits),
             messages: asked.parts.messages && !account.messages.is_empty(),
         },
-        revision: store.revision,
+        generation: account.generation,
     }))
 }
 
@@ -162,25 +162,25 @@ fn enrolment(store: &Committed, id: AccountId, account: &Account) -> Enrolment {
 fn set_credentials(store: &mut Committed, asked: &SetCredentials) -> Result<(), Missing> {
     let account = store.account_mut(asked.domain, &asked.local).ok_or(Missing)?;
     account.credentials = asked.credentials.clone();
-    store.advance();
+    account.advance();
     Ok(())
 }
 
 fn set_state(store: &mut Committed, asked: &SetAccountState) -> Result<(), Missing> {
-    store.account_mut(asked.domain, &asked.local).ok_or(Missing)?.state = asked.state;
-    store.advance();
+    let account = store.account_mut(asked.domain, &asked.local).ok_or(Missing)?;
+    account.state = asked.state;
+    account.advance();
     Ok(())
 }
 
 fn revoke_tokens(store: &mut Committed, asked: &RevokeTokens) -> Option<Revocations> {
-    let revocations = &mut store.account_mut(asked.domain, &asked.local)?.revocations;
+    let account = store.account_mut(asked.domain, &asked.local)?;
     match asked.agent {
-        Some(agent) => revocations.revoke(agent),
-        None => revocations.revoke_all(),
+        Some(agent) => account.revocations.revoke(agent),
+        None => account.revocations.revoke_all(),
     }
-    let now = revocations.clone();
-    store.advance();
-    Some(now)
+    account.advance();
+    Some(account.revocations.clone())
 }
 
 fn delete(store: &mut Committed, asked: &DeleteAccount) -> Result<(), Missing> {
@@ -198,6 +198,5 @@ fn delete(store: &mut Committed, asked: &DeleteAccount) -> Result<(), Missing> {
     }
     store.accounts.remove(&id);
     store.account_names.remove(&(asked.domain, asked.local.clone()));
-    store.advance();
     Ok(())
 }

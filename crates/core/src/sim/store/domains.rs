@@ -22,7 +22,6 @@ fn put(store: &mut Committed, asked: &PutDomain) -> PutDomainAnswer {
     let id = known.unwrap_or_else(|| DomainId(store.number()));
     let domain = Domain { id, name: (*asked.name).into(), policy: asked.policy };
     store.domains.insert(id, domain.clone());
-    store.advance();
     PutDomainAnswer { domain, created: known.is_none() }
 }
 
@@ -53,6 +52,5 @@ fn delete(store: &mut Committed, asked: &DeleteDomain) -> Result<(), Missing> {
     store.keys.retain(|_, key| key.key.domain != Some(gone));
     let Committed { keys, reserved, .. } = store;
     reserved.retain(|(key, _), _| keys.contains_key(key));
-    store.advance();
     Ok(())
 }

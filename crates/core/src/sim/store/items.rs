@@ -15,10 +15,9 @@ answers! {
 }
 
 fn publish(store: &mut Committed, asked: &Publish) -> Option<Arc<Item>> {
-    store.topics.get(&asked.item.topic)?;
-    let revision = store.advance();
-    let item = Arc::new(Item { revision, ..asked.item.clone() });
     let topic = store.topics.get_mut(&asked.item.topic)?;
+    let revision = topic.advance();
+    let item = Arc::new(Item { revision, ..asked.item.clone() });
     if asked.keep > 0 {
         topic.items.retain(|_, kept| kept.id != item.id);
         topic.items.insert(revision, item.clone());
@@ -31,7 +30,7 @@ fn retract(store: &mut Committed, asked: &Retract) -> Result<(), Missing> {
     let topic = store.topics.get_mut(&asked.topic).ok_or(Missing)?;
     let revision = topic.item(&asked.item).ok_or(Missing)?.revision;
     topic.items.remove(&revision);
-    store.advance();
+    topic.advance();
     Ok(())
 }
 
@@ -39,7 +38,7 @@ fn purge(store: &mut Committed, asked: &Purge) {
     let Some(topic) = store.topics.get_mut(&asked.topic) else { return };
     if !topic.items.is_empty() {
         topic.items.clear();
-        store.advance();
+        topic.advance();
     }
 }
 

@@ -56,7 +56,7 @@ fn subscribe(store: &mut Committed, asked: &Subscribe) -> SubscribeAnswer {
     let (new, last) = (topic.followers.insert(id), topic.last().cloned());
     account.topics.insert(topic.id);
     if new {
-        store.advance();
+        account.advance();
     }
     SubscribeAnswer::Subscribed { new, last }
 }
@@ -69,7 +69,7 @@ fn unsubscribe(store: &mut Committed, asked: &Unsubscribe) -> Result<(), Missing
     }
     if let Some(account) = store.accounts.get_mut(&id) {
         account.topics.remove(&asked.topic);
+        account.advance();
     }
-    store.advance();
     Ok(())
 }

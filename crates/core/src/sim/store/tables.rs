@@ -1,9 +1,9 @@
 //! What is on disk.
 
 use crate::model::{
-    AccountId, AccountState, Affiliation, ApiKey, Credentials, Domain, DomainId, Item, KeyId, Notification,
-    NotificationId, OfflineMessage, Priority, Revision, Revocations, TopicConfig, TopicId, TopicRecord,
-    Trace, UnixMs,
+    AccountId, AccountState, Affiliation, ApiKey, Credentials, Domain, DomainId, Generation, Item, KeyId,
+    Notification, NotificationId, OfflineMessage, Priority, Revision, Revocations, TopicConfig, TopicId,
+    TopicRecord, Trace, UnixMs,
 };
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
@@ -14,7 +14,6 @@ use std::sync::Arc;
 /// What is on disk. Iterates the same for the same history: nothing here is ordered by a hash or an address.
 #[derive(Clone, Debug, Default)]
 pub struct Committed {
-    pub(super) revision: Revision,
     /// The last number that was given, of anything: so that no number names two things.
     pub(super) numbered: u32,
     pub(super) domains: BTreeMap<DomainId, Domain>,
@@ -38,6 +37,7 @@ pub(super) struct Account {
     pub(super) state: AccountState,
     pub(super) revocations: Revocations,
     pub(super) topics: BTreeSet<TopicId>,
+    pub(super) generation: Generation,
     pub(super) messages: BTreeMap<u64, OfflineMessage>,
     /// Its notifications that have not ended, in delivery order.
     pub(super) queue: BTreeMap<Place, NotificationId>,
@@ -65,6 +65,7 @@ pub(super) struct Topic {
     pub(super) domain: DomainId,
     pub(super) name: Box<str>,
     pub(super) created: UnixMs,
+    pub(super) revision: Revision,
     pub(super) config: TopicConfig,
     pub(super) affiliations: BTreeMap<BareJid, Affiliation>,
     /// By the revision that made them: the last is the newest.
@@ -89,12 +90,6 @@ pub(super) struct Reserved {
 }
 
 impl Committed {
-    /// The revision that a change of topics or accounts makes.
-    pub(super) fn advance(&mut self) -> Revision {
-        self.revision.0 += 1;
-        self.revision
-    }
-
     /// A number that nothing had before.
     pub(super) fn number(&mut self) -> u32 {
         self.numbered += 1;
@@ -120,7 +115,20 @@ impl Committed {
     }
 }
 
+impl Account {
+    /// Notes a change of what a login reads of it.
+    pub(super) fn advance(&mut self) {
+        self.generation.0 += 1;
+    }
+}
+
 impl Topic {
+    /// The revision that a change of it makes.
+    pub(super) fn advance(&mut self) -> Revision {
+        self.revision.0 += 1;
+        self.revision
+    }
+
     pub(super) fn record(&self) -> TopicRecord {
         TopicRecord {
             id: self.id,

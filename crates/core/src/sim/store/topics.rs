@@ -1,7 +1,7 @@
 //! Topics and who stands how to them.
 
 use super::{Committed, answers, tables};
-use crate::model::{Affiliation, TopicId, TopicRecord};
+use crate::model::{Affiliation, Revision, TopicId, TopicRecord};
 use crate::ports::Missing;
 use crate::ports::store::topics::{
     AffiliationsOf, ConfigureTopic, CreateTopic, CreateTopicAnswer, DeleteTopic, SetAffiliations, Topic,
@@ -55,6 +55,7 @@ fn create(store: &mut Committed, asked: &CreateTopic) -> CreateTopicAnswer {
         domain: *domain,
         name: name.clone(),
         created: *now,
+        revision: Revision::default(),
         config: config.clone(),
         affiliations: BTreeMap::new(),
         items: BTreeMap::new(),
@@ -64,7 +65,6 @@ fn create(store: &mut Committed, asked: &CreateTopic) -> CreateTopicAnswer {
     let record = topic.record();
     store.topic_names.insert((*domain, name.clone()), topic.id);
     store.topics.insert(topic.id, topic);
-    store.advance();
     CreateTopicAnswer::Created(Box::new(record))
 }
 
@@ -78,13 +78,14 @@ fn configure(store: &mut Committed, asked: &ConfigureTopic) -> Result<(), Missin
     // A topic that keeps no items any more would send the last one it kept for ever.
     topic.trim(if asked.config.persist_items { asked.config.max_items } else { 0 });
     topic.config = asked.config.clone();
-    store.advance();
+    topic.advance();
     Ok(())
 }
 
 fn set_affiliations(store: &mut Committed, asked: &SetAffiliations) -> Result<(), Missing> {
-    store.topics.get_mut(&asked.topic).ok_or(Missing)?.set_affiliations(&asked.changes);
-    store.advance();
+    let topic = store.topics.get_mut(&asked.topic).ok_or(Missing)?;
+    topic.set_affiliations(&asked.changes);
+    topic.advance();
     Ok(())
 }
 
@@ -94,9 +95,9 @@ fn delete(store: &mut Committed, asked: &DeleteTopic) -> Result<(), Missing> {
     for follower in topic.followers {
         if let Some(account) = store.accounts.get_mut(&follower) {
             account.topics.remove(&topic.id);
+            account.advance();
         }
     }
-    store.advance();
     Ok(())
 }
 

@@ -26,12 +26,12 @@ pub struct Store {
     topics: BTreeMap<TopicId, Topic>,
     accounts: Vec<Box<str>>,
     credentials: Credentials,
-    revision: u64,
     next: u32,
 }
 
 struct Topic {
     record: TopicRecord,
+    revision: Revision,
     /// Oldest first.
     items: Vec<Arc<Item>>,
     followers: BTreeSet<Box<str>>,
@@ -98,7 +98,7 @@ impl Store {
             state: AccountState::Enabled,
             subscriptions,
             waiting: Waiting::default(),
-            revision: Revision(self.revision),
+            generation: Generation::default(),
         }
     }
 
@@ -108,8 +108,9 @@ impl Store {
 
     /// A topic that is about to change.
     fn change(&mut self, topic: TopicId) -> Result<&mut Topic, Missing> {
-        self.revision += 1;
-        self.topics.get_mut(&topic).ok_or(Missing)
+        let topic = self.topics.get_mut(&topic).ok_or(Missing)?;
+        topic.revision.0 += 1;
+        Ok(topic)
     }
 }
 
@@ -161,10 +162,7 @@ answers! {
     SetAffiliations => |store, asked| store.change(asked.topic).map(|topic| {
         topic.record.affiliations = super::super::rights::affiliations_after(&topic.record, &asked.changes);
     });
-    DeleteTopic => |store, asked| {
-        store.revision += 1;
-        store.topics.remove(&asked.topic).map(drop).ok_or(Missing)
-    };
+    DeleteTopic => |store, asked| store.topics.remove(&asked.topic).map(drop).ok_or(Missing);
     SubscriptionsOf => |store, asked| {
         let followed = store.topics.values().filter(|topic| topic.followers.contains(&asked.local));
         followed.map(|topic| (topic.record.id, topic.record.name.clone())).collect()
@@ -199,17 +197,13 @@ answers! {
         ids: topic.items.iter().rev().take(asked.max as usize).map(|item| item.id.clone()).collect(),
         count: topic.items.len() as u32,
     });
-    Publish => |store, asked| {
-        store.revision += 1;
-        let revision = Revision(store.revision);
-        store.topics.get_mut(&asked.item.topic).map(|topic| {
-            let item = Arc::new(Item { revision, ..asked.item.clone() });
-            topic.items.retain(|kept| kept.id != item.id);
-            topic.items.push(item.clone());
-            topic.trim(asked.keep);
-            item
-        })
-    };
+    Publish => |store, asked| store.change(asked.item.topic).ok().map(|topic| {
+        let item = Arc::new(Item { revision: topic.revision, ..asked.item.clone() });
+        topic.items.retain(|kept| kept.id != item.id);
+        topic.items.push(item.clone());
+        topic.trim(asked.keep);
+        item
+    });
     Retract => |store, asked| store.change(asked.topic).and_then(|topic| {
         let before = topic.items.len();
         topic.items.retain(|kept| kept.id != asked.item);
@@ -234,7 +228,8 @@ impl Store {
             affiliations: asked.affiliations.clone(),
             created: asked.now,
         };
-        let topic = Topic { record: record.clone(), items: Vec::new(), followers: BTreeSet::new() };
+        let (items, followers) = (Vec::new(), BTreeSet::new());
+        let topic = Topic { record: record.clone(), revision: Revision(0), items, followers };
         self.topics.insert(record.id, topic);
         CreateTopicAnswer::Created(Box::new(record))
     }
