@@ -4,22 +4,44 @@
 //! ```text
 //!  wait for the socket, and with stream management for the client ─► ask for a page ─► write it ─► wait …
 //! ```
+//!
+//! A [`Pager`] per feature knows how far a session is with what the store holds for it. A feature says what the store holds
+//! as a [`Paged`], and has [`catch_up`] as its hook.
 
 use super::BoundSession;
 use crate::Effect;
 use crate::model::ConnId;
-use crate::ports::Page;
-use crate::session::Cx;
+use crate::ports::store::Part;
+use crate::ports::{Fault, Page, Question};
 use crate::session::hook::Step;
-use crate::shard::Wake;
+use crate::session::{Cx, Sessions};
+use crate::shard::{Next, Pager, TURN_BYTES_MAX, Turn, Wake};
 use carillon_wire::stanza::Stanza;
 
-/// Bytes written before the socket is waited for: the smallest `limits.out_queue_bytes`. The stanza that passes this bound is the
-/// last: it may be of any size, because an empty queue takes whatever there is at once.
-pub const WRITTEN_BYTES_MAX: usize = 16 * 1024;
+/// What a feature has the store hold for a session.
+pub trait Paged {
+    /// Asks the store for a page of it.
+    type Question: Question<Answer = Part<Self::Entry>>;
+    /// One thing that waits.
+    type Entry: 'static;
+    /// What is known of an entry until it is acknowledged.
+    type InFlight: 'static;
 
-/// Entries of a page.
-const ENTRIES_MAX: u16 = 100;
+    /// Whether the session takes such entries now.
+    fn takes(session: &BoundSession) -> bool;
+
+    /// How far the session is; none where there is nothing to know.
+    fn pager(session: &mut BoundSession) -> Option<&mut Pager<Self::InFlight>>;
+
+    /// The question for the next page.
+    fn question(session: &BoundSession, page: Page, cx: &Cx<'_>) -> Self::Question;
+
+    /// Gives the session an entry, unless it is out of date.
+    fn give(session: &mut BoundSession, entry: &Self::Entry, cx: &mut Cx<'_>);
+
+    /// These entries of a page were given. What this causes comes after all of them, so that they are written in one piece.
+    fn given(session: &mut BoundSession, entries: &[Self::Entry], cx: &mut Cx<'_>);
+}
 
 /// After initial presence.
 pub fn begin(session: &mut BoundSession, presence: &Stanza, cx: &mut Cx<'_>) {
@@ -46,17 +68,59 @@ pub fn go_on(session: &mut BoundSession, cx: &mut Cx<'_>) {
     }
 }
 
-/// The store could not give a page: what waits goes on after `pause` milliseconds.
-pub fn failed(pause: u64, conn: ConnId, cx: &mut Cx<'_>) {
-    cx.wake_in(conn, pause, Wake::Backlog);
+/// The [`CatchUpHook`](super::hook::CatchUpHook) of a feature: asks for the next page of what waits, if anything does and the
+/// session takes it.
+pub fn catch_up<W: Paged>(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
+    let takes = W::takes(session);
+    match W::pager(session).map(|pager| pager.next(takes)) {
+        None | Some(Next::Nothing) => return Step::Done,
+        Some(Next::Waits) => return Step::Waits,
+        Some(Next::Ask) => {}
+    }
+    let page = Page { entries: room(session, cx), bytes: TURN_BYTES_MAX };
+    let (question, conn) = (W::question(session, page, cx), session.io.conn);
+    cx.ask(question, move |answer, sessions, cx| page_came::<W>(conn, answer, sessions, cx));
+    Step::Waits
 }
 
-/// The next page of what the store holds for a session.
-pub fn page(session: &BoundSession, cx: &Cx<'_>) -> Page {
-    Page { entries: room(session, cx), bytes: WRITTEN_BYTES_MAX }
+/// A page came from the store: it is given, or as much of it as is written at once.
+fn page_came<W: Paged>(
+    conn: ConnId,
+    answer: Result<Part<W::Entry>, Fault>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
+    let Some(session) = sessions.bound(conn) else { return };
+    let takes = W::takes(session);
+    // There is one: a pager that awaits a page is not idle.
+    let Some(pager) = W::pager(session) else { return };
+    let Ok(page) = answer else {
+        return cx.wake_in(conn, pager.failed(), Wake::Backlog);
+    };
+    // What came at the wrong moment is asked for again.
+    pager.came(page.more || !takes);
+    if !takes {
+        return go_on(session, cx);
+    }
+    let (turn, mut given) = (Turn::begin(cx.out.bytes.len()), 0);
+    for entry in &page.entries {
+        if turn.is_over(cx.out.bytes.len()) {
+            break;
+        }
+        W::give(session, entry, cx);
+        given += 1;
+    }
+    let (entries, rest) = page.entries.split_at(given);
+    if !rest.is_empty()
+        && let Some(pager) = W::pager(session)
+    {
+        pager.look_again();
+    }
+    W::given(session, entries, cx);
+    await_flush(session, cx);
 }
 
-/// How many stanzas are written at once. A client with stream management is given no more than half of what it may leave
+/// How many stanzas are written in one turn. A client with stream management is given no more than half of what it may leave
 /// unacknowledged, and the next as it acknowledges.
 pub fn room(session: &BoundSession, cx: &Cx<'_>) -> u16 {
     let Some(unacknowledged) = session.unacknowledged else { return ENTRIES_MAX };
@@ -76,3 +140,6 @@ pub(super) fn flushed(session: &mut BoundSession, cx: &mut Cx<'_>) {
         go_on(session, cx);
     }
 }
+
+/// Entries of a page.
+const ENTRIES_MAX: u16 = 100;

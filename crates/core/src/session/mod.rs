@@ -71,17 +71,6 @@ pub enum Session {
     Closing(Box<Closing>),
 }
 
-/// Whether something that a client was sent has arrived at its side, of which `unacked` bytes of the connection have not
-/// ([`crate::Input::Unacked`]): of what was sent behind it so much is known as `behind`, in bytes. What is sent is longer on the wire than
-/// here, so that the last `unacked` bytes are behind it where `behind` is as many; but who has only a part of a TLS record has
-/// nothing of it.
-pub fn has_arrived(behind: u64, unacked: u64) -> bool {
-    unacked == 0 || behind >= unacked.saturating_add(RECORD_BYTES_MAX)
-}
-
-/// The largest TLS record (RFC 8446 §5.1).
-const RECORD_BYTES_MAX: u64 = 1 << 14;
-
 impl Session {
     /// What every state has.
     pub fn io(&self) -> &Io {

@@ -7,12 +7,12 @@ use crate::command::Reach;
 use crate::error::{StanzaError, StreamError};
 use crate::event::{Entry, Kind};
 use crate::model::*;
-use crate::ports::Fault;
-use crate::ports::store::Part;
+use crate::ports::Page;
 use crate::ports::store::notifications::{EndNotifications, NotificationChange, Pending};
-use crate::session::hook::{Ending, Flow, Step};
-use crate::session::{self, BoundSession, Cx, Sessions, backlog};
-use crate::shard::{RefusedWrite, Timer, Track, Tracked};
+use crate::session::backlog::Paged;
+use crate::session::hook::{Ending, Flow};
+use crate::session::{BoundSession, Cx, Sessions, backlog};
+use crate::shard::{Pager, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Kind as StanzaKind, Stanza};
 
@@ -71,73 +71,49 @@ fn look_again(account: &BareJid, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     }
 }
 
-/// Asks for the next page of what waits, if anything does: what a device cannot take yet stays in the store.
-pub(super) fn ask(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
-    let page = backlog::page(session, cx);
-    let Some(progress) = &mut session.state.notifications.0 else { return Step::Done };
-    if progress.reading.asking {
-        return Step::Waits;
-    }
-    if !std::mem::take(&mut progress.reading.more) {
-        return Step::Done;
-    }
-    progress.reading.asking = true;
-    let mut except: Vec<_> = progress.in_flight.iter().map(|entry| entry.id).collect();
-    // Those that another session acknowledged just now, too.
-    except.extend(cx.shard.retries.ending(bucket(session.bare.as_str())));
-    let (domain, local) = (session.domain, session.bare.local().unwrap_or_default().into());
-    let ask = Pending { domain, local, except, page, now: cx.now.unix };
-    let conn = session.io.conn;
-    cx.ask(ask, move |said, sessions, cx| page_came(conn, said, sessions, cx));
-    Step::Waits
-}
+/// What the store holds: notifications with the audience `always`. What a device cannot take yet stays there.
+pub(super) struct Kept;
 
-/// A page of what waits came from the store.
-fn page_came(
-    conn: ConnId,
-    said: Result<Part<Notification>, Fault>,
-    sessions: &mut Sessions,
-    cx: &mut Cx<'_>,
-) {
-    let Some(session) = sessions.bound(conn) else { return };
-    let available = session.presence.is_available();
-    let reading = &mut session.state.notifications.progress().reading;
-    let Ok(page) = said else {
-        return backlog::failed(reading.failed(), conn, cx);
-    };
-    // What came at the wrong moment is asked for again.
-    reading.came(page.more || !available);
-    if available {
-        send_page(session, &page.entries, cx);
-        session.state.notifications.tidy();
-        backlog::await_flush(session, cx);
-    }
-}
+impl Paged for Kept {
+    type Question = Pending;
+    type Entry = Notification;
+    type InFlight = InFlight;
 
-/// Gives a page, or as much of it as is written at once. What is told of it comes after it, so that it is written in one piece.
-fn send_page(session: &mut BoundSession, page: &[Notification], cx: &mut Cx<'_>) {
-    let began = cx.out.bytes.len();
-    let mut given = 0;
-    for notification in page {
-        if cx.out.bytes.len() - began >= backlog::WRITTEN_BYTES_MAX {
-            session.state.notifications.look_again();
-            break;
-        }
+    fn takes(session: &BoundSession) -> bool {
+        session.presence.is_available()
+    }
+
+    fn pager(session: &mut BoundSession) -> Option<&mut Pager<InFlight>> {
+        session.state.notifications.0.as_deref_mut()
+    }
+
+    fn question(session: &BoundSession, page: Page, cx: &Cx<'_>) -> Pending {
+        let mut except: Vec<_> = session.state.notifications.in_flight().map(|entry| entry.id).collect();
+        // Those that another session acknowledged just now, too.
+        except.extend(cx.shard.retries.ending(bucket(session.bare.as_str())));
+        let local = session.bare.local().unwrap_or_default().into();
+        Pending { domain: session.domain, local, except, page, now: cx.now.unix }
+    }
+
+    fn give(session: &mut BoundSession, notification: &Notification, cx: &mut Cx<'_>) {
         if is_fresh(notification, cx) {
             send(session, notification, cx);
         }
-        given += 1;
     }
-    for notification in &page[..given] {
-        if !is_fresh(notification, cx) {
-            continue;
+
+    fn given(session: &mut BoundSession, notifications: &[Notification], cx: &mut Cx<'_>) {
+        for notification in notifications {
+            if !is_fresh(notification, cx) {
+                continue;
+            }
+            let mut trace = Trace::of(notification);
+            trace.state = NotificationState::Sent;
+            trace.stored = Some(notification.accepted);
+            trace.sent = Some(cx.now.unix);
+            home::report(&trace, cx);
+            home::keep_trace(trace, cx);
         }
-        let mut trace = Trace::of(notification);
-        trace.state = NotificationState::Sent;
-        trace.stored = Some(notification.accepted);
-        trace.sent = Some(cx.now.unix);
-        home::report(&trace, cx);
-        home::keep_trace(trace, cx);
+        session.state.notifications.tidy();
     }
 }
 
@@ -150,17 +126,16 @@ fn is_fresh(notification: &Notification, cx: &Cx<'_>) -> bool {
 /// Gives a notification to the connection.
 fn send(session: &mut BoundSession, notification: &Notification, cx: &mut Cx<'_>) {
     let (id, managed) = (notification.id, session.unacknowledged.is_some());
-    if session.state.notifications.progress().in_flight.iter().any(|entry| entry.id == id) {
+    if session.state.notifications.in_flight().any(|entry| entry.id == id) {
         return;
     }
     let began = cx.out.bytes.len();
     let stanza = xml::message(notification, session, !managed);
     session.send(&stanza, &Track::Of(TRACKED, id.0), cx);
-    let progress = session.state.notifications.progress();
-    progress.given += (cx.out.bytes.len() - began) as u64;
-    let (audience, sent, at, end) = (notification.audience, cx.now.unix, cx.now.mono, progress.given);
-    progress.in_flight.push(InFlight { id, audience, sent, at, end, managed });
-    if !managed && !std::mem::replace(&mut progress.timed, true) {
+    let (audience, sent, at) = (notification.audience, cx.now.unix, cx.now.mono);
+    let pager = session.state.notifications.pager();
+    pager.gave(InFlight { id, audience, sent, at, managed }, cx.out.bytes.len() - began);
+    if !managed && pager.begin_timer() {
         cx.set_timer(session.io.conn, cx.shard.settings.receipt_wait_ms, RECEIPT);
     }
     cx.shard.counters.delivered(session.domain);
@@ -180,9 +155,8 @@ pub(super) fn acknowledged_all(session: &mut BoundSession, ids: &[u128], cx: &mu
 
 /// The device has it.
 fn acknowledged(session: &mut BoundSession, id: NotificationId, by: AcknowledgedBy, cx: &mut Cx<'_>) {
-    let Some(progress) = &mut session.state.notifications.0 else { return };
-    let Some(at) = progress.in_flight.iter().position(|entry| entry.id == id) else { return };
-    let entry = progress.in_flight.remove(at);
+    let Some(pager) = &mut session.state.notifications.0 else { return };
+    let Some(entry) = pager.acknowledged(|entry| entry.id == id) else { return };
     let after_ms = cx.now.unix.0.saturating_sub(entry.sent.0);
     if by != AcknowledgedBy::Socket {
         cx.shard.counters.acknowledgement.record(after_ms);
@@ -224,8 +198,7 @@ fn acknowledged(session: &mut BoundSession, id: NotificationId, by: Acknowledged
 
 /// Receipts that should have come by now did not: how much the peer's side has taken decides.
 pub(super) fn check_receipts(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> {
-    let Some(progress) = &mut session.state.notifications.0 else { return Ok(()) };
-    progress.timed = false;
+    session.state.notifications.pager().timer_fired();
     if session.state.notifications.unmanaged().is_some_and(|first| first.at <= due(cx)) {
         // It goes on in `unacked`.
         cx.out.push(Effect::CountUnacked { conn: session.io.conn });
@@ -239,7 +212,7 @@ pub(super) fn check_receipts(session: &mut BoundSession, cx: &mut Cx<'_>) -> Res
 fn wait_for_receipts(session: &mut BoundSession, cx: &mut Cx<'_>) {
     if let Some(first) = session.state.notifications.unmanaged() {
         let at = first.at.plus(cx.shard.settings.receipt_wait_ms);
-        if !std::mem::replace(&mut session.state.notifications.progress().timed, true) {
+        if session.state.notifications.pager().begin_timer() {
             cx.set_timer(session.io.conn, at.since(cx.now.mono).max(LOOK_MS), RECEIPT);
         }
     }
@@ -251,20 +224,13 @@ fn due(cx: &Cx<'_>) -> Mono {
     Mono(cx.now.mono.0.saturating_sub(cx.shard.settings.receipt_wait_ms))
 }
 
-/// Whether the session was given what only the socket's word can acknowledge.
-pub(super) fn awaits_arrival(session: &BoundSession) -> bool {
-    session.state.notifications.unmanaged().is_some()
-}
-
 /// All but the last `bytes` that the connection was sent have arrived at the peer's side: of a client that does neither
 /// stream management nor receipts, no more can be known. Of one that closes its stream no receipt will come.
 pub(super) fn unacked(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>) {
-    let Some(progress) = &session.state.notifications.0 else { return };
+    let Some(pager) = &session.state.notifications.0 else { return };
     let by = if session.is_leaving() { cx.now.mono } else { due(cx) };
-    let has_arrived = |entry: &&InFlight| {
-        !entry.managed && entry.at <= by && session::has_arrived(progress.given - entry.end, bytes)
-    };
-    for id in progress.in_flight.iter().filter(has_arrived).map(|entry| entry.id).collect::<Vec<_>>() {
+    let arrived = pager.arrived(bytes).filter(|entry| !entry.managed && entry.at <= by);
+    for id in arrived.map(|entry| entry.id).collect::<Vec<_>>() {
         acknowledged(session, id, AcknowledgedBy::Socket, cx);
     }
     wait_for_receipts(session, cx);
@@ -292,9 +258,9 @@ pub(super) fn submit(
 
 /// The session ends: what it did not acknowledge waits in the store for the next, or is lost.
 pub(super) fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
-    let Some(progress) = session.state.notifications.0.take() else { return };
+    let Some(pager) = session.state.notifications.0.take() else { return };
     let mut waits = false;
-    for entry in progress.in_flight {
+    for entry in pager.in_flight() {
         if entry.audience == Audience::Always {
             cx.shard.traces.forget(entry.id);
             waits = true;

@@ -8,6 +8,7 @@ mod xml;
 
 pub use state::State;
 
+use crate::session::backlog;
 use crate::session::hook::{Feature, Hooks, LoginPart, Service, Spec, Step, TimerHandler, TrackedHandler};
 
 /// The feature.
@@ -39,19 +40,19 @@ pub const FEATURE: Feature = Feature {
         login: &[LoginPart::Notifications(|session, wait| session.state.notifications.take_login(wait))],
         command: Some(home::command),
         message: Some(home::message),
-        in_flight: Some(|session| session.state.notifications.unacknowledged() > 0),
+        in_flight: Some(|session| session.state.notifications.in_flight().next().is_some()),
         available: Some(|session, _, _, _| match session.state.notifications.is_behind() {
             true => Step::Waits,
             false => Step::Done,
         }),
-        catch_up: Some(delivery::ask),
-        awaits_arrival: Some(delivery::awaits_arrival),
+        catch_up: Some(backlog::catch_up::<delivery::Kept>),
+        awaits_arrival: Some(|session| session.state.notifications.unmanaged().is_some()),
         unacked: Some(delivery::unacked),
         retry: Some(home::retry),
         tracked: &[TrackedHandler { kind: delivery::TRACKED, acknowledged: delivery::acknowledged_all }],
         timers: &[TimerHandler { timer: delivery::RECEIPT, handle: delivery::check_receipts }],
         describe: Some(|session, info| {
-            info.unacknowledged = session.state.notifications.unacknowledged() as u32;
+            info.unacknowledged = session.state.notifications.in_flight().count() as u32;
         }),
         close: Some(delivery::close),
         ..Hooks::NONE

@@ -9,12 +9,12 @@ pub use state::State;
 use crate::Effect;
 use crate::error::{StanzaError, StreamError};
 use crate::model::{ConnId, OfflineMessage};
-use crate::ports::Fault;
-use crate::ports::store::Part;
 use crate::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
+use crate::ports::{Fault, Page};
+use crate::session::backlog::Paged;
 use crate::session::hook::{Feature, Hooks, LoginPart, Spec, Step, TimerHandler, TrackedHandler};
-use crate::session::{self, BoundSession, Cx, Sessions, backlog};
-use crate::shard::{Forget, RefusedWrite, Timer, Track, Tracked};
+use crate::session::{BoundSession, Cx, Sessions, backlog};
+use crate::shard::{Forget, Pager, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Stanza};
 use state::Given;
@@ -47,12 +47,12 @@ pub const FEATURE: Feature = Feature {
             true => Step::Waits,
             false => Step::Done,
         }),
-        catch_up: Some(ask),
-        awaits_arrival: Some(owes_word),
+        catch_up: Some(backlog::catch_up::<OfflineMessages>),
+        awaits_arrival: Some(|session| session.state.offline.has_unmanaged()),
         unacked: Some(unacked),
         retry: Some(retry),
-        tracked: &[TrackedHandler { kind: TRACKED, acknowledged: acknowledged_all }],
-        timers: &[TimerHandler { timer: ARRIVAL, handle: check_receipts }],
+        tracked: &[TrackedHandler { kind: TRACKED, acknowledged }],
+        timers: &[TimerHandler { timer: ARRIVAL, handle: check_arrival }],
         ..Hooks::NONE
     },
     ..Feature::NONE
@@ -64,47 +64,89 @@ const ARRIVAL: Timer = Timer(*b"offl");
 /// Messages that were given, by their numbers.
 const TRACKED: Tracked = Tracked(*b"offl");
 
-/// Asks for the next page of what waits, if anything does and the session takes messages.
-fn ask(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
-    let (takes, page) = (session.presence.takes_messages(), backlog::page(session, cx));
-    let Some(progress) = &mut session.state.offline.0 else { return Step::Done };
-    if progress.reading.asking {
-        return Step::Waits;
+/// What the store holds: messages of the session's account.
+struct OfflineMessages;
+
+impl Paged for OfflineMessages {
+    type Question = Offline;
+    type Entry = OfflineMessage;
+    type InFlight = Given;
+
+    fn takes(session: &BoundSession) -> bool {
+        session.presence.takes_messages()
     }
-    if !takes || !progress.reading.more {
-        return Step::Done;
+
+    fn pager(session: &mut BoundSession) -> Option<&mut Pager<Given>> {
+        session.state.offline.0.as_mut().map(|progress| &mut progress.pager)
     }
-    (progress.reading.more, progress.reading.asking) = (false, true);
-    let (domain, local) = (session.domain, session.bare.local().unwrap_or_default().into());
-    let (conn, ask) = (session.io.conn, Offline { domain, local, after: progress.last, page });
-    cx.ask(ask, move |answer, sessions, cx| take_page(conn, answer, sessions, cx));
-    Step::Waits
+
+    fn question(session: &BoundSession, page: Page, _cx: &Cx<'_>) -> Offline {
+        let after = session.state.offline.0.as_ref().map_or(0, |progress| progress.last);
+        Offline { domain: session.domain, local: local(session), after, page }
+    }
+
+    fn give(session: &mut BoundSession, message: &OfflineMessage, cx: &mut Cx<'_>) {
+        let seq = message.seq;
+        session.state.offline.progress().last = seq;
+        // Another session has it.
+        if cx.shard.retries.is_forgetting(seq) {
+            return;
+        }
+        let Some(stanza) = xml::read(message, session.bare.domain()) else {
+            // It was well-formed when it was stored; should it not be now, it must not come back for ever.
+            return delete(session, vec![seq], cx);
+        };
+        let (began, managed) = (cx.out.bytes.len(), session.unacknowledged.is_some());
+        session.deliver(stanza, &Track::Of(TRACKED, u128::from(seq)), cx);
+        let bytes = cx.out.bytes.len() - began;
+        session.state.offline.progress().pager.gave(Given { seq, managed }, bytes);
+    }
+
+    fn given(session: &mut BoundSession, _messages: &[OfflineMessage], cx: &mut Cx<'_>) {
+        look_later(session, cx);
+    }
+}
+
+fn local(session: &BoundSession) -> Box<str> {
+    session.bare.local().unwrap_or_default().into()
 }
 
 /// The client acknowledged these.
-fn acknowledged_all(session: &mut BoundSession, ids: &[u128], cx: &mut Cx<'_>) {
+fn acknowledged(session: &mut BoundSession, ids: &[u128], cx: &mut Cx<'_>) {
     let seqs = ids.iter().filter_map(|id| u64::try_from(*id).ok()).collect();
-    acknowledged(session, seqs, cx);
+    delete(session, seqs, cx);
 }
 
-/// The client has these.
-fn acknowledged(session: &BoundSession, seqs: Vec<u64>, cx: &mut Cx<'_>) {
-    if !seqs.is_empty() {
-        let local = session.bare.local().unwrap_or_default().into();
-        forget(Forget { domain: session.domain, local, seqs }, cx);
+/// The client has these, or can never be given them: the store forgets them.
+fn delete(session: &mut BoundSession, seqs: Vec<u64>, cx: &mut Cx<'_>) {
+    if seqs.is_empty() {
+        return;
     }
+    let progress = session.state.offline.progress();
+    for seq in &seqs {
+        progress.pager.acknowledged(|given| given.seq == *seq);
+    }
+    progress.deletions += 1;
+    forget(Forget { domain: session.domain, local: local(session), seqs }, Some(session.io.conn), cx);
 }
 
-/// Has the store forget messages.
-fn forget(forget: Forget, cx: &mut Cx<'_>) {
+/// Has the store forget messages; `conn`: the session that was given them, if it counts the deletion.
+fn forget(forget: Forget, conn: Option<ConnId>, cx: &mut Cx<'_>) {
     cx.shard.retries.begin_forgetting(&forget.seqs);
     let Forget { domain, local, seqs } = forget.clone();
-    cx.ask(DeleteOffline { domain, local, seqs }, move |answer, _, cx| match answer {
-        Ok(()) => {
-            cx.shard.retries.forgotten(&forget.seqs);
-            cx.shard.retries.succeeded(cx.now.mono);
+    cx.ask(DeleteOffline { domain, local, seqs }, move |answer, sessions, cx| {
+        match answer {
+            Ok(()) => {
+                cx.shard.retries.forgotten(&forget.seqs);
+                cx.shard.retries.succeeded(cx.now.mono);
+            }
+            // From now on the retries know that these messages are not to be given again.
+            Err(_) => cx.shard.retries.add(RefusedWrite::Forget(forget), cx.now.mono),
         }
-        Err(_) => cx.shard.retries.add(RefusedWrite::Forget(forget), cx.now.mono),
+        if let Some(session) = conn.and_then(|conn| sessions.bound(conn)) {
+            session.state.offline.progress().deletions -= 1;
+            session.state.offline.tidy();
+        }
     });
 }
 
@@ -113,7 +155,7 @@ fn retry(refused: Vec<RefusedWrite>, cx: &mut Cx<'_>) -> Vec<RefusedWrite> {
     let mut others = Vec::new();
     for write in refused {
         match write {
-            RefusedWrite::Forget(messages) => forget(messages, cx),
+            RefusedWrite::Forget(messages) => forget(messages, None, cx),
             other => others.push(other),
         }
     }
@@ -143,99 +185,34 @@ fn kept(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     cx.shard.changed(to.bare_str());
     for slot in sessions.of(to.bare_str()) {
         let Some(session) = sessions.bound_in(slot) else { continue };
-        session.state.offline.progress().reading.more = true;
+        session.state.offline.look_again();
         backlog::go_on(session, cx);
     }
-}
-
-/// A page of what waits came from the store.
-fn take_page(
-    conn: ConnId,
-    answer: Result<Part<OfflineMessage>, Fault>,
-    sessions: &mut Sessions,
-    cx: &mut Cx<'_>,
-) {
-    let Some(session) = sessions.bound(conn) else { return };
-    let takes = session.presence.takes_messages();
-    let reading = &mut session.state.offline.progress().reading;
-    let Ok(page) = answer else {
-        return backlog::failed(reading.failed(), conn, cx);
-    };
-    // What came at the wrong moment is asked for again.
-    reading.came(page.more || !takes);
-    if takes {
-        give(session, page.entries, cx);
-        backlog::await_flush(session, cx);
-    } else {
-        backlog::go_on(session, cx);
-    }
-}
-
-/// Gives a page, or as much of it as is written at once.
-fn give(session: &mut BoundSession, page: Vec<OfflineMessage>, cx: &mut Cx<'_>) {
-    let managed = session.unacknowledged.is_some();
-    let (began, mut unreadable) = (cx.out.bytes.len(), Vec::new());
-    for message in page {
-        if cx.out.bytes.len() - began >= backlog::WRITTEN_BYTES_MAX {
-            session.state.offline.progress().reading.more = true;
-            break;
-        }
-        let seq = message.seq;
-        session.state.offline.progress().last = seq;
-        // Another session has it.
-        if cx.shard.retries.is_forgetting(seq) {
-            continue;
-        }
-        let Some(stanza) = xml::read(&message, session.bare.domain()) else {
-            // It was well-formed when it was kept; should it not be now, it must not come back for ever.
-            unreadable.push(seq);
-            continue;
-        };
-        let before = cx.out.bytes.len();
-        session.deliver(stanza, &Track::Of(TRACKED, u128::from(seq)), cx);
-        let progress = session.state.offline.progress();
-        progress.given += (cx.out.bytes.len() - before) as u64;
-        if !managed {
-            progress.unacked.push(Given { seq, end: progress.given });
-        }
-    }
-    acknowledged(session, unreadable, cx);
-    look_later(session, cx);
 }
 
 /// Looks after a while how much has arrived.
 fn look_later(session: &mut BoundSession, cx: &mut Cx<'_>) {
-    if let Some(progress) = &mut session.state.offline.0
-        && !progress.unacked.is_empty()
-        && !std::mem::replace(&mut progress.timed, true)
-    {
+    if session.state.offline.has_unmanaged() && session.state.offline.progress().pager.begin_timer() {
         cx.set_timer(session.io.conn, LOOK_MS, ARRIVAL);
     }
+    session.state.offline.tidy();
 }
 
-fn check_receipts(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> {
-    if let Some(progress) = &mut session.state.offline.0
-        && !progress.unacked.is_empty()
-    {
-        progress.timed = false;
+fn check_arrival(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+    session.state.offline.progress().pager.timer_fired();
+    if session.state.offline.has_unmanaged() {
         cx.out.push(Effect::CountUnacked { conn: session.io.conn });
     }
+    session.state.offline.tidy();
     Ok(())
-}
-
-/// Whether the session was given messages of which only the peer's TCP can say that they arrived.
-fn owes_word(session: &BoundSession) -> bool {
-    session.state.offline.0.as_ref().is_some_and(|progress| !progress.unacked.is_empty())
 }
 
 /// Without stream management, what has arrived at the peer's side is forgotten.
 fn unacked(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>) {
-    let Some(progress) = &mut session.state.offline.0 else { return };
-    let given = progress.given;
-    let has_arrived = |message: &&Given| session::has_arrived(given - message.end, bytes);
-    let arrived = progress.unacked.iter().take_while(has_arrived).count();
-    let seqs = progress.unacked.drain(..arrived).map(|message| message.seq).collect();
-    acknowledged(session, seqs, cx);
+    let Some(progress) = &session.state.offline.0 else { return };
+    let arrived = progress.pager.arrived(bytes).filter(|given| !given.managed);
+    let seqs = arrived.map(|given| given.seq).collect();
+    delete(session, seqs, cx);
     look_later(session, cx);
 }
 

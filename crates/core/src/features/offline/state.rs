@@ -1,6 +1,6 @@
 //! What is known of a session: its offline messages on their way.
 
-use crate::shard::Reading;
+use crate::shard::Pager;
 
 /// A session's offline messages on their way.
 #[derive(Debug, Default)]
@@ -8,40 +8,52 @@ pub struct State(pub(super) Option<Box<Progress>>);
 
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// How far the session is with what the store holds for it.
-    pub(super) reading: Reading,
-    /// The last one given.
+    pub(super) pager: Pager<Given>,
+    /// The last one given: the next page begins after it.
     pub(super) last: u64,
-    /// Given to a connection without stream management; not known to have arrived.
-    pub(super) unacked: Vec<Given>,
-    /// Bytes of all that were given.
-    pub(super) given: u64,
-    /// Whether a timer runs that looks how much has arrived.
-    pub(super) timed: bool,
+    /// Deletions under way. Until they are committed the store would give the messages again.
+    pub(super) deletions: u32,
 }
 
 /// A message given to the connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Given {
     pub(super) seq: u64,
-    /// [`Progress::given`] with this one.
-    pub(super) end: u64,
+    /// Whether stream management counts it.
+    pub(super) managed: bool,
 }
 
 impl State {
     /// Takes note of what a login read: whether any wait.
-    pub(super) fn take_login(&mut self, waits: bool) {
-        if waits {
-            self.progress().reading.more = true;
+    pub(super) fn take_login(&mut self, wait: bool) {
+        if wait {
+            self.look_again();
         }
+    }
+
+    /// Takes note that the store may hold one that the session was not given.
+    pub(super) fn look_again(&mut self) {
+        self.progress().pager.look_again();
     }
 
     /// Whether older messages are still to come from the store, so that newer ones must wait behind them there.
     pub(super) fn is_behind(&self) -> bool {
-        self.0.as_ref().is_some_and(|progress| progress.reading.is_behind())
+        self.0.as_ref().is_some_and(|progress| progress.pager.is_behind())
+    }
+
+    /// Whether there are messages of which only the peer's TCP can say that they arrived.
+    pub(super) fn has_unmanaged(&self) -> bool {
+        self.0.as_ref().is_some_and(|progress| progress.pager.in_flight().any(|given| !given.managed))
     }
 
     pub(super) fn progress(&mut self) -> &mut Progress {
         self.0.get_or_insert_default()
+    }
+
+    /// Drops the box when it holds nothing: an idle session keeps none.
+    pub(super) fn tidy(&mut self) {
+        if self.0.as_ref().is_some_and(|progress| progress.pager.is_idle() && progress.deletions == 0) {
+            self.0 = None;
+        }
     }
 }

@@ -8,6 +8,7 @@ use crate::ports::Fault;
 use crate::ports::store::subscriptions::SubscriptionsOf;
 use crate::session::hook::Step;
 use crate::session::{BoundSession, Cx, Sessions, backlog};
+use crate::shard::Turn;
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
 use std::sync::Arc;
@@ -30,22 +31,22 @@ pub(super) fn deliver(session: &mut BoundSession, event: &Arc<PubsubEvent>, cx: 
     session.notify(event, cx);
 }
 
-/// After initial presence: gives the last items of the topics that send them, but those that the device says it has. As much as
-/// is written at once; behind other things, and past that, by [`give_rest`].
+/// After initial presence: gives the last items of the topics that send them, but not those that the device says it has. What
+/// has to wait for other features, or for the next turn, is given by [`give_rest`].
 pub(super) fn available(
     session: &mut BoundSession,
     presence: &Stanza,
     before: Step,
     cx: &mut Cx<'_>,
 ) -> Step {
-    let (began, had, mut rest) = (cx.out.bytes.len(), xml::had(presence), Vec::new());
+    let (turn, had, mut rest) = (Turn::begin(cx.out.bytes.len()), xml::had(presence), Vec::new());
     for i in 0..session.topics.len() {
         let Some(last) = cx.shard.subscribers.last(session.topics[i].topic).cloned() else { continue };
         let has_it = last.names().is_some_and(|(topic, item)| had.get(topic).is_some_and(|i| i == item));
         if has_it {
             continue;
         }
-        if before == Step::Waits || cx.out.bytes.len() - began >= backlog::WRITTEN_BYTES_MAX {
+        if before == Step::Waits || turn.is_over(cx.out.bytes.len()) {
             rest.push((last.topic(), last.revision()));
         } else {
             give_last(session, &last, cx);
@@ -57,12 +58,12 @@ pub(super) fn available(
     if session.state.pubsub.rest.is_some() { Step::Waits } else { Step::Done }
 }
 
-/// Gives of the last items as many as are written at once.
+/// Gives as many of the last items as are written in one turn.
 pub(super) fn give_rest(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
     let Some(mut rest) = session.state.pubsub.rest.take() else { return Step::Done };
-    let began = cx.out.bytes.len();
+    let turn = Turn::begin(cx.out.bytes.len());
     for _ in 0..backlog::room(session, cx) {
-        if cx.out.bytes.len() - began >= backlog::WRITTEN_BYTES_MAX {
+        if turn.is_over(cx.out.bytes.len()) {
             break;
         }
         let Some((topic, revision)) = rest.pop() else { return Step::Done };

@@ -1,0 +1,170 @@
+//! What the store holds for a session: whether anything is still to be read of it, a page at a time, and what was given of it and
+//! is not acknowledged. Counting alone, without a connection or a clock: [`crate::session::backlog`] asks and writes.
+
+/// How far a session is with what the store holds for it: one for each feature that has the store hold something. `E` is what is
+/// known of an entry until it is acknowledged.
+#[derive(Debug)]
+pub struct Pager<E> {
+    place: Place,
+    /// Pages in a row that the store could not give.
+    failures: u8,
+    /// Whether the timer runs that finds out how much has arrived.
+    timer_runs: bool,
+    /// Bytes of all that was given.
+    given: u64,
+    /// Given and not acknowledged, oldest first.
+    in_flight: Vec<InFlight<E>>,
+}
+
+#[derive(Debug)]
+struct InFlight<E> {
+    entry: E,
+    /// [`Pager::given`] with this one.
+    end: u64,
+}
+
+/// How far a session is with the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// The session was given all there is.
+    CaughtUp,
+    /// The store may hold something that the session was not given.
+    Behind,
+    /// A page is on its way. `again`: the store may hold something that is not in it.
+    Asked { again: bool },
+}
+
+/// What follows for a session that can be given more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// There is nothing to ask for, or the session does not take it.
+    Nothing,
+    /// A page is on its way already.
+    Waits,
+    /// The next page is to be asked for.
+    Ask,
+}
+
+impl<E> Default for Pager<E> {
+    fn default() -> Pager<E> {
+        Pager { place: Place::CaughtUp, failures: 0, timer_runs: false, given: 0, in_flight: Vec::new() }
+    }
+}
+
+impl<E> Pager<E> {
+    /// The store may hold something that the session was not given.
+    pub fn look_again(&mut self) {
+        self.place = match self.place {
+            Place::CaughtUp | Place::Behind => Place::Behind,
+            Place::Asked { .. } => Place::Asked { again: true },
+        };
+    }
+
+    /// Whether older entries are still to come from the store, so that a newer one must wait behind them there.
+    pub fn is_behind(&self) -> bool {
+        self.place != Place::CaughtUp
+    }
+
+    /// Whether there is nothing to know: the pager can be dropped.
+    pub fn is_idle(&self) -> bool {
+        !self.is_behind() && self.in_flight.is_empty() && !self.timer_runs
+    }
+
+    /// The session can be given more. `takes`: whether it takes what this pager is for.
+    pub fn next(&mut self, takes: bool) -> Next {
+        match self.place {
+            Place::Asked { .. } => Next::Waits,
+            Place::Behind if takes => {
+                self.place = Place::Asked { again: false };
+                Next::Ask
+            }
+            Place::Behind | Place::CaughtUp => Next::Nothing,
+        }
+    }
+
+    /// The page that was asked for came. `more`: whether the store has more behind it, or the session does not take it now.
+    pub fn came(&mut self, more: bool) {
+        let again = matches!(self.place, Place::Asked { again: true });
+        self.place = if again || more { Place::Behind } else { Place::CaughtUp };
+        self.failures = 0;
+    }
+
+    /// The store could not give the page: it is to be asked again after this many milliseconds.
+    pub fn failed(&mut self) -> u64 {
+        let pause = PAUSE_MS << self.failures;
+        self.failures = (self.failures + 1).min(DOUBLINGS_MAX);
+        self.place = Place::Behind;
+        pause
+    }
+
+    /// An entry was given to the session in so many bytes, and is to be acknowledged.
+    pub fn gave(&mut self, entry: E, bytes: usize) {
+        self.given += bytes as u64;
+        self.in_flight.push(InFlight { entry, end: self.given });
+    }
+
+    /// Given and not acknowledged, oldest first.
+    pub fn in_flight(&self) -> impl ExactSizeIterator<Item = &E> {
+        self.in_flight.iter().map(|given| &given.entry)
+    }
+
+    /// Takes out the entry that was acknowledged, if it is in flight.
+    pub fn acknowledged(&mut self, is_it: impl Fn(&E) -> bool) -> Option<E> {
+        let at = self.in_flight.iter().position(|given| is_it(&given.entry))?;
+        Some(self.in_flight.remove(at).entry)
+    }
+
+    /// What has arrived at the client's side, of which `unacked` bytes of the connection have not ([`crate::Input::Unacked`]).
+    pub fn arrived(&self, unacked: u64) -> impl Iterator<Item = &E> {
+        let arrived = move |given: &&InFlight<E>| has_arrived(self.given - given.end, unacked);
+        self.in_flight.iter().take_while(arrived).map(|given| &given.entry)
+    }
+
+    /// Whether the timer that finds out how much has arrived is to be set: it does not run yet, and runs from now on.
+    pub fn begin_timer(&mut self) -> bool {
+        !std::mem::replace(&mut self.timer_runs, true)
+    }
+
+    /// That timer fired.
+    pub fn timer_fired(&mut self) {
+        self.timer_runs = false;
+    }
+}
+
+/// A turn of writing what waits. It ends with the entry that passes the bound.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn {
+    began: usize,
+}
+
+impl Turn {
+    /// A turn begins; the buffer that is written into has so many bytes.
+    pub fn begin(buffered: usize) -> Turn {
+        Turn { began: buffered }
+    }
+
+    /// Whether as much as one turn may write is written.
+    pub fn is_over(self, buffered: usize) -> bool {
+        buffered - self.began >= TURN_BYTES_MAX
+    }
+}
+
+/// Whether something that a client was sent has arrived at its side. `behind`: at least so many bytes were sent after it;
+/// `unacked`: so many bytes of the connection have not arrived. What is sent is longer on the wire than it is here, so that it has
+/// arrived where `behind` is as much as `unacked`; but a client that has a TLS record in part can read nothing of it.
+fn has_arrived(behind: u64, unacked: u64) -> bool {
+    unacked == 0 || behind >= unacked.saturating_add(RECORD_BYTES_MAX)
+}
+
+/// Bytes written before the socket is waited for: the smallest `limits.out_queue_bytes`. The stanza that passes this bound is the
+/// last of its turn: it may be of any size, because an empty queue takes whatever there is at once.
+pub const TURN_BYTES_MAX: usize = 16 * 1024;
+/// The largest TLS record (RFC 8446 §5.1).
+const RECORD_BYTES_MAX: u64 = 1 << 14;
+/// The first pause before a page is asked for again that the store could not give; it doubles each time.
+const PAUSE_MS: u64 = 1000;
+/// The doublings: 64 seconds.
+const DOUBLINGS_MAX: u8 = 6;
+
+#[cfg(test)]
+mod tests;

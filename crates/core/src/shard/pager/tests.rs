@@ -1,0 +1,281 @@
+//! The pager between a store, a client and a socket that a random program drives.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// How the store is told what the session was given.
+#[derive(Clone, Copy, Debug)]
+enum Reads {
+    /// By the last one given; what a session takes at once is not stored (offline messages).
+    After,
+    /// By all that are in flight; everything is stored first (notifications).
+    Except,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Something for the session comes, of so many bytes.
+    Arrives(usize),
+    /// The store answers with a page of so many entries at most.
+    Answers(usize),
+    /// The store cannot answer.
+    Fails,
+    /// The pause after a failure is over.
+    Wakes,
+    /// The client takes it from now on, or no longer.
+    Toggles,
+    /// The socket took what was written.
+    Flushes,
+    /// The client acknowledges so many, at most.
+    Acknowledges(usize),
+}
+
+/// A page that was asked for.
+enum Question {
+    After(u64),
+    Except(Vec<u64>),
+}
+
+struct World {
+    reads: Reads,
+    stored: BTreeMap<u64, usize>,
+    arrived: u64,
+    /// The pager, and the last entry that it gave: there only while there is something to know.
+    progress: Option<Box<(Pager<u64>, u64)>>,
+    takes: bool,
+    awaits_flush: bool,
+    questions: Vec<Question>,
+    wakes: bool,
+    failures: u32,
+    given: Vec<u64>,
+}
+
+impl World {
+    fn new(reads: Reads) -> World {
+        World {
+            reads,
+            stored: BTreeMap::new(),
+            arrived: 0,
+            progress: None,
+            takes: true,
+            awaits_flush: false,
+            questions: Vec::new(),
+            wakes: false,
+            failures: 0,
+            given: Vec::new(),
+        }
+    }
+
+    fn pager(&mut self) -> &mut Pager<u64> {
+        &mut self.progress.get_or_insert_default().0
+    }
+
+    fn is_behind(&self) -> bool {
+        self.progress.as_ref().is_some_and(|progress| progress.0.is_behind())
+    }
+
+    fn step(&mut self, step: &Step) {
+        match *step {
+            Step::Arrives(bytes) => self.arrives(bytes),
+            Step::Answers(entries) => self.answers(entries),
+            Step::Fails => self.fails(),
+            Step::Wakes => {
+                if std::mem::take(&mut self.wakes) {
+                    self.go_on();
+                }
+            }
+            Step::Toggles => {
+                self.takes = !self.takes;
+                self.go_on();
+            }
+            Step::Flushes => {
+                if std::mem::take(&mut self.awaits_flush) {
+                    self.go_on();
+                }
+            }
+            Step::Acknowledges(most) => {
+                let Some(progress) = &mut self.progress else { return };
+                let done: Vec<u64> = progress.0.in_flight().copied().take(most).collect();
+                for number in done {
+                    assert_eq!(progress.0.acknowledged(|entry| *entry == number), Some(number));
+                    self.stored.remove(&number);
+                }
+            }
+        }
+        self.check();
+    }
+
+    fn arrives(&mut self, bytes: usize) {
+        self.arrived += 1;
+        let (number, at_once) = (self.arrived, self.takes && !self.is_behind());
+        match self.reads {
+            Reads::After if at_once => return self.given.push(number),
+            Reads::After | Reads::Except => self.stored.insert(number, bytes),
+        };
+        if at_once {
+            self.give(number, bytes);
+        } else {
+            self.pager().look_again();
+            self.go_on();
+        }
+    }
+
+    fn give(&mut self, number: u64, bytes: usize) {
+        self.pager().gave(number, bytes);
+        self.progress.as_mut().expect("a pager that gave something").1 = number;
+        self.given.push(number);
+    }
+
+    /// What `session::backlog::go_on` does.
+    fn go_on(&mut self) {
+        if self.awaits_flush {
+            return;
+        }
+        let takes = self.takes;
+        let Some(progress) = &mut self.progress else { return };
+        if progress.0.next(takes) == Next::Ask {
+            self.questions.push(match self.reads {
+                Reads::After => Question::After(progress.1),
+                Reads::Except => Question::Except(progress.0.in_flight().copied().collect()),
+            });
+        }
+    }
+
+    /// What `session::backlog` does when a page came.
+    fn answers(&mut self, entries: usize) {
+        let Some(question) = self.questions.pop() else { return };
+        self.failures = 0;
+        let is_wanted = |number: &u64| match &question {
+            Question::After(last) => number > last,
+            Question::Except(except) => !except.contains(number),
+        };
+        let left: Vec<(u64, usize)> = self
+            .stored
+            .iter()
+            .map(|(number, bytes)| (*number, *bytes))
+            .filter(|(n, _)| is_wanted(n))
+            .collect();
+        let page = &left[..entries.min(left.len())];
+        let takes = self.takes;
+        self.pager().came(page.len() < left.len() || !takes);
+        if !takes {
+            return self.go_on();
+        }
+        let (mut buffered, turn) = (1000, Turn::begin(1000));
+        for (number, bytes) in page {
+            if turn.is_over(buffered) {
+                self.pager().look_again();
+                break;
+            }
+            assert!(buffered - 1000 < TURN_BYTES_MAX, "the entry that passes the bound is the last");
+            buffered += bytes;
+            self.give(*number, *bytes);
+        }
+        self.awaits_flush = true;
+    }
+
+    fn fails(&mut self) {
+        if self.questions.pop().is_some() {
+            let pause = self.pager().failed();
+            assert_eq!(pause, 1000 << self.failures.min(6));
+            self.failures += 1;
+            self.wakes = true;
+        }
+    }
+
+    fn check(&mut self) {
+        assert!(self.questions.len() <= 1, "one question at a time");
+        assert!(self.given.is_sorted_by(|a, b| a < b), "in order, each once: {:?}", self.given);
+        let last = self.given.last().copied().unwrap_or_default();
+        assert!(
+            self.is_behind() || self.stored.keys().all(|number| *number <= last),
+            "something is forgotten"
+        );
+        if self.progress.as_ref().is_some_and(|progress| progress.0.is_idle()) {
+            self.progress = None;
+        }
+    }
+
+    /// The client takes everything, and all goes well.
+    fn settle(&mut self) {
+        if !self.takes {
+            self.step(&Step::Toggles);
+        }
+        let most = 10 * (self.arrived + 1);
+        for _ in 0..most {
+            for step in [Step::Wakes, Step::Answers(100), Step::Flushes, Step::Acknowledges(usize::MAX)] {
+                self.step(&step);
+            }
+        }
+    }
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (1usize..20_000).prop_map(Step::Arrives),
+        4 => (1usize..8).prop_map(Step::Answers),
+        1 => Just(Step::Fails),
+        2 => Just(Step::Wakes),
+        2 => Just(Step::Toggles),
+        4 => Just(Step::Flushes),
+        2 => (0usize..5).prop_map(Step::Acknowledges),
+    ];
+    prop::collection::vec(step, 0..200)
+}
+
+proptest! {
+    /// Whatever comes, fails and is taken back: entries are given in their order, each once, by turns of bounded size, with one
+    /// question at a time; in the end all of them, and then nothing is kept.
+    #[test]
+    fn nothing_that_waits_is_forgotten_overtaken_or_given_twice(
+        reads in prop_oneof![Just(Reads::After), Just(Reads::Except)],
+        steps in steps(),
+    ) {
+        let mut world = World::new(reads);
+        for step in &steps {
+            world.step(step);
+        }
+        world.settle();
+        prop_assert_eq!(&world.given, &(1..=world.arrived).collect::<Vec<_>>());
+        prop_assert!(world.stored.is_empty() && world.questions.is_empty());
+        prop_assert!(world.progress.is_none(), "an idle session keeps none");
+    }
+
+    /// What is said to have arrived is what has a whole TLS record more behind it than has not arrived, or everything.
+    #[test]
+    fn what_has_arrived_is_what_enough_was_given_after(
+        sizes in prop::collection::vec(1usize..40_000, 1..20),
+        unacked in 0u64..200_000,
+    ) {
+        let mut pager = Pager::default();
+        for (number, bytes) in sizes.iter().enumerate() {
+            pager.gave(number, *bytes);
+        }
+        let expected = (0..sizes.len()).filter(|number| {
+            let behind: usize = sizes[number + 1..].iter().sum();
+            unacked == 0 || behind as u64 >= unacked + (1 << 14)
+        });
+        prop_assert_eq!(pager.arrived(unacked).copied().collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_pager_is_idle_when_it_has_nothing_to_know() {
+    let mut pager = Pager::default();
+    assert!(pager.is_idle() && pager.begin_timer() && !pager.begin_timer(), "one timer at a time");
+    assert!(!pager.is_idle(), "the timer looks for it");
+    pager.timer_fired();
+    pager.gave(1, 10);
+    assert!(!pager.is_idle() && !pager.is_behind());
+    assert_eq!(pager.acknowledged(|entry| *entry == 2), None);
+    assert_eq!(pager.acknowledged(|entry| *entry == 1), Some(1));
+    assert!(pager.is_idle());
+    pager.look_again();
+    assert!(!pager.is_idle() && pager.is_behind());
+}
+
+#[test]
+fn a_pager_is_small() {
+    assert!(size_of::<Pager<u64>>() <= 40, "{} bytes", size_of::<Pager<u64>>());
+}
