@@ -1,6 +1,6 @@
 //! What a shard wants done. Effects are values; the server's `interpret` carries them out in order.
 
-use crate::command::{Event, Outcome, ReplyTo};
+use crate::command::{Outcome, ReplyTo, StateChange};
 use crate::connection::Claimed;
 use crate::event::Journal;
 use crate::message::ShardMessage;
@@ -87,8 +87,8 @@ pub enum Effect {
         /// What became of it.
         outcome: Outcome,
     },
-    /// Something happened that others may want to know.
-    Event(Event),
+    /// Tell those who watch that a notification reached a state.
+    StateChange(StateChange),
 }
 
 /// The effects of one or more inputs, with the bytes they send in one buffer that is used again and again: sending
@@ -101,7 +101,7 @@ pub struct Effects {
     pub bytes: Vec<u8>,
     /// What happened, for the event log. Empty unless it is told to keep something.
     pub journal: Journal,
-    /// Which states of notifications someone wants to hear of: no [`Effect::Event`] is made of the others.
+    /// Which states of notifications someone wants to hear of: no [`Effect::StateChange`] is made of the others.
     pub watched: States,
 }
 

@@ -48,7 +48,7 @@ impl ShardIo {
                     self.derivers.derive(ticket, derivation, inbox);
                 }
                 Effect::Reply { to, outcome } => self.deferred.reply(to, outcome),
-                Effect::Event(event) => self.deferred.notify(event),
+                Effect::StateChange(change) => self.deferred.notify(change),
             }
         }
         drop(list);
@@ -186,7 +186,7 @@ fn ends_batch(effect: &Effect) -> bool {
         | Effect::Derive { .. }
         | Effect::Ask { .. }
         | Effect::Reply { .. }
-        | Effect::Event(_) => false,
+        | Effect::StateChange(_) => false,
     }
 }
 

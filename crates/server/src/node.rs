@@ -10,7 +10,7 @@ use crate::metrics::{ShardFigures, Snapshot, Status, resident_bytes};
 use crate::rates::Rates;
 use crate::watch::Watcher;
 use carillon_core::command::ReplyTo;
-use carillon_core::command::{Command, Event, Outcome};
+use carillon_core::command::{Command, Outcome, StateChange};
 use carillon_core::message::ShardMessage;
 use carillon_core::model::{DomainId, Domains, Mono, ShardId, States, UnixMs};
 use carillon_core::ports::store::domains;
@@ -186,13 +186,13 @@ impl Node {
         self.control(|| Control::Pulse(Arc::clone(&countdown)));
     }
 
-    /// Calls `sink` for each event of `domain` (or of all domains) that reaches one of `states`, until it returns false.
+    /// Calls `sink` for each notification of `domain` (or of all domains) that reaches one of `states`, until it returns false.
     /// `sink` must not block. At most 4096 sinks are kept; one more replaces the oldest.
     pub fn watch(
         &self,
         domain: Option<DomainId>,
         states: States,
-        sink: Box<dyn Fn(&Event) -> bool + Send + Sync>,
+        sink: Box<dyn Fn(&StateChange) -> bool + Send + Sync>,
     ) {
         let watcher = Watcher::new(domain, states, sink);
         self.control(|| Control::Watch(Arc::clone(&watcher)));

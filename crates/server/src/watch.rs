@@ -1,14 +1,14 @@
-//! Watchers of events.
+//! Watchers of notifications: they are told the states that these reach.
 
-use carillon_core::command::Event;
+use carillon_core::command::StateChange;
 use carillon_core::model::{DomainId, States};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Takes events until it returns false.
-pub(crate) type Sink = Box<dyn Fn(&Event) -> bool + Send + Sync>;
+/// Takes changes until it returns false.
+pub(crate) type Sink = Box<dyn Fn(&StateChange) -> bool + Send + Sync>;
 
-/// A watcher of events, known to every shard.
+/// A watcher of changes, known to every shard.
 pub(crate) struct Watcher {
     domain: Option<DomainId>,
     states: States,
@@ -18,19 +18,19 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// Creates a watcher of the events of `domain`, or of all domains, that reach one of `states`.
+    /// Creates a watcher of the changes of `domain`, or of all domains, that reach one of `states`.
     pub(crate) fn new(domain: Option<DomainId>, states: States, sink: Sink) -> Arc<Watcher> {
         Arc::new(Watcher { domain, states, sink, gone: AtomicBool::new(false) })
     }
 
-    /// Tells it of an event; false if it wants no more.
-    fn notify(&self, event: &Event) -> bool {
-        let Event::Notification { domain, trace } = event;
+    /// Tells it of a change; false if it wants no more.
+    fn notify(&self, change: &StateChange) -> bool {
+        let StateChange { domain, trace } = change;
         if self.gone.load(Ordering::Relaxed) {
             return false;
         }
         let wants = self.domain.is_none_or(|wanted| wanted == *domain) && self.states.contains(trace.state);
-        let goes_on = !wants || (self.sink)(event);
+        let goes_on = !wants || (self.sink)(change);
         if !goes_on {
             self.gone.store(true, Ordering::Relaxed);
         }
@@ -57,15 +57,15 @@ impl Watchers {
         self.count();
     }
 
-    /// The states that any watcher wants; events of other states need not be made.
+    /// The states that any watcher wants; changes of other states need not be made.
     pub(crate) fn states(&self) -> States {
         self.states
     }
 
-    /// Tells all watchers of an event.
-    pub(crate) fn notify(&mut self, event: &Event) {
+    /// Tells all watchers of a change.
+    pub(crate) fn notify(&mut self, change: &StateChange) {
         let before = self.all.len();
-        self.all.retain(|watcher| watcher.notify(event));
+        self.all.retain(|watcher| watcher.notify(change));
         if self.all.len() < before {
             self.count();
         }

@@ -253,11 +253,13 @@ pub struct SessionInfo {
     pub unacknowledged: u32,
 }
 
-/// Something that happened and that someone outside may want to know: receipts, and later the event log.
+/// A notification reached a state: those who watch are told.
 #[derive(Clone, Debug)]
-pub enum Event {
-    /// A notification reached a state.
-    Notification { domain: DomainId, trace: Arc<Trace> },
+pub struct StateChange {
+    /// The domain of its account.
+    pub domain: DomainId,
+    /// What is known of it.
+    pub trace: Arc<Trace>,
 }
 
 /// Where the outcome of a command goes.

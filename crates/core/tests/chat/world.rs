@@ -2,7 +2,7 @@
 
 use allocation_counter::AllocationInfo;
 use carillon_backend::sqlite::{Options, SqliteStore};
-use carillon_core::command::{Command, Event, Outcome};
+use carillon_core::command::{Command, Outcome, StateChange};
 use carillon_core::event::{Kinds, Record, Value, records};
 use carillon_core::machine::ShardMachine;
 use carillon_core::message::ShardMessage;
@@ -36,7 +36,7 @@ pub struct World {
     next_conn: u32,
     work: VecDeque<(usize, Owned)>,
     outcomes: Arc<Mutex<Vec<Outcome>>>,
-    pub events: Vec<Event>,
+    pub changes: Vec<StateChange>,
     /// How often the store was asked who somebody is, since somebody looked.
     pub identities_asked: usize,
     /// The same for what belongs to an account.
@@ -122,7 +122,7 @@ impl World {
             next_conn: 0,
             work: VecDeque::new(),
             outcomes: Arc::default(),
-            events: Vec::new(),
+            changes: Vec::new(),
             identities_asked: 0,
             logins_asked: 0,
             login_parts_asked: LoginParts::NONE,
@@ -388,7 +388,7 @@ impl World {
                     }
                 }
                 Effect::Reply { to, outcome } => (to.0)(outcome),
-                Effect::Event(event) => self.events.push(event),
+                Effect::StateChange(change) => self.changes.push(change),
             }
         }
     }

@@ -11,7 +11,7 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use carillon_core::command::Event;
+use carillon_core::command::StateChange;
 use carillon_core::model::{DomainId, KeyId, NotificationState, States, Trace};
 use carillon_server::node::Node;
 use futures_util::stream;
@@ -57,7 +57,7 @@ impl Feeds {
         let weak = Arc::downgrade(&feed);
         open.insert(topic, feed);
         let (domain, states) = topic;
-        let sink = move |event: &Event| weak.upgrade().is_some_and(|feed| publish(&feed, event));
+        let sink = move |change: &StateChange| weak.upgrade().is_some_and(|feed| publish(&feed, change));
         node.watch(domain, states, Box::new(sink));
         receipts
     }
@@ -71,9 +71,8 @@ impl Feeds {
 
 /// Whether anyone listens still. Never blocks: a stream that is too far behind loses the oldest events, and is told how
 /// many.
-fn publish(feed: &Feed, event: &Event) -> bool {
-    let Event::Notification { trace, .. } = event;
-    feed.receiver_count() > 0 && feed.send(Arc::clone(trace)).is_ok()
+fn publish(feed: &Feed, change: &StateChange) -> bool {
+    feed.receiver_count() > 0 && feed.send(Arc::clone(&change.trace)).is_ok()
 }
 
 /// Which receipts to stream.

@@ -1,9 +1,9 @@
-//! What a shard hands to others: questions for the store, replies, events. They are gathered during a part of a turn and
+//! What a shard hands to others: questions for the store, replies, state changes. They are gathered during a part of a turn and
 //! handed over together at its end, so that whoever waits for them is woken once and finds all of them: the store commits
 //! them as one group, a stream of results writes them in one piece.
 
 use crate::watch::Watchers;
-use carillon_core::command::{Event, Outcome, ReplyTo};
+use carillon_core::command::{Outcome, ReplyTo, StateChange};
 use carillon_core::ports::{Answer, Ask, Reply, Store};
 
 /// What was gathered and not handed over yet.
@@ -11,7 +11,7 @@ use carillon_core::ports::{Answer, Ask, Reply, Store};
 pub(crate) struct Deferred {
     asks: Vec<(Ask, Reply<Answer>)>,
     replies: Vec<(ReplyTo, Outcome)>,
-    events: Vec<Event>,
+    changes: Vec<StateChange>,
 }
 
 impl Deferred {
@@ -25,9 +25,9 @@ impl Deferred {
         self.replies.push((to, outcome));
     }
 
-    /// Adds an event for the watchers.
-    pub(crate) fn notify(&mut self, event: Event) {
-        self.events.push(event);
+    /// Adds a state change for the watchers.
+    pub(crate) fn notify(&mut self, change: StateChange) {
+        self.changes.push(change);
     }
 
     /// Hands over everything that was gathered.
@@ -36,7 +36,7 @@ impl Deferred {
             store.ask_all(&mut self.asks);
         }
         self.replies.drain(..).for_each(|(ReplyTo(reply), outcome)| reply(outcome));
-        self.events.drain(..).for_each(|event| watchers.notify(&event));
+        self.changes.drain(..).for_each(|change| watchers.notify(&change));
         self.tidy();
     }
 
@@ -44,7 +44,7 @@ impl Deferred {
     fn tidy(&mut self) {
         self.asks.shrink_to(CAPACITY);
         self.replies.shrink_to(CAPACITY);
-        self.events.shrink_to(CAPACITY);
+        self.changes.shrink_to(CAPACITY);
     }
 }
 

@@ -1,7 +1,7 @@
 //! At the account's home: a notification is taken, kept where it is to be kept, and given to whoever it is for.
 
 use super::delivery;
-use crate::command::{Command, Event, Outcome};
+use crate::command::{Command, Outcome, StateChange};
 use crate::event::{Entry, Kind, end_word};
 use crate::message::ShardMessage;
 use crate::model::*;
@@ -286,8 +286,8 @@ pub(super) fn report(trace: &Trace, cx: &mut Cx<'_>) {
         return;
     }
     let Some(domain) = cx.shard.domains.named(trace.to.domain()) else { return };
-    let event = Event::Notification { domain: domain.id, trace: Arc::new(trace.clone()) };
-    cx.out.push(Effect::Event(event));
+    let change = StateChange { domain: domain.id, trace: Arc::new(trace.clone()) };
+    cx.out.push(Effect::StateChange(change));
 }
 
 /// Counts one that came to its end, and tells whoever watches.
