@@ -1,7 +1,6 @@
 //! `carillon demo`: a node of its own with three devices on it, to look at. Each device is connected by real TLS and XMPP, each
 //! notification is sent over HTTP, and each delivery is printed with the time it took.
 
-use crate::cli::DemoArgs;
 use crate::config::Source;
 use crate::serve::{Running, Started, start};
 use carillon_load::blocking::{Client, StreamLost};
@@ -17,6 +16,14 @@ use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+/// What `carillon demo` is told.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Where its settings come from, over those of the demo: data in ./data/demo, and a quiet log
+    #[command(flatten)]
+    pub source: Source,
+}
+
 /// The devices of the demo: a name, and what it is.
 const DEVICES: [(&str, &str); 3] = [("console", "a console"), ("phone", "a phone"), ("lamp", "a lamp")];
 const TOPIC: &str = "weather";
@@ -27,7 +34,7 @@ const NEWS_MAX: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Runs the demo, then stays up until it is told to end.
-pub fn run(args: &DemoArgs) -> ExitCode {
+pub fn run(args: &Args) -> ExitCode {
     let Started { running, signals, telemetry } = match start(&source(args)) {
         Ok(started) => started,
         Err(code) => return code,
@@ -41,7 +48,7 @@ pub fn run(args: &DemoArgs) -> ExitCode {
 }
 
 /// A node beside any other: data in a folder of its own, and a log that leaves the screen to the demo.
-fn source(args: &DemoArgs) -> Source {
+fn source(args: &Args) -> Source {
     let mut overrides = vec!["data_dir=./data/demo".to_owned(), "log.level=warn".to_owned()];
     overrides.extend(args.source.overrides.iter().cloned());
     Source { overrides, ..args.source.clone() }

@@ -1,7 +1,6 @@
 //! `carillon serve`: runs a node until it is told to end.
 
 use crate::assemble;
-use crate::cli::ServeArgs;
 use crate::config::{Config, Origin, SETTINGS, Source};
 use crate::files::{AdminKey, NodeFile, Ready};
 use crate::preflight::{self, Finding, Purpose, Severity};
@@ -15,15 +14,26 @@ use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, Key};
 use carillon_core::ports::{Question, Store};
 use carillon_server::Server;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
+/// What `carillon serve` is told.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Where its settings come from
+    #[command(flatten)]
+    pub source: Source,
+    /// File to write once the node takes sessions: JSON with its process id and its ports
+    #[arg(long, value_name = "PATH")]
+    pub ready_file: Option<PathBuf>,
+}
+
 /// Runs a node until a signal ends it.
-pub fn run(args: &ServeArgs) -> ExitCode {
+pub fn run(args: &Args) -> ExitCode {
     let Started { mut running, signals, telemetry } = match start(&args.source) {
         Ok(started) => started,
         Err(code) => return code,

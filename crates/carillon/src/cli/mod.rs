@@ -25,11 +25,9 @@ mod status;
 mod tests;
 mod topic;
 
-use crate::config::Source;
 use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// XMPP server that reaches millions of connected devices and people.
@@ -43,9 +41,9 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run a node
-    Serve(ServeArgs),
+    Serve(crate::serve::Args),
     /// Run a node with three demo devices
-    Demo(DemoArgs),
+    Demo(crate::demo::Args),
     /// Load-test a server with many clients
     Load(Box<carillon_load::cli::Cli>),
     /// Log in as a device and print what comes
@@ -73,25 +71,6 @@ enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-}
-
-/// What `carillon serve` is told.
-#[derive(Clone, Debug, clap::Args)]
-pub struct ServeArgs {
-    /// Where its settings come from
-    #[command(flatten)]
-    pub source: Source,
-    /// File to write once the node takes sessions: JSON with its process id and its ports
-    #[arg(long, value_name = "PATH")]
-    pub ready_file: Option<PathBuf>,
-}
-
-/// What `carillon demo` is told.
-#[derive(Clone, Debug, clap::Args)]
-pub struct DemoArgs {
-    /// Where its settings come from, over those of the demo: data in ./data/demo, and a quiet log
-    #[command(flatten)]
-    pub source: Source,
 }
 
 /// Reads the command line of this process and does what it says.

@@ -1,7 +1,7 @@
 //! What values a setting takes, and reading one of them from what somebody wrote.
 
 use super::unit;
-use super::value::Value;
+use super::value::{OFF, Value};
 use carillon_server::Network;
 use std::fmt;
 use std::net::IpAddr;
@@ -54,9 +54,6 @@ pub enum Kind {
     /// Addresses, and networks in CIDR notation.
     Networks,
 }
-
-/// What is written for a listener that is not wanted.
-pub(super) const OFF: &str = "off";
 
 /// What somebody wrote for a setting.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,5 @@
 //! Values of settings: in general, and as the Rust types that hold them.
 
-use super::kind::OFF;
 use crate::telemetry::{LogFormat, LogLevel};
 use carillon_core::model::{PubsubCreate, SessionPolicy};
 use carillon_core::sasl::Mechanism;
@@ -260,3 +259,6 @@ word_field!(LogFormat { "text" => Text, "json" => Json });
 word_field!(LogLevel {
     "error" => Error, "warn" => Warn, "info" => Info, "debug" => Debug, "trace" => Trace
 });
+
+/// What is written for a listener that is not wanted.
+pub(super) const OFF: &str = "off";

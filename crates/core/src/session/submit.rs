@@ -3,7 +3,7 @@
 use super::wait::Decision;
 use super::{BoundSession, Cx};
 use crate::model::DomainId;
-use crate::session::hook::{At, Flow, Request, Service};
+use crate::session::hook::{At, Flow, IqAnswer, Request, Service};
 use crate::shard::Track;
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError};
@@ -18,6 +18,32 @@ pub enum Next {
     Host,
     /// The hook with this number, or whoever the stanza is for when there are no more.
     Hook(usize),
+}
+
+impl Decision for Flow {
+    type Next = Next;
+
+    fn apply(self, session: &mut BoundSession, stanza: Stanza, next: Next, cx: &mut Cx<'_>) {
+        match self {
+            Flow::Pass => session.go_on(stanza, next, cx),
+            Flow::Taken => {}
+            Flow::Wait(wait) => session.park(stanza, wait, next, cx),
+        }
+    }
+}
+
+impl Decision for IqAnswer {
+    type Next = ();
+
+    fn apply(self, session: &mut BoundSession, request: Stanza, (): (), cx: &mut Cx<'_>) {
+        let payload = match self {
+            IqAnswer::Empty => None,
+            IqAnswer::Payload(payload) => Some(payload),
+            IqAnswer::Later => return,
+            IqAnswer::Wait(wait) => return session.park(request, wait, (), cx),
+        };
+        session.answer(&request, payload.as_ref(), cx);
+    }
 }
 
 impl BoundSession {

@@ -2,8 +2,6 @@
 //! behind it, so that order is kept and nothing else has to be remembered. It goes on where it stood with the answer; without one in
 //! time the client is told to try again.
 
-use super::hook::{Flow, IqAnswer};
-use super::submit::Next;
 use super::{BoundSession, Cx};
 use crate::Effect;
 use crate::model::{ConnId, Mono};
@@ -90,32 +88,6 @@ impl<T: Decision> Wait<T> {
                 }
             });
         }))
-    }
-}
-
-impl Decision for Flow {
-    type Next = Next;
-
-    fn apply(self, session: &mut BoundSession, stanza: Stanza, next: Next, cx: &mut Cx<'_>) {
-        match self {
-            Flow::Pass => session.go_on(stanza, next, cx),
-            Flow::Taken => {}
-            Flow::Wait(wait) => session.park(stanza, wait, next, cx),
-        }
-    }
-}
-
-impl Decision for IqAnswer {
-    type Next = ();
-
-    fn apply(self, session: &mut BoundSession, request: Stanza, (): (), cx: &mut Cx<'_>) {
-        let payload = match self {
-            IqAnswer::Empty => None,
-            IqAnswer::Payload(payload) => Some(payload),
-            IqAnswer::Later => return,
-            IqAnswer::Wait(wait) => return session.park(request, wait, (), cx),
-        };
-        session.answer(&request, payload.as_ref(), cx);
     }
 }
 

@@ -1,14 +1,13 @@
 //! Edits: what changes a topic itself, or takes items away. Each has the topic for itself from its first question to the
 //! store's last answer.
 
-use super::finish::{done, found};
-use super::home::{Home, Stage, Step};
+use super::home::Home;
 use super::rights;
+use super::step::{Edit, Editing, Stage, Step, done, found};
 use crate::command::{Asker, Refusal, TopicOutcome};
 use crate::message::ShardMessage;
 use crate::model::{
-    Access, Affiliation, Change, Item, PubsubEvent, Retained, Revision, TopicConfig, TopicId, TopicKey,
-    TopicRecord,
+    Access, Affiliation, Change, Item, PubsubEvent, Retained, Revision, TopicId, TopicKey, TopicRecord,
 };
 use crate::ports::store::items::{Items, Purge, Retract};
 use crate::ports::store::topics::{ConfigureTopic, SetAffiliations};
@@ -16,26 +15,6 @@ use crate::ports::{Answer, Ask, Question};
 use crate::session::Cx;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
-
-/// A change of a topic that needs it for itself.
-#[derive(Debug)]
-pub(super) enum Edit {
-    Retract { item: Box<str>, notify: Option<bool> },
-    Purge,
-    Configure(TopicConfig),
-    Affiliate(Vec<(BareJid, Affiliation)>),
-}
-
-/// An edit under way.
-#[derive(Debug)]
-pub(super) struct Editing {
-    /// The topic as it was before.
-    record: Arc<TopicRecord>,
-    edit: Edit,
-    /// Its two newest items before, where they matter.
-    newest: Vec<Arc<Item>>,
-    asker: Asker,
-}
 
 impl Home {
     /// Edits the topic. What it gives at login is looked at before, where the edit may change that: a login may have read

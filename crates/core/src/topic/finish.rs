@@ -1,6 +1,7 @@
 //! Ending an operation: from the store's answer to what the asker is told, and what every shard is.
 
-use super::home::{Draft, Home, Stage, Step};
+use super::home::Home;
+use super::step::{Draft, Stage, Step, done, found};
 use crate::command::{Asker, Refusal, TopicOutcome};
 use crate::event::{Entry, Kind};
 use crate::message::ShardMessage;
@@ -264,14 +265,4 @@ impl Home {
 fn tell(event: PubsubEvent, cx: &mut Cx<'_>) {
     let event = Arc::new(event);
     cx.post_all(|| ShardMessage::Publication(event.clone()));
-}
-
-/// What the store found, where it found something.
-pub(super) fn found<T>(answer: Result<Option<T>, Fault>) -> Result<T, Refusal> {
-    answer?.ok_or(Refusal::NotFound)
-}
-
-/// Whether a write was done.
-pub(super) fn done(answer: Result<Result<(), Missing>, Fault>) -> Result<(), Refusal> {
-    Ok(answer??)
 }

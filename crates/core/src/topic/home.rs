@@ -5,15 +5,13 @@
 //!    └────► Absent ─► Held ─► Open
 //! ```
 
-use super::edit::Editing;
 use super::rights::{self, Grant};
+use super::step::{Stage, Step};
 use crate::command::{Actor, Asker, TopicOp};
 use crate::model::{Ticket, TopicKey, TopicRecord};
 use crate::ports::Ask;
 use crate::ports::store::topics;
 use crate::session::Cx;
-use bytes::Bytes;
-use carillon_wire::jid::BareJid;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -28,19 +26,6 @@ pub(super) struct Home {
     asked: VecDeque<(Ticket, Step)>,
     /// Turns of housekeeping since it was used.
     idle: u8,
-}
-
-/// What is known of a topic.
-#[derive(Debug)]
-pub(super) enum Stage {
-    /// The store was asked for it.
-    Loading,
-    /// It is there, and this many writes to it were begun and not yet answered.
-    Open { record: Arc<TopicRecord>, writes: usize },
-    /// One operation has it for itself.
-    Held,
-    /// There is no such topic.
-    Absent,
 }
 
 /// An operation that is not begun.
@@ -65,45 +50,6 @@ enum Concurrency {
     Read,
     /// It needs the topic for itself: it changes what others are judged by, or asks more than one question.
     Alone,
-}
-
-/// An item that is not published yet.
-#[derive(Debug)]
-pub(super) struct Draft {
-    pub(super) id: Box<str>,
-    pub(super) publisher: Option<BareJid>,
-    pub(super) payload: Bytes,
-}
-
-/// What the store was asked for.
-#[derive(Debug)]
-pub(super) enum Step {
-    /// The record.
-    Load,
-    /// To create it; with the first item when it was a publication that creates it.
-    Create { first: Option<Draft>, asker: Asker },
-    /// Whether the publisher follows it.
-    Standing { record: Arc<TopicRecord>, draft: Draft, asker: Asker },
-    /// Its two newest items, before an edit that may take the last one away.
-    Look(Editing),
-    /// To edit it.
-    Edit(Editing),
-    /// To remove it.
-    Delete { record: Arc<TopicRecord>, asker: Asker },
-    /// To publish an item.
-    Publish(Asker),
-    /// To make an account follow it.
-    Subscribe(BareJid, Asker),
-    /// To make an account follow it no longer; nobody may have asked for it.
-    Unsubscribe(BareJid, Option<Asker>),
-    /// Its last item, for those who follow it without being accounts.
-    Listen { record: Arc<TopicRecord>, asker: Asker },
-    /// Items.
-    Items(Asker),
-    /// The ids of items.
-    ItemNames(Asker),
-    /// Followers.
-    Jids(Asker),
 }
 
 impl Home {

@@ -11,6 +11,7 @@ mod finish;
 mod home;
 mod rights;
 mod start;
+mod step;
 #[cfg(test)]
 pub(crate) mod tests;
 

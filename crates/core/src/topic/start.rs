@@ -1,8 +1,8 @@
 //! Beginning an operation: from what is asked for to the question to the store.
 
-use super::edit::Edit;
-use super::home::{Draft, Home, Stage, Step, Waiting};
+use super::home::{Home, Waiting};
 use super::rights::{self, Grant};
+use super::step::{Draft, Edit, Stage, Step};
 use crate::command::{Actor, Asker, Refusal, TopicOp, TopicOutcome, check_topic_config};
 use crate::model::{
     Affiliation, Item, Payload, PubsubCreate, Revision, SendLast, TopicConfig, TopicKey, TopicRecord,

@@ -1,7 +1,7 @@
 //! At the session: a notification is given to the connection, and acknowledged by whatever the client can do.
 
 use super::state::InFlight;
-use super::{home, xml};
+use super::{report, xml};
 use crate::Effect;
 use crate::command::Reach;
 use crate::error::{StanzaError, StreamError};
@@ -110,8 +110,8 @@ impl Paged for Kept {
             trace.state = NotificationState::Sent;
             trace.stored = Some(notification.accepted);
             trace.sent = Some(cx.now.unix);
-            home::report(&trace, cx);
-            home::keep_trace(trace, cx);
+            report::report(&trace, cx);
+            report::keep_trace(trace, cx);
         }
         session.state.notifications.tidy();
     }
@@ -179,7 +179,7 @@ fn acknowledged(session: &mut BoundSession, id: NotificationId, by: Acknowledged
         cx.shard.retries.begin_end(id);
         let ask = EndNotifications { changes: vec![change.clone()] };
         cx.ask(ask, move |said, _, cx| match said {
-            Ok(()) => home::ended(id, cx),
+            Ok(()) => report::ended(id, cx),
             Err(_) => cx.shard.retries.add(RefusedWrite::End(change), cx.now.mono),
         });
     }
@@ -191,7 +191,7 @@ fn acknowledged(session: &mut BoundSession, id: NotificationId, by: Acknowledged
         trace.ended = Some(now);
     });
     if let Some(trace) = ended {
-        home::report_end(&trace, session.domain, cx);
+        report::report_end(&trace, session.domain, cx);
     }
     session.state.notifications.tidy();
 }
@@ -273,7 +273,7 @@ pub(super) fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>
             trace.ended = Some(now);
         });
         if let Some(trace) = ended {
-            home::report_end(&trace, session.domain, cx);
+            report::report_end(&trace, session.domain, cx);
         }
     }
     if waits {

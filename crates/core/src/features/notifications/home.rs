@@ -1,8 +1,9 @@
 //! At the account's home: a notification is taken, kept where it is to be kept, and given to whoever it is for.
 
 use super::delivery;
-use crate::command::{Command, Outcome, StateChange};
-use crate::event::{Entry, Kind, end_word};
+use super::report::{ended, keep_trace, report, report_end, report_end_of};
+use crate::command::{Command, Outcome};
+use crate::event::{Entry, Kind};
 use crate::message::ShardMessage;
 use crate::model::*;
 use crate::ports::Fault;
@@ -14,7 +15,7 @@ use crate::ports::store::notifications::{
 use crate::session::{Cx, Sessions};
 use crate::shard::RefusedWrite;
 use crate::{Effect, ReplyTo};
-use NotificationState::{Acknowledged, Cancelled, Dropped, Expired, Scheduled, Sent, Stored};
+use NotificationState::{Cancelled, Dropped, Scheduled, Sent, Stored};
 use std::sync::Arc;
 
 /// Carries out what providers ask for.
@@ -200,12 +201,6 @@ fn answer_trace(found: Result<Option<Box<Trace>>, Fault>, reply: ReplyTo, cx: &m
     cx.out.push(Effect::Reply { to: reply, outcome });
 }
 
-/// The store knows of an end: from now on it tells.
-pub(super) fn ended(id: NotificationId, cx: &mut Cx<'_>) {
-    cx.shard.retries.ended(id);
-    cx.shard.traces.forget(id);
-}
-
 /// It is committed: the sender is told, and whoever is there gets it.
 fn committed(
     notification: &Notification,
@@ -273,46 +268,6 @@ fn keep_and_answer(trace: Trace, reply: Option<ReplyTo>, cx: &mut Cx<'_>) {
     report(&trace, cx);
     keep_trace(trace.clone(), cx);
     answer(reply, Outcome::Notified(Box::new(trace)), cx);
-}
-
-pub(super) fn keep_trace(trace: Trace, cx: &mut Cx<'_>) {
-    let bytes_max = cx.shard.settings.limits.traces_bytes;
-    cx.shard.traces.put(trace, bytes_max);
-}
-
-/// Tells whoever watches.
-pub(super) fn report(trace: &Trace, cx: &mut Cx<'_>) {
-    if !cx.out.watched.contains(trace.state) {
-        return;
-    }
-    let Some(domain) = cx.shard.domains.named(trace.to.domain()) else { return };
-    let change = StateChange { domain: domain.id, trace: Arc::new(trace.clone()) };
-    cx.out.push(Effect::StateChange(change));
-}
-
-/// Counts one that came to its end, and tells whoever watches.
-fn report_end_of(trace: &Trace, cx: &mut Cx<'_>) {
-    if let Some(domain) = cx.shard.domains.named(trace.to.domain()).map(|domain| domain.id) {
-        report_end(trace, domain, cx);
-    }
-}
-
-/// The same, of one whose domain is known.
-pub(super) fn report_end(trace: &Trace, domain: DomainId, cx: &mut Cx<'_>) {
-    let counters = &mut cx.shard.counters;
-    match trace.state {
-        Acknowledged => {
-            counters.notifications_acknowledged += 1;
-            counters.domains.of(domain).notifications_acknowledged += 1;
-        }
-        Expired | NotificationState::Replaced | Cancelled | Dropped => {
-            counters.notifications_ended.count(end_word(trace.state, trace.reason));
-            counters.domains.of(domain).notifications_ended += 1;
-            cx.out.journal.note(cx.now.unix, Kind::Drop, || Entry::dropped(trace));
-        }
-        Scheduled | NotificationState::Accepted | Stored | Sent => {}
-    }
-    report(trace, cx);
 }
 
 /// Notes that it was taken from its sender.

@@ -3,6 +3,7 @@
 
 mod delivery;
 mod home;
+mod report;
 mod state;
 mod xml;
 

@@ -1,0 +1,90 @@
+//! What a topic's home is in the middle of: how much it knows, and what it asked the store for.
+
+use crate::command::{Asker, Refusal};
+use crate::model::{Affiliation, Item, TopicConfig, TopicRecord};
+use crate::ports::{Fault, Missing};
+use bytes::Bytes;
+use carillon_wire::jid::BareJid;
+use std::sync::Arc;
+
+/// What is known of a topic.
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// The store was asked for it.
+    Loading,
+    /// It is there, and this many writes to it were begun and not yet answered.
+    Open { record: Arc<TopicRecord>, writes: usize },
+    /// One operation has it for itself.
+    Held,
+    /// There is no such topic.
+    Absent,
+}
+
+/// What the store was asked for.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// The record.
+    Load,
+    /// To create it; with the first item when it was a publication that creates it.
+    Create { first: Option<Draft>, asker: Asker },
+    /// Whether the publisher follows it.
+    Standing { record: Arc<TopicRecord>, draft: Draft, asker: Asker },
+    /// Its two newest items, before an edit that may take the last one away.
+    Look(Editing),
+    /// To edit it.
+    Edit(Editing),
+    /// To remove it.
+    Delete { record: Arc<TopicRecord>, asker: Asker },
+    /// To publish an item.
+    Publish(Asker),
+    /// To make an account follow it.
+    Subscribe(BareJid, Asker),
+    /// To make an account follow it no longer; nobody may have asked for it.
+    Unsubscribe(BareJid, Option<Asker>),
+    /// Its last item, for those who follow it without being accounts.
+    Listen { record: Arc<TopicRecord>, asker: Asker },
+    /// Items.
+    Items(Asker),
+    /// The ids of items.
+    ItemNames(Asker),
+    /// Followers.
+    Jids(Asker),
+}
+
+/// An item that is not published yet.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) id: Box<str>,
+    pub(super) publisher: Option<BareJid>,
+    pub(super) payload: Bytes,
+}
+
+/// A change of a topic that needs it for itself.
+#[derive(Debug)]
+pub(super) enum Edit {
+    Retract { item: Box<str>, notify: Option<bool> },
+    Purge,
+    Configure(TopicConfig),
+    Affiliate(Vec<(BareJid, Affiliation)>),
+}
+
+/// An edit under way.
+#[derive(Debug)]
+pub(super) struct Editing {
+    /// The topic as it was before.
+    pub(super) record: Arc<TopicRecord>,
+    pub(super) edit: Edit,
+    /// Its two newest items before, where they matter.
+    pub(super) newest: Vec<Arc<Item>>,
+    pub(super) asker: Asker,
+}
+
+/// What the store found, where it found something.
+pub(super) fn found<T>(answer: Result<Option<T>, Fault>) -> Result<T, Refusal> {
+    answer?.ok_or(Refusal::NotFound)
+}
+
+/// Whether a write was done.
+pub(super) fn done(answer: Result<Result<(), Missing>, Fault>) -> Result<(), Refusal> {
+    Ok(answer??)
+}
