@@ -41,6 +41,8 @@ namespaces! {
     PING = "urn:xmpp:ping";
     /// Message carbons (XEP-0280).
     CARBONS = "urn:xmpp:carbons:2";
+    /// Stanza forwarding (XEP-0297).
+    FORWARD = "urn:xmpp:forward:0";
     /// Client state indication (XEP-0352).
     CSI = "urn:xmpp:csi:0";
     /// Delivery receipts (XEP-0184).

@@ -3,7 +3,8 @@
 use super::{DomainId, KeyId, NotificationId, UnixMs};
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
-use carillon_wire::xml::writer::escape_text;
+use carillon_wire::ns;
+use carillon_wire::xml::writer::Writer;
 use std::sync::Arc;
 
 /// When a notification is worth delivering.
@@ -47,9 +48,7 @@ impl Payload {
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {
             Payload::Json(json) => {
-                out.extend_from_slice(b"<json xmlns='urn:xmpp:json:0'>");
-                escape_text(out, json);
-                out.extend_from_slice(b"</json>");
+                Writer::new(out).start_in("json", ns::JSON).close_start().text(json).end("json");
             }
             Payload::Xml(xml) => out.extend_from_slice(xml),
         }

@@ -3,7 +3,7 @@
 use super::{Domains, Item, Revision, TopicId, TopicRecord, UnixMs};
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
-use carillon_wire::xml::writer::{Writer, escape_attr};
+use carillon_wire::xml::writer::Writer;
 use carillon_wire::{Framing, ns};
 use std::ops::Range;
 use std::sync::Arc;
@@ -160,11 +160,7 @@ impl PubsubEvent {
         let mut payload = 0..0;
         let tail = tail(delayed_since.map(|at| (domain, at)), |writer| {
             writer.start("items").attr("node", &item.name).close_start();
-            write_item(writer, item);
-            if !item.payload.is_empty() {
-                let end = writer.position() - "</item>".len();
-                payload = end - item.payload.len()..end;
-            }
+            payload = write_item(writer, item);
             writer.end("items");
         });
         let kind = kind(Name { topic: item.name.clone(), item: item.id.clone(), payload });
@@ -245,26 +241,27 @@ impl PubsubEvent {
 
     /// Appends the message for one recipient.
     pub fn write(&self, out: &mut Vec<u8>, to: &str, framing: Framing) {
-        out.extend_from_slice(match framing {
-            Framing::Tcp => b"<message",
-            Framing::WebSocket => b"<message xmlns='jabber:client'",
-        });
-        out.extend_from_slice(&self.head);
-        out.extend_from_slice(b" to='");
-        escape_attr(out, to);
-        out.push(b'\'');
-        out.extend_from_slice(&self.tail);
+        let mut writer = Writer::new(out);
+        match framing {
+            Framing::Tcp => writer.start("message"),
+            Framing::WebSocket => writer.start_in("message", ns::CLIENT),
+        };
+        writer.raw(&self.head).attr("to", to).raw(&self.tail);
     }
 }
 
-/// Appends `<item/>` (XEP-0060 §7.1.2.1), in whatever namespace is the default where it stands.
-pub fn write_item(writer: &mut Writer<'_>, item: &Item) {
+/// Appends `<item/>` (XEP-0060 §7.1.2.1), in whatever namespace is the default where it stands. Where in the buffer its payload is.
+pub fn write_item(writer: &mut Writer<'_>, item: &Item) -> Range<usize> {
     writer.start("item").attr("id", &item.id);
     writer.attr_opt("publisher", item.publisher.as_ref().map(BareJid::as_str));
-    match item.payload.is_empty() {
-        true => writer.close_empty(),
-        false => writer.close_start().raw(&item.payload).end("item"),
-    };
+    if item.payload.is_empty() {
+        writer.close_empty();
+        return 0..0;
+    }
+    let start = writer.close_start().position();
+    let payload = start..writer.raw(&item.payload).position();
+    writer.end("item");
+    payload
 }
 
 fn head(domain: &str, id: &str) -> Bytes {
@@ -278,14 +275,13 @@ fn head(domain: &str, id: &str) -> Bytes {
 fn tail(stamp: Option<(&str, UnixMs)>, inside: impl FnOnce(&mut Writer<'_>)) -> Bytes {
     let mut out = Vec::with_capacity(512);
     let mut writer = Writer::new(&mut out);
-    writer.close_start().start("event").attr("xmlns", ns::PUBSUB_EVENT).close_start();
+    writer.close_start().start_in("event", ns::PUBSUB_EVENT).close_start();
     inside(&mut writer);
     writer.end("event");
     if let Some((domain, at)) = stamp {
         // XEP-0060 §6.1.7, XEP-0203 §4
         let from = format!("pubsub.{domain}");
-        writer.start("delay").attr("xmlns", ns::DELAY).attr("from", &from).attr("stamp", &at.to_xmpp());
-        writer.close_empty();
+        writer.start_in("delay", ns::DELAY).attr("from", &from).attr("stamp", &at.to_xmpp()).close_empty();
     }
     writer.end("message");
     out.into()

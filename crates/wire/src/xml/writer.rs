@@ -5,12 +5,12 @@
 use super::chars::is_legal;
 
 /// Appends `text` as the value of an attribute, for either kind of quotes.
-pub fn escape_attr(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn escape_attr(out: &mut Vec<u8>, text: &str) {
     escape(out, text, &IN_VALUES);
 }
 
 /// Appends `text` as character data.
-pub fn escape_text(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn escape_text(out: &mut Vec<u8>, text: &str) {
     escape(out, text, &IN_TEXT);
 }
 
@@ -66,7 +66,7 @@ fn escape(out: &mut Vec<u8>, text: &str, special: &Special) {
     out.extend_from_slice(rest.as_bytes());
 }
 
-/// Writes tags. Names come from code and are written as they are; values and text are escaped.
+/// Writes tags. Names and namespaces come from code and are written as they are; values and text are escaped.
 ///
 /// ```
 /// use carillon_wire::xml::writer::Writer;
@@ -74,8 +74,8 @@ fn escape(out: &mut Vec<u8>, text: &str, special: &Special) {
 /// let mut out = Vec::new();
 /// let mut writer = Writer::new(&mut out);
 /// writer.start("a").attr("b", "c&d").close_start().text("x<y").end("a");
-/// writer.start("e").close_empty();
-/// assert_eq!(out, b"<a b='c&amp;d'>x&lt;y</a><e/>");
+/// writer.start_in("e", "urn:e").close_empty();
+/// assert_eq!(out, b"<a b='c&amp;d'>x&lt;y</a><e xmlns='urn:e'/>");
 /// ```
 #[derive(Debug)]
 pub struct Writer<'a> {
@@ -84,6 +84,7 @@ pub struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// Appends to `out`.
+    #[inline]
     pub fn new(out: &'a mut Vec<u8>) -> Self {
         Self { out }
     }
@@ -94,12 +95,20 @@ impl<'a> Writer<'a> {
     }
 
     /// `<name`
+    #[inline]
     pub fn start(&mut self, name: &str) -> &mut Self {
         self.out.push(b'<');
         self.raw(name.as_bytes())
     }
 
+    /// `<name xmlns='ns'`
+    #[inline]
+    pub fn start_in(&mut self, name: &str, ns: &str) -> &mut Self {
+        self.start(name).raw(b" xmlns='").raw(ns.as_bytes()).raw(b"'")
+    }
+
     /// ` name='value'`
+    #[inline]
     pub fn attr(&mut self, name: &str, value: &str) -> &mut Self {
         self.out.push(b' ');
         self.raw(name.as_bytes()).raw(b"='");
@@ -127,7 +136,7 @@ impl<'a> Writer<'a> {
 
     /// `<name xmlns='ns'/>`
     pub fn empty(&mut self, name: &str, ns: &str) -> &mut Self {
-        self.start(name).attr("xmlns", ns).close_empty()
+        self.start_in(name, ns).close_empty()
     }
 
     /// Character data.
@@ -137,6 +146,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Bytes that are known to be well-formed at this place.
+    #[inline]
     pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.out.extend_from_slice(bytes);
         self

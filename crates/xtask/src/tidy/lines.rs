@@ -130,6 +130,29 @@ pub fn pure_core(tree: &Tree) -> Vec<Finding> {
     forbid(files, |line| !line.in_test, forbidden, "here the world arrives as arguments")
 }
 
+/// `core` writes XML by `Element` and `Writer`, which escape what they are given.
+pub fn no_xml_by_hand(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let files = tree.under("crates/core/src/").filter(|(path, _)| path.ends_with(".rs") && *path != NO_XML);
+    for (path, text) in files {
+        for line in place::code(path, text).filter(|line| !line.in_test && opens_tag(line.text)) {
+            let what = "a tag in a string: XML is written by `xml::Element` or `xml::writer::Writer`";
+            findings.push(Finding::new(path, line.number, what));
+        }
+    }
+    findings
+}
+
+/// Whether a string on this line begins with a tag.
+fn opens_tag(line: &str) -> bool {
+    let begins =
+        |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '{' | '?'));
+    line.split("\"<").skip(1).any(begins)
+}
+
+/// The light protocol opens with a word that looks like a tag, and is no XML.
+const NO_XML: &str = "crates/core/src/light/frame.rs";
+
 /// What a shard's thread runs waits for nothing but its poll: it takes no lock, joins no thread and opens no file. What it
 /// shares with other threads (`inbox`, `metrics`, `listen::admission`) is locked there, for some instructions.
 pub fn no_waiting_in_shards(tree: &Tree) -> Vec<Finding> {
@@ -218,6 +241,18 @@ mod tests {
         assert_eq!(rule("#[expect(dead_code)]\n#[expect(unused, reason = \"because\")]\n"), 1);
         assert_eq!(rule("#[expect(dead_code, reason = \"because\")]\n"), 0);
         assert_eq!(rule("#[expect(\n    dead_code,\n    reason = \"because\"\n)]\n"), 0);
+    }
+
+    #[test]
+    fn xml_is_not_put_together_by_hand() {
+        let rule = |path: &str, line: &str| no_xml_by_hand(&tree(path, &format!("    {line}\n"))).len();
+        let found = |line: &str| rule("crates/core/src/route/mod.rs", line);
+        assert_eq!(found("out.extend_from_slice(b\"<r xmlns='urn:xmpp:sm:3'/>\");"), 1);
+        assert_eq!(found("let end = position - \"</item>\".len();"), 1);
+        assert_eq!(found("format!(\"<{name} xmlns='urn:x'>\")"), 1);
+        assert_eq!(found("let is_less = a == \"<\" || b == \"< 2\"; // \"the 'h' of <a/>\""), 0);
+        assert_eq!(rule("crates/core/src/route/tests.rs", "let a = \"<a/>\";"), 0);
+        assert_eq!(rule(NO_XML, "const OPENING: &[u8] = b\"<regular-socket/>\";"), 0);
     }
 
     #[test]

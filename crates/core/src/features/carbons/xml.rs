@@ -5,6 +5,7 @@ use carillon_wire::Framing;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Kind, MessageType, Payload, Stanza};
+use carillon_wire::xml::writer::Writer;
 
 /// Marks a copy of a sent message on its way to the account's sessions, so that it is told from a message and does not go
 /// back to its sender. It never leaves the server, and what a client sends of it is no such mark: only a copy made here
@@ -33,16 +34,18 @@ pub fn wrap(
     to: Option<&Jid>,
     sender: Option<&Jid>,
 ) -> Stanza {
-    let mut payload =
-        format!("<{direction} xmlns='urn:xmpp:carbons:2'><forwarded xmlns='urn:xmpp:forward:0'>")
-            .into_bytes();
+    let mut payload = Vec::new();
+    Writer::new(&mut payload)
+        .start_in(direction, ns::CARBONS)
+        .close_start()
+        .start_in("forwarded", ns::FORWARD)
+        .close_start();
     // The default namespace is another in here: the message declares its own, as on WebSocket.
     inner.write(&mut payload, Framing::WebSocket);
-    payload.extend_from_slice(format!("</forwarded></{direction}>").as_bytes());
+    let mut writer = Writer::new(&mut payload);
+    writer.end("forwarded").end(direction);
     if let Some(sender) = sender {
-        payload.extend_from_slice(format!("<from xmlns='{MARK}' jid='").as_bytes());
-        carillon_wire::xml::writer::escape_attr(&mut payload, sender.as_str());
-        payload.extend_from_slice(b"'/>");
+        writer.start_in("from", MARK).attr("jid", sender.as_str()).close_empty();
     }
     let kind = match inner.kind {
         Kind::Message(kind) => kind,

@@ -5,7 +5,7 @@ use crate::session::BoundSession;
 use bytes::Bytes;
 use carillon_wire::ns;
 use carillon_wire::stanza::{MessageType, Payload as Xml, Stanza};
-use carillon_wire::xml::writer::escape_attr;
+use carillon_wire::xml::writer::Writer;
 
 /// The message for one session. `receipt`: whether a receipt is asked for, because nothing else acknowledges it.
 pub fn message(notification: &Notification, session: &BoundSession, receipt: bool) -> Stanza {
@@ -29,29 +29,18 @@ fn payload(notification: &Notification, receipt: bool) -> Bytes {
         Payload::Xml(xml) => xml.len(),
     };
     let mut out = Vec::with_capacity(256 + carried);
-    out.extend_from_slice(b"<notification xmlns='urn:carillon:notification:0'");
-    attribute(&mut out, "priority", word(notification.priority));
-    attribute(&mut out, "sent", &notification.accepted.to_xmpp());
+    let mut writer = Writer::new(&mut out);
+    writer.start_in("notification", ns::NOTIFICATION);
+    writer.attr("priority", word(notification.priority)).attr("sent", &notification.accepted.to_xmpp());
     if let Some(expires) = notification.expires {
-        attribute(&mut out, "expires", &expires.to_xmpp());
+        writer.attr("expires", &expires.to_xmpp());
     }
-    if let Some(key) = &notification.collapse_key {
-        attribute(&mut out, "collapse-key", key);
-    }
-    out.extend_from_slice(b"/>");
+    writer.attr_opt("collapse-key", notification.collapse_key.as_deref()).close_empty();
     notification.payload.write(&mut out);
     if receipt {
-        out.extend_from_slice(b"<request xmlns='urn:xmpp:receipts'/>");
+        Writer::new(&mut out).empty("request", ns::RECEIPTS);
     }
     out.into()
-}
-
-fn attribute(out: &mut Vec<u8>, name: &str, value: &str) {
-    out.push(b' ');
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"='");
-    escape_attr(out, value);
-    out.push(b'\'');
 }
 
 fn word(priority: Priority) -> &'static str {

@@ -19,7 +19,7 @@ pub fn parse(stanza: &Stanza) -> Result<(Availability, i8), StanzaError> {
     let priority = match text("priority") {
         None => 0,
         Some(text) => text.trim().parse().map_err(|_| {
-            StanzaError::new(Condition::BadRequest).with_text("<priority/> is from -128 to 127")
+            StanzaError::new(Condition::BadRequest).with_text("a priority is a number from -128 to 127")
         })?,
     };
     Ok((availability, priority))

@@ -15,6 +15,7 @@ use carillon_wire::ns;
 use carillon_wire::stanza::Condition as StanzaCondition;
 use carillon_wire::stream::Condition;
 use carillon_wire::xml::Element;
+use carillon_wire::xml::writer::Writer;
 use queue::{Bounds, Next};
 use smallvec::SmallVec;
 use state::Sent;
@@ -99,10 +100,9 @@ fn acknowledge(
     cx: &mut Cx<'_>,
 ) -> Result<Option<Element>, StreamError> {
     let state = session.state.stream_management.as_mut().ok_or_else(not_enabled)?;
-    let h: u32 = element
-        .attr("h")
-        .and_then(|h| h.parse().ok())
-        .ok_or_else(|| StreamError::new(Condition::BadFormat, "<a/> needs a number in 'h'"))?;
+    let h: u32 = element.attr("h").and_then(|h| h.parse().ok()).ok_or_else(|| {
+        StreamError::new(Condition::BadFormat, "the 'h' of <a/> is not a number below 2^32")
+    })?;
     let done = state.queue.acknowledge(h).map_err(|too_many| {
         let text = format!("h={h} acknowledges more than the {} stanzas sent", too_many.sent);
         StreamError::new(Condition::UndefinedCondition, text)
@@ -162,7 +162,9 @@ fn emitted(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>)
 
 /// Requests an acknowledgement.
 fn request(session: &BoundSession, cx: &mut Cx<'_>) {
-    cx.out.send(session.io.conn, |out| out.extend_from_slice(b"<r xmlns='urn:xmpp:sm:3'/>"));
+    cx.out.send(session.io.conn, |out| {
+        Writer::new(out).empty("r", ns::SM);
+    });
 }
 
 /// XEP-0198 §4 leaves open what becomes of messages that were not acknowledged. One that another session of the account was also

@@ -91,9 +91,11 @@ fn affiliations_of(record: &TopicRecord) -> Element {
 fn items(name: &str, items: &[Arc<Item>], paged: bool) -> Payload {
     let mut out = Vec::with_capacity(1024);
     let mut writer = Writer::new(&mut out);
-    writer.start("pubsub").attr("xmlns", ns::PUBSUB).close_start();
+    writer.start_in("pubsub", ns::PUBSUB).close_start();
     writer.start("items").attr("node", name).close_start();
-    items.iter().for_each(|item| write_item(&mut writer, item));
+    for item in items {
+        write_item(&mut writer, item);
+    }
     writer.end("items");
     if paged {
         let mut part = Vec::new();
