@@ -16,7 +16,7 @@
 
 /// The bytes that a socket has not taken yet. One word while there are none.
 #[derive(Debug, Default)]
-pub struct SendQueue(Option<Box<Backlog>>);
+pub struct SendQueue(Option<Box<Buffer>>);
 
 /// Whether a queue takes bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum Offered {
 }
 
 #[derive(Debug, Default)]
-struct Backlog {
+struct Buffer {
     bytes: Vec<u8>,
     /// How many of `bytes` the socket has taken.
     sent: usize,
@@ -181,12 +181,12 @@ impl SendQueue {
         self.0 = None;
     }
 
-    fn backlog(&mut self) -> &mut Backlog {
+    fn backlog(&mut self) -> &mut Buffer {
         self.0.get_or_insert_default()
     }
 }
 
-impl Backlog {
+impl Buffer {
     fn queued(&self) -> usize {
         self.bytes.len() - self.sent
     }

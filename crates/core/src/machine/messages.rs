@@ -5,7 +5,7 @@ use crate::message::ShardMessage;
 use crate::model::Ticket;
 use crate::ports::{Answer, Derived};
 use crate::route;
-use crate::session::{Continuation, Session};
+use crate::session::{Continuation, KeyContinuation, Session};
 
 impl Turn<'_> {
     pub(super) fn message(&mut self, message: ShardMessage) {
@@ -67,17 +67,16 @@ impl Turn<'_> {
                 self.settle(conn, session);
             }
             Continuation::Topic(topic) => self.topics.answered(&topic, ticket, answer, &mut self.cx),
-            Continuation::Answered(then) => then(answer, self.sessions, &mut self.cx),
-            Continuation::Derived(_) => debug_assert!(false, "keys are not the store's to give"),
+            Continuation::Call(then) => then(answer, self.sessions, &mut self.cx),
         }
         self.cx.shard.counters.given_up = self.cx.shard.retries.given_up();
     }
 
     /// Keys were derived.
     pub(super) fn derived(&mut self, ticket: Ticket, derived: Derived) {
-        let Some(then) = self.cx.agenda.answered(ticket) else { return };
+        let Some(then) = self.cx.agenda.derived(ticket) else { return };
         match then {
-            Continuation::Unbound(conn) => {
+            KeyContinuation::Unbound(conn) => {
                 let Some(session) = self.sessions.take(conn) else { return };
                 let session = match session {
                     Session::Authenticating(authenticating) => authenticating.derived(derived, &mut self.cx),
@@ -85,10 +84,7 @@ impl Turn<'_> {
                 };
                 self.settle(conn, session);
             }
-            Continuation::Derived(then) => then(derived, self.sessions, &mut self.cx),
-            Continuation::Topic(_) | Continuation::Answered(_) => {
-                debug_assert!(false, "the store derives no keys");
-            }
+            KeyContinuation::Call(then) => then(derived, self.sessions, &mut self.cx),
         }
     }
 }

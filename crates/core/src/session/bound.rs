@@ -150,9 +150,7 @@ impl BoundSession {
     /// Gives the session a stanza that was routed to it.
     pub fn deliver(&mut self, mut stanza: Stanza, track: &Track, cx: &mut Cx<'_>) {
         for hook in &cx.pipeline.deliver {
-            if hook(self, &mut stanza, cx).is_err() {
-                return;
-            }
+            hook(self, &mut stanza, cx);
         }
         self.send(&stanza, track, cx);
     }

@@ -15,16 +15,22 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Who goes on with what was asked for.
+/// What goes on with an answer of the store.
 pub(crate) enum Continuation {
     /// The state of a connection whose session is not bound.
     Unbound(ConnId),
     /// The home of a topic.
     Topic(TopicKey),
-    /// Whoever asked the store.
-    Answered(Box<Continue<Answer>>),
-    /// Whoever wanted keys.
-    Derived(Box<Continue<Derived>>),
+    /// Whatever asked.
+    Call(Box<Continue<Answer>>),
+}
+
+/// What goes on with keys that were derived.
+pub(crate) enum KeyContinuation {
+    /// The state of a connection whose session is not bound.
+    Unbound(ConnId),
+    /// Whatever wanted them.
+    Call(Box<Continue<Derived>>),
 }
 
 /// Goes on with an answer.
@@ -35,8 +41,16 @@ impl std::fmt::Debug for Continuation {
         match self {
             Continuation::Unbound(conn) => write!(f, "Unbound({conn:?})"),
             Continuation::Topic(topic) => write!(f, "Topic({topic:?})"),
-            Continuation::Answered(_) => f.write_str("Answered"),
-            Continuation::Derived(_) => f.write_str("Derived"),
+            Continuation::Call(_) => f.write_str("Call"),
+        }
+    }
+}
+
+impl std::fmt::Debug for KeyContinuation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            KeyContinuation::Unbound(conn) => write!(f, "Unbound({conn:?})"),
+            KeyContinuation::Call(_) => f.write_str("Call"),
         }
     }
 }
@@ -46,6 +60,7 @@ impl std::fmt::Debug for Continuation {
 pub struct Agenda {
     queue: VecDeque<Work>,
     asks: Map<Ticket, Continuation>,
+    derivations: Map<Ticket, KeyContinuation>,
     last_ticket: u64,
 }
 
@@ -89,6 +104,11 @@ impl Agenda {
     /// Takes the continuation of an answered question.
     pub(crate) fn answered(&mut self, ticket: Ticket) -> Option<Continuation> {
         self.asks.remove(&ticket)
+    }
+
+    /// Takes the continuation of a derivation that is done.
+    pub(crate) fn derived(&mut self, ticket: Ticket) -> Option<KeyContinuation> {
+        self.derivations.remove(&ticket)
     }
 }
 
@@ -149,7 +169,7 @@ impl Cx<'_> {
         question: Q,
         then: impl FnOnce(Result<Q::Answer, Fault>, &mut Sessions, &mut Cx<'_>) + Send + 'static,
     ) {
-        let then = Continuation::Answered(Box::new(move |answer, sessions, cx| {
+        let then = Continuation::Call(Box::new(move |answer, sessions, cx| {
             then(Q::answer(answer), sessions, cx);
         }));
         self.begin(question, then);
@@ -166,7 +186,8 @@ impl Cx<'_> {
     }
 
     fn begin(&mut self, question: impl Into<Ask>, then: Continuation) -> Ticket {
-        let ticket = self.ticket(then);
+        let ticket = Ticket(self.number());
+        self.agenda.asks.insert(ticket, then);
         self.out.push(Effect::Ask { ticket, ask: question.into() });
         ticket
     }
@@ -177,13 +198,17 @@ impl Cx<'_> {
         derivation: Derivation,
         then: impl FnOnce(Derived, &mut Sessions, &mut Cx<'_>) + Send + 'static,
     ) {
-        let ticket = self.ticket(Continuation::Derived(Box::new(then)));
-        self.out.push(Effect::Derive { ticket, derivation });
+        self.begin_derivation(derivation, KeyContinuation::Call(Box::new(then)));
     }
 
     /// Has keys derived for a connection whose session is not bound; its state goes on with them.
     pub(super) fn derive_unbound(&mut self, conn: ConnId, derivation: Derivation) {
-        let ticket = self.ticket(Continuation::Unbound(conn));
+        self.begin_derivation(derivation, KeyContinuation::Unbound(conn));
+    }
+
+    fn begin_derivation(&mut self, derivation: Derivation, then: KeyContinuation) {
+        let ticket = Ticket(self.number());
+        self.agenda.derivations.insert(ticket, then);
         self.out.push(Effect::Derive { ticket, derivation });
     }
 
@@ -191,12 +216,6 @@ impl Cx<'_> {
     pub(super) fn number(&mut self) -> u64 {
         self.agenda.last_ticket += 1;
         self.agenda.last_ticket
-    }
-
-    fn ticket(&mut self, then: Continuation) -> Ticket {
-        let ticket = Ticket(self.number());
-        self.agenda.asks.insert(ticket, then);
-        ticket
     }
 
     /// Counts a failed login of an address: here at once, and in the other shards.

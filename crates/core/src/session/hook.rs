@@ -6,7 +6,7 @@
 //!                                               └► absent                 └► emitted
 //! ```
 //!
-//! A filter (`submit`, `deliver`, `emit`) that refuses stops the stanza. Observers (`receive`, `emitted`, `open`, `close`,
+//! A filter (`submit`, `emit`) that refuses stops the stanza. Observers (`receive`, `emitted`, `open`, `close`,
 //! `unacked`) see and cannot stop. What a feature sets going comes back to it alone: a timer by its [`Timer`], an
 //! acknowledgement by its [`Tracked`].
 
@@ -222,9 +222,8 @@ pub type MustWaitHook = fn(session: &BoundSession, stanza: &Stanza) -> bool;
 /// Takes a message that none of the account's sessions takes, and answers for it from then on; or refuses it. Whether it took it.
 pub type AbsentHook =
     fn(stanza: &Stanza, sessions: &[&BoundSession], cx: &mut Cx<'_>) -> Result<bool, StanzaError>;
-/// Decides whether a session gets a stanza. May change it.
-pub type DeliverHook =
-    fn(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<(), Skip>;
+/// Changes a stanza that a session is given.
+pub type DeliverHook = fn(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>);
 /// Decides whether something is written now.
 pub type EmitHook = fn(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit;
 /// Something was written.
@@ -351,15 +350,6 @@ pub enum IqAnswer {
     Later,
     /// The feature answers when it has an answer itself; until then the session's input waits behind this request.
     Wait(Wait<IqAnswer>),
-}
-
-/// Why a session does not get a stanza.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Skip {
-    /// The client wants to see it later, if still true then.
-    Deferred,
-    /// A privacy rule says so.
-    Private,
 }
 
 /// Whether something is written.

@@ -29,7 +29,7 @@ pub use bind::{Binding, Loaded, Loading, Restarting};
 pub use bound::BoundSession;
 pub use closing::Closing;
 pub use context::{Agenda, Cx, LaterWork};
-pub(crate) use context::{Continuation, Work};
+pub(crate) use context::{Continuation, KeyContinuation, Work};
 pub use open::Opening;
 pub use presence::{Availability, Presence};
 pub use secure::{Offered, Securing};

@@ -1,6 +1,6 @@
 //! What a shard counts. Plain numbers, read by the server between two turns of the shard's loop.
 
-use super::{Backlog, Latency, PerDomain};
+use super::{Latency, PendingFanout, PerDomain};
 use crate::model::DomainId;
 
 /// Counts since the start, and sizes now (the first five).
@@ -15,7 +15,7 @@ pub struct Counters {
     /// Sessions of the light protocol now.
     pub light: u64,
     /// Deliveries of topics that wait now.
-    pub backlog: Backlog,
+    pub backlog: PendingFanout,
     /// Logins that succeeded.
     pub logins: u64,
     /// Of these, those that asked no store.

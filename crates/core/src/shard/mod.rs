@@ -32,10 +32,10 @@ pub use recent::Recent;
 pub use retries::{Forget, RefusedWrite, Retries};
 pub use state::ShardState;
 pub use subscribers::Subscribers;
-pub use throttle::{Refusal, Throttle};
+pub use throttle::{Throttle, Throttled};
 pub use traces::Traces;
 pub use track::{Recipients, Track, Tracked};
-pub use walks::{Backlog, Slice};
+pub use walks::{PendingFanout, Slice};
 pub use wheel::{Timer, Wake, Wheel};
 
 use crate::model::{ShardId, bucket};

@@ -10,7 +10,7 @@
 //! newer one, before.
 
 use super::walks::{Walk, Walks};
-use super::{Backlog, Recent, Slice};
+use super::{PendingFanout, Recent, Slice};
 use crate::message::Pace;
 use crate::model::{Map, Mono, PubsubEvent, Retained, Revision, TopicId};
 use crate::settings::Fanout;
@@ -189,7 +189,7 @@ impl Subscribers {
     }
 
     /// What waits to be given to followers.
-    pub fn backlog(&self) -> Backlog {
+    pub fn backlog(&self) -> PendingFanout {
         self.walks.backlog()
     }
 

@@ -39,7 +39,7 @@ struct Familiar {
 
 /// Why a login is refused before it is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum Throttled {
     /// Too many failures from this address.
     Address,
     /// Too many failures from this address to this account.
@@ -84,10 +84,10 @@ impl Throttle {
     }
 
     /// Whether anybody may log in from an address.
-    pub fn admits_from(&mut self, address: IpAddr, now: Mono, limits: &Limits) -> Result<(), Refusal> {
+    pub fn admits_from(&mut self, address: IpAddr, now: Mono, limits: &Limits) -> Result<(), Throttled> {
         self.roll(now, limits);
         let failures = self.addresses.get(&block(address)).copied().unwrap_or_default();
-        if is_over(failures, limits.auth_failures_per_address) { Err(Refusal::Address) } else { Ok(()) }
+        if is_over(failures, limits.auth_failures_per_address) { Err(Throttled::Address) } else { Ok(()) }
     }
 
     /// Whether a password of an account that is at home here may be tried from an address.
@@ -97,15 +97,15 @@ impl Throttle {
         account: &BareJid,
         now: Mono,
         limits: &Limits,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Throttled> {
         self.admits_from(address, now, limits)?;
         let Some(failures) = self.accounts.get(account.as_str()) else { return Ok(()) };
         let address = block(address);
         if is_over(failures.of(address), limits.auth_failures_per_account_and_address) {
-            return Err(Refusal::AccountAndAddress);
+            return Err(Throttled::AccountAndAddress);
         }
         let is_over = is_over(failures.total, limits.auth_failures_per_account);
-        if is_over && !self.familiar.knows(address, account) { Err(Refusal::Account) } else { Ok(()) }
+        if is_over && !self.familiar.knows(address, account) { Err(Throttled::Account) } else { Ok(()) }
     }
 
     /// Counts a registration from an address.
@@ -253,12 +253,12 @@ mod tests {
         assert_eq!(throttle.admits_to(here, &alice, now, &limits), Ok(()));
         fail(&mut throttle, here, &alice, now);
         let refused = throttle.admits_to(here, &alice, now, &limits);
-        assert_eq!(refused, Err(Refusal::AccountAndAddress));
+        assert_eq!(refused, Err(Throttled::AccountAndAddress));
         assert_eq!(throttle.admits_to(address(1), &alice, now, &limits), Ok(()), "others are not locked out");
         assert_eq!(throttle.admits_to(here, &bob, now, &limits), Ok(()));
         (0..2).for_each(|_| fail(&mut throttle, here, &bob, now));
         let neighbour = "2001:db8::ffff".parse().expect("an address");
-        assert_eq!(throttle.admits_from(neighbour, now, &limits), Err(Refusal::Address));
+        assert_eq!(throttle.admits_from(neighbour, now, &limits), Err(Throttled::Address));
         let later = Mono(limits.auth_window_ms);
         assert_eq!(throttle.admits_to(here, &alice, later, &limits), Ok(()));
     }
@@ -268,11 +268,11 @@ mod tests {
         let (limits, mut throttle, alice, now) = (limits(), Throttle::default(), jid("alice"), Mono(0));
         throttle.succeeded(address(99), &alice);
         (0..5).for_each(|n| fail(&mut throttle, address(n), &alice, now));
-        assert_eq!(throttle.admits_to(address(50), &alice, now, &limits), Err(Refusal::Account));
+        assert_eq!(throttle.admits_to(address(50), &alice, now, &limits), Err(Throttled::Account));
         assert_eq!(throttle.admits_to(address(99), &alice, now, &limits), Ok(()));
         (0..2).for_each(|_| fail(&mut throttle, address(99), &alice, now));
         let refused = throttle.admits_to(address(99), &alice, now, &limits);
-        assert_eq!(refused, Err(Refusal::AccountAndAddress), "but it guesses no more than others");
+        assert_eq!(refused, Err(Throttled::AccountAndAddress), "but it guesses no more than others");
     }
 
     #[test]
@@ -310,7 +310,7 @@ mod tests {
             throttle.failed_from(address(n), now, &limits);
             assert!(throttle.addresses.len() <= Throttle::ENTRIES_MAX);
         }
-        assert_eq!(throttle.admits_from(address(0), now, &limits), Err(Refusal::Address));
+        assert_eq!(throttle.admits_from(address(0), now, &limits), Err(Throttled::Address));
     }
 
     #[test]

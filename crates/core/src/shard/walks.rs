@@ -17,15 +17,15 @@ pub(super) struct Walks {
     lines: Map<TopicId, Line>,
     /// The topics that have a line, in the order of their turns.
     turns: VecDeque<TopicId>,
-    backlog: Backlog,
+    backlog: PendingFanout,
 }
 
-/// What waits to be given to followers.
+/// Deliveries to followers that are still to be made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Backlog {
-    /// Deliveries.
+pub struct PendingFanout {
+    /// How many.
     pub deliveries: usize,
-    /// LoginCache of the notices and of the lists of those who get them.
+    /// Bytes of their events and of the lists of their recipients.
     pub bytes: usize,
 }
 
@@ -124,7 +124,7 @@ impl Walks {
     }
 
     /// What waits.
-    pub(super) fn backlog(&self) -> Backlog {
+    pub(super) fn backlog(&self) -> PendingFanout {
         self.backlog
     }
 

@@ -29,7 +29,7 @@ pub enum Wake {
 
 /// One timer.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct Scheduled {
     at: Mono,
     conn: ConnId,
     wake: Wake,
@@ -38,7 +38,7 @@ struct Entry {
 /// A hashed timing wheel: one turn takes [`Wheel::TURN_MS`]; a timer further off stays in its slot for another turn.
 #[derive(Debug)]
 pub struct Wheel {
-    slots: Vec<Vec<Entry>>,
+    slots: Vec<Vec<Scheduled>>,
     /// All slots before this tick have fired.
     tick: u64,
     count: usize,
@@ -59,7 +59,7 @@ impl Wheel {
     /// Sets a timer. It fires at the end of its tick: up to 128 ms late, never early.
     pub fn set(&mut self, at: Mono, conn: ConnId, wake: Wake) {
         let tick = (at.0 / Wheel::TICK_MS).max(self.tick);
-        self.slots[(tick % Wheel::SLOTS) as usize].push(Entry { at, conn, wake });
+        self.slots[(tick % Wheel::SLOTS) as usize].push(Scheduled { at, conn, wake });
         self.count += 1;
     }
 

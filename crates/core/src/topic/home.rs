@@ -21,7 +21,7 @@ pub(super) struct Home {
     /// The name of its domain.
     pub(super) domain: Arc<str>,
     pub(super) stage: Stage,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedOp>,
     /// What the store was asked for, oldest first.
     asked: VecDeque<(Ticket, Step)>,
     /// Turns of housekeeping since it was used.
@@ -30,7 +30,7 @@ pub(super) struct Home {
 
 /// An operation that is not begun.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct QueuedOp {
     pub(super) actor: Actor,
     pub(super) op: TopicOp,
     pub(super) asker: Asker,
@@ -94,13 +94,13 @@ impl Home {
     }
 
     /// Puts an operation in line.
-    pub(super) fn push(&mut self, waiting: Waiting) {
+    pub(super) fn push(&mut self, waiting: QueuedOp) {
         self.idle = 0;
         self.waiting.push_back(waiting);
     }
 
     /// The next operation, if it may begin now.
-    pub(super) fn next(&mut self) -> Option<Waiting> {
+    pub(super) fn next(&mut self) -> Option<QueuedOp> {
         let next = self.waiting.front()?;
         let may_begin = match &self.stage {
             Stage::Loading | Stage::Held => false,
@@ -114,7 +114,7 @@ impl Home {
     }
 
     /// Everybody who waits, so that they can be told that it is in vain.
-    pub(super) fn drain(&mut self) -> Vec<Waiting> {
+    pub(super) fn drain(&mut self) -> Vec<QueuedOp> {
         self.waiting.drain(..).collect()
     }
 
@@ -167,7 +167,7 @@ impl Home {
     }
 }
 
-fn concurrency(waiting: &Waiting, record: &TopicRecord) -> Concurrency {
+fn concurrency(waiting: &QueuedOp, record: &TopicRecord) -> Concurrency {
     match &waiting.op {
         TopicOp::Describe | TopicOp::Manage => Concurrency::Silent,
         TopicOp::Items { .. } | TopicOp::ItemNames { .. } | TopicOp::Subscribers { .. } => Concurrency::Read,

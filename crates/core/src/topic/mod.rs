@@ -20,7 +20,7 @@ use crate::model::{DomainId, Map, TOPIC_HOST, Ticket, TopicKey, TopicRecord};
 use crate::ports::{Answer, Fault};
 use crate::session::Cx;
 use carillon_wire::jid::BareJid;
-use home::{Home, Waiting};
+use home::{Home, QueuedOp};
 
 /// Topics kept in memory by a shard at most.
 const TOPICS_MAX: usize = 10_000;
@@ -72,7 +72,7 @@ impl Topics {
         if home.load() >= cx.shard.settings.limits.topic_queue {
             return asker.answer(name, Err(Refusal::Crowded), cx);
         }
-        home.push(Waiting { actor, op, asker });
+        home.push(QueuedOp { actor, op, asker });
         self.advance(&key, cx);
     }
 

@@ -1,6 +1,6 @@
 //! Beginning an operation: from what is asked for to the question to the store.
 
-use super::home::{Home, Waiting};
+use super::home::{Home, QueuedOp};
 use super::rights::{self, Grant};
 use super::step::{Draft, Edit, Stage, Step};
 use crate::command::{Actor, Asker, Refusal, TopicOp, TopicOutcome, check_topic_config};
@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 impl Home {
     /// Begins an operation that [`Home::next`] gave.
-    pub(super) fn start(&mut self, waiting: Waiting, key: &TopicKey, cx: &mut Cx<'_>) {
-        let Waiting { actor, op, asker } = waiting;
+    pub(super) fn start(&mut self, waiting: QueuedOp, key: &TopicKey, cx: &mut Cx<'_>) {
+        let QueuedOp { actor, op, asker } = waiting;
         let record = match &self.stage {
             Stage::Open { record, .. } => record.clone(),
             Stage::Loading | Stage::Held | Stage::Absent => {

@@ -7,7 +7,7 @@ pub use state::State;
 
 use crate::error::StanzaError;
 use crate::session::hook::{
-    At, Delivery, Feature, Flow, Hooks, IqAnswer, IqHandler, NonzaHandler, Plan, Request, Skip, Spec,
+    At, Delivery, Feature, Flow, Hooks, IqAnswer, IqHandler, NonzaHandler, Plan, Request, Spec,
 };
 use crate::session::{BoundSession, Cx};
 use crate::shard::Track;
@@ -85,11 +85,10 @@ fn sent(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Res
 }
 
 /// XEP-0280 §6: whoever gets a private message does not see the mark, which was for the servers.
-fn unmark(_live: &mut BoundSession, stanza: &mut Stanza, _cx: &mut Cx<'_>) -> Result<(), Skip> {
+fn unmark(_session: &mut BoundSession, stanza: &mut Stanza, _cx: &mut Cx<'_>) {
     if matches!(stanza.kind, Kind::Message(_)) && stanza.payload.find("private", ns::CARBONS).is_some() {
         stanza.payload.remove("private", ns::CARBONS);
     }
-    Ok(())
 }
 
 /// A message to one session goes as a copy to the others that want it; a copy of what was sent goes to those only.

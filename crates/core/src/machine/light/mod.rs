@@ -208,7 +208,7 @@ fn take(
     match request {
         Request::Ping => cx.out.send(conn, frame::pong),
         Request::Subscribe(name) => {
-            if subscribe(open, &name, cx)? == Continuation::Wait {
+            if subscribe(open, &name, cx)? == Answered::Later {
                 *light = mem::replace(light, Light::Closing).asking();
             }
         }
@@ -235,24 +235,24 @@ fn begin(conn: ConnId, cx: &mut Cx<'_>) -> Result<Open, Ended> {
     Ok(Open::new(conn, cx.now.mono))
 }
 
-/// How a request goes on.
+/// When a request is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Continuation {
-    /// It is answered.
-    Done,
-    /// The topic's home answers it.
-    Wait,
+enum Answered {
+    /// It was.
+    Now,
+    /// When the topic's home has answered.
+    Later,
 }
 
-fn subscribe(open: &Open, name: &str, cx: &mut Cx<'_>) -> Result<Continuation, Ended> {
+fn subscribe(open: &Open, name: &str, cx: &mut Cx<'_>) -> Result<Answered, Ended> {
     let conn = open.conn;
     if cx.shard.light.topic(name).is_some_and(|topic| open.follows(topic)) {
         cx.out.send(conn, frame::ack);
-        return Ok(Continuation::Done);
+        return Ok(Answered::Now);
     }
     if open.topics.len() >= cx.shard.settings.light.subscriptions {
         refuse(conn, Refused::TooMany, cx);
-        return Ok(Continuation::Done);
+        return Ok(Answered::Now);
     }
     let domain = cx.shard.domains.named(&cx.shard.settings.light.domain).ok_or(Ended::NoDomain)?.clone();
     if cx.shard.light.wait(name, conn) {
@@ -262,7 +262,7 @@ fn subscribe(open: &Open, name: &str, cx: &mut Cx<'_>) -> Result<Continuation, E
         cx.post(at, ShardMessage::Topic { domain: domain.id, name, actor, op, asker });
     }
     cx.out.push(Effect::Pause { conn });
-    Ok(Continuation::Wait)
+    Ok(Answered::Later)
 }
 
 fn unsubscribe(open: &mut Open, name: &str, sessions: &mut Sessions, cx: &mut Cx<'_>) {

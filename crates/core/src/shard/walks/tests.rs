@@ -44,7 +44,7 @@ fn topics_take_turns_and_each_keeps_its_order() {
     let turns = turns.map(|(topic, item, n)| (topic, item.to_owned(), n));
     assert_eq!(given(&mut walks, 9), turns);
     assert!(walks.is_empty() && walks.lines.is_empty());
-    assert_eq!(walks.backlog(), Backlog::default());
+    assert_eq!(walks.backlog(), PendingFanout::default());
 }
 
 #[test]
@@ -88,5 +88,5 @@ fn who_is_passed_over_is_counted_all_the_same() {
     walks.push(walk(1, "a", 2), &BOUNDS);
     walks.pass_over(TopicId(1), 0);
     assert_eq!(walks.next(2, &BOUNDS).expect("both").slots(), [u32::MAX, 1]);
-    assert_eq!(walks.backlog(), Backlog::default());
+    assert_eq!(walks.backlog(), PendingFanout::default());
 }
