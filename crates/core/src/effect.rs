@@ -14,77 +14,77 @@ pub enum Effect {
     /// Send one top-level element (or a stream header) to a client: the bytes of [`Effects::bytes`] in this range. On
     /// WebSocket it is one text message. Consecutive ranges of one connection adjoin and may share a TLS record.
     Send {
-        /// To which connection.
+        /// The connection.
         conn: ConnId,
-        /// Which bytes of [`Effects::bytes`].
+        /// The range of [`Effects::bytes`].
         range: Range<usize>,
     },
-    /// Once everything sent before has left, begin the TLS handshake. What the client sent after `<starttls/>` in the
-    /// clear is never seen: the session refuses it (CVE-2011-0411).
+    /// Begin the TLS handshake once everything sent before has left. The session refuses whatever the client sent in the
+    /// clear after `<starttls/>` (CVE-2011-0411).
     Secure {
-        /// On which connection.
+        /// The connection.
         conn: ConnId,
     },
     /// Give the session no more bytes until [`Effect::Resume`]: it waits for an answer.
     Pause {
-        /// Which connection.
+        /// The connection.
         conn: ConnId,
     },
     /// Go on reading.
     Resume {
-        /// Which connection.
+        /// The connection.
         conn: ConnId,
     },
     /// Say [`crate::Input::Flushed`] once everything sent before was taken by the socket.
     WatchFlush {
-        /// Which connection.
+        /// The connection.
         conn: ConnId,
     },
     /// Say [`crate::Input::Unacked`] how much of what was sent before has not arrived at the peer's side.
     CountUnacked {
-        /// Which connection.
+        /// The connection.
         conn: ConnId,
     },
     /// Close once everything sent before has left, or the socket will not take it within the close timeout.
     Close {
-        /// Which connection.
+        /// The connection.
         conn: ConnId,
     },
     /// Give the connection, with its session, to another shard. It is gone here: no [`crate::Input::Closed`] follows.
     Move {
-        /// Which connection.
+        /// The connection.
         conn: ConnId,
-        /// Where to.
+        /// The shard it goes to.
         to: ShardId,
         /// Its session.
         moving: Box<Claimed>,
     },
     /// Give a message to another shard of this node.
     Post {
-        /// Where to.
+        /// The shard it goes to.
         to: ShardId,
-        /// What.
+        /// The message.
         message: ShardMessage,
     },
     /// Ask the store; its answer comes back as [`crate::Input::Answer`].
     Ask {
-        /// Names the question.
+        /// The number by which the answer is told.
         ticket: Ticket,
         /// The question.
         ask: Ask,
     },
     /// Derive keys, on another thread; they come back as [`crate::Input::Derived`].
     Derive {
-        /// Names the derivation.
+        /// The number by which the keys are told.
         ticket: Ticket,
-        /// Of what.
+        /// The password, the salt and the hashes.
         derivation: Derivation,
     },
     /// Answer a command.
     Reply {
-        /// Where to.
+        /// Where the outcome goes.
         to: ReplyTo,
-        /// What became of it.
+        /// The outcome.
         outcome: Outcome,
     },
     /// Tell those who watch that a notification reached a state.
@@ -99,7 +99,7 @@ pub struct Effects {
     pub list: Vec<Effect>,
     /// What [`Effect::Send`] ranges over.
     pub bytes: Vec<u8>,
-    /// What happened, for the event log. Empty unless it is told to keep something.
+    /// What happened, for the event log. Empty unless some kind of entry is wanted.
     pub journal: Journal,
     /// Which states of notifications someone wants to hear of: no [`Effect::StateChange`] is made of the others.
     pub watched: States,
@@ -118,12 +118,13 @@ impl Effects {
         self.list.push(Effect::Send { conn, range: start..self.bytes.len() });
     }
 
-    /// Sends what was written before, to one more connection: `range` of [`Effects::bytes`].
+    /// Sends bytes that were written before, `range` of [`Effects::bytes`], to one more connection.
     pub fn send_again(&mut self, conn: ConnId, range: Range<usize>) {
         self.list.push(Effect::Send { conn, range });
     }
 
-    /// Forgets all but the journal and what is watched, keeps the memory, unless a burst made it larger than 1 MiB.
+    /// Removes all effects and bytes, but neither the journal nor `watched`. The memory is kept, unless a burst made it
+    /// larger than 1 MiB.
     pub fn clear(&mut self) {
         self.list.clear();
         self.bytes.clear();

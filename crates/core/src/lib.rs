@@ -55,68 +55,68 @@ pub enum Input<'a> {
     /// A connection of the light protocol was accepted, and its TLS is complete where there is any. Its first bytes may
     /// follow.
     OpenedLight {
-        /// Its name.
+        /// The connection.
         conn: ConnId,
     },
     /// The TLS handshake that [`Effect::Secure`] asked for is complete.
     Secured {
-        /// Whose.
+        /// The connection.
         conn: ConnId,
-        /// What it yielded.
+        /// What the handshake yields for channel binding.
         binding: ChannelBinding,
     },
     /// Bytes of the XMPP stream arrived: decrypted, and without WebSocket framing. On WebSocket, exactly one message.
     /// Never given to a connection that is paused.
     Bytes {
-        /// On which connection.
+        /// The connection.
         conn: ConnId,
         /// What arrived.
         bytes: &'a [u8],
     },
-    /// The connection is gone, by the peer's doing or by [`Effect::Close`]. Its last input.
+    /// The connection is gone: the peer closed it, or [`Effect::Close`] did. No input of the connection follows.
     Closed {
-        /// Which.
+        /// The connection.
         conn: ConnId,
     },
     /// The socket took everything that was sent before [`Effect::WatchFlush`].
     Flushed {
-        /// Whose.
+        /// The connection.
         conn: ConnId,
     },
     /// The answer to [`Effect::CountUnacked`], before anything else happens to the connection.
     Unacked {
-        /// Whose.
+        /// The connection.
         conn: ConnId,
-        /// How many of the last bytes that it was sent its TCP has not acknowledged, as they are on the wire; those that the
-        /// socket has not taken are among them. [`u64::MAX`] when some of what was sent was not taken.
+        /// How many of the bytes sent to it the peer's TCP has not acknowledged, counted as they are on the wire. Bytes that
+        /// the socket has not taken are among them. [`u64::MAX`] when some were dropped, or the socket does not know.
         bytes: u64,
     },
-    /// The client reads too slowly: its queue reached its bound. What was sent last was not taken.
+    /// The client reads too slowly: its queue reached its bound, and the bytes sent last were dropped.
     Overflowed {
-        /// Whose.
+        /// The connection.
         conn: ConnId,
     },
     /// A connection moved here from another shard, with its session.
     Arrived {
-        /// Its name here.
+        /// Its name on this shard.
         conn: ConnId,
         /// Its session.
         moving: Box<Claimed>,
     },
-    /// Something from another shard, or a command from outside.
+    /// A message from another shard, or a command from outside.
     Message(ShardMessage),
     /// The store's answer.
     Answer {
-        /// To which question.
+        /// The question's number.
         ticket: Ticket,
-        /// What it says.
+        /// The answer.
         answer: Answer,
     },
     /// Keys were derived, as [`Effect::Derive`] asked.
     Derived {
-        /// Which.
+        /// The derivation's number.
         ticket: Ticket,
-        /// What became of it.
+        /// The keys, or why there are none.
         derived: Derived,
     },
     /// Time passed: [`machine::ShardMachine::next_wake`] was reached.

@@ -1,4 +1,4 @@
-//! What one home sends another: within the node through the shards' inboxes, and later between nodes over the bus.
+//! What one home sends another, through the shards' inboxes.
 
 use crate::command::{Actor, Asker, Command, Refusal, ReplyTo, TopicOp, TopicOutcome};
 use crate::model::{Domains, PubsubEvent, ShardId, TopicId, Trace};
@@ -14,27 +14,28 @@ pub enum ShardMessage {
     Stanza(Stanza),
     /// A command from outside.
     Command {
-        /// What is to be done.
+        /// The command.
         command: Command,
         /// Where its outcome goes.
         reply: ReplyTo,
     },
-    /// An operation for the home of a topic, asked over XMPP.
+    /// An operation for the home of a topic.
     Topic {
         /// The topic's domain.
         domain: crate::model::DomainId,
         /// The topic's name.
         name: Box<str>,
-        /// Who wants it done.
+        /// Who asks.
         actor: Actor,
-        /// What.
+        /// The operation.
         op: TopicOp,
         /// Where the outcome goes.
         asker: Asker,
     },
-    /// Something happened on a topic: to every shard, which walks its own subscribers.
+    /// Something happened on a topic. Sent to every shard, each of which gives it to its own followers.
     Publication(Arc<PubsubEvent>),
-    /// A shard fell behind with a topic's publications, or caught up: to every shard, one of which is the topic's home.
+    /// A shard fell behind with a topic's publications, or caught up. Sent to every shard, because one of them is the topic's
+    /// home.
     Pace {
         /// The topic.
         topic: TopicId,
@@ -43,7 +44,7 @@ pub enum ShardMessage {
         /// How it keeps up now.
         pace: Pace,
     },
-    /// An account follows a topic from now on: to the account's home. `last` is sent to its available sessions.
+    /// An account follows a topic from now on. Sent to the account's home, which gives `last` to its available sessions.
     Subscribed {
         /// The account.
         account: BareJid,
@@ -52,47 +53,47 @@ pub enum ShardMessage {
         /// The topic's last item, when it is to be sent.
         last: Option<Arc<PubsubEvent>>,
     },
-    /// An account follows a topic no longer: to the account's home.
+    /// An account no longer follows a topic. Sent to the account's home.
     Unsubscribed {
         /// The account.
         account: BareJid,
         /// The topic.
         topic: TopicId,
     },
-    /// What a shard asked about a topic for its light sessions ([`TopicOp::Listen`]).
+    /// The answer to what a shard asked about a topic for its light sessions ([`TopicOp::Listen`]).
     Listening {
         /// The topic's name.
         name: Box<str>,
-        /// What its home says.
+        /// The home's answer.
         result: Result<TopicOutcome, Refusal>,
     },
-    /// A topic is open to all no longer: to every shard, where those who are no accounts must leave it.
+    /// A topic is no longer open to all. Sent to every shard, where anonymous connections stop following it.
     Restricted {
         /// The topic.
         topic: TopicId,
     },
-    /// A login failed: to every other shard, which counts failures by address.
+    /// A login failed. Sent to every other shard, because each counts failures by address.
     LoginFailed {
-        /// From where.
+        /// The client's address.
         address: IpAddr,
     },
-    /// An account is being registered: to every other shard, which counts registrations by address.
+    /// An account is being registered. Sent to every other shard, because each counts registrations by address.
     Registered {
-        /// From where.
+        /// The client's address.
         address: IpAddr,
     },
-    /// The store ended a notification by itself, because it expired: to any shard, which counts and tells it.
+    /// The store ended a notification because it expired. Sent to any one shard, which counts and reports it.
     Expired(Box<Trace>),
-    /// The domains of the node changed: to every shard.
+    /// The domains of the node changed. Sent to every shard.
     Domains(Arc<Domains>),
 }
 
 /// How a shard keeps up with what is published to a topic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pace {
-    /// It does, or does again.
+    /// It keeps up, or has caught up again.
     #[default]
     CaughtUp,
-    /// It does not: nothing more is to be published for now.
+    /// It does not keep up: nothing more may be published for now.
     Behind,
 }

@@ -1,5 +1,5 @@
-//! Randomness as an argument: a generator seeded from outside, one a shard. HMAC-SHA-256 over a counter, keyed by the seed:
-//! unpredictable to whoever does not know the seed, and the same each time for whoever does (simulation).
+//! Randomness as an argument: one generator per shard, seeded from outside. HMAC-SHA-256 over a counter, keyed by the seed:
+//! unpredictable without the seed, and reproducible with it (simulation).
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -22,7 +22,7 @@ impl Random {
         Random { seed, counter: 0 }
     }
 
-    /// 32 bytes never given before.
+    /// The next 32 bytes.
     pub fn bytes(&mut self) -> [u8; 32] {
         self.counter += 1;
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.seed).expect("HMAC takes a key of any length");
@@ -30,7 +30,7 @@ impl Random {
         mac.finalize().into_bytes().into()
     }
 
-    /// A number never to be guessed.
+    /// A number that cannot be guessed.
     pub fn number(&mut self) -> u64 {
         let bytes = self.bytes();
         u64::from_be_bytes(bytes[..8].try_into().expect("eight of 32 bytes"))

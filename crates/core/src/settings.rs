@@ -16,19 +16,19 @@ pub struct Settings {
     pub mechanisms: Vec<Mechanism>,
     /// PBKDF2 iterations of keys made here, at least 4096.
     pub scram_iterations: u32,
-    /// A secret of the node that outlives a restart: what an account that is not there answers with is made of it, so that
-    /// it answers the same each time.
+    /// A secret of the node that survives restarts. The SCRAM parameters of an account that does not exist are derived from
+    /// it, so that they are the same each time.
     pub secret: [u8; 32],
-    /// Features switched off, by name: none of their code runs.
+    /// Names of the features that are disabled: none of their code runs.
     pub features_disabled: Vec<String>,
-    /// How topics are given to their followers.
+    /// How events of topics are delivered to their followers.
     pub fanout: Fanout,
     /// The light protocol.
     pub light: Light,
     /// Largest `ttl` of a notification, milliseconds.
     pub notification_ttl_max_ms: u64,
-    /// How long a notification given to a client without XEP-0198 waits for a XEP-0184 receipt before the socket's word
-    /// counts, milliseconds.
+    /// Milliseconds that a notification waits for a XEP-0184 receipt, from a client without XEP-0198, before it counts as
+    /// acknowledged once the peer's TCP acknowledged its bytes.
     pub receipt_wait_ms: u64,
 }
 
@@ -41,15 +41,15 @@ pub struct Limits {
     pub stanza_bytes_before_auth: usize,
     /// Depth of elements in a stanza.
     pub depth: u16,
-    /// Failed SASL attempts on one connection, the last of which ends it.
+    /// Failed SASL attempts after which a connection is closed.
     pub auth_attempts: u8,
-    /// Failed logins of one address in `auth_window_ms`; 0 for no bound.
+    /// Failed logins from one address per `auth_window_ms`; 0 for no bound.
     pub auth_failures_per_address: u32,
-    /// Failed logins of one address to one account in `auth_window_ms`; 0 for no bound.
+    /// Failed logins from one address to one account per `auth_window_ms`; 0 for no bound.
     pub auth_failures_per_account_and_address: u32,
-    /// Failed logins to one account in `auth_window_ms`, 0 for no bound; addresses that logged in to it lately are spared.
+    /// Failed logins to one account per `auth_window_ms`; 0 for no bound. Addresses that logged in to it lately are exempt.
     pub auth_failures_per_account: u32,
-    /// Accounts registered in-band from one address in `auth_window_ms`; 0 for no bound.
+    /// Accounts registered in-band from one address per `auth_window_ms`; 0 for no bound.
     pub registrations_per_address: u32,
     /// The window of the four above, milliseconds.
     pub auth_window_ms: u64,
@@ -73,7 +73,7 @@ pub struct Limits {
     pub topics_owned: u32,
     /// Topics that one account may follow by subscribing to them.
     pub topics_followed: u32,
-    /// Bytes of what one presence carries.
+    /// Bytes that one presence may carry.
     pub presence_bytes: usize,
     /// Accounts a session may have sent directed presence to.
     pub directed_presence: usize,
@@ -83,38 +83,38 @@ pub struct Limits {
     pub domains_counted: usize,
 }
 
-/// How fast one session may send: more is read later. Each rate may be exceeded by its burst.
+/// How fast one session may send. Each rate may be exceeded by its burst; beyond that the session is read more slowly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rates {
-    /// Stanzas, and other elements that want an answer; 0 for no bound.
+    /// Stanzas, and other elements that want an answer, per second; 0 for no bound.
     pub stanzas_per_second: u32,
-    /// Of these, as many at once.
+    /// How many of these may come at once.
     pub stanzas_burst: u32,
-    /// Bytes of all elements; 0 for no bound.
+    /// Bytes of all elements per second; 0 for no bound.
     pub bytes_per_second: u32,
-    /// Of these, as many at once.
+    /// How many of these may come at once.
     pub bytes_burst: u32,
 }
 
-/// How topics are given to their followers.
+/// How events of topics are delivered to their followers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fanout {
-    /// Deliveries between two looks at other work.
+    /// Deliveries per slice of a fan-out: other work is done between two slices.
     pub slice: usize,
-    /// Deliveries of one topic that wait in a shard before no more is published to it.
+    /// Deliveries of one topic that may wait in one shard before publications to it are refused.
     pub waiting_deliveries: usize,
-    /// Bytes that wait in a shard, of all topics together, before the same.
+    /// Bytes that may wait for followers in one shard, all topics together, before publications are refused.
     pub waiting_bytes: usize,
 }
 
-/// What those who speak the light protocol may do.
+/// What clients of the light protocol may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Light {
     /// The domain whose topics they may follow, prepared (RFC 7622 §3.2); empty for none.
     pub domain: Box<str>,
     /// Topics that one connection may follow.
     pub subscriptions: usize,
-    /// Silence of a client after which its connection is closed, milliseconds; 0 for never.
+    /// Milliseconds without a frame from the client after which its connection is closed; 0 for never.
     pub idle_timeout_ms: u64,
 }
 
@@ -127,9 +127,9 @@ pub struct Timeouts {
     pub bind_ms: u64,
     /// From our `</stream:stream>` to the peer's.
     pub close_ms: u64,
-    /// Silence before the server asks whether the client is still there; 0 for never.
+    /// Time without anything from a client after which the server pings it; 0 for never.
     pub ping_idle_ms: u64,
-    /// How long it waits for the answer.
+    /// How long the server then waits for anything from the client.
     pub ping_wait_ms: u64,
 }
 

@@ -56,7 +56,7 @@ pub struct Identity {
     pub credentials: Credentials,
     /// Whether it may log in.
     pub state: AccountState,
-    /// Which of its tokens were taken back.
+    /// Which of its tokens were revoked.
     pub revocations: Revocations,
 }
 
@@ -68,13 +68,13 @@ pub struct Login {
     pub state: AccountState,
     /// The topics it follows, sorted by id.
     pub subscriptions: Vec<Subscription>,
-    /// What waits for it. It is read when the session can be given it, not before.
+    /// Whether anything waits for it. What waits is read when the session can be given it.
     pub waiting: Waiting,
     /// The account's generation when all this was read.
     pub generation: Generation,
 }
 
-/// What a login reads of an account beside its state: what the enabled features take.
+/// What a login reads of an account besides its state: what the enabled features need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoginParts {
     /// The topics it follows, with their last items.
@@ -91,7 +91,7 @@ impl LoginParts {
     /// Everything.
     pub const ALL: LoginParts = LoginParts { subscriptions: true, notifications: true, messages: true };
 
-    /// What either of them reads.
+    /// The union of both.
     pub const fn and(self, other: LoginParts) -> LoginParts {
         LoginParts {
             subscriptions: self.subscriptions || other.subscriptions,
@@ -104,17 +104,17 @@ impl LoginParts {
 /// Whether anything waits for an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
-    /// Whether notifications do.
+    /// Whether notifications wait.
     pub notifications: bool,
-    /// Whether offline messages do.
+    /// Whether offline messages wait.
     pub messages: bool,
 }
 
 /// Whether an account may log in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccountState {
-    /// It may.
+    /// The account may log in.
     Enabled,
-    /// It may not, since then (SASL `account-disabled`).
+    /// The account may not log in, since this time (SASL `account-disabled`).
     Disabled(UnixMs),
 }

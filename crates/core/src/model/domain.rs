@@ -45,7 +45,8 @@ impl Default for Policy {
 pub enum SessionPolicy {
     /// The new session replaces the old one, which is closed with `<conflict/>`: what a console wants.
     Single,
-    /// Sessions live side by side; only one of the same resource (RFC 6120 §7.7.2.2: the new one replaces it).
+    /// Sessions exist side by side, one per resource: a new session replaces the one with the same resource (RFC 6120
+    /// §7.7.2.2).
     Multi,
 }
 
@@ -55,7 +56,7 @@ pub enum SessionPolicy {
 pub enum PubsubCreate {
     /// Every account of the domain.
     Any,
-    /// Nobody but keys.
+    /// No account: only API keys.
     Admin,
 }
 
@@ -67,7 +68,7 @@ pub struct Domains {
 }
 
 impl Domains {
-    /// The table of `domains`.
+    /// A table of these domains.
     pub fn new(domains: impl IntoIterator<Item = Domain>) -> Domains {
         let all: Vec<_> = domains.into_iter().map(Arc::new).collect();
         Domains {
@@ -76,17 +77,17 @@ impl Domains {
         }
     }
 
-    /// The domain of this prepared name.
+    /// The domain with this name, which must be prepared (RFC 7622 §3.2).
     pub fn named(&self, name: &str) -> Option<&Arc<Domain>> {
         self.by_name.get(name)
     }
 
-    /// The domain of this number.
+    /// The domain with this number.
     pub fn numbered(&self, id: DomainId) -> Option<&Arc<Domain>> {
         self.by_number.get(&id)
     }
 
-    /// All of them, in no order.
+    /// All domains, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Domain>> {
         self.by_name.values()
     }

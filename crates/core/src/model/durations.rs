@@ -5,7 +5,7 @@ use std::time::Duration;
 /// A histogram of durations from 100 µs to 30 s, for what happens too seldom or too fast to be counted in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Durations {
-    /// The last one counts what took longer than every bound.
+    /// One count per bucket; the last one is of durations longer than every bound.
     counts: [u64; Durations::BOUNDS_US.len() + 1],
     sum_us: u64,
 }
@@ -34,7 +34,7 @@ impl Durations {
         self.sum_us
     }
 
-    /// How many took as long as each bound (in microseconds) at most.
+    /// For each bound, in microseconds, how many durations were at most as long.
     pub fn cumulative(&self) -> impl Iterator<Item = (u64, u64)> {
         let mut seen = 0;
         Durations::BOUNDS_US.into_iter().zip(self.counts).map(move |(bound, count)| {

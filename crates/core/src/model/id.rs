@@ -36,13 +36,12 @@ number_id!(
     KeyId(u32)
 );
 number_id!(
-    /// A point in the history of one topic: every change of it has a higher one. Those of different topics are not to be
-    /// compared.
+    /// A point in the history of one topic: each change has a higher one. Revisions of different topics cannot be compared.
     Revision(u64)
 );
 number_id!(
-    /// A point in the history of one account: every change of its keys, its state, its revoked tokens or its subscriptions has a
-    /// higher one. Those of different accounts are not to be compared.
+    /// A point in the history of one account: each change of its keys, its state, its revoked tokens or its subscriptions has
+    /// a higher one. Generations of different accounts cannot be compared.
     Generation(u64)
 );
 number_id!(
@@ -63,9 +62,8 @@ pub struct ConnId {
     pub generation: u32,
 }
 
-/// Names a notification for good: 48 bits of time (Unix ms), 16 bits of the account's [`bucket`], 64 random bits.
-/// The bucket lets any node tell which shard knows about it. Written as 26 characters of Crockford's base 32, which
-/// sort by time.
+/// The permanent id of a notification: 48 bits of time (Unix ms), 16 bits of the account's [`bucket`], 64 random bits. The
+/// bucket tells any node which shard knows about it. Written as 26 characters of Crockford's base 32, which sort by time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NotificationId(pub u128);
 
@@ -76,7 +74,7 @@ impl NotificationId {
         NotificationId(time << 80 | u128::from(bucket) << 64 | u128::from(random))
     }
 
-    /// The lowest id of what is accepted at `at`.
+    /// The lowest id that a notification accepted at `at` can have.
     pub fn first_at(at: UnixMs) -> NotificationId {
         NotificationId(u128::from(at.0.min((1 << 48) - 1)) << 80)
     }

@@ -12,7 +12,7 @@ pub enum Scope {
     Topics,
     /// Enrol devices and manage what they follow.
     Enrol,
-    /// Everything, of its domain or, without one, of the node.
+    /// Everything: in the key's domain, or on the whole node for a key without a domain.
     Admin,
 }
 
@@ -73,6 +73,6 @@ pub struct ApiKey {
     pub domain: Option<DomainId>,
     /// What it may do.
     pub scopes: Scopes,
-    /// When it was made.
+    /// When it was created.
     pub created: UnixMs,
 }

@@ -7,7 +7,7 @@ use carillon_wire::ns;
 use carillon_wire::xml::writer::Writer;
 use std::sync::Arc;
 
-/// When a notification is worth delivering.
+/// When a notification is to be delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Audience {
@@ -15,7 +15,7 @@ pub enum Audience {
     Active,
     /// While the device is connected, also when it sleeps.
     Connected,
-    /// Also kept for when it returns.
+    /// Always: kept in the store while the device is away.
     Always,
 }
 
@@ -25,12 +25,12 @@ pub enum Audience {
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Priority {
-    /// After all others.
+    /// Delivered after all others.
     Low,
-    /// In between.
+    /// Delivered in the order of acceptance, between high and low.
     #[default]
     Normal,
-    /// Before all others.
+    /// Delivered before all others.
     High,
 }
 
@@ -58,17 +58,17 @@ impl Payload {
 /// A notification on its way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
-    /// Its name for good.
+    /// Its id.
     pub id: NotificationId,
     /// The domain of its target.
     pub domain: DomainId,
     /// Its target.
     pub to: BareJid,
-    /// When it is worth delivering.
+    /// Its audience.
     pub audience: Audience,
-    /// Which goes first.
+    /// Its priority among what waits for the account.
     pub priority: Priority,
-    /// When it stops being worth delivering. At the latest 30 days after `accepted`.
+    /// When it expires: at most 30 days after `accepted`.
     pub expires: Option<UnixMs>,
     /// A newer one with the same key replaces an undelivered older one. 1 to 64 bytes.
     pub collapse_key: Option<Arc<str>>,
@@ -78,7 +78,7 @@ pub struct Notification {
     pub payload: Payload,
     /// When the server took it from its sender.
     pub accepted: UnixMs,
-    /// When it is due, if the sender wants it later.
+    /// When it is to be delivered, if the sender wants that later (`send_at`).
     pub send_at: Option<UnixMs>,
 }
 
@@ -88,7 +88,7 @@ pub struct Notification {
 pub enum NotificationState {
     /// Waits for its `send_at`.
     Scheduled,
-    /// Taken, and being decided on.
+    /// Accepted; it is not yet decided what becomes of it.
     Accepted,
     /// Committed to the store, waits for the device.
     Stored,
@@ -96,13 +96,13 @@ pub enum NotificationState {
     Sent,
     /// The device has it.
     Acknowledged,
-    /// Its `ttl` ran out first.
+    /// Its `ttl` ended before it was acknowledged.
     Expired,
     /// A newer one with its `collapse_key` took its place.
     Replaced,
-    /// The sender took it back.
+    /// The sender cancelled it.
     Cancelled,
-    /// Not delivered and not kept; the reason says why.
+    /// Neither delivered nor kept, for a [`DropReason`].
     Dropped,
 }
 
@@ -114,7 +114,7 @@ pub enum AcknowledgedBy {
     StreamManagement,
     /// The client's XEP-0184 receipt.
     Receipt,
-    /// The server's socket took it, from a client that does neither.
+    /// The peer's TCP acknowledged its bytes, for a client that does neither.
     Socket,
 }
 
@@ -123,22 +123,22 @@ pub enum AcknowledgedBy {
 pub struct States(u16);
 
 impl States {
-    /// None of them.
+    /// No state.
     pub const NONE: States = States(0);
-    /// All of them.
+    /// Every state.
     pub const ALL: States = States(u16::MAX);
 
-    /// Whether a state is among them.
+    /// Whether a state is in the set.
     pub fn contains(self, state: NotificationState) -> bool {
         self.0 & States::from(state).0 != 0
     }
 
-    /// Whether one of them is among others.
+    /// Whether the two sets have a state in common.
     pub fn intersects(self, others: States) -> bool {
         self.0 & others.0 != 0
     }
 
-    /// These and others.
+    /// The union of both sets.
     #[must_use]
     pub fn with(self, others: States) -> States {
         States(self.0 | others.0)
@@ -157,9 +157,9 @@ impl From<NotificationState> for States {
 pub enum DropReason {
     /// No such account in the domain.
     UnknownDevice,
-    /// `active` or `connected`, and no session was there.
+    /// The audience was `active` or `connected`, and the account had no session.
     NotConnected,
-    /// `active`, and every session was asleep.
+    /// The audience was `active`, and no session of the account was active.
     NotActive,
     /// The connection ended before it was acknowledged, and the audience does not keep it.
     ConnectionLost,
@@ -176,25 +176,25 @@ pub struct Trace {
     pub id: NotificationId,
     /// Its target.
     pub to: BareJid,
-    /// When it was worth delivering.
+    /// Its audience.
     pub audience: Audience,
-    /// Which went first.
+    /// Its priority.
     pub priority: Priority,
     /// How far it has come.
     pub state: NotificationState,
-    /// When it was taken from its sender.
+    /// When it was accepted.
     pub accepted: UnixMs,
-    /// When it stops being worth delivering.
+    /// When it expires.
     pub expires: Option<UnixMs>,
     /// A newer one with the same key replaces it while it is undelivered.
     pub collapse_key: Option<Arc<str>>,
     /// The API key that sent it, if one did.
     pub key: Option<KeyId>,
-    /// When it was, or is to be, due.
+    /// The time that the sender wanted it delivered at (`send_at`).
     pub send_at: Option<UnixMs>,
     /// When it was committed to the store.
     pub stored: Option<UnixMs>,
-    /// When a connection last took it.
+    /// When it was last given to a connection.
     pub sent: Option<UnixMs>,
     /// When it reached its last state.
     pub ended: Option<UnixMs>,

@@ -1,4 +1,4 @@
-//! Something that happened on a topic, serialised once for all who are told.
+//! Something that happened on a topic, serialised once for all recipients.
 
 use super::{Domains, Item, Revision, TopicId, TopicRecord, UnixMs};
 use bytes::Bytes;
@@ -8,7 +8,7 @@ use carillon_wire::{Framing, ns};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Something that happened on a topic, serialised once for all who are told: each recipient adds only its own `to`.
+/// Something that happened on a topic, serialised once for all recipients: only `to` is added for each.
 #[derive(Debug)]
 pub struct PubsubEvent {
     topic: TopicId,
@@ -17,20 +17,20 @@ pub struct PubsubEvent {
     accepted: UnixMs,
     retained: Retained,
     kind: Kind,
-    /// From ` from='…'` to before ` to='`.
+    /// The message from its attribute `from` up to where `to` is added.
     head: Bytes,
-    /// From behind the value of `to` to the end.
+    /// The message from behind `to` to its end.
     tail: Bytes,
 }
 
-/// What an event means for logins to come.
+/// What an event changes for later logins.
 #[derive(Clone, Debug)]
 pub enum Retained {
-    /// This is what they are given from now on.
+    /// They are given this item from now on.
     Last(Arc<PubsubEvent>),
-    /// There is nothing to give any more.
+    /// They are given nothing any more.
     Nothing,
-    /// What they are given stays what it was.
+    /// Nothing changes for them.
     Unchanged,
 }
 
@@ -39,15 +39,15 @@ pub enum Retained {
 enum Kind {
     /// An item, as it was published.
     Item(Name),
-    /// The last item, as it is given to whoever comes; at every login, or only to new followers.
+    /// The last item, as it is given at every login (`at_login`), or only to new followers.
     Last { name: Name, at_login: bool },
-    /// Followers are told that an item was taken back.
+    /// An item was retracted, and followers are told.
     Retracted(Box<str>),
-    /// Followers are told that all items were.
+    /// All items were removed, and followers are told.
     Purged,
-    /// Only what later logins are given changes.
+    /// Followers are told nothing: it changes only what later logins are given.
     Silent,
-    /// The topic is gone; whether its followers are told.
+    /// The topic was deleted. `told`: whether its followers are told.
     End { told: bool },
 }
 
@@ -60,7 +60,7 @@ struct Name {
     payload: Range<usize>,
 }
 
-/// What an event tells those who follow a topic, for whoever writes it in another way than XMPP does.
+/// What an event tells followers, for a protocol other than XMPP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News<'a> {
     /// An item, as it was published.
@@ -70,34 +70,34 @@ pub enum News<'a> {
         /// Its payload, as in [`Item::payload`].
         payload: &'a [u8],
     },
-    /// The last item, as it is given to whoever comes.
+    /// The last item, as it is given to a new follower.
     Last {
         /// Its id.
         id: &'a str,
         /// Its payload, as in [`Item::payload`].
         payload: &'a [u8],
     },
-    /// An item was taken back.
+    /// An item was retracted.
     Retracted {
         /// Its id.
         id: &'a str,
     },
-    /// All items were.
+    /// All items were removed.
     Purged,
-    /// The topic is gone.
+    /// The topic was deleted.
     Deleted,
 }
 
 /// What happens on a topic besides new items.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Change<'a> {
-    /// An item was taken back; whether followers are told.
+    /// An item was retracted. `told`: whether followers are told.
     Retracted { item: &'a str, told: bool },
     /// Every item was removed.
     Purged,
-    /// It is gone.
+    /// The topic was deleted.
     Deleted,
-    /// What it gives at login changed.
+    /// What the topic gives at login changed.
     Silent,
 }
 
@@ -184,7 +184,7 @@ impl PubsubEvent {
         self.accepted
     }
 
-    /// What it means for logins to come.
+    /// What it changes for later logins.
     pub fn retained(&self) -> &Retained {
         &self.retained
     }
@@ -199,12 +199,12 @@ impl PubsubEvent {
         matches!(self.kind, Kind::Item(_) | Kind::Last { .. })
     }
 
-    /// Whether the topic is gone: nobody follows it any more.
+    /// Whether the topic was deleted.
     pub fn is_end(&self) -> bool {
         matches!(self.kind, Kind::End { .. })
     }
 
-    /// Whether it is given at every login.
+    /// Whether it is a last item that is given at every login.
     pub fn is_for_logins(&self) -> bool {
         matches!(self.kind, Kind::Last { at_login: true, .. })
     }
@@ -217,7 +217,7 @@ impl PubsubEvent {
         }
     }
 
-    /// The memory of its text, and of what it leaves to later logins.
+    /// Bytes that it takes in memory, with what it leaves for later logins.
     pub fn bytes(&self) -> usize {
         let left = match &self.retained {
             Retained::Last(last) => last.bytes(),
@@ -226,7 +226,7 @@ impl PubsubEvent {
         size_of::<PubsubEvent>() + self.head.len() + self.tail.len() + left
     }
 
-    /// What followers are told, if they are told anything.
+    /// What followers are told; none when they are told nothing.
     pub fn news(&self) -> Option<News<'_>> {
         let payload = |name: &Name| &self.tail[name.payload.clone()];
         match &self.kind {
@@ -250,7 +250,8 @@ impl PubsubEvent {
     }
 }
 
-/// Appends `<item/>` (XEP-0060 §7.1.2.1), in whatever namespace is the default where it stands. Where in the buffer its payload is.
+/// Appends `<item/>` (XEP-0060 §7.1.2.1) in the default namespace of its parent, and returns the range of the buffer that
+/// holds the payload.
 pub fn write_item(writer: &mut Writer<'_>, item: &Item) -> Range<usize> {
     writer.start("item").attr("id", &item.id);
     writer.attr_opt("publisher", item.publisher.as_ref().map(BareJid::as_str));
@@ -271,7 +272,7 @@ fn head(domain: &str, id: &str) -> Bytes {
     out.into()
 }
 
-/// `inside` writes what is in `<event/>`; `stamp` tells whose delay it was, and since when.
+/// `inside` writes the content of `<event/>`; `stamp` is the domain and the time of a XEP-0203 delay.
 fn tail(stamp: Option<(&str, UnixMs)>, inside: impl FnOnce(&mut Writer<'_>)) -> Bytes {
     let mut out = Vec::with_capacity(512);
     let mut writer = Writer::new(&mut out);

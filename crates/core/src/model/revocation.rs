@@ -1,11 +1,11 @@
-//! Which tokens of an account (XEP-0484) were taken back: not the tokens, which nobody keeps, but a count that is part of
-//! what they are derived from.
+//! Which tokens of an account (XEP-0484) were revoked. Tokens are not stored: each is derived from a count that a revocation
+//! changes.
 
 /// A client of an account: a hash of the id that it gives itself (XEP-0388 `user-agent`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AgentId(pub u64);
 
-/// How often tokens of an account were taken back: of all its clients, and of single ones.
+/// How often the tokens of an account were revoked: those of all clients, and those of single clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Revocations {
     all: u32,
@@ -13,16 +13,16 @@ pub struct Revocations {
 }
 
 impl Revocations {
-    /// Single clients that are told apart; one more, and the tokens of all are taken back.
+    /// Clients that are counted singly. When another one would exceed this, the tokens of all clients are revoked.
     pub const AGENTS_MAX: usize = 32;
 
-    /// Changes whenever the tokens of this client are taken back, and never to what it was.
+    /// A value that changes whenever the tokens of this client are revoked, and never returns to an earlier value.
     pub fn generation(&self, agent: AgentId) -> u64 {
         let own = self.agents.iter().find(|(id, _)| *id == agent).map_or(0, |(_, n)| *n);
         u64::from(self.all) << 32 | u64::from(own)
     }
 
-    /// Takes back the tokens of one client.
+    /// Revokes the tokens of one client.
     pub fn revoke(&mut self, agent: AgentId) {
         match self.agents.iter().position(|(id, _)| *id == agent) {
             Some(at) => self.agents[at].1 += 1,
@@ -31,18 +31,18 @@ impl Revocations {
         }
     }
 
-    /// Takes back the tokens of every client.
+    /// Revokes the tokens of every client.
     pub fn revoke_all(&mut self) {
         self.all += 1;
         self.agents = Vec::new();
     }
 
-    /// Whether none was ever taken back.
+    /// Whether no token was ever revoked.
     pub fn is_empty(&self) -> bool {
         self.all == 0 && self.agents.is_empty()
     }
 
-    /// As a store keeps it: four bytes, and twelve a client.
+    /// The form in which a store keeps it: four bytes, and twelve per client.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.all.to_be_bytes().to_vec();
         for (agent, n) in &self.agents {

@@ -1,6 +1,6 @@
 //! Time as an argument: the core is told what time it is and never asks.
 
-/// Milliseconds since the Unix epoch, UTC. What stamps and expiries are made of.
+/// Milliseconds since the Unix epoch, UTC: for stamps and expiries.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
@@ -40,7 +40,7 @@ fn put(digits: &mut [u8], mut number: u64) {
     }
 }
 
-/// Milliseconds on a clock that never goes back. What timers are made of.
+/// Milliseconds on a clock that never goes back: for timers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mono(pub u64);
 
@@ -56,12 +56,12 @@ impl Mono {
     }
 }
 
-/// A place in the order of what alters an account's right to log in.
+/// A point in the order of changes of accounts' right to log in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(u64);
 
 impl Moment {
-    /// The one after it.
+    /// The next point.
     pub(crate) fn next(self) -> Moment {
         Moment(self.0 + 1)
     }

@@ -14,7 +14,7 @@ pub struct Item {
     pub domain: DomainId,
     /// The topic's name: an item describes itself, so that it can be delivered without looking its topic up.
     pub name: Arc<str>,
-    /// Its id (XEP-0060 `id`), unique in the topic. What a device names to say which version it has.
+    /// Its id (XEP-0060 `id`), unique in the topic. A device names it to say which version it has.
     pub id: Box<str>,
     /// The account that published it; none when it came by HTTP.
     pub publisher: Option<BareJid>,
@@ -22,7 +22,7 @@ pub struct Item {
     pub published: UnixMs,
     /// The payload element as XML in its own namespace (a XEP-0335 container when the provider sent JSON). May be empty.
     pub payload: Bytes,
-    /// The topic's revision that it made, kept or not; orders the items of a topic.
+    /// The topic's revision that its publication made; it orders the items of a topic.
     pub revision: Revision,
 }
 
@@ -37,14 +37,14 @@ pub struct TopicRecord {
     pub name: Box<str>,
     /// How it behaves.
     pub config: TopicConfig,
-    /// Who stands how to it, sorted by JID; accounts that are not listed have [`Affiliation::None`].
+    /// Its affiliations, sorted by JID; accounts that are not listed have [`Affiliation::None`].
     pub affiliations: Vec<(BareJid, Affiliation)>,
     /// When it was created.
     pub created: UnixMs,
 }
 
 impl TopicRecord {
-    /// How `jid` stands to the topic.
+    /// The affiliation of `jid` with the topic.
     pub fn affiliation(&self, jid: &BareJid) -> Affiliation {
         self.affiliations
             .binary_search_by(|(j, _)| j.as_str().cmp(jid.as_str()))
@@ -62,15 +62,15 @@ pub struct TopicConfig {
     pub access_model: Access,
     /// Who may publish over XMPP (`publish_model`).
     pub publish_model: PublishModel,
-    /// How many items are kept when they are kept, 1 to 10,000 (`max_items`).
+    /// How many items are kept where `persist_items` is on, 1 to 10,000 (`max_items`).
     pub max_items: u32,
     /// Whether items are kept (`persist_items`).
     pub persist_items: bool,
-    /// When the last item is sent without being asked for (`send_last_published_item`).
+    /// When the last item is sent without a request (`send_last_published_item`).
     pub send_last_published_item: SendLast,
     /// Whether subscribers are told that an item was retracted (`notify_retract`).
     pub notify_retract: bool,
-    /// Whether subscribers are told that the topic is gone (`notify_delete`).
+    /// Whether subscribers are told that the topic was deleted (`notify_delete`).
     pub notify_delete: bool,
 }
 
@@ -92,13 +92,13 @@ impl Default for TopicConfig {
 /// Where a page of a topic's items begins or ends, in the order of their publication, newest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ItemsFrom {
-    /// It begins with the newest.
+    /// It begins with the newest item.
     Newest,
-    /// It begins behind this one, with an older one.
+    /// It begins with the next older item after this one.
     After(Box<str>),
-    /// It ends before this one, with a newer one.
+    /// It ends with the next newer item before this one.
     Before(Box<str>),
-    /// It ends with the oldest.
+    /// It ends with the oldest item.
     Oldest,
 }
 
@@ -124,7 +124,7 @@ pub enum PublishModel {
     Open,
 }
 
-/// When the last item is sent without being asked for.
+/// When the last item is sent without a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SendLast {
@@ -136,7 +136,7 @@ pub enum SendLast {
     OnSubAndPresence,
 }
 
-/// How an account stands to a topic (XEP-0060 §4.1).
+/// An account's affiliation with a topic (XEP-0060 §4.1).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
@@ -144,7 +144,7 @@ pub enum SendLast {
 pub enum Affiliation {
     /// May do nothing, not even subscribe.
     Outcast,
-    /// No standing.
+    /// No affiliation.
     #[default]
     None,
     /// May subscribe to a whitelist topic.
@@ -171,7 +171,7 @@ impl TopicConfig {
     }
 }
 
-/// Which topic.
+/// The domain and name of a topic.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TopicKey {
     /// Its domain.
@@ -183,7 +183,7 @@ pub struct TopicKey {
 /// The first label of the host at which topics have their addresses, in every domain.
 pub const TOPIC_HOST: &str = "pubsub";
 
-/// The address of a topic: what its home is found by.
+/// The address of a topic, from which its home is computed.
 pub fn topic_address(name: &str, domain: &str) -> String {
     [name, "@", TOPIC_HOST, ".", domain].concat()
 }
