@@ -1,9 +1,9 @@
-//! Accounts whose right to log in was altered lately: the password, the state, or that they are there at all.
+//! Accounts whose right to log in was altered lately: another password, another state, or removal.
 //!
-//! A login takes a while, from what proves the account being read to the session. What is altered in between must not be
-//! passed over, and the store was asked before it: so the account's home, where all of a login happens and which hears of
-//! every alteration, notes their order. Two generations of hashes, swapped at least as rarely as the longest login lasts; a
-//! false mark costs a client one more attempt.
+//! A login takes time, from reading what proves the account to binding the session. A change in between must not be missed,
+//! although the store was asked before it. The account's home takes part in every login and hears of every change, so it
+//! notes their order. It keeps two generations of hashes, swapped no more often than the longest login lasts; a false mark
+//! costs a client one more attempt.
 
 use crate::model::{Map, Moment, Mono};
 use std::hash::BuildHasher;
@@ -18,7 +18,7 @@ pub struct Altered {
 }
 
 impl Altered {
-    /// The present: a login that begins now knows of all alterations up to here.
+    /// The present point: a login that begins now knows of all changes up to here.
     pub fn now(&self) -> Moment {
         self.last
     }
@@ -40,7 +40,7 @@ impl Altered {
         })
     }
 
-    /// Forgets the generation before the last, when the last one is `generation_ms` old.
+    /// Begins a new generation when the present one is `generation_ms` old, and forgets the one before it.
     pub fn tidy(&mut self, now: Mono, generation_ms: u64) {
         if now >= self.swap_at {
             self.old = std::mem::take(&mut self.young);

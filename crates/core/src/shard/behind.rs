@@ -1,4 +1,4 @@
-//! Which shards are behind with which topics: for those no more is published until they have caught up.
+//! Which shards are behind with which topics. Publications to such a topic are refused until all have caught up.
 
 use crate::message::Pace;
 use crate::model::{Map, ShardId, TopicId};

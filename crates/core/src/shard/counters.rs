@@ -14,15 +14,15 @@ pub struct Counters {
     pub available: u64,
     /// Sessions of the light protocol now.
     pub light: u64,
-    /// Deliveries of topics that wait now.
+    /// Deliveries of topics' events that wait now.
     pub backlog: PendingFanout,
     /// Logins that succeeded.
     pub logins: u64,
-    /// Of these, those that asked no store.
+    /// Of these, the logins that asked the store nothing.
     pub logins_remembered: u64,
     /// Logins that failed, by the SASL condition that the client was told.
     pub login_failures: Reasons,
-    /// Sessions that ended, by what ended them.
+    /// Sessions that ended, by cause.
     pub sessions_ended: Reasons,
     /// Stanzas received from clients.
     pub stanzas_in: u64,
@@ -34,23 +34,24 @@ pub struct Counters {
     pub notifications_accepted: u64,
     /// Notifications acknowledged.
     pub notifications_acknowledged: u64,
-    /// Notifications that ended without being acknowledged: by their state, and those that were dropped by the reason.
+    /// Notifications that ended without an acknowledgement, by state; dropped ones by reason.
     pub notifications_ended: Reasons,
-    /// Items published on topics that live here.
+    /// Items published on topics whose home is here.
     pub published: u64,
-    /// What was not published to topics that live here, because their followers could not be given it as fast.
+    /// Publications that were refused to topics whose home is here, because a shard was behind.
     pub too_fast: u64,
-    /// Questions of this shard that the store failed to answer.
+    /// Questions of this shard that the store could not answer.
     pub faults: u64,
-    /// Notifications and messages whose end the store refused to write until it was given up: they may be delivered again.
+    /// Notifications and messages whose end was not written before [`Retries`](super::Retries) gave up: they may be delivered
+    /// again.
     pub given_up: u64,
     /// Stream errors sent, by condition.
     pub stream_errors: Reasons,
-    /// Errors sent to those who speak the light protocol, by code.
+    /// Errors sent to clients of the light protocol, by code.
     pub light_errors: Reasons,
-    /// Time from the acceptance of an item or a notification to its being given to a connection.
+    /// Time from the acceptance of an item or a notification until it is given to a connection.
     pub latency: Latency,
-    /// Time from a notification's being given to a connection to its acknowledgement by the device.
+    /// Time from giving a notification to a connection until the device acknowledges it.
     pub acknowledgement: Latency,
     /// Time from a client's first SASL element to the server's success.
     pub login: Latency,
@@ -66,7 +67,7 @@ impl Counters {
     }
 }
 
-/// Counts by reason. There are as many reasons as the program has words for them: a few dozen.
+/// Counts by reason. The reasons are constants of the program: a few dozen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reasons(Vec<(&'static str, u64)>);
 
@@ -76,17 +77,17 @@ impl Reasons {
         self.add(reason, 1);
     }
 
-    /// Adds what others counted.
+    /// Adds the counts of another shard.
     pub fn add_all(&mut self, others: &Reasons) {
         others.0.iter().for_each(|(reason, count)| self.add(reason, *count));
     }
 
-    /// How many there were, for whatever reason.
+    /// The sum over all reasons.
     pub fn total(&self) -> u64 {
         self.0.iter().map(|(_, count)| count).sum()
     }
 
-    /// The reasons seen so far, in no order.
+    /// The reasons counted so far, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.0.iter().copied()
     }

@@ -1,9 +1,9 @@
-//! What a shard counts of each topic: a number added for each slice of a walk, none for each follower.
+//! What a shard counts per topic. A walk adds once per slice, not per follower.
 
 use crate::command::TopicFigures;
 use crate::model::{Map, TopicId};
 
-/// Topics that are counted. What comes beyond is counted for the node only: the memory is bounded, about 600 KiB.
+/// Topics that are counted singly; others only for the node as a whole. This bounds the memory to about 600 KiB.
 const TOPICS_MAX: usize = 10_000;
 
 /// Counts of topics since the start.
@@ -16,19 +16,19 @@ impl CountedTopics {
         self.count(topic, |figures| figures.published += 1);
     }
 
-    /// An item was given to so many followers here.
+    /// An item was given to this many followers here.
     pub fn delivered(&mut self, topic: TopicId, count: u64) {
         if count > 0 {
             self.count(topic, |figures| figures.delivered += count);
         }
     }
 
-    /// What was counted of a topic.
+    /// The counts of a topic.
     pub fn of(&self, topic: TopicId) -> TopicFigures {
         self.0.get(&topic).copied().unwrap_or_default()
     }
 
-    /// A topic is gone. Its number is never used again.
+    /// A topic was deleted. Its number is never used again.
     pub fn forget(&mut self, topic: TopicId) {
         self.0.remove(&topic);
     }

@@ -16,7 +16,8 @@ impl Default for Latency {
 impl Latency {
     const BUCKETS: usize = 80;
 
-    /// The bounds, in milliseconds, of the buckets that [`Latency::cumulative`] gives. Each is a bound of ours, too.
+    /// The upper bounds, in milliseconds, of the buckets that [`Latency::cumulative`] returns. Each is also a bound of a
+    /// bucket of this histogram.
     pub const BOUNDS_MS: [u64; 18] =
         [1, 2, 5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10_240, 20_480, 40_960, 81_920, 327_680];
 

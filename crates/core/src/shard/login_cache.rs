@@ -1,8 +1,8 @@
 //! Accounts that logged in with a token, or were given one: what their next login needs, so that it asks no store
 //! (docs/adr/0006).
 //!
-//! What is here is the truth, or it is not here: everything that changes it happens at the account's home or is told to it,
-//! and forgets the account. Bounded: two generations, of which the older goes when the younger is full.
+//! Entries are never stale: every change happens at the account's home or is reported to it, and evicts the account. Bounded:
+//! two generations, of which the older is dropped when the younger is full.
 
 use crate::model::{
     AccountId, AccountState, Credentials, DomainId, Domains, Generation, Identity, Login, Map, Revocations,
@@ -18,13 +18,13 @@ pub struct LoginCache {
     old: Map<BareJid, CachedLogin>,
 }
 
-/// What is known of an account that may log in and for which nothing waits.
+/// What is known of an account that is enabled and for which nothing waits.
 #[derive(Clone, Debug)]
 pub struct CachedLogin {
     account: AccountId,
     domain: DomainId,
     stamp: Stamp,
-    /// None are taken back as a rule.
+    /// Boxed, because few accounts have any.
     revocations: Option<Box<Revocations>>,
     topics: Box<[TopicId]>,
 }
@@ -34,14 +34,14 @@ pub struct CachedLogin {
 pub struct Known<'a> {
     /// The account.
     pub account: AccountId,
-    /// Which of its tokens were taken back.
+    /// Which of its tokens were revoked.
     pub revocations: &'a Revocations,
     /// What belongs to it.
     pub login: &'a Login,
 }
 
 impl LoginCache {
-    /// Remembers an account as its login found it, unless something waits for it: then the next login asks again.
+    /// Remembers what a login found, unless something waits for the account: then the next login asks the store again.
     pub fn remember(&mut self, name: &BareJid, domain: DomainId, known: Known<'_>, stamp: Stamp, max: usize) {
         let Known { account, revocations, login } = known;
         if max == 0 || login.waiting != Waiting::default() {
@@ -57,7 +57,7 @@ impl LoginCache {
         self.put(name.clone(), account, max);
     }
 
-    /// What is remembered of an account.
+    /// The entry of an account.
     pub fn recall(&mut self, name: &BareJid, domain: DomainId, max: usize) -> Option<CachedLogin> {
         if let Some(account) = self.old.remove(name) {
             self.put(name.clone(), account, max);
@@ -72,7 +72,7 @@ impl LoginCache {
         }
     }
 
-    /// Forgets the accounts of domains that are gone.
+    /// Forgets the accounts of removed domains.
     pub fn keep_domains(&mut self, domains: &Domains) {
         for accounts in [&mut self.young, &mut self.old] {
             accounts.retain(|_, account| domains.numbered(account.domain).is_some());
@@ -84,7 +84,7 @@ impl LoginCache {
         self.young.len() + self.old.len()
     }
 
-    /// Whether none is.
+    /// Whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -104,8 +104,7 @@ impl CachedLogin {
         &self.topics
     }
 
-    /// As the store would answer, without the last items, which the shard knows, and without the keys, which a stamp
-    /// stands for.
+    /// What the store would answer, but without the last items, which the shard knows, and with a stamp in place of the keys.
     pub fn into_login(self) -> (Stamp, Identity, Box<Login>) {
         let subscription = |topic: &TopicId| Subscription { topic: *topic, last: None };
         let identity = Identity {

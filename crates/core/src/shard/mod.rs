@@ -1,4 +1,4 @@
-//! The shard: sole owner of its sessions and of what lives at home here.
+//! The state of a shard: the sole owner of its sessions and of the accounts and topics whose home it is.
 
 mod altered;
 mod behind;
@@ -40,7 +40,7 @@ pub use wheel::{Timer, Wake, Wheel};
 
 use crate::model::{ShardId, bucket};
 
-/// The shard of `shards` that is home to a name: a bare JID, or a topic as `topic@pubsub.domain`.
+/// The home of a name among `shards` shards. The name is a bare JID, or `topic@pubsub.domain` for a topic.
 pub fn home(name: &str, shards: u16) -> ShardId {
     ShardId(bucket(name) % shards.max(1))
 }

@@ -6,11 +6,11 @@ use crate::sasl::Protection;
 use carillon_wire::Framing;
 use std::sync::Arc;
 
-/// What was offered before, printed: in a storm of logins all are told the same.
+/// The features that were offered before, printed: in a storm of logins all clients are offered the same.
 #[derive(Debug, Default)]
 pub struct Offers(Vec<(OfferShape, Arc<[u8]>)>);
 
-/// All that an offer depends on, the settings apart. There are some twenty.
+/// Everything besides the settings that an offer depends on. There are about twenty different ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfferShape {
     framing: Framing,
@@ -27,24 +27,24 @@ enum Security {
 }
 
 impl Offers {
-    /// What was offered in this shape.
+    /// The printed offer of this shape.
     pub fn find(&self, shape: &OfferShape) -> Option<Arc<[u8]>> {
         self.0.iter().find(|(known, _)| known == shape).map(|(_, text)| text.clone())
     }
 
-    /// Remembers what was offered.
+    /// Remembers a printed offer.
     pub fn remember(&mut self, shape: OfferShape, text: Arc<[u8]>) {
         self.0.push((shape, text));
     }
 
-    /// Forgets all: the settings have changed.
+    /// Forgets all offers, because the settings have changed.
     pub fn forget(&mut self) {
         self.0.clear();
     }
 }
 
 impl OfferShape {
-    /// Of what is offered to this client.
+    /// The shape of the offer to a client of this domain.
     pub fn of(io: &Io, domain: &Domain, protection: &Protection) -> OfferShape {
         let security = match protection {
             Protection::None => Security::None,

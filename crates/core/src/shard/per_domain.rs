@@ -1,8 +1,8 @@
-//! What a shard counts of each domain, for a bounded number of domains.
+//! What a shard counts per domain, for a bounded number of domains.
 
 use crate::model::{DomainId, Domains};
 
-/// What is counted of one domain, or of several.
+/// The counts of one domain, or of several together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DomainCounters {
     /// Bound sessions now.
@@ -19,8 +19,8 @@ pub struct DomainCounters {
 
 /// What is counted by domain. The first domains have counters of their own, the others share theirs.
 ///
-/// Which is which is decided once for each domain, when a shard first sees it: a session that was counted with the others
-/// is taken off them, too. So all shards decide alike, as all see the same tables of domains in the same order.
+/// Whether a domain has counters of its own is decided once, when a shard first sees the domain, so that a session is
+/// subtracted where it was added. All shards decide alike, because they see the same tables of domains in the same order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PerDomain {
     /// In the order of their numbers.
@@ -39,8 +39,8 @@ impl PerDomain {
         }
     }
 
-    /// Gives new domains counters of their own, as long as no more than `max` have some, and forgets domains that are
-    /// gone with all of their sessions.
+    /// Gives new domains counters of their own while fewer than `max` have some, and forgets removed domains that have no
+    /// session left.
     pub fn keep(&mut self, domains: &Domains, max: usize) {
         self.known.retain(|(id, counters)| domains.numbered(*id).is_some() || counters.sessions > 0);
         let mut new: Vec<DomainId> =
@@ -56,12 +56,12 @@ impl PerDomain {
         &self.known
     }
 
-    /// What is counted of all other domains together.
+    /// The counts of all other domains together.
     pub fn others(&self) -> DomainCounters {
         self.others
     }
 
-    /// Adds what another shard counted.
+    /// Adds the counts of another shard.
     pub fn add(&mut self, other: &PerDomain) {
         self.others.add(&other.others);
         for (id, counters) in &other.known {

@@ -1,8 +1,8 @@
-//! Accounts for which something was stored lately: what a login read from the store may be older than that.
+//! Accounts for which something was stored lately: what a login read from the store may be out of date.
 //!
-//! A login's data are read when it begins and used when initial presence comes. Whatever is stored for the account in
-//! between is marked here, and the session then asks again instead of trusting what it read. Two generations of hashes,
-//! swapped at least as rarely as the longest login lasts; a false mark costs one question.
+//! A login's data are read when it begins and used when initial presence comes. An account for which something is stored in
+//! between is marked here; its session then asks again instead of trusting what was read. Two generations of hashes, swapped
+//! no more often than the longest login lasts; a false mark costs one question.
 
 use crate::model::{Mono, Set};
 use std::hash::BuildHasher;
@@ -23,13 +23,13 @@ impl Recent {
         self.young.insert(hash);
     }
 
-    /// Whether an account was marked within the last generation, and perhaps the one before.
+    /// Whether an account was marked within the present generation or the one before.
     pub fn is_marked(&self, account: &str) -> bool {
         self.young.contains(&self.young.hasher().hash_one(account))
             || self.old.contains(&self.old.hasher().hash_one(account))
     }
 
-    /// Forgets the generation before the last, when the last one is `generation_ms` old.
+    /// Begins a new generation when the present one is `generation_ms` old, and forgets the one before it.
     pub fn tidy(&mut self, now: Mono, generation_ms: u64) {
         if now >= self.swap_at {
             self.old = std::mem::take(&mut self.young);

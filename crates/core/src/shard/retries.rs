@@ -1,28 +1,28 @@
-//! What the store is yet to be told: that notifications ended and that messages are to be forgotten. The store may refuse a write
-//! because it is busy or broken; it is asked again, less and less often, until it has done it.
+//! Writes that the store has not done yet: ends of notifications and deletions of messages. The store may refuse a write
+//! because it is busy or broken; the write is then repeated, with growing pauses, until the store has done it.
 //!
-//! What a device acknowledged must not be delivered again meanwhile, although the store still has it: whoever reads what
-//! waits for an account leaves out what is here.
+//! What a device acknowledged must not be delivered again in the meantime, although the store still holds it: whoever reads
+//! what waits for an account leaves out what is listed here.
 
 use crate::model::{DomainId, Mono, NotificationId, Set};
 use crate::ports::store::notifications::NotificationChange;
 use std::collections::VecDeque;
 
-/// What the store is yet to be told.
+/// Writes that the store has not done yet.
 #[derive(Debug, Default)]
 pub struct Retries {
     /// Notifications whose end is not committed.
     ending: Set<NotificationId>,
-    /// Numbers of messages that are not forgotten.
+    /// Numbers of messages whose deletion is not committed.
     forgetting: Set<u64>,
     /// What the store refused, oldest first.
     refused: VecDeque<RefusedWrite>,
     bytes: usize,
     /// How many notifications and messages were given up since the start.
     given_up: u64,
-    /// When it is asked again.
+    /// When the store is asked again.
     retry_at: Option<Mono>,
-    /// How long it was waited the last time.
+    /// The last pause.
     pause_ms: u64,
 }
 
@@ -31,11 +31,11 @@ pub struct Retries {
 pub enum RefusedWrite {
     /// A notification ended.
     End(NotificationChange),
-    /// Messages of an account are to be forgotten.
+    /// Messages of an account are to be deleted.
     Forget(Forget),
 }
 
-/// Messages of an account that are to be forgotten.
+/// Messages of an account that are to be deleted.
 #[derive(Clone, Debug)]
 pub struct Forget {
     /// The account's domain.
@@ -52,40 +52,40 @@ impl Retries {
         self.ending.insert(id);
     }
 
-    /// It has.
+    /// The end was written, or given up.
     pub fn ended(&mut self, id: NotificationId) {
         self.ending.remove(&id);
     }
 
-    /// Whether the store is being told that this one ended.
+    /// Whether the end of this one is being written.
     pub fn is_ending(&self, id: NotificationId) -> bool {
         self.ending.contains(&id)
     }
 
-    /// Those of the accounts of one bucket.
+    /// The notifications of one bucket whose end is not committed.
     pub fn ending(&self, bucket: u16) -> impl Iterator<Item = NotificationId> {
         self.ending.iter().copied().filter(move |id| id.bucket() == bucket)
     }
 
-    /// The store is asked to forget messages.
+    /// The store is asked to delete messages.
     pub fn begin_forgetting(&mut self, seqs: &[u64]) {
         self.forgetting.extend(seqs);
     }
 
-    /// It has.
+    /// The deletion was written, or given up.
     pub fn forgotten(&mut self, seqs: &[u64]) {
         for seq in seqs {
             self.forgetting.remove(seq);
         }
     }
 
-    /// Whether the store is being told to forget this one.
+    /// Whether this one is being deleted.
     pub fn is_forgetting(&self, seq: u64) -> bool {
         self.forgetting.contains(&seq)
     }
 
-    /// The store refused a write: it is asked again. Past the bound the oldest is given up, and comes once more to a device that
-    /// has it already: nothing is lost by that.
+    /// The store refused a write: it is to be repeated. Past the bound the oldest write is given up: its notification or
+    /// message may then be delivered again, and nothing is lost.
     pub fn add(&mut self, write: RefusedWrite, now: Mono) {
         self.bytes += write.bytes();
         self.refused.push_back(write);
@@ -111,17 +111,17 @@ impl Retries {
         self.retry_at
     }
 
-    /// How many writes wait to be asked again.
+    /// How many writes wait to be repeated.
     pub fn len(&self) -> usize {
         self.refused.len()
     }
 
-    /// Whether none does.
+    /// Whether no write waits.
     pub fn is_empty(&self) -> bool {
         self.refused.is_empty()
     }
 
-    /// The store took a write: it takes others, too.
+    /// The store did a write, so it is asked for the others at once.
     pub fn succeeded(&mut self, now: Mono) {
         self.pause_ms = 0;
         if !self.refused.is_empty() {
@@ -129,7 +129,7 @@ impl Retries {
         }
     }
 
-    /// What is to be asked now.
+    /// Takes the writes that are due.
     pub(crate) fn take_due(&mut self, now: Mono) -> Vec<RefusedWrite> {
         if self.retry_at.is_none_or(|at| at > now) {
             return Vec::new();
@@ -171,7 +171,7 @@ impl RefusedWrite {
         }
     }
 
-    /// What it takes here, its place among those under way included.
+    /// Bytes that it takes here, including its entry in `ending` or `forgetting`.
     fn bytes(&self) -> usize {
         let carried = match self {
             RefusedWrite::End(_) => size_of::<NotificationId>(),
@@ -181,9 +181,9 @@ impl RefusedWrite {
     }
 }
 
-/// Bytes that a shard keeps of what the store refused.
+/// Bytes of refused writes that a shard keeps.
 const BYTES_MAX: usize = 16 << 20;
-/// Writes asked at once.
+/// Writes repeated at once.
 const TOGETHER: usize = 1000;
 /// The first pause before the store is asked again; it doubles up to the second.
 const PAUSE_MIN_MS: u64 = 1000;

@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 /// What the sessions of a shard share.
 pub struct ShardState {
-    /// Which shard this is.
+    /// The number of this shard.
     pub id: ShardId,
-    /// How many there are.
+    /// The number of shards of the node.
     pub shard_count: u16,
     /// What the operator decided.
     pub settings: Arc<Settings>,
@@ -23,17 +23,17 @@ pub struct ShardState {
     pub domains: Arc<Domains>,
     /// Randomness.
     pub random: Random,
-    /// What is counted.
+    /// The counters.
     pub counters: Counters,
-    /// Who follows what.
+    /// Which sessions follow which topics.
     pub subscribers: Subscribers,
     /// Topics with which a shard is behind.
     pub behind: Behind,
-    /// What is counted of each topic.
+    /// The counters per topic.
     pub topic_figures: CountedTopics,
     /// What the light sessions share.
     pub light: light::Shared,
-    /// Accounts with more than one session: what concerns an account's other sessions is no work for most.
+    /// Accounts with more than one session: for all others, what concerns an account's other sessions is skipped.
     pub in_company: Set<AccountId>,
     /// The sessions' timers.
     pub timers: Wheel,
@@ -45,13 +45,13 @@ pub struct ShardState {
     pub recent: Recent,
     /// Accounts whose next login needs no store.
     pub login_cache: LoginCache,
-    /// Uses of tokens.
+    /// How often tokens were used.
     pub replays: Replays,
     /// Stream features that were sent before.
     pub offers: Offers,
     /// Notifications of the recent past that are not in the store.
     pub traces: Traces,
-    /// What the store is yet to be told.
+    /// Writes that the store has not done yet.
     pub retries: Retries,
     draining: bool,
 }
@@ -92,24 +92,24 @@ impl ShardState {
         }
     }
 
-    /// This shard's part of the accounts to remember: they are spread evenly.
+    /// How many accounts this shard may remember: an even part of the node's bound.
     pub fn cached_logins_max(&self) -> usize {
         self.settings.fast.remembered_accounts.div_ceil(usize::from(self.shard_count.max(1)))
     }
 
-    /// Something of an account changed in the store: what was read of it before is not the truth any more.
+    /// Something of an account changed in the store: what was read of it before is out of date.
     pub fn changed(&mut self, account: &str) {
         self.recent.mark(account);
         self.login_cache.forget(account);
     }
 
-    /// An account got another password or state, or was removed: logins that are under way with what was read before end.
+    /// An account got another password or state, or was removed: logins under way that read it before fail.
     pub fn altered(&mut self, account: &str) {
         self.altered.note(account);
         self.changed(account);
     }
 
-    /// Whether the node drains: no new sessions.
+    /// Whether the node drains and takes no new sessions.
     pub fn is_draining(&self) -> bool {
         self.draining
     }

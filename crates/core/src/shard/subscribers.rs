@@ -1,13 +1,13 @@
 //! Which sessions of this shard follow which topic, and the walk that gives them an item.
 //!
-//! Upstream nobody lists subscribers: a [`PubsubEvent`] comes once to each shard, and the shard walks its own dense list of slots.
-//! The list is shared with the walks under way (`Arc`) and copied only if it changes while one is. A walk is done in slices,
-//! so that logins and direct messages go in between ([`super::walks`]).
+//! The topic's home has no list of followers: a [`PubsubEvent`] comes once to each shard, which walks its own dense list of
+//! slots. The list is shared with the walks under way (`Arc`) and copied only if it changes meanwhile. A walk is done in
+//! slices, with logins and direct messages in between ([`super::walks`]).
 //!
-//! What comes from the topic's home comes in order, but what a login read from the store may be older than what has come, or
-//! newer: then the event is still on its way. So the shard counts what changes last items, and a session remembers the
-//! count at which it was given them ([`Subscribers::clock`]). A walk passes over sessions that were given its item, or a
-//! newer one, before.
+//! Events come from the topic's home in order. What a login read from the store may be older than the last event, or newer:
+//! then its event is still on its way. So the shard counts changes of last items, and a session remembers the count at which
+//! it was given them ([`Subscribers::clock`]). A walk passes over the sessions that were given its item, or a newer one,
+//! before.
 
 use super::walks::{Walk, Walks};
 use super::{PendingFanout, Recent, Slice};
@@ -24,7 +24,7 @@ pub struct Subscribers {
     walks: Walks,
     /// Counts events that came, and logins that brought an item before its event.
     clock: u64,
-    /// The count at which whoever has all last items is passed over by the walk under way.
+    /// A session that was given all last items at this count or later is passed over by the walk under way.
     walking: u64,
     /// Accounts that followed or left a topic lately.
     changed: Recent,
@@ -37,21 +37,21 @@ struct Local {
     slots: Arc<Vec<u32>>,
     /// The newest event that is sent at login, if the topic has one.
     last: Option<Arc<PubsubEvent>>,
-    /// What a login read counts only above this: all up to here is known.
+    /// Items up to this revision are known here; what a login read counts only if it is newer.
     floor: Revision,
-    /// Last items that logins brought and whose notices have not come, oldest first, with the count at which each came.
+    /// Last items that logins brought before their events came, oldest first, with the count at which each came.
     ahead: Vec<(Revision, u64)>,
     /// Sessions that were given such an item when they began to follow the topic.
     given: Vec<(u32, Revision)>,
-    /// The topic is gone. A login that read of it before may still come.
+    /// The topic was deleted. A login that read it before may still come.
     ended: bool,
-    /// Turns of housekeeping since somebody here followed it.
+    /// How often the shard has tidied since a session here followed the topic.
     idle: u8,
 }
 
 impl Subscribers {
-    /// A session follows a topic from now on; its position in the topic's list, to be given to [`Subscribers::remove`].
-    /// `last` is what the store knew to be the topic's last item.
+    /// Adds a session to a topic's followers, and returns its position in the topic's list, for [`Subscribers::remove`].
+    /// `last` is the topic's last item as the store knew it.
     pub fn add(&mut self, topic: TopicId, slot: u32, last: Option<Arc<PubsubEvent>>) -> u32 {
         if let Some(last) = last {
             self.learn(last);
@@ -66,7 +66,7 @@ impl Subscribers {
         slots.len() as u32 - 1
     }
 
-    /// Takes note of a topic's last item as the store knew it, unless as much is known here; whether it was news.
+    /// Takes note of a topic's last item as the store knew it. False if it was known here, or a newer one.
     pub fn learn(&mut self, last: Arc<PubsubEvent>) -> bool {
         let is_news = self.is_news(last.topic(), last.revision());
         if is_news {
@@ -79,23 +79,23 @@ impl Subscribers {
         is_news
     }
 
-    /// Takes note that there is such a topic, and no last item to give.
+    /// Takes note that a topic exists and has no last item.
     pub fn hear_of(&mut self, topic: TopicId) {
         self.topics.entry(topic).or_default();
     }
 
-    /// Whether anything was heard of the topic here: then also what its last item is.
+    /// Whether the topic is known here, and with it its last item.
     pub fn knows(&self, topic: TopicId) -> bool {
         self.topics.contains_key(&topic)
     }
 
-    /// Whether a last item of this revision, read by a login, says anything new.
+    /// Whether a last item of this revision, read by a login, is newer than what is known here.
     pub fn is_news(&self, topic: TopicId, revision: Revision) -> bool {
         self.topics.get(&topic).is_none_or(|local| !local.ended && revision > local.floor)
     }
 
-    /// The session at this position follows the topic no longer. The slot of the session that took its position, if any:
-    /// it must be told. No search, so that fifteen thousand sessions can go at once.
+    /// Removes the session at this position from a topic's followers. Returns the slot of the session that takes over the
+    /// position, if any; it must be told. There is no search, so that fifteen thousand sessions can end at once.
     pub fn remove(&mut self, topic: TopicId, position: u32) -> Option<u32> {
         let local = self.topics.get_mut(&topic)?;
         if position as usize >= local.slots.len() {
@@ -110,18 +110,18 @@ impl Subscribers {
         slots.get(position as usize).copied()
     }
 
-    /// Takes a slot out of the topic's walks under way: its session follows the topic from now on, and what was published
-    /// before is not for it.
+    /// Takes a slot out of the topic's walks under way: its session follows the topic only from now on, so that earlier
+    /// events are not for it.
     pub fn pass_over(&mut self, topic: TopicId, slot: u32) {
         self.walks.pass_over(topic, slot);
     }
 
-    /// The event that is sent for a topic at login, if any.
+    /// The event that is sent for a topic at every login, if it has one.
     pub fn last(&self, topic: TopicId) -> Option<&Arc<PubsubEvent>> {
         self.topics.get(&topic)?.last.as_ref()
     }
 
-    /// The last item for a session that follows the topic from now on, and must not be given it again when its event comes.
+    /// The last item for a new follower, which is not given it again when its event comes.
     pub fn last_for_new(&mut self, topic: TopicId, slot: u32) -> Option<Arc<PubsubEvent>> {
         let local = self.topics.get_mut(&topic)?;
         let last = local.last.clone()?;
@@ -131,7 +131,7 @@ impl Subscribers {
         Some(last)
     }
 
-    /// The count now: what a session that was just given all last items remembers.
+    /// The present count, for a session that was just given all last items.
     pub fn clock(&self) -> u64 {
         self.clock
     }
@@ -141,7 +141,7 @@ impl Subscribers {
         seen >= self.walking
     }
 
-    /// Remembers an account that followed or left a topic: a login of it may have read the store before that.
+    /// Marks an account that followed or left a topic: a login may have read the store before that.
     pub fn mark(&mut self, account: &BareJid) {
         self.changed.mark(account.as_str());
     }
@@ -151,8 +151,8 @@ impl Subscribers {
         self.changed.is_marked(account.as_str())
     }
 
-    /// An event came: what it means for later logins is noted, and its walk is put in line. [`Pace::Behind`] when that line
-    /// has just become too long.
+    /// Takes note of what an event changes for later logins, and queues its walk. [`Pace::Behind`] when the topic's queue has
+    /// just become too long.
     pub fn publish(&mut self, event: &Arc<PubsubEvent>, bounds: &Fanout) -> Option<Pace> {
         if matches!(event.retained(), Retained::Unchanged) && !self.knows(event.topic()) {
             return None;
@@ -171,7 +171,7 @@ impl Subscribers {
         falls_behind.then_some(Pace::Behind)
     }
 
-    /// The next subscribers to give an event to, at most `max`, or none when no walk is under way.
+    /// The next followers to give an event to, at most `max`; none when no walk is under way.
     pub fn slice(&mut self, max: usize, bounds: &Fanout) -> Option<Slice> {
         let slice = self.walks.next(max, bounds)?;
         self.walking = slice.cutoff;
@@ -188,12 +188,12 @@ impl Subscribers {
         !self.walks.is_empty()
     }
 
-    /// What waits to be given to followers.
+    /// Deliveries that are still to be made.
     pub fn backlog(&self) -> PendingFanout {
         self.walks.backlog()
     }
 
-    /// Forgets topics that nobody here followed for a generation, which is to be longer than the longest login.
+    /// Forgets topics that no session here has followed for a generation, which must be longer than the longest login.
     pub fn tidy(&mut self, now: Mono, generation_ms: u64) {
         self.changed.tidy(now, generation_ms);
         self.walks.tidy();
@@ -214,13 +214,13 @@ impl Subscribers {
 }
 
 impl Local {
-    /// The count at which a login brought an item, or a newer one: whoever was given all last items since has it.
+    /// The count at which a login brought this item or a newer one: a session that was given all last items since has it.
     fn cutoff(&self, item: &PubsubEvent) -> Option<u64> {
         let known = self.ahead.iter().find(|(revision, _)| *revision >= item.revision());
         known.filter(|_| item.is_item()).map(|(_, at)| *at)
     }
 
-    /// Who is to be given an event: followers, without those who were given the same or a newer item.
+    /// The followers that are to be given an event: not those that were given the same or a newer item.
     fn receivers(&mut self, event: &PubsubEvent) -> Arc<Vec<u32>> {
         let mut slots = self.slots.clone();
         if event.is_item() && !self.given.is_empty() {
@@ -233,7 +233,7 @@ impl Local {
         slots
     }
 
-    /// Takes note of what the topic's home says: it is in order, and so the truth up to its revision.
+    /// Takes note of an event. Events come in order, so what is known here is complete up to its revision.
     fn arrived(&mut self, event: &PubsubEvent) {
         let past = self.ahead.iter().rposition(|(revision, _)| *revision <= event.revision());
         self.ahead.drain(..past.map_or(0, |i| i + 1));

@@ -1,9 +1,9 @@
 //! Failed logins, counted in windows of fixed length.
 //!
-//! Three counts, each with its bound: by address, by account and address, and by account. The last is the widest, and an
-//! address from which the account was logged in to lately is not refused by it: so nobody locks an account out for those
-//! who use it. Logins are tried at their account's home ([`super::home`]), which alone counts what concerns the account; of
-//! failures of an address every shard hears ([`super::ShardMessage::LoginFailed`]), so that each can refuse without asking anyone.
+//! Three counts, each with its bound: per address, per account and address, and per account. An address from which an account
+//! was logged in to lately is exempt from the last, so that nobody can lock out an account's own users. Logins are tried at
+//! their account's home ([`super::home`]), which alone counts what concerns the account. Every shard hears of failures per
+//! address ([`super::ShardMessage::LoginFailed`]), so that each can refuse without asking another.
 
 use crate::model::{Map, Mono, Set};
 use crate::settings::Limits;
@@ -26,11 +26,11 @@ pub struct Throttle {
 #[derive(Debug, Default)]
 struct Failures {
     total: u32,
-    /// By address: those counted last, at most [`Failures::ADDRESSES_MAX`].
+    /// Per address: those counted last, at most [`Failures::ADDRESSES_MAX`].
     by: SmallVec<[(IpAddr, u32); 2]>,
 }
 
-/// Addresses that logged in to an account lately, by hashes of both: two generations.
+/// Hashes of pairs of an account and an address that logged in to it lately, in two generations.
 #[derive(Debug, Default)]
 struct Familiar {
     young: Set<u64>,
@@ -49,8 +49,8 @@ pub enum Throttled {
 }
 
 impl Throttle {
-    /// How many addresses, and how many accounts, are told apart: past that, those with the fewest failures are forgotten,
-    /// so that many failures cannot be washed out by many that failed once.
+    /// How many addresses, and how many accounts, are counted singly. Past that, those with the fewest failures are
+    /// forgotten, so that an attacker cannot displace a high count by causing many low ones.
     const ENTRIES_MAX: usize = 100_000;
 
     /// Counts a failure of an address.
@@ -68,7 +68,7 @@ impl Throttle {
         self.accounts.entry(account.clone()).or_default().add(block(address));
     }
 
-    /// Takes back a failure that was counted before it was known not to be one.
+    /// Takes back a failure that turned out not to be one.
     pub fn forgive(&mut self, address: IpAddr, account: &BareJid) {
         if let Some(failures) = self.accounts.get_mut(account.as_str()) {
             failures.take(block(address));
@@ -134,7 +134,7 @@ impl Throttle {
 }
 
 impl Failures {
-    /// Addresses that are told apart for one account.
+    /// Addresses that are counted singly for one account.
     const ADDRESSES_MAX: usize = 256;
 
     fn add(&mut self, address: IpAddr) {
@@ -167,7 +167,7 @@ impl Failures {
 }
 
 impl Familiar {
-    /// Pairs of a generation.
+    /// Pairs per generation.
     const PAIRS_MAX: usize = 50_000;
 
     fn note(&mut self, address: IpAddr, account: &BareJid) {
@@ -183,7 +183,7 @@ impl Familiar {
     }
 }
 
-/// Whether so many are no longer admitted; a bound of 0 is none.
+/// Whether a count has reached its bound; 0 is no bound.
 fn is_over(count: u32, bound: u32) -> bool {
     bound > 0 && count >= bound
 }
@@ -192,7 +192,7 @@ fn hash(pairs: &Set<u64>, address: IpAddr, account: &BareJid) -> u64 {
     pairs.hasher().hash_one((address, account.as_str()))
 }
 
-/// Makes room in a table that is full: half of its entries go, those with the fewest failures.
+/// Makes room in a full table: the half of its entries with the fewest failures is removed.
 fn make_room<K: Hash + Eq, V>(table: &mut Map<K, V>, failures: impl Fn(&V) -> u32) {
     if table.len() < Throttle::ENTRIES_MAX {
         return;
@@ -209,7 +209,7 @@ fn make_room<K: Hash + Eq, V>(table: &mut Map<K, V>, failures: impl Fn(&V) -> u3
     });
 }
 
-/// An IPv6 client commands a /64, so that is what is counted.
+/// What is counted as one address: of IPv6 the /64, because a client has a whole one.
 fn block(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

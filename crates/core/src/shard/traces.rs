@@ -1,24 +1,24 @@
-//! Traces of notifications that are not (or not yet) in the store: those for `active` and `connected` audiences, and the
-//! times at which stored ones were given to a connection. Bounded in bytes: of those that came to their end the oldest are
-//! forgotten first, then of the others, whose acknowledgement can then not be told any more.
+//! Traces of notifications that are not, or not yet, in the store: those for `active` and `connected` audiences, and the
+//! times at which stored ones were given to a connection. Bounded in bytes: traces that have ended are forgotten first, the
+//! oldest first; then others, whose acknowledgement can then not be reported any more.
 
 use crate::model::{Audience, Map, NotificationId, Trace};
 use std::collections::VecDeque;
 
-/// Of the notifications that are not kept, so many are listed by each shard: what a list costs it is bounded.
+/// How many notifications that are not in the store a shard lists: this bounds the cost of a list.
 const LISTED_MAX: usize = 4096;
 
 /// Traces in memory.
 #[derive(Debug, Default)]
 pub struct Traces {
     by_id: Map<NotificationId, Kept>,
-    /// Those that have not ended, as they came. May hold places that are theirs no more, fewer than there are others.
+    /// Places of traces that have not ended, in the order they came. May hold outdated places, but fewer than valid ones.
     open: VecDeque<Place>,
-    /// Those that have, as they ended. The same.
+    /// Places of traces that have ended, in the order they ended. May hold outdated places likewise.
     ended: VecDeque<Place>,
-    /// The newest that are not kept: nowhere but here.
+    /// The newest notifications that are not in the store.
     unkept: VecDeque<NotificationId>,
-    /// The last number of a place.
+    /// The number of the last place.
     last: u64,
     bytes: usize,
 }
@@ -38,7 +38,7 @@ struct Place {
 }
 
 impl Traces {
-    /// Keeps a trace, or its newer state; forgets others while they take more than `bytes_max`.
+    /// Keeps a trace, or its newer state, and forgets others while all together take more than `bytes_max`.
     pub fn put(&mut self, trace: Trace, bytes_max: usize) {
         let (id, has_ended) = (trace.id, trace.ended.is_some());
         self.bytes += bytes(&trace);
@@ -60,12 +60,12 @@ impl Traces {
         self.compact();
     }
 
-    /// A trace.
+    /// The trace of a notification, if it is here.
     pub fn find(&self, id: NotificationId) -> Option<&Trace> {
         self.by_id.get(&id).map(|kept| &kept.trace)
     }
 
-    /// Notes how one came to its end, unless it had come to one before: its trace as it then is.
+    /// Lets `end` put a trace into its last state, unless it has ended before. Returns the ended trace.
     pub fn end(&mut self, id: NotificationId, end: impl FnOnce(&mut Trace)) -> Option<Trace> {
         let kept = self.by_id.get_mut(&id).filter(|kept| kept.trace.ended.is_none())?;
         end(&mut kept.trace);
@@ -82,7 +82,7 @@ impl Traces {
         self.unkept.iter().rev().filter_map(|id| self.find(*id))
     }
 
-    /// Forgets a trace that the store has from now on.
+    /// Forgets a trace, because the store has it from now on.
     pub fn forget(&mut self, id: NotificationId) {
         self.remove(id);
     }
@@ -111,7 +111,7 @@ impl Traces {
         self.by_id.get(&place.id).is_some_and(|kept| kept.place == place.number)
     }
 
-    /// Takes places out of the orders that are nobody's any more, once those are the most.
+    /// Removes outdated places from the orders once they are the majority.
     fn compact(&mut self) {
         let bound = 2 * self.by_id.len() + 64;
         if self.open.len() <= bound && self.ended.len() <= bound {
@@ -123,7 +123,7 @@ impl Traces {
     }
 }
 
-/// What a trace takes: itself, what it carries, and its places in the map and in the orders.
+/// Bytes of a trace, of what it carries, and of its places in the map and the orders.
 fn bytes(trace: &Trace) -> usize {
     let carried = trace.to.as_str().len() + trace.collapse_key.as_ref().map_or(0, |key| key.len());
     size_of::<Trace>() + carried + 3 * size_of::<Place>()

@@ -1,8 +1,8 @@
 //! The fan-outs under way in a shard.
 //!
-//! Each topic has a line of notices, walked one after the other, so that its followers see them in their order. The topics
-//! take turns, a slice each, so that a flooded topic holds up no other. The lines are bounded: when one is too long, the shard
-//! is *behind* with its topic and says so, and the topic's home refuses what would make it longer ([`super::Behind`]).
+//! Each topic has a queue of events, walked one after the other, so that its followers see them in order. The topics take
+//! turns, one slice each, so that a flooded topic does not delay the others. The queues are bounded: when one is too long,
+//! the shard is *behind* with its topic and says so, and the topic's home refuses further publications ([`super::Behind`]).
 
 use crate::message::Pace;
 use crate::model::{Map, PubsubEvent, TopicId};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(super) struct Walks {
     lines: Map<TopicId, Line>,
-    /// The topics that have a line, in the order of their turns.
+    /// The topics that have a queue, in the order of their turns.
     turns: VecDeque<TopicId>,
     backlog: PendingFanout,
 }
@@ -29,31 +29,31 @@ pub struct PendingFanout {
     pub bytes: usize,
 }
 
-/// An event on its way to those who follow its topic.
+/// An event on its way to the followers of its topic.
 #[derive(Debug)]
 pub(super) struct Walk {
     event: Arc<PubsubEvent>,
     slots: Arc<Vec<u32>>,
     next: usize,
-    /// Sessions that had all last items at this count have this one.
+    /// Sessions that were given all last items at this count or later have it.
     cutoff: u64,
 }
 
 /// A part of a walk.
 #[derive(Debug)]
 pub struct Slice {
-    /// What is given.
+    /// The event.
     pub event: Arc<PubsubEvent>,
-    /// The walk's sessions.
+    /// The slots of the walk.
     slots: Arc<Vec<u32>>,
     range: Range<usize>,
-    /// Whoever had all last items at this count is passed over.
+    /// Sessions that were given all last items at this count or later are passed over.
     pub(super) cutoff: u64,
-    /// The shard has just caught up with this topic.
+    /// The topic with which the shard has just caught up.
     pub caught_up: Option<TopicId>,
 }
 
-/// The notices of a topic that wait, and the one that is being walked.
+/// The events of a topic that wait, and the one that is being walked.
 #[derive(Debug, Default)]
 struct Line {
     walks: VecDeque<Walk>,
@@ -62,7 +62,7 @@ struct Line {
 }
 
 impl Walks {
-    /// Puts a walk in its topic's line. Whether the shard has just fallen behind with the topic.
+    /// Queues a walk. Returns whether the shard has just fallen behind with the topic.
     pub(super) fn push(&mut self, walk: Walk, bounds: &Fanout) -> bool {
         let topic = walk.event.topic();
         let line = self.lines.entry(topic).or_default();
@@ -118,12 +118,12 @@ impl Walks {
         }
     }
 
-    /// Whether none is under way.
+    /// Whether no walk is under way.
     pub(super) fn is_empty(&self) -> bool {
         self.turns.is_empty()
     }
 
-    /// What waits.
+    /// The deliveries that are still to be made.
     pub(super) fn backlog(&self) -> PendingFanout {
         self.backlog
     }
@@ -143,15 +143,15 @@ impl Walk {
         Walk { event, slots, next: 0, cutoff }
     }
 
-    /// The memory that it may hold alone: its list is shared until somebody comes or goes.
+    /// Bytes that it may hold alone: its list is shared until a follower comes or goes.
     fn bytes(&self) -> usize {
         size_of::<Walk>() + self.event.bytes() + self.slots.len() * size_of::<u32>()
     }
 }
 
 impl Line {
-    /// Whether the shard was behind with the topic and is not any more. What the other topics hold counts only as long as
-    /// this one holds something, too.
+    /// Whether the shard was behind with the topic and is not any more. Bytes of other topics count only while this topic
+    /// holds some, too.
     fn has_caught_up(&self, bytes: usize, bounds: &Fanout) -> bool {
         let is_short = self.deliveries <= bounds.waiting_deliveries / 2 && bytes <= bounds.waiting_bytes / 2;
         self.pace == Pace::Behind && (is_short || self.walks.is_empty())
@@ -159,7 +159,7 @@ impl Line {
 }
 
 impl Slice {
-    /// The slots of the sessions it is for; `u32::MAX` for one that was passed over.
+    /// The slots of the followers it is for; `u32::MAX` in place of one that is passed over.
     pub fn slots(&self) -> &[u32] {
         &self.slots[self.range.clone()]
     }

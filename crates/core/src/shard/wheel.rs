@@ -1,29 +1,28 @@
-//! Timers of a shard's sessions, on one wheel: setting one costs a push, cancelling nothing (a session looks whether a timer
-//! that fires still means something).
+//! Timers of a shard's sessions, on one wheel. Setting one costs a push; none is cancelled: a session checks whether a timer
+//! that fires still matters.
 
 use crate::model::{ConnId, Mono};
 
-/// A timer of a feature, by a name of four letters that no other has: what is set for a session comes back to
-/// the feature.
+/// A timer of a feature: a unique name of four letters. When it fires, the feature is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timer(pub [u8; 4]);
 
 /// What a timer of a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// The login must be done.
+    /// The login must be complete.
     Login,
     /// The resource must be bound.
     Bind,
-    /// What waits may be asked for again, after the store failed.
+    /// What waits for the session is asked for again, after the store failed.
     Backlog,
-    /// Reading may go on after the client was too fast.
+    /// Reading goes on after the client was too fast.
     Unthrottle,
-    /// An answer that a stanza waits for must have come.
+    /// The answer that a stanza waits for must have come.
     Parked,
-    /// A light session must not be silent for longer.
+    /// A light session must have sent something.
     Idle,
-    /// A feature's own.
+    /// A timer of a feature.
     Feature(Timer),
 }
 
@@ -39,7 +38,7 @@ struct Scheduled {
 #[derive(Debug)]
 pub struct Wheel {
     slots: Vec<Vec<Scheduled>>,
-    /// All slots before this tick have fired.
+    /// All timers before this tick have fired.
     tick: u64,
     count: usize,
 }
@@ -47,7 +46,7 @@ pub struct Wheel {
 impl Wheel {
     const TICK_MS: u64 = 128;
     const SLOTS: u64 = 1024;
-    /// How long one turn takes.
+    /// Milliseconds per turn.
     pub const TURN_MS: u64 = Wheel::TICK_MS * Wheel::SLOTS;
 
     /// An empty wheel at this time.
@@ -63,7 +62,7 @@ impl Wheel {
         self.count += 1;
     }
 
-    /// Moves what is due by `now` into `due`.
+    /// Moves the timers that are due by `now` into `due`.
     pub fn advance(&mut self, now: Mono, due: &mut Vec<(ConnId, Wake)>) {
         let current = now.0 / Wheel::TICK_MS;
         // After a long pause every slot is visited once at most.
@@ -86,7 +85,7 @@ impl Wheel {
         self.tick = self.tick.max(current);
     }
 
-    /// When to look again, if any timer is set.
+    /// When the wheel must be looked at again, if any timer is set.
     pub fn next(&self) -> Option<Mono> {
         (self.count > 0).then_some(Mono((self.tick + 1) * Wheel::TICK_MS))
     }
