@@ -1,4 +1,4 @@
-//! Who asked for an operation on a topic, and what for.
+//! Who asked for an operation on a topic, and what the answer has to say.
 
 use super::{PendingIq, ReplyTo};
 use crate::model::ShardId;
@@ -27,7 +27,7 @@ pub struct TopicIq {
 /// What a client asked of a topic, and so what the result says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum About {
-    /// To do something: that it is done.
+    /// To do something: the result is empty.
     Nothing,
     /// To create a topic with a name of the server's making (XEP-0060 §8.1.2).
     Instant,
@@ -39,12 +39,12 @@ pub enum About {
     Subscription(BareJid),
     /// Its items (§6.5).
     Items {
-        /// Whether the answer is to say what part of them it has.
+        /// Whether the answer says which part of the list it has (XEP-0059).
         paged: bool,
     },
     /// Who follows it (§8.8.1).
     Subscribers,
-    /// Who stands how to it (§8.9.1).
+    /// Its affiliations (§8.9.1).
     Affiliations,
     /// What it is (§5.4).
     Info,

@@ -4,7 +4,7 @@ use super::Refusal;
 use crate::model::{Access, PublishModel, SendLast, TopicConfig};
 use crate::settings::Limits;
 
-/// A partial configuration: what is none stays as it is.
+/// A partial configuration: a field that is `None` stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigChange {
     /// [`TopicConfig::title`].
@@ -42,13 +42,13 @@ impl ConfigChange {
         }
     }
 
-    /// Whether the configuration is so already (XEP-0060 §7.1.5).
+    /// Whether the configuration has all these values already (XEP-0060 §7.1.5).
     pub fn is_met_by(&self, config: &TopicConfig) -> bool {
         self.apply(config) == *config
     }
 }
 
-/// Whether a topic may be configured so.
+/// Whether the values are allowed.
 pub(crate) fn check_topic_config(config: &TopicConfig, limits: &Limits) -> Result<(), Refusal> {
     if config.title.len() > 256 {
         return Err(Refusal::Unacceptable("a title is at most 256 bytes"));

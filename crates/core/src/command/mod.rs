@@ -1,5 +1,5 @@
-//! Commands: what HTTP, queues and operators want done. XMPP meets them here: a pubsub request over XMPP becomes the same
-//! [`TopicOp`] that the HTTP API makes, so that there is one way to do a thing.
+//! Commands: what the HTTP API, queues and operators ask for. A pubsub request over XMPP becomes the same [`TopicOp`] as one
+//! over HTTP, so that there is one implementation.
 
 #![expect(missing_docs, reason = "the sentence of a variant says what its fields are")]
 
@@ -26,25 +26,25 @@ use std::sync::Arc;
 pub enum Command {
     /// Deliver a notification → [`Outcome::Notified`].
     Notify(Arc<Notification>),
-    /// Take a notification back → [`Outcome::Trace`] or [`Outcome::Missing`].
+    /// Cancel a notification → [`Outcome::Trace`] or [`Outcome::Missing`].
     Cancel { id: NotificationId },
     /// What became of a notification → [`Outcome::Trace`] or [`Outcome::Missing`].
     Trace { id: NotificationId },
-    /// What this shard has in memory of notifications, which the store does not have or has only in an earlier state: the
-    /// traces of `ids`, and of what is not kept the newest that match → [`Outcome::Traces`], in no order.
+    /// Traces of notifications that this shard has in memory, and the store not at all or in an earlier state: those of
+    /// `ids`, and the newest that match of those that are never stored → [`Outcome::Traces`], in no particular order.
     TracesInMemory { query: Arc<NotificationQuery>, ids: Arc<[NotificationId]> },
     /// Do something with a topic → the [`TopicOutcome`] of the operation.
     Topic { domain: DomainId, name: Box<str>, actor: Actor, op: TopicOp },
     /// End sessions of an account, or one of them → [`Outcome::Count`] of sessions ended. `reason` is the stream error:
     /// the account is gone, its credentials changed, or an operator said so.
     Kick { jid: Jid, reason: KickReason },
-    /// Accounts were changed in the store: their homes forget what they knew of them → [`Outcome::Count`] 0.
+    /// Accounts were changed in the store: their homes forget what they remember of them → [`Outcome::Count`] 0.
     Changed { accounts: Arc<[BareJid]> },
-    /// Take back the tokens of an account (XEP-0484) → [`Outcome::Count`] 0 or [`Outcome::Missing`].
+    /// Revoke the tokens of an account (XEP-0484) → [`Outcome::Count`] 0 or [`Outcome::Missing`].
     RevokeTokens { domain: DomainId, account: BareJid },
-    /// Who of these accounts has sessions here, which is where their home is → [`Outcome::Presence`].
+    /// Which of these accounts have sessions; this shard is their home → [`Outcome::Presence`].
     Presence { accounts: Arc<[BareJid]> },
-    /// What was counted of each of these topics on this shard → [`Outcome::TopicFigures`], one for each.
+    /// The counts of each of these topics on this shard → [`Outcome::TopicFigures`], one for each.
     TopicFigures { topics: Arc<[TopicId]> },
     /// The live sessions of this shard, at most `limit`, those of `account` or of `domain` or all → [`Outcome::Sessions`].
     Sessions { domain: Option<DomainId>, account: Option<BareJid>, limit: usize },
@@ -57,7 +57,7 @@ pub enum Actor {
     Provider,
     /// An account, by its session.
     Account(Jid),
-    /// Nobody that is known: may listen to what is open to all, and nothing else.
+    /// An anonymous connection: may listen to open topics, and nothing else.
     Anyone,
 }
 
@@ -78,33 +78,33 @@ pub enum TopicOp {
     Manage,
     /// Remove it with its items and subscriptions → [`TopicOutcome::Done`].
     Delete,
-    /// Publish an item; without `id` the server makes one → [`TopicOutcome::Published`].
+    /// Publish an item; the server makes an id if there is none → [`TopicOutcome::Published`].
     Publish { id: Option<Box<str>>, payload: Payload },
-    /// The same, if the topic is configured so; what it is created with when it is created by this (XEP-0060 §7.1.5).
+    /// Publish an item if the topic has this configuration; a topic that the publication creates gets it (XEP-0060 §7.1.5).
     PublishIf { id: Option<Box<str>>, payload: Payload, options: ConfigChange },
     /// Remove an item; `notify` overrides the topic's `notify_retract` → [`TopicOutcome::Done`].
     Retract { id: Box<str>, notify: Option<bool> },
     /// Remove every item → [`TopicOutcome::Done`].
     Purge,
-    /// Its kept items: those of `ids`, or `max` of them; none behind those whose payloads have `bytes_max`
-    /// → [`TopicOutcome::Items`].
+    /// Its kept items: those of `ids`, or at most `max`. They end when their payloads reach `bytes_max` →
+    /// [`TopicOutcome::Items`].
     Items { ids: Vec<Box<str>>, from: ItemsFrom, max: Option<u32>, bytes_max: usize },
-    /// The ids of `max` of them → [`TopicOutcome::ItemNames`].
+    /// The ids of at most `max` of its items → [`TopicOutcome::ItemNames`].
     ItemNames { from: ItemsFrom, max: u32 },
     /// Make an account follow it → [`TopicOutcome::Subscribed`].
     Subscribe { account: BareJid },
-    /// Make an account follow it no longer → [`TopicOutcome::Done`].
+    /// End an account's subscription → [`TopicOutcome::Done`].
     Unsubscribe { account: BareJid },
-    /// Its number and last item, for those who follow it without being accounts → [`TopicOutcome::Listening`].
+    /// Its number and last item, for anonymous followers → [`TopicOutcome::Listening`].
     Listen,
-    /// Who follows it, those after `after` → [`TopicOutcome::Jids`].
+    /// Its followers, those after `after` → [`TopicOutcome::Jids`].
     Subscribers { after: Option<BareJid>, max: u16 },
-    /// Change who stands how to it → [`TopicOutcome::Done`].
+    /// Change its affiliations → [`TopicOutcome::Done`].
     SetAffiliations { changes: Vec<(BareJid, Affiliation)> },
 }
 
 impl TopicOp {
-    /// Whether those who follow the topic are told of it each time: what may be done no faster than they can be told.
+    /// Whether followers are told of each such operation: it may then be done no faster than they can be told.
     pub(crate) fn is_told(&self) -> bool {
         match self {
             TopicOp::Publish { .. }
@@ -161,7 +161,7 @@ pub enum Outcome {
     TopicFigures(Vec<TopicFigures>),
     /// To [`Command::Sessions`].
     Sessions(Vec<SessionInfo>),
-    /// What the command is about is not there.
+    /// The subject of the command does not exist.
     Missing,
     /// The node could not do it now (store busy or broken, or shutting down); nothing was changed.
     Unavailable,
@@ -184,28 +184,28 @@ pub enum TopicOutcome {
     Subscribed { new: bool },
     /// Accounts.
     Jids(Vec<BareJid>),
-    /// The topic, and the last item where new followers are given it. Every event before it was given to the shard that
-    /// asked, and none behind it.
+    /// The topic, and its last item where new followers are given it. The shard that asked was given every earlier event, and
+    /// no later one.
     Listening { topic: TopicId, last: Option<Arc<PubsubEvent>> },
 }
 
 /// An account that has sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccountPresence {
-    /// Its place among the accounts that were asked about.
+    /// Its index among the accounts that were asked about.
     pub index: usize,
-    /// How many it has.
+    /// The number of its sessions.
     pub sessions: usize,
-    /// What it is for [`Audience`]: the best of its sessions.
+    /// The best reach of its sessions.
     pub reach: Reach,
-    /// Since when it has had a session without a pause, as far as its present sessions know.
+    /// Since when it has had a session without interruption, as far as its present sessions show.
     pub since: UnixMs,
 }
 
 /// Which notifications reach an account, or a session of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reach {
-    /// None: no presence was sent, or unavailable.
+    /// None: it sent no presence, or is unavailable.
     Unavailable,
     /// All but those for the audience `active`.
     Asleep,
@@ -213,7 +213,7 @@ pub enum Reach {
     Active,
 }
 
-/// What was counted of a topic since the start, and who follows it now.
+/// The counts of a topic since the start, and its present followers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TopicFigures {
     /// Sessions that follow it now.
@@ -232,14 +232,14 @@ impl std::ops::AddAssign for TopicFigures {
     }
 }
 
-/// A live session as an operator sees it.
+/// A bound session, as shown to an operator.
 #[derive(Clone, Debug)]
 pub struct SessionInfo {
     /// Its full JID.
     pub jid: Jid,
     /// The client's address.
     pub address: std::net::IpAddr,
-    /// `tcp` (with TLS: without, nothing is bound) or `websocket`.
+    /// `tcp` (always under TLS) or `websocket`.
     pub transport: &'static str,
     /// When it was bound.
     pub since: UnixMs,

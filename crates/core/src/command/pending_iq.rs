@@ -3,12 +3,12 @@
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::{IqType, Payload, Stanza, StanzaError};
 
-/// A request that was taken and is still to be answered. Plain data: whoever answers needs neither the session nor its shard.
+/// A request that is still to be answered. Plain data: whoever answers it needs neither the session nor its shard.
 #[derive(Debug)]
 pub struct PendingIq {
     /// The client.
     pub from: Jid,
-    /// The address that it asked; none for its own account.
+    /// The address that the request was for; none for the client's own account.
     pub to: Option<Jid>,
     /// The request's id.
     pub id: Box<str>,

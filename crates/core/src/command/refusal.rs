@@ -13,19 +13,19 @@ pub enum Refusal {
     NotFound,
     /// There is a topic of that name already.
     Exists,
-    /// The actor has not the standing for it.
+    /// The actor's affiliation does not allow it.
     Forbidden,
     /// Only members may read it.
     Closed,
-    /// An account follows for itself only.
+    /// An account may subscribe only itself.
     NotItself,
     /// The account does not follow the topic.
     NotSubscribed,
     /// The topic is configured otherwise than the publisher wants it.
     PreconditionNotMet,
-    /// What is asked for is not allowed here, or makes no sense; the words say what.
+    /// The request is not allowed or makes no sense; the words say why.
     Unacceptable(&'static str),
-    /// More accounts would stand to the topic than it may have.
+    /// The topic would have more affiliations than it may.
     TooManyAffiliations,
     /// The account owns as many topics as it may.
     TooManyTopics,
@@ -33,7 +33,7 @@ pub enum Refusal {
     TooManySubscriptions,
     /// Too many operations wait for the topic.
     Crowded,
-    /// Items come faster than those who follow the topic can be given them.
+    /// Items come faster than followers can be given them.
     TooFast,
     /// The store could not do it.
     Fault(Fault),
@@ -105,7 +105,7 @@ impl From<Refusal> for StanzaError {
     }
 }
 
-/// When it may be tried again: what waits for a topic is done in about so long.
+/// When it may be tried again: about as long as it takes to do what waits for a topic.
 fn later() -> Element {
     Element::new("retry-after", ns::RETRY).with_attr("seconds", "1")
 }

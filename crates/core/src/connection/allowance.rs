@@ -1,12 +1,12 @@
-//! How much a client may send: two token buckets, past which it is read more slowly.
+//! How much a client may send: two token buckets. A client that exceeds one is read more slowly.
 
 use crate::model::Mono;
 use crate::settings::Rates;
 
-/// What counts as this many bytes at least: handling an element costs something however short it is.
+/// The least number of bytes that an element counts as, because handling it costs something however short it is.
 const ELEMENT_BYTES_MIN: u32 = 256;
 
-/// What a client has sent that the time since has not paid for. 16 bytes: one sits in each session.
+/// What a client has sent beyond its rates so far. 16 bytes: each session has one.
 #[derive(Debug)]
 pub struct Allowance {
     /// When the two were last brought up to date: milliseconds, modulo 2^32.
@@ -22,18 +22,18 @@ pub struct Allowance {
 pub struct Received {
     /// Whether it had to be answered or handed on: a stanza, or an element that asks for something.
     pub counts: bool,
-    /// How long it was.
+    /// Its length.
     pub bytes: usize,
 }
 
 impl Allowance {
-    /// Nothing has been sent.
+    /// The allowance of a client that has sent nothing.
     pub fn new(now: Mono) -> Allowance {
         Allowance { at: now.0 as u32, stanzas: 0, bytes: 0, throttled: false }
     }
 
-    /// Debits what came. When the client has just become too fast: how long it must wait, in milliseconds; until
-    /// [`Allowance::lift`] it is throttled.
+    /// Debits what came. If the client has just become too fast, returns the milliseconds that it must wait; it is throttled
+    /// until [`Allowance::lift`].
     pub fn debit(&mut self, now: Mono, received: Received, rates: &Rates) -> Option<u64> {
         let elapsed_ms = u64::from((now.0 as u32).wrapping_sub(self.at));
         self.at = now.0 as u32;
@@ -54,13 +54,13 @@ impl Allowance {
         self.throttled
     }
 
-    /// The wait is over; whether there was one.
+    /// Ends the wait. Returns whether there was one.
     pub fn lift(&mut self) -> bool {
         std::mem::take(&mut self.throttled)
     }
 }
 
-/// One of the two: what is owed is counted in so many parts of a thing.
+/// One of the two buckets.
 struct Bucket {
     /// 0 for no bound.
     per_second: u32,
@@ -69,7 +69,8 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// Takes off what the time paid for and adds what came. How many milliseconds pay for what is beyond the burst.
+    /// Credits the time that passed and debits what came. Returns the milliseconds after which the burst is no longer
+    /// exceeded.
     fn debit(&self, retries: &mut u32, elapsed_ms: u64, count: u32) -> u64 {
         if self.per_second == 0 {
             *retries = 0;

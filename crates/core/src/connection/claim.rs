@@ -1,5 +1,5 @@
-//! A client before it is authenticated, and what it claims. Plain data: it moves, with its connection, to the shard that is home
-//! to the account.
+//! A client before authentication, and the account it claims. Plain data: it moves, with its connection, to the account's
+//! home.
 
 use super::Io;
 use crate::model::{Domain, Moment, Mono};
@@ -19,13 +19,13 @@ pub struct Client {
     pub protection: Protection,
     /// Failed logins.
     pub attempts: u8,
-    /// Attempts with a type of channel binding that there is not.
+    /// Attempts with a type of channel binding that is not offered.
     pub misfits: u8,
-    /// When it sent the first element of its present attempt.
+    /// When the present attempt began.
     pub began: Mono,
 }
 
-/// The client named its account, and proved nothing yet.
+/// A client that named its account and has proved nothing yet.
 #[derive(Debug)]
 pub struct Claimed {
     /// The client.
@@ -34,16 +34,16 @@ pub struct Claimed {
     pub claim: Claim,
 }
 
-/// Whose the client says it is, and how it proves it.
+/// The account that a client claims, and how it will prove it.
 #[derive(Debug)]
 pub struct Claim {
     /// How the exchange is wrapped.
     pub wrap: Wrap,
-    /// Whose.
+    /// The account.
     pub account: BareJid,
-    /// How.
+    /// How the client proves it.
     pub proof: Proof,
-    /// When its account's home took it up: what is altered later is not known to it.
+    /// When the account's home took it up: the login does not know of later changes.
     pub since: Moment,
 }
 

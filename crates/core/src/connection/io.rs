@@ -16,11 +16,11 @@ pub struct Io {
     pub framing: Framing,
     /// What was read and not yet handled.
     pub reader: Reader,
-    /// Whether the event log knows that it ended: it is told once.
+    /// What the event log was told of the connection.
     pub noted: Noted,
 }
 
-/// What the event log knows of a connection.
+/// What the event log was told of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noted {
     /// That it began.

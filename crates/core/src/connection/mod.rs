@@ -1,7 +1,7 @@
-//! A connection as plain data: what is read from it, what is known of its client before a session is bound, and the rules of its
-//! two directions without a socket: which bytes are written at once, which wait, and what the session hears of it.
+//! A connection as plain data: what is read from it, what is known of its client before a session is bound, and the rules of
+//! its two directions without a socket: which bytes are written at once, which wait, and what the session is told.
 //!
-//! The server drives those rules with sockets, a simulation with its own model of a network. Neither decides anything.
+//! The server applies these rules to sockets, the simulation to its model of a network.
 
 mod allowance;
 mod claim;

@@ -1,7 +1,7 @@
 //! Input that arrives while the session has its connection paused.
 
-/// Decrypted bytes, and perhaps the peer's end behind them, kept until the session wants them. Bounded by the driver, which
-/// does not read a paused connection: what is kept is the rest of one read.
+/// Decrypted bytes, and perhaps the end of the stream after them, kept until the session is resumed. The driver bounds them,
+/// because it does not read a paused connection: they are the rest of one read.
 #[derive(Debug, Default)]
 pub struct PausedInput {
     bytes: Vec<u8>,
@@ -28,7 +28,7 @@ impl PausedInput {
         self.ended = true;
     }
 
-    /// Takes the bytes, all together; once there are none, tells the end, which stays.
+    /// Takes all bytes. When there are none left, returns the end, again at each call.
     pub fn take(&mut self) -> Option<Resumed> {
         match (self.bytes.is_empty(), self.ended) {
             (false, _) => Some(Resumed::Bytes(std::mem::take(&mut self.bytes))),

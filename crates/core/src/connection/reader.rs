@@ -1,4 +1,4 @@
-//! From bytes to units: what every state reads with.
+//! From bytes to units, for every state of a connection.
 
 use super::Io;
 use crate::error::StreamError;
@@ -14,10 +14,10 @@ use carillon_wire::{ns, xml};
 #[derive(Debug)]
 pub struct Reader {
     framer: Framer,
-    /// Bytes of an incomplete unit, or of units that must wait.
+    /// Bytes of an incomplete unit, or of units that wait.
     #[expect(clippy::box_collection, reason = "eight bytes in an idle session, not twenty-four")]
     rest: Option<Box<Vec<u8>>>,
-    /// Prefixes the stream header declared beyond the usual; nearly always none.
+    /// Prefixes that the stream header declared besides the usual ones; nearly always none.
     prefixes: Option<Prefixes>,
 }
 
@@ -35,12 +35,12 @@ pub enum Frame {
 }
 
 impl Reader {
-    /// Awaits a header, with the bounds of a stranger.
+    /// A reader that awaits a header, with the limits before authentication.
     pub fn new(limits: &Limits) -> Reader {
         Reader { framer: Framer::new(before_auth(limits)), rest: None, prefixes: None }
     }
 
-    /// The client is known: its stanzas may be larger.
+    /// The client is authenticated: the limits are larger from now on.
     pub fn trust(&mut self, limits: &Limits) {
         self.framer.set_limits(after_auth(limits));
     }
@@ -51,12 +51,12 @@ impl Reader {
         self.prefixes = None;
     }
 
-    /// Remembers what a header declared.
+    /// Takes over the prefixes that a header declared.
     pub fn declare(&mut self, header: &Header) {
         self.prefixes = header.prefixes();
     }
 
-    /// Whether anything but white space was read that is not handled.
+    /// Whether anything besides white space was read and not handled.
     pub fn has_more_than_space(&self) -> bool {
         self.rest.as_ref().is_some_and(|rest| !rest.iter().copied().all(is_space))
     }
@@ -68,7 +68,7 @@ impl Reader {
         }
     }
 
-    /// What is kept, to be put in front of new bytes.
+    /// Takes the bytes that are kept; they belong before new ones.
     pub fn take_rest(&mut self) -> Option<Box<Vec<u8>>> {
         self.rest.take()
     }
@@ -79,7 +79,7 @@ impl Reader {
 }
 
 impl Io {
-    /// The next frame of `bytes`, if it is complete, and how many bytes are done with.
+    /// The next frame of `bytes`, if it is complete, and how many bytes are consumed.
     pub fn next_frame(
         &mut self,
         bytes: &[u8],

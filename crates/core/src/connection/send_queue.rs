@@ -21,13 +21,13 @@ pub struct SendQueue(Option<Box<Buffer>>);
 /// Whether a queue takes bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offered {
-    /// It does: they are appended to [`SendQueue::tail`].
+    /// They are taken: append them to [`SendQueue::tail`].
     Taken,
-    /// They are too many to be held back with the others: the queue is flushed first, then they are offered again.
+    /// They are too many to be held back with the others: flush the queue first, then offer them again.
     FlushFirst,
-    /// It does not: it is full.
+    /// They are dropped: the queue is full.
     Overflowed {
-        /// For the first time: the session is to be told.
+        /// Whether this is the first time: then the session is to be told.
         first: bool,
     },
 }
@@ -40,7 +40,7 @@ struct Buffer {
     /// The session wants to know when this many of `bytes` are sent.
     watched: Option<usize>,
     overflow: Overflow,
-    /// The bytes wait for those that come next, not for the socket: see [`SendQueue::hold`].
+    /// Whether the bytes wait for more bytes, and not for the socket: see [`SendQueue::hold`].
     held: bool,
 }
 
@@ -49,7 +49,7 @@ struct Buffer {
 enum Overflow {
     #[default]
     None,
-    /// It did, and the session does not know yet. None of what it sends is taken: the peer would see a gap.
+    /// It did, and the session was not told yet. Nothing that it sends is taken, because the peer would see a gap.
     Unreported,
     /// The session knows. It still sends its stream error, for which there is a little more room.
     Reported,
@@ -134,7 +134,7 @@ impl SendQueue {
         watched
     }
 
-    /// Whether nothing is kept: no bytes wait, and none were ever dropped.
+    /// Whether no bytes wait and none were ever dropped.
     pub fn is_idle(&self) -> bool {
         self.0.is_none()
     }
@@ -191,7 +191,7 @@ impl Buffer {
         self.bytes.len() - self.sent
     }
 
-    /// Whether what comes has to wait, too.
+    /// Whether new bytes have to wait, too.
     fn waits(&self) -> bool {
         self.held || self.queued() > 0
     }
@@ -205,7 +205,7 @@ impl Buffer {
         }
     }
 
-    /// Forgets what was sent, once that is worth the copying.
+    /// Removes sent bytes once there are enough to be worth the copying.
     fn compact(&mut self) {
         if self.sent >= COMPACT_BYTES && self.sent * 2 >= self.bytes.len() {
             self.bytes.drain(..self.sent);

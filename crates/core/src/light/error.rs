@@ -1,5 +1,5 @@
-//! What goes wrong in the light protocol, and whose fault it is: a [`Refused`] request is answered and the connection goes
-//! on; an [`Ended`] connection is told why and closed.
+//! Errors of the light protocol. A [`Refused`] request is answered with an error and the connection stays; an [`Ended`]
+//! connection is sent an error and closed.
 
 use crate::command::Refusal;
 use crate::ports::Fault;
@@ -34,15 +34,15 @@ pub enum Ended {
     BadJson,
     /// A frame is JSON, but not an object with the texts `action` and `data`.
     BadRequest,
-    /// The action is none that there is.
+    /// The action does not exist.
     UnknownAction,
-    /// Nothing came for as long as a client may be silent.
+    /// The client sent nothing for longer than it may.
     Idle,
     /// The client does not read what it is sent.
     SlowReader,
     /// The domain whose topics are offered is not served.
     NoDomain,
-    /// The server ends.
+    /// The server shuts down.
     Shutdown,
 }
 

@@ -1,5 +1,5 @@
-//! The light protocol on the wire. A client's frames end in NUL, the server's in 0x01; neither byte can be inside one, because
-//! both sides send only text: JSON escapes control characters, and the words have none.
+//! The light protocol on the wire. A client's frames end in NUL, the server's in 0x01. Neither byte can be inside a frame,
+//! because both sides send only text: JSON escapes control characters, and the other words have none.
 
 use super::{Ended, Refused};
 use crate::model::{News, UnixMs};
@@ -20,11 +20,11 @@ const OPENING: &[u8] = b"<regular-socket/>";
 /// What a client wants.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Request<'a> {
-    /// A sign of life.
+    /// To be answered, to see whether the connection works.
     Ping,
     /// To follow a topic.
     Subscribe(Cow<'a, str>),
-    /// To follow it no longer.
+    /// To stop following a topic.
     Unsubscribe(Cow<'a, str>),
 }
 
@@ -36,7 +36,7 @@ struct Wanted<'a> {
     data: Cow<'a, str>,
 }
 
-/// Cuts the first frame off, without its NUL; none when it is not complete.
+/// The first frame, without its NUL; none when it is not complete.
 pub(crate) fn cut(bytes: &[u8]) -> Result<Option<&[u8]>, Ended> {
     // No further than a frame may be: what is behind that is not looked at again and again.
     match bytes.iter().take(BYTES_MAX + 1).position(|byte| *byte == NUL) {
@@ -51,7 +51,7 @@ pub(crate) fn opening(frame: &[u8]) -> Result<(), Ended> {
     if frame == OPENING { Ok(()) } else { Err(Ended::BadOpening) }
 }
 
-/// Reads any other.
+/// Reads any other frame.
 pub(crate) fn request(frame: &[u8]) -> Result<Request<'_>, Ended> {
     if frame == b"PING" {
         return Ok(Request::Ping);
@@ -85,12 +85,12 @@ pub(crate) fn ack(out: &mut Vec<u8>) {
     out.extend_from_slice(b"ACK\x01");
 }
 
-/// Appends that a request was not done.
+/// Appends the error for a refused request.
 pub(crate) fn refused(out: &mut Vec<u8>, why: Refused) {
     error(out, why.code(), why.message());
 }
 
-/// Appends that the connection ends.
+/// Appends the error for a connection that is closed.
 pub(crate) fn ended(out: &mut Vec<u8>, why: Ended) {
     error(out, why.code(), why.message());
 }
@@ -107,7 +107,7 @@ pub(crate) fn publish(out: &mut Vec<u8>, topic: &str, news: &News<'_>) {
     publication(out, topic, event, id, payload);
 }
 
-/// Appends that a topic is open to all no longer.
+/// Appends that a topic is no longer open to all.
 pub(crate) fn restricted(out: &mut Vec<u8>, topic: &str) {
     publication(out, topic, "closed", None, &[]);
 }
@@ -127,7 +127,7 @@ fn publication(out: &mut Vec<u8>, topic: &str, event: &str, id: Option<&str>, pa
     out.extend_from_slice(&[b'}', END]);
 }
 
-/// Appends a payload as JSON: what is in a XEP-0335 container as it is, other XML as a text.
+/// Appends a payload as JSON: the content of a XEP-0335 container as it is, other XML as a string.
 fn data(out: &mut Vec<u8>, payload: &[u8]) {
     if payload.is_empty() {
         return out.extend_from_slice(b"null");

@@ -1,5 +1,5 @@
-//! The light protocol: topics for subscribers that speak no XMPP (docs/book/protocol.md). Frames, the states of a connection, and
-//! what those of a shard share, as plain data; the machine drives them.
+//! The light protocol: topics for followers that do not speak XMPP (docs/book/protocol.md). Frames, the states of a
+//! connection, and what the connections of a shard share, as plain data; the machine drives them.
 
 mod error;
 pub(crate) mod frame;

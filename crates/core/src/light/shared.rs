@@ -1,5 +1,5 @@
-//! What the light sessions of a shard share: the names of the topics they follow, who waits for which topic, and the item that
-//! is being given to them, printed once.
+//! What the light sessions of a shard share: the names of the topics they follow, which of them wait for which topic, and the
+//! event that is being given to them, printed once.
 
 use super::frame;
 use crate::Effects;
@@ -13,7 +13,7 @@ pub struct Shared {
     /// The topics that light sessions here follow.
     names: Map<TopicId, Name>,
     topics: Map<Arc<str>, TopicId>,
-    /// Topics that their homes were asked for, and who waits for it: one question for all of them.
+    /// Topics whose homes were asked, and the connections that wait: they share one question.
     asked: Map<String, Vec<ConnId>>,
     printed: Printed,
 }
@@ -25,18 +25,18 @@ struct Name {
     followers: u32,
 }
 
-/// An event as light sessions are given it.
+/// An event, printed for light sessions.
 #[derive(Debug, Default)]
 struct Printed {
     event: Option<Arc<PubsubEvent>>,
     bytes: Vec<u8>,
 }
 
-/// Where in the effects' bytes stands what several connections are sent. Good until the effects are carried out.
+/// The range of the effects' bytes that several connections are sent. Valid until the effects are carried out.
 #[derive(Debug, Default)]
 pub struct Written(Option<Range<usize>>);
 
-/// Bytes that the buffer of printed notices keeps.
+/// Bytes that the buffer of printed events keeps.
 const PRINTED_BYTES_KEPT: usize = 64 * 1024;
 
 impl Shared {
@@ -50,14 +50,14 @@ impl Shared {
         self.names.get(&topic).map(|known| known.name.clone())
     }
 
-    /// One more follows a topic.
+    /// One more connection follows a topic.
     pub(crate) fn follow(&mut self, topic: TopicId, name: &str) {
         let known = self.names.entry(topic).or_insert_with(|| Name { name: name.into(), followers: 0 });
         known.followers += 1;
         self.topics.insert(known.name.clone(), topic);
     }
 
-    /// One follows it no longer.
+    /// One connection less follows a topic.
     pub(crate) fn leave(&mut self, topic: TopicId) {
         let Some(known) = self.names.get_mut(&topic) else { return };
         known.followers -= 1;
@@ -72,19 +72,19 @@ impl Shared {
         self.shrink();
     }
 
-    /// Someone waits for a topic; whether nobody did before, so that its home is to be asked.
+    /// Adds a connection that waits for a topic. Returns whether it is the first, so that the topic's home is to be asked.
     pub(crate) fn wait(&mut self, name: &str, conn: ConnId) -> bool {
         let waiting = self.asked.entry_ref(name).or_default();
         waiting.push(conn);
         waiting.len() == 1
     }
 
-    /// Those who wait for a topic, whose home has answered.
+    /// Takes the connections that wait for a topic, because its home has answered.
     pub(crate) fn waiting(&mut self, name: &str) -> Vec<ConnId> {
         self.asked.remove(name).unwrap_or_default()
     }
 
-    /// An event as light sessions are given it: printed once for all of them. Empty when it says nothing.
+    /// The event as light sessions are given it, printed once for all of them. Empty when followers are told nothing.
     pub(crate) fn print(&mut self, event: &Arc<PubsubEvent>, name: &str) -> &[u8] {
         let printed = &mut self.printed;
         if !printed.event.as_ref().is_some_and(|known| Arc::ptr_eq(known, event)) {
@@ -97,7 +97,7 @@ impl Shared {
         &printed.bytes
     }
 
-    /// No fan-out is under way: nothing printed is kept.
+    /// Forgets the printed event, because no fan-out is under way.
     pub(crate) fn rest(&mut self) {
         self.printed.event = None;
         self.printed.bytes.clear();
@@ -114,7 +114,7 @@ impl Shared {
 }
 
 impl Written {
-    /// Sends what `write` appends, and to the next ones the same bytes again.
+    /// Sends what `write` appends; the next connections are sent the same bytes.
     pub(crate) fn send(&mut self, conn: ConnId, out: &mut Effects, write: impl FnOnce(&mut Vec<u8>)) {
         if let Some(range) = &self.0 {
             return out.send_again(conn, range.clone());

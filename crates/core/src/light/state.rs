@@ -16,13 +16,13 @@ pub enum Light {
     Opening(Rest),
     /// Requests are taken, items are given.
     Open(Open),
-    /// It waits for the answer to its last request; items are given.
+    /// Its last request awaits an answer; items are given meanwhile.
     Asking(Open),
-    /// It was told why it ends.
+    /// It was sent an error, and ends.
     Closing,
 }
 
-/// A connection whose opening came.
+/// A connection that sent its opening.
 #[derive(Debug)]
 pub struct Open {
     pub(crate) conn: ConnId,
@@ -35,7 +35,7 @@ pub struct Open {
     pub(crate) topics: Vec<Followed>,
 }
 
-/// Bytes of an incomplete frame, or of frames that must wait; between two frames there are none.
+/// Bytes of an incomplete frame, or of frames that wait; none between two frames.
 #[derive(Debug, Default)]
 pub struct Rest(
     #[expect(clippy::box_collection, reason = "eight bytes in an idle session, not twenty-four")]
@@ -50,7 +50,7 @@ impl Rest {
         }
     }
 
-    /// What is kept, with `more` behind it; none when nothing is.
+    /// The kept bytes with `more` appended; none when none are kept.
     pub(crate) fn take_with(&mut self, more: &[u8]) -> Option<Vec<u8>> {
         let mut kept = *self.0.take()?;
         kept.extend_from_slice(more);
@@ -59,7 +59,7 @@ impl Rest {
 }
 
 impl Open {
-    /// A connection whose opening came just now.
+    /// A connection that has just sent its opening.
     pub(crate) fn new(conn: ConnId, now: Mono) -> Open {
         let (rest, topics) = (Rest::default(), Vec::new());
         Open { conn, rest, heard: now, allowance: Allowance::new(now), topics }
@@ -70,7 +70,7 @@ impl Open {
         self.place(topic).is_ok()
     }
 
-    /// Notes that it follows a topic from now on.
+    /// Adds a topic.
     pub(crate) fn follow(&mut self, followed: Followed) {
         if let Err(at) = self.place(followed.topic) {
             self.topics.reserve_exact(1);
@@ -78,7 +78,7 @@ impl Open {
         }
     }
 
-    /// Notes that it no longer does; its place in the topic's list, if it had one.
+    /// Removes a topic. Returns the connection's position in the topic's list, if it followed it.
     pub(crate) fn leave(&mut self, topic: TopicId) -> Option<Followed> {
         self.place(topic).ok().map(|at| self.topics.remove(at))
     }
@@ -97,7 +97,7 @@ impl Light {
         }
     }
 
-    /// An open connection waits from now on.
+    /// From now on the connection waits for an answer.
     pub(crate) fn asking(self) -> Light {
         match self {
             Light::Open(open) => Light::Asking(open),
