@@ -1,4 +1,4 @@
-//! Admitting a session to its account, and parting with it.
+//! Admitting a session to its account, and removing it.
 
 use super::Turn;
 use crate::connection::{Io, Noted};
@@ -15,8 +15,8 @@ use carillon_wire::stream::Condition;
 use carillon_wire::xml::Element;
 
 impl Turn<'_> {
-    /// Admits a session: whom it replaces ends first, then it is known to its account and to the topics it follows, and
-    /// is told.
+    /// Admits a session: the sessions that it replaces end first; then it is added to its account and to its topics, and the
+    /// client is told.
     pub(super) fn admit(&mut self, loaded: Loaded) {
         let Loaded { mut session, greeting, mut login } = loaded;
         self.replace(&session);
@@ -66,8 +66,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Parts with a session: its features are told, its account and topics forget it. Nothing is written to any store for
-    /// it. What is left is the connection.
+    /// Removes a session: its features are told, its account and topics forget it. Nothing is written to the store. What is
+    /// left is the connection.
     pub(super) fn part(&mut self, mut session: Box<BoundSession>, leave: Leave) -> Io {
         let slot = session.io.conn.slot;
         if self.sessions.unbind(&session.bare, slot) <= 1 {
@@ -94,13 +94,13 @@ impl Turn<'_> {
         session.io
     }
 
-    /// Gives way to work that a command made.
+    /// Does work that a command caused.
     pub(super) fn later(&mut self, conn: crate::model::ConnId, error: StreamError) {
         self.cx.end(conn, error);
     }
 }
 
-/// Tells the client that its session is there.
+/// Tells the client that its session is bound.
 fn greet(session: &mut BoundSession, greeting: Greeting, cx: &mut Cx<'_>) {
     match greeting {
         Greeting::Bind { id } => {

@@ -1,4 +1,4 @@
-//! Commands from outside, carried out where what they are about lives.
+//! Commands from outside, carried out at the home of their subject.
 
 use super::Turn;
 use crate::command::{
@@ -60,7 +60,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Has the feature whose it is carry it out.
+    /// Has a feature carry the command out.
     fn give_to_feature(&mut self, command: Command, reply: ReplyTo) {
         let hooks = &self.cx.pipeline.command;
         let left = hooks.iter().try_fold((command, reply), |(command, reply), hook| {
@@ -126,7 +126,7 @@ impl Turn<'_> {
     }
 }
 
-/// The store took the tokens of an account back, or not.
+/// The store's answer to revoking the tokens of an account.
 fn revoked(
     account: &BareJid,
     reply: ReplyTo,

@@ -1,4 +1,4 @@
-//! What comes from elsewhere: messages of other homes, and answers to what was asked.
+//! Messages of other homes, and answers to questions.
 
 use super::{Turn, light};
 use crate::message::ShardMessage;

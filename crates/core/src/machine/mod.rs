@@ -1,5 +1,5 @@
-//! The machine that drives a shard: one input in, effects out. On top of everything: it holds the sessions, the topics and what
-//! they share, and gives each input to whom it concerns.
+//! The machine that drives a shard: one input in, effects out. It is the topmost layer: it holds the sessions, the topics and
+//! what they share, and gives each input to the one it is for.
 
 mod admit;
 mod commands;
@@ -33,7 +33,7 @@ pub struct ShardMachine {
     tidy_at: Mono,
 }
 
-/// What is done with one input, or one slice of the fan-outs.
+/// The handling of one input, or of one slice of the fan-outs.
 struct Turn<'a> {
     cx: Cx<'a>,
     sessions: &'a mut Sessions,
@@ -41,7 +41,7 @@ struct Turn<'a> {
     tidy_at: &'a mut Mono,
 }
 
-/// How often the shard tidies what it keeps for a while.
+/// How often the shard tidies what it keeps for a limited time.
 const TIDY_MS: u64 = 10_000;
 
 impl ShardMachine {
@@ -63,13 +63,13 @@ impl ShardMachine {
         }
     }
 
-    /// Handles one input; what is to be done is added to `effects`.
+    /// Handles one input, and adds what is to be done to `effects`.
     pub fn handle(&mut self, now: Now, input: Input<'_>, effects: &mut Effects) {
         self.turn(now, effects).handle(input);
     }
 
-    /// Goes on with the fan-outs under way, for one slice of deliveries. Whether any is left: then the caller looks at
-    /// other work and comes back without sleeping.
+    /// Makes one slice of the deliveries under way. Returns whether any are left: then the caller does other work and calls
+    /// again without sleeping.
     pub fn walk(&mut self, now: Now, effects: &mut Effects) -> bool {
         self.turn(now, effects).walk()
     }
@@ -80,8 +80,8 @@ impl ShardMachine {
         due.into_iter().flatten().min()
     }
 
-    /// The largest WebSocket message that a connection may send now, in bytes: a stranger's are kept small, and must
-    /// be refused while they arrive.
+    /// The largest WebSocket message that a connection may send now, in bytes. It is smaller before authentication; a larger
+    /// message must be refused while it arrives.
     pub fn message_bytes_max(&self, conn: ConnId) -> usize {
         let limits = &self.shard.settings.limits;
         match self.sessions.peek(conn) {
@@ -90,12 +90,12 @@ impl ShardMachine {
         }
     }
 
-    /// What the shard counts.
+    /// The shard's counters.
     pub fn counters(&self) -> &Counters {
         &self.shard.counters
     }
 
-    /// Takes the settings that may change while it runs: all but which features are on.
+    /// Takes other settings. Which features are enabled does not change.
     pub fn reload(&mut self, settings: Arc<Settings>) {
         self.shard.settings = settings;
         self.shard.offers.forget();
@@ -163,8 +163,7 @@ impl Turn<'_> {
         self.work();
     }
 
-    /// Goes on with the fan-outs under way, for one slice of deliveries. Whether any is left: then the caller looks at
-    /// other work and comes back without sleeping.
+    /// Makes one slice of the deliveries under way. Returns whether any are left.
     fn walk(&mut self) -> bool {
         let settings = self.cx.shard.settings.clone();
         let mut left = settings.fanout.slice;
@@ -184,7 +183,7 @@ impl Turn<'_> {
         walks
     }
 
-    /// Gives an event to some of those who follow its topic.
+    /// Gives an event to one slice of its topic's followers.
     fn give(&mut self, slice: &Slice) {
         let mut written = light::Written::default();
         let before = self.cx.shard.counters.deliveries;
@@ -205,7 +204,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What the input left to do in this shard.
+    /// Does what the input left to do in this shard.
     fn work(&mut self) {
         while let Some(work) = self.cx.agenda.next() {
             match work {
@@ -264,7 +263,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The domains changed: sessions of those that are gone end.
+    /// The domains changed: sessions of removed ones end.
     fn domains(&mut self, domains: Arc<Domains>) {
         let before = std::mem::replace(&mut self.cx.shard.domains, domains);
         light::domains_changed(&before, self.sessions, &mut self.cx);

@@ -1,4 +1,4 @@
-//! What comes from a connection: read unit by unit, until more is needed or the session must wait.
+//! Reading from a connection unit by unit, until more bytes are needed or the session must wait.
 
 use super::{Turn, light};
 use crate::connection::{Frame, Noted};
@@ -9,7 +9,7 @@ use crate::session::{BoundSession, Closing, Session};
 use carillon_wire::stream::Condition;
 
 impl Turn<'_> {
-    /// Reads what came behind what was kept, unit by unit, until more is needed or the session must wait.
+    /// Reads new bytes after those that were kept, unit by unit, until more are needed or the session must wait.
     pub(super) fn read(&mut self, conn: ConnId, bytes: &[u8]) {
         let Some(mut session) = self.sessions.take(conn) else {
             return light::read(conn, bytes, self.sessions, &mut self.cx);
@@ -64,7 +64,7 @@ impl Turn<'_> {
         }
     }
 
-    /// One frame and its length; the session that follows. None when it is put away already.
+    /// Handles one frame of this length. Returns the session that follows, or none when it is stored already.
     fn frame(&mut self, conn: ConnId, session: Session, (frame, bytes): (Frame, usize)) -> Option<Session> {
         let next = match (session, frame) {
             (Session::Bound(mut session), Frame::Unit(unit)) => {
@@ -101,7 +101,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Puts a session away, admitting it to its account when it was just bound.
+    /// Stores a session, and admits it to its account when it was just bound.
     pub(super) fn settle(&mut self, conn: ConnId, session: Session) {
         match self.claimed(session) {
             Session::Loaded(loaded) => self.admit(*loaded),
@@ -113,7 +113,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Sends a session off to its home, when that is elsewhere.
+    /// Moves a session to its home, if that is another shard.
     fn depart(&mut self, session: Session) -> Option<Session> {
         match session {
             Session::Claimed(claimed) => {
@@ -143,7 +143,7 @@ impl Turn<'_> {
         }
     }
 
-    /// It is known how much of what a session was sent has arrived. One whose client closed its stream ends now.
+    /// It is known how much of what a session was sent has arrived. If the client closed its stream, the session ends now.
     pub(super) fn unacked(&mut self, conn: ConnId, bytes: u64) {
         let Some(session) = self.sessions.bound(conn) else { return };
         session.unacked(bytes, &mut self.cx);

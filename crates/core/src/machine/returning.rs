@@ -1,4 +1,4 @@
-//! Clients that say whose they are, at their account's home: those with a token may be known there.
+//! Clients that claim an account, at the account's home: one with a token may be in the login cache there.
 
 use super::Turn;
 use crate::connection::Claimed;
@@ -22,7 +22,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What is remembered of an account, if that is all that a login needs.
+    /// The cached login of an account, if the login needs nothing else.
     fn recall(&mut self, claimed: &Claimed) -> Option<CachedLogin> {
         let (name, max) = (claimed.account(), self.cx.shard.cached_logins_max());
         let account = self.cx.shard.login_cache.recall(name, claimed.domain(), max)?;

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Gives a stanza to the sessions of the account it is for, or says why not.
+/// Gives a stanza to the sessions of its account, or answers it with an error.
 pub fn stanza(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(to) = stanza.to.clone() else { return };
     let lives = sessions.bound_of(to.bare_str());
@@ -33,8 +33,8 @@ pub fn stanza(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     }
 }
 
-/// A message that a session did not acknowledge. One that a session has which is still there is done with: should that not
-/// acknowledge it either, it goes on then. So nobody is given it twice.
+/// A message that a session did not acknowledge is routed again, unless another session that was given it is still there: if
+/// that does not acknowledge it either, it is routed then. So no client is given it twice.
 pub fn unacknowledged(
     message: &Stanza,
     recipients: Option<&Recipients>,
@@ -50,7 +50,7 @@ pub fn unacknowledged(
     }
 }
 
-/// Has each of several that are given a message remember the others.
+/// Where several sessions are given a message, each remembers the others.
 fn note_recipients(plan: &mut Plan, lives: &[&BoundSession]) {
     if plan.len() < 2 || !plan.iter().any(|delivery| matches!(delivery.track, Track::Chat(_))) {
         return;
@@ -123,7 +123,7 @@ fn plain(session: &BoundSession, stanza: &Stanza) -> Delivery {
     Delivery { slot: session.io.conn.slot, instead: None, track }
 }
 
-/// Nobody took it: it is kept, answered with an error, or forgotten.
+/// No session took it: it is kept, answered with an error, or dropped.
 fn undelivered(stanza: &Stanza, lives: &[&BoundSession], cx: &mut Cx<'_>) {
     let has_resource = stanza.to.as_ref().is_some_and(|to| !to.is_bare());
     let refusal = StanzaError::new(Condition::ServiceUnavailable);

@@ -45,9 +45,9 @@ pub struct Loading {
 pub struct Loaded {
     /// The session to be.
     pub session: Box<BoundSession>,
-    /// What the client is told once it is.
+    /// What the client is sent once it is bound.
     pub greeting: Greeting,
-    /// What its login brought.
+    /// What the store holds of its account.
     pub login: Box<Login>,
 }
 
@@ -72,7 +72,7 @@ impl Restarting {
 }
 
 impl Binding {
-    /// Offers resource binding and what else an authenticated client may use.
+    /// Offers resource binding and the other features for authenticated clients.
     pub(super) fn offer(io: Io, authenticated: Authenticated, cx: &mut Cx<'_>) -> Session {
         let mut features = vec![Element::new("bind", ns::BIND)];
         for offer in &cx.pipeline.offer {
@@ -109,7 +109,7 @@ impl Binding {
         }
     }
 
-    /// RFC 6120 §7.1: nothing but binding before a resource is bound, and what is for anybody but the server or the client's
+    /// RFC 6120 §7.1: before a resource is bound only binding is allowed. A stanza for anyone but the server or the client's
     /// own account ends the stream.
     fn unbound(self: Box<Self>, stanza: &Stanza, cx: &mut Cx<'_>) -> Session {
         let own = self.authenticated.jid();
@@ -210,7 +210,7 @@ impl Loading {
         }
     }
 
-    /// The store cannot say: the client may try again.
+    /// The store cannot answer: the client may try again.
     fn unavailable(self, cx: &mut Cx<'_>) -> Session {
         match self.greeting {
             Greeting::Success { wrap, .. } => {
@@ -228,7 +228,7 @@ impl Loading {
     }
 }
 
-/// The full JID for a client that wants this resource, or any.
+/// The full JID for a client that asks for this resource, or for any.
 pub(super) fn choose(
     authenticated: &Authenticated,
     wanted: Option<&str>,

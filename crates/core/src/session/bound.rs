@@ -16,7 +16,7 @@ use carillon_wire::stream;
 use carillon_wire::xml::Element;
 use std::sync::Arc;
 
-/// A bound session. All there is to know of it is plain data, so that it can be parked, resumed or handed on whole.
+/// A bound session. All of it is plain data, so that it can be parked, resumed or moved as a whole.
 #[derive(Debug)]
 pub struct BoundSession {
     /// Its connection.
@@ -31,15 +31,15 @@ pub struct BoundSession {
     pub domain: DomainId,
     /// When it was bound.
     pub since: UnixMs,
-    /// When anything was last heard from the client.
+    /// When the client last sent anything.
     pub heard: Mono,
-    /// What it says of itself.
+    /// Its presence.
     pub presence: Presence,
     /// How many stanzas the client has not acknowledged; none where it acknowledges nothing (XEP-0198).
     pub unacknowledged: Option<u32>,
-    /// Whether what waits goes on when the socket has taken what was written.
+    /// Whether the backlog goes on when the socket has taken what was written.
     pub(super) awaits_flush: bool,
-    /// Whether the client closed its stream, and it is found out how much it has.
+    /// Whether the client closed its stream and the session waits to learn how much has arrived.
     leaving: bool,
     /// The stanza that waits for an answer, and the input behind it.
     pub(super) parked: Option<Box<Parked>>,
@@ -47,7 +47,7 @@ pub struct BoundSession {
     pub topics: Vec<Followed>,
     /// What the features know of it.
     pub state: PerSession,
-    /// What it sent lately.
+    /// How much it may send.
     allowance: Allowance,
 }
 
@@ -72,8 +72,8 @@ impl BoundSession {
         }
     }
 
-    /// Whether input must wait: for an answer that a stanza waits for, because the client is too fast, or because it closed its
-    /// stream.
+    /// Whether input must wait: because a stanza waits for an answer, because the client is too fast, or because it closed
+    /// its stream.
     pub fn is_waiting(&self) -> bool {
         self.leaving || self.parked.is_some() || self.allowance.is_throttled()
     }
@@ -83,7 +83,8 @@ impl BoundSession {
         self.leaving
     }
 
-    /// The client closed its stream. Whether the session can end at once: otherwise when it is known how much has arrived.
+    /// The client closed its stream. Returns whether the session ends at once; otherwise it ends when it is known how much
+    /// has arrived.
     pub fn leave(&mut self, cx: &mut Cx<'_>) -> bool {
         self.leaving = cx.pipeline.awaits_arrival.iter().any(|hook| hook(self));
         if self.leaving {
@@ -97,7 +98,7 @@ impl BoundSession {
         self.topics.binary_search_by_key(&topic, |f| f.topic).is_ok()
     }
 
-    /// A unit of so many bytes came from the client.
+    /// A unit of this many bytes came from the client.
     pub fn unit(&mut self, unit: Unit, bytes: usize, cx: &mut Cx<'_>) -> Result<(), StreamError> {
         self.heard = cx.now.mono;
         let mut counts = true;
@@ -125,7 +126,7 @@ impl BoundSession {
         Ok(())
     }
 
-    /// A stanza was dealt with: from now on an acknowledgement covers it.
+    /// A stanza was handled: from now on an acknowledgement covers it.
     pub(super) fn received(&mut self, cx: &mut Cx<'_>) {
         cx.shard.counters.stanzas_in += 1;
         for hook in &cx.pipeline.receive {
@@ -133,7 +134,7 @@ impl BoundSession {
         }
     }
 
-    /// Whether it was answered.
+    /// Handles an element that is no stanza. Returns whether it was answered.
     fn nonza(&mut self, element: &Element, cx: &mut Cx<'_>) -> Result<bool, StreamError> {
         let Some(handle) = cx.pipeline.nonza(element.name(), element.ns()) else {
             // RFC 6120 §4.9.3.24
@@ -165,7 +166,7 @@ impl BoundSession {
         self.emitted(&outgoing, cx);
     }
 
-    /// Writes an event of a topic to the client: only the client's own JID is added to what was serialised before.
+    /// Writes an event of a topic to the client: the client's JID is added to what was serialised before.
     pub fn notify(&mut self, event: &Arc<PubsubEvent>, cx: &mut Cx<'_>) {
         let outgoing = Outgoing::PubsubEvent(event);
         if self.emit(&outgoing, cx) == Emit::Held {
@@ -208,7 +209,7 @@ impl BoundSession {
         Ok(())
     }
 
-    /// Goes on with the input, unless something else holds it up.
+    /// Goes on with the input, unless it must wait for another reason.
     pub(super) fn read_on(&self, cx: &mut Cx<'_>) {
         if !self.is_waiting() {
             cx.resume(self.io.conn);
@@ -237,7 +238,7 @@ impl BoundSession {
 }
 
 impl BoundSession {
-    /// Another session left a topic's list, and this one took its position there.
+    /// Another session left a topic's list, and this one took over its position.
     pub fn moved(&mut self, followed: Followed) {
         if let Ok(i) = self.topics.binary_search_by_key(&followed.topic, |f| f.topic) {
             self.topics[i].position = followed.position;

@@ -8,7 +8,7 @@ use crate::error::StreamError;
 use crate::session::Cx;
 use carillon_wire::stream;
 
-/// Our end of the stream is closed. What still comes is passed over.
+/// Our end of the stream is closed. What the client still sends is ignored.
 #[derive(Debug)]
 pub struct Closing {
     pub(super) io: Io,
@@ -31,7 +31,7 @@ impl Closing {
         Closing::at_once(io, cx)
     }
 
-    /// The same for a stream whose header was not answered yet: ours goes first (RFC 6120 §4.9.1.2).
+    /// Sends the error in a stream whose header was not answered yet: our header goes first (RFC 6120 §4.9.1.2).
     pub fn with_error_after_header(io: Io, error: &StreamError, cx: &mut Cx<'_>) -> Session {
         let id = cx.shard.random.token();
         let from = cx.shard.domains.iter().next().map(|d| d.name.clone());
@@ -39,7 +39,7 @@ impl Closing {
         Closing::with_error(io, error, cx)
     }
 
-    /// Closes without a word.
+    /// Closes without sending anything.
     pub fn at_once(io: Io, cx: &mut Cx<'_>) -> Session {
         cx.out.push(Effect::Close { conn: io.conn });
         Session::Closing(Box::new(Closing { io }))

@@ -1,4 +1,4 @@
-//! The context in which everything runs, and what a shard is yet to do.
+//! The context in which everything runs, and the work that a shard gives itself.
 
 use super::Sessions;
 use super::pipeline::Pipeline;
@@ -21,7 +21,7 @@ pub(crate) enum Continuation {
     Unbound(ConnId),
     /// The home of a topic.
     Topic(TopicKey),
-    /// Whatever asked.
+    /// A closure.
     Call(Box<Continue<Answer>>),
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum Continuation {
 pub(crate) enum KeyContinuation {
     /// The state of a connection whose session is not bound.
     Unbound(ConnId),
-    /// Whatever wanted them.
+    /// A closure.
     Call(Box<Continue<Derived>>),
 }
 
@@ -55,7 +55,7 @@ impl std::fmt::Debug for KeyContinuation {
     }
 }
 
-/// What a shard is yet to do, and who goes on with what it asked for.
+/// The work that a shard has still to do, and the continuations of what it asked for.
 #[derive(Debug, Default)]
 pub struct Agenda {
     queue: VecDeque<Work>,
@@ -67,13 +67,13 @@ pub struct Agenda {
 /// Work a shard gives itself.
 #[derive(Debug)]
 pub(crate) enum Work {
-    /// A message that needs no post.
+    /// Handle a message from this shard to itself.
     ShardMessage(ShardMessage),
     /// End a session with a stream error.
     End(ConnId, StreamError),
     /// Go on with what a session read before it waited.
     Read(ConnId),
-    /// What somebody left to be done.
+    /// Something deferred by [`Cx::later`].
     Later(LaterWork),
 }
 
@@ -83,7 +83,7 @@ pub struct LaterWork(Box<Do>);
 type Do = dyn FnOnce(&mut Sessions, &mut Cx<'_>) + Send;
 
 impl LaterWork {
-    /// Does it.
+    /// Runs the deferred work.
     pub(crate) fn go(self, sessions: &mut Sessions, cx: &mut Cx<'_>) {
         (self.0)(sessions, cx);
     }
@@ -96,7 +96,7 @@ impl std::fmt::Debug for LaterWork {
 }
 
 impl Agenda {
-    /// The next thing to do, before the input's handling ends.
+    /// The next work to do before the handling of the input ends.
     pub(crate) fn next(&mut self) -> Option<Work> {
         self.queue.pop_front()
     }
@@ -122,7 +122,7 @@ pub struct Cx<'a> {
     pub out: &'a mut Effects,
     /// The hooks of the enabled features.
     pub pipeline: &'a Pipeline,
-    /// What the shard is yet to do.
+    /// The work that the shard has still to do.
     pub agenda: &'a mut Agenda,
 }
 
@@ -134,7 +134,7 @@ impl Cx<'_> {
         self.post(at, ShardMessage::Stanza(stanza));
     }
 
-    /// Sends a stanza to whoever has this address: to the home of a local account, otherwise answered with an error.
+    /// Sends a stanza to the home of its `to`, if that is an account of this node.
     pub fn reply(&mut self, stanza: Stanza) {
         if stanza.to.as_ref().is_some_and(|to| self.domain_of(to).is_some()) {
             self.route(stanza);
@@ -157,7 +157,7 @@ impl Cx<'_> {
         }
     }
 
-    /// Tells every shard how this one keeps up with a topic.
+    /// Tells every shard whether this one keeps up with a topic.
     pub(crate) fn tell_pace(&mut self, topic: TopicId, pace: Pace) {
         let shard = self.shard.id;
         self.post_all(|| ShardMessage::Pace { topic, shard, pace });
@@ -212,19 +212,19 @@ impl Cx<'_> {
         self.out.push(Effect::Derive { ticket, derivation });
     }
 
-    /// A number that this shard gives once.
+    /// A number that this shard uses once.
     pub(super) fn number(&mut self) -> u64 {
         self.agenda.last_ticket += 1;
         self.agenda.last_ticket
     }
 
-    /// Counts a failed login of an address: here at once, and in the other shards.
+    /// Counts a failed login from an address, here and in the other shards.
     pub fn login_failed(&mut self, address: IpAddr) {
         self.shard.throttle.failed_from(address, self.now.mono, &self.shard.settings.limits);
         self.post_others(|| ShardMessage::LoginFailed { address });
     }
 
-    /// Counts a registration from an address: here at once, and in the other shards.
+    /// Counts a registration from an address, here and in the other shards.
     pub fn registered(&mut self, address: IpAddr) {
         self.shard.throttle.registered_from(address, self.now.mono, &self.shard.settings.limits);
         self.post_others(|| ShardMessage::Registered { address });
@@ -259,7 +259,7 @@ impl Cx<'_> {
         self.agenda.queue.push_back(Work::Later(LaterWork(Box::new(work))));
     }
 
-    /// Takes a session out of a topic's list, and tells the one that takes its place.
+    /// Takes a session out of a topic's list, and tells the session that takes over its position.
     pub fn unfollow(&mut self, followed: Followed, sessions: &mut Sessions) {
         let moved = self.shard.subscribers.remove(followed.topic, followed.position);
         if let Some(other) = moved {

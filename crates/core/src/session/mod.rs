@@ -61,9 +61,9 @@ pub enum Session {
     Restarting(Box<Restarting>),
     /// Resource binding was offered.
     Binding(Box<Binding>),
-    /// A resource is chosen; the store is asked what belongs to the account.
+    /// A resource is chosen; the store is asked for what belongs to the account.
     Loading(Box<Loading>),
-    /// What belongs to the account is there; the shard admits the session to it.
+    /// The store has answered; the shard admits the session to its account.
     Loaded(Box<Loaded>),
     /// Bound: stanzas flow.
     Bound(Box<BoundSession>),
@@ -72,7 +72,7 @@ pub enum Session {
 }
 
 impl Session {
-    /// What every state has.
+    /// The connection, which every state has.
     pub fn io(&self) -> &Io {
         match self {
             Session::Opening(s) => &s.io,
@@ -89,7 +89,7 @@ impl Session {
         }
     }
 
-    /// The same, to be changed.
+    /// The connection, mutably.
     pub fn io_mut(&mut self) -> &mut Io {
         match self {
             Session::Opening(s) => &mut s.io,
@@ -122,7 +122,7 @@ impl Session {
         }
     }
 
-    /// Whether it is known whose it is, so that its stanzas may be larger.
+    /// Whether the client is authenticated, so that its stanzas may be larger.
     pub fn is_trusted(&self) -> bool {
         matches!(
             self,

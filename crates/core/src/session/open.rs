@@ -61,7 +61,7 @@ impl Opening {
     }
 }
 
-/// Checks a header; the domain it is for.
+/// Checks a header, and returns the domain it is for.
 pub(super) fn check(header: &Header, cx: &Cx<'_>) -> Result<Arc<Domain>, StreamError> {
     if header.default_ns != ns::CLIENT {
         return Err(StreamError::new(

@@ -117,7 +117,7 @@ impl Pipeline {
         self.services.iter().copied()
     }
 
-    /// The feature's address whose host name begins so.
+    /// The service with this first label of its host name.
     pub fn service(&self, host: &str) -> Option<&'static Service> {
         self.services().find(|service| service.host == host)
     }
@@ -136,12 +136,12 @@ impl Pipeline {
         self.iq.get(&(name, ns))?.iter().find(fits).map(|h| h.handle)
     }
 
-    /// Who is told that something tracked was acknowledged.
+    /// The handler for a kind of tracked stanza.
     pub(crate) fn tracked(&self, kind: Tracked) -> Option<&'static TrackedHandler> {
         self.tracked.iter().copied().find(|handler| handler.kind == kind)
     }
 
-    /// What is done when a timer of a feature fires; nothing when that feature is off.
+    /// The hook for a timer of a feature; none when that feature is disabled.
     pub(crate) fn timer(&self, timer: Timer) -> Option<WakeHook> {
         self.timers.iter().find(|handler| handler.timer == timer).map(|handler| handler.handle)
     }

@@ -1,25 +1,25 @@
-//! What a session says of itself: how available it is (RFC 6121 §4.7), and whether somebody looks at it (XEP-0352). Routing and
-//! delivery go by it, so it is the session's; the features that speak of it set it.
+//! The presence of a session: how available it is (RFC 6121 §4.7), and whether anyone is looking at it (XEP-0352). Routing
+//! and delivery depend on it, so the session has it; features set it.
 
 use super::BoundSession;
 use crate::command::Reach;
 use carillon_wire::stanza::{Payload, PresenceType, Stanza};
 
-/// What a session says of itself.
+/// The presence of a session.
 #[derive(Debug, Default)]
 pub struct Presence {
     availability: Availability,
     priority: i8,
-    /// Whether the client said that nobody looks at it.
+    /// Whether the client said that it is inactive (XEP-0352).
     pub is_inactive: bool,
-    /// What the last presence carried, when it carried anything.
+    /// The payload of the last presence, if it had any.
     payload: Option<Box<Payload>>,
 }
 
 /// How available a session is (RFC 6121 §4.7.2.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Availability {
-    /// Not at all: no presence was sent, or it was taken back.
+    /// Not available: no presence was sent, or it was withdrawn.
     #[default]
     Unavailable,
     /// Available.
@@ -42,7 +42,7 @@ impl Presence {
         self.payload = (!payload.is_empty()).then(|| Box::new(payload.clone()));
     }
 
-    /// Presence was taken back; whether there was any.
+    /// Withdraws presence. Returns whether the session was available.
     pub fn withdraw(&mut self) -> bool {
         let was_available = self.is_available();
         self.availability = Availability::Unavailable;
@@ -50,7 +50,7 @@ impl Presence {
         was_available
     }
 
-    /// Whether initial presence was sent and not taken back.
+    /// Whether initial presence was sent and not withdrawn.
     pub fn is_available(&self) -> bool {
         self.availability != Availability::Unavailable
     }
@@ -70,7 +70,7 @@ impl Presence {
         }
     }
 
-    /// In a word.
+    /// The value for the API: the `<show/>`, or whether it is available.
     pub fn word(&self) -> &'static str {
         match self.availability {
             Availability::Unavailable => "unavailable",
@@ -82,7 +82,7 @@ impl Presence {
         }
     }
 
-    /// The last presence of the session `live`, whose this is, when it is available.
+    /// The last presence of `session`, whose presence this is; none when it is not available.
     pub fn stanza(&self, session: &BoundSession) -> Option<Stanza> {
         self.is_available().then(|| {
             let mut stanza = Stanza::presence(PresenceType::Available).with_from(session.jid.clone());

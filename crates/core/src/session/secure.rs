@@ -1,4 +1,4 @@
-//! STARTTLS: offered, required, and nothing else is listened to before it (RFC 6120 §5).
+//! STARTTLS: offered and required; nothing else is accepted before it (RFC 6120 §5).
 
 use super::{Closing, Opening, Session};
 use crate::Effect;

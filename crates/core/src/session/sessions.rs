@@ -20,7 +20,7 @@ struct Slot {
     occupant: Occupant,
 }
 
-/// Who is in a slot. As small as a [`Session`]: a light session is one pointer.
+/// What is in a slot. As small as a [`Session`]: a light session is one pointer.
 #[derive(Debug, Default)]
 enum Occupant {
     #[default]
@@ -30,12 +30,12 @@ enum Occupant {
 }
 
 impl Sessions {
-    /// Puts a session into its slot, new or back.
+    /// Stores a session in its slot.
     pub fn put(&mut self, conn: ConnId, session: Session) {
         self.seat(conn, Occupant::Xmpp(session));
     }
 
-    /// Takes a session out of its slot; none when it is gone.
+    /// Takes a session out of its slot; none when the connection is gone.
     pub fn take(&mut self, conn: ConnId) -> Option<Session> {
         let slot = self.slot(conn)?;
         match std::mem::take(&mut slot.occupant) {
@@ -72,7 +72,7 @@ impl Sessions {
         }
     }
 
-    /// The same, to look at.
+    /// The bound session that is in this slot now, by shared reference.
     pub fn peek_bound(&self, slot: u32) -> Option<&BoundSession> {
         match &self.slots.get(slot as usize)?.occupant {
             Occupant::Xmpp(Session::Bound(session)) => Some(session),
@@ -80,12 +80,12 @@ impl Sessions {
         }
     }
 
-    /// Puts a light session into its slot, new or back.
+    /// Stores a light session in its slot.
     pub fn put_light(&mut self, conn: ConnId, light: Box<Light>) {
         self.seat(conn, Occupant::Light(light));
     }
 
-    /// Takes a light session out of its slot; none when it is gone, or when the connection speaks XMPP.
+    /// Takes a light session out of its slot; none when the connection is gone or speaks XMPP.
     pub fn take_light(&mut self, conn: ConnId) -> Option<Box<Light>> {
         let slot = self.slot(conn)?;
         match std::mem::take(&mut slot.occupant) {
@@ -116,7 +116,7 @@ impl Sessions {
         self.conns_where(|occupant| matches!(occupant, Occupant::Light(_)))
     }
 
-    /// Tells the session in this slot that it has the position in a topic's list that another left.
+    /// Tells the session in this slot that it took over another's position in a topic's list.
     pub fn moved(&mut self, slot: u32, followed: Followed) {
         match self.slots.get_mut(slot as usize).map(|slot| &mut slot.occupant) {
             Some(Occupant::Xmpp(Session::Bound(session))) => session.moved(followed),
@@ -130,20 +130,20 @@ impl Sessions {
         self.accounts.get(account).cloned().unwrap_or_default()
     }
 
-    /// An account's bound sessions, to look at.
+    /// An account's bound sessions.
     pub fn bound_of(&self, account: &str) -> SmallVec<[&BoundSession; 4]> {
         let slots = self.accounts.get(account);
         slots.into_iter().flatten().filter_map(|&slot| self.peek_bound(slot)).collect()
     }
 
-    /// Notes that the session in `slot` is bound to `account`; how many it has now.
+    /// Adds the session in `slot` to `account`. Returns how many sessions the account has now.
     pub fn bind(&mut self, account: &BareJid, slot: u32) -> usize {
         let slots = self.accounts.entry(account.clone()).or_default();
         slots.push(slot);
         slots.len()
     }
 
-    /// Notes that it no longer is; how many the account has left.
+    /// Removes the session in `slot` from `account`. Returns how many sessions the account has left.
     pub fn unbind(&mut self, account: &BareJid, slot: u32) -> usize {
         let mut left = 0;
         if let Some(slots) = self.accounts.get_mut(account.as_str()) {
@@ -159,7 +159,7 @@ impl Sessions {
         left
     }
 
-    /// Every bound session, to look at.
+    /// Every bound session.
     pub fn all_bound(&self) -> impl Iterator<Item = &BoundSession> {
         self.slots.iter().filter_map(|slot| match &slot.occupant {
             Occupant::Xmpp(Session::Bound(session)) => Some(&**session),
@@ -172,12 +172,12 @@ impl Sessions {
         self.conns_where(|occupant| matches!(occupant, Occupant::Xmpp(_)))
     }
 
-    /// The number of the account of a bound session of this name.
+    /// The number of the account with this name, if it has a bound session.
     pub fn account_id(&self, account: &str) -> Option<AccountId> {
         self.bound_of(account).first().map(|session| session.account)
     }
 
-    /// Gives back the slots behind the last one that is taken, when they are many.
+    /// Frees the slots after the last occupied one, when they are many.
     pub fn tidy(&mut self) {
         let used = self.slots.iter().rposition(|slot| !matches!(slot.occupant, Occupant::Nobody));
         let used = used.map_or(0, |last| last + 1);

@@ -1,4 +1,4 @@
-//! The way in: what a client sent goes through the hooks to whoever it is for.
+//! Stanzas from a client: through the hooks, then to the service, the server, the account or the router.
 
 use super::wait::Decision;
 use super::{BoundSession, Cx};
@@ -9,14 +9,14 @@ use carillon_wire::jid::Jid;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError};
 use carillon_wire::xml::Element;
 
-/// What follows on a stanza's way in.
+/// The next step for a stanza from a client.
 #[derive(Clone, Copy, Debug)]
 pub enum Next {
     /// The feature whose address it is for.
     Service(&'static Service),
-    /// What any host answers: that feature passed it.
+    /// What any host answers, because that feature passed it.
     Host,
-    /// The hook with this number, or whoever the stanza is for when there are no more.
+    /// The hook with this number, or the addressee when there are no more hooks.
     Hook(usize),
 }
 
@@ -76,7 +76,7 @@ impl BoundSession {
         Some((cx.pipeline.service(label)?, cx.shard.domains.named(domain)?.id))
     }
 
-    /// Goes on with a stanza where it stands.
+    /// Goes on with a stanza at this step.
     pub(super) fn go_on(&mut self, mut stanza: Stanza, mut next: Next, cx: &mut Cx<'_>) {
         loop {
             let (hook, then) = match next {
@@ -102,7 +102,7 @@ impl BoundSession {
         self.dispatch(stanza, at, cx);
     }
 
-    /// Which of the server's own addresses it is.
+    /// Which of the server's own addresses a stanza is for.
     fn own_address(&self, to: Option<&Jid>) -> Option<At> {
         match to {
             None => Some(At::Account),
@@ -112,7 +112,7 @@ impl BoundSession {
         }
     }
 
-    /// Gives a stanza to whoever it is for.
+    /// Gives a stanza to its addressee.
     fn dispatch(&mut self, mut stanza: Stanza, at: Option<At>, cx: &mut Cx<'_>) {
         match (at, stanza.kind) {
             (Some(at), Kind::Iq(IqType::Get | IqType::Set)) => self.request(stanza, at, cx),

@@ -1,4 +1,4 @@
-//! Whoever asked for an operation on a topic is told what became of it.
+//! Telling the asker of an operation on a topic its outcome.
 
 use crate::Effect;
 use crate::command::{Asker, Outcome, Refusal, TopicOutcome};
@@ -6,7 +6,7 @@ use crate::message::ShardMessage;
 use crate::session::Cx;
 
 impl Asker {
-    /// Tells whoever asked what became of it.
+    /// Tells the asker the outcome.
     pub(super) fn answer(self, name: &str, result: Result<TopicOutcome, Refusal>, cx: &mut Cx<'_>) {
         match self {
             Asker::Iq(iq) => {

@@ -1,5 +1,5 @@
-//! Edits: what changes a topic itself, or takes items away. Each has the topic for itself from its first question to the
-//! store's last answer.
+//! Edits: operations that change a topic itself or remove items. Each holds the topic exclusively from its first question to
+//! the store's last answer.
 
 use super::home::Home;
 use super::rights;
@@ -17,8 +17,8 @@ use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 
 impl Home {
-    /// Edits the topic. What it gives at login is looked at before, where the edit may change that: a login may have read
-    /// it, too, and the shards must know which items count no more.
+    /// Begins an edit. Where it may change what the topic gives at login, the last items are read first: a login may have
+    /// read them too, and the shards must be told which items are outdated.
     pub(super) fn edit(
         &mut self,
         record: &Arc<TopicRecord>,
@@ -56,7 +56,7 @@ impl Home {
         }
     }
 
-    /// The edit was done, or not.
+    /// The store's answer to an edit.
     pub(super) fn edited(&mut self, editing: Editing, answer: Answer, key: &TopicKey, cx: &mut Cx<'_>) {
         let Editing { record, edit, newest, asker } = editing;
         if let Err(refusal) = edit.is_done(answer) {
@@ -132,7 +132,7 @@ impl Home {
         }
     }
 
-    /// Who stands how to the topic changed: whoever may not read it any more follows it no longer (XEP-0060 §8.9.2.1).
+    /// Affiliations changed: accounts that may not read the topic any more are unsubscribed (XEP-0060 §8.9.2.1).
     fn affiliated(
         &mut self,
         record: &TopicRecord,
@@ -163,7 +163,7 @@ impl Home {
 }
 
 impl Edit {
-    /// What the store is asked to do.
+    /// The question to the store for an edit.
     fn question(&self, topic: TopicId) -> Ask {
         match self {
             Edit::Retract { item, .. } => Retract { topic, item: item.clone() }.into(),
@@ -173,7 +173,7 @@ impl Edit {
         }
     }
 
-    /// Whether it was done, by the answer to that.
+    /// The result of an edit, from the store's answer.
     fn is_done(&self, answer: Answer) -> Result<(), Refusal> {
         match self {
             Edit::Retract { .. } => done(Retract::answer(answer)),

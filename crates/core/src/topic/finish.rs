@@ -1,4 +1,4 @@
-//! Ending an operation: from the store's answer to what the asker is told, and what every shard is.
+//! Ending an operation: from the store's answer to the outcome for the asker and the event for every shard.
 
 use super::home::Home;
 use super::step::{Draft, Stage, Step, done, found};
@@ -17,7 +17,7 @@ use crate::shard::home;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 
-/// Ends an operation that only read, for which the topic need not be there any more. Gives back any other.
+/// Ends an operation that only read; the topic may have been removed meanwhile. Gives back any other.
 pub(super) fn read(step: Step, answer: Answer, name: &str, cx: &mut Cx<'_>) -> Option<(Step, Answer)> {
     let (asker, outcome) = match step {
         Step::Items(asker) => (asker, found(Items::answer(answer)).map(TopicOutcome::Items)),
@@ -36,7 +36,7 @@ pub(super) fn read(step: Step, answer: Answer, name: &str, cx: &mut Cx<'_>) -> O
 }
 
 impl Home {
-    /// The store answered what was asked for in this step.
+    /// The store's answer to the question of a step.
     pub(super) fn answered(&mut self, step: Step, answer: Answer, key: &TopicKey, cx: &mut Cx<'_>) {
         match step {
             Step::Load => self.loaded(answer, key, cx),
@@ -237,7 +237,7 @@ impl Home {
         }
     }
 
-    /// Tells every shard of a change, unless it means nothing to any.
+    /// Sends every shard a change, unless it changes nothing for any.
     pub(super) fn tell_change(
         &self,
         record: &TopicRecord,
@@ -261,7 +261,7 @@ impl Home {
     }
 }
 
-/// Tells every shard, which tells those of its sessions that follow the topic.
+/// Sends every shard an event, for its sessions that follow the topic.
 fn tell(event: PubsubEvent, cx: &mut Cx<'_>) {
     let event = Arc::new(event);
     cx.post_all(|| ShardMessage::Publication(event.clone()));

@@ -1,4 +1,4 @@
-//! One topic at its home: what is known of it, and who waits for what.
+//! One topic at its home: what is known of it, and the operations that wait.
 //!
 //! ```text
 //! Loading ─► Open ◄─► Held ─► Absent      (Held: one operation has the topic for itself)
@@ -22,13 +22,13 @@ pub(super) struct Home {
     pub(super) domain: Arc<str>,
     pub(super) stage: Stage,
     waiting: VecDeque<QueuedOp>,
-    /// What the store was asked for, oldest first.
+    /// The questions to the store, oldest first.
     asked: VecDeque<(Ticket, Step)>,
-    /// Turns of housekeeping since it was used.
+    /// How often the shard has tidied since the topic was used.
     idle: u8,
 }
 
-/// An operation that is not begun.
+/// An operation that has not begun.
 #[derive(Debug)]
 pub(super) struct QueuedOp {
     pub(super) actor: Actor,
@@ -36,19 +36,19 @@ pub(super) struct QueuedOp {
     pub(super) asker: Asker,
 }
 
-/// Questions of a topic for which room is kept.
+/// Questions per topic for which memory is kept.
 const ASKED_KEPT: usize = 16;
 
-/// How an operation goes with others.
+/// Which operations on a topic may overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Concurrency {
-    /// It asks the store nothing.
+    /// It asks the store nothing: it overlaps with any.
     Silent,
-    /// It follows other writes at once.
+    /// It may begin while other writes are under way.
     Write,
-    /// It reads what writes before it wrote; others need not wait for it.
+    /// It begins when the writes before it are answered; others need not wait for it.
     Read,
-    /// It needs the topic for itself: it changes what others are judged by, or asks more than one question.
+    /// It needs the topic exclusively, because it changes what others are checked against, or asks more than one question.
     Alone,
 }
 
@@ -72,7 +72,7 @@ impl Home {
         self.asked.push_back((ticket, step));
     }
 
-    /// What an answer is for. Answers come nearly always in the order of the questions.
+    /// The step that an answer belongs to. Answers nearly always come in the order of the questions.
     pub(super) fn take_step(&mut self, ticket: Ticket) -> Option<Step> {
         let at = self.asked.iter().position(|(asked, _)| *asked == ticket)?;
         let (_, step) = self.asked.remove(at)?;
@@ -83,7 +83,7 @@ impl Home {
         Some(step)
     }
 
-    /// Operations that were taken and not answered, those that only read left out.
+    /// How many operations were taken and not answered, without those that only read.
     pub(super) fn load(&self) -> usize {
         let begun = match self.stage {
             Stage::Open { writes, .. } => writes,
@@ -93,7 +93,7 @@ impl Home {
         begun + self.waiting.len()
     }
 
-    /// Puts an operation in line.
+    /// Queues an operation.
     pub(super) fn push(&mut self, waiting: QueuedOp) {
         self.idle = 0;
         self.waiting.push_back(waiting);
@@ -113,7 +113,7 @@ impl Home {
         if may_begin { self.waiting.pop_front() } else { None }
     }
 
-    /// Everybody who waits, so that they can be told that it is in vain.
+    /// Takes all operations that wait, so that they can be refused.
     pub(super) fn drain(&mut self) -> Vec<QueuedOp> {
         self.waiting.drain(..).collect()
     }
@@ -135,30 +135,30 @@ impl Home {
         }
     }
 
-    /// It is there, and nobody has it for itself.
+    /// The topic exists, and no operation holds it exclusively.
     pub(super) fn open(&mut self, record: Arc<TopicRecord>) {
         self.stage = Stage::Open { record, writes: 0 };
     }
 
-    /// Whether nothing is under way.
+    /// Whether no operation is under way or waits.
     pub(super) fn is_at_rest(&self) -> bool {
         matches!(self.stage, Stage::Open { writes: 0, .. })
             && self.waiting.is_empty()
             && self.asked.is_empty()
     }
 
-    /// Whether there is no such topic and nobody waits for it.
+    /// Whether there is no such topic and no operation waits for it.
     pub(super) fn is_nothing(&self) -> bool {
         matches!(self.stage, Stage::Absent) && self.waiting.is_empty() && self.asked.is_empty()
     }
 
-    /// A turn of housekeeping: how many it was not used.
+    /// Counts that the shard tidied. Returns how often it has since the topic was used.
     pub(super) fn idle_turn(&mut self) -> u8 {
         self.idle = if self.is_at_rest() { self.idle.saturating_add(1) } else { 0 };
         self.idle
     }
 
-    /// How many accounts stand to it.
+    /// How many affiliations it has.
     pub(super) fn affiliations(&self) -> usize {
         match &self.stage {
             Stage::Open { record, .. } => record.affiliations.len(),

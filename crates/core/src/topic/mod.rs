@@ -1,8 +1,8 @@
 //! The home of topics: everything about a topic is decided by the one shard that is its home.
 //!
 //! Operations on a topic are checked and begun in the order in which they come (`home.rs`). Most become one question to the
-//! store (`start.rs`); its answer is what the asker is told, and what every shard is told of it (`finish.rs`). Publications
-//! follow each other without waiting for their answers, so that they share commits; what changes the topic itself goes alone
+//! store (`start.rs`); from its answer the asker gets an outcome, and every shard an event (`finish.rs`). Publications do not
+//! wait for each other's answers, so that they share commits; an operation that changes the topic itself is done alone
 //! (`edit.rs`).
 
 mod asker;
@@ -24,9 +24,9 @@ use home::{Home, QueuedOp};
 
 /// Topics kept in memory by a shard at most.
 const TOPICS_MAX: usize = 10_000;
-/// Affiliations kept in memory by a shard before the topics that nobody uses are forgotten.
+/// Affiliations that a shard keeps in memory before it forgets unused topics.
 const AFFILIATIONS_MAX: usize = 1_000_000;
-/// Turns of housekeeping that a topic is kept without being used.
+/// How often the shard tidies before it forgets an unused topic.
 const IDLE_TURNS: u8 = 6;
 
 /// Whether an account may follow a topic and read its items.
@@ -54,7 +54,7 @@ impl hashbrown::Equivalent<TopicKey> for KeyRef<'_> {
 }
 
 impl Topics {
-    /// Carries out an operation, after those that came before it for the same topic.
+    /// Carries out an operation, after earlier ones on the same topic.
     pub fn operate(
         &mut self,
         domain: DomainId,
@@ -86,7 +86,7 @@ impl Topics {
         self.advance(key, cx);
     }
 
-    /// Forgets topics that nobody asked about lately.
+    /// Forgets topics that were not used lately.
     pub fn tidy(&mut self) {
         let affiliations: usize = self.homes.values().map(Home::affiliations).sum();
         let turns = if affiliations > AFFILIATIONS_MAX { 1 } else { IDLE_TURNS };
@@ -96,7 +96,7 @@ impl Topics {
         }
     }
 
-    /// The topic of this name, which may have to be read first.
+    /// The topic with this name; its record is read if it is not here.
     fn find(&mut self, domain: DomainId, name: &str, cx: &mut Cx<'_>) -> Result<TopicKey, Refusal> {
         // Without the service topics are off, also for those who come by other ways.
         if cx.pipeline.service(TOPIC_HOST).is_none() {
@@ -120,7 +120,7 @@ impl Topics {
         Ok(key)
     }
 
-    /// Begins what may begin, in order, and forgets a topic that is not there.
+    /// Begins the operations that may begin, in order, and forgets a topic that does not exist.
     fn advance(&mut self, key: &TopicKey, cx: &mut Cx<'_>) {
         let Some(home) = self.homes.get_mut(key) else { return };
         while let Some(next) = home.next() {

@@ -5,16 +5,16 @@ use crate::model::{Access, Affiliation, PublishModel, TopicConfig, TopicRecord};
 use crate::settings::Limits;
 use carillon_wire::jid::BareJid;
 
-/// That an operation may be done.
+/// Whether an operation is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Grant {
-    /// It may.
+    /// It is allowed.
     Given,
-    /// It may if the actor follows the topic, which the store knows.
+    /// It is allowed if the actor follows the topic, which the store must be asked.
     IfFollowing,
 }
 
-/// Whether `actor` may do `op` with the topic, and whether it can be done at all.
+/// Whether `op` is possible, and whether `actor` may do it.
 pub(super) fn check(
     actor: &Actor,
     op: &TopicOp,
@@ -43,7 +43,7 @@ pub(super) fn check(
     Ok(grant)
 }
 
-/// Whether `actor` has the standing for `op`.
+/// Whether the affiliation of `actor` allows `op`.
 pub(super) fn grant(actor: &Actor, op: &TopicOp, record: &TopicRecord) -> Result<Grant, Refusal> {
     match (actor, op) {
         (_, TopicOp::Create { .. }) => Err(Refusal::Exists),
@@ -99,7 +99,7 @@ pub(super) fn readable(account: &BareJid, record: &TopicRecord) -> Result<(), Re
     }
 }
 
-/// The configuration that `op` gives a topic, if it does.
+/// The configuration that `op` gives a topic, if it changes it.
 pub(super) fn config_after(op: &TopicOp, before: &TopicConfig) -> Option<TopicConfig> {
     match op {
         TopicOp::Create { config } | TopicOp::Put { config } | TopicOp::Configure { config } => {
@@ -110,7 +110,7 @@ pub(super) fn config_after(op: &TopicOp, before: &TopicConfig) -> Option<TopicCo
     }
 }
 
-/// Who stands how to a topic after `changes`, sorted as [`TopicRecord::affiliations`] are.
+/// The affiliations of a topic after `changes`, sorted like [`TopicRecord::affiliations`].
 pub(super) fn affiliations_after(
     record: &TopicRecord,
     changes: &[(BareJid, Affiliation)],

@@ -1,4 +1,4 @@
-//! Beginning an operation: from what is asked for to the question to the store.
+//! Beginning an operation: from the operation to the question to the store.
 
 use super::home::{Home, QueuedOp};
 use super::rights::{self, Grant};
@@ -36,7 +36,7 @@ impl Home {
         }
     }
 
-    /// There is no such topic: it is created, or that is the answer.
+    /// There is no such topic: the operation creates it, or is refused.
     fn start_absent(&mut self, actor: &Actor, op: TopicOp, asker: Asker, key: &TopicKey, cx: &mut Cx<'_>) {
         match self.creation(actor, op, cx) {
             Ok((config, first)) => {
@@ -59,7 +59,7 @@ impl Home {
         }
     }
 
-    /// What a topic is created with by an operation, and its first item.
+    /// The configuration with which an operation creates a topic, and its first item.
     fn creation(
         &self,
         actor: &Actor,
@@ -138,7 +138,7 @@ impl Home {
         }
     }
 
-    /// Reads what new followers are given, if they are.
+    /// Reads the last item, where new followers are given it.
     fn listen(&mut self, record: &Arc<TopicRecord>, asker: Asker, key: &TopicKey, cx: &mut Cx<'_>) {
         if !record.config.persist_items || record.config.send_last_published_item == SendLast::Never {
             let outcome = TopicOutcome::Listening { topic: record.id, last: None };
@@ -149,7 +149,7 @@ impl Home {
         self.ask(key, Items::newest(record.id, 1), step, cx);
     }
 
-    /// A publication that only followers may make: whether the actor is one must be asked first.
+    /// A publication that only followers may make: the store is asked first whether the actor is one.
     fn look_up_standing(
         &mut self,
         record: Arc<TopicRecord>,

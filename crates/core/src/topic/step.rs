@@ -12,9 +12,9 @@ use std::sync::Arc;
 pub(super) enum Stage {
     /// The store was asked for it.
     Loading,
-    /// It is there, and this many writes to it were begun and not yet answered.
+    /// It exists, and this many writes to it await their answers.
     Open { record: Arc<TopicRecord>, writes: usize },
-    /// One operation has it for itself.
+    /// One operation holds it exclusively.
     Held,
     /// There is no such topic.
     Absent,
@@ -27,7 +27,7 @@ pub(super) enum Step {
     Load,
     /// To create it; with the first item when it was a publication that creates it.
     Create { first: Option<Draft>, asker: Asker },
-    /// Whether the publisher follows it.
+    /// Whether the publisher follows the topic.
     Standing { record: Arc<TopicRecord>, draft: Draft, asker: Asker },
     /// Its two newest items, before an edit that may take the last one away.
     Look(Editing),
@@ -39,9 +39,9 @@ pub(super) enum Step {
     Publish(Asker),
     /// To make an account follow it.
     Subscribe(BareJid, Asker),
-    /// To make an account follow it no longer; nobody may have asked for it.
+    /// To end an account's subscription; there may be no asker.
     Unsubscribe(BareJid, Option<Asker>),
-    /// Its last item, for those who follow it without being accounts.
+    /// Its last item, for anonymous followers.
     Listen { record: Arc<TopicRecord>, asker: Asker },
     /// Items.
     Items(Asker),
@@ -59,7 +59,7 @@ pub(super) struct Draft {
     pub(super) payload: Bytes,
 }
 
-/// A change of a topic that needs it for itself.
+/// An operation that needs the topic exclusively.
 #[derive(Debug)]
 pub(super) enum Edit {
     Retract { item: Box<str>, notify: Option<bool> },
@@ -79,12 +79,12 @@ pub(super) struct Editing {
     pub(super) asker: Asker,
 }
 
-/// What the store found, where it found something.
+/// The store's answer, with [`Refusal::NotFound`] where it found nothing.
 pub(super) fn found<T>(answer: Result<Option<T>, Fault>) -> Result<T, Refusal> {
     answer?.ok_or(Refusal::NotFound)
 }
 
-/// Whether a write was done.
+/// The result of a write.
 pub(super) fn done(answer: Result<Result<(), Missing>, Fault>) -> Result<(), Refusal> {
     Ok(answer??)
 }

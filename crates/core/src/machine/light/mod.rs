@@ -1,13 +1,12 @@
 //! Connections of the light protocol ([`crate::light`]).
 //!
-//! A connection is nobody: it proves nothing, and follows topics that are open to all, for as long as it lasts. It stays on the
-//! shard that accepted it, in the same slab as XMPP sessions and in the same lists of followers, so that one walk gives an item
-//! to both. Nothing of it is ever stored.
+//! Connections are anonymous: a client proves nothing, and may follow topics that are open to all for as long as its
+//! connection lasts. It stays on the shard that accepted it, in the same slab as XMPP sessions and in the same lists of
+//! followers, so that one walk serves both. Nothing of it is ever stored.
 //!
-//! To follow a topic it waits for the topic's home, as any session waits for the store: unread. All who wait for the same topic
-//! on one shard share one question. The home reads the last item while nothing is published, so that its answer comes
-//! behind every event of before and ahead of every one that follows: the last item and the walk leave no gap between them, and
-//! no item comes twice.
+//! To follow a topic a connection waits for the topic's home, and is not read meanwhile. All that wait for the same topic on
+//! one shard share one question. The home reads the last item while nothing is published, so that its answer comes after
+//! every earlier event and before every later one: no item is missed, and none comes twice.
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +31,7 @@ pub(super) fn open(conn: ConnId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     sessions.put_light(conn, Box::new(Light::Opening(Rest::default())));
 }
 
-/// Reads what came behind what was kept, frame by frame, until more is needed or the connection must wait.
+/// Reads new bytes after those that were kept, frame by frame, until more are needed or the connection must wait.
 pub(super) fn read(conn: ConnId, bytes: &[u8], sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(mut light) = sessions.take_light(conn) else { return };
     let kept = light.rest_mut().and_then(|rest| rest.take_with(bytes));
@@ -90,7 +89,7 @@ pub(super) fn closed(conn: ConnId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     }
 }
 
-/// Ends a connection, and tells it why.
+/// Sends a connection an error and ends it.
 pub(super) fn end(conn: ConnId, why: Ended, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(mut light) = sessions.take_light(conn) else { return };
     finish(conn, &mut light, why, sessions, cx);
@@ -102,7 +101,7 @@ pub(super) fn end_all(why: Ended, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     sessions.lights().into_iter().for_each(|conn| end(conn, why, sessions, cx));
 }
 
-/// The domains changed: if the one whose topics are offered is another or none now, nobody follows anything of it any more.
+/// The domains changed: if the domain whose topics are offered was removed or replaced, all subscriptions end.
 pub(super) fn domains_changed(before: &Domains, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let name = cx.shard.settings.light.domain.clone();
     let number = |domains: &Domains| domains.named(&name).map(|domain| domain.id);
@@ -111,7 +110,7 @@ pub(super) fn domains_changed(before: &Domains, sessions: &mut Sessions, cx: &mu
     }
 }
 
-/// A topic's home answered those who wait for it.
+/// A topic's home answered the connections that wait for it.
 pub(super) fn heard(
     name: &str,
     result: Result<TopicOutcome, Refusal>,
@@ -169,7 +168,7 @@ pub(super) fn deliver(
     }
 }
 
-/// A topic is open to all no longer: those who are nobody leave it, and are told.
+/// A topic is no longer open to all: anonymous connections stop following it, and are told.
 pub(super) fn restricted(topic: TopicId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     for &slot in cx.shard.subscribers.followers(topic).iter() {
         let Some(open) = sessions.light_in(slot).and_then(Light::open_mut) else { continue };
@@ -275,7 +274,7 @@ fn unsubscribe(open: &mut Open, name: &str, sessions: &mut Sessions, cx: &mut Cx
     }
 }
 
-/// Takes note of a topic's last item; what those who begin to follow it are given, when that is not what logins are.
+/// Takes note of a topic's last item. Returns what new followers are given, where that is not what logins are given.
 fn learn(topic: TopicId, last: Option<Arc<PubsubEvent>>, cx: &mut Cx<'_>) -> Option<Arc<PubsubEvent>> {
     match last {
         Some(last) if last.is_for_logins() => {
@@ -289,7 +288,7 @@ fn learn(topic: TopicId, last: Option<Arc<PubsubEvent>>, cx: &mut Cx<'_>) -> Opt
     }
 }
 
-/// The connection follows a topic from now on, is told so, and is given the last item.
+/// Makes a connection follow a topic, tells it so, and gives it the last item.
 fn follow(
     open: &mut Open,
     topic: TopicId,
@@ -313,19 +312,19 @@ fn follow(
     });
 }
 
-/// The connection follows a topic no longer.
+/// A connection stops following a topic.
 fn unfollow(followed: Followed, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     cx.unfollow(followed, sessions);
     cx.shard.light.leave(followed.topic);
 }
 
-/// Answers that a request is not done.
+/// Answers a request with an error.
 fn refuse(conn: ConnId, why: Refused, cx: &mut Cx<'_>) {
     cx.shard.counters.light_errors.count(why.code());
     cx.out.send(conn, |out| frame::refused(out, why));
 }
 
-/// Tells a connection why it ends, and closes it. The server says when it is gone.
+/// Sends a connection an error and closes it. The server tells when it is gone.
 fn finish(conn: ConnId, light: &mut Light, why: Ended, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     if matches!(light, Light::Closing) {
         return;
