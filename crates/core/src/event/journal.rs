@@ -1,4 +1,4 @@
-//! The journal: entries of a shard, encoded one behind the other until the server takes them.
+//! The journal: the entries of a shard, encoded one after the other until the server takes them.
 //!
 //! An encoded entry is its length (4 bytes), kind (1), time (8) and number (8), and the values of its fields. Numbers are
 //! little-endian. The form is the server's own: what it spills to disk and reads back is the same bytes.
@@ -7,7 +7,7 @@ use super::{Entry, Kind, Kinds, acknowledger_word, audience_word, end_word, prio
 use crate::model::{NotificationId, UnixMs};
 use std::net::IpAddr;
 
-/// The entries of a shard that nobody took yet. Without kinds to keep, which is the default, it stays empty.
+/// The entries of a shard that the server has not taken yet. By default no kind is kept, and it stays empty.
 #[derive(Debug, Default)]
 pub struct Journal {
     kinds: Kinds,
@@ -51,7 +51,7 @@ impl Journal {
         &self.bytes
     }
 
-    /// Gives the entries away and goes on in another buffer, which must be empty.
+    /// Swaps the entries for another buffer, which must be empty.
     pub fn take(&mut self, empty: Vec<u8>) -> Vec<u8> {
         debug_assert!(empty.is_empty(), "a buffer is given back empty");
         std::mem::replace(&mut self.bytes, empty)

@@ -35,11 +35,11 @@ pub enum Kind {
 pub struct Field {
     /// Its name in the log.
     pub name: &'static str,
-    /// What values it takes.
+    /// The type of its values.
     pub shape: Shape,
 }
 
-/// What values a field takes.
+/// The type of a field's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A text, or none.
@@ -53,7 +53,7 @@ pub enum Shape {
 }
 
 impl Kind {
-    /// All of them, in the order of their numbers.
+    /// All kinds, in the order of their numbers.
     pub const ALL: [Kind; 12] = [
         Kind::Start,
         Kind::Stop,
@@ -69,12 +69,12 @@ impl Kind {
         Kind::Item,
     ];
 
-    /// The kind of this number.
+    /// The kind with this number.
     pub fn of(number: u8) -> Option<Kind> {
         Kind::ALL.get(usize::from(number)).copied()
     }
 
-    /// The kind of this name.
+    /// The kind with this name.
     pub fn named(name: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
@@ -138,17 +138,17 @@ impl Kind {
 pub struct Kinds(u16);
 
 impl Kinds {
-    /// These.
+    /// The set of these kinds.
     pub fn of(kinds: impl IntoIterator<Item = Kind>) -> Kinds {
         Kinds(kinds.into_iter().fold(0, |set, kind| set | 1 << kind as u8))
     }
 
-    /// Every kind.
+    /// The set of all kinds.
     pub fn all() -> Kinds {
         Kinds::of(Kind::ALL)
     }
 
-    /// Whether a kind is among them.
+    /// Whether a kind is in the set.
     pub fn contains(self, kind: Kind) -> bool {
         self.0 & 1 << kind as u8 != 0
     }

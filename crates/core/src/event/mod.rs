@@ -1,9 +1,9 @@
 //! The event log as the core sees it: what happens to connections, notifications and items, each as one [`Entry`] of the
 //! shard's [`Journal`].
 //!
-//! An entry is noted at the one place where the thing is decided, and lies encoded in the journal, one behind the other,
-//! until the server takes them all at once. A kind that is not wanted costs a look at a bit: its entry is not even made.
-//! Noting one allocates nothing once the journal's buffer has grown.
+//! An entry is noted at the one place where the thing is decided, and is kept encoded in the journal until the server takes
+//! all entries at once. A kind that is not wanted costs the test of a bit: its entry is not even built. Noting an entry
+//! allocates nothing once the journal's buffer has grown.
 
 mod journal;
 mod kind;
@@ -30,7 +30,7 @@ pub enum Entry<'a> {
     Stop,
     /// A connection was accepted, and its TLS agreed on where TLS comes first.
     Connect {
-        /// The client's.
+        /// The client's address.
         address: IpAddr,
         /// How its stanzas are framed.
         transport: Framing,
@@ -46,9 +46,9 @@ pub enum Entry<'a> {
     },
     /// A login failed.
     LoginFailure {
-        /// Whose, when a proof was wrong.
+        /// The account, when a proof was wrong.
         account: Option<&'a str>,
-        /// The client's.
+        /// The client's address.
         address: IpAddr,
         /// The SASL condition (RFC 6120 §6.5).
         reason: &'static str,
@@ -57,27 +57,27 @@ pub enum Entry<'a> {
     Disconnect {
         /// The session's full JID.
         jid: Option<&'a str>,
-        /// The client's.
+        /// The client's address.
         address: IpAddr,
-        /// Why.
+        /// What ended it.
         reason: Leave,
         /// Milliseconds since the session was bound.
         after_ms: u64,
     },
     /// A notification was taken from its sender; for one that is kept, it is committed.
     Accept {
-        /// Which.
+        /// The notification.
         id: NotificationId,
         /// Its target.
         to: &'a str,
-        /// When it is worth delivering.
+        /// Its audience.
         audience: Audience,
-        /// Which goes first.
+        /// Its priority.
         priority: Priority,
     },
     /// A notification was given to a connection.
     Deliver {
-        /// Which.
+        /// The notification.
         id: NotificationId,
         /// The session's full JID.
         to: &'a str,
@@ -86,24 +86,24 @@ pub enum Entry<'a> {
     },
     /// A session acknowledged a notification.
     Acknowledge {
-        /// Which.
+        /// The notification.
         id: NotificationId,
         /// The session's full JID.
         to: &'a str,
-        /// Who says so.
+        /// How it was acknowledged.
         by: AcknowledgedBy,
         /// Milliseconds since it was given to the connection.
         after_ms: u64,
     },
     /// A notification ended without being acknowledged.
     Drop {
-        /// Which.
+        /// The notification.
         id: NotificationId,
         /// Its target.
         to: &'a str,
         /// Its last state.
         state: NotificationState,
-        /// Why, where the state does not say it all.
+        /// The reason, for a dropped one.
         reason: Option<DropReason>,
     },
     /// An item was published.
@@ -144,7 +144,7 @@ pub enum Leave {
 }
 
 impl Leave {
-    /// As the log has it.
+    /// The text for the log.
     pub fn as_str(self) -> &'static str {
         match self {
             Leave::Closed => "closed",
@@ -181,7 +181,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// How stanzas are framed, as the log and the API have it.
+/// The framing, as the log and the API name it.
 pub(crate) fn transport_word(transport: Framing) -> &'static str {
     match transport {
         Framing::Tcp => "tcp",

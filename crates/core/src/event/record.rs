@@ -5,7 +5,7 @@ use crate::model::{NotificationId, UnixMs};
 use std::net::IpAddr;
 use std::net::Ipv6Addr;
 
-/// The entries in `bytes`, up to the first that is not whole.
+/// The entries in `bytes`, up to the first incomplete one.
 pub fn records(bytes: &[u8]) -> Records<'_> {
     Records { bytes }
 }
@@ -21,11 +21,11 @@ pub struct Records<'a> {
 pub struct Record<'a> {
     /// What kind of thing happened.
     pub kind: Kind,
-    /// When.
+    /// When it happened.
     pub at: UnixMs,
     /// Its number in its shard, without gaps.
     pub seq: u64,
-    /// How many bytes it takes.
+    /// Its length in bytes.
     pub size: usize,
     values: &'a [u8],
 }
@@ -44,7 +44,7 @@ pub enum Value<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// What was not read: nothing, or an entry that is not whole.
+    /// The bytes that were not read: none, or an incomplete entry.
     pub fn rest(&self) -> &'a [u8] {
         self.bytes
     }

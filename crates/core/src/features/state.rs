@@ -1,24 +1,25 @@
-//! What the features know of one session. Data alone: it lies below the session, and the features above it.
+//! What the features know of one session: data without behaviour, in a layer below the session, while the features are above
+//! it.
 
 use super::*;
 
-/// What each feature knows of one session. Typed, and small when there is nothing to know: it is there for every session.
+/// What each feature knows of one session. Every session has one, so it is small when there is nothing to know.
 #[derive(Debug, Default)]
 pub struct PerSession {
-    /// Who was sent directed presence.
+    /// To whom directed presence was sent.
     pub presence: presence::State,
-    /// Whether copies are wanted.
+    /// Whether the session wants carbons.
     pub carbons: carbons::State,
-    /// What is held back while nobody looks.
+    /// Presence that is held back while the client is inactive.
     pub csi: csi::State,
-    /// Counts and what is unacknowledged, when the client enabled it.
+    /// Counts and unacknowledged stanzas, when the client enabled stream management.
     pub stream_management: Option<Box<stream_management::State>>,
     /// Notifications on their way.
     pub notifications: notifications::State,
     /// Offline messages on their way.
     pub offline: offline::State,
-    /// When the client was asked for a sign of life.
+    /// When the client was pinged.
     pub ping: ping::State,
-    /// What was seen of topics.
+    /// Which last items the session was given.
     pub pubsub: pubsub::State,
 }

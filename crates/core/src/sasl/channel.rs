@@ -1,4 +1,4 @@
-//! What protects a stream, and what of it a login can be bound to (RFC 5929, RFC 9266).
+//! What protects a stream, and what a login can be bound to (RFC 5929, RFC 9266).
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ pub enum Protection {
     None,
     /// TLS, and what it offers for channel binding.
     Tls(ChannelBinding),
-    /// Something in front of this server, by configuration.
+    /// A proxy in front of this server, by configuration.
     Trusted,
 }
 
 impl Protection {
-    /// What it yields for channel binding.
+    /// The data for channel binding, if there are any.
     pub fn binding(&self) -> &ChannelBinding {
         const NONE: &ChannelBinding = &ChannelBinding { exporter: None, end_point: None };
         match self {

@@ -1,5 +1,5 @@
-//! Deriving SCRAM keys from passwords (PBKDF2): milliseconds of a processor each, so it is done by threads of its own, and
-//! never by a shard's.
+//! Deriving SCRAM keys from passwords (PBKDF2). Each takes milliseconds of a processor, so it is done on other threads than
+//! the shards'.
 
 use super::{Hash, scram};
 use crate::model::Credentials;
@@ -8,13 +8,13 @@ use std::fmt;
 /// Keys to be derived.
 #[derive(Clone, Debug)]
 pub struct Derivation {
-    /// Of what.
+    /// The password.
     pub password: Password,
     /// The salt.
     pub salt: Box<[u8]>,
     /// PBKDF2 iterations.
     pub iterations: u32,
-    /// For which hashes.
+    /// The hashes for which keys are wanted.
     pub hashes: Hashes,
 }
 
@@ -27,7 +27,7 @@ pub enum Hashes {
     Both,
 }
 
-/// What became of it.
+/// The result of a derivation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Derived {
     /// The keys.
@@ -38,7 +38,7 @@ pub enum Derived {
     Busy,
 }
 
-/// A password in clear, of a bounded length.
+/// A password in clear text, of bounded length.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Password(Box<str>);
 
@@ -61,7 +61,7 @@ impl Hashes {
 }
 
 impl Password {
-    /// The longest password, in bytes: what waits to be derived is bounded in memory.
+    /// The longest password, in bytes; it bounds the memory of derivations that wait.
     pub const BYTES_MAX: usize = 1024;
 
     /// A password, if it is not too long.

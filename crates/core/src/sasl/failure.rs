@@ -7,21 +7,21 @@ pub enum Failure {
     Aborted,
     /// The account may not log in.
     AccountDisabled,
-    /// The token was good once.
+    /// The token has expired.
     CredentialsExpired,
-    /// Not base 64.
+    /// A message was not base 64.
     IncorrectEncoding,
     /// The client wants to act as somebody else.
     InvalidAuthzid,
     /// A mechanism that was not offered.
     InvalidMechanism,
-    /// Not what the mechanism expects.
+    /// A message was not what the mechanism expects.
     MalformedRequest,
-    /// The proof is wrong, or there is no such account: the client is not told which.
+    /// The proof is wrong, or the account does not exist: the client is not told which.
     NotAuthorized,
     /// A type of channel binding that was not offered.
     UnknownBinding,
-    /// Not now: too many failures, or the store cannot say.
+    /// Too many failures, or the store could not answer: the client may try again later.
     TemporaryAuthFailure,
 }
 
@@ -42,7 +42,7 @@ impl Failure {
         }
     }
 
-    /// Words for whoever debugs the client, where the condition does not say it all.
+    /// A text for the client's developer, where the condition does not say enough.
     pub fn text(self) -> Option<&'static str> {
         match self {
             Failure::TemporaryAuthFailure => {

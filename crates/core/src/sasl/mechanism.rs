@@ -25,7 +25,7 @@ pub enum Hash {
 }
 
 impl Mechanism {
-    /// All of them, strongest first.
+    /// All mechanisms, strongest first.
     pub const ALL: [Mechanism; 5] = [
         Mechanism::ScramSha256Plus,
         Mechanism::ScramSha1Plus,
@@ -45,7 +45,7 @@ impl Mechanism {
         }
     }
 
-    /// The mechanism of this name.
+    /// The mechanism with this name.
     pub fn named(name: &str) -> Option<Mechanism> {
         Mechanism::ALL.into_iter().find(|m| m.as_str() == name)
     }

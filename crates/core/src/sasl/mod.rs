@@ -1,5 +1,5 @@
-//! SASL without a connection: mechanisms, what they say, and what they prove. Pure functions of what the client said, what TLS yields
-//! and what the store knows; `session::auth` holds the exchange.
+//! SASL without a connection: mechanisms, their messages and their proofs. Pure functions of what the client sent, what TLS
+//! yields and what the store knows; `session::auth` drives the exchange.
 
 mod channel;
 pub mod derivation;

@@ -14,8 +14,8 @@ use subtle::ConstantTimeEq;
 /// The fewest iterations that are accepted for keys (RFC 7677 §4).
 pub const ITERATIONS_MIN: u32 = 4096;
 
-/// A client's first message is no longer: a name of 1023 bytes twice over, escaped, a nonce and what goes with them. It is
-/// kept until the proof, when anyone can send it.
+/// The longest first message of a client: a name of 1023 bytes twice, escaped, a nonce and the rest. Anyone can send one, and
+/// it is kept until the proof.
 const FIRST_BYTES_MAX: usize = 8 * 1024;
 
 /// A client's first message, parsed.
@@ -25,9 +25,9 @@ pub struct ClientFirst {
     /// `gs2-header` as it came: the client repeats it in its final message.
     gs2: String,
     binding: ChannelBinding,
-    /// What the channel yields for it; empty without.
+    /// The data of the channel for its type of channel binding; empty without.
     data: Box<[u8]>,
-    /// Whom the client wants to act as; must be itself.
+    /// The authorization identity: must be the client's own.
     pub authzid: Option<String>,
     /// The user name, unescaped.
     pub username: String,
@@ -39,11 +39,11 @@ pub struct ClientFirst {
 /// What the client says of channel binding (RFC 5802 §7, `gs2-cbind-flag`).
 #[derive(Debug, PartialEq, Eq)]
 enum ChannelBinding {
-    /// `n`: it does not support it.
+    /// `n`: the client does not support channel binding.
     None,
-    /// `y`: it does, and believes that the server does not.
+    /// `y`: the client supports it and believes that the server does not.
     ServerLacks,
-    /// `p`: it is used, of this type.
+    /// `p`: channel binding of this type is used.
     Used(String),
 }
 
@@ -108,7 +108,7 @@ impl ClientFirst {
         })
     }
 
-    /// Takes what the client's type of channel binding yields on this connection.
+    /// Takes the data of this connection for the client's type of channel binding.
     pub fn bind(&mut self, channel: &super::ChannelBinding) -> Result<(), Failure> {
         self.data = match &self.binding {
             ChannelBinding::None | ChannelBinding::ServerLacks => return Ok(()),
@@ -122,7 +122,7 @@ impl ClientFirst {
         Ok(())
     }
 
-    /// The server's first message and what awaits its answer. `nonce` is our part of the nonce.
+    /// The server's first message, and the state that awaits the client's answer. `nonce` is our part of the nonce.
     pub fn challenge(self, keys: ScramKeys, nonce: &str) -> (String, Challenged) {
         let binding = BASE64.encode([self.gs2.as_bytes(), &self.data].concat());
         let nonce = format!("{}{nonce}", self.nonce);
@@ -133,7 +133,7 @@ impl ClientFirst {
 }
 
 impl Challenged {
-    /// Checks the client's final message; the server's final message when the proof is right.
+    /// Checks the client's final message. Returns the server's final message if the proof is right.
     pub fn verify(self, message: &str) -> Result<String, Failure> {
         let malformed = Failure::MalformedRequest;
         let (unproven, proof) = message.rsplit_once(",p=").ok_or(malformed)?;
@@ -167,7 +167,7 @@ pub fn keys(password: &str, salt: &[u8], iterations: u32) -> Result<Credentials,
     derive_keys(password, salt, iterations, Hashes::Both)
 }
 
-/// The same for the hashes that are wanted.
+/// The keys of a password, for the hashes that are wanted.
 pub fn derive_keys(
     password: &str,
     salt: &[u8],
@@ -179,7 +179,7 @@ pub fn derive_keys(
     Ok(Credentials { sha1: derive(Hash::Sha1), sha256: derive(Hash::Sha256) })
 }
 
-/// Whether a password is that of these keys. As costly as [`keys`].
+/// Whether these are the keys of a password. As costly as [`keys`].
 pub fn is_password(password: &str, credentials: &Credentials) -> bool {
     let Ok(password) = prepare(password) else { return false };
     let (hash, keys) = match (&credentials.sha256, &credentials.sha1) {
@@ -191,8 +191,8 @@ pub fn is_password(password: &str, credentials: &Credentials) -> bool {
     derived.stored_key.ct_eq(&keys.stored_key).into()
 }
 
-/// Keys for an account that is not there, the same each time for the same name, so that whoever guesses names learns
-/// nothing. `secret` is the shard's.
+/// Keys for an account that does not exist: the same each time for the same name, so that guessing names reveals nothing.
+/// `secret` is the node's.
 pub fn decoy(hash: Hash, secret: &[u8], name: &str, iterations: u32) -> ScramKeys {
     let salt = hmac(Hash::Sha256, secret, name.as_bytes());
     let size = if hash == Hash::Sha1 { 20 } else { 32 };

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use carillon_wire::ns;
 use carillon_wire::xml::Element;
 
-/// How the exchange is wrapped, with what came along.
+/// How the exchange is wrapped, with what the client sent besides.
 #[derive(Debug)]
 pub enum Wrap {
     /// `<auth/>`, `<challenge/>`, `<response/>`, `<success/>`.
@@ -25,7 +25,7 @@ pub struct Inline {
     pub tokens: Wanted,
 }
 
-/// The namespace of the SASL condition elements, in both wraps.
+/// The namespace of the SASL condition elements, in both profiles.
 const CONDITIONS: &str = ns::SASL;
 
 impl Wrap {
@@ -61,7 +61,7 @@ pub fn decode(element: &Element) -> Result<Option<String>, Failure> {
     decode_bytes(element)?.map(text).transpose()
 }
 
-/// The same for a mechanism that does not speak in text.
+/// The data of a mechanism whose messages are not text.
 pub fn decode_bytes(element: &Element) -> Result<Option<Vec<u8>>, Failure> {
     match element.text().trim() {
         "" => Ok(None),
@@ -70,7 +70,7 @@ pub fn decode_bytes(element: &Element) -> Result<Option<Vec<u8>>, Failure> {
     }
 }
 
-/// The other way.
+/// Encodes a message; `=` stands for the empty one.
 pub fn encode(data: &[u8]) -> String {
     if data.is_empty() { "=".to_owned() } else { BASE64.encode(data) }
 }

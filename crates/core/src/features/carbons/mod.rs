@@ -1,4 +1,4 @@
-//! Message carbons (XEP-0280): what an account says and hears in one session, its other sessions see.
+//! Message carbons (XEP-0280): messages that one session of an account sends or receives are copied to the others.
 
 mod state;
 mod xml;
@@ -73,8 +73,8 @@ fn disable(
     Ok(IqAnswer::Empty)
 }
 
-/// A message from one session goes as a copy to the account, where the others that want it get it. All sessions of an account
-/// are at its home, and so is this one.
+/// A message from one session is copied to the account, whose other sessions get it if they want copies. All sessions of an
+/// account are at its home, and so is this one.
 fn sent(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
     if cx.shard.in_company.contains(&session.account) && xml::is_copied(stanza) {
         let mut inner = stanza.clone();
@@ -84,14 +84,14 @@ fn sent(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Res
     Ok(Flow::Pass)
 }
 
-/// XEP-0280 §6: whoever gets a private message does not see the mark, which was for the servers.
+/// XEP-0280 §6: the mark of a private message is removed before it is delivered.
 fn unmark(_session: &mut BoundSession, stanza: &mut Stanza, _cx: &mut Cx<'_>) {
     if matches!(stanza.kind, Kind::Message(_)) && stanza.payload.find("private", ns::CARBONS).is_some() {
         stanza.payload.remove("private", ns::CARBONS);
     }
 }
 
-/// A message to one session goes as a copy to the others that want it; a copy of what was sent goes to those only.
+/// A message to one session is copied to the others that want copies; a copy of a sent message goes only to those.
 fn received(stanza: &Stanza, sessions: &[&BoundSession], plan: &mut Plan, _cx: &mut Cx<'_>) {
     let wants = |session: &&&BoundSession| session.state.carbons == State::On;
     if let Some(sender) = xml::sender_of_copy(stanza) {

@@ -3,9 +3,9 @@
 /// Whether a session wants copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// It does not.
+    /// It wants none.
     #[default]
     Off,
-    /// It does.
+    /// It wants them.
     On,
 }

@@ -7,12 +7,12 @@ use carillon_wire::ns;
 use carillon_wire::stanza::{Kind, MessageType, Payload, Stanza};
 use carillon_wire::xml::writer::Writer;
 
-/// Marks a copy of a sent message on its way to the account's sessions, so that it is told from a message and does not go
-/// back to its sender. It never leaves the server, and what a client sends of it is no such mark: only a copy made here
-/// comes from the account's bare JID.
+/// Marks the copy of a sent message on its way to the account's sessions, so that it is told apart from a message and does
+/// not go back to its sender. It never leaves the server, and a client cannot forge it: only a copy made here comes from the
+/// account's bare JID.
 const MARK: &str = "urn:carillon:sent:0";
 
-/// Whether a message is one that is copied: a chat message or another with a body, and not marked otherwise.
+/// Whether a message is copied: a chat message, or a normal one with a body, unless it is marked private.
 pub fn is_copied(stanza: &Stanza) -> bool {
     let kind = match stanza.kind {
         Kind::Message(MessageType::Chat) => true,
@@ -57,7 +57,7 @@ pub fn wrap(
     copy
 }
 
-/// The session that sent what this is a copy of, if it is one on its way.
+/// The session that sent the original, if this is a marked copy.
 pub fn sender_of_copy(stanza: &Stanza) -> Option<String> {
     let from_account =
         stanza.from.as_ref().is_some_and(|from| from.is_bare() && stanza.to.as_ref() == Some(from));
@@ -65,7 +65,7 @@ pub fn sender_of_copy(stanza: &Stanza) -> Option<String> {
     mark.element().attr("jid").map(str::to_owned)
 }
 
-/// Takes the mark off.
+/// Removes the mark.
 pub fn unmark(stanza: &mut Stanza) {
     stanza.payload.remove("from", MARK);
 }

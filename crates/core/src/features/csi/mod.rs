@@ -1,5 +1,5 @@
-//! Client state indication (XEP-0352): while nobody looks at a device, presence of others waits, the newest of each, and comes
-//! with the next thing that matters or when somebody looks again.
+//! Client state indication (XEP-0352): while a client is inactive, the newest presence of each sender is held back. It is
+//! sent before the next stanza that is not presence, or when the client becomes active.
 
 mod state;
 
@@ -52,10 +52,10 @@ pub const FEATURE: Feature = Feature {
     ..Feature::NONE
 };
 
-/// How many presences are held back: past that all go.
+/// Presences held back at most: past that all are sent.
 const HELD_MAX: usize = 100;
 
-/// Bytes of what they carry, likewise.
+/// Bytes of their payloads at most, likewise.
 const HELD_BYTES_MAX: usize = 64 * 1024;
 
 fn emit(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit {
@@ -82,7 +82,7 @@ fn can_wait(stanza: &Stanza) -> bool {
     matches!(stanza.kind, Kind::Presence(PresenceType::Available | PresenceType::Unavailable))
 }
 
-/// Somebody looks again.
+/// The client is active again.
 fn release(session: &mut BoundSession, cx: &mut Cx<'_>) {
     session.presence.is_inactive = false;
     if let Some(held) = session.state.csi.0.take() {
@@ -90,7 +90,7 @@ fn release(session: &mut BoundSession, cx: &mut Cx<'_>) {
     }
 }
 
-/// Sends what waited; the client stays inactive.
+/// Sends what was held back; the client stays inactive.
 fn flush(session: &mut BoundSession, cx: &mut Cx<'_>) {
     if session.state.csi.0.as_ref().is_some_and(|held| !held.0.is_empty()) {
         release(session, cx);

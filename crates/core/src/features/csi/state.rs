@@ -2,7 +2,7 @@
 
 use carillon_wire::stanza::Stanza;
 
-/// What was held back; none while somebody may look.
+/// What is held back; none while the client is active.
 #[derive(Debug, Default)]
 pub struct State(pub(super) Option<Box<Held>>);
 

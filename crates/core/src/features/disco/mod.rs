@@ -73,7 +73,7 @@ fn items(
     Ok(IqAnswer::Payload(query))
 }
 
-/// A feature's address that has no more to say of itself.
+/// The disco#info of a service that does not answer itself.
 fn service(
     _live: &mut BoundSession,
     request: &Request<'_>,

@@ -1,4 +1,4 @@
-//! At the session: a notification is given to the connection, and acknowledged by whatever the client can do.
+//! At the session: a notification is given to the connection, and acknowledged by the best means that the client supports.
 
 use super::state::InFlight;
 use super::{report, xml};
@@ -16,14 +16,14 @@ use crate::shard::{Pager, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Kind as StanzaKind, Stanza};
 
-/// Receipts of what was given must have come.
+/// When receipts of given notifications must have come.
 pub(super) const RECEIPT: Timer = Timer(*b"rcpt");
 
 /// Notifications that were given, by their ids.
 pub(super) const TRACKED: Tracked = Tracked(*b"noti");
 
 /// Gives a notification to every session of its account that it is for. A session that is not given one that is kept asks the
-/// store for it when it can be.
+/// store for it later.
 pub fn deliver(
     notification: &Notification,
     sessions: &mut Sessions,
@@ -61,7 +61,7 @@ fn is_for(audience: Audience, session: &BoundSession) -> Result<(), DropReason> 
     }
 }
 
-/// The store may hold one that some session of the account was not given.
+/// The store may hold a notification that some session of the account was not given.
 fn look_again(account: &BareJid, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     for slot in sessions.of(account.as_str()) {
         if let Some(session) = sessions.bound_in(slot) {
@@ -117,7 +117,7 @@ impl Paged for Kept {
     }
 }
 
-/// Whether one is still to be given: it has not expired, and nobody acknowledged it while the store was asked.
+/// Whether a notification is still to be given: it has not expired, and no session acknowledged it while the store was asked.
 fn is_fresh(notification: &Notification, cx: &Cx<'_>) -> bool {
     notification.expires.is_none_or(|expires| expires > cx.now.unix)
         && !cx.shard.retries.is_ending(notification.id)
@@ -196,7 +196,7 @@ fn acknowledged(session: &mut BoundSession, id: NotificationId, by: Acknowledged
     session.state.notifications.tidy();
 }
 
-/// Receipts that should have come by now did not: how much the peer's side has taken decides.
+/// Receipts did not come in time: what the peer's TCP has acknowledged decides.
 pub(super) fn check_receipts(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> {
     session.state.notifications.pager().timer_fired();
     if session.state.notifications.unmanaged().is_some_and(|first| first.at <= due(cx)) {
@@ -208,7 +208,7 @@ pub(super) fn check_receipts(session: &mut BoundSession, cx: &mut Cx<'_>) -> Res
     Ok(())
 }
 
-/// Looks again when the next receipt should have come.
+/// Sets the timer for the next receipt.
 fn wait_for_receipts(session: &mut BoundSession, cx: &mut Cx<'_>) {
     if let Some(first) = session.state.notifications.unmanaged() {
         let at = first.at.plus(cx.shard.settings.receipt_wait_ms);
@@ -219,13 +219,13 @@ fn wait_for_receipts(session: &mut BoundSession, cx: &mut Cx<'_>) {
     session.state.notifications.tidy();
 }
 
-/// What was given by then and has no receipt is not waited for any longer.
+/// The time up to which notifications were given whose receipts are overdue.
 fn due(cx: &Cx<'_>) -> Mono {
     Mono(cx.now.mono.0.saturating_sub(cx.shard.settings.receipt_wait_ms))
 }
 
-/// All but the last `bytes` that the connection was sent have arrived at the peer's side: of a client that does neither
-/// stream management nor receipts, no more can be known. Of one that closes its stream no receipt will come.
+/// All but the last `bytes` that the connection was sent have arrived at the peer's side. Of a client that uses neither
+/// stream management nor receipts no more can be known; of one that closes its stream no receipt will come.
 pub(super) fn unacked(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>) {
     let Some(pager) = &session.state.notifications.0 else { return };
     let by = if session.is_leaving() { cx.now.mono } else { due(cx) };
@@ -236,7 +236,7 @@ pub(super) fn unacked(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>) {
     wait_for_receipts(session, cx);
 }
 
-/// Messages to the notification service: receipts, and nothing else.
+/// Messages to the notification service: only receipts are accepted.
 pub(super) fn submit(
     session: &mut BoundSession,
     stanza: &mut Stanza,
@@ -256,7 +256,7 @@ pub(super) fn submit(
     }
 }
 
-/// The session ends: what it did not acknowledge waits in the store for the next, or is lost.
+/// The session ends: what it did not acknowledge waits in the store for the next session, or is dropped.
 pub(super) fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
     let Some(pager) = session.state.notifications.0.take() else { return };
     let mut waits = false;
@@ -283,5 +283,5 @@ pub(super) fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>
     }
 }
 
-/// How often it is looked what has arrived of what should have been acknowledged by then.
+/// The least pause between two looks at what has arrived.
 const LOOK_MS: u64 = 500;

@@ -1,4 +1,5 @@
-//! At the account's home: a notification is taken, kept where it is to be kept, and given to whoever it is for.
+//! At the account's home: a notification is accepted, stored if its audience is `always`, and given to the account's
+//! sessions.
 
 use super::delivery;
 use super::report::{ended, keep_trace, report, report_end, report_end_of};
@@ -18,7 +19,7 @@ use crate::{Effect, ReplyTo};
 use NotificationState::{Cancelled, Dropped, Scheduled, Sent, Stored};
 use std::sync::Arc;
 
-/// Carries out what providers ask for.
+/// Carries out the commands of providers.
 pub(super) fn command(
     command: Command,
     reply: ReplyTo,
@@ -48,7 +49,7 @@ pub(super) fn message(
     None
 }
 
-/// Takes a notification.
+/// Accepts a notification.
 fn notify(notification: Arc<Notification>, reply: Option<ReplyTo>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     cx.shard.counters.notifications_accepted += 1;
     cx.shard.counters.domains.of(notification.domain).notifications_accepted += 1;
@@ -82,7 +83,7 @@ fn notify(notification: Arc<Notification>, reply: Option<ReplyTo>, sessions: &mu
     }
 }
 
-/// Takes a notification back, if no connection has it yet.
+/// Cancels a notification, if no connection was given it.
 fn cancel(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
     match cx.shard.traces.find(id) {
         // It is on its way: too late, as its state tells the sender.
@@ -106,7 +107,7 @@ fn cancel(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
     }
 }
 
-/// What became of a notification: known here while it is on its way, and by the store before and after.
+/// The trace of a notification: known here while it is on its way, and by the store before and after.
 fn trace(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
     match cx.shard.traces.find(id) {
         Some(trace) => {
@@ -117,7 +118,7 @@ fn trace(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
     }
 }
 
-/// What is in memory here: the present state of what the store has too, and what it never has.
+/// The traces in memory here: newer states of stored notifications, and those that are never stored.
 fn traces_in_memory(query: &NotificationQuery, ids: &[NotificationId], reply: ReplyTo, cx: &mut Cx<'_>) {
     let (traces, domains) = (&cx.shard.traces, &cx.shard.domains);
     let matches = |trace: &&Trace| {
@@ -132,7 +133,7 @@ fn traces_in_memory(query: &NotificationQuery, ids: &[NotificationId], reply: Re
     cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Traces(found) });
 }
 
-/// The store keeps one, or not.
+/// The store's answer to keeping a notification.
 fn store_answered(
     notification: Arc<Notification>,
     reply: Option<ReplyTo>,
@@ -191,7 +192,7 @@ pub(super) fn retry(refused: Vec<RefusedWrite>, cx: &mut Cx<'_>) -> Vec<RefusedW
     others
 }
 
-/// Gives a trace to whoever asked.
+/// Answers with a trace.
 fn answer_trace(found: Result<Option<Box<Trace>>, Fault>, reply: ReplyTo, cx: &mut Cx<'_>) {
     let outcome = match found {
         Ok(Some(trace)) => Outcome::Trace(trace),
@@ -201,7 +202,7 @@ fn answer_trace(found: Result<Option<Box<Trace>>, Fault>, reply: ReplyTo, cx: &m
     cx.out.push(Effect::Reply { to: reply, outcome });
 }
 
-/// It is committed: the sender is told, and whoever is there gets it.
+/// It is committed: the sender is told, and the account's sessions are given it.
 fn committed(
     notification: &Notification,
     asked: UnixMs,
@@ -221,7 +222,7 @@ fn committed(
     }
 }
 
-/// Gives a kept notification to whoever is there; it waits in the store otherwise.
+/// Gives a kept notification to the account's sessions; otherwise it waits in the store.
 fn deliver_stored(notification: &Notification, mut trace: Trace, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     match delivery::deliver(notification, sessions, cx) {
         Ok(()) => {
@@ -270,7 +271,7 @@ fn keep_and_answer(trace: Trace, reply: Option<ReplyTo>, cx: &mut Cx<'_>) {
     answer(reply, Outcome::Notified(Box::new(trace)), cx);
 }
 
-/// Notes that it was taken from its sender.
+/// Notes the acceptance in the event log.
 fn note_accepted(notification: &Notification, cx: &mut Cx<'_>) {
     cx.out.journal.note(cx.now.unix, Kind::Accept, || Entry::Accept {
         id: notification.id,

@@ -13,7 +13,7 @@ pub(super) struct InFlight {
     pub(super) id: NotificationId,
     pub(super) audience: Audience,
     pub(super) sent: UnixMs,
-    /// When, by the clock of timers.
+    /// When it was given, on the clock of timers.
     pub(super) at: Mono,
     /// Whether stream management counts it.
     pub(super) managed: bool,
@@ -37,7 +37,7 @@ impl State {
         self.0.iter().flat_map(|pager| pager.in_flight())
     }
 
-    /// The oldest that only a receipt or the socket can acknowledge.
+    /// The oldest that only a receipt or the peer's TCP can acknowledge.
     pub(super) fn unmanaged(&self) -> Option<&InFlight> {
         self.in_flight().find(|entry| !entry.managed)
     }

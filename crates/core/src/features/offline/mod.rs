@@ -58,7 +58,7 @@ pub const FEATURE: Feature = Feature {
     ..Feature::NONE
 };
 
-/// Messages that were given must have arrived.
+/// When given messages must have arrived.
 const ARRIVAL: Timer = Timer(*b"offl");
 
 /// Messages that were given, by their numbers.
@@ -117,7 +117,7 @@ fn acknowledged(session: &mut BoundSession, ids: &[u128], cx: &mut Cx<'_>) {
     delete(session, seqs, cx);
 }
 
-/// The client has these, or can never be given them: the store forgets them.
+/// The client has these messages, or can never be given them: the store deletes them.
 fn delete(session: &mut BoundSession, seqs: Vec<u64>, cx: &mut Cx<'_>) {
     if seqs.is_empty() {
         return;
@@ -130,7 +130,7 @@ fn delete(session: &mut BoundSession, seqs: Vec<u64>, cx: &mut Cx<'_>) {
     forget(Forget { domain: session.domain, local: local(session), seqs }, Some(session.io.conn), cx);
 }
 
-/// Has the store forget messages; `conn`: the session that was given them, if it counts the deletion.
+/// Has the store delete messages. `conn`: the session that counts the deletion, if one does.
 fn forget(forget: Forget, conn: Option<ConnId>, cx: &mut Cx<'_>) {
     cx.shard.retries.begin_forgetting(&forget.seqs);
     let Forget { domain, local, seqs } = forget.clone();
@@ -150,7 +150,7 @@ fn forget(forget: Forget, conn: Option<ConnId>, cx: &mut Cx<'_>) {
     });
 }
 
-/// Has the store forget what it refused to.
+/// Repeats deletions that the store refused.
 fn retry(refused: Vec<RefusedWrite>, cx: &mut Cx<'_>) -> Vec<RefusedWrite> {
     let mut others = Vec::new();
     for write in refused {
@@ -162,7 +162,7 @@ fn retry(refused: Vec<RefusedWrite>, cx: &mut Cx<'_>) -> Vec<RefusedWrite> {
     others
 }
 
-/// The store keeps a message, or not.
+/// The store's answer to keeping a message.
 fn stored(
     stanza: &Stanza,
     answer: Result<StoreOfflineAnswer, Fault>,
@@ -179,7 +179,7 @@ fn stored(
     }
 }
 
-/// A message was kept: sessions that became available meanwhile get it now, the others when they do.
+/// A message was stored: sessions that became available meanwhile are given it now, others when they become available.
 fn kept(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(to) = &stanza.to else { return };
     cx.shard.changed(to.bare_str());
@@ -190,7 +190,7 @@ fn kept(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     }
 }
 
-/// Looks after a while how much has arrived.
+/// Sets the timer that looks how much has arrived.
 fn look_later(session: &mut BoundSession, cx: &mut Cx<'_>) {
     if session.state.offline.has_unmanaged() && session.state.offline.progress().pager.begin_timer() {
         cx.set_timer(session.io.conn, LOOK_MS, ARRIVAL);
@@ -207,7 +207,7 @@ fn check_arrival(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), Stre
     Ok(())
 }
 
-/// Without stream management, what has arrived at the peer's side is forgotten.
+/// Without stream management, messages that have arrived at the peer's side are deleted.
 fn unacked(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>) {
     let Some(progress) = &session.state.offline.0 else { return };
     let arrived = progress.pager.arrived(bytes).filter(|given| !given.managed);
@@ -234,5 +234,5 @@ fn keep(stanza: &Stanza, to: &BareJid, cx: &Cx<'_>) -> Option<StoreOffline> {
     Some(StoreOffline { domain, local, received: cx.now.unix, stanza: xml::write(stanza), queue_max })
 }
 
-/// How long after a message was given it is looked whether it has arrived, and how often from then on.
+/// The pause before each look at whether given messages have arrived.
 const LOOK_MS: u64 = 1000;

@@ -1,4 +1,4 @@
-//! Pings (XEP-0199): the client's are answered, and a client that was silent for long is asked whether it is still there.
+//! Pings (XEP-0199): a client's pings are answered, and a client that was silent for long is pinged.
 
 mod state;
 
@@ -38,9 +38,9 @@ pub const FEATURE: Feature = Feature {
     ..Feature::NONE
 };
 
-/// Is the client still there?
+/// When the client may have to be pinged.
 const IDLE: Timer = Timer(*b"ping");
-/// It must have shown a sign of life.
+/// When the client must have answered.
 const WAIT: Timer = Timer(*b"pong");
 
 fn answer(
@@ -58,8 +58,8 @@ fn open(session: &mut BoundSession, cx: &mut Cx<'_>) {
     }
 }
 
-/// One timer per session: it fires when the client may have been silent for long, and is set again from when it was last
-/// heard.
+/// One timer per session: it fires when the client may have been silent for too long, and is set again counting from when it
+/// last sent anything.
 fn look(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> {
     let (conn, timeouts) = (session.io.conn, &cx.shard.settings.timeouts);
     let (idle, wait) = (timeouts.ping_idle_ms, timeouts.ping_wait_ms);
@@ -78,7 +78,7 @@ fn look(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> 
     Ok(())
 }
 
-/// The client was asked: anything that was heard since is an answer.
+/// The client was pinged: anything it sent since is an answer.
 fn expect_answer(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> {
     if session.heard < session.state.ping.asked {
         return Err(StreamError::new(Condition::ConnectionTimeout, "no answer to a ping"));

@@ -2,7 +2,7 @@
 
 use crate::model::Mono;
 
-/// When the client was last asked for a sign of life.
+/// When the client was last pinged.
 #[derive(Debug, Default)]
 pub struct State {
     pub(super) asked: Mono,

@@ -1,5 +1,5 @@
-//! Presence (RFC 6121 §4): a session's own, told to the account's other sessions, and directed presence. Contacts come with
-//! the roster; until then it is always empty.
+//! Presence (RFC 6121 §4): that of a session, which the account's other sessions are sent, and directed presence. There is no
+//! roster yet: it is always empty.
 
 mod state;
 mod xml;
@@ -46,7 +46,7 @@ pub const FEATURE: Feature = Feature {
 /// Bytes of the JIDs that one session may have sent directed presence to.
 const DIRECTED_LIST_BYTES_MAX: usize = 64 * 1024;
 
-/// Bytes of what an unavailable presence carries to all of these together: past that they get it without.
+/// Bytes of the payload of an unavailable presence, for all of these together: past that they get it without its payload.
 const DIRECTED_BYTES_MAX: usize = 256 * 1024;
 
 fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
@@ -117,7 +117,7 @@ fn unavailable(session: &mut BoundSession, stanza: &Stanza, cx: &mut Cx<'_>) {
     tell_directed(session, stanza, cx);
 }
 
-/// To every available session of the account, the one it comes from included (RFC 6121 §4.2.2, §4.5.2).
+/// Sends presence to every available session of the account, its own included (RFC 6121 §4.2.2, §4.5.2).
 fn tell_account(session: &mut BoundSession, stanza: &Stanza, cx: &mut Cx<'_>) {
     let mut told = stanza.clone();
     told.to = Some(session.bare.to_jid());
@@ -138,7 +138,7 @@ fn tell_directed(session: &mut BoundSession, stanza: &Stanza, cx: &mut Cx<'_>) {
     }
 }
 
-/// A session that ends takes its presence back (RFC 6121 §4.5.2).
+/// A session that ends withdraws its presence (RFC 6121 §4.5.2).
 fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
     let gone = Stanza::presence(PresenceType::Unavailable).with_from(session.jid.clone());
     if session.presence.withdraw() {

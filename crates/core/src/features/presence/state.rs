@@ -5,7 +5,7 @@ use carillon_wire::jid::Jid;
 /// Who a session sent directed presence to.
 #[derive(Debug, Default)]
 pub struct State {
-    /// They are to be told when it ends.
+    /// They are sent its unavailable presence when it ends.
     #[expect(
         clippy::box_collection,
         reason = "eight bytes in a session that never uses it, not twenty-four"

@@ -1,4 +1,4 @@
-//! At the session: what happens on a topic is given to its followers, and who follows what is kept in line with the store.
+//! At the session: events are given to followers, and the topics that a session follows are kept in line with the store.
 
 use super::state::Following;
 use super::xml;
@@ -13,7 +13,7 @@ use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
 use std::sync::Arc;
 
-/// Gives an event to a follower, if it is for it.
+/// Gives an event to a follower, unless it is unavailable or was given it before.
 pub(super) fn deliver(session: &mut BoundSession, event: &Arc<PubsubEvent>, cx: &mut Cx<'_>) {
     let Ok(at) = session.topics.binary_search_by_key(&event.topic(), |f| f.topic) else { return };
     if event.is_end() {
@@ -77,7 +77,7 @@ pub(super) fn give_rest(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
     Step::Waits
 }
 
-/// A session follows what its account does.
+/// Makes a session follow its account's topics.
 pub(super) fn login(session: &mut BoundSession, subscriptions: &[Subscription], cx: &mut Cx<'_>) {
     for subscription in subscriptions {
         let last = subscription.last.as_ref();
@@ -89,7 +89,7 @@ pub(super) fn login(session: &mut BoundSession, subscriptions: &[Subscription], 
     session.topics.shrink_to_fit();
 }
 
-/// A session was bound. What its account follows may have changed since its login was read.
+/// A session was bound: its account's subscriptions may have changed since its login was read.
 pub(super) fn open(session: &mut BoundSession, cx: &mut Cx<'_>) {
     if cx.shard.subscribers.is_marked(&session.bare) {
         ask(session, cx);
@@ -132,7 +132,7 @@ pub(super) fn subscribed(
     }
 }
 
-/// An account follows a topic no longer.
+/// An account no longer follows a topic.
 pub(super) fn unsubscribed(account: &BareJid, topic: TopicId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     cx.shard.subscribers.mark(account);
     cx.shard.login_cache.forget(account.as_str());
@@ -144,7 +144,7 @@ pub(super) fn unsubscribed(account: &BareJid, topic: TopicId, sessions: &mut Ses
     }
 }
 
-/// The store said what a session's account follows.
+/// The store's answer: the subscriptions of a session's account.
 fn answered(
     conn: ConnId,
     answer: Result<Vec<(TopicId, Box<str>)>, Fault>,
@@ -185,7 +185,7 @@ fn ask(session: &mut BoundSession, cx: &mut Cx<'_>) {
     cx.ask(ask, move |answer, sessions, cx| answered(conn, answer, sessions, cx));
 }
 
-/// The session follows a topic from now on; whether it did not before.
+/// Makes a session follow a topic. Returns whether it did not before.
 fn follow(session: &mut BoundSession, topic: TopicId, cx: &mut Cx<'_>) -> bool {
     let Err(at) = session.topics.binary_search_by_key(&topic, |f| f.topic) else { return false };
     let slot = session.io.conn.slot;
@@ -195,7 +195,7 @@ fn follow(session: &mut BoundSession, topic: TopicId, cx: &mut Cx<'_>) -> bool {
     true
 }
 
-/// The session in this slot follows a topic no longer; whoever takes its place in the list is told.
+/// Makes the session in this slot stop following a topic, and tells the one that takes over its position in the list.
 fn unfollow(slot: u32, topic: TopicId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(session) = sessions.bound_in(slot) else { return };
     let Ok(at) = session.topics.binary_search_by_key(&topic, |f| f.topic) else { return };
@@ -209,7 +209,7 @@ fn give_last(session: &mut BoundSession, last: &Arc<PubsubEvent>, cx: &mut Cx<'_
     session.notify(last, cx);
 }
 
-/// Notes that a session is given an item.
+/// Notes in the event log that a session is given an item.
 fn note(session: &BoundSession, event: &PubsubEvent, cx: &mut Cx<'_>) {
     cx.out.journal.note(cx.now.unix, Kind::Item, || {
         let (topic, item) = event.names().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Topics as the nodes of a pubsub service (XEP-0060), `pubsub.DOMAIN`. What is asked of the service goes to the topic's home
-//! ([`crate::topic`]) and is answered from there; what happens on a topic comes to its followers by `follow.rs`.
+//! Topics as the nodes of a pubsub service (XEP-0060), `pubsub.DOMAIN`. Requests go to the topic's home ([`crate::topic`])
+//! and are answered from there; events reach followers by `follow.rs`.
 
 mod follow;
 mod state;
@@ -91,7 +91,7 @@ const SERVICE: Service = Service {
     place: Some(topic_address),
 };
 
-/// Answers with what the store said.
+/// Answers with the store's answer.
 fn answer(iq: PendingIq, payload: Result<Element, Fault>, cx: &mut Cx<'_>) {
     let result = payload.map(|payload| Payload::from_element(&payload));
     cx.reply(iq.reply(result.map_err(|fault| Refusal::Fault(fault).into())));
@@ -115,7 +115,7 @@ fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
     Ok(Flow::Taken)
 }
 
-/// An account follows a topic from now on, or no longer.
+/// An account began or stopped following a topic.
 fn message(message: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<ShardMessage> {
     match message {
         ShardMessage::Subscribed { account, topic, last } => {
@@ -127,7 +127,7 @@ fn message(message: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> O
     None
 }
 
-/// Has a request carried out, wherever that is done.
+/// Carries out a request, or sends it where that is done.
 fn dispatch(session: &mut BoundSession, request: Request, pending: PendingIq, cx: &mut Cx<'_>) {
     let (domain, local) = (session.domain, session.bare.local().unwrap_or_default().into());
     match request {
@@ -187,7 +187,7 @@ fn refusal(condition: Condition, name: &str) -> StanzaError {
     StanzaError::new(condition).with_app(Element::new(name, ns::PUBSUB_ERRORS))
 }
 
-/// What XEP-0060 calls a feature, and this service does not have.
+/// The error for a feature of XEP-0060 that this service does not have.
 fn unsupported(feature: &str) -> StanzaError {
     let mut error = refusal(Condition::FeatureNotImplemented, "unsupported");
     if let Some(app) = &mut error.app {

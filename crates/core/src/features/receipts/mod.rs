@@ -1,6 +1,5 @@
-//! Message receipts (XEP-0184): between clients they pass as any message; to an account that is away a receipt is not worth
-//! keeping, and the offline store leaves it out because it has no body. A receipt for a notification is the
-//! notifications feature's.
+//! Message receipts (XEP-0184). Between clients they are messages like any other; for an absent account they are not kept,
+//! because they have no body. Receipts for notifications are handled by the notifications feature.
 
 use crate::session::hook::{Feature, Hooks, Spec};
 

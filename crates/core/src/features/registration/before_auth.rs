@@ -18,7 +18,7 @@ pub(super) fn offer(domain: &Domain, _cx: &Cx<'_>, features: &mut Vec<Element>) 
     }
 }
 
-/// The stanzas that are listened to before authentication.
+/// Takes the stanzas that are allowed before authentication.
 pub(super) fn stanza(
     client: Box<Authenticating>,
     iq: &Stanza,
@@ -50,7 +50,7 @@ fn register(client: Box<Authenticating>, iq: &Stanza, query: &Element, cx: &mut 
     client.derive_then(derivation, move |client, derived, cx| create(client, iq, local, derived, cx), cx)
 }
 
-/// What an account is created with: its name, and of what its keys are derived.
+/// The name of the new account, and the derivation of its keys.
 fn creation(
     client: &Authenticating,
     query: &Element,
@@ -75,7 +75,7 @@ fn creation(
     Ok((account.local().unwrap_or_default().into(), derivation))
 }
 
-/// The keys of its password are there.
+/// The keys of the password were derived.
 fn create(
     client: Box<Authenticating>,
     iq: Stanza,

@@ -38,14 +38,14 @@ pub const FEATURE: Feature = Feature {
     ..Feature::NONE
 };
 
-/// What an account asks for.
+/// What a request of an account asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     Password,
     Removal,
 }
 
-/// What an account may change, or that the domain does not allow it.
+/// The form for an account, or that the domain does not allow registration.
 fn form(
     session: &mut BoundSession,
     _request: &Request<'_>,
@@ -92,7 +92,7 @@ fn account(session: &BoundSession) -> (DomainId, Box<str>) {
     (session.domain, session.bare.local().unwrap_or_default().into())
 }
 
-/// The keys of the password that the client wants.
+/// Has the keys of the new password derived.
 fn derivation(session: &BoundSession, query: &Element, cx: &mut Cx<'_>) -> Result<Derivation, StanzaError> {
     let field = |name| query.child(name, ns::REGISTER).map(Element::text);
     let (Some(username), Some(password)) = (field("username"), field("password")) else {
@@ -126,7 +126,7 @@ fn set(
     Ok(IqAnswer::Later)
 }
 
-/// Who asked for a change: it is carried out whether the session lasts or not.
+/// The account that asked for a change, which is carried out even if the session ends.
 struct Requester {
     conn: ConnId,
     account: BareJid,
@@ -139,7 +139,7 @@ impl Requester {
         Requester { conn: session.io.conn, account: session.bare.clone(), iq }
     }
 
-    /// The store did it, or not.
+    /// The store's answer.
     fn done(self, change: Change, is_done: bool, sessions: &mut Sessions, cx: &mut Cx<'_>) {
         cx.shard.altered(self.account.as_str());
         let error = StanzaError::new(Condition::InternalServerError);
@@ -161,12 +161,12 @@ impl Requester {
     }
 }
 
-/// What is said of a password that SCRAM has no keys for.
+/// The error for a password that SCRAM does not allow.
 fn unusable() -> StanzaError {
     StanzaError::new(Condition::NotAcceptable).with_text("this password cannot be used")
 }
 
-/// What is said while too many passwords wait for their keys.
+/// The error while too many derivations wait.
 fn busy() -> StanzaError {
     StanzaError::new(Condition::ResourceConstraint).with_text("too busy; try again later")
 }

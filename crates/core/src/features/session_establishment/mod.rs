@@ -1,4 +1,4 @@
-//! Session establishment of RFC 3921: it does nothing since RFC 6121, and old clients do not go on without it.
+//! Session establishment of RFC 3921: without effect since RFC 6121, but old clients require it.
 
 use crate::error::StanzaError;
 use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec};

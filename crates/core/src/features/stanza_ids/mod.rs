@@ -1,4 +1,4 @@
-//! Stanza ids (XEP-0359): each message between accounts gets an id of the recipient's server, which nobody else can set.
+//! Stanza ids (XEP-0359): each message between accounts gets an id by the recipient's server, which clients cannot forge.
 
 use crate::error::StanzaError;
 use crate::session::hook::{Feature, Flow, Hooks, Spec};

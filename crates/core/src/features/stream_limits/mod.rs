@@ -28,8 +28,8 @@ fn before_auth(cx: &Cx<'_>) -> Element {
     limits(cx.shard.settings.limits.stanza_bytes_before_auth)
 }
 
-/// The bounds of a session. A client that is silent for longer is pinged, and must answer; where none is pinged, silence has
-/// no bound.
+/// The bounds of a session. A client that is silent for longer is pinged and must answer; without pings there is no such
+/// bound.
 fn after_auth(cx: &Cx<'_>) -> Element {
     let limits = limits(cx.shard.settings.limits.stanza_bytes);
     match cx.shard.settings.timeouts.ping_idle_ms {

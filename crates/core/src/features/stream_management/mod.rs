@@ -83,7 +83,7 @@ fn failed(condition: StanzaCondition) -> Element {
     Element::new("failed", ns::SM).with_child(Element::new(condition.as_str(), ns::STANZA_ERRORS))
 }
 
-/// The client asks how much arrived.
+/// Answers `<r/>`.
 fn answer(
     session: &mut BoundSession,
     _element: &Element,
@@ -93,7 +93,7 @@ fn answer(
     Ok(Some(Element::new("a", ns::SM).with_attr("h", state.received.to_string())))
 }
 
-/// The client says how much arrived.
+/// Takes `<a/>`.
 fn acknowledge(
     session: &mut BoundSession,
     element: &Element,

@@ -1,7 +1,7 @@
 //! FAST (XEP-0484): a client swaps its password for a token and logs in with that in one round trip.
 //!
-//! Nobody keeps tokens: they are derived again from what is known of the account (docs/adr/0006). `token` derives and checks
-//! them, `wanted` reads what a client asks for, `replay` counts uses.
+//! Tokens are not stored: they are derived again from what is known of the account (docs/adr/0006). `token` derives and
+//! checks them, `wanted` reads what a client asks for, `replay` counts uses.
 
 mod replay;
 #[cfg(test)]
@@ -18,19 +18,19 @@ use super::Protection;
 use carillon_wire::ns;
 use carillon_wire::xml::Element;
 
-/// A hashed-token mechanism (draft-schmaus-kitten-sasl-ht), by what it binds the login to.
+/// A hashed-token mechanism (draft-schmaus-kitten-sasl-ht). They differ in what the login is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
-    /// HT-SHA-256-EXPR: the TLS connection, by `tls-exporter`.
+    /// HT-SHA-256-EXPR: bound to the TLS connection, by `tls-exporter`.
     Exporter,
-    /// HT-SHA-256-ENDP: the server's certificate, by `tls-server-end-point`.
+    /// HT-SHA-256-ENDP: bound to the server's certificate, by `tls-server-end-point`.
     EndPoint,
-    /// HT-SHA-256-NONE: nothing.
+    /// HT-SHA-256-NONE: not bound.
     Unbound,
 }
 
 impl Mechanism {
-    /// All of them, strongest first.
+    /// All mechanisms, strongest first.
     pub const ALL: [Mechanism; 3] = [Mechanism::Exporter, Mechanism::EndPoint, Mechanism::Unbound];
 
     /// Its name.
@@ -42,13 +42,13 @@ impl Mechanism {
         }
     }
 
-    /// The mechanism of this name.
+    /// The mechanism with this name.
     pub fn named(name: &str) -> Option<Mechanism> {
         Mechanism::ALL.into_iter().find(|m| m.as_str() == name)
     }
 
-    /// What it binds to on such a connection; none where it cannot be used. A token is only ever shown under TLS that
-    /// ends here.
+    /// The data that it binds to on a connection; none where it cannot be used. A token is only ever sent under TLS that ends
+    /// at this server.
     pub fn binding(self, protection: &Protection) -> Option<&[u8]> {
         let Protection::Tls(binding) = protection else { return None };
         match self {
@@ -67,10 +67,10 @@ pub fn offer(protection: &Protection) -> Option<Element> {
     (!usable.is_empty()).then_some(list)
 }
 
-/// What an operator decides about tokens.
+/// The settings of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How long a token is good, milliseconds; 0 offers none.
+    /// How long a token is valid, in milliseconds; with 0 no tokens are offered.
     pub token_lifetime_ms: u64,
     /// Accounts whose last login the node remembers, so that the next one asks no store; 0 for none.
     pub remembered_accounts: usize,
@@ -83,7 +83,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Whether tokens are given and taken.
+    /// Whether tokens are offered.
     pub fn are_tokens_on(&self) -> bool {
         self.token_lifetime_ms > 0
     }

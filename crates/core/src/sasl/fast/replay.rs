@@ -1,4 +1,4 @@
-//! How often each token was used, where its client counts (XEP-0484 §3.5): what was heard once is not taken again.
+//! How often each token was used, where the client counts (XEP-0484 §3.5), so that a replayed login is refused.
 
 use crate::model::Map;
 
@@ -14,13 +14,13 @@ pub struct Replays {
 pub struct Replayed;
 
 impl Replays {
-    /// A client was given this token: it counts from the beginning, also when it had the same one before.
+    /// A client was given this token: its count begins anew, even if it had the same token before.
     pub fn begin(&mut self, token: u64) {
         self.young.remove(&token);
         self.old.remove(&token);
     }
 
-    /// Notes a use of a token; `tokens_max` are told apart, those not used for the longest time are forgotten.
+    /// Notes a use of a token. At most `tokens_max` tokens are kept; those not used for the longest time are forgotten.
     pub fn note(&mut self, token: u64, count: u32, tokens_max: usize) -> Result<(), Replayed> {
         let last = self.young.get(&token).or_else(|| self.old.get(&token));
         if last.is_some_and(|last| count <= *last) {

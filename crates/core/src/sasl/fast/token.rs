@@ -9,8 +9,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-/// What all tokens of an account have in common: made of its name and its keys, so that another password makes other
-/// tokens.
+/// What all tokens of an account are derived from: its name and its keys, so that a new password invalidates them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Stamp([u8; 16]);
 
@@ -45,22 +44,22 @@ impl std::fmt::Debug for Stamp {
 pub struct Tokens<'a> {
     /// The node's secret.
     pub secret: &'a [u8],
-    /// How long one is good, milliseconds.
+    /// How long a token is valid, in milliseconds.
     pub lifetime_ms: u64,
-    /// Its account's.
+    /// The stamp of the account.
     pub stamp: Stamp,
-    /// Which were taken back.
+    /// Which tokens of the account were revoked.
     pub revocations: &'a Revocations,
-    /// Its client.
+    /// The client.
     pub agent: AgentId,
-    /// The mechanism it is for: a token is good for no other.
+    /// The mechanism that they are valid for.
     pub mechanism: Mechanism,
 }
 
 /// A client's proof that it has a token.
 #[derive(Debug)]
 pub struct Proof {
-    /// What it says its user name is.
+    /// The user name that the client sent.
     pub username: String,
     hash: Vec<u8>,
 }
@@ -70,7 +69,7 @@ pub struct Proof {
 pub struct Given {
     /// The token.
     pub token: String,
-    /// Names it, so that its uses can be counted.
+    /// Its name for counting uses.
     pub name: u64,
     /// When it expires.
     pub expires: UnixMs,
@@ -81,7 +80,7 @@ pub struct Given {
 pub struct Checked {
     /// The server's own proof.
     pub answer: Vec<u8>,
-    /// Names the token, so that its uses can be counted.
+    /// The token's name for counting uses.
     pub token: u64,
     /// The token is of an earlier epoch: the client is to be given a newer one.
     pub is_old: bool,
@@ -90,9 +89,9 @@ pub struct Checked {
 /// Why a proof is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// The token was good once.
+    /// The token has expired.
     Expired,
-    /// It never was, or was taken back.
+    /// The token was never valid, or was revoked.
     Wrong,
 }
 
@@ -106,11 +105,12 @@ impl Proof {
     }
 }
 
-/// Epochs in the life of a token: good in its own and those after, so between three quarters and all of the lifetime.
+/// Epochs per lifetime of a token. It is valid in the epoch in which it was made and in the three that follow, so for three
+/// quarters to all of the lifetime.
 const EPOCHS: u64 = 4;
 
 impl Tokens<'_> {
-    /// The token to be given now. Within an epoch it is the same each time.
+    /// The present token. It is the same throughout an epoch.
     pub fn give(&self, now: UnixMs) -> Given {
         let epoch = self.epoch(now);
         let token = self.derive(epoch);
@@ -163,7 +163,7 @@ impl Tokens<'_> {
     }
 }
 
-/// What a token is called where its uses are counted: not by itself.
+/// The name of a token for counting its uses, which does not reveal the token.
 fn name(token: &str) -> u64 {
     u64::from_be_bytes(*hash(token, b"name", b"").first_chunk().expect("8 of 32 bytes"))
 }

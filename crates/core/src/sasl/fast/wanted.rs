@@ -9,11 +9,11 @@ use sha2::{Digest, Sha256};
 /// What a client says of tokens when it logs in by SASL2.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
-    /// Which of the account's clients it is. Without there are no tokens for it (XEP-0484 §3.2).
+    /// Which of the account's clients it is. Without an id it gets no tokens (XEP-0484 §3.2).
     pub agent: Option<AgentId>,
     /// The mechanism for which it wants a token.
     pub token_for: Option<Mechanism>,
-    /// It logs in with one.
+    /// Its use of a token, if it logs in with one.
     pub using: Option<Use>,
 }
 
@@ -22,11 +22,11 @@ pub struct Wanted {
 pub struct Use {
     /// How often it was used, this time included, if the client counts.
     pub count: Option<u32>,
-    /// It is not to be good any more.
+    /// Whether the token is to be invalidated.
     pub invalidate: bool,
 }
 
-/// A count that is none.
+/// The count is not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
@@ -60,12 +60,12 @@ impl Use {
     }
 }
 
-/// A token, for the success of a login.
+/// The element that carries a token in the success of a login.
 pub fn element(token: &str, expires: UnixMs) -> Element {
     Element::new("token", ns::FAST).with_attr("expiry", expires.to_xmpp()).with_attr("token", token)
 }
 
-/// Ids are the clients' own words, of any length; a hash tells them apart as well.
+/// Clients choose their ids, of any length; a hash is enough to tell them apart.
 fn agent_id(id: &str) -> AgentId {
     let hash = Sha256::digest(id.as_bytes());
     AgentId(u64::from_be_bytes(*hash.first_chunk().expect("8 of 32 bytes")))

@@ -1,11 +1,11 @@
-//! What the service and its topics are (XEP-0060 §5).
+//! Service discovery of the service and its topics (XEP-0060 §5).
 
 use super::{form, set};
 use crate::model::TopicRecord;
 use carillon_wire::ns;
 use carillon_wire::xml::Element;
 
-/// What of XEP-0060 there is (§10).
+/// The parts of XEP-0060 that are supported (§10).
 const FEATURES: &[&str] = &[
     "access-open",
     "access-whitelist",
@@ -37,7 +37,7 @@ const FEATURES: &[&str] = &[
     "subscribe",
 ];
 
-/// What the service is.
+/// The disco#info of the service.
 pub fn service() -> Element {
     let mut query = Element::new("query", ns::DISCO_INFO).with_child(identity("service", "Topics"));
     for ns in [ns::DISCO_INFO, ns::DISCO_ITEMS, ns::PUBSUB, ns::RSM] {
@@ -49,7 +49,7 @@ pub fn service() -> Element {
     query
 }
 
-/// What a topic is.
+/// The disco#info of a topic.
 pub fn topic(record: &TopicRecord) -> Element {
     Element::new("query", ns::DISCO_INFO)
         .with_attr("node", &*record.name)
@@ -60,7 +60,7 @@ pub fn topic(record: &TopicRecord) -> Element {
         .with_child(form::meta_data(record))
 }
 
-/// Which topics there are: those of `records` that the asker may know of.
+/// The topics of `records` that the asker may know of.
 pub fn topics(
     records: &[TopicRecord],
     known: impl Fn(&TopicRecord) -> bool,
@@ -83,7 +83,7 @@ pub fn topics(
     query
 }
 
-/// Which items a topic keeps (§5.5).
+/// The items that a topic keeps (§5.5).
 pub fn items(name: &str, ids: &[Box<str>], service: &str) -> Element {
     let mut query = Element::new("query", ns::DISCO_ITEMS).with_attr("node", name);
     for id in ids {

@@ -20,7 +20,7 @@ const SEND_LAST: &[(&str, SendLast)] = &[
     ("on_sub_and_presence", SendLast::OnSubAndPresence),
 ];
 
-/// Fields of which a topic has one value and no other: the kind of the field, the value, and what it is about.
+/// Fields for which only one value is supported: the type of the field, the value, and its label.
 const FIXED: &[(&str, &str, &str, &str)] = &[
     ("node_type", "list-single", "leaf", "Topics hold items, not other topics"),
     ("subscribe", "boolean", "1", "Accounts may subscribe"),
@@ -33,29 +33,29 @@ const FIXED: &[(&str, &str, &str, &str)] = &[
     ("notify_sub", "boolean", "0", "Owners are not told of new subscribers"),
     ("purge_offline", "boolean", "0", "Items stay when their publisher goes"),
 ];
-/// Fields that say something about a topic and change nothing: what they say is not kept.
+/// Fields that describe a topic and change nothing; their values are not stored.
 const INFORMATIVE: &[&str] =
     &["description", "type", "language", "contact", "body_xslt", "dataform_xslt", "itemreply"];
 
 /// A form that was filled in.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Filled {
-    /// What it says of what there is.
+    /// The changes of supported fields.
     pub change: ConfigChange,
-    /// Whether it also says what is true of no topic here.
+    /// Whether it also has a precondition that no topic here meets.
     pub unmet: Option<Unmet>,
 }
 
-/// What of a form is not so here.
+/// A field that cannot be applied.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unmet {
-    /// It describes the topic; that is not kept.
+    /// It describes the topic; its value is not stored.
     Informative,
-    /// It wants what the service does not do: the field.
+    /// It asks for something unsupported; this is its name.
     Unsupported(String),
 }
 
-/// Reads a form of this type. `max_items` is what `max` means.
+/// Reads a form of this type. `max_items` is the value of `max`.
 pub fn parse(x: &Element, form_type: &str, max_items: u32) -> Result<Filled, StanzaError> {
     let mut filled = Filled { change: ConfigChange::default(), unmet: None };
     for field in x.children().filter(|child| child.is("field", ns::DATA_FORMS)) {
@@ -114,8 +114,8 @@ fn other(var: &str, value: &str) -> Option<Unmet> {
     }
 }
 
-/// Reads how a topic is to be configured (XEP-0060 §8.2). What describes it is passed over; what the service cannot do is
-/// refused, so that nobody relies on it.
+/// Reads a configuration form (XEP-0060 §8.2). Descriptive fields are ignored; unsupported ones are refused, so that nobody
+/// relies on them.
 pub fn parse_config(x: &Element, max_items: u32) -> Result<ConfigChange, StanzaError> {
     let filled = parse(x, ns::PUBSUB_NODE_CONFIG, max_items)?;
     match filled.unmet {
@@ -127,7 +127,7 @@ pub fn parse_config(x: &Element, max_items: u32) -> Result<ConfigChange, StanzaE
     }
 }
 
-/// Reads the preconditions of a publication (XEP-0060 §7.1.5): one that is not known here cannot be met.
+/// Reads the preconditions of a publication (XEP-0060 §7.1.5). An unknown one cannot be met.
 pub fn parse_options(options: &Element, max_items: u32) -> Result<ConfigChange, StanzaError> {
     let x = options.child("x", ns::DATA_FORMS).ok_or(StanzaError::new(Condition::BadRequest))?;
     let filled = parse(x, ns::PUBSUB_PUBLISH_OPTIONS, max_items)?;
@@ -137,7 +137,7 @@ pub fn parse_options(options: &Element, max_items: u32) -> Result<ConfigChange, 
     }
 }
 
-/// The form by which a topic is configured, filled in as it is.
+/// The configuration form of a topic, with its present values.
 pub fn config(config: &TopicConfig) -> Element {
     let mut x = Element::new("x", ns::DATA_FORMS)
         .with_attr("type", "form")
@@ -165,7 +165,7 @@ pub fn config(config: &TopicConfig) -> Element {
     x
 }
 
-/// What anyone may know of a topic (XEP-0060 §16.4.3).
+/// The meta-data of a topic, which anyone may read (XEP-0060 §16.4.3).
 pub fn meta_data(record: &TopicRecord) -> Element {
     let config = &record.config;
     let result = |name: &str, value: &str| {

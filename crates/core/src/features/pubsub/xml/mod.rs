@@ -1,4 +1,4 @@
-//! XEP-0060 as elements: what clients ask, what they are answered, and the forms in both.
+//! XEP-0060 as elements: requests, replies, and the data forms in both.
 
 mod disco;
 mod form;

@@ -1,4 +1,4 @@
-//! What a client is answered.
+//! Replies to clients.
 
 use super::{disco, form, set};
 use crate::command::{About, Refusal, TopicIq, TopicOutcome};
@@ -53,7 +53,7 @@ fn payload(about: About, name: &str, outcome: TopicOutcome, service: &str) -> Pa
     Payload::from_element(&element)
 }
 
-/// What an account follows (§5.6): all of it, or whether it follows the topic `of`.
+/// The subscriptions of an account (§5.6), or only that to the topic `of`.
 pub fn subscriptions(names: &[(TopicId, Box<str>)], of: Option<&str>, account: &BareJid) -> Element {
     let mut list = Element::new("subscriptions", ns::PUBSUB);
     if let Some(of) = of {
@@ -65,7 +65,7 @@ pub fn subscriptions(names: &[(TopicId, Box<str>)], of: Option<&str>, account: &
     pubsub(list)
 }
 
-/// How an account stands to topics (§5.7): all of them, or to the topic `of`.
+/// The affiliations of an account (§5.7), or only that with the topic `of`.
 pub fn affiliations(stands: &[(Box<str>, Affiliation)], of: Option<&str>) -> Element {
     let mut list = Element::new("affiliations", ns::PUBSUB);
     if let Some(of) = of {
@@ -87,7 +87,7 @@ fn affiliations_of(record: &TopicRecord) -> Element {
     owner(list)
 }
 
-/// The payloads stay the bytes they are.
+/// Items as a payload: theirs are copied as they are.
 fn items(name: &str, items: &[Arc<Item>], paged: bool) -> Payload {
     let mut out = Vec::with_capacity(1024);
     let mut writer = Writer::new(&mut out);
@@ -121,7 +121,7 @@ fn owner(child: Element) -> Element {
     Element::new("pubsub", ns::PUBSUB_OWNER).with_child(child)
 }
 
-/// The word for an affiliation (§4.1).
+/// The name of an affiliation (§4.1).
 fn word(affiliation: Affiliation) -> &'static str {
     match affiliation {
         Affiliation::Outcast => "outcast",
@@ -132,7 +132,7 @@ fn word(affiliation: Affiliation) -> &'static str {
     }
 }
 
-/// The form that a topic is created with when nothing is said (§8.3).
+/// The default configuration of a topic (§8.3).
 pub fn default_config() -> Element {
     let config = form::config(&crate::model::TopicConfig::default());
     owner(Element::new("default", ns::PUBSUB_OWNER).with_child(config))

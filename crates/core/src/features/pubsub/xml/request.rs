@@ -12,11 +12,11 @@ use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
 use carillon_wire::xml::Element;
 
-/// Items or followers given out in one answer at most.
+/// Items or followers per answer at most.
 const PAGE: u16 = 250;
-/// Topics given out in one answer at most.
+/// Topics per answer at most.
 const TOPICS: u16 = 1000;
-/// Bytes of payloads given out in one answer at most; the first item always is.
+/// Bytes of payloads per answer at most; the first item is given whatever its size.
 const ITEMS_BYTES_MAX: usize = 1 << 20;
 /// Bytes of a name or an id.
 const NAME_MAX: usize = 1023;
@@ -24,17 +24,17 @@ const NAME_MAX: usize = 1023;
 /// What a client asks of the service.
 #[derive(Debug)]
 pub enum Request {
-    /// Something of one topic.
+    /// An operation on one topic.
     Topic { name: Box<str>, op: TopicOp, about: About },
-    /// To create a topic of a name that the server makes, configured so.
+    /// To create a topic with this configuration and a name that the server makes.
     Instant { change: ConfigChange },
-    /// Which topics there are, those after one; `paged` when the answer is to say what part of the list it is.
+    /// The list of topics after `after`. `paged`: whether the answer says which part of the list it is.
     Topics { after: Option<Box<str>>, max: u16, paged: bool },
-    /// What the asker follows; of one topic, when it names one.
+    /// The asker's subscriptions, or only that to one topic.
     Subscriptions { of: Option<Box<str>> },
-    /// How the asker stands to topics; to one, when it names one.
+    /// The asker's affiliations, or only that with one topic.
     Affiliations { of: Option<Box<str>> },
-    /// What is known without asking anyone; none for an empty result.
+    /// An answer that needs no topic; none for an empty result.
     Known(Option<Element>),
 }
 
@@ -237,7 +237,7 @@ fn one_item(parent: &Element) -> Result<Box<str>, StanzaError> {
     }
 }
 
-/// Whom a subscription is for: always an account, whatever resource is written.
+/// The account that a subscription is for; a resource is ignored.
 fn subscriber(element: &Element) -> Result<BareJid, StanzaError> {
     let invalid = || refusal(Condition::BadRequest, "invalid-jid");
     bare(element.attr("jid").ok_or_else(invalid)?).map_err(|_| invalid())

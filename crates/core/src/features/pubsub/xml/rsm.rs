@@ -17,7 +17,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// What the `<set/>` in `parent` says; without one, the beginning.
+    /// Reads the `<set/>` in `parent`; without one, the list is read from its beginning.
     pub fn of(parent: &Element) -> Result<Page, StanzaError> {
         let Some(set) = parent.child("set", ns::RSM) else {
             return Ok(Page { asked: false, max: None, after: None, before: None });
@@ -37,12 +37,12 @@ impl Page {
         Ok(Page { asked: true, max, after: after.map(Into::into), before: before.map(Into::into) })
     }
 
-    /// Whether the answer must say what part of the list it is.
+    /// Whether the answer must say which part of the list it is.
     pub fn is_asked(&self) -> bool {
         self.asked
     }
 
-    /// How many are wanted, `most` at most.
+    /// The size of the page, at most `most`.
     pub fn max(&self, most: u16) -> u16 {
         self.max.map_or(most, |max| max.min(most))
     }
@@ -57,7 +57,7 @@ impl Page {
         }
     }
 
-    /// What a list goes on behind that can only be read forward.
+    /// The entry after which a page begins, for a list that can only be read forward.
     pub fn after(&self) -> Result<Option<Box<str>>, StanzaError> {
         match self.before {
             None => Ok(self.after.clone()),
@@ -69,7 +69,7 @@ impl Page {
     }
 }
 
-/// What part of a list an answer is: its first and its last entry, and how many there are in all, where that is known.
+/// The part of a list that an answer is: its first and its last entry, and the size of the list where it is known.
 pub fn set(first: Option<&str>, last: Option<&str>, count: Option<u32>) -> Element {
     let mut set = Element::new("set", ns::RSM);
     let texts = [
