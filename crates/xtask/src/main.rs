@@ -3,6 +3,7 @@
 //! - `cargo run -p xtask -- tidy`: the rules of the code that neither the compiler nor clippy checks ([`tidy`]).
 //! - `cargo run -p xtask -- coverage`: prints `docs/coverage.md`, made of what the code declares ([`coverage`]).
 //! - `cargo run -p xtask -- coverage --check`: fails when the committed file says something else.
+//! - `cargo run -p xtask -- layers`: draws the modules of `core` as they are ([`tidy`]).
 //! - `cargo run -p xtask -- instructions`: what a login and a delivery cost, counted by valgrind ([`instructions`]).
 //! - `cargo run -p xtask -- licences`: where dependencies come from and under which licences ([`licences`]).
 //! - `cargo run -p xtask -- unified`: that no dependency is compiled once for the binary and again for the tests ([`unified`]).
@@ -27,6 +28,13 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         ["coverage", "--check"] => check_coverage(),
+        ["layers"] => match Tree::read(&tree::root()) {
+            Ok(tree) => {
+                print!("{}", tidy::layers::drawing(&tree));
+                ExitCode::SUCCESS
+            }
+            Err(error) => failed(&format!("the tree cannot be read: {error}")),
+        },
         ["instructions"] => report(instructions::check(), "instructions: within their limits"),
         ["licences"] => report(
             licences::check(),
@@ -35,7 +43,7 @@ fn main() -> ExitCode {
         ["unified"] => report(unified::check(), "unified: the binary and the tests share their dependencies"),
         _ => {
             eprintln!(
-                "usage: cargo run -p xtask -- tidy | coverage [--check] | instructions | licences | unified"
+                "usage: cargo run -p xtask -- tidy | coverage [--check] | layers | instructions | licences | unified"
             );
             ExitCode::from(2)
         }

@@ -3,6 +3,8 @@
 use super::Finding;
 use super::place::code;
 use crate::tree::Tree;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 
 /// From the ground up. A file may import what is in its own place and what is in lower layers: not what is above it, and not what
 /// is beside it in another place of the same layer. A path that ends in `*` stands for one folder of that level.
@@ -27,7 +29,7 @@ pub const LAYERS: &[&[&str]] = &[
 const CORE: &str = "crates/core/src/";
 
 /// Where a module stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place<'a> {
     layer: usize,
     name: &'a str,
@@ -36,12 +38,8 @@ struct Place<'a> {
 /// No import goes upward, or sideways.
 pub fn downward(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (path, text) in tree.under(CORE).filter(|(path, _)| path.ends_with(".rs")) {
+    for (path, text) in modules(tree) {
         let module = module_of(path);
-        // The root lists the modules, and names what the program is explained by.
-        if module == "lib" || module == "features" {
-            continue;
-        }
         let Some(own) = place(&module) else {
             findings.push(Finding::new(path, 0, "is in no layer of crates/xtask/src/tidy/layers.rs"));
             continue;
@@ -58,6 +56,48 @@ pub fn downward(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// The places of core from the top down, and what each imports: a mark right of the diagonal would be an import upward.
+pub fn drawing(tree: &Tree) -> String {
+    let mut drawn = BTreeSet::new();
+    let mut files = BTreeMap::<Place<'_>, (usize, usize)>::new();
+    for (path, text) in modules(tree) {
+        let module = module_of(path);
+        let Some(own) = place(&module) else { continue };
+        let (count, lines) = files.entry(own).or_default();
+        (*count, *lines) = (*count + 1, *lines + text.lines().count());
+        let code = code(path, text).filter(|line| !line.in_test);
+        let named = code.flat_map(|line| imports(line.text)).filter_map(|named| match &*named {
+            // All of them.
+            "features" => place("features/"),
+            named => place(named),
+        });
+        drawn.extend(named.map(|other| (own, other)));
+    }
+    // The one that is drawn first is on top.
+    let rows: Vec<_> = files.into_iter().rev().collect();
+    let mut text = String::new();
+    for (number, (own, (count, lines))) in rows.iter().enumerate() {
+        let name = format!("{:>2} {}", number + 1, own.name);
+        _ = write!(text, "{name:34} {count:>3} files {lines:>5} lines  ");
+        for (column, (other, _)) in rows.iter().enumerate() {
+            let mark = match drawn.contains(&(*own, *other)) {
+                _ if column == number => "\\".to_owned(),
+                true => (column + 1).to_string(),
+                false => "·".to_owned(),
+            };
+            _ = write!(text, "{mark:>3}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The modules of core, each a path and a text. The root lists them and names what the program is explained by: it is none.
+fn modules(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
+    let rust = tree.under(CORE).filter(|(path, _)| path.ends_with(".rs"));
+    rust.filter(|(path, _)| !matches!(&*module_of(path), "lib" | "features"))
 }
 
 /// `session/auth/offer` of `crates/core/src/session/auth/offer.rs`.
@@ -156,6 +196,18 @@ mod tests {
             findings("crates/core/src/features/ping/state.rs", "use crate::session::BoundSession;\n"),
             1
         );
+    }
+
+    #[test]
+    fn what_is_imported_is_drawn_below() {
+        let mut tree = Tree::default();
+        tree.add("crates/core/src/session/bound.rs", "use crate::model::ConnId;\nuse crate::session::Io;\n");
+        tree.add("crates/core/src/model/id.rs", "pub struct ConnId;\n");
+        let drawing = drawing(&tree);
+        let rows: Vec<&str> = drawing.lines().collect();
+        assert_eq!(rows.len(), 2, "{drawing}");
+        assert!(rows[0].starts_with(" 1 session") && rows[0].ends_with("2 lines    \\  2"), "{drawing}");
+        assert!(rows[1].starts_with(" 2 model") && rows[1].ends_with("1 lines    ·  \\"), "{drawing}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ mod crates;
 mod documents;
 mod features;
 mod functions;
-mod layers;
+pub mod layers;
 mod lines;
 mod place;
 
