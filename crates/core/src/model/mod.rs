@@ -22,7 +22,7 @@ pub use id::{
     bucket,
 };
 pub use key::{ApiKey, Scope, Scopes};
-pub use map::{Map, Set};
+pub use map::{Hashing, Map, Set, maps_are_seeded, seed_maps};
 pub use notification::{
     AcknowledgedBy, Audience, DropReason, Notification, NotificationState, Payload, Priority, States, Trace,
 };
