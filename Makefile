@@ -12,7 +12,7 @@ export CARILLON := $(TARGET)/debug/carillon
 # Built as one of the workspace, it shares its dependencies with the tests: alone it would have other features.
 XTASK := cargo build --quiet --workspace --bin xtask && $(TARGET)/debug/xtask
 
-.PHONY: help run install bench test test-rust test-counts test-interop test-python test-node fuzz build tools lint fmt-check clippy doc tidy \
+.PHONY: help run install bench test test-rust test-sim test-counts test-interop test-python test-node fuzz build tools lint fmt-check clippy doc tidy \
 	lint-python clean-interop
 
 help: ## This list
@@ -24,10 +24,13 @@ run: ## A node with a few clients, to look at; quick to build, not to measure
 install: ## The optimised binary, into ~/.cargo/bin
 	cargo install --locked --path crates/carillon
 
-test: test-rust test-counts test-interop ## Every test; fetches what the tests need
+test: test-rust test-sim test-counts test-interop ## Every test; fetches what the tests need
 
 test-rust: ## Unit tests, conversations, simulations
 	cargo test --workspace
+
+test-sim: ## Random programs against a simulated node, by fixed seeds and by new ones
+	$(XTASK) sim --seconds 60
 
 test-counts: tools ## Instructions a login and a delivery cost, under valgrind
 	$(XTASK) instructions

@@ -6,11 +6,13 @@
 //! - `cargo run -p xtask -- layers`: draws the modules of `core` as they are ([`tidy`]).
 //! - `cargo run -p xtask -- instructions`: what a login and a delivery cost, counted by valgrind ([`instructions`]).
 //! - `cargo run -p xtask -- licences`: where dependencies come from and under which licences ([`licences`]).
+//! - `cargo run -p xtask -- sim`: random programs against a simulated node ([`sim`]).
 //! - `cargo run -p xtask -- unified`: that no dependency is compiled once for the binary and again for the tests ([`unified`]).
 
 mod coverage;
 mod instructions;
 mod licences;
+mod sim;
 mod tidy;
 mod tree;
 mod unified;
@@ -40,10 +42,11 @@ fn main() -> ExitCode {
             licences::check(),
             "licences: every dependency is from crates.io, under a licence of deny.toml",
         ),
+        ["sim", args @ ..] => report(sim::check(args), "sim: nothing is wrong"),
         ["unified"] => report(unified::check(), "unified: the binary and the tests share their dependencies"),
         _ => {
             eprintln!(
-                "usage: cargo run -p xtask -- tidy | coverage [--check] | layers | instructions | licences | unified"
+                "usage: cargo run -p xtask -- tidy | coverage [--check] | layers | instructions | licences | sim | unified"
             );
             ExitCode::from(2)
         }

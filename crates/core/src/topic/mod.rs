@@ -13,7 +13,7 @@ mod rights;
 mod start;
 mod step;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 
 use crate::command::{Actor, Asker, Refusal, TopicOp};
 use crate::model::{DomainId, Map, TOPIC_HOST, Ticket, TopicKey, TopicRecord};

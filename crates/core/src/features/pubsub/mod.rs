@@ -3,8 +3,6 @@
 
 mod follow;
 mod state;
-#[cfg(test)]
-mod tests;
 mod xml;
 
 pub use state::State;

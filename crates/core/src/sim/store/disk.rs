@@ -55,6 +55,8 @@ pub struct Answered {
 /// A question, and who asked it.
 #[derive(Debug)]
 struct Asked {
+    /// How many were asked before it.
+    number: u64,
     shard: usize,
     ticket: Ticket,
     ask: Ask,
@@ -63,6 +65,7 @@ struct Asked {
 /// A store between its askers and its disk.
 pub struct Disk {
     engine: Box<dyn Engine>,
+    asked: u64,
     /// Of each shard, what was not committed.
     writes: Vec<VecDeque<Asked>>,
     /// Of each shard, what was committed and not answered.
@@ -80,6 +83,7 @@ impl Disk {
     pub fn new(engine: Box<dyn Engine>, shards: usize) -> Disk {
         Disk {
             engine,
+            asked: 0,
             writes: std::iter::repeat_with(VecDeque::new).take(shards).collect(),
             committed: std::iter::repeat_with(VecDeque::new).take(shards).collect(),
             reads: Vec::new(),
@@ -97,7 +101,8 @@ impl Disk {
 
     /// A shard asks.
     pub fn ask(&mut self, shard: usize, ticket: Ticket, ask: Ask) {
-        let asked = Asked { shard, ticket, ask };
+        let asked = Asked { number: self.asked, shard, ticket, ask };
+        self.asked += 1;
         let mood = self.moods.iter().find(|(is_meant, _)| is_meant(&asked.ask)).map(|(_, mood)| *mood);
         match (mood, &asked.ask) {
             (Some(Mood::Holds), _) => self.held.push(asked),
@@ -117,7 +122,7 @@ impl Disk {
     /// All questions are answered again, those first that were held back.
     pub fn goes_on(&mut self) {
         self.moods.clear();
-        for Asked { shard, ticket, ask } in std::mem::take(&mut self.held) {
+        for Asked { shard, ticket, ask, .. } in std::mem::take(&mut self.held) {
             self.ask(shard, ticket, ask);
         }
     }
@@ -146,7 +151,7 @@ impl Disk {
             }
             Step::Confirm(shard) => self.committed[shard].pop_front(),
             Step::Read(place) if place < self.reads.len() => {
-                let Asked { shard, ticket, ask } = self.reads.remove(place);
+                let Asked { shard, ticket, ask, .. } = self.reads.remove(place);
                 let answer = self.engine.answer(&ask);
                 self.read.push(Answered { shard, ticket, answer });
                 None
@@ -156,12 +161,39 @@ impl Disk {
         }
     }
 
-    /// The question that the next step to this place would be about.
-    pub fn asked(&self, step: Step) -> Option<&Ask> {
-        match step {
-            Step::Commit(shard) => self.writes[shard].front().map(|asked| &asked.ask),
-            Step::Read(place) => self.reads.get(place).map(|asked| &asked.ask),
-            Step::Confirm(_) | Step::Give(_) => None,
+    /// The questions that were neither committed nor read nor held back, in the order in which they were asked.
+    pub fn waiting(&self) -> Vec<&Ask> {
+        let mut waiting: Vec<&Asked> = self.writes.iter().flatten().chain(&self.reads).collect();
+        waiting.sort_by_key(|asked| asked.number);
+        waiting.into_iter().map(|asked| &asked.ask).collect()
+    }
+
+    /// Answers the oldest of [`Disk::waiting`], past all others.
+    pub fn answer_oldest(&mut self) -> Option<Answered> {
+        let Asked { shard, ticket, ask, .. } = self.take_oldest()?;
+        Some(Answered { shard, ticket, answer: self.engine.answer(&ask) })
+    }
+
+    /// Refuses the oldest of [`Disk::waiting`].
+    pub fn fail_oldest(&mut self, fault: Fault) -> Option<Answered> {
+        let Asked { shard, ticket, .. } = self.take_oldest()?;
+        Some(Answered { shard, ticket, answer: Answer::Failed(fault) })
+    }
+
+    fn take_oldest(&mut self) -> Option<Asked> {
+        let write = self
+            .writes
+            .iter()
+            .filter_map(|queue| queue.front())
+            .map(|asked| (asked.number, asked.shard))
+            .min();
+        let read = self.reads.iter().enumerate().map(|(place, asked)| (asked.number, place)).min();
+        match (write, read) {
+            (Some((number, shard)), read) if read.is_none_or(|(other, _)| number < other) => {
+                self.writes[shard].pop_front()
+            }
+            (_, Some((_, place))) => Some(self.reads.remove(place)),
+            (_, None) => None,
         }
     }
 

@@ -1,53 +1,49 @@
 //! The machine that the tests drive.
 
-use super::store::Store;
-use crate::command::{Actor, Asker, Command, Outcome, ReplyTo, TopicOp, TopicOutcome};
-use crate::machine::ShardMachine;
+use crate::Input;
+use crate::command::{Actor, Asker, Command, Outcome, TopicOp, TopicOutcome};
 use crate::message::ShardMessage;
 use crate::model::*;
-use crate::model::{PubsubEvent, Retained};
-use crate::ports::Ask;
+use crate::ports::{Ask, Fault};
 use crate::settings::Settings;
-use crate::{Effect, Effects, Input};
+use crate::sim::{Plan, World};
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::Condition;
-use std::collections::VecDeque;
 use std::sync::{Arc, mpsc};
 
-/// A shard, its store, and what it told the other shard of its node.
+/// The first shard of two, where all topics are at home here, and what it tells the other, which hears nothing of it: it
+/// stands for all that are told.
 pub struct Machine {
-    pub shard: ShardMachine,
-    pub store: Store,
-    pub asks: VecDeque<(Ticket, Ask)>,
+    pub world: World,
     pub notices: Vec<Arc<PubsubEvent>>,
     pub messages: Vec<ShardMessage>,
-    pub now: Now,
 }
 
 impl Machine {
     pub fn new(settings: Settings) -> Machine {
-        let domain = Domain { id: DomainId(1), name: "d".into(), policy: Policy::default() };
-        let domains = Arc::new(Domains::new([domain]));
-        Machine {
-            // The other of two shards stands for all that are told.
-            shard: ShardMachine::new(ShardId(0), 2, Arc::new(settings), domains, [0; 32]),
-            store: Store::new(),
-            asks: VecDeque::new(),
-            notices: Vec::new(),
-            messages: Vec::new(),
-            now: Now { mono: Mono(0), unix: UnixMs(1_795_167_000_000) },
-        }
+        let mut world = World::new(Plan { settings, ..Plan::default() });
+        world.domain("d", Policy::default());
+        Machine { world, notices: Vec::new(), messages: Vec::new() }
     }
 
-    pub fn give(&mut self, input: Input<'_>) {
-        let mut effects = Effects::default();
-        self.shard.handle(self.now, input, &mut effects);
-        for effect in effects.list {
-            match effect {
-                Effect::Ask { ticket, ask } => self.asks.push_back((ticket, ask)),
-                Effect::Post { message: ShardMessage::Publication(event), .. } => self.notices.push(event),
-                Effect::Post { message, .. } => self.messages.push(message),
-                Effect::Reply { to, outcome } => (to.0)(outcome),
+    /// The same with accounts.
+    pub fn with_accounts(accounts: &[&str]) -> Machine {
+        let mut machine = Machine::new(Settings::default());
+        accounts.iter().for_each(|local| machine.world.account("d", local, "secret", 1));
+        machine
+    }
+
+    pub fn give(&mut self, message: ShardMessage) {
+        self.world.give(0, Input::Message(message));
+        self.hear();
+    }
+
+    /// What the other shard is told.
+    fn hear(&mut self) {
+        for post in self.world.take_posts(0, 1) {
+            match post {
+                Input::Message(ShardMessage::Publication(notice)) => self.notices.push(notice),
+                Input::Message(message) => self.messages.push(message),
                 other => panic!("{other:?}"),
             }
         }
@@ -55,38 +51,44 @@ impl Machine {
 
     /// Begins an operation of the provider's; its outcome, once there is one.
     pub fn begin(&mut self, name: &str, op: TopicOp) -> mpsc::Receiver<Outcome> {
-        let (sender, outcome) = mpsc::channel();
-        let reply = ReplyTo(Box::new(move |outcome| drop(sender.send(outcome))));
-        let command = Command::Topic { domain: DomainId(1), name: name.into(), actor: Actor::Provider, op };
-        self.give(Input::Message(ShardMessage::Command { command, reply }));
+        let (domain, actor) = (self.world.domain_id("d"), Actor::Provider);
+        let command = Command::Topic { domain, name: name.into(), actor, op };
+        let outcome = self.world.begin_at(0, |reply| ShardMessage::Command { command, reply });
+        self.hear();
         outcome
     }
 
     /// The same, as an account.
     pub fn begin_as(&mut self, account: &str, name: &str, op: TopicOp) -> mpsc::Receiver<Outcome> {
-        let (sender, outcome) = mpsc::channel();
-        let asker = Asker::Command(ReplyTo(Box::new(move |outcome| drop(sender.send(outcome)))));
-        let actor = Actor::Account(Jid::new(account).expect("a JID"));
-        self.give(Input::Message(ShardMessage::Topic {
-            domain: DomainId(1),
-            name: name.into(),
-            actor,
-            op,
-            asker,
-        }));
+        let (domain, actor) = (self.world.domain_id("d"), Actor::Account(Jid::new(account).expect("a JID")));
+        let outcome = self.world.begin_at(0, |reply| {
+            let asker = Asker::Command(reply);
+            ShardMessage::Topic { domain, name: name.into(), actor, op, asker }
+        });
+        self.hear();
         outcome
+    }
+
+    /// What the store has not answered, the oldest first.
+    pub fn asks(&self) -> Vec<&Ask> {
+        self.world.disk.waiting()
     }
 
     /// Lets the store answer the oldest question.
     pub fn answer(&mut self) {
-        let (ticket, ask) = self.asks.pop_front().expect("a question");
-        let answer = self.store.answer(&ask);
-        self.give(Input::Answer { ticket, answer });
+        assert!(self.world.answer_oldest(), "a question");
+        self.hear();
+    }
+
+    /// The oldest question fails.
+    pub fn fail(&mut self) {
+        assert!(self.world.fail_oldest(Fault::Busy), "a question");
+        self.hear();
     }
 
     pub fn settle(&mut self) {
-        while !self.asks.is_empty() {
-            self.answer();
+        while self.world.answer_oldest() {
+            self.hear();
         }
     }
 

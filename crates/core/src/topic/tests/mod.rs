@@ -2,15 +2,13 @@
 
 mod event;
 mod machine;
-pub mod store;
 
-use crate::Input;
 use crate::command::{Outcome, TopicOp, TopicOutcome};
 use crate::message::{Pace, ShardMessage};
 use crate::model::*;
+use crate::ports::Question;
 use crate::ports::store::items::Publish;
 use crate::ports::store::topics::{DeleteTopic, Topic};
-use crate::ports::{Answer, Ask, Fault, Question};
 use crate::settings::Settings;
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::Condition;
@@ -25,12 +23,12 @@ fn operations_wait_for_a_topic_that_is_read() {
     let items = [machine.begin("t", publish("a")), machine.begin("t", publish("b"))];
     let crowded = machine.begin("t", publish("c"));
     assert_eq!(result(&crowded).unwrap_err(), Condition::ResourceConstraint);
-    assert_eq!(machine.asks.len(), 1, "one question reads it");
+    assert_eq!(machine.asks().len(), 1, "one question reads it");
     machine.settle();
     assert!(matches!(result(&created), Ok(TopicOutcome::Record { created: true, .. })));
     assert!(items.iter().all(|item| matches!(result(item), Ok(TopicOutcome::Published(_)))));
     assert_eq!(machine.notices.iter().map(|n| left(n).unwrap()).collect::<Vec<_>>(), ["a", "b"]);
-    assert_eq!(machine.shard.counters().published, 2);
+    assert_eq!(machine.world.counters(0).published, 2);
 }
 
 #[test]
@@ -43,9 +41,9 @@ fn publications_do_not_wait_for_each_other_and_changes_do() {
     machine.begin("t", publish("c"));
     let asked = |machine: &Machine| {
         machine
-            .asks
+            .asks()
             .iter()
-            .map(|(_, ask)| format!("{ask:?}").split([' ', '(']).nth(3).unwrap().to_owned())
+            .map(|ask| format!("{ask:?}").split([' ', '(']).nth(3).unwrap().to_owned())
             .collect::<Vec<_>>()
     };
     assert_eq!(asked(&machine), ["Publish", "Publish"]);
@@ -54,7 +52,7 @@ fn publications_do_not_wait_for_each_other_and_changes_do() {
     machine.answer();
     assert_eq!(asked(&machine), ["ConfigureTopic"], "once all before are done");
     machine.answer();
-    let Some(Publish { keep, .. }) = Publish::of(&machine.asks[0].1) else { panic!("{:?}", machine.asks) };
+    let Some(Publish { keep, .. }) = Publish::of(machine.asks()[0]) else { panic!("{:?}", machine.asks()) };
     assert_eq!(*keep, 7, "what comes behind a change is judged by it");
 }
 
@@ -68,9 +66,9 @@ fn a_read_sees_what_was_written_before_it_and_holds_nobody_up() {
         TopicOp::Items { ids: Vec::new(), from: ItemsFrom::Newest, max: None, bytes_max: usize::MAX },
     );
     machine.begin("t", publish("b"));
-    assert_eq!(machine.asks.len(), 1, "the read waits, and so does what came after it");
+    assert_eq!(machine.asks().len(), 1, "the read waits, and so does what came after it");
     machine.answer();
-    assert_eq!(machine.asks.len(), 2, "then both go");
+    assert_eq!(machine.asks().len(), 2, "then both go");
     machine.settle();
     let Ok(TopicOutcome::Items(items)) = result(&read) else { panic!() };
     assert_eq!(items.iter().map(|item| &*item.id).collect::<Vec<_>>(), ["a"]);
@@ -83,7 +81,7 @@ fn nothing_is_told_of_a_topic_faster_than_its_followers_can_be() {
     machine.does("t", publish("a")).unwrap();
     let pace = |machine: &mut Machine, shard: u16, pace| {
         let message = ShardMessage::Pace { topic: record.id, shard: ShardId(shard), pace };
-        machine.give(Input::Message(message));
+        machine.give(message);
     };
     pace(&mut machine, 0, Pace::Behind);
     pace(&mut machine, 1, Pace::Behind);
@@ -91,7 +89,7 @@ fn nothing_is_told_of_a_topic_faster_than_its_followers_can_be() {
     for op in [publish("b"), retract, TopicOp::Purge] {
         assert_eq!(machine.does("t", op).unwrap_err(), Condition::ResourceConstraint);
     }
-    assert_eq!(machine.shard.counters().too_fast, 3);
+    assert_eq!(machine.world.counters(0).too_fast, 3);
     machine.does("t", configure(|c| c.max_items = 3)).unwrap();
     machine.does("other", create()).unwrap();
     machine.does("other", publish("a")).unwrap();
@@ -160,11 +158,11 @@ fn what_logins_are_given_follows_every_change() {
 
 #[test]
 fn a_subscription_is_told_behind_what_was_published_before_it() {
-    let mut machine = Machine::new(Settings::default());
-    machine.does("t", create()).unwrap();
     // Accounts whose home is the other shard.
     let account = |i: u32| carillon_wire::jid::BareJid::new(&format!("u{i}@d")).unwrap();
     let there = (0..).map(account).find(|a| crate::shard::home(a.as_str(), 2) == ShardId(1)).unwrap();
+    let mut machine = Machine::with_accounts(&[there.local().unwrap()]);
+    machine.does("t", create()).unwrap();
     machine.begin("t", publish("a"));
     machine.begin("t", TopicOp::Subscribe { account: there.clone() });
     machine.settle();
@@ -188,7 +186,7 @@ fn a_subscription_is_told_behind_what_was_published_before_it() {
 
 #[test]
 fn followers_may_publish_where_the_topic_says_so() {
-    let mut machine = Machine::new(Settings::default());
+    let mut machine = Machine::with_accounts(&["u"]);
     machine.does("t", create()).unwrap();
     machine.does("t", configure(|c| c.publish_model = PublishModel::Subscribers)).unwrap();
     assert_eq!(machine.does_as("u@d/r", "t", publish("a")).unwrap_err(), Condition::Forbidden);
@@ -219,24 +217,20 @@ fn affiliations_are_bounded() {
 #[test]
 fn a_store_that_fails_is_said_and_changes_nothing() {
     let mut machine = Machine::new(Settings::default());
-    let fail = |machine: &mut Machine| {
-        let (ticket, _) = machine.asks.pop_front().expect("a question");
-        machine.give(Input::Answer { ticket, answer: Answer::Failed(Fault::Busy) });
-    };
     let created = machine.begin("t", create());
-    fail(&mut machine);
+    machine.fail();
     assert!(matches!(created.try_recv(), Ok(Outcome::Unavailable)));
     machine.does("t", create()).unwrap();
     for op in [publish("a"), TopicOp::Delete, TopicOp::Purge, configure(|c| c.persist_items = false)] {
         let text = format!("{op:?}");
         let outcome = machine.begin("t", op);
-        fail(&mut machine);
+        machine.fail();
         assert!(matches!(outcome.try_recv(), Ok(Outcome::Unavailable)), "{text}");
         assert!(matches!(machine.does("t", publish("b")), Ok(TopicOutcome::Published(_))), "after {text}");
     }
     // The topic vanishes behind the home's back: with its domain, say.
     let id = machine.notices[0].topic();
-    machine.store.answer(&DeleteTopic { topic: id }.into());
+    machine.world.ask(DeleteTopic { topic: id }).unwrap();
     assert_eq!(machine.does("t", publish("c")).unwrap_err(), Condition::ItemNotFound);
     machine.does("t", create()).unwrap();
 }
@@ -247,20 +241,22 @@ fn topics_that_nobody_uses_are_forgotten() {
     machine.does("t", create()).unwrap();
     machine.begin("busy", create());
     for _ in 0..8 {
-        machine.now.mono = machine.now.mono.plus(10_000);
-        machine.give(Input::Tick);
+        machine.world.leap(10_000);
+        machine.world.tick();
     }
     machine.settle();
     machine.begin("busy", publish("a"));
-    assert!(asks::<Publish>(machine.asks.pop_front()), "it is known");
+    assert!(asks::<Publish>(&mut machine), "it is known");
     machine.begin("t", publish("a"));
-    assert!(asks::<Topic>(machine.asks.pop_front()), "it is read anew");
+    assert!(asks::<Topic>(&mut machine), "it is read anew");
     assert_eq!(machine.does("none", TopicOp::Describe).unwrap_err(), Condition::ItemNotFound);
     machine.begin("none", TopicOp::Describe);
-    assert!(asks::<Topic>(machine.asks.pop_front()), "what is not there is not kept");
+    assert!(asks::<Topic>(&mut machine), "what is not there is not kept");
 }
 
-/// Whether the store is asked a question of this type.
-fn asks<Q: Question>(asked: Option<(Ticket, Ask)>) -> bool {
-    asked.is_some_and(|(_, ask)| Q::of(&ask).is_some())
+/// Whether the oldest question to the store is of this type. It is answered then.
+fn asks<Q: Question>(machine: &mut Machine) -> bool {
+    let is_asked = machine.asks().first().is_some_and(|ask| Q::of(ask).is_some());
+    machine.settle();
+    is_asked
 }

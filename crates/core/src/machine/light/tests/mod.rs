@@ -146,7 +146,7 @@ fn a_store_that_fails_is_said() {
     rig.subscribe(ann, "t");
     rig.subscribe(bob, "t");
     rig.deliver();
-    assert_eq!(rig.asks.len(), 1, "one question for all who wait on a shard");
+    assert_eq!(rig.world.disk.waiting().len(), 1, "one question for all who wait on a shard");
     rig.fail();
     rig.settle();
     for client in [ann, bob] {

@@ -1,56 +1,30 @@
 //! A node of two shards in a test, and connections of the light protocol to it. What one shard sends another, and what the
 //! store answers, waits until [`Rig::settle`].
 
-use crate::command::{Actor, Command, Outcome, ReplyTo, TopicOp};
-use crate::machine::ShardMachine;
-use crate::message::ShardMessage;
+use crate::Input;
+use crate::command::{Actor, Command, Outcome, TopicOp};
 use crate::model::topic_address;
 use crate::model::*;
-use crate::ports::{Answer, Ask};
+use crate::ports::Fault;
 use crate::settings::Settings;
-use crate::shard::{Counters, home};
-use crate::topic::tests::store::Store;
-use crate::{Effect, Effects, Input};
-use std::collections::VecDeque;
-use std::sync::Arc;
+use crate::shard::Counters;
+use crate::sim::client::LightClient;
+use crate::sim::{Plan, World};
+use std::sync::mpsc::Receiver;
 
-pub const OPENING: &str = "<regular-socket/>\0";
-const SHARDS: u16 = 2;
+pub const OPENING: &str = LightClient::OPENING;
 
-/// A node and its store.
+/// A node with a domain `d`.
 pub struct Rig {
-    pub shards: Vec<ShardMachine>,
-    store: Store,
-    pub asks: VecDeque<(usize, Ticket, Ask)>,
-    messages: VecDeque<(usize, ShardMessage)>,
-    clients: Vec<Client>,
-    now: Now,
-}
-
-/// A connection.
-struct Client {
-    shard: usize,
-    conn: ConnId,
-    got: String,
-    paused: bool,
-    closed: bool,
+    pub world: World,
 }
 
 impl Rig {
     pub fn new(settings: Settings) -> Rig {
-        let settings =
-            Settings { light: crate::settings::Light { domain: "d".into(), ..settings.light }, ..settings };
-        let (settings, domains) = (Arc::new(settings), Arc::new(domains()));
-        let shard =
-            |id| ShardMachine::new(ShardId(id), SHARDS, settings.clone(), domains.clone(), [id as u8; 32]);
-        Rig {
-            shards: (0..SHARDS).map(shard).collect(),
-            store: Store::new(),
-            asks: VecDeque::new(),
-            messages: VecDeque::new(),
-            clients: Vec::new(),
-            now: Now { mono: Mono(0), unix: UnixMs(1_795_167_000_000) },
-        }
+        let light = crate::settings::Light { domain: "d".into(), ..settings.light };
+        let mut world = World::new(Plan { settings: Settings { light, ..settings }, ..Plan::default() });
+        world.domain("d", Policy::default());
+        Rig { world }
     }
 
     /// A node with an open topic `t`.
@@ -62,11 +36,7 @@ impl Rig {
 
     /// A new connection on a shard.
     pub fn connect(&mut self, shard: usize) -> usize {
-        let slot = self.clients.len() as u32;
-        let conn = ConnId { slot, generation: 7 };
-        self.clients.push(Client { shard, conn, got: String::new(), paused: false, closed: false });
-        self.give(shard, Input::OpenedLight { conn });
-        slot as usize
+        self.world.open_light(shard)
     }
 
     /// A connection whose opening was answered.
@@ -89,51 +59,48 @@ impl Rig {
     }
 
     pub fn subscribe(&mut self, client: usize, topic: &str) {
-        self.send(client, format!("{{\"action\":\"subscribe\",\"data\":\"{topic}\"}}\0"));
+        self.send(client, LightClient::subscribe(topic));
     }
 
     pub fn unsubscribe(&mut self, client: usize, topic: &str) {
-        self.send(client, format!("{{\"action\":\"unsubscribe\",\"data\":\"{topic}\"}}\0"));
+        self.send(client, LightClient::unsubscribe(topic));
     }
 
     pub fn send(&mut self, client: usize, bytes: impl AsRef<[u8]>) {
-        let Client { shard, conn, paused, .. } = self.clients[client];
-        assert!(!paused, "a connection that waits is not read");
-        self.give(shard, Input::Bytes { conn, bytes: bytes.as_ref() });
+        assert!(self.world.connection(client).is_read(), "a connection that waits is not read");
+        self.world.bytes(client, bytes.as_ref());
     }
 
     /// What a client got since it was last asked; frames end in `;` and the NUL of `PUBLISH` is a blank.
     pub fn got(&mut self, client: usize) -> String {
-        std::mem::take(&mut self.clients[client].got).replace('\u{1}', ";").replace('\0', " ")
+        let frames: Vec<Vec<u8>> = std::iter::from_fn(|| self.world.received(client)).collect();
+        String::from_utf8(frames.concat()).expect("text").replace('\u{1}', ";").replace('\0', " ")
     }
 
     pub fn is_closed(&self, client: usize) -> bool {
-        self.clients[client].closed
+        !self.world.connection(client).is_open()
     }
 
     pub fn is_paused(&self, client: usize) -> bool {
-        self.clients[client].paused
+        !self.world.connection(client).is_read()
     }
 
     /// The connection is lost.
     pub fn lose(&mut self, client: usize) {
-        let Client { shard, conn, .. } = self.clients[client];
-        self.clients[client].closed = true;
-        self.give(shard, Input::Closed { conn });
+        self.world.lose(client);
     }
 
     pub fn overflow(&mut self, client: usize) {
-        let Client { shard, conn, .. } = self.clients[client];
-        self.give(shard, Input::Overflowed { conn });
+        self.world.overflow(client);
     }
 
     pub fn every_shard(&mut self, input: impl Fn() -> Input<'static>) {
-        (0..self.shards.len()).for_each(|shard| self.give(shard, input()));
+        self.world.every_shard(input);
     }
 
     /// Time passes.
     pub fn after(&mut self, ms: u64) {
-        self.now = Now { mono: self.now.mono.plus(ms), unix: self.now.unix.plus(ms) };
+        self.world.leap(ms);
         self.every_shard(|| Input::Tick);
     }
 
@@ -146,13 +113,10 @@ impl Rig {
     }
 
     /// The same, and nothing waits for it.
-    pub fn begin(&mut self, name: &str, op: TopicOp) -> std::sync::mpsc::Receiver<Outcome> {
-        let (sender, done) = std::sync::mpsc::channel();
-        let reply = ReplyTo(Box::new(move |outcome| drop(sender.send(outcome))));
-        let command = Command::Topic { domain: DomainId(1), name: name.into(), actor: Actor::Provider, op };
-        let at = usize::from(home(&topic_address(name, "d"), SHARDS).0);
-        self.give(at, Input::Message(ShardMessage::Command { command, reply }));
-        done
+    pub fn begin(&mut self, name: &str, op: TopicOp) -> Receiver<Outcome> {
+        let domain = self.world.domain_id("d");
+        let command = Command::Topic { domain, name: name.into(), actor: Actor::Provider, op };
+        self.world.begin(&topic_address(name, "d"), command)
     }
 
     pub fn publish(&mut self, name: &str, id: &str, json: &str) {
@@ -160,74 +124,22 @@ impl Rig {
     }
 
     pub fn counters(&self, shard: usize) -> &Counters {
-        self.shards[shard].counters()
-    }
-
-    /// The first question to the store is answered.
-    pub fn answer(&mut self) {
-        let (shard, ticket, ask) = self.asks.pop_front().expect("a question");
-        let answer = self.store.answer(&ask);
-        self.give(shard, Input::Answer { ticket, answer });
+        self.world.counters(shard)
     }
 
     /// The first question to the store fails.
     pub fn fail(&mut self) {
-        let (shard, ticket, _) = self.asks.pop_front().expect("a question");
-        self.give(shard, Input::Answer { ticket, answer: Answer::Failed(crate::ports::Fault::Busy) });
+        assert!(self.world.fail_oldest(Fault::Busy), "a question");
     }
 
-    /// Letters are delivered and walks done, but the store says nothing.
+    /// Messages are delivered and walks done, but the store says nothing.
     pub fn deliver(&mut self) {
-        while let Some((shard, message)) = self.messages.pop_front() {
-            self.give(shard, Input::Message(message));
-        }
-        for shard in 0..self.shards.len() {
-            let mut walking = true;
-            while walking {
-                let mut effects = Effects::default();
-                walking = self.shards[shard].walk(self.now, &mut effects);
-                self.interpret(shard, effects);
-            }
-        }
+        self.world.settle_without_store();
     }
 
     /// Until nothing is under way.
     pub fn settle(&mut self) {
-        self.deliver();
-        while !self.asks.is_empty() {
-            self.answer();
-            self.deliver();
-        }
-    }
-
-    fn give(&mut self, shard: usize, input: Input<'_>) {
-        let mut effects = Effects::default();
-        self.shards[shard].handle(self.now, input, &mut effects);
-        self.interpret(shard, effects);
-    }
-
-    fn interpret(&mut self, shard: usize, effects: Effects) {
-        let mut gone = Vec::new();
-        for effect in effects.list {
-            match effect {
-                Effect::Send { conn, range } => {
-                    let client = &mut self.clients[conn.slot as usize];
-                    assert!(!client.closed && client.shard == shard && client.conn == conn);
-                    client.got += std::str::from_utf8(&effects.bytes[range]).expect("text");
-                }
-                Effect::Pause { conn } => self.clients[conn.slot as usize].paused = true,
-                Effect::Resume { conn } => self.clients[conn.slot as usize].paused = false,
-                Effect::Close { conn } => {
-                    self.clients[conn.slot as usize].closed = true;
-                    gone.push(conn);
-                }
-                Effect::Post { to, message } => self.messages.push_back((usize::from(to.0), message)),
-                Effect::Ask { ticket, ask } => self.asks.push_back((shard, ticket, ask)),
-                Effect::Reply { to, outcome } => (to.0)(outcome),
-                other => panic!("{other:?}"),
-            }
-        }
-        gone.into_iter().for_each(|conn| self.give(shard, Input::Closed { conn }));
+        self.world.settle();
     }
 }
 

@@ -1,0 +1,59 @@
+//! Programs of many seeds. One that fails says what `xtask sim` needs to replay it.
+
+use super::{Mix, run};
+
+/// Steps of a program: some hundred deeds, and what comes of them.
+const STEPS: u64 = 250;
+
+fn each(mix: Mix, seeds: std::ops::Range<u64>) {
+    for seed in seeds {
+        if let Err(failure) = run(seed, mix, STEPS, None) {
+            panic!("xtask sim --seed {seed} --steps {STEPS} --mix {mix:?}: {failure:?}");
+        }
+    }
+}
+
+/// Accounts that follow their topics all along see every item from their first on, in order, once.
+#[test]
+fn items_come_in_order_and_once() {
+    each(Mix::Publishing, 0..200);
+}
+
+/// Following and leaving meanwhile: never twice, never older after newer, and the last item in the end.
+#[test]
+fn followers_have_the_last_item() {
+    each(Mix::Following, 0..200);
+}
+
+/// Whatever becomes of the topics: in the end logins are given what the store has, and followers are told.
+#[test]
+fn logins_are_given_what_the_store_has() {
+    each(Mix::Changing, 0..200);
+}
+
+/// Whatever becomes of links and questions: what was accepted is at the device or in the store, and nothing is sent again whose end
+/// is committed.
+#[test]
+fn what_was_accepted_is_not_lost() {
+    each(Mix::Notifying, 0..100);
+}
+
+/// And whenever the node ends.
+#[test]
+fn what_was_accepted_outlives_the_node() {
+    each(Mix::Crashing, 0..100);
+}
+
+#[test]
+fn the_same_seed_makes_the_same_history() {
+    for mix in Mix::ALL {
+        let [first, second] = [0; 2].map(|_| {
+            let mut text = String::new();
+            let done = run(7, mix, STEPS, Some(&mut |part: &str| text.push_str(part)));
+            (done.expect("nothing is wrong with it"), text)
+        });
+        assert_eq!(first, second, "{mix:?}");
+        assert!(first.0.lines > 1000, "{mix:?}: something happened");
+        assert_ne!(Ok(first.0), run(8, mix, STEPS, None), "{mix:?}: another seed is another history");
+    }
+}

@@ -1,0 +1,179 @@
+//! What an input makes a shard do. Every effect is carried out here and nowhere else.
+
+use super::World;
+use super::link::{Heard, Stage};
+use crate::model::{ConnId, Now};
+use crate::sasl::ChannelBinding;
+use crate::{Effect, Effects, Input};
+use std::collections::VecDeque;
+
+/// Measures what the shards spend.
+pub trait Meters {
+    /// Runs what a shard does with an input.
+    fn handles(&mut self, run: &mut dyn FnMut());
+    /// Runs a slice of a shard's fan-outs.
+    fn walks(&mut self, run: &mut dyn FnMut());
+}
+
+impl World {
+    /// Gives a shard an input, and after it what it has to hear of its own effects.
+    pub fn give(&mut self, shard: usize, input: Input<'_>) {
+        self.trace.note(format_args!("{} > {shard} {input:?}", self.now.mono.0));
+        self.handle(shard, input);
+        self.walking[shard] = true;
+    }
+
+    /// The same, of many inputs of one kind to all shards.
+    pub fn every_shard(&mut self, input: impl Fn() -> Input<'static>) {
+        (0..self.shards.len()).for_each(|shard| self.give(shard, input()));
+    }
+
+    /// Goes on with a shard's fan-outs, for one slice.
+    pub(super) fn walk(&mut self, shard: usize) {
+        let (machine, now) = (&mut self.shards[shard], self.now);
+        let mut effects = std::mem::take(&mut self.effects);
+        let mut left = false;
+        let mut run = || left = machine.walk(now, &mut effects);
+        match &mut self.meters {
+            Some(meters) => meters.walks(&mut run),
+            None => run(),
+        }
+        self.walking[shard] = left;
+        self.trace.note(format_args!("{} > {shard} walks", now.mono.0));
+        self.carry_out(shard, effects);
+    }
+
+    fn handle(&mut self, shard: usize, input: Input<'_>) {
+        let (machine, now) = (&mut self.shards[shard], self.now);
+        let mut effects = std::mem::take(&mut self.effects);
+        effects.journal.keep(self.logs);
+        let mut input = Some(input);
+        let mut run = || {
+            if let Some(input) = input.take() {
+                machine.handle(now, input, &mut effects);
+            }
+        };
+        match &mut self.meters {
+            Some(meters) => meters.handles(&mut run),
+            None => run(),
+        }
+        self.carry_out(shard, effects);
+    }
+
+    /// Carries out effects, then tells the shard what it has to hear of them.
+    fn carry_out(&mut self, shard: usize, mut effects: Effects) {
+        let mut upcalls = VecDeque::new();
+        let mut list = std::mem::take(&mut effects.list);
+        for effect in list.drain(..) {
+            self.trace.note(format_args!("  {shard} {effect:?}"));
+            self.carry_out_one(shard, effect, &effects.bytes, &mut upcalls);
+        }
+        effects.list = list;
+        self.journal.extend_from_slice(effects.journal.bytes());
+        let mut journal = effects.journal.take(Vec::new());
+        journal.clear();
+        self.trace.note(format_args!("  {}", effects.bytes.escape_ascii()));
+        effects.clear();
+        self.effects = effects;
+        for upcall in upcalls {
+            // It may have been lost or closed by what was told before.
+            if let Input::Overflowed { conn } = upcall {
+                self.links[conn.slot as usize].overflow_reported();
+            }
+            self.trace.note(format_args!("  < {shard} {upcall:?}"));
+            self.handle(shard, upcall);
+        }
+    }
+
+    fn carry_out_one(
+        &mut self,
+        shard: usize,
+        effect: Effect,
+        bytes: &[u8],
+        upcalls: &mut VecDeque<Input<'static>>,
+    ) {
+        match effect {
+            Effect::Send { conn, range } => {
+                let link = &mut self.links[conn.slot as usize];
+                let is_known = link.shard == shard && link.conn == conn && link.stage == Stage::Open;
+                assert!(is_known, "shard {shard} sends to {conn:?}, which it does not have: {link:?}");
+                if link.send(&bytes[range], self.plan.queue_bytes_max) == Heard::Overflowed {
+                    upcalls.push_back(Input::Overflowed { conn });
+                }
+                self.arrive(conn.slot as usize);
+            }
+            Effect::Secure { conn } => {
+                upcalls.push_back(Input::Secured { conn, binding: ChannelBinding::default() });
+            }
+            Effect::Pause { conn } => self.links[conn.slot as usize].paused = true,
+            Effect::Resume { conn } => self.links[conn.slot as usize].paused = false,
+            Effect::WatchFlush { conn } => {
+                if self.links[conn.slot as usize].watch() {
+                    upcalls.push_back(Input::Flushed { conn });
+                }
+            }
+            Effect::CountUnacked { conn } => {
+                let bytes = self.links[conn.slot as usize].unacked();
+                upcalls.push_front(Input::Unacked { conn, bytes });
+            }
+            Effect::Close { conn } => self.close(conn, upcalls),
+            Effect::Move { conn, to, moving } => {
+                let (to, link) = (usize::from(to.0), &mut self.links[conn.slot as usize]);
+                (link.shard, link.stage) = (to, Stage::Moving { lost: false });
+                self.post(shard, to, Input::Arrived { conn, moving });
+            }
+            Effect::Post { to, message } => self.post(shard, usize::from(to.0), Input::Message(message)),
+            Effect::Ask { ticket, ask } => {
+                self.asked += 1;
+                self.disk.ask(shard, ticket, ask);
+            }
+            Effect::Derive { ticket, derivation } => {
+                self.derivations += 1;
+                let derived = derivation.run();
+                self.derived.push((shard, Input::Derived { ticket, derived }));
+            }
+            Effect::Reply { to, outcome } => (to.0)(outcome),
+            Effect::StateChange(change) => self.changes.push(change),
+        }
+    }
+
+    /// The server closes a connection: for its shard it is gone at once, and what is queued still leaves.
+    fn close(&mut self, conn: ConnId, upcalls: &mut VecDeque<Input<'static>>) {
+        let link = &mut self.links[conn.slot as usize];
+        if link.stage == Stage::Open {
+            link.stage = Stage::Closed;
+            link.to_server.clear();
+            upcalls.push_back(Input::Closed { conn });
+        }
+    }
+
+    fn post(&mut self, from: usize, to: usize, input: Input<'static>) {
+        self.posts[from * self.shards.len() + to].push_back(input);
+    }
+
+    /// Takes what one shard has for another: it never arrives.
+    pub fn take_posts(&mut self, from: usize, to: usize) -> Vec<Input<'static>> {
+        self.posts[from * self.shards.len() + to].drain(..).collect()
+    }
+
+    /// Delivers the oldest of what one shard has for another.
+    pub(super) fn deliver(&mut self, queue: usize) {
+        let to = queue % self.shards.len();
+        let Some(input) = self.posts[queue].pop_front() else { return };
+        let Input::Arrived { conn, .. } = input else { return self.give(to, input) };
+        let link = &mut self.links[conn.slot as usize];
+        let lost = link.stage == Stage::Moving { lost: true };
+        // The shard finds out when it reads.
+        link.stage = Stage::Open;
+        self.give(to, input);
+        if lost && self.links[conn.slot as usize].stage == Stage::Open {
+            self.links[conn.slot as usize].lose();
+            self.give(to, Input::Closed { conn });
+        }
+    }
+
+    /// Moves the clock, without telling anybody.
+    pub(super) fn set_clock(&mut self, now: Now) {
+        self.now = now;
+    }
+}

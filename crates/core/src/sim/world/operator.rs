@@ -1,0 +1,85 @@
+//! What operators and providers do: domains, accounts, commands, questions to the store.
+
+use super::World;
+use crate::Input;
+use crate::command::{Command, Outcome, ReplyTo};
+use crate::message::ShardMessage;
+use crate::model::{Credentials, DomainId, Domains, Policy};
+use crate::ports::Question;
+use crate::ports::store::accounts::{CreateAccount, CreateAccountAnswer, SetCredentials};
+use crate::ports::store::domains::{self, PutDomain};
+use crate::sasl::scram;
+use crate::shard::home;
+use carillon_wire::jid::BareJid;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+impl World {
+    /// Asks the store past everything that is under way.
+    pub fn ask<Q: Question>(&mut self, question: Q) -> Q::Answer {
+        Q::answer(self.disk.answer(&question.into())).expect("the store of a simulation refuses no test")
+    }
+
+    /// Makes a domain or changes its policy, and tells the shards.
+    pub fn domain(&mut self, name: &str, policy: Policy) -> DomainId {
+        let id = self.ask(PutDomain { name: name.into(), policy }).domain.id;
+        let domains = Arc::new(Domains::new(self.ask(domains::Domains)));
+        self.domains = domains.clone();
+        self.every_shard(|| Input::Message(ShardMessage::Domains(domains.clone())));
+        id
+    }
+
+    /// A domain that there is.
+    pub fn domain_id(&self, name: &str) -> DomainId {
+        self.domains.named(name).unwrap_or_else(|| panic!("no domain {name}")).id
+    }
+
+    /// Creates an account with a password, which costs a login `iterations`.
+    pub fn account(&mut self, domain: &str, local: &str, password: &str, iterations: u32) {
+        let credentials = keys(password, b"0123456789abcdef", iterations);
+        let (domain, now) = (self.domain_id(domain), self.now.unix);
+        let answer = self.ask(CreateAccount { domain, local: local.into(), credentials, now });
+        assert!(matches!(answer, CreateAccountAnswer::Created(_)), "{answer:?}");
+    }
+
+    /// Changes a password as the HTTP API does when the sessions may go on.
+    pub fn password(&mut self, domain: &str, local: &str, password: &str) {
+        let credentials = keys(password, b"fedcba9876543210", 4096);
+        let id = self.domain_id(domain);
+        let answer = self.ask(SetCredentials { domain: id, local: local.into(), credentials });
+        answer.expect("the account is there");
+        let account = BareJid::from_parts(Some(local), domain).expect("an account has an address");
+        let accounts = [account.clone()].into();
+        self.command(account.as_str(), Command::Changed { accounts });
+    }
+
+    /// Begins a command at the home of `name`; its outcome, once there is one.
+    pub fn begin(&mut self, name: &str, command: Command) -> Receiver<Outcome> {
+        let home = usize::from(home(name, self.plan.shards).0);
+        self.begin_at(home, |reply| ShardMessage::Command { command, reply })
+    }
+
+    /// Gives a shard a message that wants an outcome.
+    pub fn begin_at(
+        &mut self,
+        shard: usize,
+        message: impl FnOnce(ReplyTo) -> ShardMessage,
+    ) -> Receiver<Outcome> {
+        let (sender, outcome) = sync_channel(1);
+        // Who asked may have lost interest; a second answer finds no room, and is for nobody.
+        let reply = ReplyTo(Box::new(move |outcome| drop(sender.try_send(outcome))));
+        self.give(shard, Input::Message(message(reply)));
+        outcome
+    }
+
+    /// Has a command carried out at the home of `name`, and all that comes of it.
+    pub fn command(&mut self, name: &str, command: Command) -> Outcome {
+        let outcome = self.begin(name, command);
+        self.settle();
+        outcome.try_recv().expect("a command is answered once nothing is under way")
+    }
+}
+
+fn keys(password: &str, salt: &[u8; 16], iterations: u32) -> Credentials {
+    scram::keys(password, salt, iterations).expect("a password that can be one")
+}
