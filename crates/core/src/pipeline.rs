@@ -22,6 +22,8 @@ pub const ORDER: &[&Feature] = &[
     // Last on the way out: what it holds back was otherwise decided.
     &csi::FEATURE,
     &ping::FEATURE,
+    // Before authentication: the one is offered inline with SASL2, the other beside SASL.
+    &fast::FEATURE,
     &registration::FEATURE,
     &session_establishment::FEATURE,
     &json::FEATURE,

@@ -2,9 +2,9 @@
 //! home.
 
 use super::Io;
-use crate::model::{Domain, Moment, Mono};
+use crate::model::{Domain, Mono};
 use crate::sasl::scram::ClientFirst;
-use crate::sasl::{Mechanism, Password, Protection, Wrap, fast};
+use crate::sasl::{Inline, Password, Protection, SaslProfile};
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 
@@ -37,23 +37,41 @@ pub struct Claimed {
 /// The account that a client claims, and how it will prove it.
 #[derive(Debug)]
 pub struct Claim {
-    /// How the exchange is wrapped.
-    pub wrap: Wrap,
     /// The account.
     pub account: BareJid,
     /// How the client proves it.
     pub proof: Proof,
-    /// When the account's home took it up: the login does not know of later changes.
-    pub since: Moment,
 }
 
 /// How the client proves who it is.
 #[derive(Debug)]
 pub enum Proof {
-    /// By SCRAM: the first message.
-    Scram(Mechanism, ClientFirst),
-    /// By its password.
+    /// By a mechanism that is in either profile.
+    Mechanism(SaslProfile, FirstMessage),
+    /// By a mechanism of a feature, which only SASL2 has.
+    Feature(FeatureProof),
+}
+
+/// A proof that a feature checks.
+#[derive(Debug)]
+pub struct FeatureProof {
+    /// Which feature's mechanism it is.
+    pub kind: ProofKind,
+    /// The `<authenticate/>`.
+    pub inline: Inline,
+    /// The message of the mechanism.
+    pub message: Box<[u8]>,
+}
+
+/// The mechanisms of a feature, by a name of four letters that no other has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProofKind(pub [u8; 4]);
+
+/// A client's first message, by its mechanism.
+#[derive(Debug)]
+pub enum FirstMessage {
+    /// SCRAM.
+    Scram(ClientFirst),
+    /// A password in clear.
     Plain(Password),
-    /// By a token.
-    Token(fast::Mechanism, fast::Proof),
 }

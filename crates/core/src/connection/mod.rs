@@ -13,7 +13,7 @@ mod send_queue;
 mod tests;
 
 pub use allowance::{Allowance, Received};
-pub use claim::{Claim, Claimed, Client, Proof};
+pub use claim::{Claim, Claimed, Client, FeatureProof, FirstMessage, Proof, ProofKind};
 pub use io::{Io, Noted};
 pub use paused_input::{PausedInput, Resumed};
 pub use reader::{Frame, Reader};

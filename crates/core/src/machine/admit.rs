@@ -5,14 +5,9 @@ use crate::connection::{Io, Noted};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind, Leave};
 use crate::model::{SessionPolicy, Waiting};
-use crate::sasl::Wrap;
-use crate::session::auth::{Greeting, success2};
 use crate::session::hook::Ending;
-use crate::session::{BoundSession, Cx, Loaded, Session};
-use carillon_wire::ns;
-use carillon_wire::stanza::{IqType, Stanza};
+use crate::session::{BoundSession, Loaded, Session};
 use carillon_wire::stream::Condition;
-use carillon_wire::xml::Element;
 
 impl Turn<'_> {
     /// Admits a session: the sessions that it replaces end first; then it is added to its account and to its topics, and the
@@ -38,7 +33,7 @@ impl Turn<'_> {
         for part in &self.cx.pipeline.login {
             part.give(&mut session, &login, &mut self.cx);
         }
-        greet(&mut session, greeting, &mut self.cx);
+        greeting.send(&mut session, &mut self.cx);
         for hook in &self.cx.pipeline.open {
             hook(&mut session, &mut self.cx);
         }
@@ -97,33 +92,5 @@ impl Turn<'_> {
     /// Does work that a command caused.
     pub(super) fn later(&mut self, conn: crate::model::ConnId, error: StreamError) {
         self.cx.end(conn, error);
-    }
-}
-
-/// Tells the client that its session is bound.
-fn greet(session: &mut BoundSession, greeting: Greeting, cx: &mut Cx<'_>) {
-    match greeting {
-        Greeting::Bind { id } => {
-            let jid = Element::new("jid", ns::BIND).with_text(session.jid.as_str());
-            let result = Stanza::iq(IqType::Result).with_id(id);
-            let result = result.with_payload(Element::new("bind", ns::BIND).with_child(jid));
-            session.io.send_stanza(&result, cx);
-        }
-        Greeting::Success { wrap, data, token } => {
-            let mut bound = Element::new("bound", ns::BIND2);
-            if let Wrap::Sasl2(inline) = &wrap {
-                inline.bind.iter().flat_map(Element::children).for_each(|asked| {
-                    if let Some(handle) = cx.pipeline.nonza(asked.name(), asked.ns())
-                        && let Ok(Some(reply)) = handle(session, asked, cx)
-                    {
-                        bound.push(reply);
-                    }
-                });
-            }
-            let success = success2(data.as_deref(), session.jid.as_str(), token).with_child(bound);
-            session.io.send_element(&success, cx);
-            // XEP-0388 §2.6: features follow a success at once. All that could be negotiated was, inline.
-            session.io.send_features(&[], cx);
-        }
     }
 }

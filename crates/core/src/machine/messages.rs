@@ -60,7 +60,7 @@ impl Turn<'_> {
             Continuation::Unbound(conn) => {
                 let Some(session) = self.sessions.take(conn) else { return };
                 let session = match session {
-                    Session::Authenticating(authenticating) => authenticating.answered(answer, &mut self.cx),
+                    Session::Asking(asking) => asking.answered(answer, &mut self.cx),
                     Session::Loading(loading) => loading.answered(answer, &mut self.cx),
                     other => other,
                 };
@@ -79,7 +79,7 @@ impl Turn<'_> {
             KeyContinuation::Unbound(conn) => {
                 let Some(session) = self.sessions.take(conn) else { return };
                 let session = match session {
-                    Session::Authenticating(authenticating) => authenticating.derived(derived, &mut self.cx),
+                    Session::Deriving(deriving) => deriving.derived(derived, &mut self.cx),
                     other => other,
                 };
                 self.settle(conn, session);

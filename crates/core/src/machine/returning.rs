@@ -1,4 +1,4 @@
-//! Clients that claim an account, at the account's home: one with a token may be in the login cache there.
+//! Clients that claim an account, at the account's home: one whose proof a feature checks may be in the login cache there.
 
 use super::Turn;
 use crate::connection::Claimed;
@@ -12,14 +12,9 @@ impl Turn<'_> {
             Session::Claimed(claimed) if claimed.is_home(&self.cx) => claimed,
             other => return other,
         };
-        let known = claimed.has_token().then(|| self.recall(&claimed)).flatten();
-        match known {
-            Some(account) => {
-                self.cx.shard.counters.logins_remembered += 1;
-                claimed.recalled(account, &mut self.cx)
-            }
-            None => claimed.unknown(&mut self.cx),
-        }
+        let remembered = claimed.is_for_feature().then(|| self.recall(&claimed)).flatten();
+        self.cx.shard.counters.logins_remembered += u64::from(remembered.is_some());
+        claimed.at_home(remembered, &mut self.cx)
     }
 
     /// The cached login of an account, if the login needs nothing else.

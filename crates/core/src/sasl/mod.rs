@@ -3,14 +3,18 @@
 
 mod channel;
 pub mod derivation;
+mod encoding;
 mod failure;
 pub mod fast;
 mod mechanism;
+mod profile;
 pub mod scram;
-mod wrap;
+mod stamp;
 
 pub use channel::{ChannelBinding, Protection};
 pub use derivation::{Derivation, Derived, Hashes, Password};
+pub use encoding::{decode, decode_bytes, encode};
 pub use failure::Failure;
 pub use mechanism::{Hash, Mechanism};
-pub use wrap::{Inline, Wrap, decode, decode_bytes, encode};
+pub use profile::{Inline, SaslProfile};
+pub use stamp::Stamp;

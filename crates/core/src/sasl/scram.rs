@@ -108,6 +108,11 @@ impl ClientFirst {
         })
     }
 
+    /// The hash of its mechanism.
+    pub fn hash(&self) -> Hash {
+        self.hash
+    }
+
     /// Takes the data of this connection for the client's type of channel binding.
     pub fn bind(&mut self, channel: &super::ChannelBinding) -> Result<(), Failure> {
         self.data = match &self.binding {

@@ -6,7 +6,7 @@ use crate::error::StreamError;
 use crate::message::{Pace, ShardMessage};
 use crate::model::{ConnId, Domain, DomainId, Followed, Map, Now, ShardId, Ticket, TopicId, TopicKey};
 use crate::ports::{Answer, Ask, Derivation, Derived, Fault, Question};
-use crate::sasl::fast::Stamp;
+use crate::sasl::Stamp;
 use crate::shard::{Known, ShardState, Timer, Wake, home};
 use crate::{Effect, Effects};
 use carillon_wire::jid::{BareJid, Jid};

@@ -12,12 +12,15 @@
 
 use crate::ReplyTo;
 use crate::command::{Command, PendingIq, Refusal, SessionInfo, TopicIq, TopicOutcome};
+pub use crate::connection::ProofKind;
 use crate::error::{StanzaError, StreamError};
 use crate::message::ShardMessage;
 use crate::model::{Domain, Login, LoginParts, PubsubEvent, ShardId, Subscription};
-use crate::session::auth::Authenticating;
+use crate::sasl::{Failure, Inline, Protection};
+use crate::session::auth::{Authenticating, KnownAccount, Proved, Proving};
 use crate::session::{BoundSession, Cx, Session, Sessions, Wait};
 use crate::shard::{self, RefusedWrite, Timer, Track, Tracked};
+use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{IqType, Stanza};
 use carillon_wire::xml::Element;
 use smallvec::SmallVec;
@@ -87,6 +90,12 @@ pub struct Spec {
 pub struct Hooks {
     /// Adds stream features before authentication.
     pub offer_before_auth: Option<OfferBeforeAuthHook>,
+    /// Offers something inline with SASL2.
+    pub offer_inline: Option<OfferInlineHook>,
+    /// Logs clients in by mechanisms of its own.
+    pub proof: Option<&'static ProofHandler>,
+    /// A client of SASL2 proved who it is, and is about to be told.
+    pub success: Option<SuccessHook>,
     /// A stanza before authentication.
     pub stanza_before_auth: Option<StanzaBeforeAuthHook>,
     /// Adds stream features for an authenticated client (RFC 6120 §4.3.2).
@@ -165,6 +174,9 @@ impl Hooks {
     /// No hooks.
     pub const NONE: Hooks = Hooks {
         offer_before_auth: None,
+        offer_inline: None,
+        proof: None,
+        success: None,
         stanza_before_auth: None,
         offer: None,
         login: &[],
@@ -199,6 +211,21 @@ impl Hooks {
 
 /// Adds stream features to `features`, for a client of this domain.
 pub type OfferBeforeAuthHook = fn(domain: &Domain, cx: &Cx<'_>, features: &mut Vec<Element>);
+/// What is offered inline with SASL2 (XEP-0388 §2.2) on a stream that is protected so.
+pub type OfferInlineHook = fn(protection: &Protection, cx: &Cx<'_>) -> Option<Element>;
+/// Adds something to the success of SASL2; may have the account remembered for its next login.
+pub type SuccessHook =
+    fn(proved: &mut Proved, inline: &Inline, protection: &Protection, cx: &mut Cx<'_>) -> Option<Element>;
+/// Reads an `<authenticate/>` and its `<initial-response/>`: what the client claims, or why it fails; none for one that is not this
+/// feature's.
+pub type ClaimHook = fn(
+    client: &Authenticating,
+    inline: &Inline,
+    initial: Option<&Element>,
+    cx: &mut Cx<'_>,
+) -> Option<Result<FeatureClaim, Failure>>;
+/// Checks a proof against what is known of the account, none where there is no such account.
+pub type CheckHook = fn(proving: Proving, account: Option<KnownAccount>, cx: &mut Cx<'_>) -> Session;
 /// Takes a stanza of a client that is not authenticated, or gives the client back because it is not this feature's. One that nobody
 /// takes ends the stream.
 pub type StanzaBeforeAuthHook =
@@ -402,6 +429,24 @@ pub enum Ending {
     Closed,
     /// The connection was lost, or the server ended it.
     Lost,
+}
+
+/// Logs clients in by mechanisms of a feature's own, which SASL2 frames (XEP-0388).
+pub struct ProofHandler {
+    /// Which.
+    pub kind: ProofKind,
+    /// Reads whose login it is.
+    pub claim: ClaimHook,
+    /// Checks it.
+    pub check: CheckHook,
+}
+
+/// What a client claims by a mechanism of a feature's own.
+pub struct FeatureClaim {
+    /// The account that it claims to be.
+    pub account: BareJid,
+    /// The message that is to be checked at that account's home.
+    pub message: Box<[u8]>,
 }
 
 /// A part of what a login reads of its account, with who takes it. The store is asked for the parts that an enabled feature

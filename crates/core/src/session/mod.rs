@@ -2,21 +2,21 @@
 //!
 //! ```text
 //! Opening ─header─► Offered ─starttls─► Securing ─TLS─► Opening(secured)
-//!    └─header (secured)─► Authenticating ─name─► Claimed ─(moves home)─► Authenticating ─proof─► Restarting ─► Binding
-//!                                                            SASL2 + Bind 2 ─┴► Loading ◄────────────────────────┘
-//!                                                                                  └► Loaded ─► Bound ─► Closing
+//!    └─header (secured)─► Authenticating ─► (auth) ─► classic SASL: Restarting ─► Binding ─┐
+//!                                              └────► SASL2 + Bind 2: ─► Loading ◄─────────┘
+//!                                                                          └► Loaded ─► Bound ─► Closing
 //! ```
 //!
 //! Only [`auth`] can make an [`auth::Authenticated`], and everything after it demands one.
 
 pub mod auth;
 pub mod backlog;
-mod bind;
 mod bound;
 mod closing;
 mod context;
 pub mod hook;
 mod io;
+mod loading;
 mod open;
 pub mod pipeline;
 mod presence;
@@ -25,11 +25,11 @@ mod sessions;
 mod submit;
 mod wait;
 
-pub use bind::{Binding, Loaded, Loading, Restarting};
 pub use bound::BoundSession;
 pub use closing::Closing;
 pub use context::{Agenda, Cx, LaterWork};
 pub(crate) use context::{Continuation, KeyContinuation, Work};
+pub use loading::{Loaded, Loading};
 pub use open::Opening;
 pub use presence::{Availability, Presence};
 pub use secure::{Offered, Securing};
@@ -40,7 +40,7 @@ pub use wait::{ANSWER_WAIT_MS, Decision, Place, Wait};
 use crate::connection::{Claimed, Io};
 use crate::error::StreamError;
 use crate::shard::Wake;
-use auth::Authenticating;
+use auth::{Asking, Authenticating, Binding, Deriving, Restarting};
 use carillon_wire::stanza::Unit;
 use carillon_wire::stream::{Condition, Header};
 
@@ -57,6 +57,10 @@ pub enum Session {
     Authenticating(Box<Authenticating>),
     /// The client named its account: on the way to the account's home.
     Claimed(Box<Claimed>),
+    /// The store is asked for a client that is not authenticated.
+    Asking(Box<Asking>),
+    /// Keys are derived for one.
+    Deriving(Box<Deriving>),
     /// Authenticated by classic SASL; awaits the header of the new stream.
     Restarting(Box<Restarting>),
     /// Resource binding was offered.
@@ -80,6 +84,8 @@ impl Session {
             Session::Securing(s) => &s.io,
             Session::Authenticating(s) => &s.client.io,
             Session::Claimed(s) => &s.client.io,
+            Session::Asking(s) => &s.client.io,
+            Session::Deriving(s) => &s.client.io,
             Session::Restarting(s) => &s.io,
             Session::Binding(s) => &s.io,
             Session::Loading(s) => &s.io,
@@ -97,6 +103,8 @@ impl Session {
             Session::Securing(s) => &mut s.io,
             Session::Authenticating(s) => &mut s.client.io,
             Session::Claimed(s) => &mut s.client.io,
+            Session::Asking(s) => &mut s.client.io,
+            Session::Deriving(s) => &mut s.client.io,
             Session::Restarting(s) => &mut s.io,
             Session::Binding(s) => &mut s.io,
             Session::Loading(s) => &mut s.io,
@@ -113,6 +121,8 @@ impl Session {
             Session::Securing(s) => s.io,
             Session::Authenticating(s) => s.client.io,
             Session::Claimed(s) => s.client.io,
+            Session::Asking(s) => s.client.io,
+            Session::Deriving(s) => s.client.io,
             Session::Restarting(s) => s.io,
             Session::Binding(s) => s.io,
             Session::Loading(s) => s.io,
@@ -137,8 +147,11 @@ impl Session {
     /// Whether input must wait: for an answer of the store, for TLS, or for a shard.
     pub fn is_waiting(&self) -> bool {
         match self {
-            Session::Securing(_) | Session::Claimed(_) | Session::Loading(_) => true,
-            Session::Authenticating(s) => s.is_asking(),
+            Session::Securing(_)
+            | Session::Claimed(_)
+            | Session::Asking(_)
+            | Session::Deriving(_)
+            | Session::Loading(_) => true,
             Session::Bound(s) => s.is_waiting(),
             _ => false,
         }
@@ -181,7 +194,12 @@ impl Session {
     pub fn wake(self, wake: Wake, cx: &mut Cx<'_>) -> Session {
         let late = match (&self, wake) {
             (
-                Session::Opening(_) | Session::Offered(_) | Session::Securing(_) | Session::Authenticating(_),
+                Session::Opening(_)
+                | Session::Offered(_)
+                | Session::Securing(_)
+                | Session::Authenticating(_)
+                | Session::Asking(_)
+                | Session::Deriving(_),
                 Wake::Login,
             ) => "no login in time",
             (Session::Restarting(_) | Session::Binding(_) | Session::Loading(_), Wake::Bind) => {

@@ -57,7 +57,7 @@ impl Opening {
             return Session::Offered(Box::new(Offered { io }));
         }
         offer::send(&io, &domain, &protection, cx);
-        Session::Authenticating(Box::new(Authenticating::new(io, domain, protection)))
+        Session::Authenticating(Authenticating::new(io, domain, protection))
     }
 }
 

@@ -11,6 +11,9 @@ pub struct Pipeline {
     features: Vec<&'static Feature>,
     services: Vec<&'static Service>,
     pub(crate) offer_before_auth: Vec<OfferBeforeAuthHook>,
+    pub(crate) offer_inline: Vec<OfferInlineHook>,
+    proofs: Vec<&'static ProofHandler>,
+    pub(crate) success: Vec<SuccessHook>,
     pub(crate) stanza_before_auth: Vec<StanzaBeforeAuthHook>,
     pub(crate) offer: Vec<OfferHook>,
     pub(crate) login: Vec<LoginPart>,
@@ -63,6 +66,9 @@ impl Pipeline {
         Pipeline {
             services: features.iter().flat_map(|f| f.services).collect(),
             offer_before_auth: hooks(&features, |h| h.offer_before_auth),
+            offer_inline: hooks(&features, |h| h.offer_inline),
+            proofs: hooks(&features, |h| h.proof),
+            success: hooks(&features, |h| h.success),
             stanza_before_auth: hooks(&features, |h| h.stanza_before_auth),
             offer: hooks(&features, |h| h.offer),
             login_parts: login().map(LoginPart::wanted).fold(LoginParts::NONE, LoginParts::and),
@@ -120,6 +126,16 @@ impl Pipeline {
     /// The service with this first label of its host name.
     pub fn service(&self, host: &str) -> Option<&'static Service> {
         self.services().find(|service| service.host == host)
+    }
+
+    /// Who logs clients in by mechanisms of their own.
+    pub(crate) fn proofs(&self) -> &[&'static ProofHandler] {
+        &self.proofs
+    }
+
+    /// Who checks a proof of this kind.
+    pub(crate) fn proof(&self, kind: ProofKind) -> Option<&'static ProofHandler> {
+        self.proofs.iter().copied().find(|handler| handler.kind == kind)
     }
 
     pub(crate) fn submit(&self, kind: &Kind) -> &[SubmitHook] {

@@ -8,7 +8,7 @@ use crate::model::{
     AccountId, AccountState, Credentials, DomainId, Domains, Generation, Identity, Login, Map, Revocations,
     Subscription, TopicId, Waiting,
 };
-use crate::sasl::fast::Stamp;
+use crate::sasl::Stamp;
 use carillon_wire::jid::BareJid;
 
 /// The accounts that a shard remembers.

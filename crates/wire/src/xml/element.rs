@@ -220,6 +220,16 @@ impl Element {
         self.children().find(|child| child.is(name, ns))
     }
 
+    /// Takes the first child with this name and namespace out.
+    pub fn take_child(&mut self, name: &str, ns: &str) -> Option<Self> {
+        let fits = |node: &Node| matches!(node, Node::Element(child) if child.is(name, ns));
+        let at = self.nodes.iter().position(fits)?;
+        match self.nodes.remove(at) {
+            Node::Element(child) => Some(child),
+            Node::Text(_) => None,
+        }
+    }
+
     /// The children, without the text between them.
     pub fn children(&self) -> impl Iterator<Item = &Self> {
         self.nodes.iter().filter_map(|node| match node {

@@ -138,11 +138,4 @@ pub const SPECS: &[LayerSpec] = &[
         place: "core/session/auth",
         coverage: "Tells which bindings the connection has.",
     },
-    LayerSpec {
-        id: "XEP-0484",
-        title: "Fast Authentication Streamlining Tokens",
-        version: "0.2.0",
-        place: "core/session/auth",
-        coverage: "HT-SHA-256-EXPR, -ENDP and -NONE under TLS; tokens requested, rotated, counted and invalidated. No TLS 0-RTT.",
-    },
 ];

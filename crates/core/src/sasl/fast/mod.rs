@@ -1,22 +1,17 @@
-//! FAST (XEP-0484): a client swaps its password for a token and logs in with that in one round trip.
+//! The tokens of FAST (XEP-0484), without a connection: `features/fast` gives and takes them.
 //!
 //! Tokens are not stored: they are derived again from what is known of the account (docs/adr/0006). `token` derives and
-//! checks them, `wanted` reads what a client asks for, `replay` counts uses.
+//! checks them, `replay` counts uses.
 
 mod replay;
 #[cfg(test)]
 mod tests;
 mod token;
-mod wanted;
 
 pub use replay::Replays;
-pub use token::{Checked, Given, Proof, Refused, Stamp, Tokens};
-pub use wanted::element;
-pub use wanted::{Use, Wanted};
+pub use token::{Checked, Given, Proof, Refused, Tokens};
 
 use super::Protection;
-use carillon_wire::ns;
-use carillon_wire::xml::Element;
 
 /// A hashed-token mechanism (draft-schmaus-kitten-sasl-ht). They differ in what the login is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +42,11 @@ impl Mechanism {
         Mechanism::ALL.into_iter().find(|m| m.as_str() == name)
     }
 
+    /// The mechanisms that can be used on a connection.
+    pub fn usable(protection: &Protection) -> impl Iterator<Item = Mechanism> {
+        Mechanism::ALL.into_iter().filter(|m| m.binding(protection).is_some())
+    }
+
     /// The data that it binds to on a connection; none where it cannot be used. A token is only ever sent under TLS that ends
     /// at this server.
     pub fn binding(self, protection: &Protection) -> Option<&[u8]> {
@@ -57,14 +57,6 @@ impl Mechanism {
             Mechanism::Unbound => Some(b""),
         }
     }
-}
-
-/// What is offered inline with SASL2; none where no mechanism can be used.
-pub fn offer(protection: &Protection) -> Option<Element> {
-    let usable: Vec<_> = Mechanism::ALL.into_iter().filter(|m| m.binding(protection).is_some()).collect();
-    let entry = |m: &Mechanism| Element::new("mechanism", ns::FAST).with_text(m.as_str());
-    let list = usable.iter().fold(Element::new("fast", ns::FAST), |list, m| list.with_child(entry(m)));
-    (!usable.is_empty()).then_some(list)
 }
 
 /// The settings of tokens.

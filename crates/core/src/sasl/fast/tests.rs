@@ -2,7 +2,7 @@ use super::replay::Replayed;
 use super::token::Refused;
 use super::*;
 use crate::model::{AgentId, Credentials, Revocations, ScramKeys, UnixMs};
-use crate::sasl::ChannelBinding;
+use crate::sasl::{ChannelBinding, Stamp};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use carillon_wire::jid::BareJid;
@@ -60,6 +60,14 @@ fn a_token_is_good_for_its_lifetime_and_replaced_before() {
     assert_eq!(tokens.check(&proof, b"another", NOW), Err(Refused::Wrong));
 }
 
+/// What tokens are derived from stays as it is, or an update of the server ends those of all devices.
+#[test]
+fn tokens_that_were_given_stay_good() {
+    let stamp = Stamp::of(&[1; 32], &alice(), &keys(1));
+    let given = tokens(stamp, &Revocations::default()).give(NOW);
+    assert_eq!(given.token, "b4F7xztcI1M2xW0TNctsdMYgcONCzi_KkorofIhFdmw");
+}
+
 #[test]
 fn a_token_is_of_one_account_password_client_mechanism_and_generation() {
     let none = Revocations::default();
@@ -98,11 +106,9 @@ fn messages_are_a_name_and_a_hash() {
 }
 
 #[test]
-fn only_what_the_connection_has_is_offered() {
-    let names = |protection: &Protection| {
-        let offered = offer(protection);
-        offered.iter().flat_map(Element::children).map(Element::text).collect::<Vec<_>>()
-    };
+fn only_what_the_connection_has_is_usable() {
+    let names =
+        |protection: &Protection| Mechanism::usable(protection).map(Mechanism::as_str).collect::<Vec<_>>();
     let exporter = ChannelBinding { exporter: Some([1; 32]), end_point: Some(b"hash"[..].into()) };
     assert_eq!(names(&Protection::Tls(exporter)), ["HT-SHA-256-EXPR", "HT-SHA-256-ENDP", "HT-SHA-256-NONE"]);
     assert_eq!(names(&Protection::Tls(ChannelBinding::default())), ["HT-SHA-256-NONE"]);

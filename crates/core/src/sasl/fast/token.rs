@@ -1,43 +1,13 @@
 //! Tokens: derived from the node's secret and what is known of the account, and checked by deriving them again.
 
 use super::Mechanism;
-use crate::model::{AgentId, Credentials, Revocations, ScramKeys, UnixMs};
+use crate::model::{AgentId, Revocations, UnixMs};
+use crate::sasl::Stamp;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use carillon_wire::jid::BareJid;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
-
-/// What all tokens of an account are derived from: its name and its keys, so that a new password invalidates them.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Stamp([u8; 16]);
-
-impl Stamp {
-    /// The stamp of an account with these keys.
-    pub fn of(secret: &[u8], account: &BareJid, credentials: &Credentials) -> Stamp {
-        let mut mac = keyed(secret);
-        // A NUL stands in no JID, so this is no input of any other use of the secret.
-        mac.update(b"\0fast stamp\0");
-        mac.update(account.as_str().as_bytes());
-        for keys in [&credentials.sha1, &credentials.sha256] {
-            mac.update(b"\0");
-            if let Some(ScramKeys { salt, stored_key, .. }) = keys {
-                mac.update(salt);
-                mac.update(stored_key);
-            }
-        }
-        let bytes: [u8; 32] = mac.finalize().into_bytes().into();
-        Stamp(*bytes.first_chunk().expect("16 of 32 bytes"))
-    }
-}
-
-// What tokens are made of never reaches a log.
-impl std::fmt::Debug for Stamp {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Stamp")
-    }
-}
 
 /// The tokens of one client of an account.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +16,7 @@ pub struct Tokens<'a> {
     pub secret: &'a [u8],
     /// How long a token is valid, in milliseconds.
     pub lifetime_ms: u64,
-    /// The stamp of the account.
+    /// The stamp of the account, from which all its tokens are derived.
     pub stamp: Stamp,
     /// Which tokens of the account were revoked.
     pub revocations: &'a Revocations,
@@ -152,7 +122,7 @@ impl Tokens<'_> {
     fn derive(&self, epoch: u64) -> String {
         let mut mac = keyed(self.secret);
         mac.update(b"\0fast token\0");
-        mac.update(&self.stamp.0);
+        mac.update(self.stamp.bytes());
         mac.update(&self.agent.0.to_be_bytes());
         mac.update(&self.revocations.generation(self.agent).to_be_bytes());
         // A change of the lifetime changes what an epoch is.

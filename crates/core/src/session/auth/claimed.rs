@@ -1,22 +1,18 @@
 //! A client has said whose it is. All that comes of it happens at that account's home, which knows what else is tried there
-//! and what was altered meanwhile, and may remember what a token needs: so the connection goes there first.
+//! and what was altered meanwhile, and may remember what a returning client needs: so the connection goes there first.
 
-use super::Authenticating;
-use super::redeem::{Found, TokenClaim};
+use super::exchange::{self, Claimant};
+use super::proving::{KnownAccount, Proving};
+use super::{Asking, Authenticating};
 use crate::Effect;
-use crate::connection::{Claim, Claimed, Proof};
-use crate::model::{ConnId, DomainId};
-use crate::sasl::Wrap;
+use crate::connection::{Claim, Claimed, Client, FeatureProof, Proof};
+use crate::model::{ConnId, DomainId, Identity};
+use crate::sasl::Failure;
 use crate::session::{Cx, Session};
 use crate::shard::{CachedLogin, Wake, home};
 use carillon_wire::jid::BareJid;
 
 impl Claimed {
-    /// Of a client whose exchange has only begun.
-    pub(super) fn new(authenticating: Box<Authenticating>, claim: Claim) -> Box<Claimed> {
-        Box::new(Claimed { client: authenticating.client, claim })
-    }
-
     /// The account that it claims to be.
     pub fn account(&self) -> &BareJid {
         &self.claim.account
@@ -27,9 +23,9 @@ impl Claimed {
         self.client.domain.id
     }
 
-    /// Whether it brings a token: then what the node remembers may do.
-    pub fn has_token(&self) -> bool {
-        matches!(self.claim.proof, Proof::Token(..))
+    /// Whether a feature checks its proof: then what the node remembers may do.
+    pub fn is_for_feature(&self) -> bool {
+        matches!(self.claim.proof, Proof::Feature(_))
     }
 
     /// Whether this is the account's home.
@@ -50,23 +46,42 @@ impl Claimed {
         cx.out.push(Effect::Move { conn, to, moving: self });
     }
 
-    /// At home, with a token for an account that is remembered.
-    pub fn recalled(self, account: CachedLogin, cx: &mut Cx<'_>) -> Session {
+    /// At home, with what the node remembers of the account: where a feature checks the proof, no store is asked.
+    pub fn at_home(self, remembered: Option<CachedLogin>, cx: &mut Cx<'_>) -> Session {
         let Claimed { client, claim } = self;
-        let Claim { wrap: Wrap::Sasl2(inline), account: name, proof: Proof::Token(mechanism, proof), .. } =
-            claim
-        else {
-            unreachable!("what is remembered is for tokens, which only SASL2 has")
-        };
-        let (stamp, identity, login) = account.into_login();
-        let claim = TokenClaim { inline, account: name, since: cx.shard.altered.now(), mechanism, proof };
-        Authenticating::again(client).redeem(claim, Some(Found { identity, stamp, login: Some(login) }), cx)
+        let Claim { account, proof } = claim;
+        let claimant = Claimant { account, address: client.io.address, since: cx.shard.altered.now() };
+        match (proof, remembered) {
+            (Proof::Feature(proof), Some(remembered)) => {
+                check(Proving::new(client, claimant, proof), Some(KnownAccount::Remembered(remembered)), cx)
+            }
+            // What a feature gives cannot be guessed: it is not refused because somebody guesses passwords.
+            (Proof::Feature(proof), None) => Asking::identity(client, claimant, Proof::Feature(proof), cx),
+            (Proof::Mechanism(profile, first), _) => {
+                if let Err(failure) = exchange::admits_to(&claimant, cx) {
+                    return Authenticating::again(client).refuse(&profile, failure.into(), cx);
+                }
+                Asking::identity(client, claimant, Proof::Mechanism(profile, first), cx)
+            }
+        }
     }
+}
 
-    /// At home, where nothing is known of the account: the store is asked.
-    pub fn unknown(self, cx: &mut Cx<'_>) -> Session {
-        let Claimed { client, mut claim } = self;
-        claim.since = cx.shard.altered.now();
-        Authenticating::again(client).ask_for(claim, cx)
+/// The store said who the account is: a feature checks the proof.
+pub(super) fn identified(
+    client: Client,
+    claimant: Claimant,
+    proof: FeatureProof,
+    identity: Option<Box<Identity>>,
+    cx: &mut Cx<'_>,
+) -> Session {
+    check(Proving::new(client, claimant, proof), identity.map(KnownAccount::Read), cx)
+}
+
+fn check(proving: Proving, account: Option<KnownAccount>, cx: &mut Cx<'_>) -> Session {
+    match cx.pipeline.proof(proving.proof.kind) {
+        Some(handler) => (handler.check)(proving, account, cx),
+        // It came from a shard where the feature is on.
+        None => proving.refuse(Failure::InvalidMechanism, cx),
     }
 }

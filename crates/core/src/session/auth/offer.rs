@@ -2,7 +2,7 @@
 
 use crate::connection::Io;
 use crate::model::Domain;
-use crate::sasl::{ChannelBinding, Mechanism, Protection, fast};
+use crate::sasl::{ChannelBinding, Mechanism, Protection};
 use crate::session::Cx;
 use crate::shard::OfferShape;
 use carillon_wire::xml::Element;
@@ -41,15 +41,10 @@ fn features(domain: &Domain, protection: &Protection, cx: &Cx<'_>) -> Vec<Elemen
     features
 }
 
-/// The mechanisms that fit what protects the stream, for SASL in the namespace `wrap`.
-///
-/// Channel binding is offered where the client can be expected to know a type of it that there is: `tls-exporter` under TLS
-/// 1.3, which has no older one. Under TLS 1.2 there is `tls-server-end-point` and not `tls-unique`; clients that were made
-/// before XEP-0440 take the latter for granted, and those that speak SASL2 are told which types there are.
-pub fn mechanisms(protection: &Protection, wrap: &str, cx: &Cx<'_>) -> Vec<Mechanism> {
+/// The mechanisms that fit what protects the stream, for SASL in the namespace of the `profile`.
+pub fn mechanisms(protection: &Protection, profile: &str, cx: &Cx<'_>) -> Vec<Mechanism> {
     let tls = matches!(protection, Protection::Tls(_));
-    let binding = protection.binding();
-    let binds = binding.exporter.is_some() || (binding.end_point.is_some() && wrap == ns::SASL2);
+    let binds = binds(protection, profile);
     let fits = |m: &Mechanism| match m {
         // A password in clear needs TLS that ends here.
         Mechanism::Plain => tls,
@@ -58,7 +53,20 @@ pub fn mechanisms(protection: &Protection, wrap: &str, cx: &Cx<'_>) -> Vec<Mecha
     cx.shard.settings.mechanisms.iter().copied().filter(fits).collect()
 }
 
-/// What may come inline with SASL2: Bind 2, inside it what the features take, and tokens.
+/// Whether there are mechanisms with channel binding among them.
+pub fn has_channel_binding(protection: &Protection, profile: &str, cx: &Cx<'_>) -> bool {
+    binds(protection, profile) && cx.shard.settings.mechanisms.iter().any(|m| m.binds_channel())
+}
+
+/// Channel binding is offered where the client can be expected to know a type of it that there is: `tls-exporter` under TLS
+/// 1.3, which has no older one. Under TLS 1.2 there is `tls-server-end-point` and not `tls-unique`; clients that were made
+/// before XEP-0440 take the latter for granted, and those that speak SASL2 are told which types there are.
+fn binds(protection: &Protection, profile: &str) -> bool {
+    let binding = protection.binding();
+    binding.exporter.is_some() || (binding.end_point.is_some() && profile == ns::SASL2)
+}
+
+/// What may come inline with SASL2: Bind 2 and inside it what the features take, and what else the features offer.
 fn inline(protection: &Protection, cx: &Cx<'_>) -> Element {
     let features = cx.pipeline.inline_features();
     let list = features.fold(Element::new("inline", ns::BIND2), |list, var| {
@@ -66,10 +74,8 @@ fn inline(protection: &Protection, cx: &Cx<'_>) -> Element {
     });
     let bind = Element::new("bind", ns::BIND2).with_child(list);
     let inline = Element::new("inline", ns::SASL2).with_child(bind);
-    match fast::offer(protection).filter(|_| cx.shard.settings.fast.are_tokens_on()) {
-        Some(tokens) => inline.with_child(tokens),
-        None => inline,
-    }
+    let offered = cx.pipeline.offer_inline.iter().filter_map(|offer| offer(protection, cx));
+    offered.fold(inline, Element::with_child)
 }
 
 /// XEP-0440: which types of channel binding there are.

@@ -1,16 +1,27 @@
-//! The client proved who it is: it is told so, and binds.
+//! The client proved who it is: it is told so, and binds a resource.
 
-use crate::connection::Io;
-use crate::model::{AccountId, DomainId, Identity, Login, Moment, Mono, Revocations};
-use crate::sasl::fast::{self, Stamp, Tokens};
-use crate::sasl::{self, Failure, Inline, Protection, Wrap};
-use crate::session::bind::choose;
-use crate::session::{Binding, Closing, Cx, Loading, Restarting, Session};
+use super::exchange::Claimant;
+use super::{classic, sasl2};
+use crate::connection::Client;
+use crate::model::{AccountId, DomainId, Identity, Login, Moment, Revocations};
+use crate::sasl::Stamp;
+use crate::session::{BoundSession, Cx};
 use crate::shard::{Known, Wake};
-use carillon_wire::jid::BareJid;
-use carillon_wire::ns;
-use carillon_wire::stanza::StanzaError;
-use carillon_wire::xml::Element;
+use carillon_wire::jid::{BareJid, Jid};
+use carillon_wire::stanza::{Condition, StanzaError};
+
+/// A client that proved who it is, and is not told yet.
+#[derive(Debug)]
+pub struct Proved {
+    pub(super) claimant: Claimant,
+    pub(super) identity: Identity,
+    /// The mechanism's last words.
+    pub(super) data: Option<Vec<u8>>,
+    /// What stands for the account's keys, where it is to be remembered.
+    pub(super) stamp: Option<Stamp>,
+    /// What belongs to the account, where the node remembers it: then no store is asked.
+    pub(super) login: Option<Box<Login>>,
+}
 
 /// Proof that the client is the account: only SASL makes one.
 #[derive(Debug)]
@@ -21,24 +32,15 @@ pub struct Authenticated {
     revocations: Revocations,
     /// When what proves it was read: what was altered later is not known to it.
     since: Moment,
-    /// Of a login that has to do with tokens.
     stamp: Option<Stamp>,
-    /// What belongs to the account, where the node remembers it: then no store is asked.
-    known: Option<Box<Login>>,
+    login: Option<Box<Login>>,
 }
 
-/// What a client is told when what it asked for is done.
+/// What a client is sent when its session is bound.
 #[derive(Debug)]
 pub enum Greeting {
-    /// The SASL success, with the mechanism's last words.
-    Success {
-        /// How the exchange is wrapped.
-        wrap: Wrap,
-        /// The mechanism's last words.
-        data: Option<Vec<u8>>,
-        /// A token for the next login (XEP-0484).
-        token: Option<Element>,
-    },
+    /// The success of SASL2, with the resource that Bind 2 bound.
+    Success(sasl2::Success),
     /// The result of the bind IQ with this id.
     Bind {
         /// The IQ's id.
@@ -46,19 +48,41 @@ pub enum Greeting {
     },
 }
 
-impl Authenticated {
-    pub(super) fn proved(
-        jid: BareJid,
-        domain: DomainId,
-        identity: Identity,
-        since: Moment,
-        stamp: Option<Stamp>,
-        known: Option<Box<Login>>,
-    ) -> Authenticated {
-        let Identity { account, revocations, .. } = identity;
-        Authenticated { jid, domain, account, revocations, since, stamp, known }
+impl Proved {
+    /// The account.
+    pub fn account(&self) -> &BareJid {
+        &self.claimant.account
     }
 
+    /// What is known of who it is. Without its keys where a stamp stands for them.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// What stands for the account's keys, where it is to be remembered.
+    pub fn stamp(&self) -> Option<Stamp> {
+        self.stamp
+    }
+
+    /// Has the node remember what the account's login reads, with what stands for its keys, so that its next one asks no store.
+    pub fn remember(&mut self, stamp: Stamp) {
+        self.stamp = Some(stamp);
+    }
+
+    /// It is authenticated, and may bind a resource. Its keys have done their work.
+    pub(super) fn authenticated(self, client: &mut Client, cx: &mut Cx<'_>) -> Authenticated {
+        cx.shard.counters.logins += 1;
+        cx.shard.counters.login.record(cx.now.mono.since(client.began));
+        client.io.reader.trust(&cx.shard.settings.limits);
+        cx.wake_in(client.io.conn, cx.shard.settings.timeouts.bind_ms, Wake::Bind);
+        let Proved { claimant, identity, stamp, login, .. } = self;
+        let Identity { account, revocations, .. } = identity;
+        let (jid, domain, since) = (claimant.account, client.domain.id, claimant.since);
+        Authenticated { jid, domain, account, revocations, since, stamp, login }
+    }
+}
+
+impl Authenticated {
     /// The account.
     pub fn jid(&self) -> &BareJid {
         &self.jid
@@ -74,113 +98,40 @@ impl Authenticated {
         self.account
     }
 
+    /// The full JID for a client that asks for this resource, or for any.
+    pub(super) fn resource(&self, wanted: Option<String>, cx: &mut Cx<'_>) -> Result<Jid, StanzaError> {
+        let resource = wanted.unwrap_or_else(|| cx.shard.random.token());
+        self.jid.with_resource(&resource).map_err(|_| {
+            let error = StanzaError::new(Condition::BadRequest);
+            error.with_text("the resource cannot be prepared (RFC 7622 §3.4)")
+        })
+    }
+
     /// Whether the account's password or state was altered since the client proved itself by what they were.
     pub fn is_outdated(&self, cx: &Cx<'_>) -> bool {
         cx.shard.altered.is_after(self.jid.as_str(), self.since)
     }
 
     /// What belongs to the account, where the node remembers it.
-    pub fn take_known(&mut self) -> Option<Box<Login>> {
-        self.known.take()
+    pub fn take_login(&mut self) -> Option<Box<Login>> {
+        self.login.take()
     }
 
-    /// Has the node remember the account for when its client comes back with a token.
+    /// Has the node remember what was read of the account, where a feature wants that.
     pub fn remember(&self, login: &Login, cx: &mut Cx<'_>) {
         if let Some(stamp) = self.stamp {
             let known = Known { account: self.account, revocations: &self.revocations, login };
             cx.remember(&self.jid, self.domain, known, stamp);
         }
     }
+}
 
-    /// The token that the client is to have. It is given where it could be used: on a connection that yields what its
-    /// mechanism binds to, and at least TLS that ends here.
-    fn token(&self, inline: &Inline, protection: &Protection, cx: &mut Cx<'_>) -> Option<Element> {
-        let (stamp, agent) = (self.stamp?, inline.tokens.agent?);
-        let mechanism = inline.tokens.token_for.filter(|m| m.binding(protection).is_some())?;
-        let settings = cx.shard.settings.clone();
-        let tokens = Tokens {
-            secret: &settings.secret,
-            lifetime_ms: settings.fast.token_lifetime_ms,
-            stamp,
-            revocations: &self.revocations,
-            agent,
-            mechanism,
-        };
-        let given = tokens.give(cx.now.unix);
-        cx.shard.replays.begin(given.name);
-        Some(fast::element(&given.token, given.expires))
-    }
-
-    /// Tells the client, which began to log in at `began`, of its success.
-    pub(super) fn greet(
-        self,
-        mut io: Io,
-        greeting: Greeting,
-        began: Mono,
-        protection: &Protection,
-        cx: &mut Cx<'_>,
-    ) -> Session {
-        cx.shard.counters.logins += 1;
-        cx.shard.counters.login.record(cx.now.mono.since(began));
-        io.reader.trust(&cx.shard.settings.limits);
-        let Greeting::Success { wrap, data, .. } = greeting else {
-            unreachable!("SASL greets with its success")
-        };
-        cx.wake_in(io.conn, cx.shard.settings.timeouts.bind_ms, Wake::Bind);
-        match wrap {
-            Wrap::Classic => {
-                let success = Element::new("success", ns::SASL);
-                let success = match data {
-                    Some(data) => success.with_text(sasl::encode(&data)),
-                    None => success,
-                };
-                io.send_element(&success, cx);
-                io.reader.restart();
-                Session::Restarting(Box::new(Restarting { io, authenticated: self }))
-            }
-            Wrap::Sasl2(inline) => {
-                let token = self.token(&inline, protection, cx);
-                match inline.bind.as_ref().map(|bind| tagged(&self, bind, cx)) {
-                    None => {
-                        io.send_element(&success2(data.as_deref(), self.jid.as_str(), token), cx);
-                        Binding::offer(io, self, cx)
-                    }
-                    Some(Ok(jid)) => {
-                        let greeting = Greeting::Success { wrap: Wrap::Sasl2(inline), data, token };
-                        Loading::begin(io, self, jid, greeting, cx)
-                    }
-                    Some(Err(_)) => {
-                        io.send_element(&Wrap::Sasl2(inline).failure(Failure::MalformedRequest), cx);
-                        Closing::politely(io, cx)
-                    }
-                }
-            }
+impl Greeting {
+    /// Tells the client that its session is bound.
+    pub fn send(self, session: &mut BoundSession, cx: &mut Cx<'_>) {
+        match self {
+            Greeting::Success(success) => sasl2::greet(success, session, cx),
+            Greeting::Bind { id } => classic::greet(id, session, cx),
         }
     }
-}
-
-/// SASL2's success.
-pub fn success2(data: Option<&[u8]>, identifier: &str, token: Option<Element>) -> Element {
-    let mut success = Element::new("success", ns::SASL2);
-    if let Some(data) = data {
-        success.push(Element::new("additional-data", ns::SASL2).with_text(sasl::encode(data)));
-    }
-    success.push(Element::new("authorization-identifier", ns::SASL2).with_text(identifier));
-    token.into_iter().for_each(|token| success.push(token));
-    success
-}
-
-/// Bind 2: the server makes the resource, of the client's tag and something of its own (XEP-0386 §3.2).
-fn tagged(
-    authenticated: &Authenticated,
-    bind: &Element,
-    cx: &mut Cx<'_>,
-) -> Result<carillon_wire::jid::Jid, StanzaError> {
-    let tag = bind.child("tag", ns::BIND2).map(Element::text).filter(|tag| !tag.is_empty());
-    let own = cx.shard.random.token();
-    let resource = match tag {
-        Some(tag) => format!("{tag}/{}", &own[..12]),
-        None => own,
-    };
-    choose(authenticated, Some(&resource), cx)
 }

@@ -1,0 +1,61 @@
+//! The profiles of SASL (RFC 4422 §4) that a client can log in by.
+
+use carillon_wire::ns;
+use carillon_wire::xml::Element;
+
+/// The profile that a client logs in by. It prints what a mechanism says; the mechanism knows nothing of it.
+#[derive(Debug)]
+pub enum SaslProfile {
+    /// RFC 6120 §6: `<auth/>`, `<challenge/>`, `<response/>`, `<success/>`, a new stream.
+    Classic,
+    /// XEP-0388: `<authenticate/>` and what it asks for inline.
+    Sasl2(Inline),
+}
+
+/// What a SASL2 client asks to be done with its login: its `<authenticate/>`, without what proves who it is.
+#[derive(Debug)]
+pub struct Inline(Element);
+
+impl Default for Inline {
+    fn default() -> Inline {
+        Inline(Element::new("authenticate", ns::SASL2))
+    }
+}
+
+impl Inline {
+    /// Takes an `<authenticate/>` apart: what it asks for, and its `<initial-response/>`.
+    pub fn of(mut authenticate: Element) -> (Inline, Option<Element>) {
+        let initial = authenticate.take_child("initial-response", ns::SASL2);
+        (Inline(authenticate), initial)
+    }
+
+    /// The mechanism that it names.
+    pub fn mechanism(&self) -> Option<&str> {
+        self.0.attr("mechanism")
+    }
+
+    /// `<bind/>`: bind a resource at once, and enable these (XEP-0386).
+    pub fn bind(&self) -> Option<&Element> {
+        self.0.child("bind", ns::BIND2)
+    }
+
+    /// Which of the account's clients it says it is.
+    pub fn agent(&self) -> Option<&str> {
+        self.0.child("user-agent", ns::SASL2)?.attr("id").filter(|id| !id.is_empty())
+    }
+
+    /// What it asks for by this name.
+    pub fn child(&self, name: &str, ns: &str) -> Option<&Element> {
+        self.0.child(name, ns)
+    }
+
+    /// All that it asks for.
+    pub fn children(&self) -> impl Iterator<Item = &Element> {
+        self.0.children()
+    }
+
+    /// Has something more done with the login, as if the client had asked for it.
+    pub fn push(&mut self, element: Element) {
+        self.0.push(element);
+    }
+}

@@ -1,0 +1,258 @@
+//! A client that is listened to and not authenticated: what it says is given to the profile it speaks, and to the mechanism it
+//! chose.
+
+use super::exchange::{self, Failed, Step};
+use super::{Asking, Deriving, classic, offer, sasl2};
+use crate::connection::{Claim, Claimed, Client, Io, Proof};
+use crate::error::StreamError;
+use crate::event::{Entry, Kind};
+use crate::model::{Domain, Mono};
+use crate::ports::{Derivation, Derived, Fault, Question};
+use crate::sasl::{self, Failure, Inline, Mechanism, Protection, SaslProfile};
+use crate::session::{Closing, Cx, Session};
+use carillon_wire::jid::BareJid;
+use carillon_wire::ns;
+use carillon_wire::stanza::{Stanza, Unit};
+use carillon_wire::stream::Condition;
+use carillon_wire::xml::Element;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// SASL mechanisms were offered.
+#[derive(Debug)]
+pub struct Authenticating {
+    pub(in crate::session) client: Client,
+    awaits: Awaits,
+}
+
+/// What the client is to say.
+#[derive(Debug)]
+enum Awaits {
+    /// The mechanism it chooses.
+    Choice,
+    /// The first message of the mechanism it chose.
+    First(SaslProfile, Mechanism),
+    /// The answer to a challenge.
+    Response(SaslProfile, Box<exchange::Challenged>),
+}
+
+impl Authenticating {
+    pub(in crate::session) fn new(
+        io: Io,
+        domain: Arc<Domain>,
+        protection: Protection,
+    ) -> Box<Authenticating> {
+        Authenticating::again(Client { io, domain, protection, attempts: 0, misfits: 0, began: Mono(0) })
+    }
+
+    /// A client that may choose a mechanism.
+    pub(super) fn again(client: Client) -> Box<Authenticating> {
+        Box::new(Authenticating { client, awaits: Awaits::Choice })
+    }
+
+    pub(in crate::session) fn unit(mut self: Box<Self>, unit: Unit, cx: &mut Cx<'_>) -> Session {
+        let element = match unit {
+            Unit::Nonza(element) => element,
+            Unit::Stanza(stanza) => return self.stanza(&stanza, cx),
+            Unit::Refused { .. } => return self.stranger(cx),
+        };
+        let awaits = std::mem::replace(&mut self.awaits, Awaits::Choice);
+        match (element.name(), element.ns(), awaits) {
+            ("auth", ns::SASL, Awaits::Choice) => {
+                self.client.began = cx.now.mono;
+                classic::begin(self, &element, cx)
+            }
+            ("authenticate", ns::SASL2, Awaits::Choice) => {
+                self.client.began = cx.now.mono;
+                sasl2::begin(self, element, cx)
+            }
+            ("response", ns, Awaits::First(profile, mechanism)) if ns == profile.ns() => {
+                match sasl::decode(&element) {
+                    Ok(first) => self.first(profile, mechanism, &first.unwrap_or_default(), cx),
+                    Err(failure) => self.refuse(&profile, failure.into(), cx),
+                }
+            }
+            ("response", ns, Awaits::Response(profile, challenged)) if ns == profile.ns() => {
+                match sasl::decode(&element) {
+                    Ok(response) => {
+                        let step = challenged.answered(&response.unwrap_or_default(), cx);
+                        self.step(profile, step, cx)
+                    }
+                    Err(failure) => self.refuse(&profile, failure.into(), cx),
+                }
+            }
+            ("abort", ns @ (ns::SASL | ns::SASL2), awaits) => {
+                self.refuse(&awaits.into_profile(ns), Failure::Aborted.into(), cx)
+            }
+            ("auth" | "authenticate" | "response", ns @ (ns::SASL | ns::SASL2), awaits) => {
+                self.refuse(&awaits.into_profile(ns), Failure::MalformedRequest.into(), cx)
+            }
+            _ => self.stranger(cx),
+        }
+    }
+
+    /// The domain that the client wants to log in to.
+    pub fn domain(&self) -> &Domain {
+        &self.client.domain
+    }
+
+    /// What protects its stream.
+    pub fn protection(&self) -> &Protection {
+        &self.client.protection
+    }
+
+    /// Whether a login may be tried from its address, after those that failed.
+    pub fn admits(&self, cx: &mut Cx<'_>) -> Result<(), Failure> {
+        exchange::admits(self.client.io.address, cx)
+    }
+
+    /// The client's address.
+    pub fn address(&self) -> IpAddr {
+        self.client.io.address
+    }
+
+    /// Answers a stanza.
+    pub fn reply(self: Box<Self>, reply: &Stanza, cx: &mut Cx<'_>) -> Session {
+        self.client.io.send_stanza(reply, cx);
+        Session::Authenticating(self)
+    }
+
+    /// Asks the store; `then` goes on with the answer. The client waits.
+    pub fn ask_then<Q: Question>(
+        self: Box<Self>,
+        question: Q,
+        then: impl FnOnce(Box<Authenticating>, Result<Q::Answer, Fault>, &mut Cx<'_>) -> Session + Send + 'static,
+        cx: &mut Cx<'_>,
+    ) -> Session {
+        Asking::then(self.client, question, then, cx)
+    }
+
+    /// Has keys derived; `then` goes on with them. The client waits.
+    pub fn derive_then(
+        self: Box<Self>,
+        derivation: Derivation,
+        then: impl FnOnce(Box<Authenticating>, Derived, &mut Cx<'_>) -> Session + Send + 'static,
+        cx: &mut Cx<'_>,
+    ) -> Session {
+        Deriving::then(self.client, derivation, then, cx)
+    }
+
+    fn stanza(mut self: Box<Self>, stanza: &Stanza, cx: &mut Cx<'_>) -> Session {
+        for hook in &cx.pipeline.stanza_before_auth {
+            match hook(self, stanza, cx) {
+                Ok(session) => return session,
+                Err(client) => self = client,
+            }
+        }
+        self.stranger(cx)
+    }
+
+    /// RFC 6120 §4.9.3.12: nothing else is listened to before authentication.
+    fn stranger(self, cx: &mut Cx<'_>) -> Session {
+        let error = StreamError::new(Condition::NotAuthorized, "authenticate first");
+        Closing::with_error(self.client.io, &error, cx)
+    }
+
+    /// The client chose a mechanism, and said what is its first message if it sent one.
+    pub(super) fn choose(
+        mut self: Box<Self>,
+        profile: SaslProfile,
+        mechanism: Option<&str>,
+        first: Result<Option<String>, Failure>,
+        cx: &mut Cx<'_>,
+    ) -> Session {
+        let offered = offer::mechanisms(&self.client.protection, profile.ns(), cx);
+        let Some(mechanism) = mechanism.and_then(Mechanism::named).filter(|m| offered.contains(m)) else {
+            return self.refuse(&profile, Failure::InvalidMechanism.into(), cx);
+        };
+        match first {
+            Ok(Some(first)) => self.first(profile, mechanism, &first, cx),
+            Ok(None) => {
+                // The mechanism speaks first on the client's side: an empty challenge asks for it.
+                self.client.io.send_element(&Element::new("challenge", profile.ns()), cx);
+                self.awaits = Awaits::First(profile, mechanism);
+                Session::Authenticating(self)
+            }
+            Err(failure) => self.refuse(&profile, failure.into(), cx),
+        }
+    }
+
+    /// The client's first message: whose login it is. It goes on at the account's home.
+    fn first(
+        self: Box<Self>,
+        profile: SaslProfile,
+        mechanism: Mechanism,
+        message: &str,
+        cx: &mut Cx<'_>,
+    ) -> Session {
+        let offers_binding = offer::has_channel_binding(&self.client.protection, profile.ns(), cx);
+        match exchange::first(&self.client, mechanism, message, offers_binding, cx) {
+            Ok((account, first)) => self.claim(account, Proof::Mechanism(profile, first)),
+            Err(failure) => self.refuse(&profile, failure.into(), cx),
+        }
+    }
+
+    /// The client named its account.
+    pub(super) fn claim(self, account: BareJid, proof: Proof) -> Session {
+        Session::Claimed(Box::new(Claimed { client: self.client, claim: Claim { account, proof } }))
+    }
+
+    /// Does what comes next in an exchange.
+    pub(super) fn step(mut self: Box<Self>, profile: SaslProfile, step: Step, cx: &mut Cx<'_>) -> Session {
+        match step {
+            Step::Challenge(message, challenged) => {
+                self.client.io.send_element(&profile.challenge(&message), cx);
+                self.awaits = Awaits::Response(profile, challenged);
+                Session::Authenticating(self)
+            }
+            Step::Derive(derivation, check) => {
+                Deriving::password(self.client, profile, derivation, check, cx)
+            }
+            Step::Proved(proved) => match profile {
+                SaslProfile::Classic => classic::succeed(self.client, *proved, cx),
+                SaslProfile::Sasl2(inline) => sasl2::succeed(self.client, inline, *proved, cx),
+            },
+            Step::Failed(failed) => self.refuse(&profile, failed, cx),
+        }
+    }
+
+    /// Says why a login failed, and lets the client try again, not too often.
+    pub(super) fn refuse(
+        mut self: Box<Self>,
+        profile: &SaslProfile,
+        failed: Failed,
+        cx: &mut Cx<'_>,
+    ) -> Session {
+        let Failed { failure, account } = failed;
+        self.client.io.send_element(&profile.failure(failure), cx);
+        cx.shard.counters.login_failures.count(failure.as_str());
+        cx.out.journal.note(cx.now.unix, Kind::LoginFailure, || Entry::LoginFailure {
+            account: account.as_ref().map(BareJid::as_str),
+            address: self.client.io.address,
+            reason: failure.as_str(),
+        });
+        // A client finds out which types of channel binding there are by trying: that is no failed login.
+        let count = if failure == Failure::UnknownBinding {
+            &mut self.client.misfits
+        } else {
+            &mut self.client.attempts
+        };
+        *count += 1;
+        if *count >= cx.shard.settings.limits.auth_attempts {
+            let error = StreamError::new(Condition::PolicyViolation, "too many failed logins");
+            return Closing::with_error(self.client.io, &error, cx);
+        }
+        Session::Authenticating(self)
+    }
+}
+
+impl Awaits {
+    /// The profile of the exchange under way; else that of the element that came.
+    fn into_profile(self, ns: &str) -> SaslProfile {
+        match self {
+            Awaits::First(profile, _) | Awaits::Response(profile, _) => profile,
+            Awaits::Choice if ns == ns::SASL2 => SaslProfile::Sasl2(Inline::default()),
+            Awaits::Choice => SaslProfile::Classic,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The exchange of a mechanism: whom the client's first message names, and what proves that. It knows nothing of XML: the
+//! profile that a client speaks gives it messages, and does what each [`Step`] says.
+
+mod first;
+mod plain;
+mod scram;
+
+pub(super) use first::first;
+pub(super) use plain::PasswordCheck;
+pub(super) use scram::Challenged;
+
+use super::proven::Proved;
+use crate::connection::FirstMessage;
+use crate::model::{AccountState, Credentials, Identity, Moment};
+use crate::ports::Derivation;
+use crate::sasl::{Failure, Hash, scram as keys};
+use crate::session::Cx;
+use carillon_wire::jid::BareJid;
+use std::net::IpAddr;
+
+/// Who claims to be an account, at its home.
+#[derive(Clone, Debug)]
+pub(super) struct Claimant {
+    pub(super) account: BareJid,
+    pub(super) address: IpAddr,
+    /// When the account's home took it up: what is altered later is not known to it.
+    pub(super) since: Moment,
+}
+
+/// What comes next.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// The client is to answer this.
+    Challenge(String, Box<Challenged>),
+    /// The keys of a password are to be derived, off this thread, and compared.
+    Derive(Derivation, PasswordCheck),
+    /// The client is the account.
+    Proved(Box<Proved>),
+    /// It is not, or may not log in.
+    Failed(Failed),
+}
+
+/// A login that failed. It is counted already.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub(super) failure: Failure,
+    /// The account whose proof was wrong.
+    pub(super) account: Option<BareJid>,
+}
+
+impl From<Failure> for Failed {
+    fn from(failure: Failure) -> Failed {
+        Failed { failure, account: None }
+    }
+}
+
+impl From<Failure> for Step {
+    fn from(failure: Failure) -> Step {
+        Step::Failed(failure.into())
+    }
+}
+
+/// Begins the exchange with whoever claims to be an account of which the store says this. Of one that is not there, the exchange
+/// goes on all the same, to its bad end.
+pub(super) fn begin(
+    claimant: Claimant,
+    first: FirstMessage,
+    identity: Option<Box<Identity>>,
+    cx: &mut Cx<'_>,
+) -> Step {
+    match first {
+        FirstMessage::Scram(first) => scram::begin(claimant, first, identity, cx),
+        FirstMessage::Plain(password) => plain::begin(claimant, password, identity, cx),
+    }
+}
+
+/// Whether a login may be tried from this address, after those that failed.
+pub(super) fn admits(address: IpAddr, cx: &mut Cx<'_>) -> Result<(), Failure> {
+    let shard = &mut *cx.shard;
+    let admitted = shard.throttle.admits_from(address, cx.now.mono, &shard.settings.limits);
+    admitted.map_err(|_| Failure::TemporaryAuthFailure)
+}
+
+/// The same for a password of an account that is at home here.
+pub(super) fn admits_to(claimant: &Claimant, cx: &mut Cx<'_>) -> Result<(), Failure> {
+    let (now, shard) = (cx.now.mono, &mut *cx.shard);
+    let admitted = shard.throttle.admits_to(claimant.address, &claimant.account, now, &shard.settings.limits);
+    admitted.map_err(|_| Failure::TemporaryAuthFailure)
+}
+
+/// Whether an account may log in whose client proved itself by what was read since it claimed to be it.
+pub(super) fn may_log_in(identity: &Identity, claimant: &Claimant, cx: &Cx<'_>) -> Result<(), Failure> {
+    match identity.state {
+        AccountState::Disabled(_) => Err(Failure::AccountDisabled),
+        // What it proved itself by may not be the truth any more: it may try again.
+        AccountState::Enabled if cx.shard.altered.is_after(claimant.account.as_str(), claimant.since) => {
+            Err(Failure::TemporaryAuthFailure)
+        }
+        AccountState::Enabled => Ok(()),
+    }
+}
+
+/// A proof that is right.
+fn proved(claimant: Claimant, identity: Identity, data: Option<String>, cx: &mut Cx<'_>) -> Step {
+    if let Err(failure) = may_log_in(&identity, &claimant, cx) {
+        return failure.into();
+    }
+    cx.shard.throttle.succeeded(claimant.address, &claimant.account);
+    let data = data.map(String::into_bytes);
+    Step::Proved(Box::new(Proved { claimant, identity, data, stamp: None, login: None }))
+}
+
+/// A proof that is wrong: it counts against the account and the address.
+fn wrong(claimant: Claimant, failure: Failure, cx: &mut Cx<'_>) -> Step {
+    let Claimant { account, address, .. } = claimant;
+    cx.shard.throttle.failed_to(address, &account, cx.now.mono, &cx.shard.settings.limits);
+    cx.login_failed(address);
+    Step::Failed(Failed { failure, account: Some(account) })
+}
+
+/// The keys of an account; of one that is not there some that are the same each time.
+fn credentials(identity: Option<&Identity>, account: &BareJid, cx: &Cx<'_>) -> Credentials {
+    if let Some(identity) = identity {
+        return identity.credentials.clone();
+    }
+    let settings = &cx.shard.settings;
+    let decoy = |hash| keys::decoy(hash, &settings.secret, account.as_str(), settings.scram_iterations);
+    Credentials { sha1: Some(decoy(Hash::Sha1)), sha256: Some(decoy(Hash::Sha256)) }
+}

@@ -1,0 +1,72 @@
+//! PLAIN: a password in clear becomes keys, which takes milliseconds and is done elsewhere, and they are compared.
+
+use super::{Claimant, Failed, Step, admits, admits_to, credentials, proved, wrong};
+use crate::model::{Identity, ScramKeys};
+use crate::ports::{Derivation, Derived, Hashes, Password};
+use crate::sasl::{Failure, Hash};
+use crate::session::Cx;
+use subtle::ConstantTimeEq;
+
+/// A password that is to be compared once its keys are derived.
+#[derive(Debug)]
+pub(in crate::session::auth) struct PasswordCheck {
+    claimant: Claimant,
+    /// None for an account that is not there: the password is compared all the same, to the same end.
+    identity: Option<Box<Identity>>,
+    stored_key: Box<[u8]>,
+}
+
+/// Has the keys derived. That it is tried counts at once as a failure, so that many that are tried together are no more than the
+/// bound.
+pub(super) fn begin(
+    claimant: Claimant,
+    password: Password,
+    identity: Option<Box<Identity>>,
+    cx: &mut Cx<'_>,
+) -> Step {
+    if let Err(failure) = admits_to(&claimant, cx) {
+        return failure.into();
+    }
+    let credentials = credentials(identity.as_deref(), &claimant.account, cx);
+    let (hash, keys) = match (credentials.sha256, credentials.sha1) {
+        (Some(keys), _) => (Hash::Sha256, keys),
+        (None, Some(keys)) => (Hash::Sha1, keys),
+        (None, None) => return wrong(claimant, Failure::NotAuthorized, cx),
+    };
+    let limits = &cx.shard.settings.limits;
+    cx.shard.throttle.failed_to(claimant.address, &claimant.account, cx.now.mono, limits);
+    let ScramKeys { salt, iterations, stored_key, .. } = keys;
+    let derivation = Derivation { password, salt, iterations, hashes: Hashes::One(hash) };
+    Step::Derive(derivation, PasswordCheck { claimant, identity, stored_key })
+}
+
+impl PasswordCheck {
+    /// The keys are there.
+    pub(in crate::session::auth) fn derived(self, derived: Derived, cx: &mut Cx<'_>) -> Step {
+        let PasswordCheck { claimant, identity, stored_key } = self;
+        let keys = match derived {
+            Derived::Keys(keys) => keys.sha256.or(keys.sha1),
+            Derived::Unusable => None,
+            Derived::Busy => {
+                cx.shard.throttle.forgive(claimant.address, &claimant.account);
+                return Failure::TemporaryAuthFailure.into();
+            }
+        };
+        // Those who tried beside it may have failed meanwhile: then it is not told how it ended.
+        if let Err(failure) = admits(claimant.address, cx) {
+            return failure.into();
+        }
+        let is_right = keys.is_some_and(|keys| keys.stored_key.ct_eq(&stored_key).into());
+        match identity.filter(|_| is_right) {
+            Some(identity) => {
+                cx.shard.throttle.forgive(claimant.address, &claimant.account);
+                proved(claimant, *identity, None, cx)
+            }
+            None => {
+                // It is counted with its account already.
+                cx.login_failed(claimant.address);
+                Step::Failed(Failed { failure: Failure::NotAuthorized, account: Some(claimant.account) })
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! SCRAM: a challenge, and the proof that answers it.
+
+use super::{Claimant, Step, admits_to, credentials, proved, wrong};
+use crate::model::Identity;
+use crate::sasl::scram::{self, ClientFirst};
+use crate::sasl::{Failure, Hash};
+use crate::session::Cx;
+
+/// The client is to prove that it has the password.
+#[derive(Debug)]
+pub(in crate::session::auth) struct Challenged {
+    claimant: Claimant,
+    /// None for an account that is not there: the exchange goes on all the same, to its bad end.
+    identity: Option<Box<Identity>>,
+    scram: scram::Challenged,
+}
+
+/// Challenges the client.
+pub(super) fn begin(
+    claimant: Claimant,
+    first: ClientFirst,
+    identity: Option<Box<Identity>>,
+    cx: &mut Cx<'_>,
+) -> Step {
+    let credentials = credentials(identity.as_deref(), &claimant.account, cx);
+    let keys = match first.hash() {
+        Hash::Sha1 => credentials.sha1,
+        Hash::Sha256 => credentials.sha256,
+    };
+    // Keys that were imported for one hash only: the other mechanism is of no use for this account.
+    let Some(keys) = keys else { return Failure::NotAuthorized.into() };
+    let (message, scram) = first.challenge(keys, &cx.shard.random.token());
+    Step::Challenge(message, Box::new(Challenged { claimant, identity, scram }))
+}
+
+impl Challenged {
+    /// The client's last message: the proof.
+    pub(in crate::session::auth) fn answered(self, message: &str, cx: &mut Cx<'_>) -> Step {
+        let Challenged { claimant, identity, scram } = self;
+        // Those who tried beside it may have failed meanwhile: then its proof is not looked at.
+        if let Err(failure) = admits_to(&claimant, cx) {
+            return failure.into();
+        }
+        match (scram.verify(message), identity) {
+            (Ok(signature), Some(identity)) => proved(claimant, *identity, Some(signature), cx),
+            (Ok(_), None) => wrong(claimant, Failure::NotAuthorized, cx),
+            (Err(failure), _) => wrong(claimant, failure, cx),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A resource is chosen: what belongs to the account is read, and the session can be.
+
+use super::auth::{Authenticated, Binding, Greeting};
+use super::{BoundSession, Closing, Session};
+use crate::Effect;
+use crate::connection::Io;
+use crate::error::StreamError;
+use crate::model::{AccountState, Login};
+use crate::ports::store::accounts;
+use crate::ports::{Answer, Question};
+use crate::sasl::Failure;
+use crate::session::Cx;
+use carillon_wire::jid::Jid;
+use carillon_wire::stanza::{Condition, IqType, Stanza, StanzaError};
+use carillon_wire::stream;
+
+/// A resource is chosen; the store is asked what belongs to the account.
+#[derive(Debug)]
+pub struct Loading {
+    pub(super) io: Io,
+    authenticated: Authenticated,
+    jid: Jid,
+    greeting: Greeting,
+}
+
+/// What belongs to the account is there; the shard admits the session to its account.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The session to be.
+    pub session: Box<BoundSession>,
+    /// What the client is sent once it is bound.
+    pub greeting: Greeting,
+    /// What the store holds of its account.
+    pub login: Box<Login>,
+}
+
+impl Loading {
+    /// Binds at once where the node remembers what belongs to the account; else the store is asked.
+    pub(super) fn begin(
+        io: Io,
+        mut authenticated: Authenticated,
+        jid: Jid,
+        greeting: Greeting,
+        cx: &mut Cx<'_>,
+    ) -> Session {
+        let known = authenticated.take_login();
+        let loading = Loading { io, authenticated, jid, greeting };
+        if loading.authenticated.is_outdated(cx) {
+            return loading.outdated(cx);
+        }
+        if let Some(login) = known {
+            return loading.bound(login, cx);
+        }
+        let (account, parts) = (loading.authenticated.account(), cx.pipeline.login_parts());
+        cx.ask_unbound(loading.io.conn, accounts::Login { account, parts, now: cx.now.unix });
+        cx.out.push(Effect::Pause { conn: loading.io.conn });
+        Session::Loading(Box::new(loading))
+    }
+
+    /// The store answered.
+    pub(crate) fn answered(self, answer: Answer, cx: &mut Cx<'_>) -> Session {
+        cx.resume(self.io.conn);
+        match accounts::Login::answer(answer) {
+            Ok(Some(_)) if self.authenticated.is_outdated(cx) => self.outdated(cx),
+            Ok(Some(login)) if login.state == AccountState::Enabled => {
+                self.authenticated.remember(&login, cx);
+                self.bound(login, cx)
+            }
+            // It was disabled, or removed, since the client proved whose it is.
+            Ok(Some(_)) => {
+                self.refuse(Failure::AccountDisabled, "account-disabled: this account is disabled", cx)
+            }
+            Ok(None) => self.refuse(Failure::NotAuthorized, "this account is gone", cx),
+            Err(_) => self.unavailable(cx),
+        }
+    }
+
+    fn bound(self, login: Box<Login>, cx: &mut Cx<'_>) -> Session {
+        let Loading { io, authenticated, jid, greeting } = self;
+        let session =
+            Box::new(BoundSession::new(io, jid, authenticated.domain(), authenticated.account(), cx));
+        Session::Loaded(Box::new(Loaded { session, greeting, login }))
+    }
+
+    /// The account's password or state was altered since the client proved itself.
+    fn outdated(self, cx: &mut Cx<'_>) -> Session {
+        self.refuse(Failure::TemporaryAuthFailure, "your account was changed while you logged in", cx)
+    }
+
+    /// The client may not log in any more.
+    fn refuse(self, failure: Failure, why: &'static str, cx: &mut Cx<'_>) -> Session {
+        match self.greeting {
+            // It was not told of its success yet.
+            Greeting::Success(success) => success.refuse(self.io, failure, cx),
+            Greeting::Bind { .. } => {
+                let error = StreamError::new(stream::Condition::NotAuthorized, why);
+                Closing::with_error(self.io, &error, cx)
+            }
+        }
+    }
+
+    /// The store cannot answer: the client may try again.
+    fn unavailable(self, cx: &mut Cx<'_>) -> Session {
+        match self.greeting {
+            Greeting::Success(success) => success.refuse(self.io, Failure::TemporaryAuthFailure, cx),
+            Greeting::Bind { id } => {
+                let error = StanzaError::new(Condition::ResourceConstraint)
+                    .with_text("the store cannot answer; try again later");
+                let reply = Stanza::iq(IqType::Error).with_id(id).with_payload(error.to_element());
+                self.io.send_stanza(&reply, cx);
+                Binding::again(self.io, self.authenticated)
+            }
+        }
+    }
+}
