@@ -2,24 +2,26 @@
 
 use crate::app::App;
 use crate::schema;
-use axum::Json;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
+use carillon_server::host_meta;
 
 /// Links of a host, as RFC 6415 §3 writes them in JSON.
-#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "it describes what `host_meta` writes")]
 pub(crate) struct HostMeta {
     /// The links.
     links: Vec<Link>,
 }
 
 /// A link.
-#[derive(Debug, serde::Serialize, utoipa::ToSchema)]
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "it describes what `host_meta` writes")]
 pub(crate) struct Link {
-    /// What is there.
+    /// The relation of the linked resource.
     rel: &'static str,
-    /// Where.
+    /// Its URL.
     href: String,
 }
 
@@ -31,14 +33,7 @@ pub(crate) struct Link {
     responses((status = 200, description = "XRD", body = String, content_type = "application/xrd+xml"), schema::Problems)
 )]
 pub(crate) async fn xrd(State(app): State<App>) -> impl IntoResponse {
-    let links: String = links(&app)
-        .iter()
-        .map(|link| format!("  <Link rel='{}' href='{}'/>\n", link.rel, escape(&link.href)))
-        .collect();
-    let xrd = format!(
-        "<?xml version='1.0' encoding='utf-8'?>\n<XRD xmlns='http://docs.oasis-open.org/ns/xri/xrd-1.0'>\n{links}</XRD>\n"
-    );
-    ([(header::CONTENT_TYPE, "application/xrd+xml"), ANY_ORIGIN], xrd)
+    ([(header::CONTENT_TYPE, host_meta::XRD), ANY_ORIGIN], host_meta::xrd(url(&app)))
 }
 
 /// Find the WebSocket endpoint
@@ -49,16 +44,11 @@ pub(crate) async fn xrd(State(app): State<App>) -> impl IntoResponse {
     responses((status = 200, description = "Links", body = HostMeta), schema::Problems)
 )]
 pub(crate) async fn json(State(app): State<App>) -> impl IntoResponse {
-    ([ANY_ORIGIN], Json(HostMeta { links: links(&app) }))
+    ([(header::CONTENT_TYPE, host_meta::JSON), ANY_ORIGIN], host_meta::json(url(&app)))
 }
 
-fn links(app: &App) -> Vec<Link> {
-    let url = app.options.endpoints.websocket_url.clone();
-    url.map(|href| Link { rel: "urn:xmpp:alt-connections:websocket", href }).into_iter().collect()
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('\'', "&apos;").replace('<', "&lt;")
+fn url(app: &App) -> Option<&str> {
+    app.options.endpoints.websocket_url.as_deref()
 }
 
 /// Web clients look this up from pages of any origin (XEP-0156 §3).

@@ -1,7 +1,7 @@
 //! Checking a request head.
 
 use super::WebSocketEndpoint;
-use super::response::{host_meta, refusal};
+use super::response::{host_metadata, refusal};
 use aws_lc_rs::digest;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -53,7 +53,7 @@ pub(super) fn judge(head: &[u8], peer: IpAddr, endpoint: &WebSocketEndpoint) -> 
         return bad("The Host header is missing or malformed.");
     };
     match metadata {
-        Some(json) => Verdict::Answer(host_meta(&url(host, &fields, endpoint), json)),
+        Some(json) => Verdict::Answer(host_metadata(&url(host, &fields, endpoint), json)),
         None => websocket(&fields, peer, endpoint),
     }
 }

@@ -1,5 +1,7 @@
 //! Responses over HTTP.
 
+use crate::host_meta;
+
 /// The response that switches to WebSocket (RFC 6455 §4.2.2).
 pub(super) fn switching(accept: &str) -> Vec<u8> {
     format!(
@@ -24,22 +26,12 @@ pub(super) fn answer(status: &str, content_type: &str, headers: &str, body: &str
     .into_bytes()
 }
 
-/// The host metadata (RFC 6415) with the URL of the WebSocket (XEP-0156), as XRD or as JRD. Web pages of any origin may
-/// read it (XEP-0156 §3).
-pub(super) fn host_meta(url: &str, json: bool) -> Vec<u8> {
+/// The host metadata with the URL of the WebSocket, as XML or as JSON.
+pub(super) fn host_metadata(url: &str, as_json: bool) -> Vec<u8> {
     const OPEN: &str = "Access-Control-Allow-Origin: *\r\n";
-    const REL: &str = "urn:xmpp:alt-connections:websocket";
-    match json {
-        true => {
-            let body = format!("{{\"links\":[{{\"rel\":\"{REL}\",\"href\":\"{url}\"}}]}}\n");
-            answer("200 OK", "application/jrd+json", OPEN, &body)
-        }
-        false => {
-            let body = format!(
-                "<?xml version='1.0' encoding='utf-8'?>\n<XRD xmlns='http://docs.oasis-open.org/ns/xri/xrd-1.0'>\
-                 <Link rel='{REL}' href='{url}'/></XRD>\n"
-            );
-            answer("200 OK", "application/xrd+xml", OPEN, &body)
-        }
-    }
+    let (media_type, body) = match as_json {
+        true => (host_meta::JSON, host_meta::json(Some(url))),
+        false => (host_meta::XRD, host_meta::xrd(Some(url))),
+    };
+    answer("200 OK", media_type, OPEN, &body)
 }
