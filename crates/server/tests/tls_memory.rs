@@ -1,44 +1,17 @@
 //! What an idle connection costs, by count: bytes kept, and allocations for each call. These are the guards of budget P1.
 
-#![expect(unsafe_code, reason = "a counting allocator cannot be had without")]
+#[path = "../src/testing/counting.rs"]
+mod counting;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::io::Write;
 use std::sync::Arc;
+
+use counting::{BYTES, CALLS};
 
 use carillon_server::tls::{Circumstances, Handshake, Keys, Link, Progress, Settings};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
-
-/// Counts what the thread that runs a test allocates. What aws-lc allocates by itself, with `malloc`, is not seen: one
-/// block of 592 bytes each time a cipher is keyed (counted with valgrind), freed before the call returns.
-struct Counting;
-
-thread_local! {
-    static BYTES: Cell<isize> = const { Cell::new(0) };
-    static CALLS: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: everything is left to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        BYTES.set(BYTES.get() + layout.size() as isize);
-        CALLS.set(CALLS.get() + 1);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        BYTES.set(BYTES.get() - layout.size() as isize);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 const HOST: &str = "chat.example";
 const PUSH: [u8; 421] = [b'x'; 421];

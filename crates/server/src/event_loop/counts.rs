@@ -1,8 +1,6 @@
 //! Counts what the loop costs: allocations per message, bytes per idle connection, writes per login. The loop runs on the
 //! test's own thread, so that nothing else is counted.
 
-#![expect(unsafe_code, reason = "a counting allocator cannot be had without")]
-
 mod flights;
 
 use super::{EventLoop, Shared};
@@ -13,6 +11,7 @@ use crate::inbox::{Control, ITEMS_MAX, InboxItem};
 use crate::listen::Service;
 use crate::metrics::ShardFigures;
 use crate::sends::SendBatch;
+use crate::testing::counting::{BYTES, CALLS};
 use crate::testing::{Echo, Rig, client_config};
 use crate::watch::Watcher;
 use carillon_core::event::{Entry, Journal, Kind};
@@ -20,39 +19,10 @@ use carillon_core::message::ShardMessage;
 use carillon_core::model::{ConnId, Mono, NotificationId, States, UnixMs};
 use rustls::{ClientConfig, ClientConnection};
 use socket2::{Domain, Socket, Type};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-
-/// Counts what each thread allocates, except what aws-lc allocates with `malloc`.
-struct Counting;
-
-thread_local! {
-    static BYTES: Cell<isize> = const { Cell::new(0) };
-    static CALLS: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: everything is left to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        BYTES.set(BYTES.get() + layout.size() as isize);
-        CALLS.set(CALLS.get() + 1);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        BYTES.set(BYTES.get() - layout.size() as isize);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 /// An event loop whose turns the test runs.
 struct Bench {

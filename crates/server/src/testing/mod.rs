@@ -1,5 +1,6 @@
 //! What the tests of this crate share: an empty store, a machine that echoes, a shard's I/O without its loop.
 
+pub(crate) mod counting;
 mod trusting;
 
 pub(crate) use trusting::client_config;
