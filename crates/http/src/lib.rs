@@ -1,16 +1,16 @@
-//! The HTTP side of Carillon: what providers, consumers and operators speak to.
+//! The HTTP side of Carillon: the APIs for providers, consumers and operators.
 //!
-//! - [`serve`] runs it on a listener; [`router`] gives it as a value. [`Options`] is what it is told, its [`Settings`] among them.
+//! - [`serve`] runs it on a listener; [`router`] gives it as a value. [`Options`] configures it and contains its [`Settings`].
 //! - `provider/` is for those who send: notifications, their receipts as a stream, topics and items.
 //! - `consumer/` is for those who enrol devices: devices, their secrets, what they follow.
 //! - `admin/` is for operators: domains, accounts, keys, sessions, figures.
 //! - `auth/` makes a `Granted` of a request's key; a handler that asks for one is not run without it.
 //! - `extract/` reads bodies, paths and queries, strictly; [`problem`] has every error there is, in one table.
-//! - `openapi` lists the routes once; the router and `/openapi.json` both come of that list. `/docs` shows it, and
+//! - `openapi` lists the routes once; the router and `/openapi.json` are both made from that list. `/docs` shows it, and
 //!   `console` serves the operator's console, both from files inside the binary.
 //!
 //! Nothing is decided here: each handler turns a request into a `Command` or an `Ask`, hands it to the node, and writes
-//! down what came back.
+//! the answer.
 
 mod accounts;
 mod admin;
@@ -43,7 +43,6 @@ pub use auth::key::generate as generate_key;
 pub use auth::key::hash as key_hash;
 pub use options::{Endpoints, Options, Settings};
 pub use serve::{router, serve};
-pub use time::parse as parse_time;
 
 /// The OpenAPI document of the API as a node with these options serves it, as JSON.
 pub fn openapi(options: &Options) -> String {

@@ -1,5 +1,9 @@
 //! Time as an argument: the core is told what time it is and never asks.
 
+use std::borrow::Cow;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
 /// Milliseconds since the Unix epoch, UTC: for stamps and expiries.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
@@ -12,28 +16,43 @@ impl UnixMs {
         UnixMs(self.0.saturating_add(ms))
     }
 
-    /// XEP-0082 DateTime with milliseconds, e.g. `2026-11-20T09:30:00.125Z`.
+    /// XEP-0082 DateTime with milliseconds, e.g. `2026-11-20T09:30:00.125Z`. What is after the year 9999 is its last moment.
     pub fn to_xmpp(self) -> String {
-        let (days, ms) = ((self.0 / 86_400_000) as i64, self.0 % 86_400_000);
-        let (year, month, day) = civil(days);
-        let (h, m, s, milli) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60, ms % 1000);
-        if year > 9999 {
-            return format!("{year}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}.{milli:03}Z");
-        }
+        let at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0.min(LAST_MS)) * 1_000_000);
+        let at = at.expect("it is before the year 10,000");
+        let ((year, month, day), (h, m, s, milli)) = (at.to_calendar_date(), at.to_hms_milli());
         // Digit by digit: a notification has several of them, and formatting costs ten times as much.
         let mut text = *b"0000-00-00T00:00:00.000Z";
-        put(&mut text[0..4], year as u64);
-        put(&mut text[5..7], month as u64);
-        put(&mut text[8..10], day as u64);
-        put(&mut text[11..13], h);
-        put(&mut text[14..16], m);
-        put(&mut text[17..19], s);
-        put(&mut text[20..23], milli);
+        put(&mut text[0..4], u32::from(year.unsigned_abs() as u16));
+        put(&mut text[5..7], u8::from(month).into());
+        put(&mut text[8..10], day.into());
+        put(&mut text[11..13], h.into());
+        put(&mut text[14..16], m.into());
+        put(&mut text[17..19], s.into());
+        put(&mut text[20..23], milli.into());
         str::from_utf8(&text).expect("digits are ASCII").to_owned()
+    }
+
+    /// Reads an RFC 3339 `date-time` (§5.6), of which XEP-0082 is a profile; none if it is something else or before 1970. Digits
+    /// past the millisecond are dropped; a leap second counts as the next minute's first.
+    pub fn from_rfc3339(text: &str) -> Option<UnixMs> {
+        if !matches!(text.as_bytes().get(10)?, b'T' | b't' | b' ') {
+            return None;
+        }
+        let (text, leap_ms) = match text.get(17..19)? {
+            "60" => (Cow::from([&text[..17], "59", &text[19..]].concat()), 1000),
+            _ => (Cow::from(text), 0),
+        };
+        let at = OffsetDateTime::parse(&text, &Rfc3339).ok()?;
+        let ms = at.unix_timestamp_nanos().div_euclid(1_000_000) + leap_ms;
+        u64::try_from(ms).ok().map(UnixMs)
     }
 }
 
-fn put(digits: &mut [u8], mut number: u64) {
+/// The last millisecond of the year 9999.
+const LAST_MS: u64 = 253_402_300_799_999;
+
+fn put(digits: &mut [u8], mut number: u32) {
     for digit in digits.iter_mut().rev() {
         *digit = b'0' + (number % 10) as u8;
         number /= 10;
@@ -76,18 +95,6 @@ pub struct Now {
     pub unix: UnixMs,
 }
 
-/// Days since 1970-01-01 as a civil date (Howard Hinnant's `civil_from_days`).
-fn civil(days: i64) -> (i64, i64, i64) {
-    let z = days + 719_468;
-    let era = z.div_euclid(146_097);
-    let doe = z.rem_euclid(146_097);
-    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
-    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    let mp = (5 * doy + 2) / 153;
-    let month = if mp < 10 { mp + 3 } else { mp - 9 };
-    (yoe + era * 400 + i64::from(month <= 2), month, doy - (153 * mp + 2) / 5 + 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::UnixMs;
@@ -98,6 +105,50 @@ mod tests {
         assert_eq!(UnixMs(951_782_400_000).to_xmpp(), "2000-02-29T00:00:00.000Z");
         assert_eq!(UnixMs(1_795_167_000_125).to_xmpp(), "2026-11-20T09:30:00.125Z");
         assert_eq!(UnixMs(253_402_300_799_999).to_xmpp(), "9999-12-31T23:59:59.999Z");
-        assert_eq!(UnixMs(253_402_300_800_000).to_xmpp(), "10000-01-01T00:00:00.000Z");
+        assert_eq!(UnixMs(253_402_300_800_000).to_xmpp(), "9999-12-31T23:59:59.999Z");
+    }
+
+    #[test]
+    fn reads_what_it_prints() {
+        for ms in
+            [0, 951_782_400_000, 951_868_799_999, 1_795_167_000_125, 4_102_444_799_999, 253_402_300_799_999]
+        {
+            assert_eq!(UnixMs::from_rfc3339(&UnixMs(ms).to_xmpp()), Some(UnixMs(ms)));
+        }
+    }
+
+    #[test]
+    fn reads_offsets_and_fractions() {
+        let nine_thirty = UnixMs::from_rfc3339("2026-11-20T09:30:00Z");
+        assert!(nine_thirty.is_some());
+        assert_eq!(UnixMs::from_rfc3339("2026-11-20T18:30:00+09:00"), nine_thirty);
+        assert_eq!(UnixMs::from_rfc3339("2026-11-20t04:30:00.000-05:00"), nine_thirty);
+        assert_eq!(UnixMs::from_rfc3339("2026-11-20T09:30:00.1Z"), nine_thirty.map(|t| t.plus(100)));
+        assert_eq!(UnixMs::from_rfc3339("2026-11-20T09:30:00.123987Z"), nine_thirty.map(|t| t.plus(123)));
+        assert_eq!(UnixMs::from_rfc3339("2026-11-20T09:29:60Z"), nine_thirty);
+    }
+
+    #[test]
+    fn refuses_what_is_no_time() {
+        for text in [
+            "",
+            "2026-11-20",
+            "2026-11-20T09:30:00",
+            "2026-13-20T09:30:00Z",
+            "2026-02-29T09:30:00Z",
+            "2026-11-20T24:00:00Z",
+            "2026-11-20T09:30:00.Z",
+            "2026-11-20T09:30:00+9:00",
+            "1969-12-31T23:59:59Z",
+            "2026-11-20T09:30:00ZZ",
+            "2026-11-20T09:60:00Z",
+            "2026-11-2OT09:30:00Z",
+            "２026-11-20T09:30:00Z",
+            "2026-11-20X09:30:00Z",
+            "2026-11-20é09:30:00Z",
+            "2026-11-20T09:30:6éZ",
+        ] {
+            assert_eq!(UnixMs::from_rfc3339(text), None, "{text}");
+        }
     }
 }

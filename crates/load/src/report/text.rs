@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
 use super::figures::Cost;
 use super::model::{PhaseReport, PhaseState, Report};
 use super::percentiles::Percentiles;
@@ -67,7 +70,7 @@ impl super::TargetReport {
 }
 
 impl PhaseState {
-    /// What is said of it.
+    /// The word for it in a report.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Ahead => "not reached",
@@ -137,19 +140,8 @@ pub(super) fn costs(cost: &Cost) -> Vec<(&'static str, String)> {
 
 /// A moment as RFC 3339 in UTC, to the second.
 pub(super) fn rfc3339(time: SystemTime) -> String {
-    let seconds = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    // Days are counted from 1 March of year 0 in eras of 400 years, so that a leap day is a year's last.
-    let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = era * 400 + year + u64::from(month <= 2);
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    let at = OffsetDateTime::from(time).truncate_to_second();
+    at.format(&Rfc3339).expect("the clock is before the year 10,000")
 }
 
 /// Names and counts in a row, the largest first.

@@ -122,6 +122,7 @@ pub fn pure_core(tree: &Tree) -> Vec<Finding> {
         "std::process",
         "Instant::now",
         "SystemTime",
+        "now_utc",
         "tokio::",
     ];
     let sources = ["crates/core/src/", "crates/wire/src/"];

@@ -1,7 +1,7 @@
 //! What a stanza is to a person: a notification, an item of a topic, a chat message.
 
 use super::JSON;
-use carillon_http::parse_time;
+use carillon_core::model::UnixMs;
 use carillon_load::client::stanzas;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Kind, PresenceType, Stanza};
@@ -67,7 +67,7 @@ pub(super) enum Carried {
 }
 
 impl Incoming {
-    /// What a stanza is.
+    /// Classifies a stanza.
     pub(super) fn of(stanza: &Stanza) -> Incoming {
         let known = match stanza.kind {
             Kind::Message(_) => notification(stanza).or_else(|| event(stanza)).or_else(|| message(stanza)),
@@ -169,7 +169,7 @@ fn delay(stanza: &Stanza) -> Option<String> {
 
 fn latency_ms(sent: &str) -> Option<u64> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_millis();
-    u64::try_from(now).ok()?.checked_sub(parse_time(sent)?.0)
+    u64::try_from(now).ok()?.checked_sub(UnixMs::from_rfc3339(sent)?.0)
 }
 
 #[cfg(test)]
