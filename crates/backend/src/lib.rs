@@ -1,4 +1,4 @@
-//! What stands behind the ports of `carillon-core`: one folder a technology, one conformance suite a port.
+//! Implementations of the ports of `carillon-core`: one folder per technology, one conformance suite per port.
 //!
 //! - [`sqlite`] is the embedded [`Store`](carillon_core::ports::Store): one file, one writer that groups commits, a few
 //!   readers that coalesce questions.

@@ -2,15 +2,15 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`cli`] | the commands, and what they say to a running node over HTTP |
+//! | [`cli`] | the commands, and their requests to a running node over HTTP |
 //! | [`config`] | the list of all settings, and how they are read |
-//! | [`options`] | what an operator decides about the binary itself |
-//! | [`assemble`] | settings become what each crate is started with |
+//! | [`options`] | the settings of the binary itself |
+//! | [`assemble`] | from settings to what each crate is started with |
 //! | [`serve`] | `carillon serve` |
 //! | [`demo`] | `carillon demo` |
 //! | [`files`] | the small files that tell others about a running node |
-//! | [`supervisor`] | what the service manager is told |
-//! | [`preflight`] | what the settings cannot say: ports, folders, certificate, descriptors |
+//! | [`supervisor`] | notifications to the service manager |
+//! | [`preflight`] | checks of the machine before a start: ports, folders, certificate, descriptors |
 //! | [`welcome`] | what is printed once a node runs |
 //! | [`telemetry`] | the log |
 //! | [`signal`] | what SIGHUP, SIGTERM and SIGINT ask for |

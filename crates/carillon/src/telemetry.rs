@@ -10,7 +10,7 @@ use tracing_subscriber::{Layer, Registry, fmt, reload};
 pub struct Log {
     /// The lowest level that is logged.
     pub level: LogLevel,
-    /// How a line is written.
+    /// The format of a line.
     pub format: LogFormat,
 }
 
@@ -20,10 +20,10 @@ impl Default for Log {
     }
 }
 
-/// How much is logged.
+/// The least severe level that is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogLevel {
-    /// What needs somebody.
+    /// Faults that need an operator.
     Error,
     /// And what may come to need somebody.
     Warn,
@@ -35,7 +35,7 @@ pub enum LogLevel {
     Trace,
 }
 
-/// How a log line is written.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
     /// For people.

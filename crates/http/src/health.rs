@@ -5,7 +5,7 @@ use crate::problem::Problem;
 use crate::schema;
 use axum::extract::State;
 
-/// Whether the process lives
+/// Whether the process is alive
 #[utoipa::path(
     get, path = "/healthz", operation_id = "isAlive", tag = "operation",
     responses((status = 200, description = "The process lives", body = String, content_type = "text/plain"))

@@ -27,7 +27,7 @@ pub(crate) struct Endpoint {
 /// The requests that an endpoint answered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answered {
-    /// How many, by status.
+    /// Number of requests by status.
     pub(crate) by_status: BTreeMap<u16, u64>,
     /// How long each took until its response began.
     pub(crate) took: Durations,

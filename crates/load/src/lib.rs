@@ -5,7 +5,7 @@
 //! - [`swarm`]: many clients in one thread.
 //! - [`plan`]: what a load test is, as data; [`control`] what its parties tell each other.
 //! - [`worker`]: carries players; [`orchestrate`]: leads workers through a test.
-//! - [`measure`]: latencies, and what the server's processes spent; [`report`]: what came of a test.
+//! - [`measure`]: latencies, and what the server's processes spent; [`report`]: the results of a test.
 //! - [`cli`]: the command line of the program `carillon-load`.
 //!
 //! The crate shares the wire format with the server, and nothing else: a mistake of the server's logic is not

@@ -22,7 +22,7 @@
 //! | `conn`, `plaintext`, `deadlines` | a connection, in as few bytes as it can be |
 //! | `derivers` | threads that derive keys from passwords |
 //! | `listen` | binding, accepting, refusing |
-//! | `websocket` | the HTTP request before the frames |
+//! | `websocket`, [`host_meta`] | the HTTP request before the frames, and where clients learn of the port |
 //! | [`tls`], `listener_tls` | TLS, and what each listener offers |
 //! | `inbox`, `join`, `watch` | between threads |
 //! | `jobs` | what is done by the clock |
@@ -40,6 +40,7 @@ mod derivers;
 mod event_loop;
 pub mod events;
 pub mod history;
+pub mod host_meta;
 mod inbox;
 mod interpret;
 mod jobs;

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 /// The options of a server. Types and defaults are declared here and nowhere else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Where to listen.
+    /// Addresses to listen on.
     pub addresses: Vec<IpAddr>,
     /// XMPP with STARTTLS.
     pub c2s: Tcp,
@@ -43,7 +43,7 @@ pub struct Options {
 /// A listener of XMPP over TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tcp {
-    /// Whether there is one.
+    /// Whether there is such a listener.
     pub enabled: bool,
     /// Its port; 0 lets the system choose.
     pub port: u16,
@@ -52,7 +52,7 @@ pub struct Tcp {
 /// The WebSocket listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebSocket {
-    /// Whether there is one.
+    /// Whether there is such a listener.
     pub enabled: bool,
     /// Its port; 0 lets the system choose.
     pub port: u16,

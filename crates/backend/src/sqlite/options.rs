@@ -89,7 +89,7 @@ pub enum OpenError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// SQLite could not open, read or change it.
@@ -97,7 +97,7 @@ pub enum OpenError {
     Sqlite {
         /// The database.
         path: PathBuf,
-        /// What SQLite says.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
     /// A thread could not be started.

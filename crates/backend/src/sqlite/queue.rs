@@ -22,7 +22,7 @@ pub(super) struct Queue<A> {
 
 struct State<A> {
     waiting: VecDeque<Asked<A>>,
-    /// What they carry.
+    /// Bytes that the waiting questions carry.
     bytes: usize,
     /// Threads that wait for questions.
     idle: usize,
@@ -134,7 +134,7 @@ impl<A: Carries> Queue<A> {
         self.ready.notify_all();
     }
 
-    /// How many wait.
+    /// Number of questions that wait.
     pub(super) fn len(&self) -> usize {
         self.lock().waiting.len()
     }

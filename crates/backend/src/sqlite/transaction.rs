@@ -9,7 +9,7 @@ use rusqlite::{Connection, Params};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What SQLite says.
+/// A result of SQLite.
 type Sqlite<T> = rusqlite::Result<T>;
 
 /// What the writer goes on from.

@@ -8,7 +8,7 @@ use super::remote::Remote;
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// What `carillon key` is told.
+/// Arguments of `carillon key`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]

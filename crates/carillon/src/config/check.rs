@@ -4,7 +4,7 @@ use super::{Config, Origin, Place, Problem, Setting, Settings};
 use carillon_core::pipeline::ORDER;
 use std::collections::BTreeMap;
 
-/// What breaks a rule.
+/// Problems of settings that do not fit together.
 pub(super) fn check(config: &Config) -> Vec<Problem> {
     let settings = &config.settings;
     let broken = [

@@ -14,7 +14,7 @@ pub struct Setting {
     /// What the settings of its group are about.
     pub(super) group: &'static str,
     pub(super) about: &'static str,
-    /// What values it takes.
+    /// The values that it accepts.
     pub kind: Kind,
     /// Whether a running node can take a new value.
     pub reload: Reload,

@@ -6,12 +6,12 @@ use carillon_server::Network;
 use std::fmt;
 use std::net::IpAddr;
 
-/// What values a setting takes.
+/// The values that a setting accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// True or false.
     Switch,
-    /// How many of something.
+    /// A number of things.
     Count {
         /// What is counted, in plural; empty for a bare number.
         unit: &'static str,

@@ -43,29 +43,29 @@ pub enum Problem {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The system's error.
         reason: String,
     },
     /// The file is not TOML.
     #[error("{place}: not TOML: {reason}")]
     Syntax {
-        /// Where.
+        /// Where the text is.
         place: Place,
-        /// What the parser says.
+        /// The parser's error.
         reason: String,
     },
     /// A `--set` without `=`.
     #[error("--set {text}: write KEY=VALUE")]
     NotAnAssignment {
-        /// What was written.
+        /// The text as it was written.
         text: String,
     },
     /// There is no such setting.
     #[error("{place}: there is no setting {key}{}", did_you_mean(*.nearest))]
     Unknown {
-        /// Where.
+        /// Where the key was written.
         place: Place,
-        /// What was written.
+        /// The key as it was written.
         key: String,
         /// A setting that may have been meant.
         nearest: Option<&'static str>,
@@ -73,25 +73,25 @@ pub enum Problem {
     /// The value is of another type.
     #[error("{place}: {key} = {written} has the wrong type: it takes {takes}")]
     Type {
-        /// Where.
+        /// Where the value was written.
         place: Place,
         /// The setting.
         key: &'static str,
-        /// What was written.
+        /// The value as it was written.
         written: String,
-        /// What the setting takes.
+        /// The values that the setting accepts.
         takes: String,
     },
     /// The value is outside the setting's bounds.
     #[error("{place}: {key} = {written} is out of bounds: it takes {takes}")]
     Bound {
-        /// Where.
+        /// Where the value was written.
         place: Place,
         /// The setting.
         key: &'static str,
-        /// What was written.
+        /// The value as it was written.
         written: String,
-        /// What the setting takes.
+        /// The values that the setting accepts.
         takes: String,
     },
     /// Values that are right by themselves do not go together.
@@ -101,7 +101,7 @@ pub enum Problem {
         place: Place,
         /// The setting to change.
         key: &'static str,
-        /// What has to hold.
+        /// The rule that is broken.
         rule: String,
     },
 }

@@ -16,7 +16,7 @@ use carillon_server::events::{Format, Kind as EventKind};
 /// assembles the node reads it. Every value is within its bounds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// What the binary itself uses.
+    /// Settings of the binary itself.
     pub node: Node,
     /// The node's log.
     pub log: Log,
@@ -24,13 +24,13 @@ pub struct Settings {
     pub profile: Profile,
     /// The policy of the domain named by `domain`. Other domains have policies of their own.
     pub policy: Policy,
-    /// What the core is told.
+    /// The core's settings.
     pub core: carillon_core::settings::Settings,
-    /// What the server is told.
+    /// The server's options.
     pub server: carillon_server::Options,
-    /// What the HTTP side is told.
+    /// The settings of the HTTP side.
     pub http: carillon_http::Settings,
-    /// How the store is opened.
+    /// The store's options.
     pub store: sqlite::Options,
 }
 

@@ -20,7 +20,7 @@ pub enum KeyError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// The file holds something else.

@@ -11,7 +11,7 @@ use std::fmt;
 
 pub use certificate::uncovered;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     /// A node cannot start, or clients cannot connect.
@@ -23,13 +23,13 @@ pub enum Severity {
 /// One thing that was found, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
     /// The setting it is about; empty when it is about none.
     pub setting: &'static str,
-    /// What was found.
+    /// The problem.
     pub what: String,
-    /// What helps.
+    /// The remedy.
     pub remedy: String,
     /// Whether a node cannot start at all.
     pub stops: bool,

@@ -18,7 +18,7 @@ use carillon_wire::jid::BareJid;
 pub(crate) struct DomainView {
     /// Its XMPP host name.
     domain: String,
-    /// What it allows.
+    /// Its policy.
     #[schema(value_type = schema::Policy)]
     policy: Policy,
 }

@@ -48,7 +48,7 @@ pub(crate) struct SampleView {
     delivery_p99_ms: Option<u32>,
 }
 
-/// Which samples.
+/// Selects samples.
 #[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

@@ -18,13 +18,13 @@ use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, K
 #[derive(Debug, serde::Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KeyBody {
-    /// What people call it.
+    /// Its name.
     #[schema(min_length = 1, max_length = 256)]
     name: String,
     /// The domain it is bound to. Left out: the whole node, or the domain of the key that makes it.
     #[serde(default)]
     domain: Option<String>,
-    /// What it may do.
+    /// Its scopes.
     #[schema(value_type = Vec<schema::Scope>, min_items = 1)]
     scopes: Vec<Scope>,
 }
@@ -34,11 +34,11 @@ pub(crate) struct KeyBody {
 pub(crate) struct KeyView {
     /// Its number.
     id: u32,
-    /// What people call it.
+    /// Its name.
     name: String,
     /// The domain it is bound to; none for the whole node.
     domain: Option<String>,
-    /// What it may do.
+    /// Its scopes.
     #[schema(value_type = Vec<schema::Scope>)]
     scopes: Vec<Scope>,
     /// When it was made.
@@ -51,7 +51,7 @@ pub(crate) struct KeyCreated {
     /// The key's text: shown now and never again.
     #[schema(example = "crl_0pX3…")]
     key: String,
-    /// What it is.
+    /// The key without its secret.
     #[serde(flatten)]
     view: KeyView,
 }
@@ -66,7 +66,7 @@ pub(crate) struct KeyList {
 /// The API key of the request, and where it acts.
 #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
 pub(crate) struct OwnKey {
-    /// What it is.
+    /// The key without its secret.
     #[serde(flatten)]
     view: KeyView,
     /// The domain it acts in when a request names none.

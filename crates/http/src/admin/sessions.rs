@@ -43,11 +43,11 @@ pub(crate) struct SessionList {
 /// How many sessions ended.
 #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
 pub(crate) struct Ended {
-    /// How many.
+    /// Number of sessions that ended.
     sessions_ended: u64,
 }
 
-/// Which sessions.
+/// Selects sessions.
 #[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -56,7 +56,7 @@ pub(crate) struct SessionsQuery {
     domain: Option<String>,
     /// Only this account's: its bare JID or local part.
     account: Option<String>,
-    /// How many at most.
+    /// Number of entries in a page, at most.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u16>,
 }

@@ -108,7 +108,7 @@ pub(crate) struct ValidateBody {
 pub(crate) struct Validated {
     /// Whether the secret is the device's, and the device is enabled.
     valid: bool,
-    /// Where it connects.
+    /// Addresses to connect to.
     endpoints: Endpoints,
 }
 

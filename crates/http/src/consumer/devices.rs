@@ -37,7 +37,7 @@ pub(crate) struct Enrolled {
     jid: String,
     /// Its secret: shown now and never again.
     secret: String,
-    /// Where it connects.
+    /// Addresses to connect to.
     endpoints: Endpoints,
 }
 

@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// A body that is JSON of a `T`, with the bytes it was read from.
 pub(crate) struct JsonBody<T> {
-    /// What it says.
+    /// The decoded value.
     pub(crate) value: T,
     /// The bytes as they came.
     pub(crate) bytes: Bytes,

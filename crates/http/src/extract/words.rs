@@ -43,7 +43,7 @@ fn list(allowed: &str) -> String {
     allowed.strip_prefix("one of ").unwrap_or(allowed).replace(" or ", ", ")
 }
 
-/// What was expected.
+/// The expected type in the words of JSON.
 fn kind(expected: &str) -> String {
     let known = match expected {
         "u8" => "an integer from 0 to 255",

@@ -54,7 +54,7 @@ impl Problem {
         self.with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
     }
 
-    /// What went wrong.
+    /// The code, which keeps its meaning.
     pub fn code(&self) -> Code {
         self.0.code
     }

@@ -38,7 +38,7 @@ pub(crate) struct ItemBody {
 pub(crate) struct Published {
     /// Its id.
     id: String,
-    /// When the server took it.
+    /// When the server accepted it.
     published_at: Time,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Published {
 pub(crate) struct ItemView {
     /// Its id.
     id: String,
-    /// When the server took it.
+    /// When the server accepted it.
     published_at: Time,
     /// The account that published it; none when it came by HTTP.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ pub(crate) struct ItemList {
     items: Vec<ItemView>,
 }
 
-/// Which items.
+/// Selects items.
 #[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -77,7 +77,7 @@ pub(crate) struct ItemsQuery {
     domain: Option<String>,
     /// Only the item of this id.
     id: Option<String>,
-    /// How many at most.
+    /// Number of items in a page, at most.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u16>,
 }

@@ -27,7 +27,7 @@ pub(crate) struct TopicView {
     domain: String,
     /// When it was created.
     created_at: Time,
-    /// How it behaves.
+    /// Its configuration.
     #[schema(value_type = schema::TopicConfig)]
     config: TopicConfig,
     /// How accounts stand to it (XEP-0060 §4.1), by bare JID.
@@ -71,7 +71,7 @@ pub(crate) struct SubscriberPage {
     next: Option<String>,
 }
 
-/// Which page.
+/// Selects a page.
 #[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -80,7 +80,7 @@ pub(crate) struct PageQuery {
     pub(crate) domain: Option<String>,
     /// Only what comes after this: `next` of the page before.
     pub(crate) after: Option<String>,
-    /// How many at most.
+    /// Number of entries in a page, at most.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     pub(crate) limit: Option<u16>,
 }

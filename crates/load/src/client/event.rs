@@ -111,7 +111,7 @@ pub enum Failure {
     /// None of the server's mechanisms is acceptable.
     #[error("no acceptable SASL mechanism; the server offers: {}", offered.join(", "))]
     NoMechanism {
-        /// What the server offers.
+        /// The mechanisms that the server offers.
         offered: Vec<String>,
     },
     /// The profile requires STARTTLS, and the server does not offer it.

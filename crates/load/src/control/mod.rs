@@ -167,12 +167,12 @@ pub enum Fault {
     },
     /// The target cannot be reached, or refuses logins.
     Target {
-        /// What happened.
+        /// The error, in words.
         why: String,
     },
     /// The worker's machine or process lacks a resource.
     Worker {
-        /// What happened.
+        /// The error, in words.
         why: String,
     },
 }

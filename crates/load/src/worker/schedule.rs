@@ -9,7 +9,7 @@ use crate::plan::Shape;
 pub(super) struct Share {
     /// The number of the first player.
     pub(super) first: u32,
-    /// How many players.
+    /// Number of players.
     pub(super) count: u32,
     /// How many players there are in all.
     pub(super) total: u32,

@@ -88,7 +88,7 @@ impl LogFigures {
         self.closing.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the node ends.
+    /// Whether the node is shutting down.
     pub(super) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Relaxed)
     }

@@ -15,7 +15,7 @@ pub(super) struct LogFile {
     file: File,
     /// Its length in bytes; 0 for a pipe.
     len: u64,
-    /// When it was begun.
+    /// When the file was created.
     since: SystemTime,
 }
 
@@ -50,7 +50,7 @@ impl LogFile {
         self.len
     }
 
-    /// When it was begun.
+    /// When the file was created.
     pub(super) fn since(&self) -> SystemTime {
         self.since
     }

@@ -8,13 +8,13 @@ use std::path::PathBuf;
 /// The options of the event log. Types and defaults are declared here and nowhere else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Whether there is one.
+    /// Whether there is an event log.
     pub enabled: bool,
     /// The folder of its files, created if it is missing.
     pub folder: PathBuf,
     /// The format of the lines.
     pub format: Format,
-    /// What is kept.
+    /// The kinds of events that are kept.
     pub kinds: Kinds,
     /// A file is rotated at this size in bytes.
     pub rotate_bytes: u64,

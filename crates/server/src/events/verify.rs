@@ -13,7 +13,7 @@ pub enum Finding {
     Gap {
         /// The line after the gap.
         head: Head,
-        /// How many lines.
+        /// Number of missing lines.
         missing: u64,
     },
     /// A line that was there already: what a crash left was written twice.

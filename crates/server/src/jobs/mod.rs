@@ -95,7 +95,7 @@ impl Jobs {
         }
     }
 
-    /// Whether there is more.
+    /// Hands over what is due; whether there is more.
     fn take_due(&self, answer: Result<Part<Notification>, Fault>, due: &mut Due) -> bool {
         let Part { entries, more } = logged(answer, "scheduled notifications");
         due.add(entries);

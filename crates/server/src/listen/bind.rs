@@ -12,7 +12,7 @@ use std::net::{Ipv6Addr, SocketAddr};
 pub struct BindError {
     /// The address and port.
     pub address: SocketAddr,
-    /// What the system says.
+    /// The system's error.
     pub source: io::Error,
 }
 

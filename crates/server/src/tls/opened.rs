@@ -10,7 +10,7 @@ pub struct OpenedRecords {
     pub closed: bool,
 }
 
-/// What a link has to be told.
+/// The circumstances in which a link opens records.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Circumstances {
     /// Minutes of a clock that never goes back.

@@ -10,7 +10,7 @@ pub enum SettingsError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
     /// There is no usable certificate in the PEM.

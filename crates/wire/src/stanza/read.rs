@@ -60,7 +60,7 @@ pub enum Unit {
     Refused {
         /// The stanza without its invalid parts: `reply.error_reply(&error)` is the answer, if one is allowed.
         reply: Stanza,
-        /// Why it is refused.
+        /// The error to answer with.
         error: StanzaError,
     },
 }

@@ -35,7 +35,7 @@ impl TokenFile {
         TokenFile { folder, key: format!("{account} at {server}") }
     }
 
-    /// Whether there is one.
+    /// Whether a token is stored.
     pub(super) fn peek(&self) -> io::Result<bool> {
         Ok(read(&self.path())?.contains_key(&self.key))
     }

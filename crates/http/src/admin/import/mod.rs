@@ -49,7 +49,7 @@ pub(crate) struct ImportError {
     line: u64,
     /// The problem's code.
     code: &'static str,
-    /// What is wrong with it.
+    /// The problem of the line, in words.
     detail: String,
 }
 

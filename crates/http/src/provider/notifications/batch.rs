@@ -30,7 +30,7 @@ use tokio::time::Instant;
 pub(crate) struct BatchLine {
     /// The line's number, counted from 1.
     line: u64,
-    /// What became of it.
+    /// The result, if it was accepted.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     #[schema(inline)]
     result: Option<SendResult>,

@@ -29,7 +29,7 @@ pub(crate) struct NotificationPage {
     next: Option<String>,
 }
 
-/// Which notifications.
+/// Selects notifications.
 #[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]

@@ -24,10 +24,10 @@ pub(crate) struct NotificationView {
     /// When it was worth delivering.
     #[schema(value_type = schema::Audience)]
     audience: Audience,
-    /// Which went first.
+    /// Those of higher priority are delivered first.
     #[schema(value_type = schema::Priority)]
     priority: Priority,
-    /// How far it has come.
+    /// Its state.
     #[schema(value_type = schema::NotificationState)]
     state: NotificationState,
     /// When it was taken from its sender.
@@ -50,7 +50,7 @@ pub(crate) struct NotificationView {
     /// When a connection last took it.
     #[serde(skip_serializing_if = "Option::is_none")]
     sent_at: Option<Time>,
-    /// When the device had it.
+    /// When it was acknowledged.
     #[serde(skip_serializing_if = "Option::is_none")]
     acknowledged_at: Option<Time>,
     /// When it reached its last state.

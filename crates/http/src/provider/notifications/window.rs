@@ -53,7 +53,7 @@ struct State {
     /// The number of the first place.
     first: u64,
     lines: VecDeque<Waiting>,
-    /// What they hold.
+    /// Bytes that the lines in progress hold.
     bytes: usize,
     /// Whether a line was turned away because too much waits.
     refused: bool,
@@ -63,7 +63,7 @@ struct State {
 struct Waiting {
     /// The line's number in the batch.
     line: u64,
-    /// What it holds.
+    /// Bytes that it holds.
     bytes: usize,
     since: Instant,
     order: Option<Order>,

@@ -26,7 +26,7 @@ pub(crate) enum Exchange {
     ScramFinal(ClientFinal),
     /// The server's proof that it knows the token is awaited.
     Token {
-        /// What it is.
+        /// The expected proof.
         answer: Vec<u8>,
     },
     /// The server proved itself; only its success is awaited.
