@@ -1,5 +1,5 @@
-//! Conversations: every `.chat` file in `src/` is played against a node of two shards and a real store, without sockets,
-//! threads or clocks. CONTRIBUTING.md describes the format.
+//! Conversations: every `.chat` file in `src/` is played against a simulated node of two shards, without sockets or clocks: with
+//! the store of the simulation, and with a real one. CONTRIBUTING.md describes the format.
 
 #![expect(
     clippy::disallowed_types,
@@ -13,9 +13,20 @@ mod tokens;
 mod world;
 
 use std::path::{Path, PathBuf};
+use world::Kept;
 
 #[test]
 fn every_conversation_goes_as_written() {
+    play_all(Kept::InMemory);
+}
+
+/// The same words of the same devices: who listens cannot tell the two stores apart.
+#[test]
+fn every_conversation_goes_as_written_with_a_real_store() {
+    play_all(Kept::BySqlite);
+}
+
+fn play_all(kept: Kept) {
     let mut files = Vec::new();
     find(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")), &mut files);
     files.sort();
@@ -25,7 +36,7 @@ fn every_conversation_goes_as_written() {
     let mut failures = Vec::new();
     for file in &files {
         let text = std::fs::read_to_string(file).expect("a readable file");
-        if let Err(error) = script::play(&text) {
+        if let Err(error) = script::play(&text, kept) {
             failures.push(format!("{}: {error}", file.display()));
         }
     }

@@ -1,7 +1,7 @@
 //! The script of a conversation, line by line.
 
 use crate::tokens;
-use crate::world::{Mood, World};
+use crate::world::{Kept, Questions, World};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use carillon_core::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
@@ -18,8 +18,8 @@ const HEADER: &str = "<stream:stream xmlns='jabber:client' \
     xmlns:stream='http://etherx.jabber.org/streams' to='localhost' version='1.0'>";
 
 /// Plays a conversation; what went otherwise than written.
-pub fn play(text: &str) -> Result<(), String> {
-    let mut script = Script::new(text);
+pub fn play(text: &str, kept: Kept) -> Result<(), String> {
+    let mut script = Script::new(text, kept);
     for (number, line) in lines(text) {
         script.line(&line).map_err(|error| format!("line {number}: {error}\n  {line}"))?;
     }
@@ -45,14 +45,14 @@ fn lines(text: &str) -> Vec<(usize, String)> {
 
 struct Script {
     world: World,
-    conns: BTreeMap<String, u32>,
+    conns: BTreeMap<String, usize>,
     bound: BTreeMap<String, String>,
     passwords: BTreeMap<String, String>,
     notified: u64,
 }
 
 impl Script {
-    fn new(text: &str) -> Script {
+    fn new(text: &str, kept: Kept) -> Script {
         let mut settings = Settings { secret: [7; 32], ..Settings::default() };
         for line in text.lines().filter_map(|line| line.strip_prefix("setting ")) {
             let (key, value) = line.split_once(' ').expect("setting KEY VALUE");
@@ -84,7 +84,7 @@ impl Script {
                 _ => panic!("no setting {key}"),
             }
         }
-        let mut world = World::new(settings);
+        let mut world = World::with_store(settings, kept);
         world.domain(DOMAIN, Policy::default());
         Script {
             world,
@@ -182,7 +182,7 @@ impl Script {
             }
             ["reads", how @ ("once" | "again")] => {
                 let conn = self.conn(name)?;
-                self.world.read(conn, (*how == "once").then_some(0));
+                if *how == "once" { self.world.read_once(conn) } else { self.world.read_on(conn) }
             }
             ["has", "at", "most", bytes, "unread"] => {
                 let unread = self.world.unread(self.conn(name)?);
@@ -196,12 +196,14 @@ impl Script {
 
     fn store(&mut self, words: &[&str]) -> Result<(), String> {
         match words {
-            ["refuses", kinds @ ..] => kinds.iter().for_each(|kind| self.world.store_is(kind, Mood::Refuses)),
-            ["holds", kinds @ ..] => kinds.iter().for_each(|kind| self.world.store_is(kind, Mood::Holds)),
-            ["goes", "on"] => self.world.store_goes_on(),
-            _ => return Err("not understood".into()),
+            ["refuses", kinds @ ..] => kinds.iter().try_for_each(|kind| self.world.store_refuses(kind)),
+            ["holds", kinds @ ..] => kinds.iter().try_for_each(|kind| self.world.store_holds(kind)),
+            ["goes", "on"] => {
+                self.world.store_goes_on();
+                Ok(())
+            }
+            _ => Err("not understood".into()),
         }
-        Ok(())
     }
 
     fn pass(&mut self, time: &str) -> Result<(), String> {
@@ -215,9 +217,7 @@ impl Script {
 
     /// `asked COUNT identities COUNT logins [for PART …]`: what the store was asked since somebody looked
     fn asked(&mut self, who: &str, what: &str, wanted: &[&str]) -> Result<(), String> {
-        let identities = std::mem::take(&mut self.world.identities_asked);
-        let logins = std::mem::take(&mut self.world.logins_asked);
-        let parts = std::mem::take(&mut self.world.login_parts_asked);
+        let Questions { identities, logins, parts } = self.world.questions();
         let parts = [
             ("subscriptions", parts.subscriptions),
             ("notifications", parts.notifications),
@@ -235,7 +235,7 @@ impl Script {
         is_so.then_some(()).ok_or(format!("asked {identities} identities {logins} logins for {parts:?}"))
     }
 
-    fn conn(&self, name: &str) -> Result<u32, String> {
+    fn conn(&self, name: &str) -> Result<usize, String> {
         self.conns.get(name).copied().ok_or_else(|| format!("{name} is not connected"))
     }
 
@@ -352,13 +352,13 @@ impl Script {
     /// `log KIND …`: the event log keeps these from now on
     fn log(&mut self, kinds: &[&str]) -> Result<(), String> {
         let kinds: Option<Vec<Kind>> = kinds.iter().map(|word| Kind::named(word)).collect();
-        self.world.kept = Kinds::of(kinds.ok_or("log KIND …")?);
+        self.world.log(Kinds::of(kinds.ok_or("log KIND …")?));
         Ok(())
     }
 
     /// `logged KIND field=value …`: the next line of the event log
     fn logged(&mut self, pattern: &str) -> Result<(), String> {
-        let line = self.world.logged.pop_front().ok_or("nothing was logged")?;
+        let line = self.world.logged().ok_or("nothing was logged")?;
         self.same_text(pattern, &line).then_some(()).ok_or(format!("logged {line}"))
     }
 
@@ -478,7 +478,7 @@ impl Script {
                 return Err(format!("at the end {name} has {}", String::from_utf8_lossy(&bytes)));
             }
         }
-        match self.world.logged.front() {
+        match self.world.logged() {
             Some(line) => Err(format!("at the end the log has {line}")),
             None => Ok(()),
         }

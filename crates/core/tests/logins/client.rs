@@ -17,7 +17,7 @@ const SASL2: &str = "urn:xmpp:sasl:2";
 
 /// A connection of a client.
 pub struct Client {
-    conn: u32,
+    conn: usize,
     /// The namespace of the exchange under way.
     ns: &'static str,
 }
