@@ -46,6 +46,13 @@ enum Command {
     Demo(crate::demo::Args),
     /// Load-test a server with many clients
     Load(Box<carillon_load::cli::Cli>),
+    #[command(flatten)]
+    Printing(Printing),
+}
+
+/// A command that prints something and ends.
+#[derive(Debug, Subcommand)]
+enum Printing {
     /// Log in as a device and print what comes
     Connect(Box<connect::Args>),
     /// Show the figures of a node
@@ -82,7 +89,7 @@ pub fn main() -> ExitCode {
         Command::Load(cli) => {
             carillon_load::cli::run(&cli, carillon_load::cli::Program { prefix: &["load"] })
         }
-        command => match dispatch(command, &mut std::io::stdout()) {
+        Command::Printing(command) => match print(command, &mut std::io::stdout()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => failure.report(),
         },
@@ -90,22 +97,19 @@ pub fn main() -> ExitCode {
 }
 
 /// Does what a command says, printing to `out`.
-fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), Failure> {
+fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
-        Command::Serve(_) | Command::Demo(_) | Command::Load(_) => {
-            unreachable!("`main` runs those that do not end")
-        }
-        Command::Connect(args) => connect::run(&args, out),
-        Command::Status(args) => status::run(&args, out),
-        Command::Domain(args) => domain::run(args, out),
-        Command::Account(args) => account::run(args, out),
-        Command::Key(args) => key::run(args, out),
-        Command::Topic(args) => topic::run(args, out),
-        Command::Send(args) => send::run(&args, out),
-        Command::Session(args) => session::run(args, out),
-        Command::Config(args) => config::run(args, out),
-        Command::Events(args) => events::run(args, out),
-        Command::Completions { shell } => {
+        Printing::Connect(args) => connect::run(&args, out),
+        Printing::Status(args) => status::run(&args, out),
+        Printing::Domain(args) => domain::run(args, out),
+        Printing::Account(args) => account::run(args, out),
+        Printing::Key(args) => key::run(args, out),
+        Printing::Topic(args) => topic::run(args, out),
+        Printing::Send(args) => send::run(&args, out),
+        Printing::Session(args) => session::run(args, out),
+        Printing::Config(args) => config::run(args, out),
+        Printing::Events(args) => events::run(args, out),
+        Printing::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "carillon", &mut script);
             Ok(out.write_all(&script)?)

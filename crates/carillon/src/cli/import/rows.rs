@@ -215,7 +215,7 @@ impl<'a> Fields<'a> {
             "server_key_sha256" => self.sha256.1 = field,
             "stored_key_sha1" => self.sha1.0 = field,
             "server_key_sha1" => self.sha1.1 = field,
-            _ => unreachable!("Columns::new lets no other name through"),
+            _ => return Err(format!("there is no column {name}")),
         }
         Ok(())
     }
