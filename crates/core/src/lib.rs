@@ -15,6 +15,9 @@
 //! all, to its account's home once it has said whose it is. So every decision about an account or a topic is taken by
 //! one thread that owns all there is to know, without a lock or a shared directory (docs/adr/0002).
 
+#![deny(clippy::indexing_slicing, clippy::string_slice, clippy::unwrap_used)]
+#![cfg_attr(not(test), deny(unreachable_pub))]
+
 pub mod command;
 pub mod connection;
 pub mod effect;
@@ -34,6 +37,11 @@ pub mod session;
 pub mod settings;
 pub mod shard;
 #[cfg(any(test, feature = "sim"))]
+#[expect(
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "only tests run it: a panic is a failed test"
+)]
 pub mod sim;
 pub mod topic;
 

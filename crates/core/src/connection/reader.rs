@@ -94,6 +94,7 @@ impl Io {
         }
     }
 
+    #[expect(clippy::indexing_slicing, reason = "the framer counts bytes of what it was given")]
     fn next_tcp(&mut self, bytes: &[u8], limits: xml::Limits) -> Result<(Option<Frame>, usize), StreamError> {
         let mut at = 0;
         loop {

@@ -94,8 +94,8 @@ impl SendQueue {
 
     /// The socket was given `bytes` at once and took the first `taken` of them: the others are queued.
     pub fn wrote(&mut self, bytes: &[u8], taken: usize) {
-        if taken < bytes.len() {
-            self.backlog().bytes.extend_from_slice(&bytes[taken..]);
+        if let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty()) {
+            self.backlog().bytes.extend_from_slice(rest);
         }
     }
 
@@ -114,7 +114,7 @@ impl SendQueue {
 
     /// The bytes to be written next. Whoever asks goes on with [`SendQueue::sent`].
     pub fn unsent(&self) -> &[u8] {
-        self.0.as_ref().map_or(&[], |backlog| &backlog.bytes[backlog.sent..])
+        self.0.as_ref().map_or(&[], |backlog| backlog.bytes.get(backlog.sent..).unwrap_or_default())
     }
 
     /// The socket took the first `count` of [`SendQueue::unsent`]. Whether the last byte that was watched is among them.

@@ -32,6 +32,7 @@ impl Journal {
     }
 
     /// Notes what happened, whatever kinds are wanted.
+    #[expect(clippy::indexing_slicing, reason = "the four bytes were added above")]
     pub fn push(&mut self, at: UnixMs, entry: &Entry<'_>) {
         let out = &mut self.bytes;
         let start = out.len();

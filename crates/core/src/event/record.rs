@@ -56,7 +56,7 @@ impl<'a> Iterator for Records<'a> {
     fn next(&mut self) -> Option<Record<'a>> {
         let mut cursor = self.bytes;
         let len = u32::from_le_bytes(array(&mut cursor)?) as usize;
-        let mut inner = cursor.get(..len)?;
+        let (mut inner, rest) = cursor.split_at_checked(len)?;
         let kind = Kind::of(u8::from_le_bytes(array(&mut inner)?))?;
         let at = UnixMs(u64::from_le_bytes(array(&mut inner)?));
         let seq = u64::from_le_bytes(array(&mut inner)?);
@@ -69,7 +69,7 @@ impl<'a> Iterator for Records<'a> {
         if !left.is_empty() {
             return None;
         }
-        self.bytes = &cursor[len..];
+        self.bytes = rest;
         Some(record)
     }
 }

@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use std::borrow::Cow;
 
 /// The longest frame of a client, without its NUL.
-pub const BYTES_MAX: usize = 4096;
+pub(crate) const BYTES_MAX: usize = 4096;
 /// Ends a client's frame.
 const NUL: u8 = 0;
 /// Ends a server's frame.
@@ -36,11 +36,17 @@ struct Wanted<'a> {
     data: Cow<'a, str>,
 }
 
-/// The first frame, without its NUL; none when it is not complete.
-pub(crate) fn cut(bytes: &[u8]) -> Result<Option<&[u8]>, Ended> {
+/// A frame without its NUL, and the bytes that follow.
+type Cut<'a> = (&'a [u8], &'a [u8]);
+
+/// Cuts the first frame off; none when it is not complete.
+pub(crate) fn cut(bytes: &[u8]) -> Result<Option<Cut<'_>>, Ended> {
     // No further than a frame may be: what is behind that is not looked at again and again.
     match bytes.iter().take(BYTES_MAX + 1).position(|byte| *byte == NUL) {
-        Some(end) => Ok(Some(&bytes[..end])),
+        Some(end) => {
+            let frame = bytes.split_at_checked(end);
+            Ok(frame.map(|(frame, rest)| (frame, rest.get(1..).unwrap_or_default())))
+        }
         None if bytes.len() > BYTES_MAX => Err(Ended::FrameTooLarge),
         None => Ok(None),
     }
@@ -164,13 +170,13 @@ mod tests {
 
     #[test]
     fn frames_are_cut_at_their_nul() {
-        assert_eq!(cut(b"PING\0{}\0"), Ok(Some(&b"PING"[..])));
-        assert_eq!(cut(b"\0"), Ok(Some(&b""[..])));
+        assert_eq!(cut(b"PING\0{}\0"), Ok(Some((&b"PING"[..], &b"{}\0"[..]))));
+        assert_eq!(cut(b"\0"), Ok(Some((&b""[..], &b""[..]))));
         assert_eq!(cut(b"PIN"), Ok(None));
         let mut longest = vec![b'x'; BYTES_MAX];
         assert_eq!(cut(&longest), Ok(None));
         longest.push(0);
-        assert_eq!(cut(&longest).unwrap().unwrap().len(), BYTES_MAX);
+        assert_eq!(cut(&longest).unwrap().unwrap().0.len(), BYTES_MAX);
         longest.insert(0, b'x');
         assert_eq!(cut(&longest), Err(Ended::FrameTooLarge));
         longest.pop();

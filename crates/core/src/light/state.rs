@@ -108,8 +108,9 @@ impl Light {
     /// Another session left a topic's list, and this one took its position there.
     pub fn moved(&mut self, followed: Followed) {
         let Some(open) = self.open_mut() else { return };
-        if let Ok(at) = open.place(followed.topic) {
-            open.topics[at].position = followed.position;
+        let at = open.place(followed.topic).ok();
+        if let Some(own) = at.and_then(|at| open.topics.get_mut(at)) {
+            own.position = followed.position;
         }
     }
 

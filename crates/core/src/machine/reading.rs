@@ -10,6 +10,7 @@ use carillon_wire::stream::Condition;
 
 impl Turn<'_> {
     /// Reads new bytes after those that were kept, unit by unit, until more are needed or the session must wait.
+    #[expect(clippy::indexing_slicing, reason = "`at` counts the bytes of `input` that the reader consumed")]
     pub(super) fn read(&mut self, conn: ConnId, bytes: &[u8]) {
         let Some(mut session) = self.sessions.take(conn) else {
             return light::read(conn, bytes, self.sessions, &mut self.cx);

@@ -131,20 +131,20 @@ impl Rig {
 
     /// The ids and types of what the client is sent when these stanzas come in one read.
     fn read(&mut self, stanzas: &str) -> Vec<String> {
-        told(self.give(Input::Bytes { conn: CONN, bytes: stanzas.as_bytes() }))
+        told(&self.give(Input::Bytes { conn: CONN, bytes: stanzas.as_bytes() }))
     }
 
     /// The same when the store answers its oldest question.
     fn answer(&mut self, said: Result<bool, Fault>) -> Vec<String> {
         let ticket = self.asked.remove(0);
         let answer = said.map_or_else(Answer::Failed, IsSubscribed::wrap);
-        told(self.give(Input::Answer { ticket, answer }))
+        told(&self.give(Input::Answer { ticket, answer }))
     }
 
     /// The same when this time has passed.
     fn wait(&mut self, ms: u64) -> Vec<String> {
         self.now.mono = self.now.mono.plus(ms);
-        told(self.give(Input::Tick))
+        told(&self.give(Input::Tick))
     }
 
     fn counted(&self) -> u64 {
@@ -153,10 +153,10 @@ impl Rig {
 }
 
 /// `id type` of each stanza.
-fn told(sent: Vec<String>) -> Vec<String> {
+fn told(sent: &[String]) -> Vec<String> {
     let attr = |text: &str, name: &str| {
-        let start = text.find(&format!(" {name}='")).map(|at| at + name.len() + 3);
-        start.map(|at| text[at..].split('\'').next().unwrap_or_default().to_owned()).unwrap_or_default()
+        let value = text.split_once(&format!(" {name}='")).map(|(_, rest)| rest.split('\'').next());
+        value.flatten().unwrap_or_default().to_owned()
     };
     sent.iter().map(|text| format!("{} {}", attr(text, "id"), attr(text, "type"))).collect()
 }

@@ -96,7 +96,8 @@ impl fmt::Display for NotificationId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = [0u8; 26];
         for (i, c) in text.iter_mut().enumerate() {
-            *c = CROCKFORD[(self.0 >> (125 - 5 * i)) as usize & 31];
+            let digit = (self.0 >> (125 - 5 * i)) as usize & 31;
+            *c = CROCKFORD.get(digit).copied().unwrap_or_default();
         }
         f.write_str(std::str::from_utf8(&text).expect("Crockford's alphabet is ASCII"))
     }
@@ -112,7 +113,7 @@ impl FromStr for NotificationId {
     type Err = NotAnId;
 
     fn from_str(text: &str) -> Result<NotificationId, NotAnId> {
-        if text.len() != 26 || text.as_bytes()[0] > b'7' {
+        if text.len() != 26 || text.as_bytes().first().is_none_or(|first| *first > b'7') {
             return Err(NotAnId);
         }
         text.bytes()

@@ -227,6 +227,7 @@ impl PubsubEvent {
     }
 
     /// What followers are told; none when they are told nothing.
+    #[expect(clippy::indexing_slicing, reason = "the range was noted when the tail was written")]
     pub fn news(&self) -> Option<News<'_>> {
         let payload = |name: &Name| &self.tail[name.payload.clone()];
         match &self.kind {

@@ -24,10 +24,11 @@ impl Revocations {
 
     /// Revokes the tokens of one client.
     pub fn revoke(&mut self, agent: AgentId) {
-        match self.agents.iter().position(|(id, _)| *id == agent) {
-            Some(at) => self.agents[at].1 += 1,
-            None if self.agents.len() < Revocations::AGENTS_MAX => self.agents.push((agent, 1)),
-            None => self.revoke_all(),
+        let is_full = self.agents.len() >= Revocations::AGENTS_MAX;
+        match self.agents.iter_mut().find(|(id, _)| *id == agent) {
+            Some((_, count)) => *count += 1,
+            None if is_full => self.revoke_all(),
+            None => self.agents.push((agent, 1)),
         }
     }
 

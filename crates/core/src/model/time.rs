@@ -39,8 +39,9 @@ impl UnixMs {
         if !matches!(text.as_bytes().get(10)?, b'T' | b't' | b' ') {
             return None;
         }
-        let (text, leap_ms) = match text.get(17..19)? {
-            "60" => (Cow::from([&text[..17], "59", &text[19..]].concat()), 1000),
+        let (minutes, rest) = text.split_at_checked(17)?;
+        let (text, leap_ms) = match rest.split_at_checked(2)? {
+            ("60", rest) => (Cow::from([minutes, "59", rest].concat()), 1000),
             _ => (Cow::from(text), 0),
         };
         let at = OffsetDateTime::parse(&text, &Rfc3339).ok()?;

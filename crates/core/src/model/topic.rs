@@ -48,7 +48,9 @@ impl TopicRecord {
     pub fn affiliation(&self, jid: &BareJid) -> Affiliation {
         self.affiliations
             .binary_search_by(|(j, _)| j.as_str().cmp(jid.as_str()))
-            .map_or(Affiliation::None, |i| self.affiliations[i].1)
+            .ok()
+            .and_then(|at| self.affiliations.get(at))
+            .map_or(Affiliation::None, |(_, affiliation)| *affiliation)
     }
 }
 

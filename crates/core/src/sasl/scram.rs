@@ -98,7 +98,7 @@ impl ClientFirst {
         }
         Ok(ClientFirst {
             hash,
-            gs2: message[..message.len() - bare.len()].to_owned(),
+            gs2: message.strip_suffix(bare).unwrap_or_default().to_owned(),
             binding,
             data: Box::default(),
             authzid,
@@ -198,6 +198,7 @@ pub fn is_password(password: &str, credentials: &Credentials) -> bool {
 
 /// Keys for an account that does not exist: the same each time for the same name, so that guessing names reveals nothing.
 /// `secret` is the node's.
+#[expect(clippy::indexing_slicing, reason = "an HMAC-SHA-256 has 32 bytes")]
 pub fn decoy(hash: Hash, secret: &[u8], name: &str, iterations: u32) -> ScramKeys {
     let salt = hmac(Hash::Sha256, secret, name.as_bytes());
     let size = if hash == Hash::Sha1 { 20 } else { 32 };

@@ -240,8 +240,9 @@ impl BoundSession {
 impl BoundSession {
     /// Another session left a topic's list, and this one took over its position.
     pub fn moved(&mut self, followed: Followed) {
-        if let Ok(i) = self.topics.binary_search_by_key(&followed.topic, |f| f.topic) {
-            self.topics[i].position = followed.position;
+        let at = self.topics.binary_search_by_key(&followed.topic, |f| f.topic);
+        if let Some(own) = at.ok().and_then(|at| self.topics.get_mut(at)) {
+            own.position = followed.position;
         }
     }
 }

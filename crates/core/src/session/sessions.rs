@@ -192,7 +192,9 @@ impl Sessions {
         if self.slots.len() <= slot {
             self.slots.resize_with(slot + 1, || Slot { generation: 0, occupant: Occupant::Nobody });
         }
-        self.slots[slot] = Slot { generation: conn.generation, occupant };
+        if let Some(place) = self.slots.get_mut(slot) {
+            *place = Slot { generation: conn.generation, occupant };
+        }
     }
 
     fn slot(&mut self, conn: ConnId) -> Option<&mut Slot> {

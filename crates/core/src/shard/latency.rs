@@ -22,6 +22,7 @@ impl Latency {
         [1, 2, 5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10_240, 20_480, 40_960, 81_920, 327_680];
 
     /// Counts one duration, in whole milliseconds.
+    #[expect(clippy::indexing_slicing, reason = "the index is below the number of buckets")]
     pub fn record(&mut self, ms: u64) {
         self.counts[Latency::bucket(ms).min(Latency::BUCKETS - 1)] += 1;
         self.sum_ms += ms;
@@ -51,6 +52,7 @@ impl Latency {
     }
 
     /// How many took less than each of [`Latency::BOUNDS_MS`].
+    #[expect(clippy::indexing_slicing, reason = "the index is below the number of buckets")]
     pub fn cumulative(&self) -> impl Iterator<Item = (u64, u64)> {
         let (mut at, mut seen) = (0, 0);
         Latency::BOUNDS_MS.into_iter().map(move |bound| {

@@ -32,6 +32,7 @@ pub struct PerDomain {
 
 impl PerDomain {
     /// The counters for a domain.
+    #[expect(clippy::indexing_slicing, reason = "the search found this index")]
     pub fn of(&mut self, domain: DomainId) -> &mut DomainCounters {
         match self.known.binary_search_by_key(&domain, |(id, _)| *id) {
             Ok(at) => &mut self.known[at].1,
@@ -62,6 +63,7 @@ impl PerDomain {
     }
 
     /// Adds the counts of another shard.
+    #[expect(clippy::indexing_slicing, reason = "the search found this index")]
     pub fn add(&mut self, other: &PerDomain) {
         self.others.add(&other.others);
         for (id, counters) in &other.known {

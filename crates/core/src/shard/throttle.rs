@@ -144,7 +144,7 @@ impl Failures {
             return;
         }
         if self.by.len() >= Failures::ADDRESSES_MAX
-            && let Some(least) = (0..self.by.len()).min_by_key(|i| self.by[*i].1)
+            && let Some((least, _)) = self.by.iter().enumerate().min_by_key(|(_, (_, count))| *count)
         {
             self.by.swap_remove(least);
         }
@@ -152,10 +152,11 @@ impl Failures {
     }
 
     fn take(&mut self, address: IpAddr) {
-        if let Some(at) = self.by.iter().position(|(known, _)| *known == address) {
+        let found = self.by.iter_mut().enumerate().find(|(_, (known, _))| *known == address);
+        if let Some((at, (_, count))) = found {
             self.total = self.total.saturating_sub(1);
-            self.by[at].1 -= 1;
-            if self.by[at].1 == 0 {
+            *count -= 1;
+            if *count == 0 {
                 self.by.swap_remove(at);
             }
         }

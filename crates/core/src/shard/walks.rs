@@ -109,6 +109,7 @@ impl Walks {
     }
 
     /// Takes a slot out of the walks of a topic.
+    #[expect(clippy::indexing_slicing, reason = "a walk is never beyond the end of its list")]
     pub(super) fn pass_over(&mut self, topic: TopicId, slot: u32) {
         let Some(line) = self.lines.get_mut(&topic) else { return };
         for walk in &mut line.walks {
@@ -160,6 +161,7 @@ impl Line {
 
 impl Slice {
     /// The slots of the followers it is for; `u32::MAX` in place of one that is passed over.
+    #[expect(clippy::indexing_slicing, reason = "the range is of this list")]
     pub fn slots(&self) -> &[u32] {
         &self.slots[self.range.clone()]
     }

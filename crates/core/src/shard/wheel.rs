@@ -56,6 +56,7 @@ impl Wheel {
     }
 
     /// Sets a timer. It fires at the end of its tick: up to 128 ms late, never early.
+    #[expect(clippy::indexing_slicing, reason = "the index is below the number of slots")]
     pub fn set(&mut self, at: Mono, conn: ConnId, wake: Wake) {
         let tick = (at.0 / Wheel::TICK_MS).max(self.tick);
         self.slots[(tick % Wheel::SLOTS) as usize].push(Scheduled { at, conn, wake });
@@ -63,6 +64,7 @@ impl Wheel {
     }
 
     /// Moves the timers that are due by `now` into `due`.
+    #[expect(clippy::indexing_slicing, reason = "the index is below the number of slots")]
     pub fn advance(&mut self, now: Mono, due: &mut Vec<(ConnId, Wake)>) {
         let current = now.0 / Wheel::TICK_MS;
         // After a long pause every slot is visited once at most.

@@ -13,7 +13,7 @@ use carillon_wire::xml::writer::Writer;
 const MARK: &str = "urn:carillon:sent:0";
 
 /// Whether a message is copied: a chat message, or a normal one with a body, unless it is marked private.
-pub fn is_copied(stanza: &Stanza) -> bool {
+pub(super) fn is_copied(stanza: &Stanza) -> bool {
     let kind = match stanza.kind {
         Kind::Message(MessageType::Chat) => true,
         Kind::Message(MessageType::Normal) => stanza.payload.find("body", ns::CLIENT).is_some(),
@@ -27,7 +27,7 @@ pub fn is_copied(stanza: &Stanza) -> bool {
 }
 
 /// The copy of a message. `to`: the session it is for, or none for the account; `sender`: the session that sent it.
-pub fn wrap(
+pub(super) fn wrap(
     direction: &str,
     inner: &Stanza,
     account: &BareJid,
@@ -58,7 +58,7 @@ pub fn wrap(
 }
 
 /// The session that sent the original, if this is a marked copy.
-pub fn sender_of_copy(stanza: &Stanza) -> Option<String> {
+pub(super) fn sender_of_copy(stanza: &Stanza) -> Option<String> {
     let from_account =
         stanza.from.as_ref().is_some_and(|from| from.is_bare() && stanza.to.as_ref() == Some(from));
     let mark = stanza.payload.find("from", MARK).filter(|_| from_account)?;
@@ -66,6 +66,6 @@ pub fn sender_of_copy(stanza: &Stanza) -> Option<String> {
 }
 
 /// Removes the mark.
-pub fn unmark(stanza: &mut Stanza) {
+pub(super) fn unmark(stanza: &mut Stanza) {
     stanza.payload.remove("from", MARK);
 }

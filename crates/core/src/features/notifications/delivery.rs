@@ -24,7 +24,7 @@ pub(super) const TRACKED: Tracked = Tracked(*b"noti");
 
 /// Gives a notification to every session of its account that it is for. A session that is not given one that is kept asks the
 /// store for it later.
-pub fn deliver(
+pub(super) fn deliver(
     notification: &Notification,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,

@@ -8,7 +8,7 @@ use carillon_wire::stanza::{MessageType, Payload as Xml, Stanza};
 use carillon_wire::xml::writer::Writer;
 
 /// The message for one session. `receipt`: whether a receipt is asked for, because nothing else acknowledges it.
-pub fn message(notification: &Notification, session: &BoundSession, receipt: bool) -> Stanza {
+pub(super) fn message(notification: &Notification, session: &BoundSession, receipt: bool) -> Stanza {
     let mut stanza = Stanza::message(MessageType::Headline)
         .with_to(session.jid.clone())
         .with_from(session.bare.service("push"))
@@ -18,7 +18,7 @@ pub fn message(notification: &Notification, session: &BoundSession, receipt: boo
 }
 
 /// The id of a receipt (XEP-0184).
-pub fn receipt(stanza: &Stanza) -> Option<String> {
+pub(super) fn receipt(stanza: &Stanza) -> Option<String> {
     let received = stanza.payload.find("received", ns::RECEIPTS)?;
     received.element().attr("id").map(str::to_owned)
 }

@@ -6,7 +6,7 @@ use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, Stanza};
 
 /// `<show/>` and `<priority/>` (RFC 6121 §4.7.2).
-pub fn parse(stanza: &Stanza) -> Result<(Availability, i8), StanzaError> {
+pub(super) fn parse(stanza: &Stanza) -> Result<(Availability, i8), StanzaError> {
     let text = |name| stanza.payload.find(name, ns::CLIENT).map(|child| child.element().text());
     let availability = match text("show").as_deref().map(str::trim) {
         None | Some("") => Availability::Available,

@@ -41,7 +41,9 @@ pub(super) fn available(
 ) -> Step {
     let (turn, had, mut rest) = (Turn::begin(cx.out.bytes.len()), xml::had(presence), Vec::new());
     for i in 0..session.topics.len() {
-        let Some(last) = cx.shard.subscribers.last(session.topics[i].topic).cloned() else { continue };
+        let followed = session.topics.get(i);
+        let last = followed.and_then(|followed| cx.shard.subscribers.last(followed.topic)).cloned();
+        let Some(last) = last else { continue };
         let has_it = last.names().is_some_and(|(topic, item)| had.get(topic).is_some_and(|i| i == item));
         if has_it {
             continue;

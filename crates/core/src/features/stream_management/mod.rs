@@ -119,7 +119,7 @@ fn acknowledge(
     // Consecutive entries of one feature are told together.
     for run in done.chunk_by(|(a, _), (b, _)| a == b) {
         let ids: SmallVec<[u128; 4]> = run.iter().map(|(_, id)| *id).collect();
-        if let Some(handler) = cx.pipeline.tracked(run[0].0) {
+        if let Some(handler) = run.first().and_then(|(kind, _)| cx.pipeline.tracked(*kind)) {
             (handler.acknowledged)(session, &ids, cx);
         }
     }

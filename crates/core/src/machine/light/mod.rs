@@ -38,8 +38,8 @@ pub(super) fn read(conn: ConnId, bytes: &[u8], sessions: &mut Sessions, cx: &mut
     let mut input = kept.as_deref().unwrap_or(bytes);
     while light.is_reading() {
         match frame::cut(input) {
-            Ok(Some(frame)) => {
-                input = &input[frame.len() + 1..];
+            Ok(Some((frame, rest))) => {
+                input = rest;
                 if let Err(why) = take(conn, &mut light, frame, sessions, cx) {
                     finish(conn, &mut light, why, sessions, cx);
                 }

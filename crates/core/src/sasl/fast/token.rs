@@ -69,7 +69,8 @@ impl Proof {
     /// Reads the client's message: its name, NUL, and an HMAC (draft-schmaus-kitten-sasl-ht §3.1).
     pub fn parse(message: &[u8]) -> Option<Proof> {
         let at = message.iter().position(|byte| *byte == 0)?;
-        let (username, hash) = (std::str::from_utf8(&message[..at]).ok()?, &message[at + 1..]);
+        let (username, rest) = message.split_at_checked(at)?;
+        let (username, hash) = (std::str::from_utf8(username).ok()?, rest.get(1..)?);
         let is_whole = !username.is_empty() && hash.len() == 32;
         is_whole.then(|| Proof { username: username.to_owned(), hash: hash.to_vec() })
     }

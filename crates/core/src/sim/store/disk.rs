@@ -62,6 +62,9 @@ struct Asked {
     ask: Ask,
 }
 
+/// Which questions a mood is for.
+type Asks = fn(&Ask) -> bool;
+
 /// A store between its askers and its disk.
 pub struct Disk {
     engine: Box<dyn Engine>,
@@ -72,7 +75,7 @@ pub struct Disk {
     committed: Vec<VecDeque<Answered>>,
     reads: Vec<Asked>,
     read: Vec<Answered>,
-    moods: Vec<(fn(&Ask) -> bool, Mood)>,
+    moods: Vec<(Asks, Mood)>,
     held: Vec<Asked>,
     /// Writes and what they were answered, in the order of their commits, where they are wanted.
     log: Option<Vec<(Ask, Answer)>>,

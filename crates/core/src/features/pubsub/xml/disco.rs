@@ -38,7 +38,7 @@ const FEATURES: &[&str] = &[
 ];
 
 /// The disco#info of the service.
-pub fn service() -> Element {
+pub(super) fn service() -> Element {
     let mut query = Element::new("query", ns::DISCO_INFO).with_child(identity("service", "Topics"));
     for ns in [ns::DISCO_INFO, ns::DISCO_ITEMS, ns::PUBSUB, ns::RSM] {
         query.push(feature(ns));
@@ -50,7 +50,7 @@ pub fn service() -> Element {
 }
 
 /// The disco#info of a topic.
-pub fn topic(record: &TopicRecord) -> Element {
+pub(super) fn topic(record: &TopicRecord) -> Element {
     Element::new("query", ns::DISCO_INFO)
         .with_attr("node", &*record.name)
         .with_child(identity("leaf", &record.config.title))
@@ -61,7 +61,7 @@ pub fn topic(record: &TopicRecord) -> Element {
 }
 
 /// The topics of `records` that the asker may know of.
-pub fn topics(
+pub(crate) fn topics(
     records: &[TopicRecord],
     known: impl Fn(&TopicRecord) -> bool,
     service: &str,
@@ -84,7 +84,7 @@ pub fn topics(
 }
 
 /// The items that a topic keeps (§5.5).
-pub fn items(name: &str, ids: &[Box<str>], service: &str) -> Element {
+pub(super) fn items(name: &str, ids: &[Box<str>], service: &str) -> Element {
     let mut query = Element::new("query", ns::DISCO_ITEMS).with_attr("node", name);
     for id in ids {
         query.push(item(service).with_attr("name", &**id));

@@ -39,7 +39,7 @@ const INFORMATIVE: &[&str] =
 
 /// A form that was filled in.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Filled {
+pub(super) struct Filled {
     /// The changes of supported fields.
     pub change: ConfigChange,
     /// Whether it also has a precondition that no topic here meets.
@@ -48,7 +48,7 @@ pub struct Filled {
 
 /// A field that cannot be applied.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Unmet {
+pub(super) enum Unmet {
     /// It describes the topic; its value is not stored.
     Informative,
     /// It asks for something unsupported; this is its name.
@@ -56,7 +56,7 @@ pub enum Unmet {
 }
 
 /// Reads a form of this type. `max_items` is the value of `max`.
-pub fn parse(x: &Element, form_type: &str, max_items: u32) -> Result<Filled, StanzaError> {
+pub(super) fn parse(x: &Element, form_type: &str, max_items: u32) -> Result<Filled, StanzaError> {
     let mut filled = Filled { change: ConfigChange::default(), unmet: None };
     for field in x.children().filter(|child| child.is("field", ns::DATA_FORMS)) {
         let var = field.attr("var").unwrap_or_default();
@@ -116,7 +116,7 @@ fn other(var: &str, value: &str) -> Option<Unmet> {
 
 /// Reads a configuration form (XEP-0060 §8.2). Descriptive fields are ignored; unsupported ones are refused, so that nobody
 /// relies on them.
-pub fn parse_config(x: &Element, max_items: u32) -> Result<ConfigChange, StanzaError> {
+pub(super) fn parse_config(x: &Element, max_items: u32) -> Result<ConfigChange, StanzaError> {
     let filled = parse(x, ns::PUBSUB_NODE_CONFIG, max_items)?;
     match filled.unmet {
         None | Some(Unmet::Informative) => Ok(filled.change),
@@ -128,7 +128,7 @@ pub fn parse_config(x: &Element, max_items: u32) -> Result<ConfigChange, StanzaE
 }
 
 /// Reads the preconditions of a publication (XEP-0060 §7.1.5). An unknown one cannot be met.
-pub fn parse_options(options: &Element, max_items: u32) -> Result<ConfigChange, StanzaError> {
+pub(super) fn parse_options(options: &Element, max_items: u32) -> Result<ConfigChange, StanzaError> {
     let x = options.child("x", ns::DATA_FORMS).ok_or(StanzaError::new(Condition::BadRequest))?;
     let filled = parse(x, ns::PUBSUB_PUBLISH_OPTIONS, max_items)?;
     match filled.unmet {
@@ -138,7 +138,7 @@ pub fn parse_options(options: &Element, max_items: u32) -> Result<ConfigChange, 
 }
 
 /// The configuration form of a topic, with its present values.
-pub fn config(config: &TopicConfig) -> Element {
+pub(super) fn config(config: &TopicConfig) -> Element {
     let mut x = Element::new("x", ns::DATA_FORMS)
         .with_attr("type", "form")
         .with_child(form_type(ns::PUBSUB_NODE_CONFIG))
@@ -166,7 +166,7 @@ pub fn config(config: &TopicConfig) -> Element {
 }
 
 /// The meta-data of a topic, which anyone may read (XEP-0060 §16.4.3).
-pub fn meta_data(record: &TopicRecord) -> Element {
+pub(super) fn meta_data(record: &TopicRecord) -> Element {
     let config = &record.config;
     let result = |name: &str, value: &str| {
         let value = Element::new("value", ns::DATA_FORMS).with_text(value);

@@ -8,17 +8,17 @@ mod rsm;
 #[cfg(test)]
 mod tests;
 
-pub use disco::topics;
-pub use reply::{affiliations, reply, subscriptions};
-pub use request::{Request, parse};
-pub use rsm::set;
+pub(super) use disco::topics;
+pub(super) use reply::{affiliations, reply, subscriptions};
+pub(super) use request::{Request, parse};
+pub(super) use rsm::set;
 
 use crate::model::Map;
 use carillon_wire::ns;
 use carillon_wire::stanza::Stanza;
 
 /// The items that a device says it has, by topic: `<topics xmlns='urn:carillon:topics:0'/>` in its initial presence.
-pub fn had(presence: &Stanza) -> Map<String, String> {
+pub(super) fn had(presence: &Stanza) -> Map<String, String> {
     let Some(topics) = presence.payload.find("topics", ns::TOPICS) else { return Map::default() };
     let topics = topics.element();
     let have = topics.children().filter(|child| child.is("have", ns::TOPICS));

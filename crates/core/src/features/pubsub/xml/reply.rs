@@ -11,7 +11,7 @@ use carillon_wire::xml::writer::Writer;
 use std::sync::Arc;
 
 /// The answer to an IQ about the topic `name`.
-pub fn reply(iq: TopicIq, name: &str, result: Result<TopicOutcome, Refusal>) -> Stanza {
+pub(crate) fn reply(iq: TopicIq, name: &str, result: Result<TopicOutcome, Refusal>) -> Stanza {
     let TopicIq { iq, about } = iq;
     let payload = result.map(|outcome| payload(about, name, outcome, iq.service()));
     iq.reply(payload.map_err(StanzaError::from))
@@ -54,7 +54,7 @@ fn payload(about: About, name: &str, outcome: TopicOutcome, service: &str) -> Pa
 }
 
 /// The subscriptions of an account (§5.6), or only that to the topic `of`.
-pub fn subscriptions(names: &[(TopicId, Box<str>)], of: Option<&str>, account: &BareJid) -> Element {
+pub(crate) fn subscriptions(names: &[(TopicId, Box<str>)], of: Option<&str>, account: &BareJid) -> Element {
     let mut list = Element::new("subscriptions", ns::PUBSUB);
     if let Some(of) = of {
         list.set_attr("node", of);
@@ -66,7 +66,7 @@ pub fn subscriptions(names: &[(TopicId, Box<str>)], of: Option<&str>, account: &
 }
 
 /// The affiliations of an account (§5.7), or only that with the topic `of`.
-pub fn affiliations(stands: &[(Box<str>, Affiliation)], of: Option<&str>) -> Element {
+pub(crate) fn affiliations(stands: &[(Box<str>, Affiliation)], of: Option<&str>) -> Element {
     let mut list = Element::new("affiliations", ns::PUBSUB);
     if let Some(of) = of {
         list.set_attr("node", of);
@@ -133,7 +133,7 @@ fn word(affiliation: Affiliation) -> &'static str {
 }
 
 /// The default configuration of a topic (§8.3).
-pub fn default_config() -> Element {
+pub(super) fn default_config() -> Element {
     let config = form::config(&crate::model::TopicConfig::default());
     owner(Element::new("default", ns::PUBSUB_OWNER).with_child(config))
 }

@@ -23,7 +23,7 @@ const NAME_MAX: usize = 1023;
 
 /// What a client asks of the service.
 #[derive(Debug)]
-pub enum Request {
+pub(crate) enum Request {
     /// An operation on one topic.
     Topic { name: Box<str>, op: TopicOp, about: About },
     /// To create a topic with this configuration and a name that the server makes.
@@ -39,7 +39,7 @@ pub enum Request {
 }
 
 /// Reads a request, made by `account`.
-pub fn parse(stanza: &Stanza, account: &BareJid, limits: &Limits) -> Result<Request, StanzaError> {
+pub(crate) fn parse(stanza: &Stanza, account: &BareJid, limits: &Limits) -> Result<Request, StanzaError> {
     let child = stanza.payload.children().next().ok_or(bad_request("an IQ asks one thing"))?;
     let (element, max_items) = (child.element(), limits.topic_items);
     match (stanza.kind, child.name(), child.ns()) {

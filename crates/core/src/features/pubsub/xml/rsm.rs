@@ -8,7 +8,7 @@ use carillon_wire::xml::Element;
 
 /// The part of a list that a client asks for.
 #[derive(Debug)]
-pub struct Page {
+pub(super) struct Page {
     asked: bool,
     max: Option<u16>,
     after: Option<Box<str>>,
@@ -18,7 +18,7 @@ pub struct Page {
 
 impl Page {
     /// Reads the `<set/>` in `parent`; without one, the list is read from its beginning.
-    pub fn of(parent: &Element) -> Result<Page, StanzaError> {
+    pub(super) fn of(parent: &Element) -> Result<Page, StanzaError> {
         let Some(set) = parent.child("set", ns::RSM) else {
             return Ok(Page { asked: false, max: None, after: None, before: None });
         };
@@ -38,17 +38,17 @@ impl Page {
     }
 
     /// Whether the answer must say which part of the list it is.
-    pub fn is_asked(&self) -> bool {
+    pub(super) fn is_asked(&self) -> bool {
         self.asked
     }
 
     /// The size of the page, at most `most`.
-    pub fn max(&self, most: u16) -> u16 {
+    pub(super) fn max(&self, most: u16) -> u16 {
         self.max.map_or(most, |max| max.min(most))
     }
 
     /// Where a page of items begins, or ends.
-    pub fn from(&self) -> ItemsFrom {
+    pub(super) fn from(&self) -> ItemsFrom {
         match (&self.after, &self.before) {
             (Some(after), _) => ItemsFrom::After(after.clone()),
             (None, Some(before)) if before.is_empty() => ItemsFrom::Oldest,
@@ -58,7 +58,7 @@ impl Page {
     }
 
     /// The entry after which a page begins, for a list that can only be read forward.
-    pub fn after(&self) -> Result<Option<Box<str>>, StanzaError> {
+    pub(super) fn after(&self) -> Result<Option<Box<str>>, StanzaError> {
         match self.before {
             None => Ok(self.after.clone()),
             Some(_) => {
@@ -70,7 +70,7 @@ impl Page {
 }
 
 /// The part of a list that an answer is: its first and its last entry, and the size of the list where it is known.
-pub fn set(first: Option<&str>, last: Option<&str>, count: Option<u32>) -> Element {
+pub(crate) fn set(first: Option<&str>, last: Option<&str>, count: Option<u32>) -> Element {
     let mut set = Element::new("set", ns::RSM);
     let texts = [
         ("first", first.map(str::to_owned)),

@@ -17,7 +17,7 @@ pub(super) fn resource(
     let tag = bind.child("tag", ns::BIND2).map(Element::text).filter(|tag| !tag.is_empty());
     let own = cx.shard.random.token();
     let resource = match tag {
-        Some(tag) => format!("{tag}/{}", &own[..12]),
+        Some(tag) => format!("{tag}/{}", own.get(..12).unwrap_or(&own)),
         None => own,
     };
     authenticated.resource(Some(resource), cx)

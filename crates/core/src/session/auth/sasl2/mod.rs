@@ -4,7 +4,7 @@ mod bind;
 mod success;
 
 pub(super) use bind::greet;
-pub use success::Success;
+pub(crate) use success::Success;
 pub(super) use success::succeed;
 
 use super::Authenticating;
