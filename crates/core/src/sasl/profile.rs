@@ -3,7 +3,7 @@
 use carillon_wire::ns;
 use carillon_wire::xml::Element;
 
-/// The profile that a client logs in by. It prints what a mechanism says; the mechanism knows nothing of it.
+/// The profile that a client logs in by: how the messages of a mechanism are framed.
 #[derive(Debug)]
 pub enum SaslProfile {
     /// RFC 6120 §6: `<auth/>`, `<challenge/>`, `<response/>`, `<success/>`, a new stream.
@@ -23,7 +23,7 @@ impl Default for Inline {
 }
 
 impl Inline {
-    /// Takes an `<authenticate/>` apart: what it asks for, and its `<initial-response/>`.
+    /// Splits an `<authenticate/>` into what it asks for and its `<initial-response/>`.
     pub fn of(mut authenticate: Element) -> (Inline, Option<Element>) {
         let initial = authenticate.take_child("initial-response", ns::SASL2);
         (Inline(authenticate), initial)
@@ -44,17 +44,17 @@ impl Inline {
         self.0.child("user-agent", ns::SASL2)?.attr("id").filter(|id| !id.is_empty())
     }
 
-    /// What it asks for by this name.
+    /// The child with this name.
     pub fn child(&self, name: &str, ns: &str) -> Option<&Element> {
         self.0.child(name, ns)
     }
 
-    /// All that it asks for.
+    /// All children.
     pub fn children(&self) -> impl Iterator<Item = &Element> {
         self.0.children()
     }
 
-    /// Has something more done with the login, as if the client had asked for it.
+    /// Adds something, as if the client had asked for it.
     pub fn push(&mut self, element: Element) {
         self.0.push(element);
     }

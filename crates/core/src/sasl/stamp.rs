@@ -1,12 +1,12 @@
-//! What stands for an account's keys where they are not.
+//! A keyed hash of an account's keys, for use where the keys are not kept.
 
 use crate::model::{Credentials, ScramKeys};
 use carillon_wire::jid::BareJid;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// What stands for an account's name and keys: made of both under the node's secret, so that another password makes another stamp,
-/// and what was remembered or derived with the old one is of no use.
+/// A hash of an account's name and keys under the node's secret. A new password makes another stamp, which invalidates what was
+/// cached with the old one or derived from it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Stamp([u8; 16]);
 
@@ -28,13 +28,13 @@ impl Stamp {
         Stamp(*bytes.first_chunk().expect("16 of 32 bytes"))
     }
 
-    /// Its bytes, of which keys can be derived.
+    /// Its bytes.
     pub fn bytes(&self) -> &[u8; 16] {
         &self.0
     }
 }
 
-// What tokens are made of never reaches a log.
+// Tokens are derived from it: it never reaches a log.
 impl std::fmt::Debug for Stamp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Stamp")

@@ -10,17 +10,18 @@
 //! `unacked`) see and cannot stop. What a feature sets going comes back to it alone: a timer by its [`Timer`], an
 //! acknowledgement by its [`Tracked`].
 
+mod login;
+
+pub use crate::connection::ProofKind;
+pub use login::*;
+
 use crate::ReplyTo;
 use crate::command::{Command, PendingIq, Refusal, SessionInfo, TopicIq, TopicOutcome};
-pub use crate::connection::ProofKind;
 use crate::error::{StanzaError, StreamError};
 use crate::message::ShardMessage;
-use crate::model::{Domain, Login, LoginParts, PubsubEvent, ShardId, Subscription};
-use crate::sasl::{Failure, Inline, Protection};
-use crate::session::auth::{Authenticating, KnownAccount, Proved, Proving};
-use crate::session::{BoundSession, Cx, Session, Sessions, Wait};
+use crate::model::{PubsubEvent, ShardId};
+use crate::session::{BoundSession, Cx, Sessions, Wait};
 use crate::shard::{self, RefusedWrite, Timer, Track, Tracked};
-use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{IqType, Stanza};
 use carillon_wire::xml::Element;
 use smallvec::SmallVec;
@@ -209,27 +210,6 @@ impl Hooks {
     };
 }
 
-/// Adds stream features to `features`, for a client of this domain.
-pub type OfferBeforeAuthHook = fn(domain: &Domain, cx: &Cx<'_>, features: &mut Vec<Element>);
-/// What is offered inline with SASL2 (XEP-0388 §2.2) on a stream that is protected so.
-pub type OfferInlineHook = fn(protection: &Protection, cx: &Cx<'_>) -> Option<Element>;
-/// Adds something to the success of SASL2; may have the account remembered for its next login.
-pub type SuccessHook =
-    fn(proved: &mut Proved, inline: &Inline, protection: &Protection, cx: &mut Cx<'_>) -> Option<Element>;
-/// Reads an `<authenticate/>` and its `<initial-response/>`: what the client claims, or why it fails; none for one that is not this
-/// feature's.
-pub type ClaimHook = fn(
-    client: &Authenticating,
-    inline: &Inline,
-    initial: Option<&Element>,
-    cx: &mut Cx<'_>,
-) -> Option<Result<FeatureClaim, Failure>>;
-/// Checks a proof against what is known of the account, none where there is no such account.
-pub type CheckHook = fn(proving: Proving, account: Option<KnownAccount>, cx: &mut Cx<'_>) -> Session;
-/// Takes a stanza of a client that is not authenticated, or gives the client back because it is not this feature's. One that nobody
-/// takes ends the stream.
-pub type StanzaBeforeAuthHook =
-    fn(client: Box<Authenticating>, stanza: &Stanza, cx: &mut Cx<'_>) -> Result<Session, Box<Authenticating>>;
 /// Adds stream features to `features`.
 pub type OfferHook = fn(cx: &Cx<'_>, features: &mut Vec<Element>);
 /// A session was bound.
@@ -429,56 +409,6 @@ pub enum Ending {
     Closed,
     /// The connection was lost, or the server ended it.
     Lost,
-}
-
-/// Logs clients in by mechanisms of a feature's own, which SASL2 frames (XEP-0388).
-pub struct ProofHandler {
-    /// Which.
-    pub kind: ProofKind,
-    /// Reads whose login it is.
-    pub claim: ClaimHook,
-    /// Checks it.
-    pub check: CheckHook,
-}
-
-/// What a client claims by a mechanism of a feature's own.
-pub struct FeatureClaim {
-    /// The account that it claims to be.
-    pub account: BareJid,
-    /// The message that is to be checked at that account's home.
-    pub message: Box<[u8]>,
-}
-
-/// A part of what a login reads of its account, with who takes it. The store is asked for the parts that an enabled feature
-/// takes, and for no others.
-#[derive(Clone, Copy)]
-pub enum LoginPart {
-    /// The topics that the account follows, with the last items of those that send them at login.
-    Subscriptions(fn(session: &mut BoundSession, subscriptions: &[Subscription], cx: &mut Cx<'_>)),
-    /// Whether notifications wait for it.
-    Notifications(fn(session: &mut BoundSession, wait: bool)),
-    /// Whether offline messages wait for it.
-    Messages(fn(session: &mut BoundSession, wait: bool)),
-}
-
-impl LoginPart {
-    /// What the store is asked for.
-    pub const fn wanted(self) -> LoginParts {
-        match self {
-            LoginPart::Subscriptions(_) => LoginParts { subscriptions: true, ..LoginParts::NONE },
-            LoginPart::Notifications(_) => LoginParts { notifications: true, ..LoginParts::NONE },
-            LoginPart::Messages(_) => LoginParts { messages: true, ..LoginParts::NONE },
-        }
-    }
-
-    /// Gives the session its part.
-    pub fn give(self, session: &mut BoundSession, login: &Login, cx: &mut Cx<'_>) {
-        match self {
-            LoginPart::Subscriptions(take) => take(session, &login.subscriptions, cx),
-            LoginPart::Notifications(take) => take(session, login.waiting.notifications),
-            LoginPart::Messages(take) => take(session, login.waiting.messages),
-        }
-    }
 }
 
 /// The sessions that get a stanza.

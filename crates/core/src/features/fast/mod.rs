@@ -1,7 +1,7 @@
-//! FAST (XEP-0484): a client swaps its password for a token, and logs in with that in one round trip.
+//! FAST (XEP-0484): a client logs in by its password once, gets a token, and then logs in with that in one round trip.
 //!
-//! Tokens are derived and checked by `sasl::fast`, without a connection; what a client says of them is read by `xml`. Logins that
-//! have to do with tokens are remembered, so that the next one asks no store (docs/adr/0006).
+//! `sasl::fast` derives and checks tokens, without a connection; `xml` reads what a client sends about them. Logins of clients that
+//! use tokens are cached, so that the next one need not ask the store (docs/adr/0006).
 
 mod xml;
 
@@ -44,7 +44,7 @@ fn offer(protection: &Protection, cx: &Cx<'_>) -> Option<Element> {
     xml::offer(Mechanism::usable(protection)).filter(|_| cx.shard.settings.fast.are_tokens_on())
 }
 
-/// An `<authenticate/>` with `<fast/>`: whose token the client says it has, and its proof.
+/// Reads an `<authenticate/>` with `<fast/>`: the account whose token the client claims to have, and the proof.
 fn claim(
     client: &Authenticating,
     inline: &Inline,
@@ -80,7 +80,7 @@ fn mechanism(inline: &Inline) -> Option<Mechanism> {
     inline.mechanism().and_then(Mechanism::named)
 }
 
-/// What a right proof would prove, of the account whose token it is said to be.
+/// The result if the proof is right.
 fn provable(account: KnownAccount, proving: &Proving, cx: &Cx<'_>) -> Proven {
     let (stamp, identity, login) = match account {
         KnownAccount::Read(identity) => {
@@ -95,7 +95,7 @@ fn provable(account: KnownAccount, proving: &Proving, cx: &Cx<'_>) -> Proven {
     Proven { identity, stamp, login, answer: Vec::new() }
 }
 
-/// At the account's home: checks the proof against what is known of the account.
+/// At the account's home: checks the proof.
 fn check(mut proving: Proving, account: Option<KnownAccount>, cx: &mut Cx<'_>) -> Session {
     let proven = account.map(|account| provable(account, &proving, cx));
     let checked = proving.admits(cx).and_then(|()| derive(&proving, proven.as_ref(), cx));
@@ -117,7 +117,7 @@ fn check(mut proving: Proving, account: Option<KnownAccount>, cx: &mut Cx<'_>) -
     proving.proved(proven, cx)
 }
 
-/// Derives the tokens that the client may have, and compares.
+/// Derives the tokens that the client may have, and compares them with the proof.
 fn derive(
     proving: &Proving,
     proven: Option<&Proven>,
@@ -133,7 +133,7 @@ fn derive(
     let nobodys = Default::default();
     let (revocations, stamp) = match proven {
         Some(proven) => (&proven.identity.revocations, proven.stamp),
-        // As much work for an account that is not there.
+        // An account that does not exist takes as much work.
         None => (&nobodys, Stamp::of(&settings.secret, proving.account(), &Default::default())),
     };
     let (secret, lifetime_ms) = (&settings.secret, settings.fast.token_lifetime_ms);
@@ -148,7 +148,7 @@ fn derive(
     Ok((mechanism, using, checked))
 }
 
-/// The client wants its token taken back: that is committed before it is told of its success.
+/// The client asks for its token to be invalidated: that is committed before the success is sent.
 fn invalidate(proving: Proving, proven: Proven, cx: &mut Cx<'_>) -> Session {
     let agent = proving.proof.inline.agent().map(xml::agent_id);
     let (domain, local) = (proving.domain().id, proving.account().local().unwrap_or_default().into());
@@ -157,7 +157,7 @@ fn invalidate(proving: Proving, proven: Proven, cx: &mut Cx<'_>) -> Session {
     proving.ask_then(ask, move |proving, answer, cx| revoked(proving, proven, answer, cx), cx)
 }
 
-/// The store took the token back.
+/// The store revoked the token.
 fn revoked(
     proving: Proving,
     proven: Proven,
@@ -167,14 +167,14 @@ fn revoked(
     let Ok(Some(revocations)) = answer else {
         return proving.refuse(Failure::TemporaryAuthFailure, cx);
     };
-    // A login that read the account before this commit must not be remembered.
+    // A login that read the account before this commit must not be cached.
     cx.shard.changed(proving.account().as_str());
     let identity = Identity { revocations, ..proven.identity };
     proving.proved(Proven { identity, ..proven }, cx)
 }
 
-/// Has a login that has to do with tokens remembered, and gives the client the token that it is to have: where it could be used, on
-/// a connection that yields what its mechanism binds to, and at least TLS that ends here.
+/// Has the login of a client that uses tokens cached, and gives it the token that it asked for if it could use it on this connection:
+/// under TLS that ends at this server, with the data that its mechanism binds to.
 fn give(proved: &mut Proved, inline: &Inline, protection: &Protection, cx: &mut Cx<'_>) -> Option<Element> {
     let settings = cx.shard.settings.clone();
     let (token_for, is_returning) = (xml::token_for(inline), xml::using(inline).is_some());

@@ -1,4 +1,4 @@
-//! What a client says of tokens in its `<authenticate/>`, and what it is told of them.
+//! The elements of FAST, inline in `<authenticate/>`, in its offer and in the success.
 
 use crate::model::{AgentId, UnixMs};
 use crate::sasl::fast::Mechanism;
@@ -34,7 +34,7 @@ pub(super) fn token_for(inline: &Inline) -> Option<Mechanism> {
     requests.filter_map(|request| request.attr("mechanism")).find_map(Mechanism::named)
 }
 
-/// What wants a token.
+/// A request for a token.
 pub(super) fn request(mechanism: Mechanism) -> Element {
     Element::new("request-token", ns::FAST).with_attr("mechanism", mechanism.as_str())
 }
@@ -45,7 +45,7 @@ pub(super) fn agent_id(id: &str) -> AgentId {
     AgentId(u64::from_be_bytes(*hash.first_chunk().expect("8 of 32 bytes")))
 }
 
-/// What is offered inline with SASL2; none where no mechanism can be used.
+/// The offer; none if no mechanism can be used.
 pub(super) fn offer(usable: impl Iterator<Item = Mechanism>) -> Option<Element> {
     let entry = |m: Mechanism| Element::new("mechanism", ns::FAST).with_text(m.as_str());
     let list = usable.fold(Element::new("fast", ns::FAST), |list, m| list.with_child(entry(m)));

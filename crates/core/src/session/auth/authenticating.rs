@@ -1,5 +1,5 @@
-//! A client that is listened to and not authenticated: what it says is given to the profile it speaks, and to the mechanism it
-//! chose.
+//! A client before authentication that may send something. Its elements go to the profile that it uses, and to the mechanism
+//! that it chose.
 
 use super::exchange::{self, Failed, Step};
 use super::{Asking, Deriving, classic, offer, sasl2};
@@ -25,12 +25,12 @@ pub struct Authenticating {
     awaits: Awaits,
 }
 
-/// What the client is to say.
+/// What the client sends next.
 #[derive(Debug)]
 enum Awaits {
-    /// The mechanism it chooses.
+    /// The choice of a mechanism.
     Choice,
-    /// The first message of the mechanism it chose.
+    /// The first message of the chosen mechanism.
     First(SaslProfile, Mechanism),
     /// The answer to a challenge.
     Response(SaslProfile, Box<exchange::Challenged>),
@@ -69,23 +69,28 @@ impl Authenticating {
             ("response", ns, Awaits::First(profile, mechanism)) if ns == profile.ns() => {
                 match sasl::decode(&element) {
                     Ok(first) => self.first(profile, mechanism, &first.unwrap_or_default(), cx),
-                    Err(failure) => self.refuse(&profile, failure.into(), cx),
+                    Err(failure) => Authenticating::refuse(self.client, &profile, failure.into(), cx),
                 }
             }
             ("response", ns, Awaits::Response(profile, challenged)) if ns == profile.ns() => {
                 match sasl::decode(&element) {
                     Ok(response) => {
                         let step = challenged.answered(&response.unwrap_or_default(), cx);
-                        self.step(profile, step, cx)
+                        Authenticating::step(self.client, profile, step, cx)
                     }
-                    Err(failure) => self.refuse(&profile, failure.into(), cx),
+                    Err(failure) => Authenticating::refuse(self.client, &profile, failure.into(), cx),
                 }
             }
             ("abort", ns @ (ns::SASL | ns::SASL2), awaits) => {
-                self.refuse(&awaits.into_profile(ns), Failure::Aborted.into(), cx)
+                Authenticating::refuse(self.client, &awaits.into_profile(ns), Failure::Aborted.into(), cx)
             }
             ("auth" | "authenticate" | "response", ns @ (ns::SASL | ns::SASL2), awaits) => {
-                self.refuse(&awaits.into_profile(ns), Failure::MalformedRequest.into(), cx)
+                Authenticating::refuse(
+                    self.client,
+                    &awaits.into_profile(ns),
+                    Failure::MalformedRequest.into(),
+                    cx,
+                )
             }
             _ => self.stranger(cx),
         }
@@ -153,7 +158,7 @@ impl Authenticating {
         Closing::with_error(self.client.io, &error, cx)
     }
 
-    /// The client chose a mechanism, and said what is its first message if it sent one.
+    /// The client chose a mechanism. `first` is its first message, if it sent one.
     pub(super) fn choose(
         mut self: Box<Self>,
         profile: SaslProfile,
@@ -163,7 +168,7 @@ impl Authenticating {
     ) -> Session {
         let offered = offer::mechanisms(&self.client.protection, profile.ns(), cx);
         let Some(mechanism) = mechanism.and_then(Mechanism::named).filter(|m| offered.contains(m)) else {
-            return self.refuse(&profile, Failure::InvalidMechanism.into(), cx);
+            return Authenticating::refuse(self.client, &profile, Failure::InvalidMechanism.into(), cx);
         };
         match first {
             Ok(Some(first)) => self.first(profile, mechanism, &first, cx),
@@ -173,11 +178,11 @@ impl Authenticating {
                 self.awaits = Awaits::First(profile, mechanism);
                 Session::Authenticating(self)
             }
-            Err(failure) => self.refuse(&profile, failure.into(), cx),
+            Err(failure) => Authenticating::refuse(self.client, &profile, failure.into(), cx),
         }
     }
 
-    /// The client's first message: whose login it is. It goes on at the account's home.
+    /// The client's first message, which names the account. The login continues at the account's home.
     fn first(
         self: Box<Self>,
         profile: SaslProfile,
@@ -188,7 +193,7 @@ impl Authenticating {
         let offers_binding = offer::has_channel_binding(&self.client.protection, profile.ns(), cx);
         match exchange::first(&self.client, mechanism, message, offers_binding, cx) {
             Ok((account, first)) => self.claim(account, Proof::Mechanism(profile, first)),
-            Err(failure) => self.refuse(&profile, failure.into(), cx),
+            Err(failure) => Authenticating::refuse(self.client, &profile, failure.into(), cx),
         }
     }
 
@@ -197,57 +202,52 @@ impl Authenticating {
         Session::Claimed(Box::new(Claimed { client: self.client, claim: Claim { account, proof } }))
     }
 
-    /// Does what comes next in an exchange.
-    pub(super) fn step(mut self: Box<Self>, profile: SaslProfile, step: Step, cx: &mut Cx<'_>) -> Session {
+    /// Does what an exchange asks for next.
+    pub(super) fn step(client: Client, profile: SaslProfile, step: Step, cx: &mut Cx<'_>) -> Session {
         match step {
             Step::Challenge(message, challenged) => {
-                self.client.io.send_element(&profile.challenge(&message), cx);
-                self.awaits = Awaits::Response(profile, challenged);
-                Session::Authenticating(self)
+                client.io.send_element(&profile.challenge(&message), cx);
+                let awaits = Awaits::Response(profile, challenged);
+                Session::Authenticating(Box::new(Authenticating { client, awaits }))
             }
-            Step::Derive(derivation, check) => {
-                Deriving::password(self.client, profile, derivation, check, cx)
-            }
+            Step::Derive(derivation, check) => Deriving::password(client, profile, derivation, check, cx),
             Step::Proved(proved) => match profile {
-                SaslProfile::Classic => classic::succeed(self.client, *proved, cx),
-                SaslProfile::Sasl2(inline) => sasl2::succeed(self.client, inline, *proved, cx),
+                SaslProfile::Classic => classic::succeed(client, *proved, cx),
+                SaslProfile::Sasl2(inline) => sasl2::succeed(client, inline, *proved, cx),
             },
-            Step::Failed(failed) => self.refuse(&profile, failed, cx),
+            Step::Failed(failed) => Authenticating::refuse(client, &profile, failed, cx),
         }
     }
 
-    /// Says why a login failed, and lets the client try again, not too often.
+    /// Tells the client why its login failed. It may try again until it has failed too often.
     pub(super) fn refuse(
-        mut self: Box<Self>,
+        mut client: Client,
         profile: &SaslProfile,
         failed: Failed,
         cx: &mut Cx<'_>,
     ) -> Session {
         let Failed { failure, account } = failed;
-        self.client.io.send_element(&profile.failure(failure), cx);
+        client.io.send_element(&profile.failure(failure), cx);
         cx.shard.counters.login_failures.count(failure.as_str());
         cx.out.journal.note(cx.now.unix, Kind::LoginFailure, || Entry::LoginFailure {
             account: account.as_ref().map(BareJid::as_str),
-            address: self.client.io.address,
+            address: client.io.address,
             reason: failure.as_str(),
         });
         // A client finds out which types of channel binding there are by trying: that is no failed login.
-        let count = if failure == Failure::UnknownBinding {
-            &mut self.client.misfits
-        } else {
-            &mut self.client.attempts
-        };
+        let count =
+            if failure == Failure::UnknownBinding { &mut client.misfits } else { &mut client.attempts };
         *count += 1;
         if *count >= cx.shard.settings.limits.auth_attempts {
             let error = StreamError::new(Condition::PolicyViolation, "too many failed logins");
-            return Closing::with_error(self.client.io, &error, cx);
+            return Closing::with_error(client.io, &error, cx);
         }
-        Session::Authenticating(self)
+        Session::Authenticating(Authenticating::again(client))
     }
 }
 
 impl Awaits {
-    /// The profile of the exchange under way; else that of the element that came.
+    /// The profile of the present exchange, or of the received element if there is none.
     fn into_profile(self, ns: &str) -> SaslProfile {
         match self {
             Awaits::First(profile, _) | Awaits::Response(profile, _) => profile,

@@ -1,5 +1,5 @@
-//! A client has said whose it is. All that comes of it happens at that account's home, which knows what else is tried there
-//! and what was altered meanwhile, and may remember what a returning client needs: so the connection goes there first.
+//! A client has named its account. The login continues at the account's home, which counts the account's failed logins, hears of its
+//! changes and may have its last login in the cache: so the connection moves there first.
 
 use super::exchange::{self, Claimant};
 use super::proving::{KnownAccount, Proving};
@@ -23,7 +23,7 @@ impl Claimed {
         self.client.domain.id
     }
 
-    /// Whether a feature checks its proof: then what the node remembers may do.
+    /// Whether a feature checks its proof: then the cached login may be used.
     pub fn is_for_feature(&self) -> bool {
         matches!(self.claim.proof, Proof::Feature(_))
     }
@@ -33,7 +33,7 @@ impl Claimed {
         home(self.account().as_str(), cx.shard.shard_count) == cx.shard.id
     }
 
-    /// It has another name on the shard it came to, where the time for its login goes on.
+    /// It has a new number on the shard it came to, where the timeout of its login continues.
     pub fn arrived(&mut self, conn: ConnId, cx: &mut Cx<'_>) {
         self.client.io.conn = conn;
         cx.wake_in(conn, cx.shard.settings.timeouts.auth_ms, Wake::Login);
@@ -46,7 +46,8 @@ impl Claimed {
         cx.out.push(Effect::Move { conn, to, moving: self });
     }
 
-    /// At home, with what the node remembers of the account: where a feature checks the proof, no store is asked.
+    /// At the account's home, with the account's cached login. Where a feature checks the proof, that saves the question to the
+    /// store.
     pub fn at_home(self, remembered: Option<CachedLogin>, cx: &mut Cx<'_>) -> Session {
         let Claimed { client, claim } = self;
         let Claim { account, proof } = claim;
@@ -55,11 +56,11 @@ impl Claimed {
             (Proof::Feature(proof), Some(remembered)) => {
                 check(Proving::new(client, claimant, proof), Some(KnownAccount::Remembered(remembered)), cx)
             }
-            // What a feature gives cannot be guessed: it is not refused because somebody guesses passwords.
+            // A token cannot be guessed, so it is not refused because somebody guesses passwords.
             (Proof::Feature(proof), None) => Asking::identity(client, claimant, Proof::Feature(proof), cx),
             (Proof::Mechanism(profile, first), _) => {
                 if let Err(failure) = exchange::admits_to(&claimant, cx) {
-                    return Authenticating::again(client).refuse(&profile, failure.into(), cx);
+                    return Authenticating::refuse(client, &profile, failure.into(), cx);
                 }
                 Asking::identity(client, claimant, Proof::Mechanism(profile, first), cx)
             }
@@ -67,7 +68,7 @@ impl Claimed {
     }
 }
 
-/// The store said who the account is: a feature checks the proof.
+/// The store answered who the account is: the feature checks the proof.
 pub(super) fn identified(
     client: Client,
     claimant: Claimant,
@@ -81,7 +82,7 @@ pub(super) fn identified(
 fn check(proving: Proving, account: Option<KnownAccount>, cx: &mut Cx<'_>) -> Session {
     match cx.pipeline.proof(proving.proof.kind) {
         Some(handler) => (handler.check)(proving, account, cx),
-        // It came from a shard where the feature is on.
+        // The client came from a node where the feature is enabled.
         None => proving.refuse(Failure::InvalidMechanism, cx),
     }
 }

@@ -1,4 +1,4 @@
-//! The client proved who it is: it is told so, and binds a resource.
+//! A client that proved which account it is.
 
 use super::exchange::Claimant;
 use super::{classic, sasl2};
@@ -10,16 +10,16 @@ use crate::shard::{Known, Wake};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Condition, StanzaError};
 
-/// A client that proved who it is, and is not told yet.
+/// A proof that was right, before the client is told.
 #[derive(Debug)]
 pub struct Proved {
     pub(super) claimant: Claimant,
     pub(super) identity: Identity,
-    /// The mechanism's last words.
+    /// The data that the mechanism sends with the success.
     pub(super) data: Option<Vec<u8>>,
-    /// What stands for the account's keys, where it is to be remembered.
+    /// The stamp of the account's keys, if its login is to be cached.
     pub(super) stamp: Option<Stamp>,
-    /// What belongs to the account, where the node remembers it: then no store is asked.
+    /// What belongs to the account, from the cache: then the store is not asked.
     pub(super) login: Option<Box<Login>>,
 }
 
@@ -54,22 +54,22 @@ impl Proved {
         &self.claimant.account
     }
 
-    /// What is known of who it is. Without its keys where a stamp stands for them.
+    /// Who the account is. From the cache it comes without keys, but with a stamp.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// What stands for the account's keys, where it is to be remembered.
+    /// The stamp of the account's keys, if its login is to be cached.
     pub fn stamp(&self) -> Option<Stamp> {
         self.stamp
     }
 
-    /// Has the node remember what the account's login reads, with what stands for its keys, so that its next one asks no store.
+    /// Has what the login reads cached with the stamp of the account's keys, so that the next login need not ask the store.
     pub fn remember(&mut self, stamp: Stamp) {
         self.stamp = Some(stamp);
     }
 
-    /// It is authenticated, and may bind a resource. Its keys have done their work.
+    /// Makes the proof that binding a resource needs. The keys are dropped.
     pub(super) fn authenticated(self, client: &mut Client, cx: &mut Cx<'_>) -> Authenticated {
         cx.shard.counters.logins += 1;
         cx.shard.counters.login.record(cx.now.mono.since(client.began));
@@ -112,12 +112,12 @@ impl Authenticated {
         cx.shard.altered.is_after(self.jid.as_str(), self.since)
     }
 
-    /// What belongs to the account, where the node remembers it.
+    /// What belongs to the account, from the cache.
     pub fn take_login(&mut self) -> Option<Box<Login>> {
         self.login.take()
     }
 
-    /// Has the node remember what was read of the account, where a feature wants that.
+    /// Caches what was read of the account, if a feature wants that.
     pub fn remember(&self, login: &Login, cx: &mut Cx<'_>) {
         if let Some(stamp) = self.stamp {
             let known = Known { account: self.account, revocations: &self.revocations, login };

@@ -1,4 +1,4 @@
-//! A client at its account's home, whose proof a feature checks.
+//! A client at its account's home whose proof is checked by a feature.
 
 use super::exchange::{self, Claimant, Failed, may_log_in};
 use super::proven::Proved;
@@ -11,34 +11,34 @@ use crate::session::{Cx, Session};
 use crate::shard::CachedLogin;
 use carillon_wire::jid::BareJid;
 
-/// A client whose proof is checked. What becomes of it consumes it.
+/// A client whose proof is being checked. The result consumes it.
 #[derive(Debug)]
 pub struct Proving {
     client: Client,
     claimant: Claimant,
-    /// What it brought.
+    /// The proof.
     pub proof: FeatureProof,
 }
 
 /// What is known of the account that a client claims to be.
 #[derive(Debug)]
 pub enum KnownAccount {
-    /// Who the store says it is.
+    /// Read from the store.
     Read(Box<Identity>),
-    /// What the node remembers of its last login, which stands for what the store says.
+    /// Taken from the cache of logins, which is as current as the store.
     Remembered(CachedLogin),
 }
 
-/// A proof that is right.
+/// The result of a proof that is right.
 #[derive(Debug)]
 pub struct Proven {
-    /// Whose it is.
+    /// The account.
     pub identity: Identity,
-    /// What stands for its keys.
+    /// The stamp of its keys, with which its login is cached.
     pub stamp: Stamp,
-    /// What belongs to the account, where the node remembers it.
+    /// What belongs to the account, from the cache.
     pub login: Option<Box<Login>>,
-    /// What the mechanism says to that.
+    /// The mechanism's answer to the client.
     pub answer: Vec<u8>,
 }
 
@@ -67,7 +67,7 @@ impl Proving {
         exchange::admits(self.claimant.address, cx)
     }
 
-    /// Whether the account may log in, of which this was read.
+    /// Whether the account may log in.
     pub fn may_log_in(&self, identity: &Identity, cx: &Cx<'_>) -> Result<(), Failure> {
         may_log_in(identity, &self.claimant, cx)
     }
@@ -86,7 +86,7 @@ impl Proving {
         Asking::then(client, question, then, cx)
     }
 
-    /// The proof is right: the client is told so.
+    /// The proof is right: the client is told, and may bind a resource.
     pub fn proved(self, proven: Proven, cx: &mut Cx<'_>) -> Session {
         let Proving { client, claimant, proof } = self;
         let Proven { identity, stamp, login, answer } = proven;
@@ -94,8 +94,7 @@ impl Proving {
         sasl2::succeed(client, proof.inline, proved, cx)
     }
 
-    /// The proof is refused. A wrong one counts against the address, and not against the account: nobody guesses what a feature
-    /// gives.
+    /// The proof is refused. A wrong one counts against the address but not against the account, since tokens cannot be guessed.
     pub fn wrong(self, failure: Failure, cx: &mut Cx<'_>) -> Session {
         if failure == Failure::NotAuthorized {
             cx.login_failed(self.claimant.address);
@@ -111,6 +110,6 @@ impl Proving {
 
     fn fail(self, failed: Failed, cx: &mut Cx<'_>) -> Session {
         let Proving { client, proof, .. } = self;
-        Authenticating::again(client).refuse(&SaslProfile::Sasl2(proof.inline), failed, cx)
+        Authenticating::refuse(client, &SaslProfile::Sasl2(proof.inline), failed, cx)
     }
 }

@@ -1,4 +1,4 @@
-//! A client that is not authenticated, and waits: for an answer of the store, or for keys. What it sends meanwhile waits too.
+//! A client before authentication that waits for an answer of the store, or for keys. Its input is paused meanwhile.
 
 use super::exchange::{self, Claimant, PasswordCheck};
 use super::proving::Proving;
@@ -10,51 +10,51 @@ use crate::ports::{Answer, Ask, Derivation, Derived, Fault, Question};
 use crate::sasl::{Failure, SaslProfile};
 use crate::session::{Cx, Session};
 
-/// The store is asked.
+/// Waits for an answer of the store.
 #[derive(Debug)]
 pub struct Asking {
     pub(in crate::session) client: Client,
     then: AfterAnswer,
 }
 
-/// Keys are derived, off this thread.
+/// Waits for keys, which are derived on another thread.
 #[derive(Debug)]
 pub struct Deriving {
     pub(in crate::session) client: Client,
     then: AfterKeys,
 }
 
-/// Who goes on with an answer.
+/// What uses the answer.
 #[expect(
     clippy::large_enum_variant,
-    reason = "the larger one is the usual one: a box would be an allocation more per login"
+    reason = "almost every value is the larger one; a box would cost each login an allocation"
 )]
 enum AfterAnswer {
-    /// Whoever claims to be the account: it was asked who that is.
+    /// The exchange: the question was who the account is.
     Claimant(Claimant, Proof),
-    /// Whoever asked.
+    /// A continuation.
     Asker(Box<Continue<Answer>>),
 }
 
-/// Who goes on with keys.
+/// What uses the keys.
 enum AfterKeys {
-    /// A password is compared.
+    /// The comparison of a password.
     Password(SaslProfile, PasswordCheck),
-    /// Whoever wanted them.
+    /// A continuation.
     Asker(Box<Continue<Derived>>),
 }
 
 type Continue<T> = dyn FnOnce(Box<Authenticating>, T, &mut Cx<'_>) -> Session + Send;
 
 impl Asking {
-    /// Asks who the account is, and nothing else, since a stranger is to cost no more.
+    /// Asks who the account is. Nothing else is read for a client that has proved nothing.
     pub(super) fn identity(client: Client, claimant: Claimant, proof: Proof, cx: &mut Cx<'_>) -> Session {
         let local = claimant.account.local().unwrap_or_default().into();
         let ask = accounts::Identity { domain: client.domain.id, local };
         Asking::begin(client, ask, AfterAnswer::Claimant(claimant, proof), cx)
     }
 
-    /// Asks; `then` goes on with the answer.
+    /// Asks the store; `then` gets the answer.
     pub(super) fn then<Q: Question>(
         client: Client,
         question: Q,
@@ -82,13 +82,13 @@ impl Asking {
         match (proof, accounts::Identity::answer(answer)) {
             (Proof::Mechanism(profile, first), Ok(identity)) => {
                 let step = exchange::begin(claimant, first, identity, cx);
-                Authenticating::again(client).step(profile, step, cx)
+                Authenticating::step(client, profile, step, cx)
             }
             (Proof::Feature(proof), Ok(identity)) => {
                 claimed::identified(client, claimant, proof, identity, cx)
             }
             (Proof::Mechanism(profile, _), Err(_)) => {
-                Authenticating::again(client).refuse(&profile, Failure::TemporaryAuthFailure.into(), cx)
+                Authenticating::refuse(client, &profile, Failure::TemporaryAuthFailure.into(), cx)
             }
             (Proof::Feature(proof), Err(_)) => {
                 Proving::new(client, claimant, proof).refuse(Failure::TemporaryAuthFailure, cx)
@@ -109,7 +109,7 @@ impl Deriving {
         Deriving::begin(client, derivation, AfterKeys::Password(profile, check), cx)
     }
 
-    /// Has keys derived; `then` goes on with them.
+    /// Has keys derived; `then` gets them.
     pub(super) fn then(
         client: Client,
         derivation: Derivation,
@@ -129,10 +129,12 @@ impl Deriving {
     pub(crate) fn derived(self, derived: Derived, cx: &mut Cx<'_>) -> Session {
         let Deriving { client, then } = self;
         cx.resume(client.io.conn);
-        let client = Authenticating::again(client);
         match then {
-            AfterKeys::Password(profile, check) => client.step(profile, check.derived(derived, cx), cx),
-            AfterKeys::Asker(then) => then(client, derived, cx),
+            AfterKeys::Password(profile, check) => {
+                let step = check.derived(derived, cx);
+                Authenticating::step(client, profile, step, cx)
+            }
+            AfterKeys::Asker(then) => then(Authenticating::again(client), derived, cx),
         }
     }
 }

@@ -8,15 +8,15 @@ use crate::sasl::{Failure, Mechanism};
 use crate::session::Cx;
 use carillon_wire::jid::BareJid;
 
-/// A first message, and whom it names.
+/// A first message, and the names in it.
 struct Named {
     first: FirstMessage,
     username: String,
     authzid: Option<String>,
 }
 
-/// Reads the client's first message: the account that it claims to be, and what it says to prove it. `offers_binding` says whether
-/// mechanisms with channel binding were offered.
+/// Reads the client's first message: the account that it names, and the rest. `offers_binding` says whether mechanisms with channel
+/// binding were offered.
 pub(in crate::session::auth) fn first(
     client: &Client,
     mechanism: Mechanism,

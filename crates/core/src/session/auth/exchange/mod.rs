@@ -1,5 +1,5 @@
-//! The exchange of a mechanism: whom the client's first message names, and what proves that. It knows nothing of XML: the
-//! profile that a client speaks gives it messages, and does what each [`Step`] says.
+//! The exchange of a SASL mechanism: the account that the client's first message names, and the check of its proof. It knows nothing
+//! of XML: the profile passes messages in and carries out each [`Step`].
 
 mod first;
 mod plain;
@@ -23,24 +23,24 @@ use std::net::IpAddr;
 pub(super) struct Claimant {
     pub(super) account: BareJid,
     pub(super) address: IpAddr,
-    /// When the account's home took it up: what is altered later is not known to it.
+    /// When the account's home took it up: the login does not know of later changes.
     pub(super) since: Moment,
 }
 
-/// What comes next.
+/// What the profile does next.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// The client is to answer this.
+    /// Sends this challenge, and passes the answer on.
     Challenge(String, Box<Challenged>),
-    /// The keys of a password are to be derived, off this thread, and compared.
+    /// Has the keys of a password derived on another thread, and passes them on.
     Derive(Derivation, PasswordCheck),
-    /// The client is the account.
+    /// Tells the client of its success.
     Proved(Box<Proved>),
-    /// It is not, or may not log in.
+    /// Tells the client of its failure.
     Failed(Failed),
 }
 
-/// A login that failed. It is counted already.
+/// A login that failed, and has been counted.
 #[derive(Debug)]
 pub(super) struct Failed {
     pub(super) failure: Failure,
@@ -60,8 +60,7 @@ impl From<Failure> for Step {
     }
 }
 
-/// Begins the exchange with whoever claims to be an account of which the store says this. Of one that is not there, the exchange
-/// goes on all the same, to its bad end.
+/// Begins the exchange, with what the store answered. For an account that does not exist it takes the same course, and fails.
 pub(super) fn begin(
     claimant: Claimant,
     first: FirstMessage,
@@ -81,18 +80,18 @@ pub(super) fn admits(address: IpAddr, cx: &mut Cx<'_>) -> Result<(), Failure> {
     admitted.map_err(|_| Failure::TemporaryAuthFailure)
 }
 
-/// The same for a password of an account that is at home here.
+/// Whether a password of this account may be tried.
 pub(super) fn admits_to(claimant: &Claimant, cx: &mut Cx<'_>) -> Result<(), Failure> {
     let (now, shard) = (cx.now.mono, &mut *cx.shard);
     let admitted = shard.throttle.admits_to(claimant.address, &claimant.account, now, &shard.settings.limits);
     admitted.map_err(|_| Failure::TemporaryAuthFailure)
 }
 
-/// Whether an account may log in whose client proved itself by what was read since it claimed to be it.
+/// Whether the account may log in, and was not changed since its identity was read.
 pub(super) fn may_log_in(identity: &Identity, claimant: &Claimant, cx: &Cx<'_>) -> Result<(), Failure> {
     match identity.state {
         AccountState::Disabled(_) => Err(Failure::AccountDisabled),
-        // What it proved itself by may not be the truth any more: it may try again.
+        // What the proof was checked against may be outdated: the client may try again.
         AccountState::Enabled if cx.shard.altered.is_after(claimant.account.as_str(), claimant.since) => {
             Err(Failure::TemporaryAuthFailure)
         }
@@ -100,7 +99,7 @@ pub(super) fn may_log_in(identity: &Identity, claimant: &Claimant, cx: &Cx<'_>) 
     }
 }
 
-/// A proof that is right.
+/// The proof is right.
 fn proved(claimant: Claimant, identity: Identity, data: Option<String>, cx: &mut Cx<'_>) -> Step {
     if let Err(failure) = may_log_in(&identity, &claimant, cx) {
         return failure.into();
@@ -110,7 +109,7 @@ fn proved(claimant: Claimant, identity: Identity, data: Option<String>, cx: &mut
     Step::Proved(Box::new(Proved { claimant, identity, data, stamp: None, login: None }))
 }
 
-/// A proof that is wrong: it counts against the account and the address.
+/// The proof is wrong: that counts against the account and the address.
 fn wrong(claimant: Claimant, failure: Failure, cx: &mut Cx<'_>) -> Step {
     let Claimant { account, address, .. } = claimant;
     cx.shard.throttle.failed_to(address, &account, cx.now.mono, &cx.shard.settings.limits);
@@ -118,7 +117,7 @@ fn wrong(claimant: Claimant, failure: Failure, cx: &mut Cx<'_>) -> Step {
     Step::Failed(Failed { failure, account: Some(account) })
 }
 
-/// The keys of an account; of one that is not there some that are the same each time.
+/// The keys of an account. One that does not exist has decoys, the same each time.
 fn credentials(identity: Option<&Identity>, account: &BareJid, cx: &Cx<'_>) -> Credentials {
     if let Some(identity) = identity {
         return identity.credentials.clone();

@@ -1,4 +1,4 @@
-//! PLAIN: a password in clear becomes keys, which takes milliseconds and is done elsewhere, and they are compared.
+//! PLAIN: keys are derived from the password, on another thread since it takes milliseconds, and compared.
 
 use super::{Claimant, Failed, Step, admits, admits_to, credentials, proved, wrong};
 use crate::model::{Identity, ScramKeys};
@@ -11,13 +11,12 @@ use subtle::ConstantTimeEq;
 #[derive(Debug)]
 pub(in crate::session::auth) struct PasswordCheck {
     claimant: Claimant,
-    /// None for an account that is not there: the password is compared all the same, to the same end.
+    /// None for an account that does not exist: the comparison takes the same course, and fails.
     identity: Option<Box<Identity>>,
     stored_key: Box<[u8]>,
 }
 
-/// Has the keys derived. That it is tried counts at once as a failure, so that many that are tried together are no more than the
-/// bound.
+/// Has the keys derived. The attempt counts as a failure at once, so that many attempts at the same time do not exceed the bound.
 pub(super) fn begin(
     claimant: Claimant,
     password: Password,
@@ -52,7 +51,7 @@ impl PasswordCheck {
                 return Failure::TemporaryAuthFailure.into();
             }
         };
-        // Those who tried beside it may have failed meanwhile: then it is not told how it ended.
+        // Other attempts may have failed meanwhile: then the client does not learn the result.
         if let Err(failure) = admits(claimant.address, cx) {
             return failure.into();
         }
@@ -63,7 +62,7 @@ impl PasswordCheck {
                 proved(claimant, *identity, None, cx)
             }
             None => {
-                // It is counted with its account already.
+                // It was counted against the account when it began.
                 cx.login_failed(claimant.address);
                 Step::Failed(Failed { failure: Failure::NotAuthorized, account: Some(claimant.account) })
             }

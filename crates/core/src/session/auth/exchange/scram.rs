@@ -1,4 +1,4 @@
-//! SCRAM: a challenge, and the proof that answers it.
+//! SCRAM: the challenge, and the check of the proof.
 
 use super::{Claimant, Step, admits_to, credentials, proved, wrong};
 use crate::model::Identity;
@@ -6,11 +6,11 @@ use crate::sasl::scram::{self, ClientFirst};
 use crate::sasl::{Failure, Hash};
 use crate::session::Cx;
 
-/// The client is to prove that it has the password.
+/// The client was challenged.
 #[derive(Debug)]
 pub(in crate::session::auth) struct Challenged {
     claimant: Claimant,
-    /// None for an account that is not there: the exchange goes on all the same, to its bad end.
+    /// None for an account that does not exist: the exchange takes the same course, and fails.
     identity: Option<Box<Identity>>,
     scram: scram::Challenged,
 }
@@ -27,7 +27,7 @@ pub(super) fn begin(
         Hash::Sha1 => credentials.sha1,
         Hash::Sha256 => credentials.sha256,
     };
-    // Keys that were imported for one hash only: the other mechanism is of no use for this account.
+    // Keys may have been imported for one hash only.
     let Some(keys) = keys else { return Failure::NotAuthorized.into() };
     let (message, scram) = first.challenge(keys, &cx.shard.random.token());
     Step::Challenge(message, Box::new(Challenged { claimant, identity, scram }))
@@ -37,7 +37,7 @@ impl Challenged {
     /// The client's last message: the proof.
     pub(in crate::session::auth) fn answered(self, message: &str, cx: &mut Cx<'_>) -> Step {
         let Challenged { claimant, identity, scram } = self;
-        // Those who tried beside it may have failed meanwhile: then its proof is not looked at.
+        // Other attempts may have failed meanwhile: then the proof is not checked.
         if let Err(failure) = admits_to(&claimant, cx) {
             return failure.into();
         }

@@ -24,7 +24,14 @@ pub(super) fn begin(client: Box<Authenticating>, authenticate: Element, cx: &mut
                 let proof = FeatureProof { kind: handler.kind, inline, message };
                 return client.claim(account, Proof::Feature(proof));
             }
-            Some(Err(failure)) => return client.refuse(&SaslProfile::Sasl2(inline), failure.into(), cx),
+            Some(Err(failure)) => {
+                return Authenticating::refuse(
+                    client.client,
+                    &SaslProfile::Sasl2(inline),
+                    failure.into(),
+                    cx,
+                );
+            }
         }
     }
     // XEP-0388: an empty <initial-response/> is an empty message, a missing one is none.

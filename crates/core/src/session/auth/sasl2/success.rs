@@ -9,17 +9,17 @@ use crate::session::{Closing, Cx, Loading, Session};
 use carillon_wire::ns;
 use carillon_wire::xml::Element;
 
-/// A success that the client is told of once its resource is bound.
+/// A success of which the client is told when its resource is bound.
 #[derive(Debug)]
 pub struct Success {
     pub(super) inline: Inline,
-    /// The mechanism's last words.
+    /// The data that the mechanism sends with the success.
     data: Option<Vec<u8>>,
     /// What the features add.
     added: Vec<Element>,
 }
 
-/// Tells the client of its success, at once or with the resource that it wants bound.
+/// Tells the client of its success: at once, or with the resource if it asks for one inline.
 pub(in crate::session::auth) fn succeed(
     mut client: Client,
     inline: Inline,
@@ -42,7 +42,7 @@ pub(in crate::session::auth) fn succeed(
 }
 
 impl Success {
-    /// It is none: the client may not log in any more, or what it wants bound cannot be.
+    /// The login fails after all: the account may not log in any more, or the resource cannot be bound.
     pub(in crate::session) fn refuse(self, io: Io, failure: Failure, cx: &mut Cx<'_>) -> Session {
         io.send_element(&SaslProfile::Sasl2(self.inline).failure(failure), cx);
         Closing::politely(io, cx)
