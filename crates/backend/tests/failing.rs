@@ -231,17 +231,25 @@ fn what_cannot_be_written_fails_and_the_rest_is_there() {
 
     let store = SqliteStore::open(Options::new(folder.path().join("carillon.db"))).expect("opens");
     let stored = logged(&folder.path().join("stored.log"));
-    let failed = logged(&folder.path().join("failed.log"));
-    assert!(!stored.is_empty() && !failed.is_empty());
+    let [failed, unknown] = ["failed.log", "unknown.log"].map(|name| logged(&folder.path().join(name)));
+    assert!(!stored.is_empty() && !unknown.is_empty(), "{} failed", failed.len());
     for n in stored {
         assert!(matches!(ask(&store, Trace { id: id(n) }), Ok(Some(_))), "{n} is lost");
     }
     for n in failed {
         assert!(matches!(ask(&store, Trace { id: id(n) }), Ok(None)), "{n} failed, and is there");
     }
-    let domains = ask(&store, Domains).expect("domains");
-    let again = ask(&store, store_ask(domains[0].id, 1_000_000, 10));
-    assert!(matches!(again, Ok(StoreNotificationAnswer::Stored { .. })), "{again:?}");
+    let domain = ask(&store, Domains).expect("domains")[0].id;
+    // What is unknown is settled by asking it again.
+    for n in unknown {
+        let is_there = matches!(ask(&store, Trace { id: id(n) }), Ok(Some(_)));
+        match ask(&store, store_ask(domain, n, 50_000)) {
+            Ok(StoreNotificationAnswer::Known) => assert!(is_there, "{n}"),
+            Ok(StoreNotificationAnswer::Stored { .. }) => assert!(!is_there, "{n} is kept twice"),
+            other => panic!("{other:?}"),
+        }
+        assert!(matches!(ask(&store, Trace { id: id(n) }), Ok(Some(_))), "{n}");
+    }
 }
 
 #[test]
@@ -252,11 +260,13 @@ fn writes_past_the_limit() {
     let domain = prepare(&store);
     let mut stored = std::fs::File::create(folder.join("stored.log")).expect("a log");
     let mut failed = std::fs::File::create(folder.join("failed.log")).expect("a log");
+    let mut unknown = std::fs::File::create(folder.join("unknown.log")).expect("a log");
     let mut failures = 0;
     for n in 0.. {
         let (log, failure) = match ask(&store, store_ask(domain, n, 50_000)) {
             Ok(StoreNotificationAnswer::Stored { .. }) => (&mut stored, 0),
             Err(Fault::Broken) => (&mut failed, 1),
+            Err(Fault::Unknown) => (&mut unknown, 1),
             other => panic!("{other:?}"),
         };
         writeln!(log, "{n}").expect("a line fits");

@@ -114,7 +114,14 @@ impl Account<'_> {
     where
         Q: Question<Answer = Result<(), Missing>>,
     {
-        self.app.ask(question).await?.map_err(|Missing| self.missing())
+        let answer = self.app.ask(question).await;
+        if let Err(problem) = &answer
+            && problem.leaves_open()
+        {
+            // It may have been done: what was known of the account may be wrong.
+            changed(self.app, [self.jid.clone()].into()).await?;
+        }
+        answer?.map_err(|Missing| self.missing())
     }
 
     fn missing(&self) -> Problem {

@@ -76,6 +76,7 @@ impl App {
         self.node.command(command, Box::new(move |outcome| drop(reply.send(outcome))));
         match self.await_reply(outcome).await? {
             Outcome::Unavailable => Err(Problem::unavailable()),
+            Outcome::Unknown => Err(Problem::unknown()),
             outcome => Ok(outcome),
         }
     }

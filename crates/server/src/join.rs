@@ -93,7 +93,7 @@ impl Join {
 }
 
 /// Merges two outcomes. If a shard could not answer, the whole is unavailable: half a list would look like a complete
-/// one.
+/// one. No command that is split among shards writes to the store, so none of them is unknown.
 fn merge(a: Outcome, b: Outcome) -> Outcome {
     match (a, b) {
         (Outcome::Unavailable, _) | (_, Outcome::Unavailable) => Outcome::Unavailable,

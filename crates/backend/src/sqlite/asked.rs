@@ -46,13 +46,22 @@ impl Carries for WriteAsk {
 /// An account with its keys.
 const IMPORTED_ACCOUNT_BYTES: usize = 512;
 
-/// Where an answer goes. One that is dropped unanswered, because a thread of the store came to grief, answers
-/// [`Fault::Broken`].
-pub(super) struct Respond(Option<Reply<Answer>>);
+/// Where an answer goes. One that is dropped unanswered, because a thread of the store panicked, answers with a fault: a thread that
+/// had begun a write may have committed it.
+pub(super) struct Respond {
+    reply: Option<Reply<Answer>>,
+    dropped: Fault,
+}
 
 impl Respond {
-    pub(super) fn new(reply: Reply<Answer>) -> Respond {
-        Respond(Some(reply))
+    /// Where the answer to a read goes.
+    pub(super) fn to_read(reply: Reply<Answer>) -> Respond {
+        Respond { reply: Some(reply), dropped: Fault::Broken }
+    }
+
+    /// Where the answer to a write goes.
+    pub(super) fn to_write(reply: Reply<Answer>) -> Respond {
+        Respond { reply: Some(reply), dropped: Fault::Unknown }
     }
 
     pub(super) fn with(mut self, answer: Answer) {
@@ -61,7 +70,7 @@ impl Respond {
 
     /// An asker that panics must not take the store along.
     fn call(&mut self, answer: Answer) {
-        let Some(reply) = self.0.take() else { return };
+        let Some(reply) = self.reply.take() else { return };
         if catch_unwind(AssertUnwindSafe(|| reply(answer))).is_err() {
             tracing::error!("an asker of the store panicked on its answer");
         }
@@ -70,6 +79,23 @@ impl Respond {
 
 impl Drop for Respond {
     fn drop(&mut self) {
-        self.call(Answer::Failed(Fault::Broken));
+        self.call(Answer::Failed(self.dropped));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_write_that_nobody_answers_is_unknown() {
+        for (respond, expected) in
+            [(Respond::to_read as fn(_) -> _, Fault::Broken), (Respond::to_write, Fault::Unknown)]
+        {
+            let (sender, receiver) = channel();
+            drop(respond(Box::new(move |answer| drop(sender.send(answer)))));
+            assert!(matches!(receiver.recv(), Ok(Answer::Failed(fault)) if fault == expected));
+        }
     }
 }

@@ -47,12 +47,12 @@ mod writer;
 
 pub use options::{OpenError, Options};
 
-use asked::{Asked, Respond};
+use asked::{Asked, Carries, Respond};
 use carillon_core::ports::store::{ReadAsk, WriteAsk};
 use carillon_core::ports::{Answer, Ask, Reply, Store, StoreStats};
 use counters::Counters;
 use last::LastItems;
-use queue::Queue;
+use queue::{Abandon, Queue};
 use reader::Reader;
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -98,7 +98,7 @@ impl SqliteStore {
         let last = Arc::new(LastItems::new(options.items_bytes_max));
         let writer =
             Writer::new(db, store.writes.clone(), last.clone(), store.counters.clone()).map_err(sqlite)?;
-        store.start("store-writer", || writer.run())?;
+        store.start("store-writer", store.writes.clone(), || writer.run())?;
         let readers = options.readers.clamp(1, 64);
         for _ in 0..readers {
             let reader = Reader {
@@ -108,12 +108,22 @@ impl SqliteStore {
                 counters: store.counters.clone(),
                 readers,
             };
-            store.start("store-reader", || reader.run())?;
+            store.start("store-reader", store.reads.clone(), || reader.run())?;
         }
         Ok(store)
     }
 
-    fn start(&self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), OpenError> {
+    /// Starts a thread that serves a queue. If it panics, what waits for it is not left unanswered.
+    fn start<A: Carries + Send + 'static>(
+        &self,
+        name: &str,
+        queue: Arc<Queue<A>>,
+        run: impl FnOnce() + Send + 'static,
+    ) -> Result<(), OpenError> {
+        let run = move || {
+            let _abandoned = Abandon(&queue);
+            run();
+        };
         let thread =
             std::thread::Builder::new().name(name.to_owned()).spawn(run).map_err(OpenError::Thread)?;
         self.open.lock().unwrap_or_else(PoisonError::into_inner).threads.push(thread);
@@ -123,20 +133,18 @@ impl SqliteStore {
 
 impl Store for SqliteStore {
     fn ask(&self, ask: Ask, reply: Reply<Answer>) {
-        let respond = Respond::new(reply);
         match ask {
-            Ask::Read(ask) => self.reads.push(Asked { ask, respond }),
-            Ask::Write(ask) => self.writes.push(Asked { ask, respond }),
+            Ask::Read(ask) => self.reads.push(Asked { ask, respond: Respond::to_read(reply) }),
+            Ask::Write(ask) => self.writes.push(Asked { ask, respond: Respond::to_write(reply) }),
         }
     }
 
     fn ask_all(&self, asks: &mut Vec<(Ask, Reply<Answer>)>) {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         for (ask, reply) in asks.drain(..) {
-            let respond = Respond::new(reply);
             match ask {
-                Ask::Read(ask) => reads.push(Asked { ask, respond }),
-                Ask::Write(ask) => writes.push(Asked { ask, respond }),
+                Ask::Read(ask) => reads.push(Asked { ask, respond: Respond::to_read(reply) }),
+                Ask::Write(ask) => writes.push(Asked { ask, respond: Respond::to_write(reply) }),
             }
         }
         self.reads.push_all(reads);

@@ -145,16 +145,31 @@ impl<A: Carries> Queue<A> {
     }
 }
 
+/// Closes the queue of a thread that panicked, and answers what waits in it: nothing of that was begun.
+pub(super) struct Abandon<'a, A: Carries>(pub(super) &'a Queue<A>);
+
+impl<A: Carries> Drop for Abandon<'_, A> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.close();
+            while let Taken::Batch(batch) = self.0.take(1, usize::MAX, None) {
+                batch.into_iter().for_each(|asked| asked.respond.with(Answer::Failed(Fault::Broken)));
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::asked::Respond;
     use super::*;
-    use carillon_core::ports::store::{ReadAsk, domains};
+    use carillon_core::model::DomainId;
+    use carillon_core::ports::store::{ReadAsk, WriteAsk, domains};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn question() -> Asked<ReadAsk> {
         let ask = ReadAsk::Domains(domains::ReadAsk::Domains(domains::Domains));
-        Asked { ask, respond: Respond::new(Box::new(|_| ())) }
+        Asked { ask, respond: Respond::to_read(Box::new(|_| ())) }
     }
 
     #[test]
@@ -175,6 +190,38 @@ mod tests {
             (0..2).for_each(|_| drop(scope.spawn(|| (0..ASKED / 2).for_each(|_| queue.push(question())))));
         });
         assert_eq!((taken.into_inner(), queue.len()), (ASKED, 0));
+    }
+
+    #[test]
+    fn what_waits_for_a_thread_that_panicked_is_answered() {
+        let queue = Queue::new(10, 1 << 20);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let ask = || {
+            WriteAsk::Domains(domains::WriteAsk::DeleteDomain(domains::DeleteDomain { domain: DomainId(1) }))
+        };
+        let asked = || {
+            let sender = sender.clone();
+            Asked {
+                ask: ask(),
+                respond: Respond::to_write(Box::new(move |answer| drop(sender.send(answer)))),
+            }
+        };
+        (0..3).for_each(|_| queue.push(asked()));
+        let panicked = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                let _abandoned = Abandon(&queue);
+                let _taken = queue.take(1, 1, None);
+                panic!("this one is meant to");
+            });
+            thread.join().is_err()
+        });
+        assert!(panicked);
+        queue.push(asked());
+        let faults: Vec<_> = receiver.try_iter().collect();
+        let fault = |at: usize| if let Answer::Failed(fault) = faults[at] { Some(fault) } else { None };
+        // The one that it had taken may have been done.
+        assert_eq!(fault(0), Some(Fault::Unknown));
+        assert_eq!([1, 2, 3].map(fault), [Some(Fault::Broken), Some(Fault::Broken), Some(Fault::Closed)]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::{ending, keeping, lookup};
 use carillon_core::ports::store::WriteAsk;
 use carillon_core::ports::store::notifications::{EndNotifications, StoreNotification};
 use carillon_core::ports::{Answer, Fault, Question};
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -82,7 +82,7 @@ impl Writer {
     fn group(&mut self, asks: &[WriteAsk]) -> Vec<Answer> {
         match self.attempt(asks, plain_steps) {
             Ok(answers) => answers,
-            Err(Failure::Group) => broken(asks),
+            Err(Failure::Group(fault)) => failed(asks, fault),
             // One of them failed, which is rare: again, so that it harms none of the others.
             Err(Failure::Step) => match self.attempt(asks, guarded_steps) {
                 Ok(answers) => answers,
@@ -90,7 +90,8 @@ impl Writer {
                 Err(Failure::Step) if asks.len() > 1 => {
                     asks.chunks(1).flat_map(|ask| self.group(ask)).collect()
                 }
-                Err(_) => broken(asks),
+                Err(Failure::Step) => failed(asks, Fault::Broken),
+                Err(Failure::Group(fault)) => failed(asks, fault),
             },
         }
     }
@@ -107,7 +108,8 @@ impl Writer {
             Ok(Err(failure)) => failure,
             Err(_) => {
                 tracing::error!(writes = asks.len(), "the store writer panicked");
-                Failure::Step
+                // Without an open transaction it may have committed: what is done must not be done again.
+                if self.db.is_autocommit() { Failure::Group(Fault::Unknown) } else { Failure::Step }
             }
         };
         if !self.db.is_autocommit()
@@ -124,18 +126,32 @@ impl Writer {
         let answers = steps(&mut write, asks, &self.complaints)?;
         write.seal().map_err(|e| self.group_failed(&e))?;
         let began = Instant::now();
-        write.run("COMMIT", []).map_err(|e| self.group_failed(&e))?;
+        write.run("COMMIT", []).map_err(|e| {
+            self.complaints.failed("store commit failed", &e);
+            Failure::Group(fate(&e))
+        })?;
         Ok(Committed { answers, reached: write.committed(), took: began.elapsed() })
     }
 
     fn group_failed(&self, e: &rusqlite::Error) -> Failure {
         self.complaints.failed("store commit failed", e);
-        Failure::Group
+        Failure::Group(Fault::Broken)
     }
 }
 
-fn broken(asks: &[WriteAsk]) -> Vec<Answer> {
-    vec![Answer::Failed(Fault::Broken); asks.len()]
+fn failed(asks: &[WriteAsk], fault: Fault) -> Vec<Answer> {
+    vec![Answer::Failed(fault); asks.len()]
+}
+
+/// What the failure of a COMMIT says of its transaction. After an input/output error the log may hold all of it, synchronised or
+/// not, with the mark that ends it: SQLite goes on without it and overwrites it with the next commit, but if the process
+/// ends before that, it is found in the log and counts. A full disk is noticed before that mark is written; everything else before
+/// anything is.
+fn fate(error: &rusqlite::Error) -> Fault {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::SystemIoFailure) => Fault::Unknown,
+        _ => Fault::Broken,
+    }
 }
 
 /// A group that is on disk.
@@ -149,7 +165,7 @@ struct Committed {
 /// What went wrong with a group.
 enum Failure {
     /// Beginning or committing: nobody's fault.
-    Group,
+    Group(Fault),
     /// One of the writes.
     Step,
 }
@@ -217,7 +233,7 @@ fn guarded_steps(
 ) -> Result<Vec<Answer>, Failure> {
     let savepoint = |e: rusqlite::Error| {
         complaints.failed("store write failed", &e);
-        Failure::Group
+        Failure::Group(Fault::Broken)
     };
     asks.iter()
         .map(|ask| guarded_step(write, ask, complaints).unwrap_or_else(|e| Err(savepoint(e))))
@@ -248,4 +264,51 @@ fn guarded_step(
     };
     write.run("RELEASE step", [])?;
     Ok(Ok(answer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Options, file, schema};
+    use super::*;
+    use carillon_core::model::Policy;
+    use carillon_core::ports::store::Ask;
+    use carillon_core::ports::store::domains::PutDomain;
+    use rusqlite::ffi;
+
+    #[test]
+    fn only_what_may_be_in_the_log_is_unknown() {
+        let fate_of = |code| fate(&rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
+        for code in [ffi::SQLITE_IOERR, ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_FSYNC] {
+            assert_eq!(fate_of(code), Fault::Unknown, "{code}");
+        }
+        for code in [ffi::SQLITE_FULL, ffi::SQLITE_BUSY, ffi::SQLITE_NOMEM, ffi::SQLITE_CONSTRAINT] {
+            assert_eq!(fate_of(code), Fault::Broken, "{code}");
+        }
+    }
+
+    /// Commits, and panics before it can say so.
+    fn commits_and_panics(
+        write: &mut Transaction<'_>,
+        asks: &[WriteAsk],
+        complaints: &Complaints,
+    ) -> Result<Vec<Answer>, Failure> {
+        plain_steps(write, asks, complaints)?;
+        write.run("COMMIT", []).expect("commits");
+        panic!("this one is meant to");
+    }
+
+    #[test]
+    fn what_may_have_been_committed_is_not_done_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = Options::new(folder.path().join("store.db"));
+        let _lock = file::claim(&options.path).expect("it is made");
+        let mut db = file::connect_writer(&options).expect("it opens");
+        schema::migrate(&mut db, &options.path).expect("it is new");
+        let (queue, last) = (Arc::new(Queue::new(1, 1)), Arc::new(LastItems::new(0)));
+        let mut writer = Writer::new(db, queue, last, Arc::default()).expect("it starts");
+        let put = PutDomain { name: "example.org".into(), policy: Policy::default() };
+        let Ask::Write(ask) = put.into() else { panic!("it is a write") };
+        let failure = writer.attempt(&[ask], commits_and_panics);
+        assert!(matches!(failure, Err(Failure::Group(Fault::Unknown))));
+    }
 }

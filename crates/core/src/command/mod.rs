@@ -165,6 +165,8 @@ pub enum Outcome {
     Missing,
     /// The node could not do it now (store busy or broken, or shutting down); nothing was changed.
     Unavailable,
+    /// The store failed, and it is unknown whether it was done before ([`Fault::Unknown`](crate::ports::Fault::Unknown)).
+    Unknown,
 }
 
 /// What became of an operation on a topic.

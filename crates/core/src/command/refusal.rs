@@ -43,8 +43,17 @@ impl Refusal {
     /// For a command.
     pub(crate) fn outcome(self) -> Outcome {
         match self {
-            Refusal::Fault(_) => Outcome::Unavailable,
+            Refusal::Fault(fault) => fault.into(),
             refusal => Outcome::Topic(Err(refusal.into())),
+        }
+    }
+}
+
+impl From<Fault> for Outcome {
+    fn from(fault: Fault) -> Outcome {
+        match fault {
+            Fault::Unknown => Outcome::Unknown,
+            Fault::Busy | Fault::Closed | Fault::Broken => Outcome::Unavailable,
         }
     }
 }
@@ -79,7 +88,7 @@ impl From<Refusal> for StanzaError {
                 Condition::ResourceConstraint
             }
             Refusal::Fault(Fault::Closed) => Condition::ServiceUnavailable,
-            Refusal::Fault(Fault::Broken) => Condition::InternalServerError,
+            Refusal::Fault(Fault::Broken | Fault::Unknown) => Condition::InternalServerError,
         });
         match refusal {
             Refusal::PreconditionNotMet => error.with_app(app("precondition-not-met")),
@@ -89,6 +98,7 @@ impl From<Refusal> for StanzaError {
             Refusal::NotSubscribed => {
                 error.with_kind(carillon_wire::stanza::ErrorType::Cancel).with_app(app("not-subscribed"))
             }
+            Refusal::Fault(Fault::Unknown) => error.with_text("it is unknown whether this was done"),
             Refusal::Unacceptable(why) => error.with_text(why),
             Refusal::TooManyAffiliations => error.with_text("too many accounts stand to this topic"),
             Refusal::TooManyTopics => error.with_text("you own as many topics as an account may"),

@@ -2,7 +2,6 @@
 //! connection is sent an error and closed.
 
 use crate::command::Refusal;
-use crate::ports::Fault;
 
 /// Why a request is not done. The connection goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,9 +76,7 @@ impl From<Refusal> for Refused {
         match refusal {
             Refusal::Closed | Refusal::Forbidden => Refused::Closed,
             Refusal::NotFound | Refusal::Unacceptable(_) => Refused::NotFound,
-            Refusal::Fault(Fault::Busy | Fault::Closed | Fault::Broken) | Refusal::Crowded => {
-                Refused::Unavailable
-            }
+            Refusal::Fault(_) | Refusal::Crowded => Refused::Unavailable,
             // No answer to a question that changes nothing.
             Refusal::Exists
             | Refusal::NotItself

@@ -137,7 +137,7 @@ fn revoked(
     let outcome = match answer {
         Ok(Some(_)) => Outcome::Count(0),
         Ok(None) => Outcome::Missing,
-        Err(_) => Outcome::Unavailable,
+        Err(fault) => (*fault).into(),
     };
     cx.out.push(Effect::Reply { to: reply, outcome });
 }

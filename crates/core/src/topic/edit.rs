@@ -11,7 +11,7 @@ use crate::model::{
 };
 use crate::ports::store::items::{Items, Purge, Retract};
 use crate::ports::store::topics::{ConfigureTopic, SetAffiliations};
-use crate::ports::{Answer, Ask, Question};
+use crate::ports::{Answer, Ask, Fault, Question};
 use crate::session::Cx;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
@@ -62,6 +62,7 @@ impl Home {
         if let Err(refusal) = edit.is_done(answer) {
             // What is missing is the item, or else the topic.
             match (&edit, refusal) {
+                (_, Refusal::Fault(Fault::Unknown)) => self.load_again(key, cx),
                 (Edit::Configure(_) | Edit::Affiliate(_), Refusal::NotFound) => self.stage = Stage::Absent,
                 _ => self.open(record),
             }

@@ -88,12 +88,15 @@ impl Home {
             }
             Ok(CreateTopicAnswer::Exists) => {
                 // Created elsewhere meanwhile.
-                self.stage = Stage::Loading;
-                self.read_record(key, cx);
+                self.load_again(key, cx);
                 Refusal::Exists
             }
             Ok(CreateTopicAnswer::Full) => Refusal::TooManyTopics,
             Ok(CreateTopicAnswer::NoDomain) => Refusal::NotFound,
+            Err(Fault::Unknown) => {
+                self.load_again(key, cx);
+                Fault::Unknown.into()
+            }
             Err(fault) => fault.into(),
         };
         asker.answer(&key.name, Err(refusal), cx);
@@ -229,8 +232,10 @@ impl Home {
                 self.tell_change(&record, Change::Deleted, Revision::default(), Retained::Nothing, cx);
             }
             Err(refusal) => {
-                if let Refusal::Fault(_) = refusal {
-                    self.open(record);
+                match refusal {
+                    Refusal::Fault(Fault::Unknown) => self.load_again(key, cx),
+                    Refusal::Fault(_) => self.open(record),
+                    _ => {}
                 }
                 asker.answer(&key.name, Err(refusal), cx);
             }

@@ -66,6 +66,12 @@ impl Home {
         self.ask(key, topics::Topic { domain: key.domain, name: (*key.name).into() }, Step::Load, cx);
     }
 
+    /// What is known of the topic may be wrong: it is read again, and what is asked meanwhile waits.
+    pub(super) fn load_again(&mut self, key: &TopicKey, cx: &mut Cx<'_>) {
+        self.stage = Stage::Loading;
+        self.read_record(key, cx);
+    }
+
     /// Asks the store.
     pub(super) fn ask(&mut self, key: &TopicKey, question: impl Into<Ask>, step: Step, cx: &mut Cx<'_>) {
         let ticket = cx.ask_for_topic(key.clone(), question);

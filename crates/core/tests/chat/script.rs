@@ -197,6 +197,8 @@ impl Script {
     fn store(&mut self, words: &[&str]) -> Result<(), String> {
         match words {
             ["refuses", kinds @ ..] => kinds.iter().try_for_each(|kind| self.world.store_refuses(kind)),
+            ["loses", "answers", "of", kind] => self.world.store_loses(kind, true),
+            ["loses", kind] => self.world.store_loses(kind, false),
             ["holds", kinds @ ..] => kinds.iter().try_for_each(|kind| self.world.store_holds(kind)),
             ["goes", "on"] => {
                 self.world.store_goes_on();
@@ -395,6 +397,7 @@ impl Script {
         match outcome {
             Outcome::Notified(trace) => same_state(&trace, &state),
             Outcome::Unavailable if state == "unavailable" => Ok(()),
+            Outcome::Unknown if state == "unknown" => Ok(()),
             other => Err(format!("{other:?}")),
         }
     }
@@ -403,6 +406,7 @@ impl Script {
         let (id, to) = self.notification(id)?;
         match self.world.command(&to, Command::Trace { id }) {
             Outcome::Trace(trace) => same_state(&trace, state),
+            Outcome::Missing if state == "missing" => Ok(()),
             other => Err(format!("{other:?}")),
         }
     }

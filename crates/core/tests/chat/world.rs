@@ -7,7 +7,7 @@ use carillon_core::command::{Command, Outcome};
 use carillon_core::event::{Kinds, Record, Value, records};
 use carillon_core::model::*;
 use carillon_core::ports::store::accounts::{Identity, Login};
-use carillon_core::ports::store::notifications::{EndNotifications, Pending};
+use carillon_core::ports::store::notifications::{EndNotifications, Pending, StoreNotification};
 use carillon_core::ports::store::offline::{DeleteOffline, Offline};
 use carillon_core::ports::{Answer, Ask, Fault, Question, Store};
 use carillon_core::settings::Settings;
@@ -186,6 +186,13 @@ impl World {
         Ok(())
     }
 
+    /// From now on it does them or not, and answers that this is unknown.
+    pub fn store_loses(&mut self, kind: &str, is_done: bool) -> Result<(), String> {
+        let mood = if is_done { Mood::LosesAnswer } else { Mood::Refuses(Fault::Unknown) };
+        self.node.disk.is(meant(kind)?, mood);
+        Ok(())
+    }
+
     /// From now on it keeps them back.
     pub fn store_holds(&mut self, kind: &str) -> Result<(), String> {
         self.node.disk.is(meant(kind)?, Mood::Holds);
@@ -205,6 +212,7 @@ fn meant(kind: &str) -> Result<fn(&Ask) -> bool, String> {
         "logins" => Ok(|ask| Login::of(ask).is_some()),
         "pages" => Ok(|ask| Pending::of(ask).is_some() || Offline::of(ask).is_some()),
         "ends" => Ok(|ask| EndNotifications::of(ask).is_some() || DeleteOffline::of(ask).is_some()),
+        "notifications" => Ok(|ask| StoreNotification::of(ask).is_some()),
         other => Err(format!("no questions are called {other}")),
     }
 }

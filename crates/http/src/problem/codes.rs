@@ -133,6 +133,9 @@ codes! {
     // ---- our fault
     /// The node cannot do it now (busy, starting, draining, or its disk is full); nothing was changed. Try again after `Retry-After`.
     Unavailable: SERVICE_UNAVAILABLE, "unavailable", "Not available now";
+    /// The store failed while it did this, and whether it was done is not known. The same request again settles it: notifications with the
+    /// same `Idempotency-Key`, what is put or deleted as it is. Try again after `Retry-After`.
+    OutcomeUnknown: SERVICE_UNAVAILABLE, "outcome-unknown", "It is unknown whether it was done";
     /// As many event streams are open as this node serves.
     TooManyStreams: SERVICE_UNAVAILABLE, "too-many-streams", "Too many event streams";
     /// The node did not answer in time; whether it was done is not known. Retry with the same `Idempotency-Key`.

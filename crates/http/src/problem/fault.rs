@@ -13,6 +13,7 @@ impl From<Fault> for Problem {
             Fault::Broken => {
                 Problem::new(Code::Unavailable, "the store failed; the node's log says why").retry_after(5)
             }
+            Fault::Unknown => Problem::unknown(),
         }
     }
 }
@@ -21,6 +22,17 @@ impl Problem {
     /// The node could not do it now; nothing was changed.
     pub(crate) fn unavailable() -> Problem {
         Problem::new(Code::Unavailable, "the node cannot do it now; nothing was changed").retry_after(1)
+    }
+
+    /// The store failed, and it is unknown whether it was done before.
+    pub(crate) fn unknown() -> Problem {
+        let detail = "the store failed, and it is unknown whether this was done before; the same request again settles it";
+        Problem::new(Code::OutcomeUnknown, detail).retry_after(5)
+    }
+
+    /// Whether it is unknown if the request was carried out.
+    pub(crate) fn leaves_open(&self) -> bool {
+        matches!(self.code(), Code::OutcomeUnknown | Code::TimedOut)
     }
 
     /// The core refused an operation as it would have over XMPP. `missing` is what `item-not-found` means here.
@@ -48,5 +60,26 @@ impl Problem {
         let request_id = request_id::current();
         tracing::error!(?answer, request_id = request_id.as_deref(), "an answer does not fit its question");
         Problem::new(Code::Internal, "the node gave an answer that does not fit")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_unknown_is_not_said_to_have_changed_nothing() {
+        for (fault, code) in [
+            (Fault::Busy, Code::Unavailable),
+            (Fault::Closed, Code::Unavailable),
+            (Fault::Broken, Code::Unavailable),
+            (Fault::Unknown, Code::OutcomeUnknown),
+        ] {
+            let problem = Problem::from(fault);
+            assert_eq!((problem.code(), problem.status().as_u16()), (code, 503), "{fault}");
+            assert_eq!(problem.leaves_open(), fault == Fault::Unknown);
+        }
+        assert!(Code::Unavailable.meaning().contains("nothing was changed"));
+        assert!(Code::OutcomeUnknown.meaning().contains("`Idempotency-Key`"));
     }
 }

@@ -76,7 +76,7 @@ fn notify(notification: Arc<Notification>, reply: Option<ReplyTo>, sessions: &mu
             cx.ask(Account { domain, local }, move |said, _, cx| match said {
                 Ok(Some(_)) => drop_notification(&notification, DropReason::NotConnected, reply, cx),
                 Ok(None) => drop_notification(&notification, DropReason::UnknownDevice, reply, cx),
-                Err(_) => answer(reply, Outcome::Unavailable, cx),
+                Err(fault) => answer(reply, fault.into(), cx),
             });
         }
         Err(reason) => drop_notification(&notification, reason, reply, cx),
@@ -162,10 +162,21 @@ fn store_answered(
                 Ok(None) | Err(_) => answer(reply, Outcome::Unavailable, cx),
             });
         }
+        // If its trace is there, it is kept. If not, that may still change: the sender settles it by sending it again.
+        Err(Fault::Unknown) => {
+            let ask = stored::Trace { id: notification.id };
+            cx.ask(ask, move |said, sessions, cx| match said {
+                Ok(Some(trace)) => {
+                    note_accepted(&notification, cx);
+                    resubmitted(&notification, *trace, reply, sessions, cx);
+                }
+                Ok(None) | Err(_) => answer(reply, Outcome::Unknown, cx),
+            });
+        }
         Ok(StoreNotificationAnswer::NoAccount) => {
             drop_notification(&notification, DropReason::UnknownDevice, reply, cx);
         }
-        Err(_) => answer(reply, Outcome::Unavailable, cx),
+        Err(fault) => answer(reply, fault.into(), cx),
     }
 }
 
@@ -197,7 +208,7 @@ fn answer_trace(found: Result<Option<Box<Trace>>, Fault>, reply: ReplyTo, cx: &m
     let outcome = match found {
         Ok(Some(trace)) => Outcome::Trace(trace),
         Ok(None) => Outcome::Missing,
-        Err(_) => Outcome::Unavailable,
+        Err(fault) => fault.into(),
     };
     cx.out.push(Effect::Reply { to: reply, outcome });
 }

@@ -39,6 +39,9 @@ use crate::model::Durations;
 /// - **A generation per account.** Likewise each change of an account's keys, state, revoked tokens or subscriptions takes the
 ///   account's next [`Generation`](crate::model::Generation), the removal of a topic that it follows included. What waits for the
 ///   account is no part of it, nor are items.
+/// - **What failed changed nothing**, except for [`Fault::Unknown`], after which a write is either done as a whole or not at all,
+///   and it cannot be said which: a later failure of the machine may still decide it. It is settled by asking the same write
+///   again. A read never fails with it.
 /// - **One answer.** `reply` is called exactly once, with [`Answer::Failed`] when the store could not do it.
 pub trait Store: Send + Sync + 'static {
     /// Asks; returns at once. Past its bound of waiting questions a store answers [`Fault::Busy`] at once.
@@ -154,6 +157,10 @@ pub enum Fault {
     /// The disk or the database failed; the store's log says more.
     #[error("the store failed")]
     Broken,
+    /// It is unknown whether the write was committed: the disk or the connection to the database failed during the commit, or the
+    /// process that did it ended. Asking it again settles it.
+    #[error("it is unknown whether the store did it")]
+    Unknown,
 }
 
 /// Figures of a store.

@@ -37,6 +37,8 @@ pub enum Step {
 pub enum Mood {
     /// They fail.
     Refuses(Fault),
+    /// They are answered, and who asked is told that this is unknown.
+    LosesAnswer,
     /// They are held back until [`Disk::goes_on`].
     Holds,
 }
@@ -111,6 +113,10 @@ impl Disk {
             (Some(Mood::Holds), _) => self.held.push(asked),
             (Some(Mood::Refuses(fault)), _) => {
                 self.read.push(Answered { shard, ticket, answer: Answer::Failed(fault) });
+            }
+            (Some(Mood::LosesAnswer), ask) => {
+                self.engine.answer(ask);
+                self.read.push(Answered { shard, ticket, answer: Answer::Failed(Fault::Unknown) });
             }
             (None, Ask::Read(_)) => self.reads.push(asked),
             (None, Ask::Write(_)) => self.writes[shard].push_back(asked),

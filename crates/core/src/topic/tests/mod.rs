@@ -6,9 +6,9 @@ mod machine;
 use crate::command::{Outcome, TopicOp, TopicOutcome};
 use crate::message::{Pace, ShardMessage};
 use crate::model::*;
-use crate::ports::Question;
 use crate::ports::store::items::Publish;
 use crate::ports::store::topics::{DeleteTopic, Topic};
+use crate::ports::{Ask, Fault, Question};
 use crate::settings::Settings;
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::Condition;
@@ -233,6 +233,41 @@ fn a_store_that_fails_is_said_and_changes_nothing() {
     machine.world.ask(DeleteTopic { topic: id }).unwrap();
     assert_eq!(machine.does("t", publish("c")).unwrap_err(), Condition::ItemNotFound);
     machine.does("t", create()).unwrap();
+}
+
+#[test]
+fn after_a_write_that_is_unknown_the_store_is_right() {
+    for is_done in [true, false] {
+        let mut machine = Machine::with_accounts(&["u"]);
+        let lose = |machine: &mut Machine| {
+            while let Ask::Read(_) = machine.asks()[0] {
+                machine.answer();
+            }
+            let write = machine.asks()[0].clone();
+            if is_done {
+                machine.world.disk.answer(&write);
+            }
+            assert!(machine.world.fail_oldest(Fault::Unknown));
+        };
+        let created = machine.begin("t", create());
+        lose(&mut machine);
+        assert!(matches!(created.try_recv(), Ok(Outcome::Unknown)));
+        assert_eq!(machine.does("t", create()).err(), is_done.then_some(Condition::Conflict));
+        let configured = machine.begin("t", configure(|c| c.access_model = Access::Whitelist));
+        lose(&mut machine);
+        assert!(matches!(configured.try_recv(), Ok(Outcome::Unknown)));
+        let follows =
+            machine.does_as("u@d/r", "t", TopicOp::Subscribe { account: Jid::new("u@d").unwrap().bare() });
+        assert_eq!(
+            follows.err(),
+            is_done.then_some(Condition::NotAllowed),
+            "by the configuration that there is"
+        );
+        let deleted = machine.begin("t", TopicOp::Delete);
+        lose(&mut machine);
+        assert!(matches!(deleted.try_recv(), Ok(Outcome::Unknown)));
+        assert_eq!(machine.does("t", publish("a")).err(), is_done.then_some(Condition::ItemNotFound));
+    }
 }
 
 #[test]

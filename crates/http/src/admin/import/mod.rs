@@ -200,6 +200,9 @@ impl Import {
         let result = match self.app.ask(ImportAccounts { domain, accounts, now: now() }).await {
             Ok(Ok(())) => accounts::changed(&self.app, changed).await,
             Ok(Err(Missing)) => Err(Problem::new(Code::UnknownDomain, "the domain has just been deleted")),
+            Err(problem) if problem.leaves_open() => {
+                accounts::changed(&self.app, changed).await.and(Err(problem))
+            }
             Err(problem) => Err(problem),
         };
         match result {

@@ -227,10 +227,10 @@ impl Waiting {
 }
 
 impl Said {
-    /// Whether the same order may be taken a little later.
+    /// Whether the same order may be taken a little later. One of which it is unknown whether it was taken is settled by that.
     fn is_too_busy(&self) -> bool {
         match self {
-            Said::Outcome(outcome) => matches!(outcome, Outcome::Unavailable),
+            Said::Outcome(outcome) => matches!(outcome, Outcome::Unavailable | Outcome::Unknown),
             Said::Found(found) => matches!(found, Err(Fault::Busy)),
             Said::Problem(_) => false,
         }
@@ -242,6 +242,7 @@ fn result(order: Option<Order>, said: Said) -> Result<SendResult, Problem> {
         (_, Said::Problem(problem)) => Err(problem),
         (_, Said::Outcome(Outcome::Notified(trace))) => sent(&trace),
         (_, Said::Outcome(Outcome::Unavailable)) => Err(Problem::unavailable()),
+        (_, Said::Outcome(Outcome::Unknown)) => Err(Problem::unknown()),
         (Some(Order::Send(notification)), Said::Outcome(Outcome::Missing)) => {
             Err(unknown_device(&notification.to))
         }
