@@ -16,7 +16,6 @@
 //! one thread that owns all there is to know, without a lock or a shared directory (docs/adr/0002).
 
 #![deny(clippy::indexing_slicing, clippy::string_slice, clippy::unwrap_used)]
-#![cfg_attr(not(test), deny(unreachable_pub))]
 
 pub mod command;
 pub mod connection;

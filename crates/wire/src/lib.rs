@@ -22,7 +22,7 @@
 //! same inside the recipient's stream as inside the sender's: it depends on nothing but the default namespace
 //! `jabber:client`.
 
-#![deny(unreachable_pub, clippy::indexing_slicing, clippy::string_slice, clippy::unwrap_used)]
+#![deny(clippy::indexing_slicing, clippy::string_slice, clippy::unwrap_used)]
 
 #[macro_use]
 mod words;

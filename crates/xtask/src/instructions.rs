@@ -49,7 +49,7 @@ const COMMON: &str = "common";
 const HOSTILE_MAX: f64 = 10.0;
 
 /// Counts, and says what is above its limit.
-pub fn check() -> Result<Vec<String>, String> {
+pub(crate) fn check() -> Result<Vec<String>, String> {
     let mut findings = hostile_input()?;
     let program = program("counts")?;
     for count in &COUNTS {

@@ -9,7 +9,7 @@ use std::process::Command;
 ///
 /// # Errors
 /// `cargo metadata` or `deny.toml` cannot be read.
-pub fn check() -> Result<Vec<String>, String> {
+pub(crate) fn check() -> Result<Vec<String>, String> {
     let allowed =
         allowed(&std::fs::read_to_string(tree::root().join("deny.toml")).map_err(|e| e.to_string())?)?;
     let packages = packages()?;

@@ -30,7 +30,7 @@ struct Wanted {
 ///
 /// # Errors
 /// The arguments cannot be understood.
-pub fn check(args: &[&str]) -> Result<Vec<String>, String> {
+pub(crate) fn check(args: &[&str]) -> Result<Vec<String>, String> {
     let wanted = read(args)?;
     let steps = wanted.steps.unwrap_or(STEPS);
     if let Some(seed) = wanted.seed {

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 /// The files that rules look at, by their path from the root, `/` between its parts.
 #[derive(Default)]
-pub struct Tree {
+pub(crate) struct Tree {
     files: BTreeMap<String, String>,
     /// The paths of all files, those that no rule reads included.
     paths: BTreeSet<String>,
 }
 
 /// The root of the repository.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.ancestors().nth(2).expect("this crate is two folders deep").to_owned()
 }
@@ -23,7 +23,7 @@ impl Tree {
     ///
     /// # Errors
     /// A folder or a file cannot be read.
-    pub fn read(root: &Path) -> io::Result<Tree> {
+    pub(crate) fn read(root: &Path) -> io::Result<Tree> {
         let mut tree = Tree::default();
         let mut folders = vec![root.to_owned()];
         while let Some(folder) = folders.pop() {
@@ -44,45 +44,45 @@ impl Tree {
     }
 
     /// Adds a file.
-    pub fn add(&mut self, path: &str, text: &str) {
+    pub(crate) fn add(&mut self, path: &str, text: &str) {
         self.files.insert(path.to_owned(), text.to_owned());
         self.paths.insert(path.to_owned());
     }
 
     /// The paths of all files, in order.
-    pub fn paths(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().map(String::as_str)
     }
 
     /// Whether there is a file or a folder of this path.
-    pub fn has(&self, path: &str) -> bool {
+    pub(crate) fn has(&self, path: &str) -> bool {
         let folder = format!("{}/", path.trim_end_matches('/'));
         self.paths.contains(path)
             || self.paths.range(folder.clone()..).next().is_some_and(|p| p.starts_with(&folder))
     }
 
     /// How many files there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.files.len()
     }
 
     /// The text of a file.
-    pub fn text(&self, path: &str) -> Option<&str> {
+    pub(crate) fn text(&self, path: &str) -> Option<&str> {
         self.files.get(path).map(String::as_str)
     }
 
     /// All files with their texts, in the order of their paths.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
     /// Those under a folder, which is given with its last `/`.
-    pub fn under(&self, folder: &str) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn under(&self, folder: &str) -> impl Iterator<Item = (&str, &str)> {
         self.iter().filter(move |(path, _)| path.starts_with(folder))
     }
 
     /// The names of the folders right in this one, in order.
-    pub fn folders(&self, folder: &str) -> Vec<&str> {
+    pub(crate) fn folders(&self, folder: &str) -> Vec<&str> {
         let inner = self.under(folder).filter_map(|(path, _)| path[folder.len()..].split_once('/'));
         let mut names: Vec<&str> = inner.map(|(name, _)| name).collect();
         names.dedup();

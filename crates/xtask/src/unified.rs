@@ -15,7 +15,7 @@ type Built = BTreeMap<String, BTreeSet<String>>;
 ///
 /// # Errors
 /// `cargo tree` fails.
-pub fn check() -> Result<Vec<String>, String> {
+pub(crate) fn check() -> Result<Vec<String>, String> {
     // As `make build` builds it: of one piece with the tests, for which `core` has its simulation.
     let features = ["--features", "carillon-core/sim"];
     let binary = built(&[&["--package", "carillon", "--edges", "normal,build"], &features[..]].concat())?;

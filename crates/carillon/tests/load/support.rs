@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PASSWORD: &str = "secret";
 
 /// A node with accounts `u0`, `u1` and so on, and one of a publisher.
-pub struct World {
+pub(crate) struct World {
     running: Option<Running>,
     pub target: Target,
     _dir: TempDir,
@@ -22,7 +22,7 @@ pub struct World {
 
 /// What came of a run: the progress of each step that was told, added up.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     pub total: Progress,
     /// Players in session at the end of each phase.
     pub online: Vec<u32>,
@@ -30,7 +30,7 @@ pub struct Outcome {
 
 impl World {
     /// A node with so many accounts.
-    pub fn new(accounts: u32, settings: &[&str]) -> World {
+    pub(crate) fn new(accounts: u32, settings: &[&str]) -> World {
         let dir = tempfile::tempdir().unwrap();
         let mut overrides = vec![
             format!("data_dir={}", dir.path().display()),
@@ -72,7 +72,7 @@ impl World {
     }
 
     /// Where a transport is served.
-    pub fn address(&self, transport: TransportKind) -> Option<String> {
+    pub(crate) fn address(&self, transport: TransportKind) -> Option<String> {
         let ready = self.running.as_ref()?.ready();
         let port = match transport {
             TransportKind::Starttls => ready.c2s?,
@@ -85,7 +85,7 @@ impl World {
 
     /// Makes sure that there were so many logins; a node's figures may be 100 ms old.
     #[track_caller]
-    pub fn logins_are(&self, count: u64) {
+    pub(crate) fn logins_are(&self, count: u64) {
         let began = Instant::now();
         let mut logins = 0;
         while logins != count {
@@ -102,7 +102,7 @@ impl World {
     }
 
     /// One worker's job: all players of a scenario.
-    pub fn job(&self, scenario: &str) -> Job {
+    pub(crate) fn job(&self, scenario: &str) -> Job {
         let scenario = Scenario::parse(scenario).unwrap();
         Job {
             test: "test-1".to_owned(),
@@ -118,7 +118,7 @@ impl World {
     }
 
     /// Runs a scenario with one worker.
-    pub fn run(&self, scenario: &str) -> Outcome {
+    pub(crate) fn run(&self, scenario: &str) -> Outcome {
         run(vec![self.job(scenario)])
     }
 }
@@ -132,7 +132,7 @@ impl Drop for World {
 }
 
 /// Leads workers through their scenario, step by step.
-pub fn run(jobs: Vec<Job>) -> Outcome {
+pub(crate) fn run(jobs: Vec<Job>) -> Outcome {
     let scenario = jobs[0].scenario.clone();
     let mut engines: Vec<_> = jobs.into_iter().map(|job| Engine::prepare(job).unwrap()).collect();
     let mut outcome = Outcome::default();
@@ -160,7 +160,7 @@ pub fn run(jobs: Vec<Job>) -> Outcome {
 }
 
 /// Why a job cannot be run.
-pub fn fault(job: Job) -> Fault {
+pub(crate) fn fault(job: Job) -> Fault {
     Engine::prepare(job).expect_err("it cannot be run")
 }
 
@@ -186,20 +186,20 @@ impl Outcome {
     }
 
     /// How many of something were counted.
-    pub fn count(&self, name: &str) -> u64 {
+    pub(crate) fn count(&self, name: &str) -> u64 {
         self.total.counts.get(name).copied().unwrap_or(0)
     }
 
     /// Makes sure that nothing went wrong.
     #[track_caller]
-    pub fn clean(&self) -> &Outcome {
+    pub(crate) fn clean(&self) -> &Outcome {
         assert!(self.total.errors.is_empty() && self.total.failed == 0, "{:?}", self.total);
         assert_eq!((self.count("lost"), self.count("missing")), (0, 0));
         self
     }
 
     /// Whether a metric has values.
-    pub fn has(&self, metric: &str) -> bool {
+    pub(crate) fn has(&self, metric: &str) -> bool {
         self.total.metrics.get(metric).is_some_and(|digest| !digest.is_empty())
     }
 }

@@ -9,13 +9,13 @@ use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// A node with accounts `u0` to `u19`, and a directory for files.
-pub struct World {
+pub(crate) struct World {
     running: Option<Running>,
     dir: TempDir,
 }
 
 /// What came of a run: its exit status, what it said, and its report.
-pub struct Outcome {
+pub(crate) struct Outcome {
     pub status: i32,
     pub out: String,
     pub errors: String,
@@ -23,12 +23,12 @@ pub struct Outcome {
 }
 
 impl World {
-    pub fn new() -> World {
+    pub(crate) fn new() -> World {
         World::with(&[])
     }
 
     /// With settings of its own.
-    pub fn with(settings: &[String]) -> World {
+    pub(crate) fn with(settings: &[String]) -> World {
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
         let ports = ["c2s.port=0", "c2s_tls.port=0", "websocket.port=0", "http.port=0"];
@@ -56,31 +56,31 @@ impl World {
         self.running.as_ref().expect("it runs until it is dropped")
     }
 
-    pub fn target(&self) -> String {
+    pub(crate) fn target(&self) -> String {
         format!("127.0.0.1:{}", self.running().ready().c2s.unwrap())
     }
 
-    pub fn http(&self) -> String {
+    pub(crate) fn http(&self) -> String {
         format!("http://127.0.0.1:{}", self.running().ready().http.unwrap())
     }
 
-    pub fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         self.running().admin_key().as_str().to_owned()
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
     /// Writes a file; gives its path.
-    pub fn file(&self, name: &str, text: &str) -> String {
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
         let path = self.path(name);
         std::fs::write(&path, text).unwrap();
         path.display().to_string()
     }
 
     /// A run of a scenario, which the arguments may change.
-    pub fn command(&self, scenario: &str, more: &[&str]) -> Command {
+    pub(crate) fn command(&self, scenario: &str, more: &[&str]) -> Command {
         let mut command = load();
         command.args(["run", scenario, "--domain", "localhost", "--report"]).arg(self.path("report.json"));
         if !more.contains(&"--target") {
@@ -94,11 +94,11 @@ impl World {
     }
 
     /// Runs it to its end.
-    pub fn run(&self, scenario: &str, more: &[&str]) -> Outcome {
+    pub(crate) fn run(&self, scenario: &str, more: &[&str]) -> Outcome {
         self.outcome(&self.command(scenario, more).output().unwrap())
     }
 
-    pub fn outcome(&self, output: &Output) -> Outcome {
+    pub(crate) fn outcome(&self, output: &Output) -> Outcome {
         let report = std::fs::read_to_string(self.path("report.json")).ok();
         Outcome {
             status: output.status.code().expect("it was not ended by a signal"),
@@ -120,27 +120,27 @@ impl Drop for World {
 impl Outcome {
     /// A value of the report.
     #[track_caller]
-    pub fn at(&self, pointer: &str) -> &Value {
+    pub(crate) fn at(&self, pointer: &str) -> &Value {
         let report = self.report.as_ref().unwrap_or_else(|| panic!("no report: {}", self.errors));
         report.pointer(pointer).unwrap_or_else(|| panic!("no {pointer} in {report}"))
     }
 
     /// The report's sentence on why it ended early.
     #[track_caller]
-    pub fn reason(&self) -> &str {
+    pub(crate) fn reason(&self) -> &str {
         self.at("/reason").as_str().expect("a sentence")
     }
 }
 
 /// The load tester.
-pub fn load() -> Command {
+pub(crate) fn load() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_carillon"));
     command.arg("load");
     command
 }
 
 /// Process ids of a process's children.
-pub fn children(of: &Child) -> Vec<u32> {
+pub(crate) fn children(of: &Child) -> Vec<u32> {
     let path = format!("/proc/{0}/task/{0}/children", of.id());
     let text = std::fs::read_to_string(Path::new(&path)).unwrap_or_default();
     text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()

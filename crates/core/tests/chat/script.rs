@@ -18,7 +18,7 @@ const HEADER: &str = "<stream:stream xmlns='jabber:client' \
     xmlns:stream='http://etherx.jabber.org/streams' to='localhost' version='1.0'>";
 
 /// Plays a conversation; what went otherwise than written.
-pub fn play(text: &str, kept: Kept) -> Result<(), String> {
+pub(crate) fn play(text: &str, kept: Kept) -> Result<(), String> {
     let mut script = Script::new(text, kept);
     for (number, line) in lines(text) {
         script.line(&line).map_err(|error| format!("line {number}: {error}\n  {line}"))?;

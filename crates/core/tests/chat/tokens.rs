@@ -6,7 +6,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 /// Replaces each `{ht USER TOKEN}` by the message of the mechanism HT-SHA-256-NONE.
-pub fn fill(text: &str) -> String {
+pub(crate) fn fill(text: &str) -> String {
     let Some((before, rest)) = text.split_once("{ht ") else { return text.to_owned() };
     let Some((words, after)) = rest.split_once('}') else { return text.to_owned() };
     let (user, token) = words.split_once(' ').unwrap_or((words, ""));

@@ -23,7 +23,7 @@ use std::sync::mpsc;
 const ITERATIONS: u32 = 4096;
 
 /// A node of two shards, and what is counted of it.
-pub struct World {
+pub(crate) struct World {
     node: Node,
     counts: Rc<RefCell<Counts>>,
     logged: VecDeque<String>,
@@ -39,7 +39,7 @@ struct Counts {
 
 /// What the store was asked at logins.
 #[derive(Default)]
-pub struct Questions {
+pub(crate) struct Questions {
     /// How often who somebody is.
     pub identities: usize,
     /// How often what belongs to an account.
@@ -50,7 +50,7 @@ pub struct Questions {
 
 /// The store of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub(crate) enum Kept {
     /// The simulation's.
     InMemory,
     /// A real one, in a folder of its own.
@@ -59,11 +59,11 @@ pub enum Kept {
 
 impl World {
     /// A node with a store in memory.
-    pub fn new(settings: Settings) -> World {
+    pub(crate) fn new(settings: Settings) -> World {
         World::with_store(settings, Kept::InMemory)
     }
 
-    pub fn with_store(settings: Settings, kept: Kept) -> World {
+    pub(crate) fn with_store(settings: Settings, kept: Kept) -> World {
         let counts = Rc::<RefCell<Counts>>::default();
         let store: Box<dyn Engine> = match kept {
             Kept::InMemory => Box::new(Counted { store: Committed::default(), counts: counts.clone() }),
@@ -74,104 +74,104 @@ impl World {
         World { node, counts, logged: VecDeque::new() }
     }
 
-    pub fn ask<Q: Question>(&mut self, question: Q) -> Q::Answer {
+    pub(crate) fn ask<Q: Question>(&mut self, question: Q) -> Q::Answer {
         self.node.ask(question)
     }
 
-    pub fn domain(&mut self, name: &str, policy: Policy) {
+    pub(crate) fn domain(&mut self, name: &str, policy: Policy) {
         self.node.domain(name, policy);
         self.node.settle();
     }
 
-    pub fn domain_id(&self, name: &str) -> DomainId {
+    pub(crate) fn domain_id(&self, name: &str) -> DomainId {
         self.node.domain_id(name)
     }
 
-    pub fn account(&mut self, domain: &str, local: &str, password: &str) {
+    pub(crate) fn account(&mut self, domain: &str, local: &str, password: &str) {
         self.node.account(domain, local, password, ITERATIONS);
     }
 
     /// Changes a password as the HTTP API does when the sessions may go on.
-    pub fn password(&mut self, domain: &str, local: &str, password: &str) {
+    pub(crate) fn password(&mut self, domain: &str, local: &str, password: &str) {
         self.node.password(domain, local, password);
     }
 
     /// Opens a connection on a shard that is no one's home in particular.
-    pub fn open(&mut self, framing: Framing, secured: bool) -> usize {
+    pub(crate) fn open(&mut self, framing: Framing, secured: bool) -> usize {
         let key = self.node.open(framing, secured);
         self.node.settle();
         key
     }
 
     /// The same from an address, and secured in any way.
-    pub fn open_from(&mut self, address: &str, framing: Framing, security: Security) -> usize {
+    pub(crate) fn open_from(&mut self, address: &str, framing: Framing, security: Security) -> usize {
         let key = self.node.open_from(address, framing, security);
         self.node.settle();
         key
     }
 
-    pub fn bytes(&mut self, key: usize, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, key: usize, bytes: &[u8]) {
         self.node.bytes(key, bytes);
         self.node.settle();
     }
 
     /// The next thing a connection was sent.
-    pub fn received(&mut self, key: usize) -> Option<Vec<u8>> {
+    pub(crate) fn received(&mut self, key: usize) -> Option<Vec<u8>> {
         self.node.sent(key)
     }
 
     /// The client reads nothing more: what it is sent waits in a bounded queue.
-    pub fn stop_reading(&mut self, key: usize) {
+    pub(crate) fn stop_reading(&mut self, key: usize) {
         self.node.has_room(key, Some(0));
     }
 
     /// The client reads all that waits, and nothing that comes later.
-    pub fn read_once(&mut self, key: usize) {
+    pub(crate) fn read_once(&mut self, key: usize) {
         self.node.reads_once(key);
         self.node.settle();
     }
 
     /// The client reads again.
-    pub fn read_on(&mut self, key: usize) {
+    pub(crate) fn read_on(&mut self, key: usize) {
         self.node.has_room(key, None);
         self.node.settle();
     }
 
     /// Bytes that wait for a client that does not read.
-    pub fn unread(&self, key: usize) -> usize {
+    pub(crate) fn unread(&self, key: usize) -> usize {
         self.node.connection(key).queued()
     }
 
-    pub fn is_closed(&self, key: usize) -> bool {
+    pub(crate) fn is_closed(&self, key: usize) -> bool {
         !self.node.connection(key).is_open()
     }
 
     /// The connection is lost.
-    pub fn drop_connection(&mut self, key: usize) {
+    pub(crate) fn drop_connection(&mut self, key: usize) {
         self.node.lose(key);
         self.node.settle();
     }
 
-    pub fn pass(&mut self, ms: u64) {
+    pub(crate) fn pass(&mut self, ms: u64) {
         self.node.pass(ms);
     }
 
-    pub fn now(&self) -> UnixMs {
+    pub(crate) fn now(&self) -> UnixMs {
         self.node.now().unix
     }
 
     /// Has a command carried out at the home of `name`.
-    pub fn command(&mut self, name: &str, command: Command) -> Outcome {
+    pub(crate) fn command(&mut self, name: &str, command: Command) -> Outcome {
         self.node.command(name, command)
     }
 
     /// Holds derived keys from now on, as if those who derive them took long.
-    pub fn hold_derived(&mut self) {
+    pub(crate) fn hold_derived(&mut self) {
         self.node.hold_derived(true);
     }
 
     /// Gives the shards the keys that were held.
-    pub fn let_derived_go(&mut self) {
+    pub(crate) fn let_derived_go(&mut self) {
         self.node.hold_derived(false);
         self.node.settle();
     }
@@ -181,7 +181,7 @@ impl World {
 
 impl World {
     /// From now on the store refuses questions of this kind.
-    pub fn store_refuses(&mut self, kind: &str) -> Result<(), String> {
+    pub(crate) fn store_refuses(&mut self, kind: &str) -> Result<(), String> {
         self.node.disk.is(meant(kind)?, Mood::Refuses(Fault::Busy));
         Ok(())
     }
@@ -194,13 +194,13 @@ impl World {
     }
 
     /// From now on it keeps them back.
-    pub fn store_holds(&mut self, kind: &str) -> Result<(), String> {
+    pub(crate) fn store_holds(&mut self, kind: &str) -> Result<(), String> {
         self.node.disk.is(meant(kind)?, Mood::Holds);
         Ok(())
     }
 
     /// The store does everything again, first what it kept back.
-    pub fn store_goes_on(&mut self) {
+    pub(crate) fn store_goes_on(&mut self) {
         self.node.disk.goes_on();
         self.node.settle();
     }
@@ -261,37 +261,37 @@ impl Engine for Sqlite {
 
 impl World {
     /// What the store was asked since somebody looked.
-    pub fn questions(&mut self) -> Questions {
+    pub(crate) fn questions(&mut self) -> Questions {
         std::mem::take(&mut self.counts.borrow_mut().asked)
     }
 
     /// How often the shards asked the store for anything.
-    pub fn asked(&self) -> usize {
+    pub(crate) fn asked(&self) -> usize {
         self.node.asked
     }
 
     /// How often keys were derived.
-    pub fn derived(&self) -> usize {
+    pub(crate) fn derived(&self) -> usize {
         self.node.derivations
     }
 
     /// How often the shards allocated, without what they did in the walks of fan-outs.
-    pub fn spent(&self) -> u64 {
+    pub(crate) fn spent(&self) -> u64 {
         self.counts.borrow().spent.count_total
     }
 
     /// How often they did in the walks.
-    pub fn spent_on_walks(&self) -> u64 {
+    pub(crate) fn spent_on_walks(&self) -> u64 {
         self.counts.borrow().spent_on_walks.count_total
     }
 
     /// The event log keeps these from now on.
-    pub fn log(&mut self, kinds: Kinds) {
+    pub(crate) fn log(&mut self, kinds: Kinds) {
         self.node.logs = kinds;
     }
 
     /// The next line of the event log.
-    pub fn logged(&mut self) -> Option<String> {
+    pub(crate) fn logged(&mut self) -> Option<String> {
         self.logged.extend(records(&self.node.journal).map(|record| line(&record)));
         self.node.journal.clear();
         self.logged.pop_front()

@@ -11,30 +11,30 @@ use sha2::{Digest, Sha256};
 
 const HEADER: &str = "<stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' \
     to='localhost' version='1.0'>";
-pub const BIND: &str = "<iq type='set' id='b'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'/></iq>";
+pub(crate) const BIND: &str = "<iq type='set' id='b'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'/></iq>";
 const SASL: &str = "urn:ietf:params:xml:ns:xmpp-sasl";
 const SASL2: &str = "urn:xmpp:sasl:2";
 
 /// A connection of a client.
-pub struct Client {
+pub(crate) struct Client {
     conn: usize,
     /// The namespace of the exchange under way.
     ns: &'static str,
 }
 
 /// TLS that yields this.
-pub fn secured(binding: ChannelBinding) -> Security {
+pub(crate) fn secured(binding: ChannelBinding) -> Security {
     Security::Secured(binding)
 }
 
 impl Client {
     /// A connection with TLS, whose stream is open.
-    pub fn open(world: &mut World, address: &str) -> Client {
+    pub(crate) fn open(world: &mut World, address: &str) -> Client {
         Client::open_as(world, address, secured(ChannelBinding::default()))
     }
 
     /// The same, secured in any way.
-    pub fn open_as(world: &mut World, address: &str, security: Security) -> Client {
+    pub(crate) fn open_as(world: &mut World, address: &str, security: Security) -> Client {
         let conn = world.open_from(address, Framing::Tcp, security);
         let mut client = Client { conn, ns: SASL };
         client.say(world, HEADER);
@@ -42,19 +42,19 @@ impl Client {
     }
 
     /// What is offered before authentication.
-    pub fn features(world: &mut World, security: Security) -> String {
+    pub(crate) fn features(world: &mut World, security: Security) -> String {
         let conn = world.open_from("192.0.2.1", Framing::Tcp, security);
         Client { conn, ns: SASL }.say(world, HEADER)
     }
 
     /// Says something; what comes of it.
-    pub fn say(&mut self, world: &mut World, words: &str) -> String {
+    pub(crate) fn say(&mut self, world: &mut World, words: &str) -> String {
         world.bytes(self.conn, words.as_bytes());
         self.received(world)
     }
 
     /// All that came since somebody looked.
-    pub fn received(&self, world: &mut World) -> String {
+    pub(crate) fn received(&self, world: &mut World) -> String {
         let mut text = String::new();
         while let Some(bytes) = world.received(self.conn) {
             text.push_str(std::str::from_utf8(&bytes).expect("text"));
@@ -63,19 +63,25 @@ impl Client {
     }
 
     /// `<auth/>` with an initial response.
-    pub fn auth(&mut self, world: &mut World, mechanism: &str, message: &str) -> String {
+    pub(crate) fn auth(&mut self, world: &mut World, mechanism: &str, message: &str) -> String {
         self.ns = SASL;
         let message = BASE64.encode(message);
         self.say(world, &format!("<auth xmlns='{SASL}' mechanism='{mechanism}'>{message}</auth>"))
     }
 
     /// A password in clear.
-    pub fn plain(&mut self, world: &mut World, local: &str, password: &str) -> String {
+    pub(crate) fn plain(&mut self, world: &mut World, local: &str, password: &str) -> String {
         self.auth(world, "PLAIN", &format!("\0{local}\0{password}"))
     }
 
     /// The same by SASL2, with what comes inline.
-    pub fn sasl2_plain(&mut self, world: &mut World, local: &str, password: &str, inline: &str) -> String {
+    pub(crate) fn sasl2_plain(
+        &mut self,
+        world: &mut World,
+        local: &str,
+        password: &str,
+        inline: &str,
+    ) -> String {
         let message = BASE64.encode(format!("\0{local}\0{password}"));
         let response = format!("<initial-response>{message}</initial-response>");
         self.say(
@@ -85,7 +91,7 @@ impl Client {
     }
 
     /// A token for its next login, if it is given one, and with it the account remembered.
-    pub fn token(&mut self, world: &mut World, local: &str, password: &str) -> Option<String> {
+    pub(crate) fn token(&mut self, world: &mut World, local: &str, password: &str) -> Option<String> {
         let inline = format!("{WANTS_TOKEN}<bind xmlns='urn:xmpp:bind:0'/>");
         let answer = self.sasl2_plain(world, local, password, &inline);
         let (_, token) = answer.split_once(" token='")?;
@@ -93,7 +99,7 @@ impl Client {
     }
 
     /// Logs in with a token.
-    pub fn redeem(&mut self, world: &mut World, local: &str, token: &str) -> String {
+    pub(crate) fn redeem(&mut self, world: &mut World, local: &str, token: &str) -> String {
         let proof = mac(token.as_bytes(), b"Initiator");
         let message = BASE64.encode([local.as_bytes(), b"\0", &proof].concat());
         let words = format!(
@@ -104,7 +110,7 @@ impl Client {
     }
 
     /// Registers an account.
-    pub fn register(&mut self, world: &mut World, local: &str) -> String {
+    pub(crate) fn register(&mut self, world: &mut World, local: &str) -> String {
         let fields = format!("<username>{local}</username><password>secret</password>");
         self.say(
             world,
@@ -113,19 +119,19 @@ impl Client {
     }
 
     /// Begins SCRAM; the nonce.
-    pub fn scram_first(&mut self, world: &mut World, local: &str) -> String {
+    pub(crate) fn scram_first(&mut self, world: &mut World, local: &str) -> String {
         let challenge = self.scram_challenge(world, local, "SCRAM-SHA-256");
         field(&challenge, "r=")
     }
 
     /// Begins SCRAM; the challenge.
-    pub fn scram_challenge(&mut self, world: &mut World, local: &str, mechanism: &str) -> String {
+    pub(crate) fn scram_challenge(&mut self, world: &mut World, local: &str, mechanism: &str) -> String {
         let answer = self.auth(world, mechanism, &format!("n,,n={local},r=abc"));
         challenge(&answer)
     }
 
     /// The same by SASL2, wanting a token.
-    pub fn sasl2_scram(&mut self, world: &mut World, local: &str) -> String {
+    pub(crate) fn sasl2_scram(&mut self, world: &mut World, local: &str) -> String {
         self.ns = SASL2;
         let message = BASE64.encode(format!("n,,n={local},r=abc"));
         let answer = self.say(
@@ -139,13 +145,13 @@ impl Client {
     }
 
     /// A proof that is none.
-    pub fn scram_guess(&mut self, world: &mut World, nonce: &str) -> String {
+    pub(crate) fn scram_guess(&mut self, world: &mut World, nonce: &str) -> String {
         let proof = BASE64.encode([7; 32]);
         self.respond(world, &format!("c=biws,r={nonce},p={proof}"))
     }
 
     /// The proof of a password, for alice.
-    pub fn scram_prove(&mut self, world: &mut World, challenge: &str, password: &str) -> String {
+    pub(crate) fn scram_prove(&mut self, world: &mut World, challenge: &str, password: &str) -> String {
         let salt = BASE64.decode(field(challenge, "s=")).expect("base 64");
         let iterations = field(challenge, "i=").parse().expect("a number");
         let mut salted = [0; 32];

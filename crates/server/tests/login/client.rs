@@ -9,23 +9,23 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
 
-pub type Tls = StreamOwned<ClientConnection, TcpStream>;
+pub(crate) type Tls = StreamOwned<ClientConnection, TcpStream>;
 
 /// A stream, and what was read of it and not yet expected.
-pub struct Client<S> {
+pub(crate) struct Client<S> {
     pub stream: S,
     pub read: String,
 }
 
 impl Client<TcpStream> {
-    pub fn connect(port: u16) -> Client<TcpStream> {
+    pub(crate) fn connect(port: u16) -> Client<TcpStream> {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         Client { stream, read: String::new() }
     }
 
     /// Secures it as RFC 6120 §5 says.
-    pub fn starttls(mut self) -> Client<Tls> {
+    pub(crate) fn starttls(mut self) -> Client<Tls> {
         self.send(HEADER);
         self.until("</stream:features>");
         self.send("<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>");
@@ -36,12 +36,12 @@ impl Client<TcpStream> {
 }
 
 impl<S: Read + Write> Client<S> {
-    pub fn send(&mut self, text: &str) {
+    pub(crate) fn send(&mut self, text: &str) {
         self.stream.write_all(text.as_bytes()).unwrap();
     }
 
     /// Reads up to and with `end`; gives what came.
-    pub fn until(&mut self, end: &str) -> String {
+    pub(crate) fn until(&mut self, end: &str) -> String {
         loop {
             if let Some(at) = self.read.find(end) {
                 let rest = self.read.split_off(at + end.len());
@@ -56,7 +56,7 @@ impl<S: Read + Write> Client<S> {
     }
 
     /// Logs in, binds and is available.
-    pub fn login(&mut self, user: &str) {
+    pub(crate) fn login(&mut self, user: &str) {
         self.send(HEADER);
         self.until("</stream:features>");
         self.send(&auth(user));
@@ -70,24 +70,24 @@ impl<S: Read + Write> Client<S> {
     }
 
     /// Makes sure that everything sent before was handled.
-    pub fn ping(&mut self) {
+    pub(crate) fn ping(&mut self) {
         self.send("<iq type='get' id='ping' to='localhost'><ping xmlns='urn:xmpp:ping'/></iq>");
         self.until("id='ping'");
         self.until("/>");
     }
 }
 
-pub fn auth(user: &str) -> String {
+pub(crate) fn auth(user: &str) -> String {
     let token = base64::engine::general_purpose::STANDARD.encode(format!("\0{user}\0secret"));
     format!("<auth xmlns='urn:ietf:params:xml:ns:xmpp-sasl' mechanism='PLAIN'>{token}</auth>")
 }
 
-pub const HEADER: &str = "<stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' \
+pub(crate) const HEADER: &str = "<stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' \
     to='localhost' version='1.0'>";
-pub const BIND: &str = "<iq type='set' id='bind'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'>\
+pub(crate) const BIND: &str = "<iq type='set' id='bind'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'>\
     <resource>test</resource></bind></iq>";
 
-pub fn tls(stream: TcpStream) -> Tls {
+pub(crate) fn tls(stream: TcpStream) -> Tls {
     let name = "localhost".try_into().unwrap();
     StreamOwned::new(ClientConnection::new(trusting::client_config(&[]), name).unwrap(), stream)
 }

@@ -10,13 +10,13 @@ use carillon_core::ports::{Answer, Ask, Fault, Part, Question, Reply, Store, Sto
 use carillon_core::sasl::scram;
 use std::sync::mpsc;
 
-pub struct Accounts {
+pub(crate) struct Accounts {
     questions: mpsc::Sender<(Ask, Reply<Answer>)>,
 }
 
 impl Accounts {
     /// Answers from a thread of its own, as a real store does.
-    pub fn new() -> Accounts {
+    pub(crate) fn new() -> Accounts {
         let (questions, asked) = mpsc::channel::<(Ask, Reply<Answer>)>();
         let credentials = scram::keys("secret", b"salt of ten, yes", 4096).unwrap();
         std::thread::spawn(move || {

@@ -1,10 +1,10 @@
 //! What a client can send to make the reader work: each text is valid, or refused only at its end.
 
 /// About this many bytes each.
-pub const BYTES: usize = 64 * 1024;
+pub(crate) const BYTES: usize = 64 * 1024;
 
 /// What clients send: a pubsub event, many times.
-pub fn common() -> Vec<u8> {
+pub(crate) fn common() -> Vec<u8> {
     const EVENT: &str = "<message from='pubsub.example.com' to='device-1234@example.com/phone' \
         type='headline' id='0123456789abcdef'><event xmlns='http://jabber.org/protocol/pubsub#event'>\
         <items node='offers/berlin'><item id='2024-05-01T12:00:00Z'><json xmlns='urn:xmpp:json:0'>\
@@ -40,7 +40,7 @@ fn declarations(first: &str, count: usize, length: usize) -> String {
 }
 
 /// As many attributes as an element may have, with the shortest names.
-pub fn attributes() -> Vec<u8> {
+pub(crate) fn attributes() -> Vec<u8> {
     let names = (b'a'..=b'z').chain(b'A'..=b'Z').map(|b| (b as char).to_string());
     let names: Vec<String> = names.chain((0..12).map(|i| format!("a{i}"))).take(64).collect();
     let attributes: String = names.iter().map(|name| format!(" {name}=''")).collect();
@@ -48,26 +48,26 @@ pub fn attributes() -> Vec<u8> {
 }
 
 /// The same in a tree.
-pub fn attributes_in_a_tree() -> Vec<u8> {
+pub(crate) fn attributes_in_a_tree() -> Vec<u8> {
     let attributes: String = (0..64).map(|i| format!(" a{i}=''")).collect();
     iq(&format!("<e{attributes}/>"))
 }
 
 /// Attributes that differ only in the namespace, and that only at its end.
-pub fn attributes_with_prefixes() -> Vec<u8> {
+pub(crate) fn attributes_with_prefixes() -> Vec<u8> {
     let attributes: String = (0..16).map(|i| format!(" p{i}:a=''")).collect();
     message(&declarations("p", 16, 256), &format!("<e{attributes}/>"))
 }
 
 /// The same, where the declarations are part of what is handed on.
-pub fn attributes_with_own_prefixes() -> Vec<u8> {
+pub(crate) fn attributes_with_own_prefixes() -> Vec<u8> {
     let attributes: String = (0..64).map(|i| format!(" p{}:a{}=''", i % 16, i / 16)).collect();
     let element = format!("<e{attributes}/>").repeat(100);
     message("", &format!("<e{}>{element}</e>", declarations("p", 16, 256)))
 }
 
 /// As many declarations in force as there may be, and names that the first of them are for.
-pub fn declarations_in_force() -> Vec<u8> {
+pub(crate) fn declarations_in_force() -> Vec<u8> {
     let (mut start, mut end) = (String::new(), String::new());
     for level in [b'a', b'b', b'c', b'd', b'e', b'f', b'g'] {
         let first = (level as char).to_string();
@@ -78,7 +78,7 @@ pub fn declarations_in_force() -> Vec<u8> {
 }
 
 /// As many declarations in force as there may be, and attributes of as many as an element may have, alike but for these.
-pub fn attributes_with_outer_prefixes() -> Vec<u8> {
+pub(crate) fn attributes_with_outer_prefixes() -> Vec<u8> {
     let (mut start, mut end) = (String::new(), String::new());
     for level in [b'a', b'b', b'c', b'd', b'e', b'f', b'g'] {
         let first = (level as char).to_string();
@@ -92,116 +92,116 @@ pub fn attributes_with_outer_prefixes() -> Vec<u8> {
 }
 
 /// Declarations, over and over.
-pub fn declarations_everywhere() -> Vec<u8> {
+pub(crate) fn declarations_everywhere() -> Vec<u8> {
     message("", &format!("<e{}/>", declarations("p", 16, 4)))
 }
 
 /// Elements as deep as they may be, each with a default namespace of its own.
-pub fn depth() -> Vec<u8> {
+pub(crate) fn depth() -> Vec<u8> {
     let start: String = (0..60).map(|i| format!("<a xmlns='{i}'>")).collect();
     message("", &[start, "</a>".repeat(60)].concat())
 }
 
 /// The same without declarations.
-pub fn depth_alone() -> Vec<u8> {
+pub(crate) fn depth_alone() -> Vec<u8> {
     message("", &["<a>".repeat(60), "</a>".repeat(60)].concat())
 }
 
 /// The smallest elements.
-pub fn elements() -> Vec<u8> {
+pub(crate) fn elements() -> Vec<u8> {
     message("", "<a/>")
 }
 
 /// The same in a tree.
-pub fn elements_in_a_tree() -> Vec<u8> {
+pub(crate) fn elements_in_a_tree() -> Vec<u8> {
     iq("<a/>")
 }
 
 /// The same in an element that is no stanza.
-pub fn elements_in_a_nonza() -> Vec<u8> {
+pub(crate) fn elements_in_a_nonza() -> Vec<u8> {
     nonza("", "<a/>")
 }
 
 /// The smallest elements in the longest namespaces, by turns.
-pub fn elements_in_long_namespaces() -> Vec<u8> {
+pub(crate) fn elements_in_long_namespaces() -> Vec<u8> {
     nonza(&declarations("p", 8, 256), "<p0:a/><p1:a/>")
 }
 
 /// The same in a stanza, whose payload must declare them again.
-pub fn elements_with_outer_prefixes() -> Vec<u8> {
+pub(crate) fn elements_with_outer_prefixes() -> Vec<u8> {
     message(&declarations("p", 2, 8), "<p0:a/><p1:a/>")
 }
 
 /// The same with namespaces so long that the payload becomes too large.
-pub fn elements_that_grow() -> Vec<u8> {
+pub(crate) fn elements_that_grow() -> Vec<u8> {
     message(&declarations("p", 2, 256), "<p0:a/><p1:a/>")
 }
 
 /// Attributes whose prefixes must be declared again, so that the payload becomes too large.
-pub fn attributes_that_grow() -> Vec<u8> {
+pub(crate) fn attributes_that_grow() -> Vec<u8> {
     let attributes: String = (0..16).map(|i| format!(" p{i}:a=''")).collect();
     message(&declarations("p", 16, 256), &format!("<p0:e{attributes}/>"))
 }
 
 /// Names that differ at their end only.
-pub fn long_names() -> Vec<u8> {
+pub(crate) fn long_names() -> Vec<u8> {
     let name = "n".repeat(400);
     let attributes: String = (0..64).map(|i| format!(" {name}{i}=''")).collect();
     message("", &format!("<e{attributes}/>"))
 }
 
 /// Names of letters that take longer to judge.
-pub fn foreign_names() -> Vec<u8> {
+pub(crate) fn foreign_names() -> Vec<u8> {
     message("", &format!("<{0}></{0}>", "\u{3001}".repeat(300)))
 }
 
 /// The smallest references.
-pub fn references() -> Vec<u8> {
+pub(crate) fn references() -> Vec<u8> {
     message("", "&lt;")
 }
 
 /// The longest references.
-pub fn references_by_number() -> Vec<u8> {
+pub(crate) fn references_by_number() -> Vec<u8> {
     iq("&#x0000010FFFF;")
 }
 
 /// References in an attribute's value.
-pub fn references_in_attributes() -> Vec<u8> {
+pub(crate) fn references_in_attributes() -> Vec<u8> {
     iq(&format!("<a b='{}'/>", "&lt;".repeat(1000)))
 }
 
 /// Empty CDATA sections.
-pub fn cdata() -> Vec<u8> {
+pub(crate) fn cdata() -> Vec<u8> {
     iq("<![CDATA[]]>")
 }
 
 /// The start of the end of a CDATA section.
-pub fn cdata_that_nearly_ends() -> Vec<u8> {
+pub(crate) fn cdata_that_nearly_ends() -> Vec<u8> {
     iq(&format!("<![CDATA[{}]]>", "]]".repeat(4000)))
 }
 
 /// Text that is nearly forbidden.
-pub fn text() -> Vec<u8> {
+pub(crate) fn text() -> Vec<u8> {
     message("", "]>")
 }
 
 /// Text of characters of which some are forbidden.
-pub fn foreign_text() -> Vec<u8> {
+pub(crate) fn foreign_text() -> Vec<u8> {
     message("", "\u{FFFD}\u{10FFFF}")
 }
 
 /// Line ends that are normalised.
-pub fn line_ends() -> Vec<u8> {
+pub(crate) fn line_ends() -> Vec<u8> {
     iq("\r\n\r")
 }
 
 /// Addresses that take long to prepare.
-pub fn addresses() -> Vec<u8> {
+pub(crate) fn addresses() -> Vec<u8> {
     presences(&"\u{391}".repeat(300))
 }
 
 /// Addresses of characters that stand for whole sentences.
-pub fn addresses_that_grow() -> Vec<u8> {
+pub(crate) fn addresses_that_grow() -> Vec<u8> {
     presences(&"\u{FDFA}".repeat(340))
 }
 

@@ -136,7 +136,7 @@ const BAD_TEXTS: &[&str] = &[
 ];
 
 /// A well-formed element, or one that only its names and attributes make wrong.
-pub fn element() -> impl Strategy<Value = String> {
+pub(crate) fn element() -> impl Strategy<Value = String> {
     tag(NAMES, leaf().boxed()).prop_recursive(4, 24, 4, |inner| {
         let inner = vec(prop_oneof![inner, leaf()], 0..4).prop_map(|nodes| nodes.concat());
         tag(NAMES, inner.boxed())
@@ -144,13 +144,13 @@ pub fn element() -> impl Strategy<Value = String> {
 }
 
 /// A stanza with a payload of such elements.
-pub fn stanza() -> impl Strategy<Value = String> {
+pub(crate) fn stanza() -> impl Strategy<Value = String> {
     let payload = vec(prop_oneof![3 => element(), 1 => leaf()], 0..4).prop_map(|nodes| nodes.concat());
     tag(&["message", "message", "presence", "iq", "p:message"], payload.boxed())
 }
 
 /// A stanza or element with something wrong in it, most of the time.
-pub fn broken() -> impl Strategy<Value = Vec<u8>> {
+pub(crate) fn broken() -> impl Strategy<Value = Vec<u8>> {
     let base = prop_oneof![stanza(), element()];
     (base, vec(damage(), 0..3)).prop_map(|(text, damages)| {
         damages.iter().fold(text.into_bytes(), |bytes, damage| damage.apply(bytes))

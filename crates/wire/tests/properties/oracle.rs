@@ -17,14 +17,14 @@ const END: &str = "</stream:stream>";
 
 /// A tree without anything that does not matter: prefixes, order of attributes, how text is cut up.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Tree {
+pub(crate) struct Tree {
     pub name: (String, String),
     pub attributes: BTreeMap<(String, String), String>,
     pub nodes: Vec<Piece>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Piece {
+pub(crate) enum Piece {
     Tree(Tree),
     Text(String),
 }
@@ -38,7 +38,7 @@ impl Tree {
         }
     }
 
-    pub fn of(element: &Element) -> Self {
+    pub(crate) fn of(element: &Element) -> Self {
         let attributes = element.attrs().map(|a| {
             let local = a.name().split_once(':').map_or(a.name(), |(_, local)| local);
             ((stand_in(a.ns().unwrap_or_default()), stand_in(local)), stand_in(a.value()))
@@ -59,14 +59,14 @@ impl Tree {
 }
 
 /// What a client reads when `bytes` come inside its stream: the tree, if they are exactly one element.
-pub fn inside_stream(bytes: &[u8]) -> Option<Tree> {
+pub(crate) fn inside_stream(bytes: &[u8]) -> Option<Tree> {
     let stream = whole(&[HEADER.as_bytes(), bytes, END.as_bytes()].concat())?;
     assert_eq!(stream.name, (ns::STREAMS.to_owned(), "stream".to_owned()));
     only(stream)
 }
 
 /// What a client reads when `bytes` are a WebSocket message.
-pub fn alone(bytes: &[u8]) -> Option<Tree> {
+pub(crate) fn alone(bytes: &[u8]) -> Option<Tree> {
     whole(bytes)
 }
 

@@ -1,7 +1,7 @@
 //! The specifications that no feature declares, because what is below the features follows them.
 
 /// A specification, where it is followed, and how far.
-pub struct LayerSpec {
+pub(super) struct LayerSpec {
     /// e.g. `RFC 6120`.
     pub id: &'static str,
     /// Its title.
@@ -15,7 +15,7 @@ pub struct LayerSpec {
 }
 
 /// All of them. The features' own are in `carillon_core::pipeline::ORDER`.
-pub const SPECS: &[LayerSpec] = &[
+pub(super) const SPECS: &[LayerSpec] = &[
     LayerSpec {
         id: "RFC 6120",
         title: "XMPP: Core",

@@ -18,7 +18,7 @@ struct Row<'a> {
 }
 
 /// The whole document.
-pub fn document() -> String {
+pub(crate) fn document() -> String {
     let mut out = String::from(PREFACE);
     out += "\n## By specification\n\n";
     out += "| specification | version | where | what is there, and what is not |\n|---|---|---|---|\n";

@@ -29,7 +29,7 @@ const ALLOWED: &[Allowed] = &[
 ];
 
 /// Crates depend in one direction.
-pub fn direction(tree: &Tree) -> Vec<Finding> {
+pub(super) fn direction(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (name, path, manifest) in manifests(tree) {
         let Some(allowed) = ALLOWED.iter().find(|allowed| allowed.name == name) else {
@@ -59,7 +59,7 @@ pub fn direction(tree: &Tree) -> Vec<Finding> {
 }
 
 /// Every crate takes the lints of the workspace.
-pub fn lints(tree: &Tree) -> Vec<Finding> {
+pub(super) fn lints(tree: &Tree) -> Vec<Finding> {
     let shares = |manifest: &Table| {
         manifest.get("lints").and_then(|lints| lints.get("workspace")).and_then(toml::Value::as_bool)
             == Some(true)

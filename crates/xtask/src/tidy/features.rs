@@ -11,7 +11,7 @@ const PASSIVE: &[(&str, &str)] = &[
 ];
 
 /// Every feature but those has a conversation that shows that nothing of it happens when it is disabled.
-pub fn disabled(tree: &Tree) -> Vec<Finding> {
+pub(super) fn disabled(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for name in tree.folders(FOLDER) {
         let path = format!("{FOLDER}{name}/disabled.chat");
@@ -28,7 +28,7 @@ pub fn disabled(tree: &Tree) -> Vec<Finding> {
 }
 
 /// Features are leaves: nobody names one but the order and the list of their states, and none names another.
-pub fn leaves(tree: &Tree) -> Vec<Finding> {
+pub(super) fn leaves(tree: &Tree) -> Vec<Finding> {
     let names = tree.folders(FOLDER);
     let mut findings = Vec::new();
     for (path, text) in tree.under(CORE).filter(|(path, _)| path.ends_with(".rs")) {
@@ -55,7 +55,7 @@ fn names_feature(line: &str, name: &str) -> bool {
 }
 
 /// Every feature's folder has a `.chat`, or a reason to have none.
-pub fn conversations(tree: &Tree) -> Vec<Finding> {
+pub(super) fn conversations(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for name in tree.folders(FOLDER) {
         let folder = format!("{FOLDER}{name}/");
@@ -72,7 +72,7 @@ pub fn conversations(tree: &Tree) -> Vec<Finding> {
 }
 
 /// Every feature is in the order, once.
-pub fn order(tree: &Tree) -> Vec<Finding> {
+pub(super) fn order(tree: &Tree) -> Vec<Finding> {
     let order = tree.text(ORDER).unwrap_or_default();
     let mut findings = Vec::new();
     for name in tree.folders(FOLDER) {

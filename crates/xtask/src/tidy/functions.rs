@@ -5,7 +5,7 @@ use crate::tree::Tree;
 
 /// A function over 70 lines does more than one thing. Tests are no exception: whoever reads a test that failed wants to see
 /// what it does.
-pub fn short_functions(tree: &Tree) -> Vec<Finding> {
+pub(super) fn short_functions(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.iter().filter(|(path, _)| path.ends_with(".rs")) {
         let long = functions(text).filter(|function| function.lines > LINES_MAX);

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 /// From the ground up. A file may import what is in its own place and what is in lower layers: not what is above it, and not what
 /// is beside it in another place of the same layer. A path that ends in `*` stands for one folder of that level.
-pub const LAYERS: &[&[&str]] = &[
+pub(crate) const LAYERS: &[&[&str]] = &[
     &["model", "error", "random"],
     &["sasl", "event"],
     &["settings", "ports"],
@@ -36,7 +36,7 @@ struct Place<'a> {
 }
 
 /// No import goes upward, or sideways.
-pub fn downward(tree: &Tree) -> Vec<Finding> {
+pub(crate) fn downward(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in modules(tree) {
         let module = module_of(path);
@@ -59,7 +59,7 @@ pub fn downward(tree: &Tree) -> Vec<Finding> {
 }
 
 /// The places of core from the top down, and what each imports: a mark right of the diagonal would be an import upward.
-pub fn drawing(tree: &Tree) -> String {
+pub(crate) fn drawing(tree: &Tree) -> String {
     let mut drawn = BTreeSet::new();
     let mut files = BTreeMap::<Place<'_>, (usize, usize)>::new();
     for (path, text) in modules(tree) {

@@ -5,7 +5,7 @@ use super::place::{self, Line};
 use crate::tree::Tree;
 
 /// A file over 800 lines holds more than one idea.
-pub fn short_files(tree: &Tree) -> Vec<Finding> {
+pub(super) fn short_files(tree: &Tree) -> Vec<Finding> {
     let long = tree.iter().filter(|(_, text)| text.lines().count() > LINES_MAX);
     long.map(|(path, text)| {
         Finding::new(path, 0, format!("{} lines; {LINES_MAX} is the most", text.lines().count()))
@@ -14,7 +14,7 @@ pub fn short_files(tree: &Tree) -> Vec<Finding> {
 }
 
 /// A lint is expected with a reason, never allowed silently.
-pub fn reasons(tree: &Tree) -> Vec<Finding> {
+pub(super) fn reasons(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in rust(tree) {
         for line in place::code(path, text) {
@@ -33,7 +33,7 @@ pub fn reasons(tree: &Tree) -> Vec<Finding> {
 }
 
 /// A test waits for what it tests, not for time.
-pub fn no_sleep_in_tests(tree: &Tree) -> Vec<Finding> {
+pub(super) fn no_sleep_in_tests(tree: &Tree) -> Vec<Finding> {
     let in_test = |line: &Line<'_>| line.in_test;
     let mut findings = forbid(rust(tree), in_test, &["thread::sleep", "time::sleep"], "a test never sleeps");
     let python = tree.under("tests/").filter(|(path, _)| path.ends_with(".py"));
@@ -50,7 +50,7 @@ const UNBOUNDED: &[(&str, &str)] = &[(
 )];
 
 /// Every channel has a bound. In tests a channel of the standard library may have none: a test ends.
-pub fn bounded_channels(tree: &Tree) -> Vec<Finding> {
+pub(super) fn bounded_channels(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let exempt = |path: &str| UNBOUNDED.iter().any(|(exempt, _)| *exempt == path);
     for (path, text) in rust(tree).filter(|(path, _)| !exempt(path)) {
@@ -109,7 +109,7 @@ fn without_turbofish(text: &str) -> &str {
 }
 
 /// `core` and `wire` observe nothing: addresses are data, sockets are not. clippy bans the calls, this the names.
-pub fn pure_core(tree: &Tree) -> Vec<Finding> {
+pub(super) fn pure_core(tree: &Tree) -> Vec<Finding> {
     let forbidden = &[
         "std::net::Tcp",
         "std::net::Udp",
@@ -132,7 +132,7 @@ pub fn pure_core(tree: &Tree) -> Vec<Finding> {
 }
 
 /// `core` writes XML by `Element` and `Writer`, which escape what they are given.
-pub fn no_xml_by_hand(tree: &Tree) -> Vec<Finding> {
+pub(super) fn no_xml_by_hand(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let is_exempt = |path: &str| NO_XML.iter().any(|exempt| path.starts_with(exempt));
     let files = tree.under("crates/core/src/").filter(|(path, _)| path.ends_with(".rs") && !is_exempt(path));
@@ -157,7 +157,7 @@ const NO_XML: &[&str] = &["crates/core/src/light/frame.rs", "crates/core/src/sim
 
 /// What a shard's thread runs waits for nothing but its poll: it takes no lock, joins no thread and opens no file. What it
 /// shares with other threads (`inbox`, `metrics`, `listen::admission`) is locked there, for some instructions.
-pub fn no_waiting_in_shards(tree: &Tree) -> Vec<Finding> {
+pub(super) fn no_waiting_in_shards(tree: &Tree) -> Vec<Finding> {
     let forbidden = &[
         "Mutex",
         "RwLock",

@@ -4,7 +4,7 @@ mod crates;
 mod documents;
 mod features;
 mod functions;
-pub mod layers;
+pub(crate) mod layers;
 mod lines;
 mod place;
 
@@ -48,7 +48,7 @@ const RULES: &[Rule] = rules![
 
 /// Something that breaks a rule.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Finding {
+pub(crate) struct Finding {
     path: String,
     /// Counted from 1; 0 for the file as a whole.
     line: usize,
@@ -56,7 +56,7 @@ pub struct Finding {
 }
 
 /// What breaks a rule, and which, rule by rule.
-pub fn check(tree: &Tree) -> Vec<String> {
+pub(crate) fn check(tree: &Tree) -> Vec<String> {
     let of_rule = |rule: &Rule| {
         let name = rule.name;
         (rule.check)(tree).into_iter().map(move |finding| format!("{finding} ({name})")).collect::<Vec<_>>()

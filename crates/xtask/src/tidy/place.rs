@@ -1,7 +1,7 @@
 //! Where a line stands: in a test or not, code or comment.
 
 /// The lines of a file that are code, with their numbers and whether they belong to tests.
-pub fn code<'a>(path: &'a str, text: &'a str) -> impl Iterator<Item = Line<'a>> {
+pub(super) fn code<'a>(path: &'a str, text: &'a str) -> impl Iterator<Item = Line<'a>> {
     let whole = is_test_file(path);
     let comment = if path.ends_with(".py") { "#" } else { "//" };
     let mut inline = Inline::Outside;
@@ -14,7 +14,7 @@ pub fn code<'a>(path: &'a str, text: &'a str) -> impl Iterator<Item = Line<'a>> 
 }
 
 /// A line of code.
-pub struct Line<'a> {
+pub(super) struct Line<'a> {
     /// Counted from 1.
     pub number: usize,
     /// All of it.

@@ -13,27 +13,27 @@ use std::sync::{Arc, mpsc};
 
 /// The first shard of two, where all topics are at home here, and what it tells the other, which hears nothing of it: it
 /// stands for all that are told.
-pub struct Machine {
+pub(super) struct Machine {
     pub world: World,
     pub notices: Vec<Arc<PubsubEvent>>,
     pub messages: Vec<ShardMessage>,
 }
 
 impl Machine {
-    pub fn new(settings: Settings) -> Machine {
+    pub(super) fn new(settings: Settings) -> Machine {
         let mut world = World::new(Plan { settings, ..Plan::default() });
         world.domain("d", Policy::default());
         Machine { world, notices: Vec::new(), messages: Vec::new() }
     }
 
     /// The same with accounts.
-    pub fn with_accounts(accounts: &[&str]) -> Machine {
+    pub(super) fn with_accounts(accounts: &[&str]) -> Machine {
         let mut machine = Machine::new(Settings::default());
         accounts.iter().for_each(|local| machine.world.account("d", local, "secret", 1));
         machine
     }
 
-    pub fn give(&mut self, message: ShardMessage) {
+    pub(super) fn give(&mut self, message: ShardMessage) {
         self.world.give(0, Input::Message(message));
         self.hear();
     }
@@ -50,7 +50,7 @@ impl Machine {
     }
 
     /// Begins an operation of the provider's; its outcome, once there is one.
-    pub fn begin(&mut self, name: &str, op: TopicOp) -> mpsc::Receiver<Outcome> {
+    pub(super) fn begin(&mut self, name: &str, op: TopicOp) -> mpsc::Receiver<Outcome> {
         let (domain, actor) = (self.world.domain_id("d"), Actor::Provider);
         let command = Command::Topic { domain, name: name.into(), actor, op };
         let outcome = self.world.begin_at(0, |reply| ShardMessage::Command { command, reply });
@@ -59,7 +59,7 @@ impl Machine {
     }
 
     /// The same, as an account.
-    pub fn begin_as(&mut self, account: &str, name: &str, op: TopicOp) -> mpsc::Receiver<Outcome> {
+    pub(super) fn begin_as(&mut self, account: &str, name: &str, op: TopicOp) -> mpsc::Receiver<Outcome> {
         let (domain, actor) = (self.world.domain_id("d"), Actor::Account(Jid::new(account).expect("a JID")));
         let outcome = self.world.begin_at(0, |reply| {
             let asker = Asker::Command(reply);
@@ -70,65 +70,70 @@ impl Machine {
     }
 
     /// What the store has not answered, the oldest first.
-    pub fn asks(&self) -> Vec<&Ask> {
+    pub(super) fn asks(&self) -> Vec<&Ask> {
         self.world.disk.waiting()
     }
 
     /// Lets the store answer the oldest question.
-    pub fn answer(&mut self) {
+    pub(super) fn answer(&mut self) {
         assert!(self.world.answer_oldest(), "a question");
         self.hear();
     }
 
     /// The oldest question fails.
-    pub fn fail(&mut self) {
+    pub(super) fn fail(&mut self) {
         assert!(self.world.fail_oldest(Fault::Busy), "a question");
         self.hear();
     }
 
-    pub fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         while self.world.answer_oldest() {
             self.hear();
         }
     }
 
     /// Does an operation of the provider's to its end.
-    pub fn does(&mut self, name: &str, op: TopicOp) -> Result<TopicOutcome, Condition> {
+    pub(super) fn does(&mut self, name: &str, op: TopicOp) -> Result<TopicOutcome, Condition> {
         let outcome = self.begin(name, op);
         self.settle();
         result(&outcome)
     }
 
-    pub fn does_as(&mut self, account: &str, name: &str, op: TopicOp) -> Result<TopicOutcome, Condition> {
+    pub(super) fn does_as(
+        &mut self,
+        account: &str,
+        name: &str,
+        op: TopicOp,
+    ) -> Result<TopicOutcome, Condition> {
         let outcome = self.begin_as(account, name, op);
         self.settle();
         result(&outcome)
     }
 }
 
-pub fn result(outcome: &mpsc::Receiver<Outcome>) -> Result<TopicOutcome, Condition> {
+pub(super) fn result(outcome: &mpsc::Receiver<Outcome>) -> Result<TopicOutcome, Condition> {
     match outcome.try_recv().expect("it is done") {
         Outcome::Topic(result) => result.map_err(|error| error.condition),
         other => panic!("{other:?}"),
     }
 }
 
-pub fn create() -> TopicOp {
+pub(super) fn create() -> TopicOp {
     TopicOp::Create { config: TopicConfig::default() }
 }
 
-pub fn publish(id: &str) -> TopicOp {
+pub(super) fn publish(id: &str) -> TopicOp {
     TopicOp::Publish { id: Some(id.into()), payload: Payload::Json("1".into()) }
 }
 
-pub fn configure(change: impl FnOnce(&mut TopicConfig)) -> TopicOp {
+pub(super) fn configure(change: impl FnOnce(&mut TopicConfig)) -> TopicOp {
     let mut config = TopicConfig::default();
     change(&mut config);
     TopicOp::Configure { config }
 }
 
 /// The id of the item that an event leaves to logins: none for nothing, `=` for what it was.
-pub fn left(event: &PubsubEvent) -> Option<&str> {
+pub(super) fn left(event: &PubsubEvent) -> Option<&str> {
     match event.retained() {
         Retained::Last(last) => last.names().map(|(_, item)| item),
         Retained::Nothing => None,

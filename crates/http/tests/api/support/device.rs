@@ -9,11 +9,11 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 /// A device that is logged in and available.
-pub struct Device(Client);
+pub(crate) struct Device(Client);
 
 impl Device {
     /// Connects and logs in to `localhost` with a secret that is the id.
-    pub async fn login(port: u16, id: &'static str) -> Device {
+    pub(crate) async fn login(port: u16, id: &'static str) -> Device {
         blocking(move || {
             let settings = Settings {
                 transport: Transport::WebSocket { path: "/xmpp-websocket".to_owned() },
@@ -28,7 +28,7 @@ impl Device {
     }
 
     /// The next message, which the client acknowledges by itself when the server asks.
-    pub async fn message(mut self) -> (Device, Stanza) {
+    pub(crate) async fn message(mut self) -> (Device, Stanza) {
         blocking(move || {
             let stanza = self.0.wait_for(|stanza| stanza.name() == "message", PATIENCE).unwrap();
             (self, stanza)
@@ -37,7 +37,7 @@ impl Device {
     }
 
     /// Keeps reading, so that what the server asks is answered, until the server ends the stream; gives the condition.
-    pub async fn end(mut self) -> Condition {
+    pub(crate) async fn end(mut self) -> Condition {
         blocking(move || {
             let end = self
                 .0

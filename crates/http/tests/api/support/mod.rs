@@ -1,6 +1,6 @@
 //! A node to ask, and how to ask it.
 
-pub mod device;
+pub(crate) mod device;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use tower::ServiceExt;
 
 /// A node with the domains `localhost` and `other.example`, and the API over it.
-pub struct World {
+pub(crate) struct World {
     pub router: Router,
     pub server: Server,
     /// A key of the whole node with scope admin.
@@ -31,18 +31,18 @@ pub struct World {
 
 /// An answer of the API.
 #[derive(Debug)]
-pub struct Reply {
+pub(crate) struct Reply {
     pub status: StatusCode,
     pub headers: axum::http::HeaderMap,
     pub text: String,
 }
 
-pub fn world() -> World {
+pub(crate) fn world() -> World {
     world_with(|_| {})
 }
 
 /// The API at its defaults, for devices that are told nothing.
-pub fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options {
         settings: Settings::default(),
         core: Arc::default(),
@@ -52,7 +52,7 @@ pub fn options() -> Options {
     }
 }
 
-pub fn world_with(change: impl FnOnce(&mut Options)) -> World {
+pub(crate) fn world_with(change: impl FnOnce(&mut Options)) -> World {
     let dir = tempfile::tempdir().unwrap();
     let store: Arc<dyn Store> =
         Arc::new(SqliteStore::open(sqlite::Options::new(dir.path().join("test.db"))).unwrap());
@@ -77,51 +77,51 @@ pub fn world_with(change: impl FnOnce(&mut Options)) -> World {
 }
 
 /// Makes a key known to the store.
-pub fn key(store: &dyn Store, domain: Option<DomainId>, scopes: &[Scope]) -> String {
+pub(crate) fn key(store: &dyn Store, domain: Option<DomainId>, scopes: &[Scope]) -> String {
     let (text, hash) = carillon_http::generate_key();
     let scopes = Scopes::of(scopes);
     ask(store, CreateKey { hash, name: "test".into(), domain, scopes, now: UnixMs(0) });
     text
 }
 
-pub fn ask<Q: Question>(store: &dyn Store, question: Q) -> Q::Answer {
+pub(crate) fn ask<Q: Question>(store: &dyn Store, question: Q) -> Q::Answer {
     let (sender, answers) = mpsc::channel();
     store.ask(question.into(), Q::reply(move |answer| drop(sender.send(answer))));
     answers.recv_timeout(Duration::from_secs(20)).expect("one answer").expect("the store is well")
 }
 
 impl World {
-    pub fn domain(&self, name: &str) -> DomainId {
+    pub(crate) fn domain(&self, name: &str) -> DomainId {
         self.server.node().domains().named(name).unwrap().id
     }
 
-    pub fn key(&self, domain: &str, scopes: &[Scope]) -> String {
+    pub(crate) fn key(&self, domain: &str, scopes: &[Scope]) -> String {
         key(&*self.store, Some(self.domain(domain)), scopes)
     }
 
     /// Enrols a device with a secret that is its id.
-    pub async fn enrol(&self, id: &str) {
+    pub(crate) async fn enrol(&self, id: &str) {
         self.post("/v1/devices", json!({"id": id, "secret": id})).await.expect(StatusCode::CREATED);
     }
 
-    pub async fn get(&self, uri: &str) -> Reply {
+    pub(crate) async fn get(&self, uri: &str) -> Reply {
         self.call(self.request(Method::GET, uri, Body::empty())).await
     }
 
-    pub async fn delete(&self, uri: &str) -> Reply {
+    pub(crate) async fn delete(&self, uri: &str) -> Reply {
         self.call(self.request(Method::DELETE, uri, Body::empty())).await
     }
 
-    pub async fn post(&self, uri: &str, body: Value) -> Reply {
+    pub(crate) async fn post(&self, uri: &str, body: Value) -> Reply {
         self.call(self.request(Method::POST, uri, Body::from(body.to_string()))).await
     }
 
-    pub async fn put(&self, uri: &str, body: Value) -> Reply {
+    pub(crate) async fn put(&self, uri: &str, body: Value) -> Reply {
         self.call(self.request(Method::PUT, uri, Body::from(body.to_string()))).await
     }
 
     /// A request with the admin key and a JSON body.
-    pub fn request(&self, method: Method, uri: &str, body: Body) -> Request<Body> {
+    pub(crate) fn request(&self, method: Method, uri: &str, body: Body) -> Request<Body> {
         Request::builder()
             .method(method)
             .uri(uri)
@@ -131,7 +131,7 @@ impl World {
             .unwrap()
     }
 
-    pub async fn call(&self, request: Request<Body>) -> Reply {
+    pub(crate) async fn call(&self, request: Request<Body>) -> Reply {
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, 64 << 20).await.unwrap();
@@ -139,12 +139,12 @@ impl World {
     }
 
     /// The response without its body read.
-    pub async fn open(&self, request: Request<Body>) -> Response<Body> {
+    pub(crate) async fn open(&self, request: Request<Body>) -> Response<Body> {
         self.router.clone().oneshot(request).await.unwrap()
     }
 
     /// Asks for `uri` until its JSON is as wanted.
-    pub async fn until(&self, uri: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) async fn until(&self, uri: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let wait = async {
             loop {
                 let json = self.get(uri).await.json();
@@ -159,7 +159,7 @@ impl World {
 }
 
 /// Puts another key on a request.
-pub fn with_key(mut request: Request<Body>, key: &str) -> Request<Body> {
+pub(crate) fn with_key(mut request: Request<Body>, key: &str) -> Request<Body> {
     request.headers_mut().insert(header::AUTHORIZATION, format!("Bearer {key}").parse().unwrap());
     request
 }
@@ -167,14 +167,14 @@ pub fn with_key(mut request: Request<Body>, key: &str) -> Request<Body> {
 impl Reply {
     /// The JSON of an answer of this status.
     #[track_caller]
-    pub fn expect(&self, status: StatusCode) -> Value {
+    pub(crate) fn expect(&self, status: StatusCode) -> Value {
         assert_eq!(self.status, status, "{}", self.text);
         if self.text.is_empty() { Value::Null } else { self.json() }
     }
 
     /// Makes sure that it is this problem, in full form, and gives its pointer.
     #[track_caller]
-    pub fn problem(&self, status: u16, code: &str) -> Option<String> {
+    pub(crate) fn problem(&self, status: u16, code: &str) -> Option<String> {
         let json = self.expect(StatusCode::from_u16(status).unwrap());
         assert_eq!(self.headers[header::CONTENT_TYPE], "application/problem+json");
         assert_eq!(json["code"], code, "{json}");
@@ -184,31 +184,31 @@ impl Reply {
         json["pointer"].as_str().map(str::to_owned)
     }
 
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 
     /// The JSON of each line.
-    pub fn lines(&self) -> Vec<Value> {
+    pub(crate) fn lines(&self) -> Vec<Value> {
         self.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
 /// Server-Sent Events as they come.
-pub struct Events {
+pub(crate) struct Events {
     body: axum::body::BodyDataStream,
     rest: String,
 }
 
 impl Events {
-    pub fn of(response: Response<Body>) -> Events {
+    pub(crate) fn of(response: Response<Body>) -> Events {
         assert_eq!(response.status(), StatusCode::OK);
         assert_eq!(response.headers()[header::CONTENT_TYPE], "text/event-stream");
         Events { body: response.into_body().into_data_stream(), rest: String::new() }
     }
 
     /// The next event's name and data; none when the stream has ended.
-    pub async fn next(&mut self) -> Option<(String, Value)> {
+    pub(crate) async fn next(&mut self) -> Option<(String, Value)> {
         tokio::time::timeout(Duration::from_secs(20), self.read()).await.expect("no event")
     }
 

@@ -13,7 +13,7 @@ use crate::tree::Tree;
 /// - `fuzz_targets/NAME.rs`: a fuzz target;
 /// - `tidy MODULE::RULE`: a rule of these;
 /// - `xtask COMMAND`: a check that is a command of its own.
-pub fn guards(tree: &Tree) -> Vec<Finding> {
+pub(crate) fn guards(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in current(tree) {
         let rows = markdown::column(text, "guard");

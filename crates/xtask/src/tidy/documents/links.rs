@@ -5,7 +5,7 @@ use super::markdown;
 use crate::tree::Tree;
 
 /// A relative link leads to a file or a folder of the repository, and its anchor to a heading of that document.
-pub fn links(tree: &Tree) -> Vec<Finding> {
+pub(crate) fn links(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.iter().filter(|(path, _)| path.ends_with(".md")) {
         for (number, line) in markdown::prose(text) {

@@ -1,7 +1,7 @@
 //! As much of Markdown as the rules need: prose without its code blocks, code spans, links, headings and tables.
 
 /// The lines that are not in a fenced block, with their numbers counted from 1.
-pub fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(super) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fence: Option<&str> = None;
     text.lines().enumerate().filter_map(move |(at, line)| {
         let start = line.trim_start();
@@ -17,17 +17,17 @@ pub fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The code spans of a line: what is between backticks.
-pub fn code_spans(line: &str) -> impl Iterator<Item = &str> {
+pub(super) fn code_spans(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
 /// A line without its code spans.
-pub fn without_code(line: &str) -> String {
+pub(super) fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join("``")
 }
 
 /// The targets of the links and images of a line: `[text](target)` and `[name]: target`.
-pub fn link_targets(line: &str) -> Vec<String> {
+pub(super) fn link_targets(line: &str) -> Vec<String> {
     let line = without_code(line);
     let inline = line.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
     let mut targets: Vec<String> = inline.map(str::to_owned).collect();
@@ -40,7 +40,7 @@ pub fn link_targets(line: &str) -> Vec<String> {
 }
 
 /// The anchors of a document's headings, as GitHub makes them.
-pub fn anchors(text: &str) -> Vec<String> {
+pub(super) fn anchors(text: &str) -> Vec<String> {
     let mut anchors: Vec<String> = Vec::new();
     let headings = prose(text).filter_map(|(_, line)| {
         let title = line.trim_start_matches('#');
@@ -75,7 +75,7 @@ fn after_target(part: &str) -> &str {
 }
 
 /// The rows of all tables that have a column of this name: the row's line and what the column says.
-pub fn column<'a>(text: &'a str, name: &str) -> Vec<(usize, &'a str)> {
+pub(super) fn column<'a>(text: &'a str, name: &str) -> Vec<(usize, &'a str)> {
     let mut wanted = None;
     let mut found = Vec::new();
     for (number, line) in prose(text) {

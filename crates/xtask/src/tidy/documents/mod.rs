@@ -6,10 +6,10 @@ mod markdown;
 mod names;
 mod paths;
 
-pub use guards::guards;
-pub use links::links;
-pub use names::names;
-pub use paths::paths;
+pub(super) use guards::guards;
+pub(super) use links::links;
+pub(super) use names::names;
+pub(super) use paths::paths;
 
 use crate::tree::Tree;
 

@@ -6,7 +6,7 @@ use crate::tree::Tree;
 use std::collections::BTreeSet;
 
 /// Each part of `module::Type::item` is a name of the code. Decisions (`docs/adr`) name what was there when they were made.
-pub fn names(tree: &Tree) -> Vec<Finding> {
+pub(crate) fn names(tree: &Tree) -> Vec<Finding> {
     let known = identifiers(tree);
     let mut findings = Vec::new();
     for (path, text) in current(tree).filter(|(path, _)| !path.starts_with("docs/adr/")) {

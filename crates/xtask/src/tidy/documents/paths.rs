@@ -6,7 +6,7 @@ use crate::tree::Tree;
 
 /// What looks like a path of the repository is one, or the end of one. `*` and a part in capitals stand for any name,
 /// `{a,b}` for each of its own.
-pub fn paths(tree: &Tree) -> Vec<Finding> {
+pub(crate) fn paths(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in current(tree) {
         for (number, line) in markdown::prose(text) {

@@ -12,15 +12,15 @@ use crate::sim::client::LightClient;
 use crate::sim::{Plan, World};
 use std::sync::mpsc::Receiver;
 
-pub const OPENING: &str = LightClient::OPENING;
+pub(super) const OPENING: &str = LightClient::OPENING;
 
 /// A node with a domain `d`.
-pub struct Rig {
+pub(super) struct Rig {
     pub world: World,
 }
 
 impl Rig {
-    pub fn new(settings: Settings) -> Rig {
+    pub(super) fn new(settings: Settings) -> Rig {
         let light = crate::settings::Light { domain: "d".into(), ..settings.light };
         let mut world = World::new(Plan { settings: Settings { light, ..settings }, ..Plan::default() });
         world.domain("d", Policy::default());
@@ -28,19 +28,19 @@ impl Rig {
     }
 
     /// A node with an open topic `t`.
-    pub fn with_topic() -> Rig {
+    pub(super) fn with_topic() -> Rig {
         let mut rig = Rig::new(Settings::default());
         rig.topic("t", TopicOp::Create { config: TopicConfig::default() });
         rig
     }
 
     /// A new connection on a shard.
-    pub fn connect(&mut self, shard: usize) -> usize {
+    pub(super) fn connect(&mut self, shard: usize) -> usize {
         self.world.open_light(shard)
     }
 
     /// A connection whose opening was answered.
-    pub fn opened(&mut self, shard: usize) -> usize {
+    pub(super) fn opened(&mut self, shard: usize) -> usize {
         let client = self.connect(shard);
         self.send(client, OPENING);
         assert!(self.got(client).starts_with("{\"timestamp\":1795167000000,\"token\":\""));
@@ -48,7 +48,7 @@ impl Rig {
     }
 
     /// A connection that follows topics, which have no item.
-    pub fn following(&mut self, shard: usize, topics: &[&str]) -> usize {
+    pub(super) fn following(&mut self, shard: usize, topics: &[&str]) -> usize {
         let client = self.opened(shard);
         for topic in topics {
             self.subscribe(client, topic);
@@ -58,54 +58,54 @@ impl Rig {
         client
     }
 
-    pub fn subscribe(&mut self, client: usize, topic: &str) {
+    pub(super) fn subscribe(&mut self, client: usize, topic: &str) {
         self.send(client, LightClient::subscribe(topic));
     }
 
-    pub fn unsubscribe(&mut self, client: usize, topic: &str) {
+    pub(super) fn unsubscribe(&mut self, client: usize, topic: &str) {
         self.send(client, LightClient::unsubscribe(topic));
     }
 
-    pub fn send(&mut self, client: usize, bytes: impl AsRef<[u8]>) {
+    pub(super) fn send(&mut self, client: usize, bytes: impl AsRef<[u8]>) {
         assert!(self.world.connection(client).is_read(), "a connection that waits is not read");
         self.world.bytes(client, bytes.as_ref());
     }
 
     /// What a client got since it was last asked; frames end in `;` and the NUL of `PUBLISH` is a blank.
-    pub fn got(&mut self, client: usize) -> String {
+    pub(super) fn got(&mut self, client: usize) -> String {
         let frames: Vec<Vec<u8>> = std::iter::from_fn(|| self.world.received(client)).collect();
         String::from_utf8(frames.concat()).expect("text").replace('\u{1}', ";").replace('\0', " ")
     }
 
-    pub fn is_closed(&self, client: usize) -> bool {
+    pub(super) fn is_closed(&self, client: usize) -> bool {
         !self.world.connection(client).is_open()
     }
 
-    pub fn is_paused(&self, client: usize) -> bool {
+    pub(super) fn is_paused(&self, client: usize) -> bool {
         !self.world.connection(client).is_read()
     }
 
     /// The connection is lost.
-    pub fn lose(&mut self, client: usize) {
+    pub(super) fn lose(&mut self, client: usize) {
         self.world.lose(client);
     }
 
-    pub fn overflow(&mut self, client: usize) {
+    pub(super) fn overflow(&mut self, client: usize) {
         self.world.overflow(client);
     }
 
-    pub fn every_shard(&mut self, input: impl Fn() -> Input<'static>) {
+    pub(super) fn every_shard(&mut self, input: impl Fn() -> Input<'static>) {
         self.world.every_shard(input);
     }
 
     /// Time passes.
-    pub fn after(&mut self, ms: u64) {
+    pub(super) fn after(&mut self, ms: u64) {
         self.world.leap(ms);
         self.every_shard(|| Input::Tick);
     }
 
     /// A provider does something with a topic; until all is told.
-    pub fn topic(&mut self, name: &str, op: TopicOp) {
+    pub(super) fn topic(&mut self, name: &str, op: TopicOp) {
         let done = self.begin(name, op);
         self.settle();
         let outcome = done.try_recv().expect("an outcome");
@@ -113,40 +113,40 @@ impl Rig {
     }
 
     /// The same, and nothing waits for it.
-    pub fn begin(&mut self, name: &str, op: TopicOp) -> Receiver<Outcome> {
+    pub(super) fn begin(&mut self, name: &str, op: TopicOp) -> Receiver<Outcome> {
         let domain = self.world.domain_id("d");
         let command = Command::Topic { domain, name: name.into(), actor: Actor::Provider, op };
         self.world.begin(&topic_address(name, "d"), command)
     }
 
-    pub fn publish(&mut self, name: &str, id: &str, json: &str) {
+    pub(super) fn publish(&mut self, name: &str, id: &str, json: &str) {
         self.topic(name, publish(id, json));
     }
 
-    pub fn counters(&self, shard: usize) -> &Counters {
+    pub(super) fn counters(&self, shard: usize) -> &Counters {
         self.world.counters(shard)
     }
 
     /// The first question to the store fails.
-    pub fn fail(&mut self) {
+    pub(super) fn fail(&mut self) {
         assert!(self.world.fail_oldest(Fault::Busy), "a question");
     }
 
     /// Messages are delivered and walks done, but the store says nothing.
-    pub fn deliver(&mut self) {
+    pub(super) fn deliver(&mut self) {
         self.world.settle_without_store();
     }
 
     /// Until nothing is under way.
-    pub fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         self.world.settle();
     }
 }
 
-pub fn publish(id: &str, json: &str) -> TopicOp {
+pub(super) fn publish(id: &str, json: &str) -> TopicOp {
     TopicOp::Publish { id: Some(id.into()), payload: Payload::Json(json.into()) }
 }
 
-pub fn domains() -> Domains {
+pub(super) fn domains() -> Domains {
     Domains::new([Domain { id: DomainId(1), name: "d".into(), policy: Policy::default() }])
 }
