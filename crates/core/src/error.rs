@@ -11,7 +11,7 @@ use std::borrow::Cow;
 pub struct StreamError {
     /// The defined condition.
     pub condition: Condition,
-    /// Words for whoever debugs the client; may be empty.
+    /// A text for the client's developer; may be empty.
     pub text: Cow<'static, str>,
 }
 

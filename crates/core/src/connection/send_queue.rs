@@ -112,7 +112,7 @@ impl SendQueue {
         self.0.as_ref().is_some_and(|backlog| backlog.held)
     }
 
-    /// The bytes to be written next. Whoever asks goes on with [`SendQueue::sent`].
+    /// The bytes to be written next; [`SendQueue::sent`] is told how many were.
     pub fn unsent(&self) -> &[u8] {
         self.0.as_ref().map_or(&[], |backlog| backlog.bytes.get(backlog.sent..).unwrap_or_default())
     }
@@ -219,5 +219,5 @@ impl Buffer {
 const HELD_BYTES_MAX: usize = 16 * 1024;
 /// Room past the bound for a stream error and the stream's end.
 const LAST_WORDS_BYTES_MAX: usize = 4096;
-/// Sent bytes are cut off a queue when there are so many.
+/// Sent bytes are removed from a queue when there are this many.
 const COMPACT_BYTES: usize = 64 * 1024;

@@ -6,7 +6,7 @@
 pub enum Kind {
     /// A shard begins.
     Start,
-    /// A shard ends as it should.
+    /// A shard shuts down.
     Stop,
     /// A connection was accepted.
     Connect,

@@ -26,7 +26,7 @@ use std::net::IpAddr;
 pub enum Entry<'a> {
     /// A shard begins.
     Start,
-    /// A shard ends as it should.
+    /// A shard shuts down.
     Stop,
     /// A connection was accepted, and its TLS agreed on where TLS comes first.
     Connect {

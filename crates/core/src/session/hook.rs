@@ -6,9 +6,8 @@
 //!                                               └► absent                 └► emitted
 //! ```
 //!
-//! A filter (`submit`, `emit`) that refuses stops the stanza. Observers (`receive`, `emitted`, `open`, `close`,
-//! `unacked`) see and cannot stop. What a feature sets going comes back to it alone: a timer by its [`Timer`], an
-//! acknowledgement by its [`Tracked`].
+//! A filter (`submit`, `emit`) that refuses stops the stanza. Observers (`receive`, `emitted`, `open`, `close`, `unacked`)
+//! cannot. What a feature starts comes back to it alone: a timer by its [`Timer`], an acknowledgement by its [`Tracked`].
 
 mod login;
 
@@ -47,7 +46,8 @@ pub struct Feature {
     pub hooks: Hooks,
 }
 
-/// An address of a feature in every domain, `HOST.DOMAIN`, unless a domain is called so. Only the domain's own accounts reach it.
+/// An address of a feature in every domain: `HOST.DOMAIN`, unless that is the name of a domain. Only the domain's own
+/// accounts reach it.
 #[derive(Debug)]
 pub struct Service {
     /// The first label of its host name.
@@ -56,8 +56,8 @@ pub struct Service {
     pub name: &'static str,
     /// Category and type of its identity (XEP-0030).
     pub identity: (&'static str, &'static str),
-    /// Takes what is addressed to it. What it passes is answered as by any host: service discovery where that is on, else an
-    /// error.
+    /// Handles stanzas for this address. What it passes is answered as by any host: by service discovery if that is enabled,
+    /// else by an error.
     pub submit: SubmitHook,
     /// The name from which the home of one of its places (a topic, a room) is computed ([`shard::home`]), given the place's own
     /// name and the domain's; none where it has no places.
@@ -65,7 +65,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// The shard that is home to a place of this name; to the service itself, in a domain, where it has no places.
+    /// The home of the place with this name; of the service itself in this domain, if it has no places.
     pub fn home(&self, name: &str, domain: &str, cx: &Cx<'_>) -> ShardId {
         let address = match self.place {
             Some(place) => place(name, domain),
@@ -83,7 +83,7 @@ pub struct Spec {
     pub title: &'static str,
     /// The version followed; empty for an RFC.
     pub version: &'static str,
-    /// What is there and what is not.
+    /// What is supported and what is not.
     pub coverage: &'static str,
 }
 
@@ -95,19 +95,19 @@ pub struct Hooks {
     pub offer_inline: Option<OfferInlineHook>,
     /// Logs clients in by mechanisms of its own.
     pub proof: Option<&'static ProofHandler>,
-    /// A client of SASL2 proved who it is, and is about to be told.
+    /// A client of SASL2 has proved who it is, and its success is about to be sent.
     pub success: Option<SuccessHook>,
     /// A stanza before authentication.
     pub stanza_before_auth: Option<StanzaBeforeAuthHook>,
     /// Adds stream features for an authenticated client (RFC 6120 §4.3.2).
     pub offer: Option<OfferHook>,
-    /// What it wants read of an account at each login, and takes when a session of it is about to be bound.
+    /// What is to be read of an account at each login; the feature gets it when a session is about to be bound.
     pub login: &'static [LoginPart],
     /// A session was bound; its bind result is sent.
     pub open: Option<OpenHook>,
     /// A session ends.
     pub close: Option<CloseHook>,
-    /// A stanza came from the client, whatever becomes of it.
+    /// A stanza came from the client, before any decision on it.
     pub receive: Option<ReceiveHook>,
     /// A message from the client, before it is routed.
     pub submit_message: Option<SubmitHook>,
@@ -119,7 +119,7 @@ pub struct Hooks {
     pub nonza: &'static [NonzaHandler],
     /// A stanza to an account, about to be given to some of its sessions.
     pub routed: Option<RoutedHook>,
-    /// A message to an account must not overtake older ones that a session is still to be given.
+    /// Whether a message must wait, so that it does not overtake older ones that a session is still to be given.
     pub must_wait: Option<MustWaitHook>,
     /// A message to an account none of whose sessions takes it.
     pub absent: Option<AbsentHook>,
@@ -133,13 +133,13 @@ pub struct Hooks {
     pub available: Option<AvailableHook>,
     /// More of what waits for the session can be written.
     pub catch_up: Option<CatchUpHook>,
-    /// Whether it is to be found out what has arrived before the session ends.
+    /// Whether the session must learn what has arrived before it ends.
     pub awaits_arrival: Option<AwaitsArrivalHook>,
-    /// Whether the session was given something that the store has until it is acknowledged.
+    /// Whether the session was given something that the store holds until it is acknowledged.
     pub in_flight: Option<InFlightHook>,
     /// How much of what was written has not arrived.
     pub unacked: Option<UnackedHook>,
-    /// Kinds of what is tracked until the client acknowledges it.
+    /// Kinds of stanzas that are tracked until the client acknowledges them.
     pub tracked: &'static [TrackedHandler],
     /// Timers of a session.
     pub timers: &'static [TimerHandler],
@@ -151,14 +151,14 @@ pub struct Hooks {
     pub command: Option<CommandHook>,
     /// A message from another home.
     pub message: Option<MessageHook>,
-    /// Writes that the store refused are to be tried again.
+    /// Writes that the store refused are to be repeated.
     pub retry: Option<RetryHook>,
-    /// A topic's home has what an IQ asked for.
+    /// A topic's home has answered what an IQ asked for.
     pub topic_answer: Option<TopicAnswerHook>,
 }
 
 impl Feature {
-    /// A feature without a name that does nothing: start from it.
+    /// A feature without a name and without hooks, to start from.
     pub const NONE: Feature = Feature {
         name: "",
         about: "",
@@ -218,15 +218,16 @@ pub type OpenHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 pub type CloseHook = fn(session: &mut BoundSession, ending: Ending, cx: &mut Cx<'_>);
 /// A stanza came from the client.
 pub type ReceiveHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
-/// Decides on a stanza from the client; its `from` is stamped. May change it, and may wait for an answer before it decides.
+/// Decides on a stanza from the client, whose `from` is the client's JID. May change it, and may wait for an answer before it
+/// decides.
 pub type SubmitHook =
     fn(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError>;
 /// Changes what is planned for a stanza to an account, at the account's home.
 pub type RoutedHook = fn(stanza: &Stanza, sessions: &[&BoundSession], plan: &mut Plan, cx: &mut Cx<'_>);
-/// Whether a message waits for the older ones that this session is still to be given: it is not given to it now, and taken by
-/// [`AbsentHook`] if all sessions are so.
+/// Whether a message must wait behind older ones that this session is still to be given. It is not given to the session now;
+/// if that is so for all sessions, [`AbsentHook`] takes it.
 pub type MustWaitHook = fn(session: &BoundSession, stanza: &Stanza) -> bool;
-/// Takes a message that none of the account's sessions takes, and answers for it from then on; or refuses it. Whether it took it.
+/// Takes responsibility for a message that none of the account's sessions takes, or refuses it. Returns whether it took it.
 pub type AbsentHook =
     fn(stanza: &Stanza, sessions: &[&BoundSession], cx: &mut Cx<'_>) -> Result<bool, StanzaError>;
 /// Changes a stanza that a session is given.
@@ -235,15 +236,16 @@ pub type DeliverHook = fn(session: &mut BoundSession, stanza: &mut Stanza, cx: &
 pub type EmitHook = fn(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit;
 /// Something was written.
 pub type EmittedHook = fn(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>);
-/// Initial presence was sent: what waits for the session is given from now on. `before`: whether features that come earlier in the
-/// order still have something, which must not be overtaken. The answer: whether this one has.
+/// Initial presence was sent: what waits for the session is given from now on. `before`: whether features that come earlier
+/// in the order still have something, which must not be overtaken. Returns whether this feature has.
 pub type AvailableHook =
     fn(session: &mut BoundSession, presence: &Stanza, before: Step, cx: &mut Cx<'_>) -> Step;
-/// Goes on with what waits for the session ([`crate::session::backlog`]); whether anything is left, for which later features wait.
+/// Goes on with what waits for the session ([`crate::session::backlog`]). Returns whether anything is left; later features
+/// wait for it.
 pub type CatchUpHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step;
-/// The client closes its stream: whether it is to be found out how much has arrived ([`UnackedHook`]) before the session ends.
+/// The client closed its stream: whether the session must learn how much has arrived ([`UnackedHook`]) before it ends.
 pub type AwaitsArrivalHook = fn(session: &BoundSession) -> bool;
-/// Whether the store would give another session of the account something that this one has.
+/// Whether the store would give another session of the account something that this one was given.
 pub type InFlightHook = fn(session: &BoundSession) -> bool;
 /// Gives the session what happened on a topic.
 pub type PublicationHook = fn(session: &mut BoundSession, event: &Arc<PubsubEvent>, cx: &mut Cx<'_>);
@@ -257,9 +259,9 @@ pub type CommandHook = fn(
 /// Takes a message, or gives it back because it is not this feature's.
 pub type MessageHook =
     fn(message: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<ShardMessage>;
-/// Tries again what is this feature's, and gives back the rest.
+/// Repeats the writes of this feature, and gives back the others.
 pub type RetryHook = fn(refused: Vec<RefusedWrite>, cx: &mut Cx<'_>) -> Vec<RefusedWrite>;
-/// Answers an IQ about the topic of this name.
+/// Answers an IQ about the topic with this name.
 pub type TopicAnswerHook =
     fn(iq: TopicIq, name: &str, result: Result<TopicOutcome, Refusal>, cx: &mut Cx<'_>);
 /// Adds what the feature knows of a session.
@@ -272,7 +274,7 @@ pub type WakeHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<()
 /// Answers an IQ request, at once or later.
 pub type IqHandle =
     fn(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<IqAnswer, StanzaError>;
-/// Answers an element that is no stanza, or not.
+/// Handles an element that is no stanza. Returns the reply, if there is one.
 pub type NonzaHandle = fn(
     session: &mut BoundSession,
     element: &Element,
@@ -287,9 +289,9 @@ pub struct IqHandler {
     pub name: &'static str,
     /// The payload's namespace.
     pub ns: &'static str,
-    /// At which addresses.
+    /// The addresses at which it is answered.
     pub at: At,
-    /// Answers it.
+    /// The function that answers.
     pub handle: IqHandle,
 }
 
@@ -310,7 +312,7 @@ impl Request<'_> {
     }
 }
 
-/// Which of the server's own addresses.
+/// One of the server's own addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// The domain.
@@ -331,7 +333,7 @@ pub struct NonzaHandler {
     pub ns: &'static str,
     /// The reply, if any: written to the stream, or put into `<bound/>`.
     pub handle: NonzaHandle,
-    /// The reply to a client that has no session yet, which may bind one all the same; none ends its stream.
+    /// The reply to a client that has no session yet and may still bind one; if there is none, its stream ends.
     pub unbound: Option<fn() -> Element>,
 }
 
@@ -340,13 +342,13 @@ pub struct NonzaHandler {
 pub enum Flow {
     /// It goes on to the next hook, then to routing.
     Pass,
-    /// The feature has dealt with it.
+    /// The feature has handled it.
     Taken,
     /// The feature decides when it has an answer; until then the session's input waits behind this stanza.
     Wait(Wait<Flow>),
 }
 
-/// What answers an IQ request.
+/// The answer to an IQ request.
 #[derive(Debug)]
 pub enum IqAnswer {
     /// A result without a payload.
@@ -355,14 +357,14 @@ pub enum IqAnswer {
     Payload(Element),
     /// The feature answers later ([`Request::pending`]); the session's input goes on meanwhile.
     Later,
-    /// The feature answers when it has an answer itself; until then the session's input waits behind this request.
+    /// The feature waits for an answer itself; until then the session's input waits behind this request.
     Wait(Wait<IqAnswer>),
 }
 
-/// Whether something is written.
+/// Whether something is written now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emit {
-    /// Now.
+    /// It is written.
     Write,
     /// The feature keeps it and writes it later.
     Held,
@@ -371,32 +373,32 @@ pub enum Emit {
 /// Something on its way to the client.
 #[derive(Debug)]
 pub enum Outgoing<'a> {
-    /// A stanza, and what is to be known when the client has it.
+    /// A stanza, and what is tracked of it.
     Stanza(&'a Stanza, &'a Track),
-    /// An item of a topic, or another event about one, serialised before.
+    /// An event of a topic, which is serialised already.
     PubsubEvent(&'a Arc<PubsubEvent>),
 }
 
-/// Whether anything of a feature still waits for a session.
+/// Whether something of a feature still waits for a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// There is nothing left.
+    /// Nothing waits.
     Done,
-    /// There is, and it is on its way.
+    /// Something waits, and is on its way.
     Waits,
 }
 
-/// What is done when a timer of a session fires.
+/// Handles a timer of a session.
 pub struct TimerHandler {
-    /// Which.
+    /// The timer.
     pub timer: Timer,
-    /// What is done.
+    /// The function that is called when it fires.
     pub handle: WakeHook,
 }
 
-/// Something tracked was acknowledged.
+/// Handles acknowledgements of a kind of tracked stanza.
 pub struct TrackedHandler {
-    /// Which kind.
+    /// The kind.
     pub kind: Tracked,
     /// The client acknowledged these (XEP-0198).
     pub acknowledged: fn(session: &mut BoundSession, ids: &[u128], cx: &mut Cx<'_>),
@@ -405,7 +407,7 @@ pub struct TrackedHandler {
 /// How a session ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The client closed its stream: it has everything that the socket took.
+    /// The client closed its stream.
     Closed,
     /// The connection was lost, or the server ended it.
     Lost,
@@ -419,8 +421,8 @@ pub type Plan = SmallVec<[Delivery; 4]>;
 pub struct Delivery {
     /// The session's slot.
     pub slot: u32,
-    /// What it gets: none for the stanza as it is, or another made of it.
+    /// The stanza it gets instead, if it does not get the original.
     pub instead: Option<Stanza>,
-    /// What is to be known of it.
+    /// What is tracked of it.
     pub track: Track,
 }

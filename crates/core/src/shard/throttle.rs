@@ -83,7 +83,7 @@ impl Throttle {
         self.familiar.note(block(address), account);
     }
 
-    /// Whether anybody may log in from an address.
+    /// Whether logins from an address are admitted.
     pub fn admits_from(&mut self, address: IpAddr, now: Mono, limits: &Limits) -> Result<(), Throttled> {
         self.roll(now, limits);
         let failures = self.addresses.get(&block(address)).copied().unwrap_or_default();

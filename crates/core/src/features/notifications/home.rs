@@ -246,7 +246,8 @@ fn deliver_stored(notification: &Notification, mut trace: Trace, sessions: &mut 
     }
 }
 
-/// The same notification once more: sent again after a crash, or due now. It is handed out unless it is on its way or done.
+/// A notification that is here already: sent again after a crash, or due now. It is delivered unless it is on its way or has
+/// ended.
 fn resubmitted(
     notification: &Notification,
     trace: Trace,

@@ -1,4 +1,4 @@
-//! What is told of notifications: their states, to those who watch; their ends, to the counters and the event log.
+//! Reporting notifications: their states to those who wait for them, their ends to the counters and the event log.
 
 use crate::Effect;
 use crate::command::StateChange;
@@ -16,7 +16,7 @@ pub(super) fn keep_trace(trace: Trace, cx: &mut Cx<'_>) {
     cx.shard.traces.put(trace, bytes_max);
 }
 
-/// Tells whoever watches.
+/// Reports a state to those who wait for it.
 pub(super) fn report(trace: &Trace, cx: &mut Cx<'_>) {
     if !cx.out.watched.contains(trace.state) {
         return;
@@ -26,14 +26,14 @@ pub(super) fn report(trace: &Trace, cx: &mut Cx<'_>) {
     cx.out.push(Effect::StateChange(change));
 }
 
-/// Counts one that came to its end, and tells whoever watches.
+/// Counts a notification that ended, and reports its state.
 pub(super) fn report_end_of(trace: &Trace, cx: &mut Cx<'_>) {
     if let Some(domain) = cx.shard.domains.named(trace.to.domain()).map(|domain| domain.id) {
         report_end(trace, domain, cx);
     }
 }
 
-/// The same, of one whose domain is known.
+/// Counts a notification of this domain that ended, and reports its state.
 pub(super) fn report_end(trace: &Trace, domain: DomainId, cx: &mut Cx<'_>) {
     let counters = &mut cx.shard.counters;
     match trace.state {
@@ -51,7 +51,7 @@ pub(super) fn report_end(trace: &Trace, domain: DomainId, cx: &mut Cx<'_>) {
     report(trace, cx);
 }
 
-/// The store knows of an end: from now on it tells.
+/// The end is committed: from now on the store has the trace.
 pub(super) fn ended(id: NotificationId, cx: &mut Cx<'_>) {
     cx.shard.retries.ended(id);
     cx.shard.traces.forget(id);

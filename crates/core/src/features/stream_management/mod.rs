@@ -74,7 +74,7 @@ fn enable_unbound() -> Element {
     failed(StanzaCondition::UnexpectedRequest)
 }
 
-/// XEP-0198 §5: no former stream can be resumed, whoever had it, and the client binds a resource instead.
+/// XEP-0198 §5: no former stream can be resumed; the client binds a resource instead.
 fn resume_unbound() -> Element {
     failed(StanzaCondition::ItemNotFound)
 }

@@ -1,4 +1,4 @@
-//! Accounts: who they are, what proves it, and what belongs to them.
+//! Accounts: their identities, their keys, and what belongs to them.
 
 #![expect(missing_docs, reason = "the sentence of a question says what its fields are")]
 
@@ -27,7 +27,7 @@ questions! {
     }
 }
 
-/// Who an account is and what proves it, before anything is proved. `local` is prepared.
+/// An account's identity and keys, for a client that has proved nothing yet. `local` is prepared.
 #[derive(Clone, Debug)]
 pub struct Identity {
     pub domain: DomainId,
@@ -58,7 +58,7 @@ pub struct Accounts {
     pub limit: u16,
 }
 
-/// An account as people see it.
+/// An account, as shown to people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Enrolment {
     /// Its number.
@@ -87,9 +87,9 @@ pub struct CreateAccount {
 /// What became of [`CreateAccount`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CreateAccountAnswer {
-    /// It is there now.
+    /// The account was created.
     Created(AccountId),
-    /// There is one of this name already.
+    /// There is one with this name already.
     Exists,
     /// There is no such domain.
     NoDomain,
@@ -120,7 +120,7 @@ pub struct SetCredentials {
     pub credentials: Credentials,
 }
 
-/// Lets an account log in again, or no longer.
+/// Enables or disables an account.
 #[derive(Clone, Debug)]
 pub struct SetAccountState {
     pub domain: DomainId,
@@ -128,7 +128,8 @@ pub struct SetAccountState {
     pub state: AccountState,
 }
 
-/// Takes back the tokens of one client of an account, or of all; the revocations as they then are, none without the account.
+/// Revokes the tokens of one client of an account, or of all. Returns the revocations afterwards; none if there is no such
+/// account.
 #[derive(Clone, Debug)]
 pub struct RevokeTokens {
     pub domain: DomainId,

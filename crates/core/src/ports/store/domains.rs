@@ -28,12 +28,12 @@ pub struct PutDomain {
     pub policy: Policy,
 }
 
-/// What [`PutDomain`] made.
+/// The result of [`PutDomain`].
 #[derive(Clone, Debug)]
 pub struct PutDomainAnswer {
     /// The domain as it is now.
     pub domain: Domain,
-    /// Whether it was not there before.
+    /// Whether it was created.
     pub created: bool,
 }
 

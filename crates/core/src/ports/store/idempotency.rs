@@ -1,4 +1,4 @@
-//! Requests that may be sent again: an idempotency key of an API key stands for one request and its response.
+//! Requests that may be repeated: an idempotency key of an API key identifies one request and its response.
 
 #![expect(missing_docs, reason = "the sentence of a question says what its fields are")]
 
@@ -25,22 +25,21 @@ pub struct Reserve {
     pub now: UnixMs,
 }
 
-/// What an idempotency key stands for.
+/// The state of an idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reservation {
-    /// Not seen before, or released, or seen and never finished: do it. `since` is when it was first reserved, so that ids
-    /// made from it are the same each time.
+    /// New, released, or never finished: handle the request. `since` is when it was first reserved, so that ids made from it
+    /// are the same each time.
     Go { since: UnixMs },
-    /// Done before: give this response again. It is what [`Remember`] was given, whatever that means to whoever asked.
+    /// Handled before: give this response again. It is what [`Remember`] was given.
     Replay { response: Bytes },
-    /// Used with another body.
+    /// The key was used with another body.
     Mismatch,
-    /// Another request with it is being worked on (reserved less than 60 s ago, no response yet).
+    /// Another request with this key is being handled (reserved less than 60 s ago, no response yet).
     InProgress,
 }
 
-/// Remembers the response that was given under a reservation: bytes that mean something to whoever asks, and nothing to the
-/// store.
+/// Remembers the response to a reserved request: bytes that the store does not interpret.
 #[derive(Clone, Debug)]
 pub struct Remember {
     pub key: KeyId,
@@ -48,8 +47,8 @@ pub struct Remember {
     pub response: Bytes,
 }
 
-/// The request under a reservation is over and has no response to be given again: the next with the same key and body goes
-/// at once. One that has a response keeps it.
+/// Releases a reservation whose request has no response to be repeated: the next request with the same key and body is
+/// handled at once. A response that is remembered is kept.
 #[derive(Clone, Debug)]
 pub struct Release {
     pub key: KeyId,

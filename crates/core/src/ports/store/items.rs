@@ -20,8 +20,8 @@ questions! {
     }
 }
 
-/// Kept items: those of `ids`, or when empty `max` of them from `from` on; newest first. None when the item that `from`
-/// names is not there. Once the payloads have more than `bytes_max` no further item is read; one always is.
+/// Kept items, newest first: those of `ids`, or if that is empty at most `max` from `from` on. None when the item that `from`
+/// names does not exist. No further item is read once the payloads have more than `bytes_max`; one always is.
 #[derive(Clone, Debug)]
 pub struct Items {
     pub topic: TopicId,
@@ -38,7 +38,7 @@ impl Items {
     }
 }
 
-/// The ids of kept items, as [`Items`] without `ids`; no payload is read.
+/// The ids of kept items, chosen as by [`Items`] without `ids`; no payload is read.
 #[derive(Clone, Debug)]
 pub struct ItemNames {
     pub topic: TopicId,
@@ -55,8 +55,9 @@ pub struct ItemNamesAnswer {
     pub count: u32,
 }
 
-/// Publishes an item; the item with its revision, the topic's next, none without the topic. Kept when `keep` is not 0: then an item of the
-/// same id is replaced and the oldest items over `keep` are removed. `revision` in `item` is ignored.
+/// Publishes an item and returns it with its revision, the topic's next; none if there is no such topic. Kept when `keep` is
+/// not 0: then an item with the same id is replaced and the oldest items over `keep` are removed. `revision` in `item` is
+/// ignored.
 #[derive(Clone, Debug)]
 pub struct Publish {
     pub item: Item,

@@ -18,7 +18,7 @@ questions! {
     }
 }
 
-/// The key of this hash.
+/// The key with this hash.
 #[derive(Clone, Debug)]
 pub struct Key {
     pub hash: [u8; 32],
@@ -30,7 +30,7 @@ pub struct Keys {
     pub domain: Option<DomainId>,
 }
 
-/// Makes a key known by its hash.
+/// Creates a key, which is identified by its hash.
 #[derive(Clone, Debug)]
 pub struct CreateKey {
     pub hash: [u8; 32],
@@ -43,9 +43,9 @@ pub struct CreateKey {
 /// What became of [`CreateKey`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CreateKeyAnswer {
-    /// It is there now.
+    /// The key was created.
     Created(ApiKey),
-    /// There is one of this hash already.
+    /// There is one with this hash already.
     Exists,
     /// There is no such domain.
     NoDomain,

@@ -44,10 +44,10 @@ use crate::model::Durations;
 ///   again. A read never fails with it.
 /// - **One answer.** `reply` is called exactly once, with [`Answer::Failed`] when the store could not do it.
 pub trait Store: Send + Sync + 'static {
-    /// Asks; returns at once. Past its bound of waiting questions a store answers [`Fault::Busy`] at once.
+    /// Asks a question, and returns at once. A store with too many waiting questions answers [`Fault::Busy`] at once.
     fn ask(&self, ask: Ask, reply: Reply<Answer>);
 
-    /// Asks all of them, in their order: the same as one after the other, at the price of one. Empties `asks`.
+    /// Asks several questions in their order, for the cost of asking one. Empties `asks`.
     fn ask_all(&self, asks: &mut Vec<(Ask, Reply<Answer>)>) {
         asks.drain(..).for_each(|(ask, reply)| self.ask(ask, reply));
     }
@@ -55,11 +55,11 @@ pub trait Store: Send + Sync + 'static {
     /// Figures for the operator.
     fn stats(&self) -> StoreStats;
 
-    /// Commits what waits and stops. Questions asked later are answered [`Fault::Closed`].
+    /// Commits the writes that wait, and stops. Questions asked later are answered [`Fault::Closed`].
     fn close(&self);
 }
 
-/// A question to the store, of whatever type, as it crosses threads.
+/// A question of any type, as it crosses threads.
 #[derive(Clone, Debug)]
 pub enum Ask {
     /// It changes nothing: it is answered from a snapshot.
@@ -68,7 +68,7 @@ pub enum Ask {
     Write(WriteAsk),
 }
 
-/// Makes the questions of all nouns one type.
+/// Joins the questions of all nouns into one type.
 macro_rules! nouns {
     ($($noun:ident in $module:ident,)*) => {
         /// A question that changes nothing.
@@ -79,7 +79,7 @@ macro_rules! nouns {
         #[derive(Clone, Debug)]
         pub enum WriteAsk { $(#[doc = concat!("About ", stringify!($module), ".")] $noun($module::WriteAsk),)* }
 
-        /// An answer of the store, of whatever type, as it crosses threads: [`Question::answer`] gives it its type back.
+        /// An answer of any type, as it crosses threads: [`Question::answer`] restores its type.
         #[derive(Clone, Debug)]
         pub enum Answer {
             /// The store could not do it.
@@ -107,11 +107,11 @@ macro_rules! nouns {
             }
         }
 
-        /// Whoever answers every question that changes nothing.
+        /// A backend that answers every question that changes nothing.
         pub trait Reads<E>: $($module::Reads<E> +)* {}
         impl<E, B: $($module::Reads<E> +)*> Reads<E> for B {}
 
-        /// Whoever answers every question that changes something.
+        /// A backend that answers every question that changes something.
         pub trait Writes<E>: $($module::Writes<E> +)* {}
         impl<E, B: $($module::Writes<E> +)*> Writes<E> for B {}
     };
@@ -141,7 +141,7 @@ impl Kind for WriteAsk {
     }
 }
 
-/// What a write is about is not there; nothing was changed.
+/// The subject of a write does not exist; nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing;
 

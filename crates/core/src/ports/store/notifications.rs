@@ -32,21 +32,21 @@ pub struct Trace {
     pub id: NotificationId,
 }
 
-/// Notifications that wait or have ended, newest first: those that are in all of these bounds. What a store looks at for one
-/// answer is bounded: it may give fewer than there are, and says where to go on.
+/// Notifications that wait or have ended, newest first, within all of these bounds. A store limits what it examines for one
+/// answer: it may return fewer than there are, and says where to go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotificationQuery {
-    /// Whose.
+    /// Whose notifications.
     pub whose: Whose,
     /// In one of these states.
     pub states: States,
-    /// Sent by this API key; by anyone when there is none.
+    /// Sent by this API key; by any sender if there is none.
     pub key: Option<KeyId>,
     /// Not older than this id.
     pub from: NotificationId,
     /// Older than this id.
     pub before: NotificationId,
-    /// How many at most.
+    /// The most that are returned.
     pub limit: u16,
 }
 
@@ -66,7 +66,7 @@ pub enum Whose {
 pub struct Listing {
     /// Newest first.
     pub traces: Vec<model::Trace>,
-    /// What to give as `before` for those that come after; none when there are no more.
+    /// The value of `before` for the next ones; none when there are no more.
     pub next: Option<NotificationId>,
 }
 
@@ -109,15 +109,15 @@ pub struct StoreNotification {
 /// What became of [`StoreNotification`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreNotificationAnswer {
-    /// It is kept; the notifications that ended because of it, which it may be itself.
+    /// It is kept. These notifications ended because of it; it may be among them.
     Stored { ended: Vec<model::Trace> },
-    /// There is, or was, one of this id: it is left as it is.
+    /// There is or was one with this id, which is left as it is.
     Known,
     /// There is no such account.
     NoAccount,
 }
 
-/// Ends notifications; a change of one that has ended otherwise, or is not there, is passed over.
+/// Ends notifications; a change of one that has ended otherwise, or does not exist, is skipped.
 #[derive(Clone, Debug)]
 pub struct EndNotifications {
     pub changes: Vec<NotificationChange>,
@@ -140,7 +140,7 @@ pub struct NotificationChange {
     pub reason: Option<DropReason>,
 }
 
-/// Takes a notification back; its trace as it then is (`Cancelled`, or what it already was).
+/// Cancels a notification. Its trace afterwards: `Cancelled`, or the state in which it had ended.
 #[derive(Clone, Debug)]
 pub struct CancelNotification {
     pub id: NotificationId,
@@ -148,15 +148,15 @@ pub struct CancelNotification {
 }
 
 /// Scheduled notifications that are due by `now`: they become stored (audience always) or are removed from the store
-/// (others), and are handed out.
+/// (others), and are returned.
 #[derive(Clone, Debug)]
 pub struct TakeDue {
     pub now: UnixMs,
     pub max: u16,
 }
 
-/// Ends what expired by `now` and forgets traces that ended before `forget`: at most `max` of each. The traces of those that
-/// expired just now.
+/// Ends notifications that expired by `now`, and forgets traces that ended before `forget`: at most `max` of each. Returns
+/// the traces of those it ended.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     pub now: UnixMs,

@@ -48,7 +48,7 @@ pub enum StoreOfflineAnswer {
     Full,
 }
 
-/// Forgets the offline messages of an account with these numbers.
+/// Deletes the offline messages of an account with these numbers.
 #[derive(Clone, Debug)]
 pub struct DeleteOffline {
     pub domain: DomainId,

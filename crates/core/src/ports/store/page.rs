@@ -1,7 +1,7 @@
 //! Parts of what is too much for one answer.
 
-/// The bounds of a page. It ends before the entry that would take it over `bytes`, but the first entry is in it whatever its
-/// size, unless `entries` is 0: whoever reads page after page comes to the end.
+/// The bounds of a page. It ends before the entry that would exceed `bytes`, but contains at least one entry of any size
+/// unless `entries` is 0, so that reading page after page reaches the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
     /// Entries at most.
@@ -13,9 +13,9 @@ pub struct Page {
 /// A part of what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part<T> {
-    /// In their order.
+    /// The entries, in order.
     pub entries: Vec<T>,
-    /// Whether there are more behind them.
+    /// Whether more follow.
     pub more: bool,
 }
 

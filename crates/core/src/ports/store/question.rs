@@ -1,4 +1,4 @@
-//! How a question finds its answer: each is a type, and knows the type of what it is answered.
+//! Questions and their answers: each question is a type that names the type of its answer.
 //!
 //! Questions cross threads as values of one type, [`Ask`], and come back as values of one type, [`Answer`]. Both are
 //! generated, with what goes from the one form to the other, from one list per noun: the `questions!` of its file.
@@ -8,7 +8,7 @@ use super::{Answer, Ask, Fault};
 
 /// A question to the store.
 pub trait Question: Into<Ask> + Clone + Send + 'static {
-    /// What it is answered.
+    /// The type of its answer.
     type Answer: Send + 'static;
     /// [`ReadAsk`](super::ReadAsk) where it changes nothing, [`WriteAsk`](super::WriteAsk) where it does.
     type Kind: Kind;
@@ -19,8 +19,8 @@ pub trait Question: Into<Ask> + Clone + Send + 'static {
     /// The answer, as it crosses threads.
     fn wrap(answer: Self::Answer) -> Answer;
 
-    /// The answer to a question of this type, as it is. An answer to another question is a mistake in whoever carried
-    /// it, and counts as [`Fault::Broken`].
+    /// The answer to a question of this type, with its type. An answer to another question is a mistake of the carrier, and
+    /// counts as [`Fault::Broken`].
     fn answer(answer: Answer) -> Result<Self::Answer, Fault>;
 
     /// The question, if it is one of this type.
@@ -28,7 +28,7 @@ pub trait Question: Into<Ask> + Clone + Send + 'static {
         Self::Kind::among(ask).and_then(Self::among)
     }
 
-    /// What takes the answer as it crosses threads, and gives it to `then` as it is.
+    /// A reply that takes the answer as it crosses threads, and gives `then` the answer with its type.
     fn reply(then: impl FnOnce(Result<Self::Answer, Fault>) + Send + 'static) -> Reply<Answer> {
         Box::new(move |answer| then(Self::answer(answer)))
     }
@@ -42,7 +42,7 @@ pub trait Kind: Sized {
 
 /// A backend, or a part of one, that can answer a question. `E` is what it says when it cannot.
 ///
-/// What a backend is not taught does not compile: [`ReadAsk::answer_by`](super::ReadAsk::answer_by) and
+/// A backend that lacks a question does not compile: [`ReadAsk::answer_by`](super::ReadAsk::answer_by) and
 /// [`WriteAsk::answer_by`](super::WriteAsk::answer_by) demand all of them.
 pub trait Answers<Q: Question, E> {
     /// Answers.
@@ -52,7 +52,8 @@ pub trait Answers<Q: Question, E> {
     fn answer(&mut self, question: &Q) -> Result<Q::Answer, E>;
 }
 
-/// Makes a noun of its list of questions, `Question => Answer`: those that only read, and those that write.
+/// Generates the types of a noun from its list of questions, `Question => Answer`: those that only read, and those that
+/// write.
 macro_rules! questions {
     (
         $noun:ident,
@@ -77,11 +78,11 @@ macro_rules! questions {
         $($crate::ports::store::question::questions!(@question $noun, Read, ReadAsk, $read => $read_answer);)*
         $($crate::ports::store::question::questions!(@question $noun, Write, WriteAsk, $write => $write_answer);)*
 
-        /// Whoever answers every question about this noun that changes nothing.
+        /// A backend that answers every question about this noun that changes nothing.
         pub trait Reads<E>: $($crate::ports::store::Answers<$read, E> +)* {}
         impl<E, B: $($crate::ports::store::Answers<$read, E> +)*> Reads<E> for B {}
 
-        /// Whoever answers every question about this noun that changes something.
+        /// A backend that answers every question about this noun that changes something.
         pub trait Writes<E>: $($crate::ports::store::Answers<$write, E> +)* {}
         impl<E, B: $($crate::ports::store::Answers<$write, E> +)*> Writes<E> for B {}
 

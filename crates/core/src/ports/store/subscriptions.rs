@@ -37,7 +37,7 @@ pub struct IsSubscribed {
     pub local: Box<str>,
 }
 
-/// Who follows a topic, in the order of their JIDs, those after `after`, at most `limit`.
+/// The followers of a topic in the order of their JIDs, those after `after`, at most `limit`.
 #[derive(Clone, Debug)]
 pub struct Subscribers {
     pub topic: TopicId,
@@ -72,7 +72,7 @@ pub enum SubscribeAnswer {
     Missing,
 }
 
-/// Follows a topic no longer. [`Missing`] when it did not.
+/// Ends a subscription. [`Missing`] if there was none.
 #[derive(Clone, Debug)]
 pub struct Unsubscribe {
     pub topic: TopicId,

@@ -58,9 +58,9 @@ pub struct CreateTopic {
 /// What became of [`CreateTopic`].
 #[derive(Clone, Debug)]
 pub enum CreateTopicAnswer {
-    /// It is there now.
+    /// The topic was created.
     Created(Box<TopicRecord>),
-    /// There is one of this name already.
+    /// There is one with this name already.
     Exists,
     /// An owner owns as many topics as it may.
     Full,

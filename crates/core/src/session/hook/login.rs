@@ -26,18 +26,18 @@ pub type ClaimHook = fn(
 ) -> Option<Result<FeatureClaim, Failure>>;
 /// Checks a proof against what is known of the account; `None` if there is no such account.
 pub type CheckHook = fn(proving: Proving, account: Option<KnownAccount>, cx: &mut Cx<'_>) -> Session;
-/// Takes a stanza of a client that is not authenticated, or gives the client back because it is not this feature's. One that nobody
-/// takes ends the stream.
+/// Takes a stanza of a client before authentication, or gives the client back because the stanza is not this feature's. A
+/// stanza that no feature takes ends the stream.
 pub type StanzaBeforeAuthHook =
     fn(client: Box<Authenticating>, stanza: &Stanza, cx: &mut Cx<'_>) -> Result<Session, Box<Authenticating>>;
 
 /// Logs clients in by mechanisms of a feature's own, which SASL2 frames (XEP-0388).
 pub struct ProofHandler {
-    /// Which.
+    /// The kind of proof.
     pub kind: ProofKind,
-    /// Reads which account it is for.
+    /// Reads the account from the client's elements.
     pub claim: ClaimHook,
-    /// Checks it.
+    /// Checks the proof.
     pub check: CheckHook,
 }
 
