@@ -187,7 +187,7 @@ impl World {
     }
 
     /// From now on it does them or not, and answers that this is unknown.
-    pub fn store_loses(&mut self, kind: &str, is_done: bool) -> Result<(), String> {
+    pub(crate) fn store_loses(&mut self, kind: &str, is_done: bool) -> Result<(), String> {
         let mood = if is_done { Mood::LosesAnswer } else { Mood::Refuses(Fault::Unknown) };
         self.node.disk.is(meant(kind)?, mood);
         Ok(())
