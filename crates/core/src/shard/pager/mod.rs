@@ -97,7 +97,7 @@ impl<E> Pager<E> {
         pause
     }
 
-    /// An entry was given to the session in so many bytes, and is to be acknowledged.
+    /// An entry was given to the session in this many bytes, and is to be acknowledged.
     pub fn gave(&mut self, entry: E, bytes: usize) {
         self.given += bytes as u64;
         self.in_flight.push(InFlight { entry, end: self.given });
@@ -138,7 +138,7 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// A turn begins; the buffer that is written into has so many bytes.
+    /// Begins a turn; the buffer that is written into has this many bytes.
     pub fn begin(buffered: usize) -> Turn {
         Turn { began: buffered }
     }
@@ -149,9 +149,9 @@ impl Turn {
     }
 }
 
-/// Whether something that a client was sent has arrived at its side. `behind`: at least so many bytes were sent after it;
-/// `unacked`: so many bytes of the connection have not arrived. What is sent is longer on the wire than it is here, so that it has
-/// arrived where `behind` is as much as `unacked`; but a client that has a TLS record in part can read nothing of it.
+/// Whether something that a client was sent has arrived at its side. At least `behind` bytes were sent after it, and
+/// `unacked` bytes of the connection have not arrived. What is sent is longer on the wire than it is here, so it has arrived
+/// if `behind` is at least `unacked`; but a client can read nothing of a TLS record that it has only in part.
 fn has_arrived(behind: u64, unacked: u64) -> bool {
     unacked == 0 || behind >= unacked.saturating_add(RECORD_BYTES_MAX)
 }

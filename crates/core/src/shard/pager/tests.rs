@@ -17,8 +17,10 @@ enum Reads {
 enum Step {
     /// Something for the session comes, of so many bytes.
     Arrives(usize),
-    /// The store answers with a page of so many entries at most.
-    Answers(usize),
+    /// The store reads a page of at most this many entries.
+    Reads(usize),
+    /// The page that was read comes. More may have arrived since.
+    Answers,
     /// The store cannot answer.
     Fails,
     /// The pause after a failure is over.
@@ -37,6 +39,9 @@ enum Question {
     Except(Vec<u64>),
 }
 
+/// The entries of a page with their sizes, and whether there are more.
+type Page = (Vec<(u64, usize)>, bool);
+
 struct World {
     reads: Reads,
     stored: BTreeMap<u64, usize>,
@@ -46,6 +51,7 @@ struct World {
     takes: bool,
     awaits_flush: bool,
     questions: Vec<Question>,
+    page: Option<Page>,
     wakes: bool,
     failures: u32,
     given: Vec<u64>,
@@ -61,6 +67,7 @@ impl World {
             takes: true,
             awaits_flush: false,
             questions: Vec::new(),
+            page: None,
             wakes: false,
             failures: 0,
             given: Vec::new(),
@@ -78,7 +85,8 @@ impl World {
     fn step(&mut self, step: &Step) {
         match *step {
             Step::Arrives(bytes) => self.arrives(bytes),
-            Step::Answers(entries) => self.answers(entries),
+            Step::Reads(entries) => self.reads(entries),
+            Step::Answers => self.answers(),
             Step::Fails => self.fails(),
             Step::Wakes => {
                 if std::mem::take(&mut self.wakes) {
@@ -142,23 +150,25 @@ impl World {
         }
     }
 
-    /// What `session::backlog` does when a page came.
-    fn answers(&mut self, entries: usize) {
+    fn reads(&mut self, entries: usize) {
         let Some(question) = self.questions.pop() else { return };
-        self.failures = 0;
         let is_wanted = |number: &u64| match &question {
             Question::After(last) => number > last,
             Question::Except(except) => !except.contains(number),
         };
-        let left: Vec<(u64, usize)> = self
-            .stored
-            .iter()
-            .map(|(number, bytes)| (*number, *bytes))
-            .filter(|(n, _)| is_wanted(n))
-            .collect();
-        let page = &left[..entries.min(left.len())];
+        let stored = self.stored.iter().map(|(number, bytes)| (*number, *bytes));
+        let mut left: Vec<(u64, usize)> = stored.filter(|(number, _)| is_wanted(number)).collect();
+        let more = left.len() > entries;
+        left.truncate(entries);
+        self.page = Some((left, more));
+    }
+
+    /// What `session::backlog` does when a page came.
+    fn answers(&mut self) {
+        let Some((page, more)) = self.page.take() else { return };
+        self.failures = 0;
         let takes = self.takes;
-        self.pager().came(page.len() < left.len() || !takes);
+        self.pager().came(more || !takes);
         if !takes {
             return self.go_on();
         }
@@ -170,13 +180,13 @@ impl World {
             }
             assert!(buffered - 1000 < TURN_BYTES_MAX, "the entry that passes the bound is the last");
             buffered += bytes;
-            self.give(*number, *bytes);
+            self.give(number, bytes);
         }
         self.awaits_flush = true;
     }
 
     fn fails(&mut self) {
-        if self.questions.pop().is_some() {
+        if self.questions.pop().is_some() || self.page.take().is_some() {
             let pause = self.pager().failed();
             assert_eq!(pause, 1000 << self.failures.min(6));
             self.failures += 1;
@@ -185,7 +195,8 @@ impl World {
     }
 
     fn check(&mut self) {
-        assert!(self.questions.len() <= 1, "one question at a time");
+        let asked = self.questions.len() + usize::from(self.page.is_some());
+        assert!(asked <= 1, "one question at a time");
         assert!(self.given.is_sorted_by(|a, b| a < b), "in order, each once: {:?}", self.given);
         let last = self.given.last().copied().unwrap_or_default();
         assert!(
@@ -204,7 +215,9 @@ impl World {
         }
         let most = 10 * (self.arrived + 1);
         for _ in 0..most {
-            for step in [Step::Wakes, Step::Answers(100), Step::Flushes, Step::Acknowledges(usize::MAX)] {
+            for step in
+                [Step::Wakes, Step::Reads(100), Step::Answers, Step::Flushes, Step::Acknowledges(usize::MAX)]
+            {
                 self.step(&step);
             }
         }
@@ -214,7 +227,8 @@ impl World {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         4 => (1usize..20_000).prop_map(Step::Arrives),
-        4 => (1usize..8).prop_map(Step::Answers),
+        4 => (1usize..8).prop_map(Step::Reads),
+        4 => Just(Step::Answers),
         1 => Just(Step::Fails),
         2 => Just(Step::Wakes),
         2 => Just(Step::Toggles),
