@@ -1,11 +1,7 @@
 //! Conversations: every `.chat` file in `src/` is played against a simulated node of two shards, without sockets or clocks: with
 //! the store of the simulation, and with a real one. CONTRIBUTING.md describes the format.
 
-#![expect(
-    clippy::disallowed_types,
-    clippy::disallowed_methods,
-    reason = "the test is the world around the core"
-)]
+#![expect(clippy::disallowed_methods, reason = "the test is the world around the core")]
 
 mod script;
 mod tokens;

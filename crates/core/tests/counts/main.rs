@@ -3,8 +3,6 @@
 //!
 //! `cargo run -p xtask -- instructions` runs the same two tests under valgrind and counts instructions.
 
-#![expect(clippy::disallowed_types, reason = "the test is the world around the core")]
-
 #[path = "../chat/world.rs"]
 #[expect(dead_code, reason = "the conversations use more of it")]
 mod world;

@@ -1,7 +1,5 @@
 //! Logins that are tried together, that fail, and that are overtaken by what an operator does.
 
-#![expect(clippy::disallowed_types, reason = "the test is the world around the core")]
-
 mod client;
 #[path = "../chat/world.rs"]
 #[expect(dead_code, reason = "the conversations use more of it")]
