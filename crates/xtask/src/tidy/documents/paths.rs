@@ -5,11 +5,18 @@ use super::{current, markdown};
 use crate::tree::Tree;
 
 /// What looks like a path of the repository is one, or the end of one. `*` and a part in capitals stand for any name,
-/// `{a,b}` for each of its own.
+/// `{a,b}` for each of its own. A code span is on one line.
 pub(crate) fn paths(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in current(tree) {
         for (number, line) in markdown::prose(text) {
+            if line.matches('`').count() % 2 == 1 {
+                findings.push(Finding::new(
+                    path,
+                    number,
+                    "a code span that crosses lines is read by no rule",
+                ));
+            }
             let words = markdown::code_spans(line).flat_map(str::split_whitespace);
             let patterns = words.map(without_item).flat_map(expanded);
             let gone = patterns.filter(|path| looks_like_a_path(tree, path) && !exists(tree, path));
@@ -125,6 +132,11 @@ mod tests {
             assert_eq!(said(&format!("see `{path}`")).len(), 1, "{path}");
         }
         assert_eq!(said("`a/{mod.rs,c.rs}`"), ["README.md:1: there is no `a/c.rs` in the repository"]);
+    }
+
+    #[test]
+    fn a_span_is_on_one_line() {
+        assert_eq!(said("see `crates/core\n/src` and `a`\n").len(), 2);
     }
 
     #[test]
