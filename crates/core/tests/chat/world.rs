@@ -11,7 +11,7 @@ use carillon_core::ports::store::notifications::{EndNotifications, Pending, Stor
 use carillon_core::ports::store::offline::{DeleteOffline, Offline};
 use carillon_core::ports::{Answer, Ask, Fault, Question, Store};
 use carillon_core::settings::Settings;
-use carillon_core::sim::store::{Committed, Engine, Mood};
+use carillon_core::sim::store::{Asks, Committed, Engine, Mood};
 use carillon_core::sim::{Meters, Plan, World as Node};
 use carillon_wire::Framing;
 use std::cell::RefCell;
@@ -207,7 +207,7 @@ impl World {
 }
 
 /// The questions that conversations have a word for.
-fn meant(kind: &str) -> Result<fn(&Ask) -> bool, String> {
+fn meant(kind: &str) -> Result<Asks, String> {
     match kind {
         "logins" => Ok(|ask| Login::of(ask).is_some()),
         "pages" => Ok(|ask| Pending::of(ask).is_some() || Offline::of(ask).is_some()),

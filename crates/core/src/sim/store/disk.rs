@@ -64,8 +64,8 @@ struct Asked {
     ask: Ask,
 }
 
-/// Which questions a mood is for.
-type Asks = fn(&Ask) -> bool;
+/// Whether a question is one of those that somebody means.
+pub type Asks = fn(&Ask) -> bool;
 
 /// A store between its askers and its disk.
 pub struct Disk {
@@ -73,10 +73,11 @@ pub struct Disk {
     asked: u64,
     /// Of each shard, what was not committed.
     writes: Vec<VecDeque<Asked>>,
-    /// Of each shard, what was committed and not answered.
-    committed: Vec<VecDeque<Answered>>,
+    /// Of each shard, what was committed and not answered, with the question.
+    committed: Vec<VecDeque<(Ask, Answered)>>,
     reads: Vec<Asked>,
-    read: Vec<Answered>,
+    /// What was read and not answered, with the question.
+    read: Vec<(Ask, Answered)>,
     moods: Vec<(Asks, Mood)>,
     held: Vec<Asked>,
     /// Writes and what they were answered, in the order of their commits, where they are wanted.
@@ -112,11 +113,13 @@ impl Disk {
         match (mood, &asked.ask) {
             (Some(Mood::Holds), _) => self.held.push(asked),
             (Some(Mood::Refuses(fault)), _) => {
-                self.read.push(Answered { shard, ticket, answer: Answer::Failed(fault) });
+                let answered = Answered { shard, ticket, answer: Answer::Failed(fault) };
+                self.read.push((asked.ask, answered));
             }
             (Some(Mood::LosesAnswer), ask) => {
                 self.engine.answer(ask);
-                self.read.push(Answered { shard, ticket, answer: Answer::Failed(Fault::Unknown) });
+                let answered = Answered { shard, ticket, answer: Answer::Failed(Fault::Unknown) };
+                self.read.push((asked.ask, answered));
             }
             (None, Ask::Read(_)) => self.reads.push(asked),
             (None, Ask::Write(_)) => self.writes[shard].push_back(asked),
@@ -124,7 +127,7 @@ impl Disk {
     }
 
     /// From now on the questions that are meant fare like this. The first that was said of a question counts.
-    pub fn is(&mut self, is_meant: fn(&Ask) -> bool, mood: Mood) {
+    pub fn is(&mut self, is_meant: Asks, mood: Mood) {
         self.moods.push((is_meant, mood));
     }
 
@@ -153,19 +156,19 @@ impl Disk {
                 let Asked { ticket, ask, .. } = self.writes[shard].pop_front()?;
                 let answer = self.engine.answer(&ask);
                 if let Some(log) = &mut self.log {
-                    log.push((ask, answer.clone()));
+                    log.push((ask.clone(), answer.clone()));
                 }
-                self.committed[shard].push_back(Answered { shard, ticket, answer });
+                self.committed[shard].push_back((ask, Answered { shard, ticket, answer }));
                 None
             }
-            Step::Confirm(shard) => self.committed[shard].pop_front(),
+            Step::Confirm(shard) => self.committed[shard].pop_front().map(|(_, answered)| answered),
             Step::Read(place) if place < self.reads.len() => {
                 let Asked { shard, ticket, ask, .. } = self.reads.remove(place);
                 let answer = self.engine.answer(&ask);
-                self.read.push(Answered { shard, ticket, answer });
+                self.read.push((ask, Answered { shard, ticket, answer }));
                 None
             }
-            Step::Give(place) if place < self.read.len() => Some(self.read.remove(place)),
+            Step::Give(place) if place < self.read.len() => Some(self.read.remove(place).1),
             Step::Read(_) | Step::Give(_) => None,
         }
     }
@@ -210,14 +213,14 @@ impl Disk {
     pub fn fail(&mut self, step: Step, fault: Fault) {
         match step {
             Step::Commit(shard) => {
-                if let Some(Asked { ticket, .. }) = self.writes[shard].pop_front() {
+                if let Some(Asked { ticket, ask, .. }) = self.writes[shard].pop_front() {
                     let answer = Answer::Failed(fault);
-                    self.committed[shard].push_back(Answered { shard, ticket, answer });
+                    self.committed[shard].push_back((ask, Answered { shard, ticket, answer }));
                 }
             }
             Step::Read(place) if place < self.reads.len() => {
-                let Asked { shard, ticket, .. } = self.reads.remove(place);
-                self.read.push(Answered { shard, ticket, answer: Answer::Failed(fault) });
+                let Asked { shard, ticket, ask, .. } = self.reads.remove(place);
+                self.read.push((ask, Answered { shard, ticket, answer: Answer::Failed(fault) }));
             }
             Step::Read(_) | Step::Confirm(_) | Step::Give(_) => {}
         }
@@ -228,6 +231,13 @@ impl Disk {
         self.writes.iter_mut().for_each(VecDeque::clear);
         self.committed.iter_mut().for_each(VecDeque::clear);
         (self.reads, self.read, self.held) = Default::default();
+    }
+
+    /// Whether a question of these is under way: asked, and not answered.
+    pub fn is_under_way(&self, is_meant: impl Fn(&Ask) -> bool) -> bool {
+        let asked = self.writes.iter().flatten().chain(&self.reads).map(|asked| &asked.ask);
+        let done = self.committed.iter().flatten().chain(&self.read).map(|(ask, _)| ask);
+        asked.chain(done).any(is_meant)
     }
 
     /// Whether no question is under way; those that are held back are not.

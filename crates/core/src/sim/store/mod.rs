@@ -17,7 +17,7 @@ mod subscriptions;
 mod tables;
 mod topics;
 
-pub use disk::{Answered, Disk, Engine, Mood, Step};
+pub use disk::{Answered, Asks, Disk, Engine, Mood, Step};
 pub use tables::Committed;
 
 use crate::ports::{Answer, Ask, Fault};
