@@ -5,11 +5,13 @@ use crate::extract::Bodies;
 use crate::options::Options;
 use crate::problem::{Code, Problem};
 use crate::provider::events::Feeds;
+use crate::random;
 use crate::requests::Requests;
 use crate::scram::Derivations;
+use crate::time::now;
 use carillon_core::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
-use carillon_core::model::{Domain, DomainId};
-use carillon_core::ports::Question;
+use carillon_core::model::{Domain, DomainId, OperationId};
+use carillon_core::ports::{Fault, Question};
 use carillon_server::node::Node;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,11 +65,27 @@ impl App {
         }))
     }
 
-    /// Asks the store.
+    /// Asks the store. What is unknown is asked again, as the same operation.
     pub(crate) async fn ask<Q: Question>(&self, question: Q) -> Result<Q::Answer, Problem> {
+        let random = u128::from(random::number()) << 64 | u128::from(random::number());
+        let operation = OperationId::new(now(), random);
+        for _ in 1..TRIES {
+            match self.ask_as(operation, question.clone()).await? {
+                Err(Fault::Unknown) => {}
+                answer => return Ok(answer?),
+            }
+        }
+        Ok(self.ask_as(operation, question).await??)
+    }
+
+    async fn ask_as<Q: Question>(
+        &self,
+        operation: OperationId,
+        question: Q,
+    ) -> Result<Result<Q::Answer, Fault>, Problem> {
         let (reply, answer) = oneshot::channel();
-        self.node.ask(question, move |answer| drop(reply.send(answer)));
-        Ok(self.await_reply(answer).await??)
+        self.node.ask_as(operation, question, move |answer| drop(reply.send(answer)));
+        self.await_reply(answer).await
     }
 
     /// Has a command carried out.
@@ -129,3 +147,6 @@ impl App {
         }
     }
 }
+
+/// How often the store is asked something of which it says that it is unknown whether it was done.
+const TRIES: u32 = 3;

@@ -12,7 +12,7 @@ use crate::watch::Watcher;
 use carillon_core::command::ReplyTo;
 use carillon_core::command::{Command, Outcome, StateChange};
 use carillon_core::message::ShardMessage;
-use carillon_core::model::{DomainId, Domains, Mono, ShardId, States, UnixMs};
+use carillon_core::model::{DomainId, Domains, Mono, OperationId, ShardId, States, UnixMs};
 use carillon_core::ports::store::domains;
 use carillon_core::ports::store::notifications::Whose;
 use carillon_core::ports::{Fault, Question, Reply, Store};
@@ -128,6 +128,16 @@ impl Node {
         reply: impl FnOnce(Result<Q::Answer, Fault>) + Send + 'static,
     ) {
         self.inner.store.ask(question.into(), Q::reply(reply));
+    }
+
+    /// The same for a question that may have to be asked again: with the same id it is done once.
+    pub fn ask_as<Q: Question>(
+        &self,
+        operation: OperationId,
+        question: Q,
+        reply: impl FnOnce(Result<Q::Answer, Fault>) + Send + 'static,
+    ) {
+        self.inner.store.ask(question.into().once(operation), Q::reply(reply));
     }
 
     /// The current domains of the node.

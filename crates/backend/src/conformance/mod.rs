@@ -5,6 +5,7 @@
 //! over [`CASES`] and [`LASTING`]; `tests/sqlite.rs` shows one.
 
 mod accounts;
+mod again;
 mod domains;
 mod ends;
 mod ground;
@@ -84,6 +85,8 @@ pub const CASES: &[Case] = cases! {
     keys: are_found_by_hash, are_listed, are_deleted, are_made_once, need_their_domain;
     idempotency: first_goes, second_waits_then_goes, finished_is_replayed, released_goes_at_once, other_body_is_refused,
         is_forgotten_after_a_day, is_of_its_key;
+    again: every_write_is_done_once, with_another_id_it_is_done_again,
+        is_forgotten_after_its_time;
     names: in_every_script, hostile, very_long, far_in_time;
     together: what_fails_changes_nothing, together_is_as_one_after_the_other, writes_are_in_order,
         reads_see_answered_writes, many_threads, each_question_is_answered_once, generations_and_revisions_do_not_go_back,

@@ -1,6 +1,6 @@
 //! A question on its way, with the promise that it is answered once.
 
-use carillon_core::model::Payload;
+use carillon_core::model::{OperationId, Payload};
 use carillon_core::ports::store::{ReadAsk, WriteAsk, accounts, idempotency, items, notifications, offline};
 use carillon_core::ports::{Answer, Fault, Reply};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,6 +9,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub(super) struct Asked<A> {
     pub(super) ask: A,
     pub(super) respond: Respond,
+}
+
+/// A write, with the id of its operation where it has one.
+pub(super) struct Write {
+    pub(super) operation: Option<OperationId>,
+    pub(super) ask: WriteAsk,
+}
+
+impl From<WriteAsk> for Write {
+    fn from(ask: WriteAsk) -> Write {
+        Write { operation: None, ask }
+    }
 }
 
 /// A question that takes memory while it waits.
@@ -23,9 +35,9 @@ impl Carries for ReadAsk {
     }
 }
 
-impl Carries for WriteAsk {
+impl Carries for Write {
     fn bytes(&self) -> usize {
-        match self {
+        match &self.ask {
             WriteAsk::Notifications(notifications::WriteAsk::StoreNotification(asked)) => {
                 match &asked.notification.payload {
                     Payload::Json(text) => text.len(),

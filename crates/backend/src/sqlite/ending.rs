@@ -8,10 +8,10 @@ use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use carillon_core::model::*;
 use carillon_core::ports::Part;
-use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::notifications::{
     self, CancelNotification, EndNotifications, NotificationChange, Sweep,
 };
+use carillon_core::ports::store::{Answers, OPERATION_KEPT_MS};
 use carillon_wire::jid::BareJid;
 use rusqlite::{Connection, Error, OptionalExtension, Params, Result, Row, params};
 use std::sync::LazyLock;
@@ -260,7 +260,7 @@ pub(super) fn device_deleted(write: &mut Transaction<'_>, account: AccountId, no
     Ok(())
 }
 
-/// Ends what expired, and forgets what nobody asks for any more: old traces and idempotency keys.
+/// Ends what expired, and forgets what nobody asks for any more: old traces, idempotency keys and operations.
 impl Answers<Sweep, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &Sweep) -> Result<Part<Trace>> {
         let Sweep { now, forget, max } = asked;
@@ -278,14 +278,21 @@ impl Answers<Sweep, Error> for Transaction<'_> {
                  (SELECT seq FROM idempotency WHERE since <= ?1 ORDER BY since LIMIT ?2)",
             params![reserved, max],
         )?;
+        let forgotten =
+            OperationId::first_at(UnixMs(now.0.saturating_sub(OPERATION_KEPT_MS))).0.to_be_bytes();
+        self.run(
+            "DELETE FROM operation WHERE id IN (SELECT id FROM operation WHERE id < ?1 ORDER BY id LIMIT ?2)",
+            params![forgotten, max],
+        )?;
         let more = self
             .db
             .prepare_cached(
                 "SELECT EXISTS (SELECT 1 FROM notification WHERE expires <= ?1)
                      OR EXISTS (SELECT 1 FROM trace WHERE ended < ?2)
-                     OR EXISTS (SELECT 1 FROM idempotency WHERE since <= ?3)",
+                     OR EXISTS (SELECT 1 FROM idempotency WHERE since <= ?3)
+                     OR EXISTS (SELECT 1 FROM operation WHERE id < ?4)",
             )?
-            .query_row(params![int(now.0), int(forget.0), reserved], |row| row.get(0))?;
+            .query_row(params![int(now.0), int(forget.0), reserved, forgotten], |row| row.get(0))?;
         Ok(Part { entries: traces, more })
     }
 }

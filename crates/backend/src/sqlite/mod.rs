@@ -33,6 +33,7 @@ mod login;
 mod lookup;
 mod notification;
 mod offline;
+mod operation;
 mod options;
 mod page;
 mod queue;
@@ -47,8 +48,8 @@ mod writer;
 
 pub use options::{OpenError, Options};
 
-use asked::{Asked, Carries, Respond};
-use carillon_core::ports::store::{ReadAsk, WriteAsk};
+use asked::{Asked, Carries, Respond, Write};
+use carillon_core::ports::store::ReadAsk;
 use carillon_core::ports::{Answer, Ask, Reply, Store, StoreStats};
 use counters::Counters;
 use last::LastItems;
@@ -63,7 +64,7 @@ use writer::Writer;
 pub struct SqliteStore {
     options: Options,
     reads: Arc<Queue<ReadAsk>>,
-    writes: Arc<Queue<WriteAsk>>,
+    writes: Arc<Queue<Write>>,
     counters: Arc<Counters>,
     open: Mutex<Open>,
 }
@@ -135,7 +136,11 @@ impl Store for SqliteStore {
     fn ask(&self, ask: Ask, reply: Reply<Answer>) {
         match ask {
             Ask::Read(ask) => self.reads.push(Asked { ask, respond: Respond::to_read(reply) }),
-            Ask::Write(ask) => self.writes.push(Asked { ask, respond: Respond::to_write(reply) }),
+            Ask::Write(ask) => self.writes.push(Asked { ask: ask.into(), respond: Respond::to_write(reply) }),
+            Ask::Once(operation, ask) => {
+                let ask = Write { operation: Some(operation), ask };
+                self.writes.push(Asked { ask, respond: Respond::to_write(reply) });
+            }
         }
     }
 
@@ -144,7 +149,11 @@ impl Store for SqliteStore {
         for (ask, reply) in asks.drain(..) {
             match ask {
                 Ask::Read(ask) => reads.push(Asked { ask, respond: Respond::to_read(reply) }),
-                Ask::Write(ask) => writes.push(Asked { ask, respond: Respond::to_write(reply) }),
+                Ask::Write(ask) => writes.push(Asked { ask: ask.into(), respond: Respond::to_write(reply) }),
+                Ask::Once(operation, ask) => {
+                    let ask = Write { operation: Some(operation), ask };
+                    writes.push(Asked { ask, respond: Respond::to_write(reply) });
+                }
             }
         }
         self.reads.push_all(reads);

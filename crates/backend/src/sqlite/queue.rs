@@ -162,6 +162,7 @@ impl<A: Carries> Drop for Abandon<'_, A> {
 #[cfg(test)]
 mod tests {
     use super::super::asked::Respond;
+    use super::super::asked::Write;
     use super::*;
     use carillon_core::model::DomainId;
     use carillon_core::ports::store::{ReadAsk, WriteAsk, domains};
@@ -202,7 +203,7 @@ mod tests {
         let asked = || {
             let sender = sender.clone();
             Asked {
-                ask: ask(),
+                ask: Write::from(ask()),
                 respond: Respond::to_write(Box::new(move |answer| drop(sender.send(answer)))),
             }
         };

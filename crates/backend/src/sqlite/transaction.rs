@@ -5,7 +5,7 @@ use super::last::LastItems;
 use super::run::Run;
 use carillon_core::model::{Item, Revision, TopicId};
 use carillon_core::ports::Missing;
-use rusqlite::{Connection, Params};
+use rusqlite::{Connection, OptionalExtension, Params};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -62,6 +62,16 @@ impl<'a> Transaction<'a> {
         let item = item_row::read(self.db, topic, revision)?;
         // One of this transaction may never come to be, and its revision then be another's.
         Ok(if self.changed.contains(&topic) { item } else { self.last.keep(item) })
+    }
+
+    /// A topic's last item, where there is one.
+    pub(super) fn newest(&self, topic: TopicId) -> Sqlite<Option<Arc<Item>>> {
+        let last: Option<Option<i64>> = self
+            .db
+            .prepare_cached("SELECT last FROM topic WHERE id = ?1")?
+            .query_row([topic.0], |row| row.get(0))
+            .optional()?;
+        last.flatten().map(|last| self.last_item(topic, Revision(last as u64))).transpose()
     }
 
     /// Notes an item to be kept in memory once it is committed.

@@ -90,6 +90,23 @@ impl NotificationId {
     }
 }
 
+/// Names one write, so that it can be asked again without being done again: 48 bits of time (Unix ms), 80 random bits. That they
+/// begin with the time keeps those of one time together in a store, which forgets the oldest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OperationId(pub u128);
+
+impl OperationId {
+    /// An id for a write that is first asked at `at`.
+    pub fn new(at: UnixMs, random: u128) -> OperationId {
+        OperationId(u128::from(at.0 & 0xffff_ffff_ffff) << 80 | random >> 48)
+    }
+
+    /// The lowest id of what is first asked at `at`.
+    pub fn first_at(at: UnixMs) -> OperationId {
+        OperationId::new(at, 0)
+    }
+}
+
 const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 impl fmt::Display for NotificationId {

@@ -18,10 +18,12 @@ questions! {
         Accounts => Vec<Enrolment>,
     }
     writes {
-        CreateAccount => CreateAccountAnswer,
         ImportAccounts => Result<(), Missing>,
         SetCredentials => Result<(), Missing>,
         SetAccountState => Result<(), Missing>,
+    }
+    once {
+        CreateAccount => CreateAccountAnswer,
         RevokeTokens => Option<Revocations>,
         DeleteAccount => Result<(), Missing>,
     }

@@ -11,7 +11,8 @@ questions! {
     reads {
         Domains => Vec<Domain>,
     }
-    writes {
+    writes {}
+    once {
         PutDomain => PutDomainAnswer,
         DeleteDomain => Result<(), Missing>,
     }

@@ -10,9 +10,11 @@ questions! {
     Idempotency,
     reads {}
     writes {
-        Reserve => Reservation,
         Remember => (),
         Release => (),
+    }
+    once {
+        Reserve => Reservation,
     }
 }
 

@@ -14,9 +14,11 @@ questions! {
         ItemNames => Option<ItemNamesAnswer>,
     }
     writes {
+        Purge => (),
+    }
+    once {
         Publish => Option<Arc<Item>>,
         Retract => Result<(), Missing>,
-        Purge => (),
     }
 }
 

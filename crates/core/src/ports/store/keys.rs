@@ -12,7 +12,8 @@ questions! {
         Key => Option<ApiKey>,
         Keys => Vec<ApiKey>,
     }
-    writes {
+    writes {}
+    once {
         CreateKey => CreateKeyAnswer,
         DeleteKey => Result<(), Missing>,
     }

@@ -18,31 +18,46 @@ pub mod subscriptions;
 pub mod topics;
 
 pub use page::{Page, Part};
-pub use question::{Answers, Kind, Question};
+pub use question::{Answers, AnswersOnce, Kind, Question};
 
 use super::Reply;
-use crate::model::Durations;
+use crate::model::{Durations, OperationId};
 
 /// The durable store.
 ///
-/// Guarantees, for every implementation:
-/// - **Durable before answered.** The answer to a write is given only after its commit reached the disk.
+/// Guarantees, for every implementation, each with the cases of the conformance suite (`carillon_backend::conformance`) that fail without
+/// it:
+/// - **Durable before answered.** The answer to a write is given only after its commit reached the disk (`lasting::everything`,
+///   `lasting::unanswered`; for SQLite also with a process that is killed, `backend/tests/failing.rs`).
 /// - **Order.** Writes take effect, and are answered, in the order in which [`Store::ask`] was called by one thread.
-///   A read sees every write that was answered before the read was asked.
+///   A read sees every write that was answered before the read was asked (`together::writes_are_in_order`,
+///   `together::reads_see_answered_writes`).
 /// - **All or nothing.** One question is one atomic step, also when many share a commit: one that fails changes nothing
-///   and harms none of the others.
+///   and harms none of the others (`together::what_fails_changes_nothing`,
+///   `together::together_is_as_one_after_the_other`).
 /// - **A revision per topic.** Each change of a topic (an item published, kept or not; items retracted, purged or trimmed; its
 ///   configuration or affiliations) takes the topic's next [`Revision`](crate::model::Revision), in the commit that makes the
 ///   change, while no other commit can change the topic: a database takes it under the lock of the topic's row. So the changes of
 ///   a topic become visible in the order of their revisions, and whoever has read a topic up to a revision has missed nothing
-///   below it. No revision is given twice, not after a restart either.
+///   below it. No revision is given twice, not after a restart either (`items::show_every_change_by_the_revision`,
+///   `items::are_seen_in_the_order_of_their_revisions`, `lasting::revisions`).
 /// - **A generation per account.** Likewise each change of an account's keys, state, revoked tokens or subscriptions takes the
 ///   account's next [`Generation`](crate::model::Generation), the removal of a topic that it follows included. What waits for the
-///   account is no part of it, nor are items.
+///   account is no part of it, nor are items (`logins::have_a_higher_generation_after_each_change`,
+///   `logins::have_a_generation_of_their_own`, `lasting::revisions`).
 /// - **What failed changed nothing**, except for [`Fault::Unknown`], after which a write is either done as a whole or not at all,
 ///   and it cannot be said which: a later failure of the machine may still decide it. It is settled by asking the same write
-///   again. A read never fails with it.
-/// - **One answer.** `reply` is called exactly once, with [`Answer::Failed`] when the store could not do it.
+///   again. A read never fails with it (`together::what_fails_changes_nothing`; how a commit is made to fail is each backend's own, for
+///   SQLite `failing::what_cannot_be_written_fails_and_the_rest_is_there`).
+/// - **Every write can be asked again.** Most are idempotent ([`WriteAsk::is_idempotent`]): they set, put or end something by its name or
+///   number, and [`StoreNotification`](notifications::StoreNotification), whose id names it, says `Known` the second time. The
+///   others are asked with the id of their operation ([`Ask::Once`]): one that changed something is remembered, in the same
+///   commit, for [`OPERATION_KEPT_MS`], and asked again it changes nothing and is answered the same (what the answer tells of other
+///   things, such as the last item of a topic that is subscribed to, is as it is then). One that changed nothing may be done when it
+///   is asked again (the cases of `again`). [`TakeDue`](notifications::TakeDue) and [`Sweep`](notifications::Sweep) are jobs: asked again
+///   they go on with what is left, and what the first answer handed out is not handed out again.
+/// - **One answer.** `reply` is called exactly once, with [`Answer::Failed`] when the store could not do it
+///   (`together::each_question_is_answered_once`, `together::closed_answers_closed`).
 pub trait Store: Send + Sync + 'static {
     /// Asks a question, and returns at once. A store with too many waiting questions answers [`Fault::Busy`] at once.
     fn ask(&self, ask: Ask, reply: Reply<Answer>);
@@ -66,7 +81,23 @@ pub enum Ask {
     Read(ReadAsk),
     /// It changes something: it is answered once that is committed.
     Write(WriteAsk),
+    /// The same, and it is done once however often it is asked with this id.
+    Once(OperationId, WriteAsk),
 }
+
+impl Ask {
+    /// A question that may have to be asked again: with the id of its operation, unless asking it again does no harm anyway.
+    pub fn once(self, operation: OperationId) -> Ask {
+        match self {
+            Ask::Write(ask) if !ask.is_idempotent() => Ask::Once(operation, ask),
+            ask => ask,
+        }
+    }
+}
+
+/// For how long a store remembers an operation, from the time in its id on. Whoever asks a write again does so within it; later it is
+/// done as if it were new. Long enough for a database to change over to its replica and for whoever asks to notice.
+pub const OPERATION_KEPT_MS: u64 = 10 * 60 * 1000;
 
 /// Joins the questions of all nouns into one type.
 macro_rules! nouns {
@@ -105,13 +136,118 @@ macro_rules! nouns {
             pub fn answer_by<B: Writes<E>, E>(&self, backend: &mut B) -> Result<Answer, E> {
                 match self { $(WriteAsk::$noun(ask) => ask.answer_by(backend),)* }
             }
+
+            /// The same for a write that is done once however often it is asked with this id.
+            ///
+            /// # Errors
+            /// What the backend says.
+            pub fn answer_once_by<B: Writes<E>, E>(
+                &self,
+                operation: OperationId,
+                backend: &mut B,
+            ) -> Result<Answer, E> {
+                match self { $(WriteAsk::$noun(ask) => ask.answer_once_by(operation, backend),)* }
+            }
+
+            /// The names of all of them.
+            pub fn names() -> impl Iterator<Item = &'static str> {
+                [$($module::WriteAsk::NAMES),*].into_iter().flatten().copied()
+            }
+
+            /// Its name among [`WriteAsk::names`].
+            pub fn name(&self) -> &'static str {
+                match self { $(WriteAsk::$noun(ask) => ask.name(),)* }
+            }
+
+            /// Whether it may be asked again as it is: the answer and what is then in the store are the same. Any other needs the id
+            /// of its operation for that.
+            pub fn is_idempotent(&self) -> bool {
+                match self { $(WriteAsk::$noun(ask) => ask.is_idempotent(),)* }
+            }
         }
 
-        /// A backend that answers every question that changes nothing.
+        /// A backend that answers every question that changes nothing. One that does not implement each of them does not compile:
+        ///
+        /// ```compile_fail,E0277
+        /// use carillon_core::ports::store::domains::{Domains, ReadAsk};
+        ///
+        /// struct Backend;
+        ///
+        /// let answer: Result<_, ()> = ReadAsk::Domains(Domains).answer_by(&mut Backend);
+        /// ```
+        ///
+        /// ```
+        /// use carillon_core::model::Domain;
+        /// use carillon_core::ports::store::Answers;
+        /// use carillon_core::ports::store::domains::{Domains, ReadAsk};
+        ///
+        /// struct Backend;
+        ///
+        /// impl Answers<Domains, ()> for Backend {
+        ///     fn answer(&mut self, _: &Domains) -> Result<Vec<Domain>, ()> {
+        ///         Ok(Vec::new())
+        ///     }
+        /// }
+        ///
+        /// let answer: Result<_, ()> = ReadAsk::Domains(Domains).answer_by(&mut Backend);
+        /// assert!(answer.is_ok());
+        /// ```
         pub trait Reads<E>: $($module::Reads<E> +)* {}
         impl<E, B: $($module::Reads<E> +)*> Reads<E> for B {}
 
-        /// A backend that answers every question that changes something.
+        /// A backend that answers every question that changes something. For a write that is not idempotent it implements both how it
+        /// is done and how it is done once:
+        ///
+        /// ```compile_fail,E0277
+        /// use carillon_core::model::{KeyId, OperationId};
+        /// use carillon_core::ports::Missing;
+        /// use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, WriteAsk};
+        /// use carillon_core::ports::store::{Answers, AnswersOnce};
+        ///
+        /// struct Backend;
+        ///
+        /// impl Answers<CreateKey, ()> for Backend {
+        ///     fn answer(&mut self, _: &CreateKey) -> Result<CreateKeyAnswer, ()> { Err(()) }
+        /// }
+        ///
+        /// impl AnswersOnce<CreateKey, ()> for Backend {
+        ///     fn answer_once(&mut self, _: OperationId, _: &CreateKey) -> Result<CreateKeyAnswer, ()> { Err(()) }
+        /// }
+        ///
+        /// impl Answers<DeleteKey, ()> for Backend {
+        ///     fn answer(&mut self, _: &DeleteKey) -> Result<Result<(), Missing>, ()> { Err(()) }
+        /// }
+        ///
+        /// let answer: Result<_, ()> = WriteAsk::DeleteKey(DeleteKey { id: KeyId(1) }).answer_by(&mut Backend);
+        /// ```
+        ///
+        /// ```
+        /// use carillon_core::model::{KeyId, OperationId};
+        /// use carillon_core::ports::Missing;
+        /// use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, WriteAsk};
+        /// use carillon_core::ports::store::{Answers, AnswersOnce};
+        ///
+        /// struct Backend;
+        ///
+        /// impl Answers<CreateKey, ()> for Backend {
+        ///     fn answer(&mut self, _: &CreateKey) -> Result<CreateKeyAnswer, ()> { Err(()) }
+        /// }
+        ///
+        /// impl AnswersOnce<CreateKey, ()> for Backend {
+        ///     fn answer_once(&mut self, _: OperationId, _: &CreateKey) -> Result<CreateKeyAnswer, ()> { Err(()) }
+        /// }
+        ///
+        /// impl Answers<DeleteKey, ()> for Backend {
+        ///     fn answer(&mut self, _: &DeleteKey) -> Result<Result<(), Missing>, ()> { Err(()) }
+        /// }
+        ///
+        /// impl AnswersOnce<DeleteKey, ()> for Backend {
+        ///     fn answer_once(&mut self, _: OperationId, _: &DeleteKey) -> Result<Result<(), Missing>, ()> { Err(()) }
+        /// }
+        ///
+        /// let answer: Result<_, ()> = WriteAsk::DeleteKey(DeleteKey { id: KeyId(1) }).answer_by(&mut Backend);
+        /// assert!(answer.is_err());
+        /// ```
         pub trait Writes<E>: $($module::Writes<E> +)* {}
         impl<E, B: $($module::Writes<E> +)*> Writes<E> for B {}
     };
@@ -137,7 +273,10 @@ impl Kind for ReadAsk {
 
 impl Kind for WriteAsk {
     fn among(ask: &Ask) -> Option<&WriteAsk> {
-        if let Ask::Write(write) = ask { Some(write) } else { None }
+        match ask {
+            Ask::Write(write) | Ask::Once(_, write) => Some(write),
+            Ask::Read(_) => None,
+        }
     }
 }
 

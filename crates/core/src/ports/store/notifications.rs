@@ -24,6 +24,7 @@ questions! {
         TakeDue => Part<Notification>,
         Sweep => Part<model::Trace>,
     }
+    once {}
 }
 
 /// A notification's trace.
@@ -34,6 +35,10 @@ pub struct Trace {
 
 /// Notifications that wait or have ended, newest first, within all of these bounds. A store limits what it examines for one
 /// answer: it may return fewer than there are, and says where to go on.
+///
+/// The order is that of the ids, which begin with the time of acceptance, and not that of the commits. Whoever reads page after page may
+/// miss what is committed meanwhile at a place that was passed: a request is committed some time after it was accepted, and one that
+/// is sent again by its idempotency key has the ids of its first time, up to 24 hours before. What is older is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotificationQuery {
     /// Whose notifications.

@@ -13,12 +13,15 @@ questions! {
         Offline => Part<OfflineMessage>,
     }
     writes {
-        StoreOffline => StoreOfflineAnswer,
         DeleteOffline => (),
+    }
+    once {
+        StoreOffline => StoreOfflineAnswer,
     }
 }
 
-/// The next offline messages of an account, those after `after`: at most `page`.
+/// The next offline messages of an account, those after `after`: at most `page`. Their numbers ascend in the order in which they become
+/// visible: a database gives them under the lock of the account's row, as it does revisions.
 #[derive(Clone, Debug)]
 pub struct Offline {
     pub domain: DomainId,

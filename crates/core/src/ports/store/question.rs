@@ -5,6 +5,7 @@
 
 use super::super::Reply;
 use super::{Answer, Ask, Fault};
+use crate::model::OperationId;
 
 /// A question to the store.
 pub trait Question: Into<Ask> + Clone + Send + 'static {
@@ -52,13 +53,24 @@ pub trait Answers<Q: Question, E> {
     fn answer(&mut self, question: &Q) -> Result<Q::Answer, E>;
 }
 
-/// Generates the types of a noun from its list of questions, `Question => Answer`: those that only read, and those that
-/// write.
+/// A backend that can answer a question with the id of its operation: asked with an id that it remembers, it gives the same answer and
+/// changes nothing. `E` is what it says when it cannot.
+pub trait AnswersOnce<Q: Question, E> {
+    /// Answers.
+    ///
+    /// # Errors
+    /// Whatever the backend says when it fails.
+    fn answer_once(&mut self, operation: OperationId, question: &Q) -> Result<Q::Answer, E>;
+}
+
+/// Generates the types of a noun from its list of questions, `Question => Answer`: those that only read, those that write and may be
+/// asked again as they are, and those that write and need the id of an operation for that.
 macro_rules! questions {
     (
         $noun:ident,
         reads { $($read:ident => $read_answer:ty,)* }
         writes { $($write:ident => $write_answer:ty,)* }
+        once { $($once:ident => $once_answer:ty,)* }
     ) => {
         /// A question about this noun that changes nothing.
         #[derive(Clone, Debug)]
@@ -66,28 +78,78 @@ macro_rules! questions {
 
         /// A question about this noun that changes something.
         #[derive(Clone, Debug)]
-        pub enum WriteAsk { $(#[doc = concat!("[`", stringify!($write), "`].")] $write($write),)* }
+        pub enum WriteAsk {
+            $(#[doc = concat!("[`", stringify!($write), "`].")] $write($write),)*
+            $(#[doc = concat!("[`", stringify!($once), "`].")] $once($once),)*
+        }
 
         /// An answer about this noun.
         #[derive(Clone, Debug)]
         pub enum Answer {
             $(#[doc = concat!("To [`", stringify!($read), "`].")] $read($read_answer),)*
             $(#[doc = concat!("To [`", stringify!($write), "`].")] $write($write_answer),)*
+            $(#[doc = concat!("To [`", stringify!($once), "`].")] $once($once_answer),)*
         }
 
         $($crate::ports::store::question::questions!(@question $noun, Read, ReadAsk, $read => $read_answer);)*
         $($crate::ports::store::question::questions!(@question $noun, Write, WriteAsk, $write => $write_answer);)*
+        $($crate::ports::store::question::questions!(@question $noun, Write, WriteAsk, $once => $once_answer);)*
 
         /// A backend that answers every question about this noun that changes nothing.
         pub trait Reads<E>: $($crate::ports::store::Answers<$read, E> +)* {}
         impl<E, B: $($crate::ports::store::Answers<$read, E> +)*> Reads<E> for B {}
 
         /// A backend that answers every question about this noun that changes something.
-        pub trait Writes<E>: $($crate::ports::store::Answers<$write, E> +)* {}
-        impl<E, B: $($crate::ports::store::Answers<$write, E> +)*> Writes<E> for B {}
+        pub trait Writes<E>:
+            $($crate::ports::store::Answers<$write, E> +)*
+            $($crate::ports::store::Answers<$once, E> + $crate::ports::store::AnswersOnce<$once, E> +)* {}
+        impl<E, B: $($crate::ports::store::Answers<$write, E> +)*
+            $($crate::ports::store::Answers<$once, E> + $crate::ports::store::AnswersOnce<$once, E> +)*> Writes<E> for B {}
+
+        impl WriteAsk {
+            /// Has it answered by a backend, done once however often it is asked with this id.
+            ///
+            /// # Errors
+            /// What the backend says.
+            pub fn answer_once_by<B: Writes<E>, E>(
+                &self,
+                operation: $crate::model::OperationId,
+                backend: &mut B,
+            ) -> Result<$crate::ports::store::Answer, E> {
+                // Those that are idempotent need no id.
+                let _ = operation;
+                Ok($crate::ports::store::Answer::$noun(match self {
+                    $(WriteAsk::$write(question) => {
+                        Answer::$write($crate::ports::store::Answers::answer(backend, question)?)
+                    })*
+                    $(WriteAsk::$once(question) => Answer::$once(
+                        $crate::ports::store::AnswersOnce::answer_once(backend, operation, question)?
+                    ),)*
+                }))
+            }
+
+            /// The names of all of them.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($write),)* $(stringify!($once),)*];
+
+            /// Its name among [`WriteAsk::NAMES`].
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(WriteAsk::$write(_) => stringify!($write),)*
+                    $(WriteAsk::$once(_) => stringify!($once),)*
+                }
+            }
+
+            /// Whether it may be asked again as it is.
+            pub fn is_idempotent(&self) -> bool {
+                match self {
+                    $(WriteAsk::$write(_) => true,)*
+                    $(WriteAsk::$once(_) => false,)*
+                }
+            }
+        }
 
         $crate::ports::store::question::questions!(@dispatch $noun, ReadAsk, Reads, $($read)*);
-        $crate::ports::store::question::questions!(@dispatch $noun, WriteAsk, Writes, $($write)*);
+        $crate::ports::store::question::questions!(@dispatch $noun, WriteAsk, Writes, $($write)* $($once)*);
     };
     (@question $noun:ident, $kind:ident, $erased:ident, $question:ident => $answer:ty) => {
         impl $crate::ports::store::Question for $question {

@@ -16,7 +16,8 @@ questions! {
         Subscribers => Vec<BareJid>,
         SubscriberCount => u64,
     }
-    writes {
+    writes {}
+    once {
         Subscribe => SubscribeAnswer,
         Unsubscribe => Result<(), Missing>,
     }

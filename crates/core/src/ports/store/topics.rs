@@ -15,9 +15,11 @@ questions! {
         AffiliationsOf => Vec<(Box<str>, Affiliation)>,
     }
     writes {
-        CreateTopic => CreateTopicAnswer,
         ConfigureTopic => Result<(), Missing>,
         SetAffiliations => Result<(), Missing>,
+    }
+    once {
+        CreateTopic => CreateTopicAnswer,
         DeleteTopic => Result<(), Missing>,
     }
 }

@@ -122,7 +122,7 @@ impl Disk {
                 self.read.push((asked.ask, answered));
             }
             (None, Ask::Read(_)) => self.reads.push(asked),
-            (None, Ask::Write(_)) => self.writes[shard].push_back(asked),
+            (None, Ask::Write(_) | Ask::Once(..)) => self.writes[shard].push_back(asked),
         }
     }
 

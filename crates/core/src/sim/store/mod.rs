@@ -20,7 +20,10 @@ mod topics;
 pub use disk::{Answered, Asks, Disk, Engine, Mood, Step};
 pub use tables::Committed;
 
+use crate::model::OperationId;
+use crate::ports::store::{Answers, AnswersOnce, Question};
 use crate::ports::{Answer, Ask, Fault};
+use std::any::TypeId;
 
 impl Committed {
     /// Answers a question, at once. What it changes is committed with it.
@@ -28,8 +31,27 @@ impl Committed {
         let answer: Result<Answer, Fault> = match ask {
             Ask::Read(ask) => ask.answer_by(self),
             Ask::Write(ask) => ask.answer_by(self),
+            Ask::Once(operation, ask) => ask.answer_once_by(*operation, self),
         };
         answer.unwrap_or_else(Answer::Failed)
+    }
+}
+
+impl<Q: Question<Answer: Clone>> AnswersOnce<Q, Fault> for Committed
+where
+    Committed: Answers<Q, Fault>,
+{
+    fn answer_once(&mut self, operation: OperationId, question: &Q) -> Result<Q::Answer, Fault> {
+        if let Some((question, answer)) = self.operations.get(&operation) {
+            return if *question == TypeId::of::<Q>() {
+                Q::answer(answer.clone())
+            } else {
+                Err(Fault::Broken)
+            };
+        }
+        let answer = Answers::answer(self, question)?;
+        self.operations.insert(operation, (TypeId::of::<Q>(), Q::wrap(answer.clone())));
+        Ok(answer)
     }
 }
 

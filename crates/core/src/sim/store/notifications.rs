@@ -3,10 +3,12 @@
 use super::idempotency::RESERVED_MS;
 use super::tables::Waiting;
 use super::{Committed, answers, page};
+use crate::model::OperationId;
 use crate::model::{
     self, AccountId, Audience, DropReason, Notification, NotificationId, NotificationState, Payload, UnixMs,
 };
 use crate::ports::Part;
+use crate::ports::store::OPERATION_KEPT_MS;
 use crate::ports::store::notifications::{
     CancelNotification, EndNotifications, NotificationChange, Pending, StoreNotification,
     StoreNotificationAnswer, Sweep, TakeDue, Trace,
@@ -173,7 +175,11 @@ fn sweep(store: &mut Committed, asked: &Sweep) -> Part<model::Trace> {
     let over = store.reserved.iter().filter(|(_, reserved)| reserved.since <= until);
     let over = ordered(over.map(|(name, reserved)| (reserved.since, name.clone())));
     over.iter().take(max).for_each(|name| drop(store.reserved.remove(name)));
-    Part { entries: traces, more: [expired.len(), old.len(), over.len()].into_iter().any(|n| n > max) }
+    let until = OperationId::first_at(UnixMs(asked.now.0.saturating_sub(OPERATION_KEPT_MS)));
+    let forgotten: Vec<_> = store.operations.range(..until).map(|(id, _)| *id).take(max + 1).collect();
+    forgotten.iter().take(max).for_each(|id| drop(store.operations.remove(id)));
+    let left = [expired.len(), old.len(), over.len(), forgotten.len()];
+    Part { entries: traces, more: left.into_iter().any(|n| n > max) }
 }
 
 /// In the order of their times.

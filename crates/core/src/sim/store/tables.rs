@@ -2,11 +2,13 @@
 
 use crate::model::{
     AccountId, AccountState, Affiliation, ApiKey, Credentials, Domain, DomainId, Generation, Item, KeyId,
-    Notification, NotificationId, OfflineMessage, Priority, Revision, Revocations, TopicConfig, TopicId,
-    TopicRecord, Trace, UnixMs,
+    Notification, NotificationId, OfflineMessage, OperationId, Priority, Revision, Revocations, TopicConfig,
+    TopicId, TopicRecord, Trace, UnixMs,
 };
+use crate::ports::Answer;
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
+use std::any::TypeId;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,6 +26,8 @@ pub struct Committed {
     pub(super) waiting: BTreeMap<NotificationId, Waiting>,
     pub(super) ended: BTreeMap<NotificationId, (DomainId, Trace)>,
     pub(super) keys: BTreeMap<KeyId, Key>,
+    /// Operations that were done: what was asked, and the answer.
+    pub(super) operations: BTreeMap<OperationId, (TypeId, Answer)>,
     pub(super) reserved: BTreeMap<(KeyId, Box<str>), Reserved>,
 }
 

@@ -1,0 +1,199 @@
+//! Writes that are asked again: as they are where they are idempotent, with the id of their operation otherwise.
+
+use super::ground::*;
+use carillon_core::model::*;
+use carillon_core::ports::store::{OPERATION_KEPT_MS, Question, WriteAsk, accounts};
+use carillon_core::ports::{Answer, Ask, Store};
+
+fn operation(n: u128) -> OperationId {
+    OperationId::new(T, n << 48)
+}
+
+fn said(store: &dyn Store, ask: Ask) -> Answer {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    store.ask(ask, Box::new(move |answer| drop(sender.send(answer))));
+    let answer = receiver.recv().expect("it is answered");
+    assert!(!matches!(answer, Answer::Failed(_)), "{answer:?}");
+    answer
+}
+
+/// What the writes are about: an account that follows a topic with an item, has a message, and a notification that waits.
+struct Ground {
+    domain: DomainId,
+    news: TopicId,
+    other: TopicId,
+    key: KeyId,
+}
+
+fn ground(store: &dyn Store) -> Ground {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let (news, other) = (topic(store, domain, "news"), topic(store, domain, "other"));
+    subscribe(store, news, domain, "alice");
+    publish(store, news, domain, "1", 10);
+    stored(store, notification(domain, "alice", 1));
+    done(store, offline(domain));
+    let create = CreateKey {
+        hash: [1; 32],
+        name: "k".into(),
+        domain: None,
+        scopes: Scopes::of(&[Scope::Send]),
+        now: T,
+    };
+    let key = answer!(ask(store, create), CreateKeyAnswer::Created(key) => key.id);
+    assert_eq!(ask(store, reserve(key, "begun")), Reservation::Go { since: T });
+    Ground { domain, news, other, key }
+}
+
+fn offline(domain: DomainId) -> StoreOffline {
+    StoreOffline { domain, local: "alice".into(), received: T, stanza: "<message/>".into(), queue_max: 9 }
+}
+
+fn reserve(key: KeyId, name: &str) -> Reserve {
+    Reserve { key, idempotency_key: name.into(), body_hash: [1; 32], now: T }
+}
+
+/// All that can be asked for, in words. What a reservation has come to cannot be asked for without making one.
+fn state(store: &dyn Store, Ground { domain, news, other, .. }: &Ground) -> String {
+    let domain = *domain;
+    let mut text = format!("{:?}", domains(store));
+    let everyone = Accounts { domain, after: None, limit: 99 };
+    for enrolment in ask(store, everyone) {
+        let local: Box<str> = enrolment.jid.local().expect("an account").into();
+        let login = ask(store, accounts::Login { account: enrolment.id, parts: LoginParts::ALL, now: T });
+        // Keys that are set again are a change, for all that they are the same.
+        let login = login.map(|login| Login { generation: Generation::default(), ..*login });
+        let page = Offline { domain, local: local.clone(), after: 0, page: page(99) };
+        let identity = accounts::Identity { domain, local: local.clone() };
+        text += &format!("{enrolment:?} {:?} {:?}", ask(store, identity), login);
+        text += &format!("{:?} {:?}", waiting(store, domain, &local, T), ask(store, page));
+        text += &format!("{:?}", ask(store, SubscriptionsOf { domain, local }));
+    }
+    text += &format!("{:?}", ask(store, Topics { domain, after: None, limit: 99 }));
+    for topic in [*news, *other] {
+        text += &format!("{:?}", ask(store, Items::newest(topic, 99)));
+        text += &format!("{:?}", ask(store, Subscribers { topic, after: None, limit: 99 }));
+    }
+    let listed = NotificationQuery {
+        whose: Whose::Anyones,
+        states: States::ALL,
+        key: None,
+        from: NotificationId(0),
+        before: NotificationId(u128::MAX),
+        limit: 99,
+    };
+    text += &format!("{:?} {:?}", ask(store, listed), ask(store, Keys { domain: None }));
+    text
+}
+
+/// One of every write, on the same ground: each is asked of a state in which it changes something.
+fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
+    let Ground { domain, news, other, key } = *ground;
+    let alice = || Box::<str>::from("alice");
+    let seqs = ask(store, Offline { domain, local: alice(), after: 0, page: page(9) });
+    let seqs = seqs.entries.iter().map(|message| message.seq).collect();
+    let named = || Box::<str>::from("begun");
+    let scopes = Scopes::of(&[Scope::Send]);
+    let affiliations =
+        vec![(jid("b@example.org"), Affiliation::Owner), (jid("a@example.org"), Affiliation::Member)];
+    let policy = Policy { registration: true, ..Policy::default() };
+    let asks: Vec<Ask> = vec![
+        PutDomain { name: "new.example".into(), policy }.into(),
+        create_account(domain, "bob").into(),
+        ImportAccounts {
+            domain,
+            accounts: vec![ImportedAccount { local: "carol".into(), credentials: keys(5) }],
+            now: T,
+        }
+        .into(),
+        RevokeTokens { domain, local: alice(), agent: None }.into(),
+        CreateTopic { affiliations, owned_max: 9, ..create_topic(domain, "new", TopicConfig::default()) }
+            .into(),
+        ConfigureTopic { topic: news, config: TopicConfig { max_items: 5, ..TopicConfig::default() } }.into(),
+        SetAffiliations { topic: news, changes: vec![(jid("a@example.org"), Affiliation::Owner)] }.into(),
+        Subscribe { topic: other, domain, local: alice(), max: 9, now: T }.into(),
+        Unsubscribe { topic: news, domain, local: alice() }.into(),
+        Publish { item: item(news, domain, "news", "2"), keep: 10 }.into(),
+        Retract { topic: news, item: "1".into() }.into(),
+        Purge { topic: news }.into(),
+        store_at(notification(domain, "alice", 2), T).into(),
+        EndNotifications { changes: vec![acknowledged(id(1))] }.into(),
+        CancelNotification { id: id(2), now: T.plus(5) }.into(),
+        offline(domain).into(),
+        DeleteOffline { domain, local: alice(), seqs }.into(),
+        CreateKey { hash: [2; 32], name: "new".into(), domain: Some(domain), scopes, now: T }.into(),
+        reserve(key, "new").into(),
+        Release { key, idempotency_key: named() }.into(),
+        Remember { key, idempotency_key: named(), response: "{}".into() }.into(),
+        DeleteKey { id: key }.into(),
+        SetCredentials { domain, local: alice(), credentials: keys(7) }.into(),
+        SetAccountState { domain, local: alice(), state: AccountState::Disabled(T) }.into(),
+        DeleteTopic { topic: other }.into(),
+        DeleteAccount { domain, local: alice(), now: T }.into(),
+        TakeDue { now: T, max: 9 }.into(),
+        Sweep { now: T, forget: UnixMs(0), max: 9 }.into(),
+        DeleteDomain { domain }.into(),
+    ];
+    asks.into_iter()
+        .map(|ask| match ask {
+            Ask::Write(ask) => ask,
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}
+
+pub(super) fn every_write_is_done_once(store: &dyn Store) {
+    let ground = ground(store);
+    let writes = every_write(store, &ground);
+    let names: std::collections::BTreeSet<_> = writes.iter().map(WriteAsk::name).collect();
+    assert_eq!(names, WriteAsk::names().collect(), "each write of the port is here");
+    for (n, write) in writes.into_iter().enumerate() {
+        let (name, ask) = (write.name(), Ask::Write(write).once(operation(n as u128)));
+        let first = said(store, ask.clone());
+        let after = state(store, &ground);
+        let second = said(store, ask.clone());
+        assert_eq!(state(store, &ground), after, "{name} was done twice");
+        if StoreNotification::of(&ask).is_some() {
+            assert_eq!(StoreNotification::answer(second), Ok(StoreNotificationAnswer::Known));
+        } else {
+            assert_eq!(format!("{second:?}"), format!("{first:?}"), "{name}");
+        }
+    }
+}
+
+pub(super) fn with_another_id_it_is_done_again(store: &dyn Store) {
+    let ground = ground(store);
+    let publish = Publish { item: item(ground.news, ground.domain, "news", "2"), keep: 10 };
+    let revision = |n| {
+        let answer = said(store, Ask::from(publish.clone()).once(operation(n)));
+        Publish::answer(answer).expect("it is published").expect("the topic is there").revision
+    };
+    let first = revision(1);
+    let second = revision(2);
+    assert!(first < second);
+    assert_eq!((revision(1), revision(2)), (first, second));
+    // The id of one write is not that of another: nothing is done, and nothing is made up.
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let delete = Ask::from(DeleteTopic { topic: ground.news }).once(operation(1));
+    store.ask(delete, Box::new(move |answer| drop(sender.send(answer))));
+    assert!(matches!(receiver.recv(), Ok(Answer::Failed(Fault::Broken))));
+    assert_eq!(item_ids(store, ground.news).len(), 2);
+}
+
+pub(super) fn is_forgotten_after_its_time(store: &dyn Store) {
+    let domain = domain(store);
+    account(store, domain, "alice");
+    let ask = Ask::from(offline(domain)).once(operation(1));
+    let count = || {
+        said(store, ask.clone());
+        super::ground::ask(store, Offline { domain, local: "alice".into(), after: 0, page: page(9) })
+            .entries
+            .len()
+    };
+    let sweep = |now| super::ground::ask(store, Sweep { now, forget: UnixMs(0), max: 9 }).more;
+    assert_eq!(count(), 1);
+    assert!(!sweep(T.plus(OPERATION_KEPT_MS)));
+    assert_eq!(count(), 1);
+    assert!(!sweep(T.plus(OPERATION_KEPT_MS + 1)));
+    assert_eq!(count(), 2);
+}

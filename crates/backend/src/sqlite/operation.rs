@@ -1,0 +1,180 @@
+//! Operations: writes that are done once, however often they are asked with the same id.
+//!
+//! What is remembered of one is what its answer cannot be made again from: a number that was given, whether it was new.
+
+use super::transaction::Transaction;
+use carillon_core::model::*;
+use carillon_core::ports::Missing;
+use carillon_core::ports::store::accounts::{
+    CreateAccount, CreateAccountAnswer, DeleteAccount, RevokeTokens,
+};
+use carillon_core::ports::store::domains::{DeleteDomain, PutDomain, PutDomainAnswer};
+use carillon_core::ports::store::idempotency::{Reservation, Reserve};
+use carillon_core::ports::store::items::{Publish, Retract};
+use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey};
+use carillon_core::ports::store::offline::{StoreOffline, StoreOfflineAnswer};
+use carillon_core::ports::store::subscriptions::{Subscribe, SubscribeAnswer, Unsubscribe};
+use carillon_core::ports::store::topics::{CreateTopic, CreateTopicAnswer, DeleteTopic};
+use carillon_core::ports::store::{Answers, AnswersOnce, Question};
+use rusqlite::types::Type;
+use rusqlite::{Error, OptionalExtension, Result, params};
+use std::sync::Arc;
+
+/// A write that is remembered.
+trait Remembered: Question {
+    /// Its number in the database, which never changes its meaning.
+    const CODE: u8;
+
+    /// What is remembered of it; none when it changed nothing, and may be done when it is asked again.
+    fn outcome(answer: &Self::Answer) -> Option<Vec<u8>>;
+
+    /// The answer of then; none when the outcome is not one of these.
+    fn again(&self, outcome: &[u8], write: &mut Transaction<'_>) -> Result<Option<Self::Answer>>;
+}
+
+impl<Q: Remembered> AnswersOnce<Q, Error> for Transaction<'_>
+where
+    Self: Answers<Q, Error>,
+{
+    fn answer_once(&mut self, operation: OperationId, question: &Q) -> Result<Q::Answer> {
+        let id = operation.0.to_be_bytes();
+        let known: Option<Vec<u8>> = self
+            .db
+            .prepare_cached("SELECT outcome FROM operation WHERE id = ?1")?
+            .query_row([id], |row| row.get(0))
+            .optional()?;
+        if let Some(known) = known {
+            let of_another =
+                || Error::FromSqlConversionFailure(0, Type::Blob, "the id is another operation's".into());
+            let (code, outcome) = known.split_first().ok_or_else(of_another)?;
+            let answer = if *code == Q::CODE { question.again(outcome, self)? } else { None };
+            return answer.ok_or_else(of_another);
+        }
+        let answer = Answers::answer(self, question)?;
+        if let Some(mut outcome) = Q::outcome(&answer) {
+            outcome.insert(0, Q::CODE);
+            self.run("INSERT INTO operation (id, outcome) VALUES (?1, ?2)", params![id, outcome])?;
+        }
+        Ok(answer)
+    }
+}
+
+/// Writes whose only answer that is remembered says that they were done.
+macro_rules! done {
+    ($($question:ty = $code:literal, $done:pat => $answer:expr;)*) => {
+        $(impl Remembered for $question {
+            const CODE: u8 = $code;
+
+            fn outcome(answer: &Self::Answer) -> Option<Vec<u8>> {
+                matches!(answer, $done).then(Vec::new)
+            }
+
+            fn again(&self, _: &[u8], _: &mut Transaction<'_>) -> Result<Option<Self::Answer>> {
+                Ok(Some($answer))
+            }
+        })*
+    };
+}
+
+done! {
+    DeleteDomain = 1, Ok(()) => Ok::<(), Missing>(());
+    DeleteAccount = 2, Ok(()) => Ok::<(), Missing>(());
+    DeleteTopic = 3, Ok(()) => Ok::<(), Missing>(());
+    Unsubscribe = 4, Ok(()) => Ok::<(), Missing>(());
+    Retract = 5, Ok(()) => Ok::<(), Missing>(());
+    DeleteKey = 6, Ok(()) => Ok::<(), Missing>(());
+    StoreOffline = 7, StoreOfflineAnswer::Stored => StoreOfflineAnswer::Stored;
+}
+
+/// Writes of whose answer a number is remembered.
+macro_rules! numbered {
+    ($($question:ty = $code:literal, $done:pat => $number:expr, |$asked:ident, $known:ident, $write:ident| $answer:expr;)*) => {
+        $(impl Remembered for $question {
+            const CODE: u8 = $code;
+
+            fn outcome(answer: &Self::Answer) -> Option<Vec<u8>> {
+                let number: u64 = match answer { $done => $number, _ => return None };
+                Some(number.to_be_bytes().to_vec())
+            }
+
+            fn again(&self, outcome: &[u8], $write: &mut Transaction<'_>) -> Result<Option<Self::Answer>> {
+                let Ok(number) = outcome.try_into() else { return Ok(None) };
+                let ($asked, $known) = (self, u64::from_be_bytes(number));
+                $answer
+            }
+        })*
+    };
+}
+
+numbered! {
+    CreateAccount = 9, CreateAccountAnswer::Created(id) => id.0, |_asked, known, _write| {
+        Ok(Some(CreateAccountAnswer::Created(AccountId(known))))
+    };
+    CreateTopic = 10, CreateTopicAnswer::Created(record) => u64::from(record.id.0), |asked, known, _write| {
+        Ok(Some(CreateTopicAnswer::Created(Box::new(created(asked, TopicId(known as u32))))))
+    };
+    CreateKey = 11, CreateKeyAnswer::Created(key) => u64::from(key.id.0), |asked, known, _write| {
+        Ok(Some(CreateKeyAnswer::Created(ApiKey {
+            id: KeyId(known as u32),
+            name: asked.name.clone(),
+            domain: asked.domain,
+            scopes: asked.scopes,
+            created: asked.now,
+        })))
+    };
+    Publish = 12, Some(item) => item.revision.0, |asked, known, _write| {
+        Ok(Some(Some(Arc::new(Item { revision: Revision(known), ..asked.item.clone() }))))
+    };
+    Subscribe = 13, SubscribeAnswer::Subscribed { new: true, .. } => 1, |asked, _known, write| {
+        // Of a topic that is gone since there is no last item.
+        let last = write.newest(asked.topic)?;
+        Ok(Some(SubscribeAnswer::Subscribed { new: true, last }))
+    };
+    Reserve = 14, Reservation::Go { since } => since.0, |_asked, known, _write| {
+        Ok(Some(Reservation::Go { since: UnixMs(known) }))
+    };
+}
+
+impl Remembered for PutDomain {
+    const CODE: u8 = 8;
+
+    fn outcome(answer: &PutDomainAnswer) -> Option<Vec<u8>> {
+        let mut outcome = answer.domain.id.0.to_be_bytes().to_vec();
+        outcome.push(answer.created.into());
+        Some(outcome)
+    }
+
+    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<PutDomainAnswer>> {
+        let &[a, b, c, d, created] = outcome else { return Ok(None) };
+        let id = DomainId(u32::from_be_bytes([a, b, c, d]));
+        let domain = Domain { id, name: (*self.name).into(), policy: self.policy };
+        Ok(Some(PutDomainAnswer { domain, created: created == 1 }))
+    }
+}
+
+impl Remembered for RevokeTokens {
+    const CODE: u8 = 15;
+
+    fn outcome(answer: &Option<Revocations>) -> Option<Vec<u8>> {
+        answer.as_ref().map(Revocations::to_bytes)
+    }
+
+    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<Option<Revocations>>> {
+        Ok(Revocations::from_bytes(outcome).map(Some))
+    }
+}
+
+/// The topic as it was created.
+fn created(asked: &CreateTopic, id: TopicId) -> TopicRecord {
+    let mut affiliations = asked.affiliations.clone();
+    affiliations.retain(|(_, affiliation)| *affiliation != Affiliation::None);
+    affiliations.sort_by(|(a, _), (b, _)| a.as_str().cmp(b.as_str()));
+    TopicRecord {
+        id,
+        domain: asked.domain,
+        name: asked.name.clone(),
+        config: asked.config.clone(),
+        affiliations,
+        created: asked.now,
+    }
+}
