@@ -216,7 +216,7 @@ pub type OfferHook = fn(cx: &Cx<'_>, features: &mut Vec<Element>);
 pub type OpenHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 /// A session ends.
 pub type CloseHook = fn(session: &mut BoundSession, ending: Ending, cx: &mut Cx<'_>);
-/// A stanza came from the client.
+/// A stanza from the client was dealt with.
 pub type ReceiveHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 /// Decides on a stanza from the client, whose `from` is the client's JID. May change it, and may wait for an answer before it
 /// decides.
