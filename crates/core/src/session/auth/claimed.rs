@@ -1,7 +1,8 @@
 //! A client has named its account. The login continues at the account's home, which counts the account's failed logins, hears of its
 //! changes and may have its last login in the cache: so the connection moves there first.
 
-use super::exchange::{self, Claimant};
+use super::claimant::Claimant;
+use super::exchange;
 use super::proving::{KnownAccount, Proving};
 use super::{Asking, Authenticating};
 use crate::Effect;

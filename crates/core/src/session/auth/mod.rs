@@ -15,6 +15,7 @@
 //! Only this module can make an [`Authenticated`]: whoever holds one knows that the client proved it.
 
 mod authenticating;
+mod claimant;
 mod claimed;
 mod classic;
 mod exchange;

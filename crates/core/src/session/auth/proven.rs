@@ -1,6 +1,6 @@
 //! A client that proved which account it is.
 
-use super::exchange::Claimant;
+use super::claimant::Claimant;
 use super::{classic, sasl2};
 use crate::connection::Client;
 use crate::model::{AccountId, DomainId, Identity, Login, Moment, Revocations};

@@ -1,6 +1,7 @@
 //! A client at its account's home whose proof is checked by a feature.
 
-use super::exchange::{self, Claimant, Failed, may_log_in};
+use super::claimant::Claimant;
+use super::exchange::{self, Failed, may_log_in};
 use super::proven::Proved;
 use super::{Asking, Authenticating, sasl2};
 use crate::connection::{Client, FeatureProof};

@@ -1,6 +1,7 @@
 //! A client before authentication that waits for an answer of the store, or for keys. Its input is paused meanwhile.
 
-use super::exchange::{self, Claimant, PasswordCheck};
+use super::claimant::Claimant;
+use super::exchange::{self, PasswordCheck};
 use super::proving::Proving;
 use super::{Authenticating, claimed};
 use crate::Effect;

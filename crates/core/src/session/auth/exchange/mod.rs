@@ -9,23 +9,15 @@ pub(super) use first::first;
 pub(super) use plain::PasswordCheck;
 pub(super) use scram::Challenged;
 
+use super::claimant::Claimant;
 use super::proven::Proved;
 use crate::connection::FirstMessage;
-use crate::model::{AccountState, Credentials, Identity, Moment};
+use crate::model::{AccountState, Credentials, Identity};
 use crate::ports::Derivation;
 use crate::sasl::{Failure, Hash, scram as keys};
 use crate::session::Cx;
 use carillon_wire::jid::BareJid;
 use std::net::IpAddr;
-
-/// Who claims to be an account, at its home.
-#[derive(Clone, Debug)]
-pub(super) struct Claimant {
-    pub(super) account: BareJid,
-    pub(super) address: IpAddr,
-    /// When the account's home took it up: the login does not know of later changes.
-    pub(super) since: Moment,
-}
 
 /// What the profile does next.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! PLAIN: keys are derived from the password, on another thread since it takes milliseconds, and compared.
 
-use super::{Claimant, Failed, Step, admits, admits_to, credentials, proved, wrong};
+use super::super::claimant::Claimant;
+use super::{Failed, Step, admits, admits_to, credentials, proved, wrong};
 use crate::model::{Identity, ScramKeys};
 use crate::ports::{Derivation, Derived, Hashes, Password};
 use crate::sasl::{Failure, Hash};

@@ -1,6 +1,7 @@
 //! SCRAM: the challenge, and the check of the proof.
 
-use super::{Claimant, Step, admits_to, credentials, proved, wrong};
+use super::super::claimant::Claimant;
+use super::{Step, admits_to, credentials, proved, wrong};
 use crate::model::Identity;
 use crate::sasl::scram::{self, ClientFirst};
 use crate::sasl::{Failure, Hash};
