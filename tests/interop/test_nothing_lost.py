@@ -6,6 +6,7 @@ import asyncio
 import collections
 import contextlib
 import datetime
+import functools
 import json
 
 import pytest
@@ -132,6 +133,23 @@ async def test_a_session_that_was_silent_for_long_gets_what_came_meanwhile(raw, 
         assert await bodies(stream, 1) == ["hello"]
         assert await notifications(stream, 5) == sent[stream]
         await no_more_messages(stream)
+
+
+async def test_what_is_scheduled_arrives_once_whoever_it_is_for(raw, account, api):
+    """More than a node claims at once, all due in the same second."""
+    at = (datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=4)).isoformat()
+    devices, sent = {}, {}
+    for audience in AUDIENCES:
+        devices[audience] = device = await raw.logged_in(await account())
+        jid = device.jid.partition("/")[0]
+        notify = functools.partial(api.notify, jid, audience=audience, send_at=at)
+        sent[audience] = {(await notify(n))["id"] for n in range(220)}
+    for audience, device in devices.items():
+        assert set(await notifications(device, 220)) == sent[audience]
+    for audience, device in devices.items():
+        await no_more_messages(device)
+        trace = f"/v1/notifications/{sent[audience].pop()}"
+        await api.eventually(trace, lambda trace: trace["state"] in ("sent", "acknowledged"))
 
 
 async def test_chats_larger_than_the_queue_wait_and_arrive(raw, account):

@@ -11,7 +11,7 @@ use carillon_core::ports::store::idempotency::{Reservation, Reserve};
 use carillon_core::ports::store::items::{ItemNames, Items, Publish};
 use carillon_core::ports::store::keys::{Key, Keys};
 use carillon_core::ports::store::notifications::{
-    self, EndNotifications, NotificationChange, NotificationQuery, Pending, TakeDue, Whose,
+    self, ClaimDue, EndNotifications, NotificationChange, NotificationQuery, Pending, Whose,
 };
 use carillon_core::ports::store::offline::{DeleteOffline, Offline};
 use carillon_core::ports::store::subscriptions::{Subscribers, SubscriptionsOf, Unsubscribe};
@@ -241,7 +241,10 @@ fn everything_can_be_used(store: &dyn Store) {
     let names = ItemNames { topic: NEWS, from: ItemsFrom::Newest, max: 9 };
     assert_eq!(ask(store, names).expect("the topic is there").ids, ["third".into(), "second".into()]);
     // What was scheduled is handed out, and ends.
-    let due = ask(store, TakeDue { now: T.plus(60_000), max: 9 });
+    let due = ask(
+        store,
+        ClaimDue { now: T.plus(60_000), until: T.plus(90_000), page: Page { entries: 9, bytes: 1 << 20 } },
+    );
     assert_eq!(due.entries.iter().map(|n| n.id).collect::<Vec<_>>(), [3, 4].map(id));
     let end = |n| NotificationChange {
         id: id(n),

@@ -150,7 +150,7 @@ pub(super) fn that_are_deleted_take_all_along(store: &dyn Store) {
         assert_eq!((trace.ended, trace.to), (Some(T.plus(9)), jid("alice@example.org")));
     }
     assert_eq!(state(store, id(3)), NotificationState::Acknowledged);
-    let due = ask(store, TakeDue { now: T.plus(50), max: 9 });
+    let due = ask(store, ClaimDue { now: T.plus(50), until: T.plus(60), page: page(9) });
     assert!(due.entries.is_empty());
     let followers = Subscribers { topic: news, after: None, limit: 9 };
     assert!(ask(store, followers).is_empty());

@@ -17,7 +17,8 @@ fn said(store: &dyn Store, ask: Ask) -> Answer {
     answer
 }
 
-/// What the writes are about: an account that follows a topic with an item, has a message, and a notification that waits.
+/// What the writes are about: an account that follows a topic with an item, has a message, and notifications that wait, two
+/// of them for their time.
 struct Ground {
     domain: DomainId,
     news: TopicId,
@@ -32,6 +33,10 @@ fn ground(store: &dyn Store) -> Ground {
     subscribe(store, news, domain, "alice");
     publish(store, news, domain, "1", 10);
     stored(store, notification(domain, "alice", 1));
+    let later = |n| Notification { send_at: Some(T.plus(10)), ..notification(domain, "alice", n) };
+    stored(store, later(3));
+    stored(store, Notification { audience: Audience::Active, ..later(4) });
+    stored(store, Notification { expires: Some(T.plus(20)), ..notification(domain, "alice", 5) });
     done(store, offline(domain));
     let create = CreateKey {
         hash: [1; 32],
@@ -119,6 +124,9 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         store_at(notification(domain, "alice", 2), T).into(),
         EndNotifications { changes: vec![acknowledged(id(1))] }.into(),
         CancelNotification { id: id(2), now: T.plus(5) }.into(),
+        ClaimDue { now: T.plus(10), until: T.plus(30), page: page(9) }.into(),
+        EndClaim { ids: vec![id(4)] }.into(),
+        Sweep { now: T.plus(20), forget: UnixMs(0), max: 9 }.into(),
         offline(domain).into(),
         DeleteOffline { domain, local: alice(), seqs }.into(),
         CreateKey { hash: [2; 32], name: "new".into(), domain: Some(domain), scopes, now: T }.into(),
@@ -130,8 +138,6 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         SetAccountState { domain, local: alice(), state: AccountState::Disabled(T) }.into(),
         DeleteTopic { topic: other }.into(),
         DeleteAccount { domain, local: alice(), now: T }.into(),
-        TakeDue { now: T, max: 9 }.into(),
-        Sweep { now: T, forget: UnixMs(0), max: 9 }.into(),
         DeleteDomain { domain }.into(),
     ];
     asks.into_iter()

@@ -20,8 +20,8 @@ pub(super) use carillon_core::ports::store::items::{
 };
 pub(super) use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, Key, Keys};
 pub(super) use carillon_core::ports::store::notifications::{
-    CancelNotification, EndNotifications, NotificationChange, NotificationQuery, Pending, StoreNotification,
-    StoreNotificationAnswer, Sweep, TakeDue, Whose,
+    CancelNotification, ClaimDue, EndClaim, EndNotifications, NotificationChange, NotificationQuery, Pending,
+    StoreNotification, StoreNotificationAnswer, Sweep, Whose,
 };
 pub(super) use carillon_core::ports::store::offline::{
     DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer,

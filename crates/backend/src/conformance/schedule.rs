@@ -8,9 +8,19 @@ fn later(domain: DomainId, n: u64, ms: u64) -> Notification {
     Notification { send_at: Some(T.plus(ms)), ..notification(domain, "alice", n) }
 }
 
-fn take(store: &dyn Store, now: UnixMs, max: u16) -> (Vec<Notification>, bool) {
-    let answer = ask(store, TakeDue { now, max });
-    both(answer)
+/// Claims for ten milliseconds.
+fn claim(store: &dyn Store, now: UnixMs, max: u16) -> (Vec<Notification>, bool) {
+    both(ask(store, ClaimDue { now, until: now.plus(10), page: page(max) }))
+}
+
+fn claim_ids(store: &dyn Store, now: UnixMs) -> Vec<NotificationId> {
+    claim(store, now, 99).0.iter().map(|notification| notification.id).collect()
+}
+
+/// Its home stores what it was handed.
+fn handed_over(store: &dyn Store, notification: Notification, now: UnixMs) {
+    let now_due = Notification { send_at: None, ..notification };
+    assert_eq!(ask(store, store_at(now_due, now)), StoreNotificationAnswer::Known);
 }
 
 fn with_alice(store: &dyn Store) -> DomainId {
@@ -28,26 +38,78 @@ pub(super) fn hands_out_what_is_due(store: &dyn Store) {
     let expected = Trace { state: NotificationState::Scheduled, ..Trace::of(&first) };
     assert_eq!(trace(store, id(1)), expected);
     assert_eq!(waiting(store, domain, "alice", T), [id(3)]);
-    assert_eq!(take(store, T.plus(9), 10), (Vec::new(), false));
-    assert_eq!(take(store, T.plus(10), 10), (vec![second], false));
-    assert_eq!(take(store, T.plus(10), 10), (Vec::new(), false), "each is handed out once");
-    assert_eq!(state(store, id(2)), NotificationState::Stored);
-    assert_eq!(trace(store, id(2)).stored, Some(T.plus(10)));
-    assert_eq!(waiting(store, domain, "alice", T.plus(10)), [2, 3].map(id));
-    assert_eq!(take(store, T.plus(5000), 10), (vec![first], false));
+    assert_eq!(claim(store, T.plus(9), 10), (Vec::new(), false));
+    assert_eq!(claim(store, T.plus(10), 10), (vec![second.clone()], false));
+    assert_eq!(state(store, id(2)), NotificationState::Scheduled, "its home does not have it yet");
+    assert_eq!(waiting(store, domain, "alice", T.plus(10)), [id(3)]);
+    handed_over(store, second.clone(), T.plus(11));
+    let expected = Trace { state: NotificationState::Stored, stored: Some(T.plus(11)), ..Trace::of(&second) };
+    assert_eq!(trace(store, id(2)), expected);
+    handed_over(store, second, T.plus(12));
+    assert_eq!(trace(store, id(2)), expected, "it is handed over once");
+    assert_eq!(waiting(store, domain, "alice", T.plus(12)), [2, 3].map(id));
+    assert_eq!(
+        claim(store, T.plus(5000), 10),
+        (vec![first], false),
+        "what was handed over is not due any more"
+    );
     stored(store, later(domain, 4, 0));
     assert_eq!(state(store, id(4)), NotificationState::Stored, "what is due at once is not scheduled");
 }
 
 pub(super) fn removes_what_is_not_kept(store: &dyn Store) {
     let domain = with_alice(store);
-    for (n, audience) in [(1, Audience::Active), (2, Audience::Connected)] {
-        let notification = Notification { audience, ..later(domain, n, 10) };
-        stored(store, notification.clone());
-        assert_eq!(take(store, T.plus(10), 9).0, [notification]);
-        missing(store, trace_ask(id(n)));
+    for (n, audience) in [(1, Audience::Active), (2, Audience::Connected), (3, Audience::Always)] {
+        stored(store, Notification { audience, ..later(domain, n, 10) });
     }
-    assert!(waiting(store, domain, "alice", T.plus(10)).is_empty());
+    stored(store, notification(domain, "alice", 4));
+    assert_eq!(claim_ids(store, T.plus(10)), [1, 2, 3].map(id));
+    done(store, EndClaim { ids: [1, 2, 3, 4, 5].map(id).into() });
+    missing(store, trace_ask(id(1)));
+    missing(store, trace_ask(id(2)));
+    assert_eq!(state(store, id(3)), NotificationState::Scheduled);
+    assert_eq!(state(store, id(4)), NotificationState::Stored);
+    assert_eq!(claim_ids(store, T.plus(20)), [id(3)]);
+}
+
+pub(super) fn a_claim_is_one_nodes(store: &dyn Store) {
+    let domain = with_alice(store);
+    for n in 0..40 {
+        stored(store, later(domain, n, 10));
+    }
+    let claims = || {
+        let mut claimed = Vec::new();
+        loop {
+            let (entries, more) = claim(store, T.plus(10), 3);
+            claimed.extend(entries.iter().map(|notification| notification.id));
+            if !more {
+                return claimed;
+            }
+        }
+    };
+    let mut claimed: Vec<_> = std::thread::scope(|scope| {
+        let nodes = [(); 3].map(|()| scope.spawn(claims));
+        nodes.into_iter().flat_map(|node| node.join().expect("it claims")).collect()
+    });
+    claimed.sort_unstable();
+    assert_eq!(claimed, (0..40).map(id).collect::<Vec<_>>());
+}
+
+pub(super) fn what_was_not_handed_over_is_due_again(store: &dyn Store) {
+    let domain = with_alice(store);
+    for n in [1, 2, 3] {
+        stored(store, later(domain, n, 10));
+    }
+    stored(store, Notification { audience: Audience::Active, ..later(domain, 4, 10) });
+    stored(store, Notification { expires: Some(T.plus(15)), ..later(domain, 5, 10) });
+    assert_eq!(claim_ids(store, T.plus(10)), [1, 2, 3, 4, 5].map(id));
+    handed_over(store, later(domain, 1, 10), T.plus(11));
+    end(store, vec![acknowledged(id(2))]);
+    assert!(claim_ids(store, T.plus(19)).is_empty());
+    assert_eq!(claim_ids(store, T.plus(20)), [3, 4].map(id));
+    assert!(claim_ids(store, T.plus(29)).is_empty());
+    assert_eq!(claim_ids(store, T.plus(30)), [3, 4].map(id), "also when it was claimed before");
+    assert_eq!(trace(store, id(3)).send_at, Some(T.plus(10)));
 }
 
 pub(super) fn comes_in_pages(store: &dyn Store) {
@@ -56,16 +118,32 @@ pub(super) fn comes_in_pages(store: &dyn Store) {
         stored(store, later(domain, n, 100 - n));
     }
     let ids = |page: Vec<Notification>| page.iter().map(|n| n.id).collect::<Vec<_>>();
-    let (first, more) = take(store, T.plus(1000), 3);
+    let (first, more) = claim(store, T.plus(1000), 3);
     assert_eq!((ids(first), more), ([4, 3, 2].map(id).to_vec(), true));
-    let (rest, more) = take(store, T.plus(1000), 3);
+    let (rest, more) = claim(store, T.plus(1000), 3);
     assert_eq!((ids(rest), more), ([1, 0].map(id).to_vec(), false));
+}
+
+pub(super) fn comes_in_pages_of_bytes(store: &dyn Store) {
+    let domain = with_alice(store);
+    let payload = Payload::Json(format!("\"{}\"", "x".repeat(998)).into());
+    for n in 0..5 {
+        stored(store, Notification { payload: payload.clone(), ..later(domain, n, 10 + n) });
+    }
+    let pages: Vec<_> = [2500, 999, 0, 9000]
+        .map(|bytes| {
+            ask(store, ClaimDue { now: T.plus(50), until: T.plus(99), page: Page { entries: 9, bytes } })
+        })
+        .iter()
+        .map(|page| (page.entries.len(), page.more))
+        .collect();
+    assert_eq!(pages, [(2, true), (1, true), (1, true), (1, false)]);
 }
 
 pub(super) fn leaves_out_what_expired(store: &dyn Store) {
     let domain = with_alice(store);
     stored(store, Notification { expires: Some(T.plus(20)), ..later(domain, 1, 10) });
-    assert!(take(store, T.plus(20), 9).0.is_empty());
+    assert!(claim(store, T.plus(20), 9).0.is_empty());
     let swept = ask(store, Sweep { now: T.plus(20), forget: UnixMs(0), max: 9 });
     let traces = swept.entries;
     assert_eq!(
@@ -92,5 +170,5 @@ pub(super) fn can_be_cancelled(store: &dyn Store) {
     stored(store, later(domain, 1, 10));
     let cancelled = ask(store, CancelNotification { id: id(1), now: T.plus(1) });
     answer!(cancelled, Some(trace) => assert_eq!(trace.state, NotificationState::Cancelled));
-    assert!(take(store, T.plus(10), 9).0.is_empty());
+    assert!(claim(store, T.plus(10), 9).0.is_empty());
 }

@@ -187,7 +187,7 @@ fn trace(db: &Connection, id: NotificationId) -> Result<Option<Box<Trace>>> {
     Ok(waiting.map(Box::new))
 }
 
-fn ended_trace(db: &Connection, id: NotificationId) -> Result<Option<Trace>> {
+pub(super) fn ended_trace(db: &Connection, id: NotificationId) -> Result<Option<Trace>> {
     db.prepare_cached(
         "SELECT t.id, t.local, d.name, t.audience, t.rank, t.state, t.accepted, t.send_at, t.stored, t.sent, t.ended,
              t.acknowledged_by, t.reason, t.expires, t.collapse_key, t.key
@@ -272,29 +272,42 @@ impl Answers<Sweep, Error> for Transaction<'_> {
         let end = End { state: NotificationState::Expired, reason: None, at: *now };
         let traces = finish_all(self, &expired, end)?;
         forget_traces(self, *forget, *max)?;
-        let reserved = int(now.0.saturating_sub(RESERVED_MS));
         self.run(
             "DELETE FROM idempotency WHERE seq IN
                  (SELECT seq FROM idempotency WHERE since <= ?1 ORDER BY since LIMIT ?2)",
-            params![reserved, max],
+            params![reserved_before(*now), max],
         )?;
-        let forgotten =
-            OperationId::first_at(UnixMs(now.0.saturating_sub(OPERATION_KEPT_MS))).0.to_be_bytes();
         self.run(
             "DELETE FROM operation WHERE id IN (SELECT id FROM operation WHERE id < ?1 ORDER BY id LIMIT ?2)",
-            params![forgotten, max],
+            params![first_kept(*now), max],
         )?;
-        let more = self
-            .db
-            .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM notification WHERE expires <= ?1)
-                     OR EXISTS (SELECT 1 FROM trace WHERE ended < ?2)
-                     OR EXISTS (SELECT 1 FROM idempotency WHERE since <= ?3)
-                     OR EXISTS (SELECT 1 FROM operation WHERE id < ?4)",
-            )?
-            .query_row(params![int(now.0), int(forget.0), reserved, forgotten], |row| row.get(0))?;
+        let more = has_more(self.db, asked)?;
         Ok(Part { entries: traces, more })
     }
+}
+
+/// Whether a sweep leaves anything to the next one.
+pub(super) fn has_more(db: &Connection, asked: &Sweep) -> Result<bool> {
+    db.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM notification WHERE expires <= ?1)
+             OR EXISTS (SELECT 1 FROM trace WHERE ended < ?2)
+             OR EXISTS (SELECT 1 FROM idempotency WHERE since <= ?3)
+             OR EXISTS (SELECT 1 FROM operation WHERE id < ?4)",
+    )?
+    .query_row(
+        params![int(asked.now.0), int(asked.forget.0), reserved_before(asked.now), first_kept(asked.now)],
+        |row| row.get(0),
+    )
+}
+
+/// Idempotency keys reserved no later than this are forgotten.
+fn reserved_before(now: UnixMs) -> i64 {
+    int(now.0.saturating_sub(RESERVED_MS))
+}
+
+/// Operations before this one are forgotten.
+fn first_kept(now: UnixMs) -> [u8; 16] {
+    OperationId::first_at(UnixMs(now.0.saturating_sub(OPERATION_KEPT_MS))).0.to_be_bytes()
 }
 
 /// Forgets traces, and the runs that held nothing else.

@@ -1,16 +1,16 @@
 //! Notifications that wait, handed out: to sessions, and when they are due.
 
-use super::column::{blob, code, id_blob, int, jid, ms, notification_id, opt_ms, opt_text};
+use super::column::{Code, blob, code, id_blob, int, jid, ms, notification_id, opt_ms, opt_text};
 use super::lookup;
 use super::page::Room;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use bytes::Bytes;
 use carillon_core::model::*;
-use carillon_core::ports::Part;
 use carillon_core::ports::store::Answers;
-use carillon_core::ports::store::notifications::{Pending, TakeDue};
-use rusqlite::{Connection, Error, Result, Row, params};
+use carillon_core::ports::store::notifications::{ClaimDue, EndClaim, Pending};
+use carillon_core::ports::{Page, Part};
+use rusqlite::{Connection, Error, OptionalExtension, Result, Row, Rows, params};
 
 impl Answers<Pending, Error> for Snapshot<'_> {
     fn answer(&mut self, asked: &Pending) -> Result<Part<Notification>> {
@@ -23,7 +23,7 @@ impl Answers<Pending, Error> for Snapshot<'_> {
 
 /// The first page of the notifications that wait for an account, and whether there are more.
 ///
-/// Scheduled ones are left out even when they are due: [`TakeDue`] hands those out, and once is enough.
+/// Scheduled ones are left out even when they are due: [`ClaimDue`] hands those out, and once is enough.
 fn waiting(db: &Connection, account: AccountId, asked: &Pending) -> Result<Part<Notification>> {
     let Pending { except, page, now, .. } = asked;
     // CROSS JOIN: the order of the queue's index must be that of the loop.
@@ -34,8 +34,12 @@ fn waiting(db: &Connection, account: AccountId, asked: &Pending) -> Result<Part<
          WHERE n.account = ?1 AND n.due IS NULL AND (n.expires IS NULL OR n.expires > ?2)
          ORDER BY n.rank, n.accepted, n.seq",
     )?;
-    let mut rows = query.query(params![int(account.0), int(now.0)])?;
-    let (mut found, mut room) = (Vec::new(), Room::new(*page));
+    first(&mut query.query(params![int(account.0), int(now.0)])?, *page, except)
+}
+
+/// The first page of what is in the rows.
+fn first(rows: &mut Rows<'_>, page: Page, except: &[NotificationId]) -> Result<Part<Notification>> {
+    let (mut found, mut room) = (Vec::new(), Room::new(page));
     while let Some(row) = rows.next()? {
         if !except.is_empty() && except.contains(&notification_id(row, 0)?) {
             continue;
@@ -48,35 +52,59 @@ fn waiting(db: &Connection, account: AccountId, asked: &Pending) -> Result<Part<
     Ok(Part { entries: found, more: false })
 }
 
-/// What expired meanwhile is left to the sweep.
-impl Answers<TakeDue, Error> for Transaction<'_> {
-    fn answer(&mut self, asked: &TakeDue) -> Result<Part<Notification>> {
-        let TakeDue { now, max } = asked;
+/// What expired meanwhile is left to the sweep. What is claimed is due when the claim ends.
+impl Answers<ClaimDue, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &ClaimDue) -> Result<Part<Notification>> {
+        let ClaimDue { now, until, page } = asked;
         let mut query = self.db.prepare_cached(
             "SELECT n.id, n.domain, n.local, d.name, n.audience, n.rank, n.accepted, n.expires, n.collapse_key, n.send_at,
                  n.xml, n.payload, n.key
              FROM notification n CROSS JOIN domain d ON d.id = n.domain
-             WHERE n.due <= ?1 AND (n.expires IS NULL OR n.expires > ?1) ORDER BY n.due, n.seq LIMIT ?2",
+             WHERE n.due <= ?1 AND (n.expires IS NULL OR n.expires > ?1) ORDER BY n.due, n.seq",
         )?;
-        let mut notifications = query
-            .query_map(params![int(now.0), u32::from(*max) + 1], notification)?
-            .collect::<Result<Vec<_>>>()?;
-        let more = notifications.len() > usize::from(*max);
-        notifications.truncate(usize::from(*max));
-        for due in &notifications {
-            let id = id_blob(due.id);
-            match due.audience {
-                Audience::Always => self.run(
-                    "UPDATE notification SET due = NULL, stored = ?2 WHERE id = ?1",
-                    params![id, int(now.0)],
-                )?,
-                Audience::Active | Audience::Connected => {
-                    self.run("DELETE FROM notification WHERE id = ?1", [id])?
-                }
-            };
+        let part = first(&mut query.query([int(now.0)])?, *page, &[])?;
+        for due in &part.entries {
+            self.run(
+                "UPDATE notification SET due = ?2 WHERE id = ?1",
+                params![id_blob(due.id), int(until.0)],
+            )?;
         }
-        Ok(Part { entries: notifications, more })
+        Ok(part)
     }
+}
+
+impl Answers<EndClaim, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &EndClaim) -> Result<()> {
+        for id in &asked.ids {
+            self.run(
+                "DELETE FROM notification WHERE id = ?1 AND due IS NOT NULL AND audience <> ?2",
+                params![id_blob(*id), Audience::Always.code()],
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether anything is due.
+pub(super) fn is_due(db: &Connection, now: UnixMs) -> Result<bool> {
+    db.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM notification WHERE due <= ?1 AND (expires IS NULL OR expires > ?1))",
+    )?
+    .query_row([int(now.0)], |row| row.get(0))
+}
+
+/// Those of a claim that are still there, in their order.
+pub(super) fn claimed(db: &Connection, ids: &[NotificationId]) -> Result<Vec<Notification>> {
+    let mut query = db.prepare_cached(
+        "SELECT n.id, n.domain, n.local, d.name, n.audience, n.rank, n.accepted, n.expires, n.collapse_key, n.send_at,
+             n.xml, n.payload, n.key
+         FROM notification n CROSS JOIN domain d ON d.id = n.domain WHERE n.id = ?1 AND n.due IS NOT NULL",
+    )?;
+    let mut found = Vec::with_capacity(ids.len());
+    for id in ids {
+        found.extend(query.query_row([id_blob(*id)], notification).optional()?);
+    }
+    Ok(found)
 }
 
 fn notification(row: &Row<'_>) -> Result<Notification> {

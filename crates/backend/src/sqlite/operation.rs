@@ -3,8 +3,8 @@
 //! What is remembered of one is what its answer cannot be made again from: a number that was given, whether it was new.
 
 use super::transaction::Transaction;
+use super::{ending, notification};
 use carillon_core::model::*;
-use carillon_core::ports::Missing;
 use carillon_core::ports::store::accounts::{
     CreateAccount, CreateAccountAnswer, DeleteAccount, RevokeTokens,
 };
@@ -12,10 +12,12 @@ use carillon_core::ports::store::domains::{DeleteDomain, PutDomain, PutDomainAns
 use carillon_core::ports::store::idempotency::{Reservation, Reserve};
 use carillon_core::ports::store::items::{Publish, Retract};
 use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey};
+use carillon_core::ports::store::notifications::{ClaimDue, Sweep};
 use carillon_core::ports::store::offline::{StoreOffline, StoreOfflineAnswer};
 use carillon_core::ports::store::subscriptions::{Subscribe, SubscribeAnswer, Unsubscribe};
 use carillon_core::ports::store::topics::{CreateTopic, CreateTopicAnswer, DeleteTopic};
 use carillon_core::ports::store::{Answers, AnswersOnce, Question};
+use carillon_core::ports::{Missing, Part};
 use rusqlite::types::Type;
 use rusqlite::{Error, OptionalExtension, Result, params};
 use std::sync::Arc;
@@ -162,6 +164,49 @@ impl Remembered for RevokeTokens {
     fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<Option<Revocations>>> {
         Ok(Revocations::from_bytes(outcome).map(Some))
     }
+}
+
+/// What was handed out and is not handed over yet. Whether there is more is as it is then.
+impl Remembered for ClaimDue {
+    const CODE: u8 = 16;
+
+    fn outcome(answer: &Part<Notification>) -> Option<Vec<u8>> {
+        outcome_of(answer.entries.iter().map(|notification| notification.id))
+    }
+
+    fn again(&self, outcome: &[u8], write: &mut Transaction<'_>) -> Result<Option<Part<Notification>>> {
+        let Some(ids) = ids_of(outcome) else { return Ok(None) };
+        let more = notification::is_due(write.db, self.now)?;
+        Ok(Some(Part { entries: notification::claimed(write.db, &ids)?, more }))
+    }
+}
+
+impl Remembered for Sweep {
+    const CODE: u8 = 17;
+
+    fn outcome(answer: &Part<Trace>) -> Option<Vec<u8>> {
+        outcome_of(answer.entries.iter().map(|trace| trace.id))
+    }
+
+    fn again(&self, outcome: &[u8], write: &mut Transaction<'_>) -> Result<Option<Part<Trace>>> {
+        let Some(ids) = ids_of(outcome) else { return Ok(None) };
+        let mut entries = Vec::with_capacity(ids.len());
+        for id in ids {
+            entries.extend(ending::ended_trace(write.db, id)?);
+        }
+        Ok(Some(Part { entries, more: ending::has_more(write.db, self)? }))
+    }
+}
+
+/// Notifications by their ids; none for none.
+fn outcome_of(ids: impl Iterator<Item = NotificationId>) -> Option<Vec<u8>> {
+    let outcome: Vec<u8> = ids.flat_map(|id| id.0.to_be_bytes()).collect();
+    (!outcome.is_empty()).then_some(outcome)
+}
+
+fn ids_of(outcome: &[u8]) -> Option<Vec<NotificationId>> {
+    let (ids, rest) = outcome.as_chunks();
+    rest.is_empty().then(|| ids.iter().map(|id| NotificationId(u128::from_be_bytes(*id))).collect())
 }
 
 /// The topic as it was created.

@@ -1,16 +1,18 @@
 //! Periodic jobs of a node: deliver scheduled notifications, end expired ones, sample the figures. One thread with a tick
 //! of one second. At most one question of each kind is with the store, so that nothing piles up behind a slow store.
 
-mod due;
+mod claim;
+mod job;
 
 use crate::clock::unix;
 use crate::inbox::InboxItem;
 use crate::node::Node;
 use carillon_core::message::ShardMessage;
-use carillon_core::model::{Notification, ShardId, Trace, UnixMs};
-use carillon_core::ports::store::notifications::{Sweep, TakeDue};
-use carillon_core::ports::{Fault, Part};
-use due::Due;
+use carillon_core::model::{Notification, NotificationId, ShardId, Trace, UnixMs};
+use carillon_core::ports::store::notifications::{ClaimDue, EndClaim, Sweep};
+use carillon_core::ports::{Fault, Page, Part};
+use claim::{Claim, LEASE_MS};
+use job::Job;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
@@ -18,6 +20,10 @@ use std::time::{Duration, Instant};
 pub(crate) enum JobMessage {
     /// The store's answer: the notifications that are due.
     Due(Result<Part<Notification>, Fault>),
+    /// The homes have what was claimed. These are not kept, and can be removed.
+    HandedOver(Vec<NotificationId>),
+    /// The store's answer: they are removed.
+    Removed(Result<(), Fault>),
     /// The store's answer: the notifications that expired.
     Swept(Result<Part<Trace>, Fault>),
     /// The node stops.
@@ -33,80 +39,92 @@ pub(crate) struct Jobs {
     pub(crate) traces_kept_ms: u64,
 }
 
-/// Which questions are with the store.
+/// What the jobs are doing.
 #[derive(Default)]
-struct Asked {
-    due: bool,
-    sweep: bool,
+struct UnderWay {
+    due: Job<ClaimDue>,
+    /// What is claimed and not yet with its homes or not yet removed; nothing is claimed beside it.
+    claim: Option<Claim>,
+    /// Whether the store has more that is due.
+    more: bool,
+    sweep: Job<Sweep>,
 }
 
 impl Jobs {
     /// Runs until the node stops.
     pub(crate) fn run(self) {
-        let mut due = Due::default();
-        let mut asked = Asked::default();
+        let mut under_way = UnderWay::default();
         let mut tick = Instant::now();
         loop {
             match self.messages.recv_timeout(tick.saturating_duration_since(Instant::now())) {
-                Ok(JobMessage::Due(answer)) => {
-                    asked.due = false;
-                    let more = self.take_due(answer, &mut due);
-                    due.hand_over(&self.node);
-                    if more && due.is_empty() {
-                        self.ask_due(&mut asked);
+                Ok(JobMessage::Due(answer)) => self.claimed(answer, &mut under_way),
+                Ok(JobMessage::HandedOver(ids)) if ids.is_empty() => self.handed_over(&mut under_way),
+                Ok(JobMessage::HandedOver(ids)) => {
+                    let sender = self.sender.clone();
+                    // The thread may have ended by then; nobody else needs the answer.
+                    let reply = move |answer| drop(sender.send(JobMessage::Removed(answer)));
+                    self.node.ask(EndClaim { ids }, reply);
+                }
+                Ok(JobMessage::Removed(answer)) => {
+                    if let Err(fault) = answer {
+                        tracing::warn!(%fault, "scheduled notifications were delivered and may be so once more");
                     }
+                    self.handed_over(&mut under_way);
                 }
                 Ok(JobMessage::Swept(answer)) => {
-                    asked.sweep = false;
-                    if self.swept(answer) {
-                        self.ask_sweep(&mut asked);
+                    let (Part { entries, more }, _) = under_way.sweep.answered(answer);
+                    entries.into_iter().for_each(|trace| self.tell(trace));
+                    if more {
+                        self.ask_sweep(&mut under_way);
                     }
                 }
                 Ok(JobMessage::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
                     tick = Instant::now() + TICK;
                     self.node.sample();
-                    due.hand_over(&self.node);
-                    if due.is_empty() {
-                        self.ask_due(&mut asked);
+                    match &mut under_way.claim {
+                        Some(claim) => claim.hand_over(&self.node),
+                        None => self.ask_due(&mut under_way),
                     }
-                    self.ask_sweep(&mut asked);
+                    self.ask_sweep(&mut under_way);
                 }
             }
         }
     }
 
-    fn ask_due(&self, asked: &mut Asked) {
-        if !std::mem::replace(&mut asked.due, true) {
-            let sender = self.sender.clone();
-            // The thread may have ended by then; nobody else needs the answer.
-            let reply = move |answer| drop(sender.send(JobMessage::Due(answer)));
-            self.node.ask(TakeDue { now: unix(), max: DUE_MAX }, reply);
-        }
-    }
-
-    fn ask_sweep(&self, asked: &mut Asked) {
-        if !std::mem::replace(&mut asked.sweep, true) {
-            let sender = self.sender.clone();
+    fn ask_due(&self, under_way: &mut UnderWay) {
+        let sender = self.sender.clone();
+        let question = || {
             let now = unix();
-            let forget = UnixMs(now.0.saturating_sub(self.traces_kept_ms));
-            let reply = move |answer| drop(sender.send(JobMessage::Swept(answer)));
-            self.node.ask(Sweep { now, forget, max: SWEEP_MAX }, reply);
+            ClaimDue { now, until: now.plus(LEASE_MS), page: DUE }
+        };
+        under_way.due.ask(&self.node, question, move |answer| drop(sender.send(JobMessage::Due(answer))));
+    }
+
+    fn ask_sweep(&self, under_way: &mut UnderWay) {
+        let sender = self.sender.clone();
+        let question = || {
+            let now = unix();
+            Sweep { now, forget: UnixMs(now.0.saturating_sub(self.traces_kept_ms)), max: SWEEP_MAX }
+        };
+        under_way.sweep.ask(&self.node, question, move |answer| drop(sender.send(JobMessage::Swept(answer))));
+    }
+
+    /// Hands over what is due.
+    fn claimed(&self, answer: Result<Part<Notification>, Fault>, under_way: &mut UnderWay) {
+        let (Part { entries, more }, asked) = under_way.due.answered(answer);
+        under_way.more = more;
+        if !entries.is_empty() {
+            under_way.claim.insert(Claim::new(entries, asked, &self.sender)).hand_over(&self.node);
         }
     }
 
-    /// Hands over what is due; whether there is more.
-    fn take_due(&self, answer: Result<Part<Notification>, Fault>, due: &mut Due) -> bool {
-        let Part { entries, more } = logged(answer, "scheduled notifications");
-        due.add(entries);
-        more
-    }
-
-    /// Tells the watchers what expired; whether there is more.
-    fn swept(&self, answer: Result<Part<Trace>, Fault>) -> bool {
-        let Part { entries, more } = logged(answer, "expired notifications");
-        entries.into_iter().for_each(|trace| self.tell(trace));
-        more
+    /// The claim is done with: more may be claimed.
+    fn handed_over(&self, under_way: &mut UnderWay) {
+        under_way.claim = None;
+        if std::mem::take(&mut under_way.more) {
+            self.ask_due(under_way);
+        }
     }
 
     fn tell(&self, trace: Trace) {
@@ -115,18 +133,10 @@ impl Jobs {
     }
 }
 
-/// What came; nothing when the store could not do it, which is logged.
-fn logged<T>(answer: Result<Part<T>, Fault>, what: &str) -> Part<T> {
-    answer.unwrap_or_else(|fault| {
-        tracing::warn!(%fault, what, "the store did not hand them out");
-        Part::default()
-    })
-}
-
-/// Messages that wait at most: one answer of each kind, and the end, which may be told twice.
-pub(crate) const MESSAGES_MAX: usize = 4;
+/// Messages that wait at most: one of each kind, and the end, which may be told twice.
+pub(crate) const MESSAGES_MAX: usize = 6;
 const TICK: Duration = Duration::from_secs(1);
-/// Scheduled notifications taken at once.
-const DUE_MAX: u16 = 500;
+/// Scheduled notifications claimed at once.
+const DUE: Page = Page { entries: 500, bytes: 4 << 20 };
 /// Notifications ended, and traces forgotten, at once.
 const SWEEP_MAX: u32 = 1000;

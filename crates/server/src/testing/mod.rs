@@ -22,7 +22,7 @@ use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
 use carillon_core::model::{ConnId, Domain, DomainId, Mono, Now, Policy, ShardId, States};
 use carillon_core::ports::store::domains::Domains;
-use carillon_core::ports::store::notifications::{Sweep, TakeDue};
+use carillon_core::ports::store::notifications::{ClaimDue, Sweep};
 use carillon_core::ports::{Answer, Ask, Fault, Part, Question, Reply, Store, StoreStats};
 use carillon_core::settings::Settings;
 use carillon_core::shard::Counters;
@@ -44,8 +44,8 @@ impl Store for EmptyStore {
         let domain = Domain { id: DomainId(1), name: "localhost".into(), policy: Policy::default() };
         reply(if Domains::of(&ask).is_some() {
             Domains::wrap(vec![domain])
-        } else if TakeDue::of(&ask).is_some() {
-            TakeDue::wrap(Part::default())
+        } else if ClaimDue::of(&ask).is_some() {
+            ClaimDue::wrap(Part::default())
         } else if Sweep::of(&ask).is_some() {
             Sweep::wrap(Part::default())
         } else {

@@ -5,7 +5,7 @@ use carillon_core::model::{
 };
 use carillon_core::ports::store::accounts;
 use carillon_core::ports::store::domains::Domains;
-use carillon_core::ports::store::notifications::{Sweep, TakeDue};
+use carillon_core::ports::store::notifications::{ClaimDue, Sweep};
 use carillon_core::ports::{Answer, Ask, Fault, Part, Question, Reply, Store, StoreStats};
 use carillon_core::sasl::scram;
 use std::sync::mpsc;
@@ -35,8 +35,8 @@ fn answer(ask: &Ask, credentials: &Credentials) -> Answer {
         accounts::Identity::wrap(number.map(|n| Box::new(identity(n, credentials))))
     } else if accounts::Login::of(ask).is_some() {
         accounts::Login::wrap(Some(Box::new(login())))
-    } else if TakeDue::of(ask).is_some() {
-        TakeDue::wrap(Part::default())
+    } else if ClaimDue::of(ask).is_some() {
+        ClaimDue::wrap(Part::default())
     } else if Sweep::of(ask).is_some() {
         Sweep::wrap(Part::default())
     } else {

@@ -54,8 +54,10 @@ use crate::model::{Durations, OperationId};
 ///   others are asked with the id of their operation ([`Ask::Once`]): one that changed something is remembered, in the same
 ///   commit, for [`OPERATION_KEPT_MS`], and asked again it changes nothing and is answered the same (what the answer tells of other
 ///   things, such as the last item of a topic that is subscribed to, is as it is then). One that changed nothing may be done when it
-///   is asked again (the cases of `again`). [`TakeDue`](notifications::TakeDue) and [`Sweep`](notifications::Sweep) are jobs: asked again
-///   they go on with what is left, and what the first answer handed out is not handed out again.
+///   is asked again (the cases of `again`).
+/// - **Work is claimed by lease.** What [`ClaimDue`](notifications::ClaimDue) hands out to one is handed out to nobody else until the
+///   time that was asked for has passed; if it was not handed over by then, it is handed out again
+///   (`schedule::a_claim_is_one_nodes`, `schedule::what_was_not_handed_over_is_due_again`).
 /// - **One answer.** `reply` is called exactly once, with [`Answer::Failed`] when the store could not do it
 ///   (`together::each_question_is_answered_once`, `together::closed_answers_closed`).
 pub trait Store: Send + Sync + 'static {

@@ -21,10 +21,12 @@ questions! {
         StoreNotification => StoreNotificationAnswer,
         EndNotifications => (),
         CancelNotification => Option<Box<model::Trace>>,
-        TakeDue => Part<Notification>,
+        EndClaim => (),
+    }
+    once {
+        ClaimDue => Part<Notification>,
         Sweep => Part<model::Trace>,
     }
-    once {}
 }
 
 /// A notification's trace.
@@ -104,6 +106,9 @@ pub struct Pending {
 
 /// Keeps a notification; those of the same account and `collapse_key` that are still stored or scheduled end as replaced, and
 /// when the account then has over `queue_max` waiting, the oldest of the lowest priority end as [`DropReason::QueueFull`].
+///
+/// One that is known is left as it is, with one exception: without a `send_at` it is not to wait any longer, and if it is scheduled and its
+/// audience is always, it becomes stored, which ends the claim on it ([`ClaimDue`]).
 #[derive(Clone, Debug)]
 pub struct StoreNotification {
     pub notification: Arc<Notification>,
@@ -116,7 +121,7 @@ pub struct StoreNotification {
 pub enum StoreNotificationAnswer {
     /// It is kept. These notifications ended because of it; it may be among them.
     Stored { ended: Vec<model::Trace> },
-    /// There is or was one with this id, which is left as it is.
+    /// There is or was one with this id.
     Known,
     /// There is no such account.
     NoAccount,
@@ -152,16 +157,25 @@ pub struct CancelNotification {
     pub now: UnixMs,
 }
 
-/// Scheduled notifications that are due by `now`: they become stored (audience always) or are removed from the store
-/// (others), and are returned.
+/// Claims scheduled notifications that are due by `now`, the first ones that `page` has room for, and returns them. Until `until` they are
+/// handed out to nobody else; then they are due again, unless they were handed over by then: by [`StoreNotification`] those
+/// whose audience is always, by [`EndClaim`] the others. So nothing is lost with the node that claimed it.
 #[derive(Clone, Debug)]
-pub struct TakeDue {
+pub struct ClaimDue {
     pub now: UnixMs,
-    pub max: u16,
+    pub until: UnixMs,
+    pub page: Page,
 }
 
-/// Ends notifications that expired by `now`, and forgets traces that ended before `forget`: at most `max` of each. Returns
-/// the traces of those it ended.
+/// Removes scheduled notifications that were handed over. Those whose audience is always stay as they are, and so does what is not
+/// scheduled or not there.
+#[derive(Clone, Debug)]
+pub struct EndClaim {
+    pub ids: Vec<NotificationId>,
+}
+
+/// Ends notifications that expired by `now`, claimed or not, and forgets traces that ended before `forget`: at most `max` of each.
+/// Returns the traces of those it ended. Nodes may ask side by side: each notification is ended, and returned, once.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     pub now: UnixMs,

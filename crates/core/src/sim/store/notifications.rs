@@ -10,8 +10,8 @@ use crate::model::{
 use crate::ports::Part;
 use crate::ports::store::OPERATION_KEPT_MS;
 use crate::ports::store::notifications::{
-    CancelNotification, EndNotifications, NotificationChange, Pending, StoreNotification,
-    StoreNotificationAnswer, Sweep, TakeDue, Trace,
+    CancelNotification, ClaimDue, EndClaim, EndNotifications, NotificationChange, Pending, StoreNotification,
+    StoreNotificationAnswer, Sweep, Trace,
 };
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -22,7 +22,8 @@ answers! {
     StoreNotification => keep;
     EndNotifications => change_all;
     CancelNotification => cancel;
-    TakeDue => take_due;
+    ClaimDue => claim_due;
+    EndClaim => end_claim;
     Sweep => sweep;
 }
 
@@ -31,7 +32,7 @@ fn trace(store: &Committed, asked: &Trace) -> Option<Box<model::Trace>> {
     ended.or_else(|| store.waiting.get(&asked.id).map(Waiting::trace)).map(Box::new)
 }
 
-/// Scheduled ones are left out even when they are due: [`TakeDue`] hands those out, and once is enough.
+/// Scheduled ones are left out even when they are due: [`ClaimDue`] hands those out, and once is enough.
 fn pending(store: &Committed, asked: &Pending) -> Part<Notification> {
     let Some(account) = store.account(asked.domain, &asked.local) else { return Part::default() };
     let queue = account.queue.values().filter_map(|id| store.waiting.get(id));
@@ -39,19 +40,29 @@ fn pending(store: &Committed, asked: &Pending) -> Part<Notification> {
         let is_excepted = asked.except.contains(&waiting.notification.id);
         waiting.due.is_none() && waiting.is_wanted_at(asked.now) && !is_excepted
     });
-    let bytes = |notification: &Notification| match &notification.payload {
+    let entries = waiting.map(|waiting| &*waiting.notification);
+    page::first(entries.map(|notification| (payload_bytes(notification), notification.clone())), asked.page)
+}
+
+fn payload_bytes(notification: &Notification) -> usize {
+    match &notification.payload {
         Payload::Json(text) => text.len(),
         Payload::Xml(bytes) => bytes.len(),
-    };
-    let entries = waiting.map(|waiting| &*waiting.notification);
-    page::first(entries.map(|notification| (bytes(notification), notification.clone())), asked.page)
+    }
 }
 
 fn keep(store: &mut Committed, asked: &StoreNotification) -> StoreNotificationAnswer {
     let StoreNotification { notification, queue_max, now } = asked;
     let account = notification.to.local().and_then(|local| store.account_id(notification.domain, local));
     let Some(account) = account else { return StoreNotificationAnswer::NoAccount };
-    if store.waiting.contains_key(&notification.id) || store.ended.contains_key(&notification.id) {
+    if let Some(known) = store.waiting.get_mut(&notification.id) {
+        if notification.send_at.is_none() && known.due.is_some() && notification.audience == Audience::Always
+        {
+            (known.due, known.stored) = (None, Some(*now));
+        }
+        return StoreNotificationAnswer::Known;
+    }
+    if store.ended.contains_key(&notification.id) {
         return StoreNotificationAnswer::Known;
     }
     let replaced = replaced_by(store, account, notification);
@@ -132,29 +143,34 @@ fn cancel(store: &mut Committed, asked: &CancelNotification) -> Option<Box<model
     trace(store, &Trace { id: asked.id })
 }
 
-/// What expired meanwhile is left to the sweep.
-fn take_due(store: &mut Committed, asked: &TakeDue) -> Part<Notification> {
+/// What expired meanwhile is left to the sweep. What is claimed is due when the claim ends.
+fn claim_due(store: &mut Committed, asked: &ClaimDue) -> Part<Notification> {
     let due = |waiting: &Waiting| waiting.due.filter(|due| *due <= asked.now);
     let waiting = store.waiting.values().filter(|waiting| waiting.is_wanted_at(asked.now));
     let mut found: Vec<_> = waiting
         .filter_map(|waiting| Some((due(waiting)?, waiting.place.2, waiting.notification.clone())))
         .collect();
     found.sort_by_key(|(due, number, _)| (*due, *number));
-    let more = found.len() > usize::from(asked.max);
-    found.truncate(asked.max.into());
-    let mut entries = Vec::with_capacity(found.len());
-    for (_, _, notification) in found {
-        match notification.audience {
-            Audience::Always => {
-                if let Some(waiting) = store.waiting.get_mut(&notification.id) {
-                    (waiting.due, waiting.stored) = (None, Some(asked.now));
-                }
-            }
-            Audience::Active | Audience::Connected => drop(store.remove(notification.id)),
+    let entries =
+        found.iter().map(|(_, _, notification)| (payload_bytes(notification), (**notification).clone()));
+    let part = page::first(entries, asked.page);
+    for notification in &part.entries {
+        if let Some(waiting) = store.waiting.get_mut(&notification.id) {
+            waiting.due = Some(asked.until);
         }
-        entries.push((*notification).clone());
     }
-    Part { entries, more }
+    part
+}
+
+fn end_claim(store: &mut Committed, asked: &EndClaim) {
+    for id in &asked.ids {
+        let waiting = store.waiting.get(id);
+        if waiting
+            .is_some_and(|waiting| waiting.due.is_some() && waiting.notification.audience != Audience::Always)
+        {
+            store.remove(*id);
+        }
+    }
 }
 
 /// Ends what expired, and forgets what nobody asks for any more: old traces and idempotency keys.

@@ -1,0 +1,79 @@
+//! Scheduled notifications that are due: claimed from the store, given to their homes like any other, and then no longer claimed.
+//!
+//! A claim ends by itself ([`LEASE_MS`]). So what a node claimed that then stopped, or could not hand over, is due again, here or at
+//! another node. Nobody hands over anything of a claim that may have ended.
+
+use super::JobMessage;
+use crate::node::{Node, home_of};
+use carillon_core::command::{Command, Outcome, ReplyTo};
+use carillon_core::message::ShardMessage;
+use carillon_core::model::{Audience, Notification, NotificationId};
+use std::collections::VecDeque;
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What a node has claimed, from one question to the store to the next.
+pub(super) struct Claim {
+    /// Those that their home shards do not have yet.
+    left: VecDeque<Arc<Notification>>,
+    /// Nothing is handed over from then on: the claim may have ended.
+    ends: Instant,
+    homes: Option<Arc<Homes>>,
+}
+
+/// What the homes have answered. Tells the thread of the jobs when nobody is left who could answer.
+struct Homes {
+    handed_over: Mutex<Vec<NotificationId>>,
+    sender: SyncSender<JobMessage>,
+}
+
+impl Claim {
+    /// A claim that the store was asked for at `asked`.
+    pub(super) fn new(claimed: Vec<Notification>, asked: Instant, sender: &SyncSender<JobMessage>) -> Claim {
+        // It is due now, so its home treats it like any other notification.
+        let left = claimed.into_iter().map(|n| Arc::new(Notification { send_at: None, ..n })).collect();
+        let homes = Homes { handed_over: Mutex::default(), sender: sender.clone() };
+        Claim { left, ends: asked + HAND_OVER, homes: Some(Arc::new(homes)) }
+    }
+
+    /// Hands the notifications to their home shards until one of them is too busy: the rest is kept for later. When all are handed
+    /// over and answered, [`JobMessage::HandedOver`] follows.
+    pub(super) fn hand_over(&mut self, node: &Node) {
+        let Some(homes) = self.homes.clone() else { return };
+        if Instant::now() >= self.ends {
+            self.left.clear();
+        }
+        while let Some(notification) = self.left.pop_front() {
+            let (id, is_kept) = (notification.id, notification.audience == Audience::Always);
+            let command = Command::Notify(notification);
+            let Some(home) = home_of(&command, node) else { continue };
+            let homes = homes.clone();
+            let reply = ReplyTo(Box::new(move |outcome| {
+                // What is kept is the store's since its home has stored it.
+                if !is_kept && matches!(outcome, Outcome::Notified(_)) {
+                    homes.handed_over.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+                }
+            }));
+            let refused = node.inbox(home).offer(ShardMessage::Command { command, reply });
+            if let Err(ShardMessage::Command { command: Command::Notify(notification), .. }) = refused {
+                self.left.push_front(notification);
+                return;
+            }
+        }
+        self.homes = None;
+    }
+}
+
+impl Drop for Homes {
+    fn drop(&mut self) {
+        let handed_over = self.handed_over.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // There is room for it; and the thread may have ended.
+        drop(self.sender.try_send(JobMessage::HandedOver(std::mem::take(handed_over))));
+    }
+}
+
+/// How long a claim holds, in milliseconds.
+pub(super) const LEASE_MS: u64 = 30_000;
+/// For how long of that notifications are handed over: the clocks of two nodes may differ, and a home may take its time.
+const HAND_OVER: Duration = Duration::from_millis(LEASE_MS * 2 / 3);
