@@ -33,6 +33,8 @@ class Program:
             stderr=asyncio.subprocess.PIPE,
             cwd=folder,
             env={**os.environ, **(environment or {})},
+            # A shell has what it runs in the background ignore Ctrl-C, and all that this starts in turn.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         if input is not None:
             program.process.stdin.write(input.encode())
