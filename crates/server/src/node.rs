@@ -252,6 +252,11 @@ impl Node {
         self.inner.clock.mono()
     }
 
+    /// The shard that is the home of this account.
+    pub(crate) fn home(&self, account: &str) -> ShardId {
+        home(account, self.inner.inboxes.len() as u16)
+    }
+
     fn shards(&self) -> impl Iterator<Item = ShardId> {
         (0..self.inner.inboxes.len() as u16).map(ShardId)
     }

@@ -125,7 +125,6 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         EndNotifications { changes: vec![acknowledged(id(1))] }.into(),
         CancelNotification { id: id(2), now: T.plus(5) }.into(),
         ClaimDue { now: T.plus(10), until: T.plus(30), page: page(9) }.into(),
-        EndClaim { ids: vec![id(4)] }.into(),
         Sweep { now: T.plus(20), forget: UnixMs(0), max: 9 }.into(),
         offline(domain).into(),
         DeleteOffline { domain, local: alice(), seqs }.into(),

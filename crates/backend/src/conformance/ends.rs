@@ -51,19 +51,30 @@ pub(super) fn are_traced(store: &dyn Store) {
 
 pub(super) fn happen_once(store: &dyn Store) {
     let _ = one(store);
-    end(store, vec![acknowledged(id(1)), acknowledged(id(1))]);
+    assert!(end(store, vec![acknowledged(id(1)), acknowledged(id(1))]).is_empty());
     let before = trace(store, id(1));
     let otherwise =
         NotificationChange { state: NotificationState::Dropped, at: T.plus(5000), ..acknowledged(id(1)) };
     let sent = NotificationChange { state: NotificationState::Sent, ..otherwise.clone() };
-    end(store, vec![otherwise, sent]);
+    assert_eq!(end(store, vec![otherwise.clone(), sent]), [id(1)], "it had ended, and by another change");
     assert_eq!(trace(store, id(1)), before);
+    assert!(end(store, vec![acknowledged(id(1))]).is_empty(), "asked again it is answered the same");
+    // Many of which some have ended.
+    let (domain, other) = (domain(store), "bob");
+    account(store, domain, other);
+    for n in 10..60 {
+        stored(store, notification(domain, other, n));
+    }
+    end(store, vec![acknowledged(id(20)), acknowledged(id(59))]);
+    let all = (10..60).map(|n| NotificationChange { id: id(n), ..otherwise.clone() });
+    assert_eq!(end(store, all.collect()), [20, 59].map(id));
 }
 
 pub(super) fn of_what_is_not_there(store: &dyn Store) {
     let (domain, _) = one(store);
     end(store, Vec::new());
-    end(store, vec![acknowledged(id(9)), acknowledged(id(1)), acknowledged(id(8))]);
+    let missing_ones = end(store, vec![acknowledged(id(9)), acknowledged(id(1)), acknowledged(id(8))]);
+    assert_eq!(missing_ones, [9, 8].map(id));
     assert!(waiting(store, domain, "alice", T).is_empty(), "those that are there end all the same");
     missing(store, trace_ask(id(9)));
 }

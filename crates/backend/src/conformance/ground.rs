@@ -20,7 +20,7 @@ pub(super) use carillon_core::ports::store::items::{
 };
 pub(super) use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, Key, Keys};
 pub(super) use carillon_core::ports::store::notifications::{
-    CancelNotification, ClaimDue, EndClaim, EndNotifications, NotificationChange, NotificationQuery, Pending,
+    CancelNotification, ClaimDue, EndNotifications, Events, NotificationChange, NotificationQuery, Pending,
     StoreNotification, StoreNotificationAnswer, Sweep, Whose,
 };
 pub(super) use carillon_core::ports::store::offline::{
@@ -296,8 +296,9 @@ pub(super) fn acknowledged(id: NotificationId) -> NotificationChange {
     }
 }
 
-pub(super) fn end(store: &dyn Store, changes: Vec<NotificationChange>) {
-    done(store, EndNotifications { changes });
+/// Ends notifications; those that these changes did not end.
+pub(super) fn end(store: &dyn Store, changes: Vec<NotificationChange>) -> Vec<NotificationId> {
+    ask(store, EndNotifications { changes })
 }
 
 // ---- logins

@@ -1,6 +1,7 @@
 //! What must still be there after the store was closed and opened again.
 
 use super::Lasting;
+use super::events;
 use super::ground::*;
 use carillon_core::model::*;
 use carillon_core::ports::Store;
@@ -8,6 +9,7 @@ use carillon_core::ports::Store;
 pub(super) const ALL: &[Lasting] = &[
     Lasting { name: "lasting::everything", write: write_everything, check: check_everything },
     Lasting { name: "lasting::revisions", write: write_revisions, check: check_revisions },
+    Lasting { name: "lasting::events", write: events::write_lasting, check: events::check_lasting },
     Lasting { name: "lasting::unanswered", write: write_unanswered, check: check_unanswered },
 ];
 

@@ -19,8 +19,7 @@ fn claim_ids(store: &dyn Store, now: UnixMs) -> Vec<NotificationId> {
 
 /// Its home stores what it was handed.
 fn handed_over(store: &dyn Store, notification: Notification, now: UnixMs) {
-    let now_due = Notification { send_at: None, ..notification };
-    assert_eq!(ask(store, store_at(now_due, now)), StoreNotificationAnswer::Known);
+    assert_eq!(ask(store, store_at(notification, now)), StoreNotificationAnswer::Known);
 }
 
 fn with_alice(store: &dyn Store) -> DomainId {
@@ -57,19 +56,22 @@ pub(super) fn hands_out_what_is_due(store: &dyn Store) {
     assert_eq!(state(store, id(4)), NotificationState::Stored, "what is due at once is not scheduled");
 }
 
-pub(super) fn removes_what_is_not_kept(store: &dyn Store) {
+pub(super) fn for_who_is_there_waits_for_nobody_else(store: &dyn Store) {
     let domain = with_alice(store);
-    for (n, audience) in [(1, Audience::Active), (2, Audience::Connected), (3, Audience::Always)] {
-        stored(store, Notification { audience, ..later(domain, n, 10) });
+    for (n, audience) in [(1, Audience::Active), (2, Audience::Connected)] {
+        let notification = Notification { audience, ..later(domain, n, 10) };
+        stored(store, notification.clone());
+        assert_eq!(claim_ids(store, T.plus(10)), [id(n)]);
+        handed_over(store, notification, T.plus(10));
+        assert_eq!(state(store, id(n)), NotificationState::Stored);
     }
-    stored(store, notification(domain, "alice", 4));
-    assert_eq!(claim_ids(store, T.plus(10)), [1, 2, 3].map(id));
-    done(store, EndClaim { ids: [1, 2, 3, 4, 5].map(id).into() });
-    missing(store, trace_ask(id(1)));
-    missing(store, trace_ask(id(2)));
-    assert_eq!(state(store, id(3)), NotificationState::Scheduled);
-    assert_eq!(state(store, id(4)), NotificationState::Stored);
-    assert_eq!(claim_ids(store, T.plus(20)), [id(3)]);
+    assert!(
+        waiting(store, domain, "alice", T.plus(10)).is_empty(),
+        "sessions that come later are not given it"
+    );
+    assert!(claim_ids(store, T.plus(99)).is_empty());
+    assert!(end(store, vec![acknowledged(id(1))]).is_empty());
+    assert_eq!(state(store, id(1)), NotificationState::Acknowledged);
 }
 
 pub(super) fn a_claim_is_one_nodes(store: &dyn Store) {

@@ -3,6 +3,7 @@
 use super::column::{
     Code, code, id_blob, int, jid, ms, notification_id, opt_code, opt_int, opt_ms, opt_text,
 };
+use super::event;
 use super::idempotency::RESERVED_MS;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
@@ -25,8 +26,9 @@ struct End {
 }
 
 impl Answers<EndNotifications, Error> for Transaction<'_> {
-    fn answer(&mut self, question: &EndNotifications) -> Result<()> {
-        change(self, &question.changes)
+    fn answer(&mut self, question: &EndNotifications) -> Result<Vec<NotificationId>> {
+        let changes: Vec<_> = question.changes.iter().collect();
+        Ok(change(self, &changes)?.into_iter().map(|change| change.id).collect())
     }
 }
 
@@ -36,49 +38,67 @@ impl Answers<notifications::Trace, Error> for Snapshot<'_> {
     }
 }
 
-/// The way of an acknowledgement, the busiest of all writes: two statements for [`TOGETHER`] of them.
+/// The way of an acknowledgement, the busiest of all writes: two statements for [`TOGETHER`] of them. Returns the ends that these
+/// changes did not make, which are few.
 pub(super) fn change<'a>(
     write: &mut Transaction<'_>,
-    changes: impl IntoIterator<Item = &'a NotificationChange>,
-) -> Result<()> {
-    let mut ends = Vec::new();
+    changes: &[&'a NotificationChange],
+) -> Result<Vec<&'a NotificationChange>> {
+    let (mut ends, mut otherwise) = (Vec::new(), Vec::new());
     for change in changes {
-        match change.state {
-            NotificationState::Sent => {
-                finish_changes(write, &ends)?;
-                ends.clear();
-                write.run(
-                    "UPDATE notification SET sent = ?2 WHERE id = ?1",
-                    params![id_blob(change.id), int(change.sent.unwrap_or(change.at).0)],
-                )?;
-            }
-            NotificationState::Acknowledged
-            | NotificationState::Expired
-            | NotificationState::Replaced
-            | NotificationState::Cancelled
-            | NotificationState::Dropped => ends.push(change),
-            // Not ends, and not for others to set.
-            NotificationState::Scheduled | NotificationState::Accepted | NotificationState::Stored => {}
+        if change.state == NotificationState::Sent {
+            finish_changes(write, &ends, &mut otherwise)?;
+            ends.clear();
+            write.run(
+                "UPDATE notification SET sent = ?2 WHERE id = ?1",
+                params![id_blob(change.id), int(change.sent.unwrap_or(change.at).0)],
+            )?;
+        } else if change.state.is_end() {
+            ends.push(*change);
         }
+        // Others are not for the asker to set.
     }
-    finish_changes(write, &ends)
+    finish_changes(write, &ends, &mut otherwise)?;
+    Ok(otherwise)
 }
 
 /// Ends all of them, [`TOGETHER`] at a time: a statement costs more than a row.
-fn finish_changes(write: &mut Transaction<'_>, changes: &[&NotificationChange]) -> Result<()> {
+fn finish_changes<'a>(
+    write: &mut Transaction<'_>,
+    changes: &[&'a NotificationChange],
+    otherwise: &mut Vec<&'a NotificationChange>,
+) -> Result<()> {
     let mut chunks = changes.chunks_exact(TOGETHER);
     for chunk in &mut chunks {
-        finish_together(write, chunk)?;
+        if finish_together(write, chunk)? < chunk.len() {
+            otherwise.extend(ended_otherwise(write.db, chunk)?);
+        }
     }
     for change in chunks.remainder() {
         let end = End { state: change.state, reason: change.reason, at: change.at };
-        finish(write, change.id, end, change.sent, change.acknowledged_by)?;
+        if !finish(write, change.id, end, change.sent, change.acknowledged_by)? {
+            otherwise.extend(ended_otherwise(write.db, &[change])?);
+        }
     }
     Ok(())
 }
 
-/// Ends [`TOGETHER`] notifications. Of two ends of one the first counts.
-fn finish_together(write: &mut Transaction<'_>, changes: &[&NotificationChange]) -> Result<()> {
+/// Those of the changes that are not what ended their notifications.
+fn ended_otherwise<'a>(
+    db: &Connection,
+    changes: &[&'a NotificationChange],
+) -> Result<Vec<&'a NotificationChange>> {
+    let mut otherwise = Vec::new();
+    for change in changes {
+        if !ended_trace(db, change.id)?.is_some_and(|trace| change.made(&trace)) {
+            otherwise.push(*change);
+        }
+    }
+    Ok(otherwise)
+}
+
+/// Ends [`TOGETHER`] notifications; how many had not ended. Of two ends of one the first counts.
+fn finish_together(write: &mut Transaction<'_>, changes: &[&NotificationChange]) -> Result<usize> {
     let mut insert = write.db.prepare_cached(&INSERT_TOGETHER)?;
     let mut delete = write.db.prepare_cached(&DELETE_TOGETHER)?;
     for (i, change) in changes.iter().enumerate() {
@@ -92,11 +112,12 @@ fn finish_together(write: &mut Transaction<'_>, changes: &[&NotificationChange])
         insert.raw_bind_parameter(first + 7, write.run.of(write.db, change.id)?)?;
         delete.raw_bind_parameter(i + 1, id)?;
     }
-    if insert.raw_execute()? > 0 {
+    let ended = insert.raw_execute()?;
+    if ended > 0 {
         changes.iter().for_each(|change| write.run.note(change.id));
     }
     delete.raw_execute()?;
-    Ok(())
+    Ok(ended)
 }
 
 /// How many notifications a statement ends that ends many.
@@ -281,6 +302,7 @@ impl Answers<Sweep, Error> for Transaction<'_> {
             "DELETE FROM operation WHERE id IN (SELECT id FROM operation WHERE id < ?1 ORDER BY id LIMIT ?2)",
             params![first_kept(*now), max],
         )?;
+        event::forget(self, *forget, *max)?;
         let more = has_more(self.db, asked)?;
         Ok(Part { entries: traces, more })
     }
@@ -288,16 +310,18 @@ impl Answers<Sweep, Error> for Transaction<'_> {
 
 /// Whether a sweep leaves anything to the next one.
 pub(super) fn has_more(db: &Connection, asked: &Sweep) -> Result<bool> {
-    db.prepare_cached(
-        "SELECT EXISTS (SELECT 1 FROM notification WHERE expires <= ?1)
+    let more: bool = db
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM notification WHERE expires <= ?1)
              OR EXISTS (SELECT 1 FROM trace WHERE ended < ?2)
              OR EXISTS (SELECT 1 FROM idempotency WHERE since <= ?3)
              OR EXISTS (SELECT 1 FROM operation WHERE id < ?4)",
-    )?
-    .query_row(
-        params![int(asked.now.0), int(asked.forget.0), reserved_before(asked.now), first_kept(asked.now)],
-        |row| row.get(0),
-    )
+        )?
+        .query_row(
+            params![int(asked.now.0), int(asked.forget.0), reserved_before(asked.now), first_kept(asked.now)],
+            |row| row.get(0),
+        )?;
+    Ok(more || event::has_old(db, asked.forget)?)
 }
 
 /// Idempotency keys reserved no later than this are forgotten.

@@ -94,7 +94,7 @@ fn keep(write: &mut Transaction<'_>, keep: &StoreNotification) -> Result<StoreNo
         return Ok(StoreNotificationAnswer::NoAccount);
     };
     if found.known {
-        if notification.send_at.is_none() && notification.audience == Audience::Always {
+        if notification.is_due(*now) {
             write.run(
                 "UPDATE notification SET due = NULL, stored = ?2 WHERE id = ?1 AND due IS NOT NULL",
                 params![id_blob(notification.id), int(now.0)],

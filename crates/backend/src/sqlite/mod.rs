@@ -21,6 +21,7 @@ mod complaints;
 mod counters;
 mod domain;
 mod ending;
+mod event;
 mod file;
 mod idempotency;
 mod item;

@@ -8,7 +8,7 @@ use super::transaction::Transaction;
 use bytes::Bytes;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
-use carillon_core::ports::store::notifications::{ClaimDue, EndClaim, Pending};
+use carillon_core::ports::store::notifications::{ClaimDue, Pending};
 use carillon_core::ports::{Page, Part};
 use rusqlite::{Connection, Error, OptionalExtension, Result, Row, Rows, params};
 
@@ -31,10 +31,10 @@ fn waiting(db: &Connection, account: AccountId, asked: &Pending) -> Result<Part<
         "SELECT n.id, n.domain, n.local, d.name, n.audience, n.rank, n.accepted, n.expires, n.collapse_key, n.send_at,
              n.xml, n.payload, n.key
          FROM notification n CROSS JOIN domain d ON d.id = n.domain
-         WHERE n.account = ?1 AND n.due IS NULL AND (n.expires IS NULL OR n.expires > ?2)
+         WHERE n.account = ?1 AND n.due IS NULL AND n.audience = ?3 AND (n.expires IS NULL OR n.expires > ?2)
          ORDER BY n.rank, n.accepted, n.seq",
     )?;
-    first(&mut query.query(params![int(account.0), int(now.0)])?, *page, except)
+    first(&mut query.query(params![int(account.0), int(now.0), Audience::Always.code()])?, *page, except)
 }
 
 /// The first page of what is in the rows.
@@ -70,18 +70,6 @@ impl Answers<ClaimDue, Error> for Transaction<'_> {
             )?;
         }
         Ok(part)
-    }
-}
-
-impl Answers<EndClaim, Error> for Transaction<'_> {
-    fn answer(&mut self, asked: &EndClaim) -> Result<()> {
-        for id in &asked.ids {
-            self.run(
-                "DELETE FROM notification WHERE id = ?1 AND due IS NOT NULL AND audience <> ?2",
-                params![id_blob(*id), Audience::Always.code()],
-            )?;
-        }
-        Ok(())
     }
 }
 

@@ -11,10 +11,11 @@ use super::queue::{Queue, Taken};
 use super::run::{self, Run};
 use super::transaction::{Reached, Transaction};
 use super::{ending, keeping, lookup};
-use carillon_core::ports::store::notifications::{EndNotifications, StoreNotification};
+use carillon_core::ports::store::notifications::{EndNotifications, NotificationChange, StoreNotification};
 use carillon_core::ports::{Answer, Fault, Question};
 use rusqlite::{Connection, ErrorCode};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -217,12 +218,16 @@ fn together(write: &mut Transaction<'_>, run: &[Write]) -> rusqlite::Result<Vec<
             Ok(keeping::keep_all(write, &keeps)?.into_iter().map(StoreNotification::wrap).collect())
         }
         Kind::End => {
-            let changes = run
-                .iter()
-                .filter_map(|write| EndNotifications::among(&write.ask))
-                .flat_map(|asked| &asked.changes);
-            ending::change(write, changes)?;
-            Ok(run.iter().map(|_| EndNotifications::wrap(())).collect())
+            let asked: Vec<_> = run.iter().filter_map(|write| EndNotifications::among(&write.ask)).collect();
+            let changes: Vec<_> = asked.iter().flat_map(|asked| &asked.changes).collect();
+            let otherwise = ending::change(write, &changes)?;
+            let is_made =
+                |change: &NotificationChange| !otherwise.iter().any(|other| ptr::eq(*other, change));
+            let answer = |asked: &&EndNotifications| {
+                let others = asked.changes.iter().filter(|change| !is_made(change));
+                EndNotifications::wrap(others.map(|change| change.id).collect())
+            };
+            Ok(asked.iter().map(answer).collect())
         }
         Kind::Other => run.iter().map(|asked| one(write, asked)).collect(),
     }

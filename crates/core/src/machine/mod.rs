@@ -76,7 +76,8 @@ impl ShardMachine {
 
     /// When [`Input::Tick`] is due, if ever.
     pub fn next_wake(&self) -> Option<Mono> {
-        let due = [self.shard.timers.next(), self.shard.retries.due(), Some(self.tidy_at)];
+        let ShardState { timers, retries, sent, .. } = &self.shard;
+        let due = [timers.next(), retries.due(), sent.due(), Some(self.tidy_at)];
         due.into_iter().flatten().min()
     }
 
@@ -241,6 +242,9 @@ impl Turn<'_> {
         if !refused.is_empty() {
             let hooks = &self.cx.pipeline.retry;
             hooks.iter().fold(refused, |refused, hook| hook(refused, &mut self.cx));
+        }
+        for hook in &self.cx.pipeline.tick {
+            hook(&mut self.cx);
         }
         if self.cx.now.mono >= *self.tidy_at {
             *self.tidy_at = self.cx.now.mono.plus(TIDY_MS);

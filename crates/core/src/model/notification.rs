@@ -82,6 +82,18 @@ pub struct Notification {
     pub send_at: Option<UnixMs>,
 }
 
+impl Notification {
+    /// Whether the store keeps it until it ends. Others are given to who is there, and their traces are in memory.
+    pub fn is_kept(&self) -> bool {
+        self.audience == Audience::Always || self.send_at.is_some()
+    }
+
+    /// Whether its time has come.
+    pub fn is_due(&self, now: UnixMs) -> bool {
+        self.send_at.is_none_or(|at| at <= now)
+    }
+}
+
 /// How far a notification has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -104,6 +116,19 @@ pub enum NotificationState {
     Cancelled,
     /// Neither delivered nor kept, for a [`DropReason`].
     Dropped,
+}
+
+impl NotificationState {
+    /// Whether nothing follows it.
+    pub fn is_end(self) -> bool {
+        use NotificationState::{
+            Accepted, Acknowledged, Cancelled, Dropped, Expired, Replaced, Scheduled, Sent, Stored,
+        };
+        match self {
+            Acknowledged | Expired | Replaced | Cancelled | Dropped => true,
+            Scheduled | Accepted | Stored | Sent => false,
+        }
+    }
 }
 
 /// Who says that the device has it.

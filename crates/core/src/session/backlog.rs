@@ -79,7 +79,11 @@ pub fn catch_up<W: Paged>(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
     }
     let page = Page { entries: room(session, cx), bytes: TURN_BYTES_MAX };
     let (question, conn) = (W::question(session, page, cx), session.io.conn);
-    cx.ask(question, move |answer, sessions, cx| page_came::<W>(conn, answer, sessions, cx));
+    let read = cx.shard.reads.begin();
+    cx.ask(question, move |answer, sessions, cx| {
+        page_came::<W>(conn, answer, sessions, cx);
+        cx.shard.reads.end(read);
+    });
     Step::Waits
 }
 

@@ -153,6 +153,8 @@ pub struct Hooks {
     pub message: Option<MessageHook>,
     /// Writes that the store refused are to be repeated.
     pub retry: Option<RetryHook>,
+    /// See [`TickHook`].
+    pub tick: Option<TickHook>,
     /// A topic's home has answered what an IQ asked for.
     pub topic_answer: Option<TopicAnswerHook>,
 }
@@ -206,6 +208,7 @@ impl Hooks {
         command: None,
         message: None,
         retry: None,
+        tick: None,
         topic_answer: None,
     };
 }
@@ -261,6 +264,8 @@ pub type MessageHook =
     fn(message: ShardMessage, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<ShardMessage>;
 /// Repeats the writes of this feature, and gives back the others.
 pub type RetryHook = fn(refused: Vec<RefusedWrite>, cx: &mut Cx<'_>) -> Vec<RefusedWrite>;
+/// Does what the feature has postponed in this shard.
+pub type TickHook = fn(cx: &mut Cx<'_>);
 /// Answers an IQ about the topic with this name.
 pub type TopicAnswerHook =
     fn(iq: TopicIq, name: &str, result: Result<TopicOutcome, Refusal>, cx: &mut Cx<'_>);

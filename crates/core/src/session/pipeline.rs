@@ -43,6 +43,7 @@ pub struct Pipeline {
     pub(crate) command: Vec<CommandHook>,
     pub(crate) message: Vec<MessageHook>,
     pub(crate) retry: Vec<RetryHook>,
+    pub(crate) tick: Vec<TickHook>,
     pub(crate) topic_answer: Option<TopicAnswerHook>,
 }
 
@@ -96,6 +97,7 @@ impl Pipeline {
             command: hooks(&features, |h| h.command),
             message: hooks(&features, |h| h.message),
             retry: hooks(&features, |h| h.retry),
+            tick: hooks(&features, |h| h.tick),
             topic_answer: features.iter().find_map(|f| f.hooks.topic_answer),
             features,
             iq,

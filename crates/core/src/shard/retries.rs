@@ -30,9 +30,18 @@ pub struct Retries {
 #[derive(Debug)]
 pub enum RefusedWrite {
     /// A notification ended.
-    End(NotificationChange),
+    End(End),
     /// Messages of an account are to be deleted.
     Forget(Forget),
+}
+
+/// A notification that is to end.
+#[derive(Clone, Debug)]
+pub struct End {
+    /// Its domain.
+    pub domain: DomainId,
+    /// How.
+    pub change: NotificationChange,
 }
 
 /// Messages of an account that are to be deleted.
@@ -47,9 +56,9 @@ pub struct Forget {
 }
 
 impl Retries {
-    /// The store is asked to end a notification.
-    pub fn begin_end(&mut self, id: NotificationId) {
-        self.ending.insert(id);
+    /// The store is asked to end a notification; false if it is already.
+    pub fn begin_end(&mut self, id: NotificationId) -> bool {
+        self.ending.insert(id)
     }
 
     /// The end was written, or given up.
@@ -146,7 +155,7 @@ impl Retries {
 
     fn forget(&mut self, write: &RefusedWrite) {
         match write {
-            RefusedWrite::End(change) => self.ended(change.id),
+            RefusedWrite::End(end) => self.ended(end.change.id),
             RefusedWrite::Forget(forget) => self.forgotten(&forget.seqs),
         }
     }
@@ -195,14 +204,15 @@ mod tests {
     use crate::model::{AcknowledgedBy, DomainId, NotificationState, UnixMs};
 
     fn end(n: u64) -> RefusedWrite {
-        RefusedWrite::End(NotificationChange {
+        let change = NotificationChange {
             id: NotificationId(u128::from(n)),
             state: NotificationState::Acknowledged,
             sent: None,
             at: UnixMs(0),
             acknowledged_by: Some(AcknowledgedBy::Receipt),
             reason: None,
-        })
+        };
+        RefusedWrite::End(End { domain: DomainId(1), change })
     }
 
     #[test]

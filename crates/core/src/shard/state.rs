@@ -1,8 +1,8 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Altered, Behind, CountedTopics, Counters, LoginCache, Offers, Recent, Retries, Subscribers, Throttle,
-    Traces, Wheel,
+    Altered, Behind, CountedTopics, Counters, LoginCache, Offers, Reads, Recent, Retries, Sent, Subscribers,
+    Throttle, Traces, Wheel,
 };
 use crate::light;
 use crate::model::{AccountId, Domains, Mono, Set, ShardId};
@@ -51,6 +51,10 @@ pub struct ShardState {
     pub offers: Offers,
     /// Notifications of the recent past that are not in the store.
     pub traces: Traces,
+    /// Pages that are being read.
+    pub reads: Reads,
+    /// Kept notifications that were given lately.
+    pub sent: Sent,
     /// Writes that the store has not done yet.
     pub retries: Retries,
     draining: bool,
@@ -85,6 +89,8 @@ impl ShardState {
             replays: Replays::default(),
             offers: Offers::default(),
             traces: Traces::default(),
+            reads: Reads::default(),
+            sent: Sent::default(),
             retries: Retries::default(),
             draining: false,
             settings,

@@ -83,8 +83,8 @@ impl Traces {
     }
 
     /// Forgets a trace, because the store has it from now on.
-    pub fn forget(&mut self, id: NotificationId) {
-        self.remove(id);
+    pub fn forget(&mut self, id: NotificationId) -> Option<Trace> {
+        self.remove(id).map(|kept| kept.trace)
     }
 
     fn remove(&mut self, id: NotificationId) -> Option<Kept> {

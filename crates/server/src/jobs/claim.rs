@@ -1,4 +1,5 @@
-//! Scheduled notifications that are due: claimed from the store, given to their homes like any other, and then no longer claimed.
+//! Scheduled notifications that are due: claimed from the store and given to their homes like any other. Their homes store them, and then
+//! they are no longer claimed.
 //!
 //! A claim ends by itself ([`LEASE_MS`]). So what a node claimed that then stopped, or could not hand over, is due again, here or at
 //! another node. Nobody hands over anything of a claim that may have ended.
@@ -7,10 +8,10 @@ use super::JobMessage;
 use crate::node::{Node, home_of};
 use carillon_core::command::{Command, Outcome, ReplyTo};
 use carillon_core::message::ShardMessage;
-use carillon_core::model::{Audience, Notification, NotificationId};
+use carillon_core::model::Notification;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What a node has claimed, from one question to the store to the next.
@@ -22,19 +23,14 @@ pub(super) struct Claim {
     homes: Option<Arc<Homes>>,
 }
 
-/// What the homes have answered. Tells the thread of the jobs when nobody is left who could answer.
-struct Homes {
-    handed_over: Mutex<Vec<NotificationId>>,
-    sender: SyncSender<JobMessage>,
-}
+/// The homes that have not answered. Tells the thread of the jobs when none is left.
+struct Homes(SyncSender<JobMessage>);
 
 impl Claim {
     /// A claim that the store was asked for at `asked`.
     pub(super) fn new(claimed: Vec<Notification>, asked: Instant, sender: &SyncSender<JobMessage>) -> Claim {
-        // It is due now, so its home treats it like any other notification.
-        let left = claimed.into_iter().map(|n| Arc::new(Notification { send_at: None, ..n })).collect();
-        let homes = Homes { handed_over: Mutex::default(), sender: sender.clone() };
-        Claim { left, ends: asked + HAND_OVER, homes: Some(Arc::new(homes)) }
+        let left = claimed.into_iter().map(Arc::new).collect();
+        Claim { left, ends: asked + HAND_OVER, homes: Some(Arc::new(Homes(sender.clone()))) }
     }
 
     /// Hands the notifications to their home shards until one of them is too busy: the rest is kept for later. When all are handed
@@ -45,16 +41,10 @@ impl Claim {
             self.left.clear();
         }
         while let Some(notification) = self.left.pop_front() {
-            let (id, is_kept) = (notification.id, notification.audience == Audience::Always);
             let command = Command::Notify(notification);
             let Some(home) = home_of(&command, node) else { continue };
             let homes = homes.clone();
-            let reply = ReplyTo(Box::new(move |outcome| {
-                // What is kept is the store's since its home has stored it.
-                if !is_kept && matches!(outcome, Outcome::Notified(_)) {
-                    homes.handed_over.lock().unwrap_or_else(PoisonError::into_inner).push(id);
-                }
-            }));
+            let reply = ReplyTo(Box::new(move |_: Outcome| drop(homes)));
             let refused = node.inbox(home).offer(ShardMessage::Command { command, reply });
             if let Err(ShardMessage::Command { command: Command::Notify(notification), .. }) = refused {
                 self.left.push_front(notification);
@@ -67,9 +57,8 @@ impl Claim {
 
 impl Drop for Homes {
     fn drop(&mut self) {
-        let handed_over = self.handed_over.get_mut().unwrap_or_else(PoisonError::into_inner);
         // There is room for it; and the thread may have ended.
-        drop(self.sender.try_send(JobMessage::HandedOver(std::mem::take(handed_over))));
+        drop(self.0.try_send(JobMessage::HandedOver));
     }
 }
 

@@ -8,8 +8,8 @@ use crate::clock::unix;
 use crate::inbox::InboxItem;
 use crate::node::Node;
 use carillon_core::message::ShardMessage;
-use carillon_core::model::{Notification, NotificationId, ShardId, Trace, UnixMs};
-use carillon_core::ports::store::notifications::{ClaimDue, EndClaim, Sweep};
+use carillon_core::model::{Notification, Trace, UnixMs};
+use carillon_core::ports::store::notifications::{ClaimDue, Sweep};
 use carillon_core::ports::{Fault, Page, Part};
 use claim::{Claim, LEASE_MS};
 use job::Job;
@@ -20,10 +20,8 @@ use std::time::{Duration, Instant};
 pub(crate) enum JobMessage {
     /// The store's answer: the notifications that are due.
     Due(Result<Part<Notification>, Fault>),
-    /// The homes have what was claimed. These are not kept, and can be removed.
-    HandedOver(Vec<NotificationId>),
-    /// The store's answer: they are removed.
-    Removed(Result<(), Fault>),
+    /// The homes have what was claimed.
+    HandedOver,
     /// The store's answer: the notifications that expired.
     Swept(Result<Part<Trace>, Fault>),
     /// The node stops.
@@ -43,7 +41,7 @@ pub(crate) struct Jobs {
 #[derive(Default)]
 struct UnderWay {
     due: Job<ClaimDue>,
-    /// What is claimed and not yet with its homes or not yet removed; nothing is claimed beside it.
+    /// What is claimed and not yet with its homes; nothing is claimed beside it.
     claim: Option<Claim>,
     /// Whether the store has more that is due.
     more: bool,
@@ -58,18 +56,11 @@ impl Jobs {
         loop {
             match self.messages.recv_timeout(tick.saturating_duration_since(Instant::now())) {
                 Ok(JobMessage::Due(answer)) => self.claimed(answer, &mut under_way),
-                Ok(JobMessage::HandedOver(ids)) if ids.is_empty() => self.handed_over(&mut under_way),
-                Ok(JobMessage::HandedOver(ids)) => {
-                    let sender = self.sender.clone();
-                    // The thread may have ended by then; nobody else needs the answer.
-                    let reply = move |answer| drop(sender.send(JobMessage::Removed(answer)));
-                    self.node.ask(EndClaim { ids }, reply);
-                }
-                Ok(JobMessage::Removed(answer)) => {
-                    if let Err(fault) = answer {
-                        tracing::warn!(%fault, "scheduled notifications were delivered and may be so once more");
+                Ok(JobMessage::HandedOver) => {
+                    under_way.claim = None;
+                    if std::mem::take(&mut under_way.more) {
+                        self.ask_due(&mut under_way);
                     }
-                    self.handed_over(&mut under_way);
                 }
                 Ok(JobMessage::Swept(answer)) => {
                     let (Part { entries, more }, _) = under_way.sweep.answered(answer);
@@ -98,6 +89,7 @@ impl Jobs {
             let now = unix();
             ClaimDue { now, until: now.plus(LEASE_MS), page: DUE }
         };
+        // The thread may have ended by the time of the answer; nobody else needs it.
         under_way.due.ask(&self.node, question, move |answer| drop(sender.send(JobMessage::Due(answer))));
     }
 
@@ -119,22 +111,16 @@ impl Jobs {
         }
     }
 
-    /// The claim is done with: more may be claimed.
-    fn handed_over(&self, under_way: &mut UnderWay) {
-        under_way.claim = None;
-        if std::mem::take(&mut under_way.more) {
-            self.ask_due(under_way);
-        }
-    }
-
+    /// Tells the home of its account that a notification expired.
     fn tell(&self, trace: Trace) {
-        // Any shard will do: each of them knows all watchers.
-        self.node.inbox(ShardId(0)).push(InboxItem::ShardMessage(ShardMessage::Expired(Box::new(trace))));
+        self.node
+            .inbox(self.node.home(trace.to.as_str()))
+            .push(InboxItem::ShardMessage(ShardMessage::Expired(Box::new(trace))));
     }
 }
 
 /// Messages that wait at most: one of each kind, and the end, which may be told twice.
-pub(crate) const MESSAGES_MAX: usize = 6;
+pub(crate) const MESSAGES_MAX: usize = 5;
 const TICK: Duration = Duration::from_secs(1);
 /// Scheduled notifications claimed at once.
 const DUE: Page = Page { entries: 500, bytes: 4 << 20 };

@@ -1,18 +1,18 @@
 //! At the session: a notification is given to the connection, and acknowledged by the best means that the client supports.
 
 use super::state::InFlight;
-use super::{report, xml};
+use super::{ends, report, xml};
 use crate::Effect;
 use crate::command::Reach;
 use crate::error::{StanzaError, StreamError};
 use crate::event::{Entry, Kind};
 use crate::model::*;
 use crate::ports::Page;
-use crate::ports::store::notifications::{EndNotifications, NotificationChange, Pending};
+use crate::ports::store::notifications::{NotificationChange, Pending};
 use crate::session::backlog::Paged;
 use crate::session::hook::{Ending, Flow};
 use crate::session::{BoundSession, Cx, Sessions, backlog};
-use crate::shard::{Pager, RefusedWrite, Timer, Track, Tracked};
+use crate::shard::{End, Pager, Timer, Track, Tracked};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Kind as StanzaKind, Stanza};
 
@@ -111,6 +111,7 @@ impl Paged for Kept {
             trace.stored = Some(notification.accepted);
             trace.sent = Some(cx.now.unix);
             report::report(&trace, cx);
+            cx.shard.sent.note(trace.id, cx.now.unix, cx.now.mono);
             report::keep_trace(trace, cx);
         }
         session.state.notifications.tidy();
@@ -121,6 +122,7 @@ impl Paged for Kept {
 fn is_fresh(notification: &Notification, cx: &Cx<'_>) -> bool {
     notification.expires.is_none_or(|expires| expires > cx.now.unix)
         && !cx.shard.retries.is_ending(notification.id)
+        && !cx.shard.reads.has_ended(notification.id)
 }
 
 /// Gives a notification to the connection.
@@ -132,9 +134,10 @@ fn send(session: &mut BoundSession, notification: &Notification, cx: &mut Cx<'_>
     let began = cx.out.bytes.len();
     let stanza = xml::message(notification, session, !managed);
     session.send(&stanza, &Track::Of(TRACKED, id.0), cx);
-    let (audience, sent, at) = (notification.audience, cx.now.unix, cx.now.mono);
+    let (audience, is_kept) = (notification.audience, notification.is_kept());
+    let (sent, at) = (cx.now.unix, cx.now.mono);
     let pager = session.state.notifications.pager();
-    pager.gave(InFlight { id, audience, sent, at, managed }, cx.out.bytes.len() - began);
+    pager.gave(InFlight { id, audience, is_kept, sent, at, managed }, cx.out.bytes.len() - began);
     if !managed && pager.begin_timer() {
         cx.set_timer(session.io.conn, cx.shard.settings.receipt_wait_ms, RECEIPT);
     }
@@ -167,7 +170,7 @@ fn acknowledged(session: &mut BoundSession, id: NotificationId, by: Acknowledged
         by,
         after_ms,
     });
-    if entry.audience == Audience::Always {
+    if entry.is_kept {
         let change = NotificationChange {
             id,
             state: NotificationState::Acknowledged,
@@ -176,22 +179,12 @@ fn acknowledged(session: &mut BoundSession, id: NotificationId, by: Acknowledged
             acknowledged_by: Some(by),
             reason: None,
         };
-        cx.shard.retries.begin_end(id);
-        let ask = EndNotifications { changes: vec![change.clone()] };
-        cx.ask(ask, move |said, _, cx| match said {
-            Ok(()) => report::ended(id, cx),
-            Err(_) => cx.shard.retries.add(RefusedWrite::End(change), cx.now.mono),
+        ends::end(End { domain: session.domain, change }, cx);
+    } else {
+        end_unkept(session, id, cx, |trace| {
+            trace.state = NotificationState::Acknowledged;
+            trace.acknowledged_by = Some(by);
         });
-    }
-    let now = cx.now.unix;
-    // Another session of the account may have been faster.
-    let ended = cx.shard.traces.end(id, |trace| {
-        trace.state = NotificationState::Acknowledged;
-        trace.acknowledged_by = Some(by);
-        trace.ended = Some(now);
-    });
-    if let Some(trace) = ended {
-        report::report_end(&trace, session.domain, cx);
     }
     session.state.notifications.tidy();
 }
@@ -262,18 +255,24 @@ pub(super) fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>
     let mut waits = false;
     for entry in pager.in_flight() {
         if entry.audience == Audience::Always {
-            cx.shard.traces.forget(entry.id);
+            // The store is told that it was sent before its trace is forgotten here.
+            cx.shard.sent.note(entry.id, entry.sent, cx.now.mono);
             waits = true;
-            continue;
-        }
-        let now = cx.now.unix;
-        let ended = cx.shard.traces.end(entry.id, |trace| {
-            trace.state = NotificationState::Dropped;
-            trace.reason = Some(DropReason::ConnectionLost);
-            trace.ended = Some(now);
-        });
-        if let Some(trace) = ended {
-            report::report_end(&trace, session.domain, cx);
+        } else if entry.is_kept {
+            let change = NotificationChange {
+                id: entry.id,
+                state: NotificationState::Dropped,
+                sent: Some(entry.sent),
+                at: cx.now.unix,
+                acknowledged_by: None,
+                reason: Some(DropReason::ConnectionLost),
+            };
+            ends::end(End { domain: session.domain, change }, cx);
+        } else {
+            end_unkept(session, entry.id, cx, |trace| {
+                trace.state = NotificationState::Dropped;
+                trace.reason = Some(DropReason::ConnectionLost);
+            });
         }
     }
     if waits {
@@ -281,6 +280,26 @@ pub(super) fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>
         let account = session.bare.clone();
         cx.later(move |sessions, cx| look_again(&account, sessions, cx));
     }
+}
+
+/// One that the store does not have ends, unless another session of the account was faster.
+fn end_unkept(session: &BoundSession, id: NotificationId, cx: &mut Cx<'_>, end: impl FnOnce(&mut Trace)) {
+    let now = cx.now.unix;
+    let ended = cx.shard.traces.end(id, |trace| {
+        end(trace);
+        trace.ended = Some(now);
+    });
+    if let Some(trace) = ended {
+        report::report_end(&trace, session.domain, cx);
+    }
+}
+
+/// Whether a session of the account was given it and has not acknowledged it.
+pub(super) fn is_on_its_way(id: NotificationId, account: &BareJid, sessions: &mut Sessions) -> bool {
+    sessions.of(account.as_str()).into_iter().any(|slot| {
+        let session = sessions.bound_in(slot);
+        session.is_some_and(|session| session.state.notifications.in_flight().any(|entry| entry.id == id))
+    })
 }
 
 /// The least pause between two looks at what has arrived.

@@ -1,8 +1,8 @@
 //! At the account's home: a notification is accepted, stored if its audience is `always`, and given to the account's
 //! sessions.
 
-use super::delivery;
-use super::report::{ended, keep_trace, report, report_end, report_end_of};
+use super::report::{keep_trace, report, report_end, report_end_of};
+use super::{delivery, ends};
 use crate::command::{Command, Outcome};
 use crate::event::{Entry, Kind};
 use crate::message::ShardMessage;
@@ -10,11 +10,11 @@ use crate::model::*;
 use crate::ports::Fault;
 use crate::ports::store::accounts::Account;
 use crate::ports::store::notifications::{
-    self as stored, CancelNotification, EndNotifications, NotificationQuery, StoreNotification,
+    self as stored, CancelNotification, NotificationChange, NotificationQuery, StoreNotification,
     StoreNotificationAnswer,
 };
 use crate::session::{Cx, Sessions};
-use crate::shard::RefusedWrite;
+use crate::shard::End;
 use crate::{Effect, ReplyTo};
 use NotificationState::{Cancelled, Dropped, Scheduled, Sent, Stored};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(super) fn command(
 ) -> Option<(Command, ReplyTo)> {
     match command {
         Command::Notify(notification) => notify(notification, Some(reply), sessions, cx),
-        Command::Cancel { id } => cancel(id, reply, cx),
+        Command::Cancel { id } => cancel(id, reply, sessions, cx),
         Command::Trace { id } => trace(id, reply, cx),
         Command::TracesInMemory { query, ids } => traces_in_memory(&query, &ids, reply, cx),
         other => return Some((other, reply)),
@@ -43,7 +43,10 @@ pub(super) fn message(
     cx: &mut Cx<'_>,
 ) -> Option<ShardMessage> {
     match message {
-        ShardMessage::Expired(trace) => report_end_of(&trace, cx),
+        ShardMessage::Expired(trace) => {
+            ends::committed(trace.id, cx);
+            report_end_of(&trace, cx);
+        }
         other => return Some(other),
     }
     None
@@ -53,8 +56,7 @@ pub(super) fn message(
 fn notify(notification: Arc<Notification>, reply: Option<ReplyTo>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     cx.shard.counters.notifications_accepted += 1;
     cx.shard.counters.domains.of(notification.domain).notifications_accepted += 1;
-    let is_kept = notification.audience == Audience::Always || notification.send_at.is_some();
-    if is_kept {
+    if notification.is_kept() {
         // Durable before acknowledged: the sender hears of it when it is committed.
         let queue_max = cx.shard.settings.limits.pending_notifications;
         let asked = cx.now.unix;
@@ -84,9 +86,11 @@ fn notify(notification: Arc<Notification>, reply: Option<ReplyTo>, sessions: &mu
 }
 
 /// Cancels a notification, if no connection was given it.
-fn cancel(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
-    match cx.shard.traces.find(id) {
-        // It is on its way: too late, as its state tells the sender.
+fn cancel(id: NotificationId, reply: ReplyTo, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let known = cx.shard.traces.find(id);
+    let too_late = known.filter(|trace| !is_kept(trace) || delivery::is_on_its_way(id, &trace.to, sessions));
+    match too_late {
+        // It is on its way, as its state tells the sender, or has ended.
         Some(trace) => {
             let outcome = Outcome::Trace(Box::new(trace.clone()));
             cx.out.push(Effect::Reply { to: reply, outcome });
@@ -99,6 +103,7 @@ fn cancel(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
                     && trace.state == Cancelled
                     && trace.ended == Some(asked)
                 {
+                    ends::committed(id, cx);
                     report_end_of(trace, cx);
                 }
                 answer_trace(found, reply, cx);
@@ -149,7 +154,10 @@ fn store_answered(
             if own.is_some() {
                 note_accepted(&notification, cx);
             }
-            ended.iter().for_each(|trace| report_end(trace, notification.domain, cx));
+            for trace in &ended {
+                ends::committed(trace.id, cx);
+                report_end(trace, notification.domain, cx);
+            }
             match own {
                 Some(trace) => answer(reply, Outcome::Notified(Box::new(trace)), cx),
                 None => committed(&notification, asked, reply, sessions, cx),
@@ -180,29 +188,6 @@ fn store_answered(
     }
 }
 
-/// Has the store end what it refused to.
-pub(super) fn retry(refused: Vec<RefusedWrite>, cx: &mut Cx<'_>) -> Vec<RefusedWrite> {
-    let (mut changes, mut others) = (Vec::new(), Vec::new());
-    for write in refused {
-        match write {
-            RefusedWrite::End(change) => changes.push(change),
-            other => others.push(other),
-        }
-    }
-    if !changes.is_empty() {
-        cx.ask(EndNotifications { changes: changes.clone() }, move |said, _, cx| match said {
-            Ok(()) => {
-                changes.iter().for_each(|change| ended(change.id, cx));
-                cx.shard.retries.succeeded(cx.now.mono);
-            }
-            Err(_) => changes
-                .into_iter()
-                .for_each(|change| cx.shard.retries.add(RefusedWrite::End(change), cx.now.mono)),
-        });
-    }
-    others
-}
-
 /// Answers with a trace.
 fn answer_trace(found: Result<Option<Box<Trace>>, Fault>, reply: ReplyTo, cx: &mut Cx<'_>) {
     let outcome = match found {
@@ -223,26 +208,39 @@ fn committed(
 ) {
     note_accepted(notification, cx);
     let mut trace = Trace::of(notification);
-    // The time that the store has, too.
-    trace.stored = Some(asked);
-    trace.state = if notification.send_at.is_some() { Scheduled } else { Stored };
+    // The times that the store has, too.
+    trace.state = if notification.is_due(asked) { Stored } else { Scheduled };
+    trace.stored = (trace.state == Stored).then_some(asked);
     report(&trace, cx);
     answer(reply, Outcome::Notified(Box::new(trace.clone())), cx);
-    if trace.state == Stored {
+    if trace.state == Stored && !cx.shard.retries.is_ending(notification.id) {
         deliver_stored(notification, trace, sessions, cx);
     }
 }
 
-/// Gives a kept notification to the account's sessions; otherwise it waits in the store.
+/// Gives a kept notification to the account's sessions; otherwise it waits in the store, or ends if it is not for later.
 fn deliver_stored(notification: &Notification, mut trace: Trace, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     match delivery::deliver(notification, sessions, cx) {
         Ok(()) => {
             trace.state = Sent;
             trace.sent = Some(cx.now.unix);
             report(&trace, cx);
+            cx.shard.sent.note(trace.id, cx.now.unix, cx.now.mono);
             keep_trace(trace, cx);
         }
-        Err(_) => cx.shard.changed(notification.to.as_str()),
+        Err(_) if notification.audience == Audience::Always => cx.shard.changed(notification.to.as_str()),
+        Err(reason) => {
+            let change = NotificationChange {
+                id: notification.id,
+                state: Dropped,
+                sent: None,
+                at: cx.now.unix,
+                acknowledged_by: None,
+                reason: Some(reason),
+            };
+            keep_trace(trace, cx);
+            ends::end(End { domain: notification.domain, change }, cx);
+        }
     }
 }
 
@@ -255,11 +253,21 @@ fn resubmitted(
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
-    let on_its_way = cx.shard.traces.find(trace.id).is_some();
     answer(reply, Outcome::Notified(Box::new(trace.clone())), cx);
-    if trace.state == Stored && !on_its_way {
+    if trace.state == Stored && is_to_be_given(notification, sessions, cx) {
         deliver_stored(notification, trace, sessions, cx);
     }
+}
+
+/// Whether no session was given it already: the store may have handed it out before it was heard here that it is stored.
+fn is_to_be_given(notification: &Notification, sessions: &mut Sessions, cx: &Cx<'_>) -> bool {
+    !cx.shard.retries.is_ending(notification.id)
+        && !delivery::is_on_its_way(notification.id, &notification.to, sessions)
+}
+
+/// Whether the store keeps the notification of this trace.
+fn is_kept(trace: &Trace) -> bool {
+    trace.audience == Audience::Always || trace.send_at.is_some()
 }
 
 fn drop_notification(

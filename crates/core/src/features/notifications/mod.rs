@@ -2,6 +2,7 @@
 //! audience, and traced from acceptance to acknowledgement.
 
 mod delivery;
+mod ends;
 mod home;
 mod report;
 mod state;
@@ -49,7 +50,8 @@ pub const FEATURE: Feature = Feature {
         catch_up: Some(backlog::catch_up::<delivery::Kept>),
         awaits_arrival: Some(|session| session.state.notifications.unmanaged().is_some()),
         unacked: Some(delivery::unacked),
-        retry: Some(home::retry),
+        retry: Some(ends::retry),
+        tick: Some(ends::note_sent),
         tracked: &[TrackedHandler { kind: delivery::TRACKED, acknowledged: delivery::acknowledged_all }],
         timers: &[TimerHandler { timer: delivery::RECEIPT, handle: delivery::check_receipts }],
         describe: Some(|session, info| {

@@ -35,24 +35,30 @@ pub(super) fn report_end_of(trace: &Trace, cx: &mut Cx<'_>) {
 
 /// Counts a notification of this domain that ended, and reports its state.
 pub(super) fn report_end(trace: &Trace, domain: DomainId, cx: &mut Cx<'_>) {
+    count_end(trace.state, trace.reason, domain, cx);
+    if trace.state != Acknowledged {
+        cx.out.journal.note(cx.now.unix, Kind::Drop, || Entry::dropped(trace));
+    }
+    report(trace, cx);
+}
+
+/// Counts a notification of this domain that ended.
+pub(super) fn count_end(
+    state: NotificationState,
+    reason: Option<DropReason>,
+    domain: DomainId,
+    cx: &mut Cx<'_>,
+) {
     let counters = &mut cx.shard.counters;
-    match trace.state {
+    match state {
         Acknowledged => {
             counters.notifications_acknowledged += 1;
             counters.domains.of(domain).notifications_acknowledged += 1;
         }
         Expired | Replaced | Cancelled | Dropped => {
-            counters.notifications_ended.count(end_word(trace.state, trace.reason));
+            counters.notifications_ended.count(end_word(state, reason));
             counters.domains.of(domain).notifications_ended += 1;
-            cx.out.journal.note(cx.now.unix, Kind::Drop, || Entry::dropped(trace));
         }
         Scheduled | Accepted | Stored | Sent => {}
     }
-    report(trace, cx);
-}
-
-/// The end is committed: from now on the store has the trace.
-pub(super) fn ended(id: NotificationId, cx: &mut Cx<'_>) {
-    cx.shard.retries.ended(id);
-    cx.shard.traces.forget(id);
 }

@@ -12,6 +12,8 @@ pub struct State(pub(super) Option<Box<Pager<InFlight>>>);
 pub(super) struct InFlight {
     pub(super) id: NotificationId,
     pub(super) audience: Audience,
+    /// Whether the store has it, and ends it.
+    pub(super) is_kept: bool,
     pub(super) sent: UnixMs,
     /// When it was given, on the clock of timers.
     pub(super) at: Mono,

@@ -89,7 +89,7 @@ impl Paged for OfflineMessages {
         let seq = message.seq;
         session.state.offline.progress().last = seq;
         // Another session has it.
-        if cx.shard.retries.is_forgetting(seq) {
+        if cx.shard.retries.is_forgetting(seq) || cx.shard.reads.is_deleted(seq) {
             return;
         }
         let Some(stanza) = xml::read(message, session.bare.domain()) else {
@@ -138,6 +138,7 @@ fn forget(forget: Forget, conn: Option<ConnId>, cx: &mut Cx<'_>) {
         match answer {
             Ok(()) => {
                 cx.shard.retries.forgotten(&forget.seqs);
+                cx.shard.reads.note_deleted(&forget.seqs);
                 cx.shard.retries.succeeded(cx.now.mono);
             }
             // From now on the retries know that these messages are not to be given again.

@@ -58,6 +58,9 @@ use crate::model::{Durations, OperationId};
 /// - **Work is claimed by lease.** What [`ClaimDue`](notifications::ClaimDue) hands out to one is handed out to nobody else until the
 ///   time that was asked for has passed; if it was not handed over by then, it is handed out again
 ///   (`schedule::a_claim_is_one_nodes`, `schedule::what_was_not_handed_over_is_due_again`).
+/// - **An event for each end**, made in the commit that ends a notification, and numbered in the order in which they become visible, so that
+///   whoever has read up to a number has missed nothing below it: a database numbers them under a lock
+///   (`events::tell_how_notifications_ended`, `events::are_numbered_in_the_order_of_commits`, `lasting::events`).
 /// - **One answer.** `reply` is called exactly once, with [`Answer::Failed`] when the store could not do it
 ///   (`together::each_question_is_answered_once`, `together::closed_answers_closed`).
 pub trait Store: Send + Sync + 'static {

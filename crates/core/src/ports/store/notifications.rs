@@ -1,4 +1,4 @@
-//! Notifications: those that wait, and the traces of those that ended.
+//! Notifications: those that wait, the traces of those that ended, and the events that tell others of their ends.
 
 #![expect(missing_docs, reason = "the sentence of a question says what its fields are")]
 
@@ -16,12 +16,12 @@ questions! {
         Trace => Option<Box<model::Trace>>,
         NotificationQuery => Listing,
         Pending => Part<Notification>,
+        Events => EventsAnswer,
     }
     writes {
         StoreNotification => StoreNotificationAnswer,
-        EndNotifications => (),
+        EndNotifications => Vec<NotificationId>,
         CancelNotification => Option<Box<model::Trace>>,
-        EndClaim => (),
     }
     once {
         ClaimDue => Part<Notification>,
@@ -94,7 +94,7 @@ impl NotificationQuery {
     }
 }
 
-/// The next waiting notifications of an account, in delivery order, leaving out `except`: at most `page`.
+/// The next waiting notifications of an account whose audience is always, in delivery order, leaving out `except`: at most `page`.
 #[derive(Clone, Debug)]
 pub struct Pending {
     pub domain: DomainId,
@@ -104,11 +104,37 @@ pub struct Pending {
     pub now: UnixMs,
 }
 
+/// Events after number `after`, oldest first: how notifications ended. Those of notifications that ended in one of `states`; those of a
+/// domain or all; at most `max`. A store limits what it examines for one answer, and says how far it came.
+///
+/// They are kept as long as the traces of their notifications, and no more than [`EVENTS_MAX`] of them.
+#[derive(Clone, Debug)]
+pub struct Events {
+    pub after: u64,
+    pub domain: Option<DomainId>,
+    pub states: States,
+    pub max: u16,
+}
+
+/// What [`Events`] found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventsAnswer {
+    /// Each with its number.
+    pub events: Vec<(u64, model::Trace)>,
+    /// The number up to which they were examined: the `after` of the next question.
+    pub examined: u64,
+    /// The number of the newest event, whatever it is about; 0 when there was none yet.
+    pub newest: u64,
+}
+
+/// How many events a store keeps. [`Sweep`] forgets the oldest beyond it.
+pub const EVENTS_MAX: u64 = 1_000_000;
+
 /// Keeps a notification; those of the same account and `collapse_key` that are still stored or scheduled end as replaced, and
 /// when the account then has over `queue_max` waiting, the oldest of the lowest priority end as [`DropReason::QueueFull`].
 ///
-/// One that is known is left as it is, with one exception: without a `send_at` it is not to wait any longer, and if it is scheduled and its
-/// audience is always, it becomes stored, which ends the claim on it ([`ClaimDue`]).
+/// One that is known is left as it is, with one exception: one that is scheduled and due by `now` becomes stored, which ends the claim
+/// on it ([`ClaimDue`]).
 #[derive(Clone, Debug)]
 pub struct StoreNotification {
     pub notification: Arc<Notification>,
@@ -127,7 +153,8 @@ pub enum StoreNotificationAnswer {
     NoAccount,
 }
 
-/// Ends notifications; a change of one that has ended otherwise, or does not exist, is skipped.
+/// Ends notifications. Returns those that these changes did not end: they had ended otherwise before, or are not there. What is asked
+/// again is answered the same.
 #[derive(Clone, Debug)]
 pub struct EndNotifications {
     pub changes: Vec<NotificationChange>,
@@ -150,6 +177,14 @@ pub struct NotificationChange {
     pub reason: Option<DropReason>,
 }
 
+impl NotificationChange {
+    /// Whether it is this change that ended the notification with this trace.
+    pub fn made(&self, trace: &model::Trace) -> bool {
+        let said = (trace.state, trace.ended, trace.acknowledged_by, trace.reason);
+        said == (self.state, Some(self.at), self.acknowledged_by, self.reason)
+    }
+}
+
 /// Cancels a notification. Its trace afterwards: `Cancelled`, or the state in which it had ended.
 #[derive(Clone, Debug)]
 pub struct CancelNotification {
@@ -158,20 +193,13 @@ pub struct CancelNotification {
 }
 
 /// Claims scheduled notifications that are due by `now`, the first ones that `page` has room for, and returns them. Until `until` they are
-/// handed out to nobody else; then they are due again, unless they were handed over by then: by [`StoreNotification`] those
-/// whose audience is always, by [`EndClaim`] the others. So nothing is lost with the node that claimed it.
+/// handed out to nobody else; then they are due again, unless their homes have stored them by then ([`StoreNotification`]). So nothing
+/// is lost with the node that claimed it.
 #[derive(Clone, Debug)]
 pub struct ClaimDue {
     pub now: UnixMs,
     pub until: UnixMs,
     pub page: Page,
-}
-
-/// Removes scheduled notifications that were handed over. Those whose audience is always stay as they are, and so does what is not
-/// scheduled or not there.
-#[derive(Clone, Debug)]
-pub struct EndClaim {
-    pub ids: Vec<NotificationId>,
 }
 
 /// Ends notifications that expired by `now`, claimed or not, and forgets traces that ended before `forget`: at most `max` of each.

@@ -3,12 +3,11 @@
 use super::deeds::jid;
 use super::{ACCOUNTS, Client, Connected, DOMAIN, Mix, Program, QUEUE_BYTES_MAX, QUEUE_BYTES_MORE, TOPICS};
 use crate::command::Outcome;
-use crate::model::{Item, NotificationId, NotificationState, TopicRecord, bucket};
+use crate::model::{Item, NotificationId, NotificationState, TopicRecord};
 use crate::ports::store::items::Items;
-use crate::ports::store::notifications::{self, EndNotifications, Pending, StoreNotification};
+use crate::ports::store::notifications::{self, EndNotifications};
 use crate::ports::store::subscriptions::IsSubscribed;
 use crate::ports::store::topics::Topic;
-use crate::ports::{Ask, Question};
 use crate::sim::client::Got;
 use std::sync::Arc;
 
@@ -40,20 +39,10 @@ impl Program {
         Ok(())
     }
 
-    /// Ends were committed. Two ways are known in which a notification is sent all the same, and left out here: a page that was being
-    /// read meanwhile holds it still, or it was read from the store and acknowledged before the answer came that it is stored.
+    /// Ends were committed.
     pub(super) fn note_ends(&mut self, end: &EndNotifications) {
-        for change in end.changes.iter().filter(|change| change.state != NotificationState::Sent) {
-            let may_come = |ask: &Ask| {
-                let is_stored =
-                    StoreNotification::of(ask).is_some_and(|asked| asked.notification.id == change.id);
-                let is_of = |local: &str| bucket(jid(local).as_str()) == change.id.bucket();
-                is_stored || Pending::of(ask).is_some_and(|asked| is_of(&asked.local))
-            };
-            if !self.world.disk.is_under_way(may_come) {
-                self.ended.insert(change.id);
-            }
-        }
+        let ends = end.changes.iter().filter(|change| change.state.is_end());
+        self.ended.extend(ends.map(|change| change.id));
     }
 
     /// Notes what commands were answered.

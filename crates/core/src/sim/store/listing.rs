@@ -1,12 +1,30 @@
-//! Lists of notifications: those that wait and those that have ended, newest first.
+//! Lists of notifications: those that wait and those that have ended, newest first; and what is told of their ends.
 
 use super::{Committed, answers};
 use crate::model::Trace;
-use crate::ports::store::notifications::{Listing, NotificationQuery};
+use crate::ports::store::notifications::{Events, EventsAnswer, Listing, NotificationQuery};
 use std::cmp::Reverse;
 
 answers! {
     NotificationQuery => list;
+    Events => events;
+}
+
+fn events(store: &Committed, asked: &Events) -> EventsAnswer {
+    let (mut events, mut examined) = (Vec::new(), asked.after);
+    for (number, id) in store.events.range(asked.after + 1..) {
+        if events.len() == usize::from(asked.max) {
+            break;
+        }
+        examined = *number;
+        let Some((domain, trace)) = store.ended.get(id) else { continue };
+        let is_theirs =
+            store.domains.contains_key(domain) && asked.domain.is_none_or(|wanted| wanted == *domain);
+        if is_theirs && asked.states.contains(trace.state) {
+            events.push((*number, trace.clone()));
+        }
+    }
+    EventsAnswer { events, examined, newest: store.last_event }
 }
 
 fn list(store: &Committed, query: &NotificationQuery) -> Listing {

@@ -10,7 +10,7 @@ use crate::model::{
 use crate::ports::Part;
 use crate::ports::store::OPERATION_KEPT_MS;
 use crate::ports::store::notifications::{
-    CancelNotification, ClaimDue, EndClaim, EndNotifications, NotificationChange, Pending, StoreNotification,
+    CancelNotification, ClaimDue, EndNotifications, NotificationChange, Pending, StoreNotification,
     StoreNotificationAnswer, Sweep, Trace,
 };
 use std::cmp::Reverse;
@@ -23,7 +23,6 @@ answers! {
     EndNotifications => change_all;
     CancelNotification => cancel;
     ClaimDue => claim_due;
-    EndClaim => end_claim;
     Sweep => sweep;
 }
 
@@ -38,7 +37,8 @@ fn pending(store: &Committed, asked: &Pending) -> Part<Notification> {
     let queue = account.queue.values().filter_map(|id| store.waiting.get(id));
     let waiting = queue.filter(|waiting| {
         let is_excepted = asked.except.contains(&waiting.notification.id);
-        waiting.due.is_none() && waiting.is_wanted_at(asked.now) && !is_excepted
+        let waits = waiting.due.is_none() && waiting.notification.audience == Audience::Always;
+        waits && waiting.is_wanted_at(asked.now) && !is_excepted
     });
     let entries = waiting.map(|waiting| &*waiting.notification);
     page::first(entries.map(|notification| (payload_bytes(notification), notification.clone())), asked.page)
@@ -56,8 +56,7 @@ fn keep(store: &mut Committed, asked: &StoreNotification) -> StoreNotificationAn
     let account = notification.to.local().and_then(|local| store.account_id(notification.domain, local));
     let Some(account) = account else { return StoreNotificationAnswer::NoAccount };
     if let Some(known) = store.waiting.get_mut(&notification.id) {
-        if notification.send_at.is_none() && known.due.is_some() && notification.audience == Audience::Always
-        {
+        if known.due.is_some() && notification.is_due(*now) {
             (known.due, known.stored) = (None, Some(*now));
         }
         return StoreNotificationAnswer::Known;
@@ -114,8 +113,12 @@ fn over_bound(store: &Committed, account: AccountId, max: usize) -> Vec<Notifica
     queue.into_iter().take(excess).map(|(_, id)| *id).collect()
 }
 
-fn change_all(store: &mut Committed, asked: &EndNotifications) {
+fn change_all(store: &mut Committed, asked: &EndNotifications) -> Vec<NotificationId> {
     asked.changes.iter().for_each(|change| self::change(store, change));
+    let ends = asked.changes.iter().filter(|change| change.state.is_end());
+    let otherwise =
+        ends.filter(|change| !store.ended.get(&change.id).is_some_and(|(_, trace)| change.made(trace)));
+    otherwise.map(|change| change.id).collect()
 }
 
 fn change(store: &mut Committed, change: &NotificationChange) {
@@ -162,17 +165,6 @@ fn claim_due(store: &mut Committed, asked: &ClaimDue) -> Part<Notification> {
     part
 }
 
-fn end_claim(store: &mut Committed, asked: &EndClaim) {
-    for id in &asked.ids {
-        let waiting = store.waiting.get(id);
-        if waiting
-            .is_some_and(|waiting| waiting.due.is_some() && waiting.notification.audience != Audience::Always)
-        {
-            store.remove(*id);
-        }
-    }
-}
-
 /// Ends what expired, and forgets what nobody asks for any more: old traces and idempotency keys.
 fn sweep(store: &mut Committed, asked: &Sweep) -> Part<model::Trace> {
     let max = asked.max as usize;
@@ -187,6 +179,7 @@ fn sweep(store: &mut Committed, asked: &Sweep) -> Part<model::Trace> {
         (ended < asked.forget).then_some((ended, *id))
     }));
     old.iter().take(max).for_each(|id| drop(store.ended.remove(id)));
+    store.events.retain(|_, id| store.ended.contains_key(id));
     let until = UnixMs(asked.now.0.saturating_sub(RESERVED_MS));
     let over = store.reserved.iter().filter(|(_, reserved)| reserved.since <= until);
     let over = ordered(over.map(|(name, reserved)| (reserved.since, name.clone())));
@@ -228,6 +221,8 @@ impl Committed {
         let waiting = self.remove(id)?;
         let trace = model::Trace { state, reason, ended: Some(at), ..waiting.trace() };
         self.ended.insert(id, (waiting.notification.domain, trace.clone()));
+        self.last_event += 1;
+        self.events.insert(self.last_event, id);
         Some(trace)
     }
 

@@ -25,6 +25,10 @@ pub struct Committed {
     pub(super) topic_names: BTreeMap<(DomainId, Box<str>), TopicId>,
     pub(super) waiting: BTreeMap<NotificationId, Waiting>,
     pub(super) ended: BTreeMap<NotificationId, (DomainId, Trace)>,
+    /// How notifications ended, by the number of the event.
+    pub(super) events: BTreeMap<u64, NotificationId>,
+    /// The number of the newest event.
+    pub(super) last_event: u64,
     pub(super) keys: BTreeMap<KeyId, Key>,
     /// Operations that were done: what was asked, and the answer.
     pub(super) operations: BTreeMap<OperationId, (TypeId, Answer)>,
