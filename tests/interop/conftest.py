@@ -1,5 +1,7 @@
 """Fixtures: a server for each module, and clients that end with their test."""
 
+import subprocess
+
 import pytest
 
 from harness.api import Api
@@ -19,6 +21,40 @@ def server(tmp_path_factory, settings):
     server = Server(tmp_path_factory.mktemp("node"), **settings)
     yield server
     server.end()
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts nodes; those that a failed test leaves behind are ended before their disk is taken away."""
+    started = []
+
+    def start(**settings):
+        started.append(Server(tmp_path, **settings))
+        return started[-1]
+
+    yield start
+    for server in started:
+        if server.is_running():
+            server.kill()
+
+
+@pytest.fixture
+def disk():
+    """Makes disks of a size of their own."""
+    mounted = []
+
+    def make(folder, size):
+        folder.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "carillon-test", str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            pytest.skip(f"a small disk cannot be mounted here: {done.stderr.strip()}")
+        mounted.append(folder)
+        return folder
+
+    yield make
+    for folder in mounted:
+        subprocess.run(["umount", str(folder)], check=True)
 
 
 @pytest.fixture

@@ -6,13 +6,11 @@ import os
 import re
 import subprocess
 
-import pytest
-
 from harness.api import Api, check_problem
 from harness.follower import Follower
 from harness.inbox import deadline
 from harness.peer import CLIENT, Peer
-from harness.server import Server, run, unique
+from harness.server import run, unique
 
 EVENT_LOG = {
     "event_log__enabled": "true",
@@ -59,40 +57,6 @@ class Busy:
         for one in self.crowd:
             await one.close()
         await self.api.aclose()
-
-
-@pytest.fixture
-def start(tmp_path):
-    """Starts nodes; those that a failed test leaves behind are ended before their disk is taken away."""
-    started = []
-
-    def start(**settings):
-        started.append(Server(tmp_path, **settings))
-        return started[-1]
-
-    yield start
-    for server in started:
-        if server.is_running():
-            server.kill()
-
-
-@pytest.fixture
-def disk():
-    """Makes disks of a size of their own."""
-    mounted = []
-
-    def make(folder, size):
-        folder.mkdir()
-        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "carillon-test", str(folder)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            pytest.skip(f"a small disk cannot be mounted here: {done.stderr.strip()}")
-        mounted.append(folder)
-        return folder
-
-    yield make
-    for folder in mounted:
-        subprocess.run(["umount", str(folder)], check=True)
 
 
 async def test_a_full_disk_of_the_event_log_slows_nobody_and_what_is_lost_is_said(disk, start, tmp_path):

@@ -1,4 +1,4 @@
-"""What operators build on: metrics, dashboard, alerts, the service manager, backups. As `docs/book/operations.md` has it."""
+"""What operators build on: metrics, dashboard, alerts, the service manager. As `docs/book/operations.md` has it."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,6 @@ import re
 import shutil
 import signal
 import socket
-import sqlite3
 import subprocess
 import urllib.request
 
@@ -359,53 +358,3 @@ def test_the_binary_runs_where_there_is_only_glibc(tmp_path):
     finally:
         node.terminate()
         assert node.wait(timeout=20) == 0
-
-
-async def test_a_backup_of_a_running_node_is_restored(tmp_path):
-    """The commands of the book, from one folder to another."""
-    for name in ("first", "second"):
-        (tmp_path / name).mkdir()
-    first = Server(tmp_path / "first")
-    async with contextlib.aclosing(Api(first)) as api:
-        for user in ("alice", "bob"):
-            await api.account(f"{user}@localhost")
-        await api.ok("PUT", "/v1/topics/news", {"title": "News"}, status=201)
-        topic = await api.ok("GET", "/v1/topics/news")
-        kept = await api.notify("alice@localhost", "before the copy", audience="always")
-        sending = asyncio.create_task(send_until_cancelled(api))
-        copy = tmp_path / "copy.db"
-        (command,) = re.findall(r'^# sqlite3 (\S+) "(VACUUM INTO) \'', BOOK.read_text(), re.MULTILINE)
-        assert command[1] == "VACUUM INTO"
-        await asyncio.to_thread(vacuum_into, first.data / "carillon.db", copy)
-        sending.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await sending
-    first.end()
-    data = tmp_path / "second/data"
-    data.mkdir(mode=0o700)
-    shutil.copy(copy, data / "carillon.db")
-    for name in ("node.secret", "admin.key"):
-        shutil.copy(first.data / name, data / name)
-    second = Server(tmp_path / "second")
-    try:
-        assert second.key == first.key
-        async with contextlib.aclosing(Api(second)) as api:
-            assert await api.ok("GET", "/v1/topics/news") == topic
-            assert (await api.trace(kept["id"]))["state"] == "stored"
-            alice = await Raw.logged_in(second, "alice")
-            await alice.until(lambda e: e.get("id") == kept["id"])
-            await alice.close()
-    finally:
-        second.end()
-
-
-async def send_until_cancelled(api):
-    while True:
-        await api.notify("bob@localhost", audience="always")
-
-
-def vacuum_into(database, copy):
-    with contextlib.closing(sqlite3.connect(database, timeout=20)) as connection:
-        connection.execute("VACUUM INTO ?", (str(copy),))
-        (checked,) = connection.execute("PRAGMA integrity_check").fetchone()
-        assert checked == "ok"

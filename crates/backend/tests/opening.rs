@@ -83,7 +83,7 @@ fn what_is_not_ours_is_left_alone() {
     Connection::open(&path).expect("opens").execute_batch("CREATE TABLE theirs (x)").expect("changes");
     assert!(matches!(refused(&path), OpenError::Foreign { .. }));
     std::fs::write(&path, "This is a letter, not a database. ".repeat(100)).expect("writes");
-    assert!(matches!(refused(&path), OpenError::Sqlite { .. }));
+    assert!(matches!(refused(&path), OpenError::NotADatabase { .. }));
     assert!(std::fs::read(&path).expect("reads").starts_with(b"This is a letter"));
 }
 

@@ -62,8 +62,13 @@ pub fn open_store(settings: &Settings) -> Result<Arc<dyn Store>, sqlite::OpenErr
     Ok(Arc::new(SqliteStore::open(store(settings))?))
 }
 
+/// The database.
+pub fn database(settings: &Settings) -> PathBuf {
+    settings.node.data_dir.join("carillon.db")
+}
+
 fn store(settings: &Settings) -> sqlite::Options {
-    sqlite::Options { path: settings.node.data_dir.join("carillon.db"), ..settings.store.clone() }
+    sqlite::Options { path: database(settings), ..settings.store.clone() }
 }
 
 /// What the HTTP side is started with. `ports` are those the server bound.

@@ -12,22 +12,25 @@ use std::time::Duration;
 /// Makes the files where they are not there, and takes the lock. The database is in use until the file is closed,
 /// however the process ends.
 pub(super) fn claim(path: &Path) -> Result<File, OpenError> {
+    let lock = lock(path)?;
+    // SQLite gives `-wal` and `-shm` the mode of the database.
+    private(path)?;
+    Ok(lock)
+}
+
+/// Takes the lock of a database, whether that is there or not. Makes its folder.
+pub(super) fn lock(path: &Path) -> Result<File, OpenError> {
     if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
         let mut builder = DirBuilder::new();
-        builder.recursive(true).mode(0o700).create(folder).map_err(|e| file_error(folder, e))?;
+        builder.recursive(true).mode(0o700).create(folder).map_err(|e| OpenError::file(folder, e))?;
     }
     let lock_path = beside(path, ".lock");
     let lock = private(&lock_path)?;
     match lock.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            return Err(OpenError::InUse { path: path.to_owned(), lock: lock_path });
-        }
-        Err(TryLockError::Error(source)) => return Err(OpenError::File { path: lock_path, source }),
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.to_owned(), lock: lock_path }),
+        Err(TryLockError::Error(source)) => Err(OpenError::File { path: lock_path, source }),
     }
-    // SQLite gives `-wal` and `-shm` the mode of the database.
-    private(path)?;
-    Ok(lock)
 }
 
 /// Opens the file, empty where it was not there, with mode 0600 whatever it had.
@@ -40,7 +43,7 @@ fn private(path: &Path) -> Result<File, OpenError> {
         }
         Ok(file)
     };
-    open().map_err(|e| file_error(path, e))
+    open().map_err(|e| OpenError::file(path, e))
 }
 
 /// The one connection that writes.
@@ -96,12 +99,8 @@ pub(super) fn size_bytes(path: &Path) -> u64 {
     of(path) + of(&beside(path, "-wal"))
 }
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
-}
-
-fn file_error(path: &Path, source: std::io::Error) -> OpenError {
-    OpenError::File { path: path.to_owned(), source }
 }

@@ -12,12 +12,14 @@
 //! - `run` keeps the index of ended notifications small where it is written to.
 //! - `snapshot` is what a read works with, `transaction` what a write does; one file per noun implements for them
 //!   [`Answers`](carillon_core::ports::store::Answers) to each of its questions, upon the small ones of `lookup`.
+//! - [`backup`] and [`restore`] copy the file, which no store needs to have open.
 //! - `schema` and `migrations/` are the tables, `file` the settings of each connection, `column` what numbers mean.
 
 mod account;
 mod asked;
 mod column;
 mod complaints;
+mod copy;
 mod counters;
 mod domain;
 mod ending;
@@ -47,6 +49,7 @@ mod topic;
 mod transaction;
 mod writer;
 
+pub use copy::{Contents, CopyError, Restored, backup, restore};
 pub use options::{OpenError, Options};
 
 use asked::{Asked, Carries, Respond, Write};
@@ -93,7 +96,7 @@ impl SqliteStore {
             options,
         };
         let options = &store.options;
-        let sqlite = |source| OpenError::Sqlite { path: options.path.clone(), source };
+        let sqlite = |source| OpenError::of(&options.path, source);
         let mut db = file::connect_writer(options).map_err(sqlite)?;
         schema::migrate(&mut db, &options.path)?;
 

@@ -1,7 +1,8 @@
 //! How a store is opened, and why it may not open.
 
+use rusqlite::ErrorCode;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How a store is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +54,7 @@ impl Options {
     }
 }
 
-/// Why a store did not open.
+/// Why a store did not open, or a database could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -84,6 +85,26 @@ pub enum OpenError {
         /// The database.
         path: PathBuf,
     },
+    /// It is no SQLite database, or its first page is lost.
+    #[error("{} is not an SQLite database: another file has its name, or its beginning was overwritten", path.display())]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Parts of it are lost or were overwritten.
+    #[error("{} is damaged ({what}): restore a backup", path.display())]
+    Damaged {
+        /// The database.
+        path: PathBuf,
+        /// What SQLite found.
+        what: String,
+    },
+    /// There is no space for what has to be written.
+    #[error("no space is left for {}", path.display())]
+    Full {
+        /// The database.
+        path: PathBuf,
+    },
     /// A file could not be made, locked or protected.
     #[error("{}: {source}", path.display())]
     File {
@@ -103,4 +124,26 @@ pub enum OpenError {
     /// A thread could not be started.
     #[error("no thread for the store: {0}")]
     Thread(io::Error),
+}
+
+impl OpenError {
+    /// What an error of SQLite means for whoever named the file.
+    pub(super) fn of(path: &Path, source: rusqlite::Error) -> OpenError {
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => OpenError::NotADatabase { path },
+            Some(ErrorCode::DatabaseCorrupt) => OpenError::Damaged { path, what: source.to_string() },
+            Some(ErrorCode::DiskFull) => OpenError::Full { path },
+            _ => OpenError::Sqlite { path, source },
+        }
+    }
+
+    /// What an error of the system means; `path` is the file or folder that it is about.
+    pub(super) fn file(path: &Path, source: io::Error) -> OpenError {
+        let path = path.to_owned();
+        if source.kind() == io::ErrorKind::StorageFull {
+            return OpenError::Full { path };
+        }
+        OpenError::File { path, source }
+    }
 }

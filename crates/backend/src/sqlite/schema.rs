@@ -21,21 +21,29 @@ const APPLICATION_ID: i32 = 0x4352_4c4e;
 
 /// Brings the database to the latest version, all in one step, or says why it cannot be used.
 pub(super) fn migrate(db: &mut Connection, path: &Path) -> Result<(), OpenError> {
-    let sqlite = |source| OpenError::Sqlite { path: path.to_owned(), source };
+    let sqlite = |source| OpenError::of(path, source);
+    let found = if is_empty(db).map_err(sqlite)? { 0 } else { version(db, path)? };
+    let known = MIGRATIONS.len() as u32;
+    if found < known {
+        upgrade(db, found).map_err(sqlite)?;
+        tracing::info!(path = %path.display(), from = found, to = known, "store schema upgraded");
+    }
+    Ok(())
+}
+
+/// The version of the schema of a database that is ours and not newer than this server.
+pub(super) fn version(db: &Connection, path: &Path) -> Result<u32, OpenError> {
+    let sqlite = |source| OpenError::of(path, source);
     let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(sqlite)?;
     let owner: i32 = db.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(sqlite)?;
-    if owner != APPLICATION_ID && !is_empty(db).map_err(sqlite)? {
+    if owner != APPLICATION_ID || is_empty(db).map_err(sqlite)? {
         return Err(OpenError::Foreign { path: path.to_owned() });
     }
     let known = MIGRATIONS.len() as u32;
     if found > known {
         return Err(OpenError::Newer { path: path.to_owned(), found, known });
     }
-    if found < known {
-        upgrade(db, found).map_err(sqlite)?;
-        tracing::info!(path = %path.display(), from = found, to = known, "store schema upgraded");
-    }
-    Ok(())
+    Ok(found)
 }
 
 fn upgrade(db: &mut Connection, from: u32) -> rusqlite::Result<()> {

@@ -3,6 +3,7 @@
 //! Exit codes: 0 done, 1 the node said no, 2 the command line or the configuration is wrong, 3 no node answers.
 
 mod account;
+mod backup;
 mod client;
 mod config;
 mod confirm;
@@ -73,6 +74,10 @@ enum Printing {
     Config(config::Args),
     /// The event log: follow it, check it, print it as JSON
     Events(events::Args),
+    /// Copy the database to a file, while the node runs or not, and check the copy
+    Backup(backup::Backup),
+    /// Put a backup into a data folder that no node uses
+    Restore(backup::Restore),
     /// Print a script that completes commands in a shell
     Completions {
         /// The shell
@@ -109,6 +114,8 @@ fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
         Printing::Session(args) => session::run(args, out),
         Printing::Config(args) => config::run(args, out),
         Printing::Events(args) => events::run(args, out),
+        Printing::Backup(args) => backup::backup(&args, out),
+        Printing::Restore(args) => backup::restore(&args, out),
         Printing::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "carillon", &mut script);
