@@ -107,15 +107,17 @@ function answered(yes) {
   node.dispatchEvent(new Event("change"));
 }
 
-/** Follows receipts until the signal; begins again when the stream breaks. `opened` is told whether it is open. */
+/** Follows receipts until the signal; goes on where it was when the stream breaks. `opened` is told whether it is open. */
 export async function follow(query, { signal, event, opened }) {
-  let pause = 500;
+  let pause = 500, last;
+  const seen = (id) => { last = id; };
   while (!signal.aborted) {
     try {
-      const response = await send("GET", "/v1/events", { query, headers: { Accept: "text/event-stream" }, signal });
+      const headers = { Accept: "text/event-stream", ...(last && { "Last-Event-ID": last }) };
+      const response = await send("GET", "/v1/events", { query, headers, signal });
       opened(true);
       pause = 500;
-      await read(response.body, event);
+      await read(response.body, event, seen);
     } catch (error) {
       if (signal.aborted) return;
       if (error.status === 401 || error.status === 403) { opened(false); return; }
@@ -127,7 +129,7 @@ export async function follow(query, { signal, event, opened }) {
 }
 
 /** Reads Server-Sent Events (HTML §9.2) from a body. */
-async function read(body, event) {
+async function read(body, event, seen) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -138,6 +140,7 @@ async function read(body, event) {
     for (const frame of frames) {
       const lines = frame.split("\n");
       const member = (name) => lines.filter((l) => l.startsWith(`${name}:`)).map((l) => l.slice(name.length + 1).trim()).join("\n");
+      if (member("id")) seen(member("id"));
       if (member("data")) event(member("event") || "message", JSON.parse(member("data")));
     }
   }

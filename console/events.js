@@ -69,6 +69,7 @@ export function events(page) {
     signal: page.signal,
     event: (kind, data) => {
       if (kind === "lagged") missed += data.count;
+      else if (kind === "gap") missed += Math.max(0, data.next - data.after - 1);
       else if (kind === "notification") keep(paused ? held : seen, [data]);
       drawing ??= setTimeout(draw, FRAME_MS);
     },

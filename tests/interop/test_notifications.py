@@ -314,7 +314,7 @@ async def test_events_can_be_chosen_by_state(peer, api):
     device = await peer(plugins=SM)
     async with api.events(state="acknowledged") as events:
         sent = await api.notify(device.bare, 1)
-        event = await events.inbox.take(lambda event: event["id"] == sent["id"], "a receipt")
+        event = (await events.inbox.take(lambda event: event[1]["id"] == sent["id"], "a receipt"))[1]
         assert event["state"] == "acknowledged"
     await api.problem(400, "invalid-parameter", "GET", "/v1/events?state=what")
 

@@ -140,3 +140,26 @@ async def test_a_message_to_someone_away_is_kept_by_a_node_that_ends_at_once(nod
     for i in range(50):
         assert (await bob.message()).findtext(CLIENT + "body") == f"kept {i}"
     await bob.close()
+
+
+@pytest.mark.parametrize("how", ["in order", "power cut"])
+async def test_an_event_stream_goes_on_after_a_restart(node, how):
+    """What was told has an id; what ended while nobody followed comes with the next stream, once."""
+    async with node.api() as api:
+        await api.account("alice")
+        alice = await Peer.connect(node.server, "alice@localhost", plugins=SM)
+        async with api.events(state="acknowledged") as events:
+            first = await api.notify("alice", "first")
+            await events.state(first["id"], "acknowledged")
+            last = events.last_id
+        second = await api.notify("alice", "second")
+        await api.eventually(f"/v1/notifications/{second['id']}", lambda it: it["state"] == "acknowledged")
+        await alice.close()
+    node.restart(how)
+    async with node.api() as api, api.events(last_id=last, state="acknowledged") as events:
+        assert (await events.next())["id"] == second["id"]
+        assert int(events.last_id) == int(last) + 1
+        alice = await Peer.connect(node.server, "alice@localhost", plugins=SM)
+        third = await api.notify("alice", "third")
+        assert (await events.next())["id"] == third["id"]
+        await alice.close()

@@ -4,7 +4,7 @@ use crate::auth::Keys;
 use crate::extract::Bodies;
 use crate::options::Options;
 use crate::problem::{Code, Problem};
-use crate::provider::events::Feeds;
+use crate::provider::events::{Feeds, Tail};
 use crate::random;
 use crate::requests::Requests;
 use crate::scram::Derivations;
@@ -31,6 +31,8 @@ pub(crate) struct Inner {
     pub(crate) keys: Keys,
     /// Receipts on their way to event streams.
     pub(crate) feeds: Feeds,
+    /// The newest events of the store.
+    pub(crate) tail: Arc<Tail>,
     /// Requests counted by route and status.
     pub(crate) requests: Requests,
     /// Room for the bodies of requests.
@@ -53,12 +55,14 @@ impl App {
     /// The app of a node.
     pub(crate) fn new(node: Node, options: Options) -> App {
         let feeds = Feeds::new(options.settings.stream_events_max, options.settings.streams_max);
+        let tail = Arc::new(Tail::new(options.settings.stream_events_max));
         App(Arc::new(Inner {
             bodies: Bodies::new(options.settings.bodies_bytes_max),
             node,
             options,
             keys: Keys::default(),
             feeds,
+            tail,
             requests: Requests::default(),
             derivations: Derivations::default(),
             closing: watch::Sender::new(false),

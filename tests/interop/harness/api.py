@@ -70,10 +70,11 @@ class Api:
             return seen
 
     @contextlib.asynccontextmanager
-    async def events(self, **query):
-        """Receipts from now on, as an inbox."""
+    async def events(self, last_id=None, **query):
+        """Receipts from now on, or after an event, as an inbox."""
         inbox = Inbox("the event stream")
-        async with self.http.stream("GET", "/v1/events", params=query, timeout=None) as answer:
+        headers = {} if last_id is None else {"Last-Event-ID": last_id}
+        async with self.http.stream("GET", "/v1/events", params=query, headers=headers, timeout=None) as answer:
             assert answer.status_code == 200, await answer.aread()
             assert answer.headers["content-type"].startswith("text/event-stream")
             reader = asyncio.create_task(_read_events(answer, inbox))
@@ -91,11 +92,19 @@ class Events:
     def __init__(self, inbox, reader):
         self.inbox = inbox
         self.reader = reader
+        self.last_id = None
 
     async def state(self, id, state):
         """The receipt that says that a notification is in a state."""
         what = f"notification {id} {state}"
-        return await self.inbox.take(lambda event: event["id"] == id and event["state"] == state, what)
+        wanted = await self.inbox.take(lambda event: event[1]["id"] == id and event[1]["state"] == state, what)
+        self.last_id = wanted[0]
+        return wanted[1]
+
+    async def next(self):
+        """The next receipt."""
+        self.last_id, receipt = await self.inbox.take(lambda _: True, "a receipt")
+        return receipt
 
     async def ended(self):
         """Waits for the server to end the stream."""
@@ -104,15 +113,17 @@ class Events:
 
 
 async def _read_events(answer, inbox):
-    kind, data = None, []
+    kind, data, id = None, [], None
     async for line in answer.aiter_lines():
         if line.startswith("event:"):
             kind = line[6:].strip()
         elif line.startswith("data:"):
             data.append(line[5:].strip())
+        elif line.startswith("id:"):
+            id = line[3:].strip()
         elif not line and data:
             assert kind == "notification", (kind, data)
-            inbox.put(json.loads("\n".join(data)))
+            inbox.put((id, json.loads("\n".join(data))))
             kind, data = None, []
 
 

@@ -52,7 +52,7 @@ pub(super) fn tell_how_notifications_ended(store: &dyn Store) {
     );
     assert!(told.is_sorted_by_key(|(number, ..)| *number) && told[0].0 > 0);
     let answer = ask(store, Events { after: 0, domain: None, states: States::ALL, max: 99 });
-    assert_eq!((answer.examined, answer.newest), (told[4].0, told[4].0));
+    assert_eq!((answer.examined, answer.newest, answer.oldest), (told[4].0, told[4].0, told[0].0));
     let traces: Vec<_> = answer.events.into_iter().map(|(_, trace)| trace).collect();
     assert_eq!(traces, [1, 4, 2, 3, 5].map(|n| trace(store, id(n))));
 }
@@ -103,7 +103,8 @@ pub(super) fn are_forgotten(store: &dyn Store) {
     let newest = events(store, 0)[0].0;
     ask(store, Sweep { now: T.plus(2000), forget: T.plus(1001), max: 9 });
     assert!(events(store, 0).is_empty(), "with its trace");
-    assert_eq!(ask(store, Events { after: 0, domain: None, states: States::ALL, max: 9 }).newest, newest);
+    let none = ask(store, Events { after: 0, domain: None, states: States::ALL, max: 9 });
+    assert_eq!((none.oldest, none.newest), (0, newest));
     ended(store, [2]);
     assert!(events(store, 0)[0].0 > newest, "no number is given twice");
 }

@@ -35,7 +35,8 @@ impl Answers<Events, Error> for Snapshot<'_> {
                 events.extend(wanted(*states, trace).map(|trace| (examined, trace)));
             }
         }
-        Ok(EventsAnswer { events, examined, newest: newest(self.db)? })
+        let oldest = oldest(self.db)?.map_or(0, |(number, _)| number);
+        Ok(EventsAnswer { events, examined, oldest, newest: newest(self.db)? })
     }
 }
 
@@ -67,12 +68,15 @@ pub(super) fn forget(write: &Transaction<'_>, forget: UnixMs, max: u32) -> Resul
 
 /// Whether the oldest is to be forgotten.
 pub(super) fn has_old(db: &Connection, forget: UnixMs) -> Result<bool> {
-    let oldest = db
-        .prepare_cached("SELECT number, ended FROM event ORDER BY number LIMIT 1")?
-        .query_row([], |row| Ok((uint(row, 0)?, uint(row, 1)?)))
-        .optional()?;
-    let Some((number, ended)) = oldest else { return Ok(false) };
+    let Some((number, ended)) = oldest(db)? else { return Ok(false) };
     Ok(ended < forget.0 || number <= last_forgotten(db)?)
+}
+
+/// The number of the oldest event, and when its notification ended.
+fn oldest(db: &Connection) -> Result<Option<(u64, u64)>> {
+    db.prepare_cached("SELECT number, ended FROM event ORDER BY number LIMIT 1")?
+        .query_row([], |row| Ok((uint(row, 0)?, uint(row, 1)?)))
+        .optional()
 }
 
 fn last_forgotten(db: &Connection) -> Result<u64> {

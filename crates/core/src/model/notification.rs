@@ -230,6 +230,11 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// Whether the store keeps the notification until it ends ([`Notification::is_kept`]).
+    pub fn is_kept(&self) -> bool {
+        self.audience == Audience::Always || self.send_at.is_some()
+    }
+
     /// The trace of a notification that was just accepted.
     pub fn of(notification: &Notification) -> Trace {
         Trace {

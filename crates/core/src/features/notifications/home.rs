@@ -88,7 +88,7 @@ fn notify(notification: Arc<Notification>, reply: Option<ReplyTo>, sessions: &mu
 /// Cancels a notification, if no connection was given it.
 fn cancel(id: NotificationId, reply: ReplyTo, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let known = cx.shard.traces.find(id);
-    let too_late = known.filter(|trace| !is_kept(trace) || delivery::is_on_its_way(id, &trace.to, sessions));
+    let too_late = known.filter(|trace| !trace.is_kept() || delivery::is_on_its_way(id, &trace.to, sessions));
     match too_late {
         // It is on its way, as its state tells the sender, or has ended.
         Some(trace) => {
@@ -263,11 +263,6 @@ fn resubmitted(
 fn is_to_be_given(notification: &Notification, sessions: &mut Sessions, cx: &Cx<'_>) -> bool {
     !cx.shard.retries.is_ending(notification.id)
         && !delivery::is_on_its_way(notification.id, &notification.to, sessions)
-}
-
-/// Whether the store keeps the notification of this trace.
-fn is_kept(trace: &Trace) -> bool {
-    trace.audience == Audience::Always || trace.send_at.is_some()
 }
 
 fn drop_notification(

@@ -123,7 +123,9 @@ pub struct EventsAnswer {
     pub events: Vec<(u64, model::Trace)>,
     /// The number up to which they were examined: the `after` of the next question.
     pub examined: u64,
-    /// The number of the newest event, whatever it is about; 0 when there was none yet.
+    /// The number of the oldest event that is kept, whatever it is about; 0 when none is.
+    pub oldest: u64,
+    /// The number of the newest event that there ever was; 0 when there was none yet.
     pub newest: u64,
 }
 

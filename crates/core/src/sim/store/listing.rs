@@ -24,7 +24,8 @@ fn events(store: &Committed, asked: &Events) -> EventsAnswer {
             events.push((*number, trace.clone()));
         }
     }
-    EventsAnswer { events, examined, newest: store.last_event }
+    let oldest = store.events.first_key_value().map_or(0, |(number, _)| *number);
+    EventsAnswer { events, examined, oldest, newest: store.last_event }
 }
 
 fn list(store: &Committed, query: &NotificationQuery) -> Listing {

@@ -198,13 +198,19 @@ impl Reply {
 pub(crate) struct Events {
     body: axum::body::BodyDataStream,
     rest: String,
+    last_id: u64,
 }
 
 impl Events {
     pub(crate) fn of(response: Response<Body>) -> Events {
         assert_eq!(response.status(), StatusCode::OK);
         assert_eq!(response.headers()[header::CONTENT_TYPE], "text/event-stream");
-        Events { body: response.into_body().into_data_stream(), rest: String::new() }
+        Events { body: response.into_body().into_data_stream(), rest: String::new(), last_id: 0 }
+    }
+
+    /// The last `id` that came.
+    pub(crate) fn last_id(&self) -> u64 {
+        self.last_id
     }
 
     /// The next event's name and data; none when the stream has ended.
@@ -217,6 +223,7 @@ impl Events {
             if let Some((frame, rest)) = self.rest.split_once("\n\n") {
                 let member = |name: &str| frame.lines().find_map(|l| l.strip_prefix(name)).map(str::to_owned);
                 let event = member("event: ").zip(member("data: "));
+                self.last_id = member("id: ").map_or(self.last_id, |id| id.parse().unwrap());
                 self.rest = rest.to_owned();
                 if let Some((name, data)) = event {
                     return Some((name, serde_json::from_str(&data).unwrap()));

@@ -1,0 +1,166 @@
+//! The newest events of the store, read once for all streams.
+
+use crate::app::App;
+use carillon_core::command::StateChange;
+use carillon_core::model::{NotificationState, States, Trace};
+use carillon_core::ports::store::notifications::Events;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+
+/// The newest events. They are read while somebody follows them; as many are kept as a stream may be behind before it asks the store
+/// itself.
+pub(crate) struct Tail {
+    recent: Mutex<Recent>,
+    /// The number up to which events were read.
+    read: watch::Sender<u64>,
+    /// Something has ended: there is more to read.
+    hint: Notify,
+    kept_max: usize,
+}
+
+/// Events that were read lately.
+struct Recent {
+    is_read_on: bool,
+    /// All events after this number that were read are here.
+    after: u64,
+    events: VecDeque<Event>,
+}
+
+impl Default for Recent {
+    fn default() -> Recent {
+        // None is here until it is known from where on they are read.
+        Recent { is_read_on: false, after: u64::MAX, events: VecDeque::new() }
+    }
+}
+
+/// An event: its number, and what it tells.
+pub(super) type Event = (u64, Arc<Trace>);
+
+impl Tail {
+    /// Keeps as many events as this.
+    pub(crate) fn new(kept_max: usize) -> Tail {
+        let (recent, read) = (Mutex::default(), watch::Sender::new(0));
+        Tail { recent, read, hint: Notify::new(), kept_max }
+    }
+
+    /// Follows the newest events: the number up to which they were read.
+    pub(super) fn follow(app: &App) -> watch::Receiver<u64> {
+        let tail = &app.tail;
+        // Those who follow already have a sink, which the node keeps as long as there is somebody.
+        if tail.read.receiver_count() == 0 {
+            let weak = Arc::downgrade(tail);
+            let sink = move |_: &StateChange| weak.upgrade().is_some_and(|tail| tail.hear());
+            app.node.watch(None, ends(), Box::new(sink));
+        }
+        let follower = tail.read.subscribe();
+        if !std::mem::replace(&mut tail.recent().is_read_on, true) {
+            tokio::spawn(read_on(app.clone()));
+        }
+        follower
+    }
+
+    /// The events after this number, `max` at most, as far as they were read; none when the store has to be asked.
+    pub(super) fn after(&self, number: u64, max: usize) -> Option<Vec<Event>> {
+        let recent = self.recent();
+        if number < recent.after {
+            return None;
+        }
+        let first = recent.events.partition_point(|(of, _)| *of <= number);
+        Some(recent.events.iter().skip(first).take(max).cloned().collect())
+    }
+
+    /// The node says that something has ended; whether anybody wants to know.
+    fn hear(&self) -> bool {
+        self.hint.notify_one();
+        self.read.receiver_count() > 0
+    }
+
+    fn add(&self, events: Vec<(u64, Trace)>) {
+        let mut recent = self.recent();
+        recent.events.extend(events.into_iter().map(|(number, trace)| (number, Arc::new(trace))));
+        while recent.events.len() > self.kept_max
+            && let Some((number, _)) = recent.events.pop_front()
+        {
+            recent.after = number;
+        }
+    }
+
+    /// Ends reading if nobody follows.
+    fn is_over(&self) -> bool {
+        let mut recent = self.recent();
+        let is_over = self.read.receiver_count() == 0;
+        if is_over {
+            *recent = Recent::default();
+        }
+        is_over
+    }
+
+    fn recent(&self) -> MutexGuard<'_, Recent> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn ends() -> States {
+    use NotificationState::{Acknowledged, Cancelled, Dropped, Expired, Replaced};
+    [Acknowledged, Expired, Replaced, Cancelled, Dropped]
+        .map(States::from)
+        .into_iter()
+        .fold(States::NONE, States::with)
+}
+
+/// Reads what comes, until nobody follows.
+async fn read_on(app: App) {
+    let mut read = None;
+    while !app.tail.is_over() {
+        // What another node ended is not heard of here.
+        let _ = tokio::time::timeout(LOOK, async {
+            if read.is_some() {
+                app.tail.hint.notified().await;
+            }
+        })
+        .await;
+        read = match read {
+            None => begin(&app).await,
+            Some(from) => Some(read_from(&app, from).await),
+        };
+        match read {
+            Some(read) => drop(app.tail.read.send_replace(read)),
+            None => tokio::time::sleep(LOOK).await,
+        }
+    }
+}
+
+/// The number from which on events are read.
+async fn begin(app: &App) -> Option<u64> {
+    let newest = newest(app).await?;
+    app.tail.recent().after = newest;
+    Some(newest)
+}
+
+/// The number of the newest event; none when the store does not say.
+pub(super) async fn newest(app: &App) -> Option<u64> {
+    let question = Events { after: 0, domain: None, states: States::NONE, max: 0 };
+    app.ask(question).await.ok().map(|answer| answer.newest)
+}
+
+/// Reads what there is after a number; the number that was reached.
+async fn read_from(app: &App, mut from: u64) -> u64 {
+    loop {
+        let question = Events { after: from, domain: None, states: States::ALL, max: PAGE };
+        // What fails now is read with what comes next, or after a while.
+        let Ok(answer) = app.ask(question).await else { return from };
+        let is_all = answer.events.len() < usize::from(PAGE);
+        from = answer.examined;
+        app.tail.add(answer.events);
+        if is_all {
+            return from;
+        }
+    }
+}
+
+/// How often the store is asked if nothing is heard.
+const LOOK: Duration = Duration::from_secs(1);
+/// Events read at once.
+const PAGE: u16 = 512;
