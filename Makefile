@@ -12,7 +12,7 @@ export CARILLON := $(TARGET)/debug/carillon
 # Built as one of the workspace, it shares its dependencies with the tests: alone it would have other features.
 XTASK := cargo build --quiet --workspace --bin xtask && $(TARGET)/debug/xtask
 
-.PHONY: help run install bench test test-rust test-sim test-counts test-interop test-python test-node fuzz build tools lint fmt-check clippy doc tidy \
+.PHONY: help run install bench test test-rust test-sim test-counts test-kills test-interop test-python test-node fuzz build tools lint fmt-check clippy doc tidy \
 	lint-python clean-interop
 
 help: ## This list
@@ -24,7 +24,7 @@ run: ## A node with a few clients, to look at; quick to build, not to measure
 install: ## The optimised binary, into ~/.cargo/bin
 	cargo install --locked --path crates/carillon
 
-test: test-rust test-sim test-counts test-interop ## Every test; fetches what the tests need
+test: test-rust test-sim test-counts test-kills test-interop ## Every test; fetches what the tests need
 
 test-rust: ## Unit tests, conversations, simulations
 	cargo test --workspace
@@ -34,6 +34,9 @@ test-sim: ## Random programs against a simulated node, by fixed seeds and by new
 
 test-counts: tools ## Instructions a login and a delivery cost, under valgrind
 	$(XTASK) instructions
+
+test-kills: build tools ## A node under load whose process is killed five times; 100 times: see tests/interop/kills
+	cd $(INTEROP) && $(VENV)/bin/python -m kills --rounds 5
 
 test-interop: test-python test-node ## Other people's clients against the real server
 

@@ -1,0 +1,37 @@
+"""Runs a campaign, prints its table, and fails if anything in it is wrong."""
+
+import argparse
+import asyncio
+import pathlib
+import random
+import sys
+import tempfile
+
+from .campaign import Campaign
+from .report import table
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="python -m kills", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help="how often the node is killed (5)")
+    parser.add_argument("--clients", type=int, default=300, help="devices; one of ten speaks the light protocol (300)")
+    parser.add_argument("--rate", type=int, default=200, help="notifications per second, and half as many chats (200)")
+    parser.add_argument("--seed", type=int, help="who sends what to whom, and when the node is killed (random)")
+    parser.add_argument("--fault", choices=("kill", "stop"), default="kill", help="SIGKILL, or SIGSTOP and SIGCONT")
+    parser.add_argument("--keep", type=pathlib.Path, help="a folder for the node's data, which stays")
+    return parser.parse_args()
+
+
+def main():
+    wanted = arguments()
+    seed = random.SystemRandom().randrange(2**32) if wanted.seed is None else wanted.seed
+    print(f"seed {seed}", flush=True)
+    tell = lambda text: print(text, flush=True)  # noqa: E731
+    with tempfile.TemporaryDirectory(prefix="carillon-kills-") as folder:
+        campaign = Campaign(wanted.keep or folder, seed, wanted.clients, wanted.rate)
+        asyncio.run(campaign.run(wanted.rounds, wanted.fault, tell))
+    print(table(campaign))
+    return 1 if campaign.ledger.violations else 0
+
+
+sys.exit(main())

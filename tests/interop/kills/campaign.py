@@ -1,0 +1,216 @@
+"""A run: devices and senders, a node that is killed under them again and again, and what is left in the end."""
+
+import asyncio
+import random
+import signal
+import time
+
+import httpx
+
+from harness.server import Server
+
+from . import load
+from .device import MANAGED, PLAIN, RECEIPTS, Device, LightDevice
+from .ledger import ENDS, Ledger
+
+SETTINGS = {
+    "limits__profile": "benchmark",
+    "limits__pending_notifications": 100_000,
+    "limits__offline_messages": 10_000,
+    "notifications__receipt_wait_ms": 500,
+    "light__port": 0,
+}
+KINDS = [MANAGED, RECEIPTS, PLAIN, MANAGED]
+LIGHT_SHARE = 0.1
+FOLLOWER_SHARE = 0.2
+PROVIDERS = 6
+SETTLE_S = 90
+
+
+class Node:
+    """The process that runs now, if any, and how it is reached."""
+
+    def __init__(self, folder, settings):
+        self.folder = folder
+        self.settings = SETTINGS | settings
+        self.up = asyncio.Event()
+        self.tls = None
+
+    async def start(self):
+        self.server = await asyncio.to_thread(Server, self.folder, **self.settings)
+        self.tls = self.tls or self.server.tls()
+        headers = {"authorization": f"Bearer {self.server.key}"}
+        limits = httpx.Limits(max_connections=None)
+        self.http = httpx.AsyncClient(
+            base_url=self.server.http, headers=headers, timeout=30, limits=limits, trust_env=False
+        )
+        self.up.set()
+
+    async def kill(self):
+        self.up.clear()
+        await asyncio.to_thread(self.server.kill)
+        await self.http.aclose()
+        log = self.server.log.read_text().splitlines()
+        return [line for line in log if "panicked" in line or " ERROR " in line]
+
+    async def stop_for(self, seconds):
+        """The process does nothing meanwhile; its sockets stay open."""
+        self.server.process.send_signal(signal.SIGSTOP)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self.server.process.send_signal(signal.SIGCONT)
+
+    async def end(self):
+        await self.http.aclose()
+        await asyncio.to_thread(self.server.end)
+
+
+class Campaign:
+    """Everybody who takes part, and their book."""
+
+    def __init__(self, folder, seed, clients=300, rate=200, **settings):
+        # By the seed: who sends what to whom, and when faults come. What meets what is up to the machine.
+        self.random = random.Random(seed)
+        self.node = Node(folder, settings)
+        self.ledger = Ledger()
+        self.restarts_s = []
+        self.rounds = 0
+        make = self._randomness
+        light = int(clients * LIGHT_SHARE)
+        kinds = [KINDS[n % len(KINDS)] for n in range(clients - light)]
+        self.devices = [Device(self.node, self.ledger, make(), f"d{n}", kind) for n, kind in enumerate(kinds)]
+        self.publishers = [load.Publisher(self.node, self.ledger, f"t{n}", 3) for n in range(3)]
+        self.followers = {p.name: [] for p in self.publishers}
+        for n, device in enumerate(self.devices[: int(clients * FOLLOWER_SHARE)]):
+            self.followers[f"t{n % 3}"].append(device)
+        self.light = [LightDevice(self.node, self.ledger, make(), f"t{n % 3}") for n in range(light)]
+        for device in self.light:
+            self.followers[device.topic].append(device)
+        self.providers = [
+            load.Provider(self.node, self.ledger, make(), f"p{n}", self.devices[n::PROVIDERS], rate / PROVIDERS)
+            for n in range(PROVIDERS)
+        ]
+        self.chats_per_second = rate / 2
+
+    async def run(self, rounds, fault="kill", tell=lambda text: None):
+        """So many rounds, and a time of peace. Raises where something cannot go on; what is wrong is in the ledger."""
+        await self.node.start()
+        try:
+            async with asyncio.TaskGroup() as group:
+                await self._make_accounts()
+                background = [group.create_task(task) for task in self._always()]
+                stopped = asyncio.Event()
+                busy = [group.create_task(task) for task in self._load(stopped)]
+                for n in range(rounds):
+                    await self._round(fault)
+                    tell(f"round {n + 1} of {rounds}: {self.summary()}")
+                stopped.set()
+                await asyncio.wait(busy)
+                await self._settle()
+                for task in background:
+                    task.cancel()
+            await self._audit()
+        except BaseException:
+            await self.node.kill()
+            raise
+        await self.node.end()
+
+    def _randomness(self):
+        return random.Random(self.random.random())
+
+    async def _make_accounts(self):
+        room = asyncio.Semaphore(16)
+
+        async def ask(method, path, body=None):
+            async with room:
+                answer = await self.node.http.request(method, path, json=body)
+                assert answer.status_code == 201, f"{path}: {answer.text}"
+
+        accounts = ({"jid": device.jid, "password": "secret"} for device in self.devices)
+        await asyncio.gather(*(ask("POST", "/v1/admin/accounts", account) for account in accounts))
+        topics = (f"/v1/topics/{publisher.name}" for publisher in self.publishers)
+        await asyncio.gather(*(ask("PUT", topic, {"max_items": 10_000}) for topic in topics))
+        followed = [(topic, one.user) for topic, all in self.followers.items() for one in all if hasattr(one, "user")]
+        await asyncio.gather(*(ask("PUT", f"/v1/devices/{user}/subscriptions/{topic}") for topic, user in followed))
+
+    def _always(self):
+        yield from (device.run() for device in (*self.devices, *self.light))
+        yield load.follow_ends(self.node, self.ledger)
+        yield load.ask_for_ends(self.node, self.ledger, self._randomness())
+
+    def _load(self, stopped):
+        yield from (sender.run(stopped) for sender in (*self.providers, *self.publishers))
+        yield load.chat(self.devices, self._randomness(), self.chats_per_second, stopped)
+        yield load.come_and_go(self.devices, self._randomness(), stopped)
+
+    async def _round(self, fault):
+        self.rounds += 1
+        # Two kinds of moments: while everybody logs in, and later.
+        early = self.random.random() < 0.3
+        await asyncio.sleep(self.random.uniform(0.05, 0.8) if early else self.random.uniform(0.8, 4))
+        if fault == "stop":
+            return await self.node.stop_for(self.random.uniform(0.5, 3))
+        began = time.monotonic()
+        for line in await self.node.kill():
+            self.ledger.wrong("log", line)
+        await self.node.start()
+        self.restarts_s.append(time.monotonic() - began)
+
+    async def _settle(self):
+        """Until everybody is back and has what was accepted; what is not there within the time is missing."""
+        for publisher in self.publishers:
+            await publisher.publish()
+        ends = time.monotonic() + SETTLE_S
+        while not await self._is_settled():
+            if time.monotonic() > ends:
+                return
+            await asyncio.sleep(0.1)
+
+    async def _is_settled(self):
+        if not all(device.is_here for device in self.devices) or self._without_last_item():
+            return False
+        # Messages that were counted and are lost are waited for as long as anything else is.
+        if any(chat.counted and not chat.given and not chat.refused for chat in self.ledger.chats):
+            return False
+        for notification in self.ledger.outstanding():
+            # It may have ended while nobody followed the events.
+            trace = (await self.node.http.get(f"/v1/notifications/{notification.id}")).json()
+            if trace.get("state") not in ENDS:
+                return False
+            self.ledger.told(notification.id, trace["state"])
+        query = {"state": "scheduled,stored,sent", "limit": 1}
+        page = (await self.node.http.get("/v1/notifications", params=query)).json()
+        return not page["notifications"] and page.get("next") is None
+
+    def _without_last_item(self):
+        last = {publisher.name: str(publisher.next - 1) for publisher in self.publishers}
+        return [one for topic, all in self.followers.items() for one in all if last[topic] not in one.items]
+
+    async def _audit(self):
+        """What the node says in the end, against the book."""
+        states, cursor = {}, None
+        while True:
+            query = {"limit": 1000} | ({"cursor": cursor} if cursor else {})
+            page = (await self.node.http.get("/v1/notifications", params=query)).json()
+            states |= {notification["id"]: notification["state"] for notification in page["notifications"]}
+            if (cursor := page.get("next")) is None:
+                break
+        self.ledger.settle(states)
+        for publisher in self.publishers:
+            answer = await self.node.http.get(f"/v1/topics/{publisher.name}/items", params={"limit": 1000})
+            kept = [int(item["id"]) for item in answer.json()["items"]][::-1]
+            for number in set(publisher.topic.accepted[-1000:]) - set(kept):
+                self.ledger.wrong("lost", f"item {number} of {publisher.name} was accepted, and is not kept")
+            if kept != sorted(kept):
+                self.ledger.wrong("order", f"the items of {publisher.name} are kept out of order")
+        for one in self._without_last_item():
+            self.ledger.wrong("lost", f"{one} was not given the last item of its topic")
+
+    def summary(self):
+        ledger = self.ledger
+        accepted = sum(1 for n in ledger.notifications if n.id)
+        given = sum(len(n.given) for n in ledger.notifications)
+        logins = sum(device.logins for device in (*self.devices, *self.light))
+        wrong = len(ledger.violations)
+        return f"{accepted} accepted, {given} given, {len(ledger.chats)} chats, {logins} logins, {wrong} wrong"

@@ -1,0 +1,178 @@
+"""What senders were promised, what devices were given, and whether the two agree."""
+
+import dataclasses
+import itertools
+import time
+
+HIGH, NORMAL, LOW = "high", "normal", "low"
+RANK = {HIGH: 0, NORMAL: 1, LOW: 2}
+# Ends that leave nothing to be delivered.
+ENDS = ("acknowledged", "expired", "replaced", "cancelled", "dropped")
+
+
+@dataclasses.dataclass(eq=False)
+class Notification:
+    """One that a sender wants to be delivered; its number is in its payload."""
+
+    number: int
+    to: str
+    # Its place among those for the same device. Each device has one sender, which waits for each answer.
+    place: int
+    priority: str
+    body: dict
+    id: str | None = None
+    accepted_at: float | None = None
+    cancelled: bool = False
+    told: str | None = None
+    told_at: float | None = None
+    # The ids under which it was given: one, or something is wrong.
+    given: list[str] = dataclasses.field(default_factory=list)
+
+    @property
+    def scheduled(self):
+        return "send_at" in self.body
+
+    def may_end_undelivered(self, state):
+        """Whether its sender asked for something that ends it in this state without a delivery."""
+        return {
+            "expired": self.body["ttl"] < 60,
+            "replaced": "collapse_key" in self.body,
+            "cancelled": self.cancelled,
+        }.get(state, False)
+
+
+@dataclasses.dataclass(eq=False)
+class Chat:
+    """A chat message between devices."""
+
+    number: int
+    to: str
+    # What the recipient was when it was sent: its kind, or absent.
+    recipient: str
+    counted: bool = False
+    refused: bool = False
+    given: int = 0
+
+
+class Session:
+    """What one connection of a device was given."""
+
+    def __init__(self, device):
+        self.device = device
+        self.available_at = time.monotonic()
+        self.places = {}
+        self.lowest = RANK[HIGH]
+        self.numbers = set()
+        self.chats = {}
+
+
+class Ledger:
+    """The book of a run."""
+
+    def __init__(self):
+        self.notifications = []
+        self.by_id = {}
+        self.chats = []
+        self.violations = []
+        self.again = 0
+        self.items = {}
+        self._places = {}
+
+    # What is sent
+
+    def notification(self, to, priority, body):
+        """A new one, which nobody has accepted yet."""
+        place = self._places.setdefault(to, itertools.count())
+        self.notifications.append(Notification(len(self.notifications), to, next(place), priority, body))
+        return self.notifications[-1]
+
+    def accepted(self, notification, id):
+        if notification.id not in (None, id):
+            self.wrong("two-ids", f"{notification.number} was accepted as {notification.id}, and again as {id}")
+        notification.id = id
+        notification.accepted_at = time.monotonic()
+        self.by_id[id] = notification
+
+    def chat(self, to, recipient):
+        self.chats.append(Chat(len(self.chats), to, recipient))
+        return self.chats[-1]
+
+    # What is told
+
+    def told(self, id, state):
+        """The API told the end of a notification, which is committed by then."""
+        if (notification := self.by_id.get(id)) is None or notification.told:
+            return
+        notification.told, notification.told_at = state, time.monotonic()
+
+    # What is given
+
+    def given(self, session, id, number):
+        notification = self.notifications[number]
+        if notification.to != session.device:
+            self.wrong("stranger", f"{session.device} was given {id}, which is for {notification.to}")
+        if number in session.numbers:
+            self.wrong("again", f"{id} was given twice on one connection of {session.device}")
+        elif notification.told and (notification.told_at < session.available_at or notification.told == "cancelled"):
+            self.wrong("again", f"{id} was given to {session.device} after its end was told: {notification.told}")
+        elif notification.given:
+            self.again += 1
+        session.numbers.add(number)
+        notification.given.append(id)
+        self._in_order(session, notification)
+
+    def _in_order(self, session, notification):
+        if notification.scheduled:
+            return
+        what = f"{session.device} was given {notification.id or notification.given[0]}"
+        last = session.places.get(notification.priority, -1)
+        if notification.place < last:
+            self.wrong("order", f"{what} ({notification.place}) after a later one ({last})")
+        session.places[notification.priority] = max(last, notification.place)
+        rank = RANK[notification.priority]
+        waited = notification.accepted_at is not None and notification.accepted_at < session.available_at
+        if waited and rank < session.lowest:
+            self.wrong("order", f"{what} ({notification.priority}), which had waited, after one of a lower priority")
+        session.lowest = max(session.lowest, rank)
+
+    def heard(self, session, number, sender):
+        chat = self.chats[number]
+        chat.given += 1
+        if chat.to != session.device:
+            self.wrong("stranger", f"{session.device} was given a chat message for {chat.to}")
+        if number < session.chats.get(sender, -1):
+            self.wrong("order", f"{session.device} was given chat {number} of {sender} after a later one")
+        session.chats[sender] = number
+
+    def refused(self, number):
+        """A chat message came back as an error."""
+        self.chats[number].refused = True
+
+    def wrong(self, kind, what):
+        self.violations.append((kind, what))
+
+    # What is left
+
+    def outstanding(self):
+        """Those that were accepted, and neither given nor ended as far as anybody was told."""
+        return [n for n in self.notifications if n.id and not n.given and not n.told]
+
+    def settle(self, states):
+        """Compares with what the node says of all notifications in the end: a state for each id."""
+        for n in self.notifications:
+            if any(id != n.id for id in n.given) and n.id:
+                self.wrong("two-ids", f"{n.number} was accepted as {n.id} and given as {n.given}")
+            if n.id is None:
+                continue
+            state = states.get(n.id)
+            if state is None:
+                self.wrong("lost", f"{n.id} was accepted, and the node knows nothing of it")
+            elif state not in ENDS:
+                self.wrong("lost" if not n.given else "stuck", f"{n.id} is {state} for ever")
+            elif not n.given and not n.may_end_undelivered(state):
+                self.wrong("lost", f"{n.id} for {n.to} was never given, and is {state}")
+            elif n.told not in (None, state):
+                self.wrong("state", f"{n.id} is {state}, and was told to be {n.told}")
+
+    def count(self, kind):
+        return sum(1 for of, _ in self.violations if of == kind)

@@ -1,0 +1,46 @@
+"""The verdict of a run, as a table."""
+
+import collections
+
+from .device import MANAGED, PLAIN, RECEIPTS
+
+
+def rows(campaign):
+    """What is printed: names and figures."""
+    ledger, devices = campaign.ledger, (*campaign.devices, *campaign.light)
+    accepted = [n for n in ledger.notifications if n.id]
+    restarts = sorted(campaign.restarts_s) or [0]
+    yield "rounds", campaign.rounds
+    yield "restart, median and longest, seconds", f"{restarts[len(restarts) // 2]:.2f}, {restarts[-1]:.2f}"
+    yield "logins", sum(device.logins for device in devices)
+    repeated = sum((provider.repeated for provider in campaign.providers), collections.Counter())
+    reasons = "".join(f", {count} {reason}" for reason, count in repeated.most_common())
+    yield "requests repeated for want of an answer", f"{repeated.total()}{reasons}"
+    yield "notifications accepted", len(accepted)
+    yield "delivered", sum(1 for n in accepted if n.given)
+    yield "ended undelivered, as their senders wanted", sum(1 for n in accepted if not n.given)
+    yield "ends told while the node ran", sum(1 for n in accepted if n.told)
+    yield "LOST", ledger.count("lost")
+    yield "DELIVERED AGAIN after the end was told", ledger.count("again")
+    yield "delivered again before that (allowed)", ledger.again
+    yield "OUT OF ORDER", ledger.count("order")
+    yield "STUCK: given, never ended", ledger.count("stuck")
+    yield "STATES that changed after an end was told", ledger.count("state")
+    yield "accepted under TWO IDS", ledger.count("two-ids")
+    yield "given to a STRANGER", ledger.count("stranger")
+    yield "ERRORS in the node's log", ledger.count("log")
+    yield "items accepted", sum(len(topic.accepted) for topic in ledger.items.values())
+    counted = [chat for chat in ledger.chats if chat.counted]
+    yield "chats sent, counted by <a h>", f"{len(ledger.chats)}, {len(counted)}"
+    for recipient in ("absent", MANAGED, RECEIPTS, PLAIN):
+        of = [chat for chat in counted if chat.recipient == recipient]
+        lost = sum(1 for chat in of if not chat.given and not chat.refused)
+        yield f"  to {recipient}: counted, never given", f"{len(of)}, {lost}"
+    yield "chats given more than once", sum(1 for chat in ledger.chats if chat.given > 1)
+
+
+def table(campaign):
+    """The rows, and the first of what is wrong."""
+    lines = [f"{name:<48} {value:>16}" for name, value in rows(campaign)]
+    lines += [f"{kind}: {what}" for kind, what in campaign.ledger.violations[:20]]
+    return "\n".join(lines)
