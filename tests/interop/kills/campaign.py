@@ -12,6 +12,7 @@ from harness.server import Server
 from . import load
 from .device import MANAGED, PLAIN, RECEIPTS, Device, LightDevice
 from .ledger import ENDS, Ledger
+from .pace import pause
 
 SETTINGS = {
     "limits__profile": "benchmark",
@@ -57,7 +58,7 @@ class Node:
         """The process does nothing meanwhile; its sockets stay open."""
         self.server.process.send_signal(signal.SIGSTOP)
         try:
-            await asyncio.sleep(seconds)
+            await pause(seconds)
         finally:
             self.server.process.send_signal(signal.SIGCONT)
 
@@ -148,7 +149,7 @@ class Campaign:
         self.rounds += 1
         # Two kinds of moments: while everybody logs in, and later.
         early = self.random.random() < 0.3
-        await asyncio.sleep(self.random.uniform(0.05, 0.8) if early else self.random.uniform(0.8, 4))
+        await pause(self.random.uniform(0.05, 0.8) if early else self.random.uniform(0.8, 4))
         if fault == "stop":
             return await self.node.stop_for(self.random.uniform(0.5, 3))
         began = time.monotonic()
@@ -165,7 +166,7 @@ class Campaign:
         while not await self._is_settled():
             if time.monotonic() > ends:
                 return
-            await asyncio.sleep(0.1)
+            await pause(0.1)
 
     async def _is_settled(self):
         if not all(device.is_here for device in self.devices) or self._without_last_item():

@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 from harness.raw import CLIENT, header, plain
 
 from .ledger import Session
+from .pace import pause
 
 SM = "{urn:xmpp:sm:3}"
 JSON = "{urn:xmpp:json:0}json"
@@ -123,7 +124,7 @@ class Device:
                 if self.stream:
                     await self.stream.close()
                     self.stream = None
-            await asyncio.sleep(self.random.uniform(0, BACKOFF_S))
+            await pause(self.random.uniform(0, BACKOFF_S))
 
     async def _connect(self):
         loop, server = asyncio.get_running_loop(), self.node.server
@@ -233,7 +234,7 @@ class LightDevice:
             await self.node.up.wait()
             with contextlib.suppress(OSError, asyncio.IncompleteReadError, TimeoutError):
                 await self._connect()
-            await asyncio.sleep(self.random.uniform(0, BACKOFF_S))
+            await pause(self.random.uniform(0, BACKOFF_S))
 
     async def _connect(self):
         reader, writer = await asyncio.open_connection("127.0.0.1", self.node.server.port("light"))

@@ -11,6 +11,7 @@ import httpx
 
 from .device import MANAGED
 from .ledger import ENDS, HIGH, LOW, NORMAL
+from .pace import pause, pause_unless
 
 BATCH = 15
 # Chat messages that a device sends at once, now and then.
@@ -47,8 +48,7 @@ class Provider:
                 await self._one()
             # What was not sent during a restart is not made up for.
             due = max(due + self.pause_s, loop.time() - self.pause_s)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stopped.wait(), due - loop.time())
+            await pause_unless(stopped, due - loop.time())
 
     def _new(self):
         device = self.random.choice(self.devices)
@@ -109,7 +109,7 @@ class Provider:
                 self.repeated[answer.status_code] += 1
             except httpx.HTTPError as error:
                 self.repeated[type(error).__name__] += 1
-            await asyncio.sleep(0.05)
+            await pause(0.05)
 
 
 def _in(seconds):
@@ -137,8 +137,7 @@ class Publisher:
     async def run(self, stopped):
         while not stopped.is_set():
             await self.publish()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stopped.wait(), self.pause_s)
+            await pause_unless(stopped, self.pause_s)
 
     async def publish(self):
         number, self.next = self.next, self.next + 1
@@ -153,7 +152,7 @@ class Publisher:
                 if answer.status_code not in (429, 503, 504):
                     raise AssertionError(f"an item was refused: {answer.text}")
             self.topic.repeated.add(number)
-            await asyncio.sleep(0.05)
+            await pause(0.05)
 
 
 async def chat(devices, random, rate, stopped):
@@ -165,8 +164,7 @@ async def chat(devices, random, rate, stopped):
         burst = random.choice((1, 1, 1, BURST))
         for _ in range(burst):
             sender.chat(recipient)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stopped.wait(), burst / rate)
+        await pause_unless(stopped, burst / rate)
 
 
 async def come_and_go(devices, random, stopped):
@@ -179,8 +177,7 @@ async def come_and_go(devices, random, stopped):
             away.append(device)
         if len(away) > len(devices) // 5:
             away.pop(0).come_back()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stopped.wait(), 0.03)
+        await pause_unless(stopped, 0.03)
     for device in away:
         device.come_back()
 
@@ -196,7 +193,7 @@ async def follow_ends(node, ledger):
                     if line.startswith("data:"):
                         event = json.loads(line[5:])
                         ledger.told(event["id"], event["state"])
-        await asyncio.sleep(0.02)
+        await pause(0.02)
 
 
 async def ask_for_ends(node, ledger, random):
@@ -208,4 +205,4 @@ async def ask_for_ends(node, ledger, random):
             answer = await node.http.get("/v1/notifications", params=query)
             for notification in answer.json().get("notifications", ()):
                 ledger.told(notification["id"], notification["state"])
-        await asyncio.sleep(random.uniform(0.05, 0.3))
+        await pause(random.uniform(0.05, 0.3))
