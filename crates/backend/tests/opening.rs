@@ -88,6 +88,37 @@ fn what_is_not_ours_is_left_alone() {
 }
 
 #[test]
+fn what_is_damaged_is_named_and_left_alone() {
+    let (_folder, path) = folder();
+    let store = open(&path).expect("opens");
+    for n in 0..200 {
+        let name = format!("domain-{n}.example").into();
+        ask(&store, PutDomain { name, policy: Policy::default() }).expect("it is made");
+    }
+    store.close();
+    let good = std::fs::read(&path).expect("reads");
+    let mut overwritten = good.clone();
+    // The last page: none of those that are read when a store opens.
+    let last = good.len() - 4096;
+    overwritten[last..].fill(0x5a);
+    let mut headless = good.clone();
+    headless[..100].fill(0);
+    for (damaged, named) in [(&overwritten[..], true), (&good[..last], true), (&headless, false)] {
+        std::fs::write(&path, damaged).expect("writes");
+        let refused = refused(&path);
+        match &refused {
+            OpenError::Damaged { .. } => assert!(named && refused.to_string().contains("restore a backup")),
+            OpenError::NotADatabase { .. } => assert!(!named),
+            other => panic!("{other:?}"),
+        }
+        assert!(refused.to_string().contains(path.to_str().expect("text")), "{refused}");
+        assert!(std::fs::read(&path).expect("reads") == damaged, "it is as it was");
+    }
+    std::fs::write(&path, good).expect("writes");
+    open(&path).expect("opens");
+}
+
+#[test]
 fn a_path_that_cannot_be_says_which() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("file"), "").expect("writes");

@@ -3,10 +3,11 @@
 use super::column::int;
 use super::{OpenError, Options};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 /// Makes the files where they are not there, and takes the lock. The database is in use until the file is closed,
@@ -71,6 +72,39 @@ pub(super) fn connect_writer(options: &Options) -> rusqlite::Result<Connection> 
     Ok(db)
 }
 
+/// How long a database is checked when it is opened. In this time about 1 GiB of it is looked at if it is in the file system's
+/// cache: 0.7 s of processor time were measured for 473 MB.
+pub(super) const CHECK_MAX: Duration = Duration::from_secs(2);
+
+/// How often a check that has had its time is told so: the first time it may not have begun.
+const TELL_AGAIN: Duration = Duration::from_millis(10);
+
+/// Looks for damage, for so long at most. Whether all of the database was looked at.
+pub(super) fn check(db: &Connection, path: &Path, within: Duration) -> Result<bool, OpenError> {
+    let interrupt = db.get_interrupt_handle();
+    let (done, timer) = sync_channel::<()>(0);
+    let tell = move || {
+        let mut patience = within;
+        while timer.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+            interrupt.interrupt();
+            patience = TELL_AGAIN;
+        }
+    };
+    let found: rusqlite::Result<String> = std::thread::scope(|scope| {
+        let timer = std::thread::Builder::new().name("store-check".to_owned());
+        timer.spawn_scoped(scope, tell).map_err(OpenError::Thread)?;
+        let found = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0));
+        drop(done);
+        Ok::<_, OpenError>(found)
+    })?;
+    match found {
+        Ok(found) if found == "ok" => Ok(true),
+        Ok(what) => Err(OpenError::Damaged { path: path.to_owned(), what: what.replace('\n', "; ") }),
+        Err(e) if e.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => Ok(false),
+        Err(e) => Err(OpenError::of(path, e)),
+    }
+}
+
 /// A connection that reads.
 pub(super) fn connect_reader(options: &Options) -> rusqlite::Result<Connection> {
     // Not read-only by flag: a reader must be able to make the shared index of the write-ahead log.
@@ -103,4 +137,24 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_ends_in_time_and_says_whether_it_saw_all() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("store.db");
+        drop(claim(&path).expect("it is made"));
+        let db = connect_writer(&Options::new(&path)).expect("it opens");
+        db.execute_batch("CREATE TABLE large (x); INSERT INTO large VALUES (zeroblob(256000000))")
+            .expect("made");
+        assert!(check(&db, &path, Duration::from_secs(600)).expect("nothing is damaged"));
+        assert!(!check(&db, &path, Duration::ZERO).expect("it sees little"));
+        // What follows is not interrupted.
+        let count: i64 = db.query_row("SELECT count(*) FROM large", [], |row| row.get(0)).expect("counts");
+        assert_eq!(count, 1);
+    }
 }

@@ -81,11 +81,12 @@ struct Open {
 }
 
 impl SqliteStore {
-    /// Opens the database, makes or upgrades it where needed, and starts the threads. Reads nothing but the schema, two
-    /// rows and at most a run of traces, so the time does not grow with what is stored.
+    /// Opens the database, makes or upgrades it where needed, and starts the threads. Looks for damage for two seconds at
+    /// most; otherwise reads nothing but the schema, two rows and at most a run of traces, so the time does not grow further
+    /// with what is stored.
     ///
     /// # Errors
-    /// When the file is in use, belongs to another program or a newer server, or cannot be used.
+    /// When the file is in use, belongs to another program or a newer server, is damaged, or cannot be used.
     pub fn open(options: Options) -> Result<SqliteStore, OpenError> {
         let lock = file::claim(&options.path)?;
         let store = SqliteStore {
@@ -98,6 +99,10 @@ impl SqliteStore {
         let options = &store.options;
         let sqlite = |source| OpenError::of(&options.path, source);
         let mut db = file::connect_writer(options).map_err(sqlite)?;
+        if !file::check(&db, &options.path, file::CHECK_MAX)? {
+            let path = options.path.display();
+            tracing::info!(%path, "only a part of the store was checked for damage; a backup checks all of it");
+        }
         schema::migrate(&mut db, &options.path)?;
 
         let last = Arc::new(LastItems::new(options.items_bytes_max));

@@ -92,7 +92,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// Parts of it are lost or were overwritten.
-    #[error("{} is damaged ({what}): restore a backup", path.display())]
+    #[error("{} is damaged ({what}): restore a backup with `carillon restore`", path.display())]
     Damaged {
         /// The database.
         path: PathBuf,
