@@ -163,3 +163,28 @@ async def test_an_event_stream_goes_on_after_a_restart(node, how):
         third = await api.notify("alice", "third")
         assert (await events.next())["id"] == third["id"]
         await alice.close()
+
+
+async def test_an_item_that_is_published_again_after_the_restart_is_the_same_item(node, how):
+    key, body = {"idempotency-key": "headline-1"}, {"payload": "once"}
+    path = "/v1/topics/news/items"
+    async with node.api() as api:
+        await api.account("alice")
+        await api.ok("PUT", "/v1/topics/news", {"max_items": 5}, status=201)
+        await api.ok("PUT", "/v1/devices/alice/subscriptions/news", status=201)
+        first = await api.call("POST", path, body, headers=key)
+        assert first.status_code == 202
+    node.restart(how)
+    alice = await Peer.connect(node.server, "alice@localhost", plugins=SM)
+    async with node.api() as api:
+        again = await api.call("POST", path, body, headers=key)
+        assert (again.status_code, again.content) == (first.status_code, first.content)
+        assert again.headers["idempotent-replayed"] == "true"
+        await api.problem(422, "idempotency-mismatch", "POST", path, {"payload": "twice"}, headers=key)
+        await api.ok("POST", path, {"id": "last", "payload": "last"}, status=202)
+        ids = [first.json()["id"], "last"]
+        for id in ids:
+            message = await alice.messages.take(lambda m: m.get("from") == "pubsub.localhost", "an item")
+            assert message.find(".//{http://jabber.org/protocol/pubsub#event}item").get("id") == id
+        assert [i["id"] for i in (await api.ok("GET", path))["items"]] == ids[::-1]
+    await alice.close()

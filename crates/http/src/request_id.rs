@@ -19,6 +19,17 @@ pub(crate) fn current() -> Option<Arc<str>> {
     CURRENT.try_with(Arc::clone).ok()
 }
 
+/// `work` as a part of the request that is being answered, also where it goes on in a task of its own.
+pub(crate) fn kept<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
+    let id = current();
+    async move {
+        match id {
+            Some(id) => CURRENT.scope(id, work).await,
+            None => work.await,
+        }
+    }
+}
+
 /// Gives the request the id that it came with, or a new one, and the response the same.
 pub(crate) async fn tag(request: Request, next: Next) -> Response {
     let id: Arc<str> = taken(&request).unwrap_or_else(made);

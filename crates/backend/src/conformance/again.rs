@@ -177,6 +177,11 @@ pub(super) fn with_another_id_it_is_done_again(store: &dyn Store) {
     let second = revision(2);
     assert!(first < second);
     assert_eq!((revision(1), revision(2)), (first, second));
+    // Asked later it is the item of then.
+    let later = Publish { item: Item { published: T.plus(5), ..publish.item.clone() }, keep: 10 };
+    let answer = Publish::answer(said(store, Ask::from(later).once(operation(1))));
+    let item = answer.expect("it is remembered").expect("the topic is there");
+    assert_eq!((item.revision, item.published), (first, publish.item.published));
     // The id of one write is not that of another: nothing is done, and nothing is made up.
     let (sender, receiver) = std::sync::mpsc::channel();
     let delete = Ask::from(DeleteTopic { topic: ground.news }).once(operation(1));

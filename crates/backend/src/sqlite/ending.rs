@@ -4,11 +4,11 @@ use super::column::{
     Code, code, id_blob, int, jid, ms, notification_id, opt_code, opt_int, opt_ms, opt_text,
 };
 use super::event;
-use super::idempotency::RESERVED_MS;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
 use carillon_core::model::*;
 use carillon_core::ports::Part;
+use carillon_core::ports::store::idempotency::RESERVED_MS;
 use carillon_core::ports::store::notifications::{
     self, CancelNotification, EndNotifications, NotificationChange, Sweep,
 };

@@ -5,12 +5,9 @@ use super::transaction::Transaction;
 use bytes::Bytes;
 use carillon_core::model::{KeyId, UnixMs};
 use carillon_core::ports::store::Answers;
-use carillon_core::ports::store::idempotency::{Release, Remember, Reservation, Reserve};
+use carillon_core::ports::store::idempotency::{RESERVED_MS, Release, Remember, Reservation, Reserve};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, OptionalExtension, Result, params};
-
-/// How long an idempotency key is remembered.
-pub(super) const RESERVED_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// How long a request may take before another with the same key may try: it must have died.
 const IN_PROGRESS_MS: u64 = 60 * 1000;

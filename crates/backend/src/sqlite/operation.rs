@@ -124,9 +124,6 @@ numbered! {
             created: asked.now,
         })))
     };
-    Publish = 12, Some(item) => item.revision.0, |asked, known, _write| {
-        Ok(Some(Some(Arc::new(Item { revision: Revision(known), ..asked.item.clone() }))))
-    };
     Subscribe = 13, SubscribeAnswer::Subscribed { new: true, .. } => 1, |asked, _known, write| {
         // Of a topic that is gone since there is no last item.
         let last = write.newest(asked.topic)?;
@@ -163,6 +160,23 @@ impl Remembered for RevokeTokens {
 
     fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<Option<Revocations>>> {
         Ok(Revocations::from_bytes(outcome).map(Some))
+    }
+}
+
+/// The item with the revision and the time of then.
+impl Remembered for Publish {
+    const CODE: u8 = 12;
+
+    fn outcome(answer: &Option<Arc<Item>>) -> Option<Vec<u8>> {
+        let item = answer.as_ref()?;
+        Some([item.revision.0.to_be_bytes(), item.published.0.to_be_bytes()].concat())
+    }
+
+    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<Option<Arc<Item>>>> {
+        let ([revision, published], []) = outcome.as_chunks() else { return Ok(None) };
+        let revision = Revision(u64::from_be_bytes(*revision));
+        let published = UnixMs(u64::from_be_bytes(*published));
+        Ok(Some(Some(Arc::new(Item { revision, published, ..self.item.clone() }))))
     }
 }
 

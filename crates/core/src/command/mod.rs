@@ -78,8 +78,9 @@ pub enum TopicOp {
     Manage,
     /// Remove it with its items and subscriptions → [`TopicOutcome::Done`].
     Delete,
-    /// Publish an item; the server makes an id if there is none → [`TopicOutcome::Published`].
-    Publish { id: Option<Box<str>>, payload: Payload },
+    /// Publish an item; the server makes an id if there is none. With the id of an operation it is done once, however often it is asked for
+    /// with it → [`TopicOutcome::Published`].
+    Publish { id: Option<Box<str>>, payload: Payload, operation: Option<OperationId> },
     /// Publish an item if the topic has this configuration; a topic that the publication creates gets it (XEP-0060 §7.1.5).
     PublishIf { id: Option<Box<str>>, payload: Payload, options: ConfigChange },
     /// Remove an item; `notify` overrides the topic's `notify_retract` → [`TopicOutcome::Done`].

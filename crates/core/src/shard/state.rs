@@ -2,7 +2,7 @@
 
 use super::{
     Altered, Behind, CountedTopics, Counters, LoginCache, Offers, Reads, Recent, Retries, Sent, Subscribers,
-    Throttle, Traces, Wheel,
+    Throttle, Told, Traces, Wheel,
 };
 use crate::light;
 use crate::model::{AccountId, Domains, Mono, Set, ShardId};
@@ -29,6 +29,8 @@ pub struct ShardState {
     pub subscribers: Subscribers,
     /// Topics with which a shard is behind.
     pub behind: Behind,
+    /// Publications that are done once.
+    pub told: Told,
     /// The counters per topic.
     pub topic_figures: CountedTopics,
     /// What the light sessions share.
@@ -78,6 +80,7 @@ impl ShardState {
             counters,
             subscribers: Subscribers::default(),
             behind: Behind::default(),
+            told: Told::default(),
             topic_figures: CountedTopics::default(),
             light: light::Shared::default(),
             in_company: Set::default(),

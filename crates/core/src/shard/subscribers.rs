@@ -233,7 +233,8 @@ impl Local {
         slots
     }
 
-    /// Takes note of an event. Events come in order, so what is known here is complete up to its revision.
+    /// Takes note of an event. Events come in order, so what is known here is complete up to its revision. The exception is an item
+    /// whose publication was settled only when it was asked for again: it takes no newer item's place.
     fn arrived(&mut self, event: &PubsubEvent) {
         let past = self.ahead.iter().rposition(|(revision, _)| *revision <= event.revision());
         self.ahead.drain(..past.map_or(0, |i| i + 1));
@@ -242,6 +243,9 @@ impl Local {
             return;
         }
         self.given.clear();
+        if event.is_item() && event.revision() <= self.floor {
+            return;
+        }
         self.floor = self.floor.max(event.revision());
         match event.retained() {
             Retained::Last(last) => self.last = Some(last.clone()),

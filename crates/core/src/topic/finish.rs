@@ -5,7 +5,7 @@ use super::step::{Draft, Stage, Step, done, found};
 use crate::command::{Asker, Refusal, TopicOutcome};
 use crate::event::{Entry, Kind};
 use crate::message::ShardMessage;
-use crate::model::{Change, PubsubEvent, Retained, Revision, SendLast, TopicKey, TopicRecord};
+use crate::model::{Change, OperationId, PubsubEvent, Retained, Revision, SendLast, TopicKey, TopicRecord};
 use crate::ports::store::items::{ItemNames, Items, Publish};
 use crate::ports::store::subscriptions::{
     IsSubscribed, Subscribe, SubscribeAnswer, Subscribers, Unsubscribe,
@@ -52,7 +52,7 @@ impl Home {
             Step::Look(editing) => self.looked(editing, answer, key, cx),
             Step::Edit(editing) => self.edited(editing, answer, key, cx),
             Step::Delete { record, asker } => self.deleted(record, asker, answer, key, cx),
-            Step::Publish(asker) => self.published(asker, answer, key, cx),
+            Step::Publish(operation, asker) => self.published(operation, asker, answer, key, cx),
             Step::Subscribe(account, asker) => self.subscribed(account, asker, answer, key, cx),
             Step::Unsubscribe(account, asker) => self.unsubscribed(account, asker, answer, key, cx),
             Step::Listen { record, asker } => self.listening(record, asker, answer, key, cx),
@@ -118,7 +118,14 @@ impl Home {
         }
     }
 
-    fn published(&mut self, asker: Asker, answer: Answer, key: &TopicKey, cx: &mut Cx<'_>) {
+    fn published(
+        &mut self,
+        operation: Option<OperationId>,
+        asker: Asker,
+        answer: Answer,
+        key: &TopicKey,
+        cx: &mut Cx<'_>,
+    ) {
         let record = self.record();
         let answer = found(Publish::answer(answer));
         self.written(matches!(answer, Err(Refusal::NotFound)));
@@ -128,6 +135,9 @@ impl Home {
                 return asker.answer(&key.name, Err(answer.err().unwrap_or(Fault::Broken.into())), cx);
             }
         };
+        if operation.is_some_and(|operation| !cx.shard.told.note(operation)) {
+            return asker.answer(&key.name, Ok(TopicOutcome::Published(item)), cx);
+        }
         cx.shard.counters.published += 1;
         cx.shard.topic_figures.published(item.topic);
         cx.out.journal.note(cx.now.unix, Kind::Publish, || Entry::Publish {

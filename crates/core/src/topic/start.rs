@@ -5,8 +5,10 @@ use super::rights::{self, Grant};
 use super::step::{Draft, Edit, Stage, Step};
 use crate::command::{Actor, Asker, Refusal, TopicOp, TopicOutcome, check_topic_config};
 use crate::model::{
-    Affiliation, Item, Payload, PubsubCreate, Revision, SendLast, TopicConfig, TopicKey, TopicRecord,
+    Affiliation, Item, OperationId, Payload, PubsubCreate, Revision, SendLast, TopicConfig, TopicKey,
+    TopicRecord,
 };
+use crate::ports::Ask;
 use crate::ports::store::items::{ItemNames, Items, Publish};
 use crate::ports::store::subscriptions::{IsSubscribed, Subscribe, Subscribers, Unsubscribe};
 use crate::ports::store::topics::{CreateTopic, DeleteTopic};
@@ -70,11 +72,11 @@ impl Home {
             _ if *actor == Actor::Anyone => return Err(Refusal::NotFound),
             TopicOp::Create { config } | TopicOp::Put { config } => (config, None),
             // XEP-0060 §7.1.4: for clients a publication creates what is not there.
-            TopicOp::Publish { id, payload } if *actor != Actor::Provider => {
-                (TopicConfig::default(), Some((id, payload)))
+            TopicOp::Publish { id, payload, operation } if *actor != Actor::Provider => {
+                (TopicConfig::default(), Some((id, payload, operation)))
             }
             TopicOp::PublishIf { id, payload, options } if *actor != Actor::Provider => {
-                (options.apply(&TopicConfig::default()), Some((id, payload)))
+                (options.apply(&TopicConfig::default()), Some((id, payload, None)))
             }
             _ => return Err(Refusal::NotFound),
         };
@@ -83,7 +85,7 @@ impl Home {
             return Err(if item.is_some() { Refusal::NotFound } else { Refusal::Forbidden });
         }
         check_topic_config(&config, &cx.shard.settings.limits)?;
-        Ok((config, item.map(|(id, payload)| draft(actor, id, &payload, cx))))
+        Ok((config, item.map(|(id, payload, operation)| draft(actor, id, &payload, operation, cx))))
     }
 
     fn start_open(
@@ -111,8 +113,12 @@ impl Home {
                 let step = Step::Delete { record: record.clone(), asker };
                 self.ask(key, DeleteTopic { topic }, step, cx);
             }
-            TopicOp::Publish { id, payload } | TopicOp::PublishIf { id, payload, .. } => {
-                let draft = draft(actor, id, &payload, cx);
+            TopicOp::Publish { id, payload, operation } => {
+                let draft = draft(actor, id, &payload, operation, cx);
+                self.publish(record, draft, asker, key, cx);
+            }
+            TopicOp::PublishIf { id, payload, .. } => {
+                let draft = draft(actor, id, &payload, None, cx);
                 self.publish(record, draft, asker, key, cx);
             }
             TopicOp::Retract { id, notify } => {
@@ -159,12 +165,15 @@ impl Home {
         key: &TopicKey,
         cx: &mut Cx<'_>,
     ) {
-        let (TopicOp::Publish { id, payload } | TopicOp::PublishIf { id, payload, .. }, Actor::Account(jid)) =
-            (op, actor)
-        else {
+        let (id, payload, operation) = match op {
+            TopicOp::Publish { id, payload, operation } => (id, payload, operation),
+            TopicOp::PublishIf { id, payload, .. } => (id, payload, None),
+            _ => return asker.answer(&key.name, Err(Refusal::Forbidden), cx),
+        };
+        let Actor::Account(jid) = actor else {
             return asker.answer(&key.name, Err(Refusal::Forbidden), cx);
         };
-        let draft = draft(actor, id, &payload, cx);
+        let draft = draft(actor, id, &payload, operation, cx);
         let local = jid.local().unwrap_or_default().into();
         self.stage = Stage::Held;
         let question = IsSubscribed { topic: record.id, domain: key.domain, local };
@@ -192,7 +201,12 @@ impl Home {
         };
         let keep = if record.config.persist_items { record.config.max_items } else { 0 };
         self.wrote();
-        self.ask(key, Publish { item, keep }, Step::Publish(asker), cx);
+        let question = Ask::from(Publish { item, keep });
+        let question = match draft.operation {
+            Some(operation) => question.once(operation),
+            None => question,
+        };
+        self.ask(key, question, Step::Publish(draft.operation, asker), cx);
     }
 
     fn subscribe(
@@ -241,12 +255,19 @@ impl Home {
     }
 }
 
-fn draft(actor: &Actor, id: Option<Box<str>>, payload: &Payload, cx: &mut Cx<'_>) -> Draft {
+fn draft(
+    actor: &Actor,
+    id: Option<Box<str>>,
+    payload: &Payload,
+    operation: Option<OperationId>,
+    cx: &mut Cx<'_>,
+) -> Draft {
     let mut bytes = Vec::with_capacity(128);
     payload.write(&mut bytes);
     let publisher = match actor {
         Actor::Provider | Actor::Anyone => None,
         Actor::Account(jid) => Some(jid.bare()),
     };
-    Draft { id: id.unwrap_or_else(|| cx.shard.random.token().into()), publisher, payload: bytes.into() }
+    let id = id.unwrap_or_else(|| cx.shard.random.token().into());
+    Draft { id, publisher, payload: bytes.into(), operation }
 }

@@ -1,7 +1,7 @@
 //! What a topic's home is in the middle of: how much it knows, and what it asked the store for.
 
 use crate::command::{Asker, Refusal};
-use crate::model::{Affiliation, Item, TopicConfig, TopicRecord};
+use crate::model::{Affiliation, Item, OperationId, TopicConfig, TopicRecord};
 use crate::ports::{Fault, Missing};
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
@@ -35,8 +35,8 @@ pub(super) enum Step {
     Edit(Editing),
     /// To remove it.
     Delete { record: Arc<TopicRecord>, asker: Asker },
-    /// To publish an item.
-    Publish(Asker),
+    /// To publish an item, once if it has the id of an operation.
+    Publish(Option<OperationId>, Asker),
     /// To make an account follow it.
     Subscribe(BareJid, Asker),
     /// To end an account's subscription; there may be no asker.
@@ -57,6 +57,8 @@ pub(super) struct Draft {
     pub(super) id: Box<str>,
     pub(super) publisher: Option<BareJid>,
     pub(super) payload: Bytes,
+    /// Names the publication, if it is to be done once.
+    pub(super) operation: Option<OperationId>,
 }
 
 /// An operation that needs the topic exclusively.

@@ -439,6 +439,7 @@ impl Script {
             ("publish", [json, options @ ..]) => TopicOp::Publish {
                 id: options.iter().find_map(|o| o.strip_prefix("id=")).map(Into::into),
                 payload: Payload::Json((*json).into()),
+                operation: None,
             },
             ("retract", [id]) => TopicOp::Retract { id: (*id).into(), notify: None },
             ("subscribe", [jid]) => TopicOp::Subscribe { account: account(jid)? },

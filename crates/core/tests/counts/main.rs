@@ -122,7 +122,7 @@ impl Crowd {
     fn publish(&mut self, number: usize) {
         let payload =
             Payload::Json(format!("{{\"number\":{number},\"text\":\"{}\"}}", "x".repeat(400)).into());
-        self.topic(TopicOp::Publish { id: None, payload });
+        self.topic(TopicOp::Publish { id: None, payload, operation: None });
     }
 
     fn topic(&mut self, op: TopicOp) {

@@ -75,7 +75,7 @@ codes! {
     InvalidSecret: UNPROCESSABLE_ENTITY, "invalid-secret", "Invalid secret";
     /// One request names more targets than this node takes.
     TooManyTargets: UNPROCESSABLE_ENTITY, "too-many-targets", "Too many targets";
-    /// The idempotency key was used before with another body.
+    /// The idempotency key was used before with another body, or for another route.
     IdempotencyMismatch: UNPROCESSABLE_ENTITY, "idempotency-mismatch", "Idempotency key used with another body";
 
     // ---- who asks
@@ -133,8 +133,8 @@ codes! {
     // ---- our fault
     /// The node cannot do it now (busy, starting, draining, or its disk is full); nothing was changed. Try again after `Retry-After`.
     Unavailable: SERVICE_UNAVAILABLE, "unavailable", "Not available now";
-    /// The store failed while it did this, and whether it was done is not known. The same request again settles it: notifications with the
-    /// same `Idempotency-Key`, what is put or deleted as it is. Try again after `Retry-After`.
+    /// The store failed while it did this, and whether it was done is not known. The same request again settles it: notifications and items
+    /// with the same `Idempotency-Key`, what is put or deleted as it is. Try again after `Retry-After`.
     OutcomeUnknown: SERVICE_UNAVAILABLE, "outcome-unknown", "It is unknown whether it was done";
     /// As many event streams are open as this node serves.
     TooManyStreams: SERVICE_UNAVAILABLE, "too-many-streams", "Too many event streams";

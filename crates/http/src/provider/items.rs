@@ -1,5 +1,6 @@
 //! Items: published to a topic, read again, retracted.
 
+use super::idempotency::{self, Publication, Turn};
 use super::topics::check_name;
 use crate::app::App;
 use crate::auth::{Granted, Topics};
@@ -8,12 +9,13 @@ use crate::payload;
 use crate::problem::{Code, Problem};
 use crate::schema;
 use crate::text::fits;
-use crate::time::Time;
+use crate::time::{Time, now};
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
 use carillon_core::command::{TopicOp, TopicOutcome};
-use carillon_core::model::{Item, ItemsFrom};
+use carillon_core::model::{Item, ItemsFrom, Payload};
 use serde_json::value::RawValue;
 
 /// An item to be published.
@@ -84,31 +86,64 @@ pub(crate) struct ItemsQuery {
 
 /// Publish to a topic
 ///
-/// To everyone who follows it. `202` says that it is on disk, where the topic keeps items, and on its way.
+/// To everyone who follows it. `202` says that it is on disk, where the topic keeps items, and on its way. With an
+/// `Idempotency-Key`, the same request again publishes nothing a second time.
 #[utoipa::path(
     post, path = "/v1/topics/{topic}/items", operation_id = "publishItem", tag = "topics",
-    params(DomainQuery, ("topic" = String, Path, description = "The topic's name, percent-encoded")),
+    params(
+        DomainQuery,
+        ("topic" = String, Path, description = "The topic's name, percent-encoded"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes the request safe to send again for 24 hours: 1 to 255 printable ASCII characters"),
+    ),
     request_body = ItemBody,
-    responses((status = 202, description = "It is published", body = Published), schema::Problems)
+    responses(
+        (status = 202, description = "It is published", body = Published,
+            headers(("Idempotent-Replayed" = bool, description = "Given when the response is that of an earlier request"))),
+        schema::Problems
+    )
 )]
 pub(crate) async fn publish(
     key: Granted<Topics>,
     State(app): State<App>,
     Params(query): Params<DomainQuery>,
     Named(topic): Named<String>,
-    JsonBody { value: body, .. }: JsonBody<ItemBody>,
-) -> Result<(StatusCode, Json<Published>), Problem> {
+    uri: Uri,
+    headers: HeaderMap,
+    JsonBody { value: body, bytes, .. }: JsonBody<ItemBody>,
+) -> Result<Response, Problem> {
+    let idempotency_key = idempotency::header(&headers)?;
     let domain = key.domain(&app, query.domain.as_deref())?;
     check_name(&topic)?;
     let max = app.options.settings.payload_bytes_max;
     let payload = payload::read(body.payload.as_deref(), body.payload_xml.as_deref(), max)?;
     let id = body.id.map(|id| check_id(&id).map(|()| id.into())).transpose()?;
-    match app.topic(&domain, &topic, TopicOp::Publish { id, payload }, Code::UnknownTopic).await? {
-        TopicOutcome::Published(item) => {
-            let published = Published { id: item.id.to_string(), published_at: Time(item.published) };
-            Ok((StatusCode::ACCEPTED, Json(published)))
+    let (publisher, hash) = (key.key.id, idempotency::body_hash(&uri, &bytes));
+    idempotency::to_the_end(idempotency_key.is_some(), async move {
+        let reserved = match idempotency::reserve(&app, publisher, idempotency_key, hash, now()).await? {
+            Turn::Go(reserved) => reserved,
+            Turn::Replay(replay) => return Ok(replay.into_response()),
+        };
+        let op = publish_op(id, payload, reserved.publication());
+        match app.topic(&domain, &topic, op, Code::UnknownTopic).await {
+            Ok(TopicOutcome::Published(item)) => {
+                let published = Published { id: item.id.to_string(), published_at: Time(item.published) };
+                let text = serde_json::to_string(&published).map_err(|error| Problem::unexpected(&error))?;
+                Ok(reserved.answer(StatusCode::ACCEPTED, text).await)
+            }
+            Ok(other) => Err(Problem::unexpected(&other)),
+            Err(problem) => Err(reserved.refuse(problem).await),
         }
-        other => Err(Problem::unexpected(&other)),
+    })
+    .await
+}
+
+/// With a name, it is done once.
+fn publish_op(id: Option<Box<str>>, payload: Payload, name: Option<Publication>) -> TopicOp {
+    match name {
+        Some(Publication { item, operation }) => {
+            TopicOp::Publish { id: Some(id.unwrap_or(item)), payload, operation: Some(operation) }
+        }
+        None => TopicOp::Publish { id, payload, operation: None },
     }
 }
 

@@ -1,6 +1,7 @@
 //! The provider API: for those who send.
 
 pub(crate) mod events;
+mod idempotency;
 pub(crate) mod items;
 pub(crate) mod notifications;
 pub(crate) mod presence;

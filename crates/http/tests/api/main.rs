@@ -13,6 +13,7 @@ mod notifications;
 mod openapi;
 mod operation;
 mod presence;
+mod publishing;
 mod request_ids;
 mod support;
 mod topics;

@@ -18,7 +18,10 @@ questions! {
     }
 }
 
-/// Reserves an idempotency key of an API key for 24 hours.
+/// How long an idempotency key is remembered, from its first reservation on.
+pub const RESERVED_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// Reserves an idempotency key of an API key for [`RESERVED_MS`].
 #[derive(Clone, Debug)]
 pub struct Reserve {
     pub key: KeyId,

@@ -160,7 +160,7 @@ impl Program {
     pub(super) fn publish(&mut self, topic: &str) {
         self.published += 1;
         let id = Some(format!("i{}", self.published).into());
-        self.operate(topic, TopicOp::Publish { id, payload: Payload::Json("1".into()) });
+        self.operate(topic, TopicOp::Publish { id, payload: Payload::Json("1".into()), operation: None });
     }
 
     fn configure(&mut self, topic: &str) {

@@ -3,10 +3,7 @@
 use super::tables::Reserved;
 use super::{Committed, answers};
 use crate::model::UnixMs;
-use crate::ports::store::idempotency::{Release, Remember, Reservation, Reserve};
-
-/// How long an idempotency key is remembered.
-pub(super) const RESERVED_MS: u64 = 24 * 60 * 60 * 1000;
+use crate::ports::store::idempotency::{RESERVED_MS, Release, Remember, Reservation, Reserve};
 
 /// How long a request may take before another with the same key may try: it must have died.
 const IN_PROGRESS_MS: u64 = 60 * 1000;

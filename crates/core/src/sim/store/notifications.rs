@@ -1,6 +1,5 @@
 //! Notifications: kept, handed out and ended.
 
-use super::idempotency::RESERVED_MS;
 use super::tables::Waiting;
 use super::{Committed, answers, page};
 use crate::model::OperationId;
@@ -9,6 +8,7 @@ use crate::model::{
 };
 use crate::ports::Part;
 use crate::ports::store::OPERATION_KEPT_MS;
+use crate::ports::store::idempotency::RESERVED_MS;
 use crate::ports::store::notifications::{
     CancelNotification, ClaimDue, EndNotifications, NotificationChange, Pending, StoreNotification,
     StoreNotificationAnswer, Sweep, Trace,

@@ -117,3 +117,21 @@ fn a_topic_that_ended_takes_no_followers() {
     assert!(slice.event.is_end() && !subscribers.is_walking());
     assert_eq!(slice.slots(), [1, 2]);
 }
+
+/// An item that is told only when its publication is asked for again comes behind newer ones.
+#[test]
+fn an_item_that_is_told_late_is_told_and_is_not_the_last_one() {
+    let mut subscribers = Subscribers::default();
+    subscribers.add(TopicId(7), 1, None);
+    let told = |revision: u64| {
+        let item = Item { revision: Revision(revision), ..item() };
+        let last = Arc::new(PubsubEvent::last_item(&item, "d", true));
+        Arc::new(PubsubEvent::published(&item, "d", Retained::Last(last)))
+    };
+    for revision in [10, 9, 10] {
+        subscribers.publish(&told(revision), &Fanout::default());
+        assert_eq!(subscribers.last(TopicId(7)).map(|last| last.revision()), Some(Revision(10)));
+        let slice = subscribers.slice(9, &Fanout::default()).expect("its followers are told");
+        assert_eq!(slice.event.revision(), Revision(revision));
+    }
+}

@@ -123,7 +123,7 @@ pub(super) fn create() -> TopicOp {
 }
 
 pub(super) fn publish(id: &str) -> TopicOp {
-    TopicOp::Publish { id: Some(id.into()), payload: Payload::Json("1".into()) }
+    TopicOp::Publish { id: Some(id.into()), payload: Payload::Json("1".into()), operation: None }
 }
 
 pub(super) fn configure(change: impl FnOnce(&mut TopicConfig)) -> TopicOp {

@@ -270,6 +270,40 @@ fn after_a_write_that_is_unknown_the_store_is_right() {
     }
 }
 
+/// One that is unknown is settled by the same operation, also when another was published meanwhile.
+#[test]
+fn an_operation_is_published_and_told_once() {
+    for is_done in [true, false] {
+        let mut machine = Machine::new(Settings::default());
+        machine.does("t", create()).unwrap();
+        let once = |n| match publish("once") {
+            TopicOp::Publish { id, payload, .. } => {
+                TopicOp::Publish { id, payload, operation: Some(OperationId(n)) }
+            }
+            other => panic!("{other:?}"),
+        };
+        let lost = machine.begin("t", once(1));
+        let write = machine.asks()[0].clone();
+        if is_done {
+            machine.world.disk.answer(&write);
+        }
+        assert!(machine.world.fail_oldest(Fault::Unknown));
+        assert!(matches!(lost.try_recv(), Ok(Outcome::Unknown)));
+        machine.does("t", publish("other")).unwrap();
+        let mut published = |n| match machine.does("t", once(n)).unwrap() {
+            TopicOutcome::Published(item) => (item.revision, machine.notices.len()),
+            other => panic!("{other:?}"),
+        };
+        let (first, told) = published(1);
+        assert_eq!(
+            (first < published(2).0, told),
+            (true, 2),
+            "told for the first time; done before: {is_done}"
+        );
+        assert_eq!(published(1), (first, 3), "only the other operation was told since");
+    }
+}
+
 #[test]
 fn topics_that_nobody_uses_are_forgotten() {
     let mut machine = Machine::new(Settings::default());

@@ -1,7 +1,6 @@
 //! Sending a stream of notifications: a line in, a line out, in order.
 
 use super::body::NotificationBody;
-use super::idempotency::{self, Ids, Reserved, Turn};
 use super::submit::{SendResult, address, question, target};
 use super::targets::Targets;
 use super::window::{Order, Place, Said, Window};
@@ -9,6 +8,7 @@ use crate::app::App;
 use crate::auth::{Granted, Send};
 use crate::extract::{DomainQuery, Format, Line, LineStream, Params, content_type, parse};
 use crate::problem::{Code, Problem};
+use crate::provider::idempotency::{self, Ids, Reserved, Turn};
 use crate::schema;
 use crate::time::now;
 use axum::body::Body;
@@ -90,7 +90,7 @@ pub(crate) async fn send_batch(
                 .await?
             {
                 Turn::Go(reserved) => Some(reserved),
-                Turn::Replay { .. } => {
+                Turn::Replay(_) => {
                     return Err(Problem::new(
                         Code::IdempotencyMismatch,
                         "the idempotency key was used with another request",

@@ -2,7 +2,6 @@
 
 mod batch;
 mod body;
-mod idempotency;
 mod list;
 mod send;
 mod submit;

@@ -1,18 +1,17 @@
 //! Sending to one device or to many.
 
 use super::body::{Draft, NotificationBody};
-use super::idempotency::{self, Reserved, Turn};
 use super::submit::{SendResult, Target, submit, target};
 use super::targets::Targets;
 use crate::app::App;
 use crate::auth::{Granted, Send};
 use crate::extract::{DomainQuery, JsonBody, Params};
 use crate::problem::{Code, Problem};
-use crate::request_id;
+use crate::provider::idempotency::{self, Reserved, Turn};
 use crate::schema;
 use crate::time::now;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use carillon_core::model::{DropReason, NotificationState};
 use futures_util::stream::{self, StreamExt};
@@ -80,14 +79,18 @@ pub(crate) async fn send(
         checked => drop(checked?),
     }
     let hash = idempotency::body_hash(&uri, &bytes);
-    let reserved = match idempotency::reserve(&app, key.key.id, idempotency_key, hash, at).await? {
-        Turn::Go(reserved) => reserved,
-        Turn::Replay { status, response } => return Ok(replay(status, response)),
-    };
-    // Taken again at the first request's time, so that a request sent again decides the same.
-    let draft = body.draft(&app, key.key.id, reserved.since)?;
-    let results = send_all(&app, &body, &draft, targets, &reserved).await;
-    respond(&body, results, reserved).await
+    let sender = key.key.id;
+    idempotency::to_the_end(idempotency_key.is_some(), async move {
+        let reserved = match idempotency::reserve(&app, sender, idempotency_key, hash, at).await? {
+            Turn::Go(reserved) => reserved,
+            Turn::Replay(replay) => return Ok(replay.into_response()),
+        };
+        // Taken again at the first request's time, so that a request sent again decides the same.
+        let draft = body.draft(&app, sender, reserved.since)?;
+        let results = send_all(&app, &body, &draft, targets, &reserved).await;
+        respond(&body, results, reserved).await
+    })
+    .await
 }
 
 /// A target that was refused, as the request names it.
@@ -146,11 +149,7 @@ async fn respond(
 ) -> Result<Response, Problem> {
     let single = matches!(body.to, Targets::One(_));
     if single && let Some(Err((_, problem))) = results.pop_if(|result| result.is_err()) {
-        if problem.status().is_client_error() {
-            let text = serde_json::to_string(&problem).map_err(|error| Problem::unexpected(&error))?;
-            reserved.remember(problem.status().as_u16(), &text).await;
-        }
-        return Err(problem);
+        return Err(reserved.refuse(problem).await);
     }
     // What the node could not do now is left open: the request sent again does that part, and names the same
     // notifications for the rest.
@@ -163,28 +162,10 @@ async fn respond(
         .collect();
     let response = SendResponse::of(results, single, body.dry_run);
     let text = serde_json::to_string(&response).map_err(|error| Problem::unexpected(&error))?;
-    if settled {
-        reserved.remember(status.as_u16(), &text).await;
-    }
-    Ok((status, [(header::CONTENT_TYPE, "application/json")], text).into_response())
-}
-
-fn replay(status: u16, response: Box<str>) -> Response {
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::ACCEPTED);
-    let (kind, text) = match status.is_success() {
-        true => ("application/json", response.into_string()),
-        false => ("application/problem+json", of_this_request(&response)),
-    };
-    let headers = [(header::CONTENT_TYPE.as_str(), kind), ("idempotent-replayed", "true")];
-    (status, headers, text).into_response()
-}
-
-/// A remembered problem, with the id of the request that is answered with it again.
-fn of_this_request(problem: &str) -> String {
-    let members = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(problem);
-    let Ok(mut members) = members else { return problem.to_owned() };
-    members.insert("request_id".to_owned(), request_id::current().as_deref().into());
-    serde_json::Value::Object(members).to_string()
+    Ok(match settled {
+        true => reserved.answer(status, text).await,
+        false => idempotency::json(status, text),
+    })
 }
 
 impl SendResponse {

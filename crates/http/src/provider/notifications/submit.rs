@@ -1,12 +1,12 @@
 //! One notification on its way into the node, and what became of it.
 
 use super::body::{Draft, NotificationBody};
-use super::idempotency::Ids;
 use super::trace::state_word;
 use crate::app::App;
 use crate::auth::{Granted, Send};
 use crate::jids;
 use crate::problem::{Code, Problem};
+use crate::provider::idempotency::Ids;
 use carillon_core::command::{Command, Outcome};
 use carillon_core::model::{
     DomainId, DropReason, Notification, NotificationId, NotificationState, Trace, bucket,

@@ -1,7 +1,9 @@
 //! A node to ask, and how to ask it.
 
 pub(crate) mod device;
+pub(crate) mod faulty;
 
+use self::faulty::Faulty;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, Response, StatusCode, header};
@@ -25,8 +27,8 @@ pub(crate) struct World {
     pub server: Server,
     /// A key of the whole node with scope admin.
     pub admin: String,
-    pub store: Arc<dyn Store>,
-    _dir: TempDir,
+    pub store: Arc<Faulty>,
+    dir: TempDir,
 }
 
 /// An answer of the API.
@@ -54,11 +56,20 @@ pub(crate) fn options() -> Options {
 
 pub(crate) fn world_with(change: impl FnOnce(&mut Options)) -> World {
     let dir = tempfile::tempdir().unwrap();
-    let store: Arc<dyn Store> =
-        Arc::new(SqliteStore::open(sqlite::Options::new(dir.path().join("test.db"))).unwrap());
+    let store = open(&dir);
     for name in ["localhost", "other.example"] {
         ask(&*store, PutDomain { name: name.into(), policy: Policy::default() });
     }
+    let admin = key(&*store, None, &[Scope::Admin]);
+    start(dir, store, admin, change)
+}
+
+fn open(dir: &TempDir) -> Arc<Faulty> {
+    let store = SqliteStore::open(sqlite::Options::new(dir.path().join("test.db"))).unwrap();
+    Arc::new(Faulty::new(Arc::new(store)))
+}
+
+fn start(dir: TempDir, store: Arc<Faulty>, admin: String, change: impl FnOnce(&mut Options)) -> World {
     let tls = tls::Settings::self_signed_in(dir.path(), &["localhost".to_owned()]).unwrap();
     let none = Tcp { enabled: false, port: 0 };
     let options = carillon_server::Options {
@@ -72,8 +83,7 @@ pub(crate) fn world_with(change: impl FnOnce(&mut Options)) -> World {
     let mut options = self::options();
     change(&mut options);
     let router = carillon_http::router(server.node(), options);
-    let admin = key(&*store, None, &[Scope::Admin]);
-    World { router, server, admin, store, _dir: dir }
+    World { router, server, admin, store, dir }
 }
 
 /// Makes a key known to the store.
@@ -91,6 +101,15 @@ pub(crate) fn ask<Q: Question>(store: &dyn Store, question: Q) -> Q::Answer {
 }
 
 impl World {
+    /// The same node, ended in order and started again.
+    pub(crate) fn restart(self) -> World {
+        let World { router, server, admin, store, dir } = self;
+        drop((router, store));
+        server.drain(Duration::from_secs(20));
+        let store = open(&dir);
+        start(dir, store, admin, |_| {})
+    }
+
     pub(crate) fn domain(&self, name: &str) -> DomainId {
         self.server.node().domains().named(name).unwrap().id
     }

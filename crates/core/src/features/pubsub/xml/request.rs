@@ -137,7 +137,7 @@ fn publish(publish: &Element, pubsub: &Element, max_items: u32) -> Result<Reques
         Some(options) => {
             TopicOp::PublishIf { id, payload, options: form::parse_options(options, max_items)? }
         }
-        None => TopicOp::Publish { id, payload },
+        None => TopicOp::Publish { id, payload, operation: None },
     };
     topic(publish, op, About::Publication)
 }

@@ -144,7 +144,7 @@ impl Rig {
 }
 
 pub(super) fn publish(id: &str, json: &str) -> TopicOp {
-    TopicOp::Publish { id: Some(id.into()), payload: Payload::Json(json.into()) }
+    TopicOp::Publish { id: Some(id.into()), payload: Payload::Json(json.into()), operation: None }
 }
 
 pub(super) fn domains() -> Domains {

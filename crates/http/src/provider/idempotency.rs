@@ -2,11 +2,14 @@
 
 use crate::app::App;
 use crate::problem::{Code, Problem};
-use crate::random;
-use axum::http::HeaderMap;
+use crate::{random, request_id};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
-use carillon_core::model::{KeyId, UnixMs};
-use carillon_core::ports::store::idempotency::{Release, Remember, Reservation, Reserve};
+use carillon_core::model::{KeyId, OperationId, UnixMs};
+use carillon_core::ports::store::idempotency::{RESERVED_MS, Release, Remember, Reservation, Reserve};
 use sha2::{Digest, Sha256};
 
 /// Where the random part of notification ids comes from.
@@ -34,6 +37,16 @@ impl Ids {
     }
 }
 
+/// Names a publication, the same each time.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Publication {
+    /// The item's id, where the sender gives none.
+    pub(crate) item: Box<str>,
+    /// The write, which the store does once. Its time is the end of the reservation, so that the store remembers it for longer than
+    /// the key.
+    pub(crate) operation: OperationId,
+}
+
 /// A request that is to be done, and perhaps remembered. Dropped without that (when a batch is complete, or its sender went
 /// away, or the node could not do it now), it is released: sent again, it goes at once and names the same notifications.
 pub(crate) struct Reserved {
@@ -49,12 +62,13 @@ pub(crate) enum Turn {
     /// Do it.
     Go(Reserved),
     /// It was done: give this again.
-    Replay {
-        /// Its status.
-        status: u16,
-        /// Its body.
-        response: Box<str>,
-    },
+    Replay(Replay),
+}
+
+/// A response that was given before.
+pub(crate) struct Replay {
+    status: StatusCode,
+    body: Box<str>,
 }
 
 /// The header `Idempotency-Key`, if the request has one.
@@ -88,10 +102,10 @@ pub(crate) async fn reserve(
             Ok(Turn::Go(Reserved { since, ids, reservation: Some((app.clone(), key, idempotency_key)) }))
         }
         Reservation::Replay { response } => {
-            let (status, response) = read_response(&response).ok_or_else(|| {
+            let replay = Replay::read(&response).ok_or_else(|| {
                 Problem::new(Code::Internal, "the response that was remembered cannot be read")
             })?;
-            Ok(Turn::Replay { status, response })
+            Ok(Turn::Replay(replay))
         }
         Reservation::Mismatch => Err(Problem::new(
             Code::IdempotencyMismatch,
@@ -104,12 +118,63 @@ pub(crate) async fn reserve(
     }
 }
 
+/// Does what may be sent again to its end, also when whoever asked goes away meanwhile: the response is remembered for when the request
+/// comes again. Without an idempotency key nobody can ask for it again.
+pub(crate) async fn to_the_end(
+    is_keyed: bool,
+    work: impl Future<Output = Result<Response, Problem>> + Send + 'static,
+) -> Result<Response, Problem> {
+    if !is_keyed {
+        return work.await;
+    }
+    match tokio::spawn(request_id::kept(work)).await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The node is going away.
+            Err(_) => Err(Problem::unknown()),
+        },
+    }
+}
+
 impl Reserved {
+    /// The name of what the request publishes, if it may be sent again.
+    pub(crate) fn publication(&self) -> Option<Publication> {
+        let Ids::Derived { seed } = &self.ids else { return None };
+        // The time is in it, because a day later the key stands for another request.
+        let hash = Sha256::new()
+            .chain_update(seed)
+            .chain_update("publication")
+            .chain_update(self.since.0.to_be_bytes())
+            .finalize();
+        let (item, random) = hash.split_at(16);
+        let random = u128::from_be_bytes(random.try_into().expect("a SHA-256 has 32 bytes"));
+        Some(Publication {
+            item: URL_SAFE_NO_PAD.encode(item).into(),
+            operation: OperationId::new(self.since.plus(RESERVED_MS), random),
+        })
+    }
+
+    /// Gives a response with a JSON body, and remembers it.
+    pub(crate) async fn answer(self, status: StatusCode, body: String) -> Response {
+        self.remember(status, &body).await;
+        json(status, body)
+    }
+
+    /// Remembers a problem, unless the same request may succeed later.
+    pub(crate) async fn refuse(self, problem: Problem) -> Problem {
+        let is_final = problem.status().is_client_error() && problem.code() != Code::TooFast;
+        if is_final && let Ok(body) = serde_json::to_string(&problem) {
+            self.remember(problem.status(), &body).await;
+        }
+        problem
+    }
+
     /// Remembers the response, so that it is given again. A failure to remember is no failure of the request: sent
     /// again, it makes the same ids.
-    pub(crate) async fn remember(mut self, status: u16, response: &str) {
+    async fn remember(mut self, status: StatusCode, body: &str) {
         let Some((app, key, idempotency_key)) = self.reservation.take() else { return };
-        let ask = Remember { key, idempotency_key, response: write_response(status, response) };
+        let ask = Remember { key, idempotency_key, response: write_response(status, body) };
         if let Err(problem) = app.ask(ask).await {
             tracing::warn!(?problem, "a response was not remembered");
         }
@@ -127,14 +192,41 @@ impl Drop for Reserved {
     }
 }
 
-/// A response as the store keeps it: its status in decimal, a space, its body.
-fn write_response(status: u16, body: &str) -> Bytes {
-    format!("{status} {body}").into()
+impl Replay {
+    /// From what [`write_response`] made.
+    fn read(bytes: &[u8]) -> Option<Replay> {
+        let (status, body) = std::str::from_utf8(bytes).ok()?.split_once(' ')?;
+        Some(Replay { status: status.parse().ok()?, body: body.into() })
+    }
 }
 
-fn read_response(bytes: &[u8]) -> Option<(u16, Box<str>)> {
-    let (status, body) = std::str::from_utf8(bytes).ok()?.split_once(' ')?;
-    Some((status.parse().ok()?, body.into()))
+impl IntoResponse for Replay {
+    fn into_response(self) -> Response {
+        let (kind, body) = match self.status.is_success() {
+            true => ("application/json", self.body.into_string()),
+            false => ("application/problem+json", of_this_request(&self.body)),
+        };
+        let headers = [(header::CONTENT_TYPE.as_str(), kind), ("idempotent-replayed", "true")];
+        (self.status, headers, body).into_response()
+    }
+}
+
+/// A remembered problem, with the id of the request that is answered with it again.
+fn of_this_request(problem: &str) -> String {
+    let members = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(problem);
+    let Ok(mut members) = members else { return problem.to_owned() };
+    members.insert("request_id".to_owned(), request_id::current().as_deref().into());
+    serde_json::Value::Object(members).to_string()
+}
+
+/// A response with a JSON body.
+pub(crate) fn json(status: StatusCode, body: String) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+/// A response as the store keeps it: its status in decimal, a space, its body.
+fn write_response(status: StatusCode, body: &str) -> Bytes {
+    format!("{} {body}", status.as_u16()).into()
 }
 
 /// The hash of what a request asks for: its path, its query and its body.
@@ -171,12 +263,32 @@ mod tests {
     #[test]
     fn a_response_is_read_as_it_was_written() {
         // A retry after an upgrade must be given what was remembered before it.
-        assert_eq!(&write_response(202, r#"{"id": "a b"}"#)[..], br#"202 {"id": "a b"}"#);
-        assert_eq!(read_response(br#"202 {"id": "a b"}"#), Some((202, r#"{"id": "a b"}"#.into())));
-        assert_eq!(read_response(b"400 "), Some((400, "".into())));
-        for other in [&b"202"[..], b"", b"yes {}", b"202 \xff"] {
-            assert_eq!(read_response(other), None);
+        assert_eq!(&write_response(StatusCode::ACCEPTED, r#"{"id": "a b"}"#)[..], br#"202 {"id": "a b"}"#);
+        let read = |bytes| Replay::read(bytes).map(|replay| (replay.status.as_u16(), replay.body));
+        assert_eq!(read(br#"202 {"id": "a b"}"#), Some((202, r#"{"id": "a b"}"#.into())));
+        assert_eq!(read(b"400 "), Some((400, "".into())));
+        for other in [&b"202"[..], b"", b"yes {}", b"9 {}", b"202 \xff"] {
+            assert_eq!(read(other), None);
         }
+    }
+
+    #[test]
+    fn a_publication_has_one_name_for_a_day_and_longer_in_the_store() {
+        let publication = |key, since| {
+            let ids = Ids::Derived { seed: seed(KeyId(1), key) };
+            Reserved { since: UnixMs(since), ids, reservation: None }.publication().unwrap()
+        };
+        let once = publication("a", 7);
+        assert_eq!(once, publication("a", 7));
+        for other in [publication("b", 7), publication("a", 8)] {
+            assert!(other.item != once.item && other.operation != once.operation);
+        }
+        assert!(once.operation >= OperationId::first_at(UnixMs(7 + RESERVED_MS)));
+        // A retry after an upgrade must find what was published before it.
+        assert_eq!(&*once.item, "HtOGcdFfOB37aV0YL8rHzQ");
+        assert_eq!(once.operation.0, 0x0000_0526_5c07_357c_2a6e_1e23_9568_8174);
+        let unkeyed = Reserved { since: UnixMs(7), ids: Ids::Random, reservation: None };
+        assert_eq!(unkeyed.publication(), None);
     }
 
     #[test]

@@ -1,0 +1,85 @@
+//! The real store, with publications whose answers are lost or late.
+
+use carillon_core::ports::store::items::Publish;
+use carillon_core::ports::{Answer, Ask, Fault, Question, Reply, Store, StoreStats};
+use std::sync::{Arc, Mutex};
+
+/// What becomes of publications.
+#[derive(Default)]
+enum Mode {
+    /// They are done and answered.
+    #[default]
+    Well,
+    /// They are done, and their answers are lost.
+    Losing,
+    /// They wait.
+    Holding(Vec<(Ask, Reply<Answer>)>),
+}
+
+/// A store that can be made to lose or hold publications.
+pub(crate) struct Faulty {
+    inner: Arc<dyn Store>,
+    mode: Mutex<Mode>,
+}
+
+impl Faulty {
+    pub(crate) fn new(inner: Arc<dyn Store>) -> Faulty {
+        Faulty { inner, mode: Mutex::default() }
+    }
+
+    /// From now on publications are done, and it is said that this is unknown.
+    pub(crate) fn lose(&self) {
+        *self.mode.lock().unwrap() = Mode::Losing;
+    }
+
+    /// From now on publications wait.
+    pub(crate) fn hold(&self) {
+        *self.mode.lock().unwrap() = Mode::Holding(Vec::new());
+    }
+
+    /// How many publications wait.
+    pub(crate) fn held(&self) -> usize {
+        match &*self.mode.lock().unwrap() {
+            Mode::Holding(held) => held.len(),
+            Mode::Well | Mode::Losing => 0,
+        }
+    }
+
+    /// Publications are done and answered again, those first that wait.
+    pub(crate) fn go_on(&self) {
+        if let Mode::Holding(held) = std::mem::take(&mut *self.mode.lock().unwrap()) {
+            held.into_iter().for_each(|(ask, reply)| self.inner.ask(ask, reply));
+        }
+    }
+}
+
+impl Store for Faulty {
+    fn ask(&self, ask: Ask, reply: Reply<Answer>) {
+        if Publish::of(&ask).is_some() {
+            match &mut *self.mode.lock().unwrap() {
+                Mode::Well => {}
+                Mode::Losing => {
+                    let lost = Box::new(move |_| reply(Answer::Failed(Fault::Unknown)));
+                    return self.inner.ask(ask, lost);
+                }
+                Mode::Holding(held) => return held.push((ask, reply)),
+            }
+        }
+        self.inner.ask(ask, reply);
+    }
+
+    fn ask_all(&self, asks: &mut Vec<(Ask, Reply<Answer>)>) {
+        match asks.iter().any(|(ask, _)| Publish::of(ask).is_some()) {
+            true => asks.drain(..).for_each(|(ask, reply)| self.ask(ask, reply)),
+            false => self.inner.ask_all(asks),
+        }
+    }
+
+    fn stats(&self) -> StoreStats {
+        self.inner.stats()
+    }
+
+    fn close(&self) {
+        self.inner.close();
+    }
+}
