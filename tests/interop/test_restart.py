@@ -165,6 +165,7 @@ async def test_an_event_stream_goes_on_after_a_restart(node, how):
         await alice.close()
 
 
+@pytest.mark.parametrize("how", ["in order", "power cut"])
 async def test_an_item_that_is_published_again_after_the_restart_is_the_same_item(node, how):
     key, body = {"idempotency-key": "headline-1"}, {"payload": "once"}
     path = "/v1/topics/news/items"

@@ -375,11 +375,18 @@ impl Script {
         let option = |key: &str| options.iter().find_map(|o| o.strip_prefix(key)?.strip_prefix('='));
         let now = self.world.now();
         let name = options.iter().position(|o| *o == "as").and_then(|i| options.get(i + 1));
-        self.notified += 1;
-        let number = self.notified;
-        let id = NotificationId::new(now, bucket(to.as_str()), number);
-        self.bound
-            .insert(name.map_or_else(|| format!("id{number}"), |name| (*name).to_owned()), id.to_string());
+        let again = options.iter().position(|o| *o == "again").and_then(|i| options.get(i + 1));
+        let id = match again {
+            Some(name) => self.notification(name)?.0,
+            None => {
+                self.notified += 1;
+                let number = self.notified;
+                let id = NotificationId::new(now, bucket(to.as_str()), number);
+                let name = name.map_or_else(|| format!("id{number}"), |name| (*name).to_owned());
+                self.bound.insert(name, id.to_string());
+                id
+            }
+        };
         let notification = Notification {
             id,
             domain: self.world.domain_id(to.domain()),

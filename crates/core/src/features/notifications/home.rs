@@ -65,6 +65,11 @@ fn notify(notification: Arc<Notification>, reply: Option<ReplyTo>, sessions: &mu
             store_answered(notification, reply, asked, said, sessions, cx);
         });
     }
+    if let Some(trace) = cx.shard.traces.find(notification.id) {
+        // Sent again, and remembered: not delivered again.
+        let outcome = Outcome::Notified(Box::new(trace.clone()));
+        return answer(reply, outcome, cx);
+    }
     note_accepted(&notification, cx);
     let mut trace = Trace::of(&notification);
     match delivery::deliver(&notification, sessions, cx) {
