@@ -1,8 +1,11 @@
 //! How the SQLite store opens its file, and when it refuses to.
 
+use bytes::Bytes;
 use carillon_backend::sqlite::{OpenError, Options, SqliteStore};
-use carillon_core::model::{DomainId, Policy, UnixMs};
+use carillon_core::model::{DomainId, KeyId, Policy, UnixMs};
 use carillon_core::ports::store::domains::{DeleteDomain, Domains, PutDomain};
+use carillon_core::ports::store::idempotency::{Remember, Reservation, Reserve};
+use carillon_core::ports::store::notifications::Sweep;
 use carillon_core::ports::store::offline::{StoreOffline, StoreOfflineAnswer};
 use carillon_core::ports::{Answer, Ask, Fault, Question, Store};
 use rusqlite::Connection;
@@ -64,6 +67,39 @@ fn a_database_is_open_once() {
     drop(store);
     assert!(matches!(open(&path), Err(OpenError::InUse { .. })), "dropping a closed one frees nothing");
     drop(again);
+}
+
+#[test]
+fn requests_of_a_process_that_is_gone_are_waited_for_by_nobody() {
+    let (_folder, path) = folder();
+    let now = UnixMs(1_795_167_000_000);
+    let reserve = |store: &SqliteStore, idempotency_key: &str, at| {
+        let idempotency_key = idempotency_key.into();
+        ask(store, Reserve { key: KeyId(1), idempotency_key, body_hash: [1; 32], now: at })
+            .expect("an answer")
+    };
+    let store = open(&path).expect("opens");
+    for key in ["first", "second", "answered"] {
+        assert_eq!(reserve(&store, key, now), Reservation::Go { since: now });
+    }
+    assert_eq!(reserve(&store, "first", now.plus(1)), Reservation::InProgress);
+    let response = Bytes::from_static(b"202 {}");
+    let remember = Remember { key: KeyId(1), idempotency_key: "answered".into(), response: response.clone() };
+    ask(&store, remember).expect("remembered");
+    store.close();
+
+    let store = open(&path).expect("opens");
+    let later = now.plus(2);
+    assert_eq!(reserve(&store, "first", later), Reservation::Go { since: now }, "as it was named before");
+    assert_eq!(reserve(&store, "first", later), Reservation::InProgress, "and this one is on its way");
+    assert_eq!(reserve(&store, "answered", later), Reservation::Replay { response });
+    assert_eq!(reserve(&store, "new", later), Reservation::Go { since: later });
+    assert_eq!(reserve(&store, "new", later), Reservation::InProgress);
+    // When all that was found is deleted, its numbers are not given again.
+    let tomorrow = now.plus(25 * 60 * 60 * 1000);
+    ask(&store, Sweep { now: tomorrow, forget: UnixMs(0), max: 1000 }).expect("swept");
+    assert_eq!(reserve(&store, "second", tomorrow), Reservation::Go { since: tomorrow });
+    assert_eq!(reserve(&store, "second", tomorrow), Reservation::InProgress);
 }
 
 #[test]

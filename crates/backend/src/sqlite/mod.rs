@@ -82,7 +82,7 @@ struct Open {
 
 impl SqliteStore {
     /// Opens the database, makes or upgrades it where needed, and starts the threads. Looks for damage for two seconds at
-    /// most; otherwise reads nothing but the schema, two rows and at most a run of traces, so the time does not grow further
+    /// most; otherwise reads nothing but the schema, three rows and at most a run of traces, so the time does not grow further
     /// with what is stored.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! What a write works with: the open transaction of a group, and what it changes.
 
+use super::idempotency::ReservationNumber;
 use super::item_row;
 use super::last::LastItems;
 use super::run::Run;
@@ -19,6 +20,8 @@ pub(super) struct Reached {
     pub(super) topic_changes: u64,
     /// The newest run of ended notifications.
     pub(super) run: Run,
+    /// The last reservation of an idempotency key when the store was opened.
+    pub(super) last_found: ReservationNumber,
 }
 
 /// The open transaction of a group of writes, which carries out the questions that change something: a file per noun says
@@ -27,6 +30,7 @@ pub(super) struct Transaction<'a> {
     pub(super) db: &'a Connection,
     last: &'a LastItems,
     pub(super) run: Run,
+    pub(super) last_found: ReservationNumber,
     topic_changes: u64,
     changed: HashSet<TopicId>,
     published: Vec<Arc<Item>>,
@@ -35,8 +39,9 @@ pub(super) struct Transaction<'a> {
 impl<'a> Transaction<'a> {
     /// A transaction on top of what was committed.
     pub(super) fn new(db: &'a Connection, last: &'a LastItems, committed: Reached) -> Transaction<'a> {
-        let Reached { topic_changes, run } = committed;
-        Transaction { db, last, run, topic_changes, changed: HashSet::new(), published: Vec::new() }
+        let Reached { topic_changes, run, last_found } = committed;
+        let (changed, published) = (HashSet::new(), Vec::new());
+        Transaction { db, last, run, last_found, topic_changes, changed, published }
     }
 
     /// Notes that a topic has changed. Every change of a topic calls it.
@@ -94,6 +99,6 @@ impl<'a> Transaction<'a> {
         for item in self.published {
             self.last.keep(item);
         }
-        Reached { topic_changes: self.topic_changes, run: self.run }
+        Reached { topic_changes: self.topic_changes, run: self.run, last_found: self.last_found }
     }
 }

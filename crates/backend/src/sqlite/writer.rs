@@ -6,6 +6,7 @@
 use super::asked::{Asked, Respond, Write};
 use super::complaints::Complaints;
 use super::counters::Counters;
+use super::idempotency::ReservationNumber;
 use super::last::LastItems;
 use super::queue::{Queue, Taken};
 use super::run::{self, Run};
@@ -43,8 +44,11 @@ impl Writer {
         last: Arc<LastItems>,
         counters: Arc<Counters>,
     ) -> rusqlite::Result<Writer> {
-        let reached =
-            Reached { topic_changes: lookup::topic_changes(&db)?, run: Run::newest(&db, run::FULL)? };
+        let reached = Reached {
+            topic_changes: lookup::topic_changes(&db)?,
+            run: Run::newest(&db, run::FULL)?,
+            last_found: ReservationNumber::last(&db)?,
+        };
         Ok(Writer { db, queue, last, counters, complaints: Complaints::default(), reached })
     }
 

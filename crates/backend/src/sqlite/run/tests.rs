@@ -1,6 +1,7 @@
 //! Runs: what is listed is what ended, in any order and with any number of runs, and a run is small to write to.
 
 use super::super::column::uint;
+use super::super::idempotency::ReservationNumber;
 use super::super::last::LastItems;
 use super::super::transaction::{Reached, Transaction};
 use super::super::{Options, ending, file, listing, schema};
@@ -36,7 +37,8 @@ impl Ground {
         let mut db = file::connect_writer(&options).expect("it opens");
         schema::migrate(&mut db, &options.path).expect("it is new");
         let run = Run::newest(&db, full).expect("there is one");
-        let reached = Reached { topic_changes: 0, run };
+        let last_found = ReservationNumber::last(&db).expect("there is none");
+        let reached = Reached { topic_changes: 0, run, last_found };
         let (last, domain) = (LastItems::new(0), DomainId(0));
         let mut ground = Ground { db, last, reached, domain, _folder: folder };
         ground.domain = ground.group(|write| {

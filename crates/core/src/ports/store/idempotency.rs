@@ -40,7 +40,8 @@ pub enum Reservation {
     Replay { response: Bytes },
     /// The key was used with another body.
     Mismatch,
-    /// Another request with this key is being handled (reserved less than 60 s ago, no response yet).
+    /// Another request with this key is being handled: reserved less than 60 s ago, no response yet. A store that has one owner at a
+    /// time need not wait for requests of an owner that is gone.
     InProgress,
 }
 
