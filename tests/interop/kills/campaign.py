@@ -25,7 +25,7 @@ KINDS = [MANAGED, RECEIPTS, PLAIN, MANAGED]
 LIGHT_SHARE = 0.1
 FOLLOWER_SHARE = 0.2
 PROVIDERS = 6
-SETTLE_S = 90
+SETTLE_S = 40
 
 
 class Node:
@@ -171,8 +171,7 @@ class Campaign:
     async def _is_settled(self):
         if not all(device.is_here for device in self.devices) or self._without_last_item():
             return False
-        # Messages that were counted and are lost are waited for as long as anything else is.
-        if any(chat.counted and not chat.given and not chat.refused for chat in self.ledger.chats):
+        if self.ledger.unheard("absent", MANAGED):
             return False
         for notification in self.ledger.outstanding():
             # It may have ended while nobody followed the events.

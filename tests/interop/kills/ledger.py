@@ -157,6 +157,12 @@ class Ledger:
         """Those that were accepted, and neither given nor ended as far as anybody was told."""
         return [n for n in self.notifications if n.id and not n.given and not n.told]
 
+    def unheard(self, *recipients):
+        """Chat messages that were counted and that such recipients were not given. What a session without stream management had
+        not read is lost with its connection."""
+        counted = (chat for chat in self.chats if chat.counted and chat.recipient in recipients)
+        return [chat for chat in counted if not chat.given and not chat.refused]
+
     def settle(self, states):
         """Compares with what the node says of all notifications in the end: a state for each id."""
         for n in self.notifications:

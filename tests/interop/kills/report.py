@@ -33,9 +33,8 @@ def rows(campaign):
     counted = [chat for chat in ledger.chats if chat.counted]
     yield "chats sent, counted by <a h>", f"{len(ledger.chats)}, {len(counted)}"
     for recipient in ("absent", MANAGED, RECEIPTS, PLAIN):
-        of = [chat for chat in counted if chat.recipient == recipient]
-        lost = sum(1 for chat in of if not chat.given and not chat.refused)
-        yield f"  to {recipient}: counted, never given", f"{len(of)}, {lost}"
+        of = sum(1 for chat in counted if chat.recipient == recipient)
+        yield f"  to {recipient}: counted, never given", f"{of}, {len(ledger.unheard(recipient))}"
     yield "chats given more than once", sum(1 for chat in ledger.chats if chat.given > 1)
 
 
