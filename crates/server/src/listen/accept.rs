@@ -15,6 +15,8 @@ pub(crate) struct Listener {
     pub(crate) socket: TcpListener,
     pub(crate) service: Service,
     state: State,
+    /// Until when it says no more that there are no descriptors.
+    silent_until: Mono,
 }
 
 /// Whether there are connections to accept.
@@ -59,6 +61,7 @@ impl Listener {
             socket: TcpListener::from_std(std::net::TcpListener::from(socket)),
             service,
             state: State::Dry,
+            silent_until: Mono(0),
         }
     }
 
@@ -103,7 +106,11 @@ impl Listener {
     }
 
     fn turn_away(&mut self, spare: &mut SpareDescriptor, now: Mono, error: &io::Error) -> Accepted {
-        tracing::error!(%error, "no descriptor for a new connection; raise the limit of open files");
+        // Once for all who come meanwhile, who are counted by reason.
+        if self.silent_until <= now {
+            tracing::error!(%error, "no descriptor for a new connection; raise the limit of open files");
+            self.silent_until = now.plus(SILENT_MS);
+        }
         let spent = spare.0.take().is_some();
         let refused = spent && self.socket.accept().is_ok();
         *spare = SpareDescriptor::new();
@@ -129,3 +136,5 @@ fn is_out_of_descriptors(error: &io::Error) -> bool {
 }
 
 const STARVED_MS: u64 = 100;
+/// A listener says that there are no descriptors, and then nothing for so long.
+const SILENT_MS: u64 = 10_000;
