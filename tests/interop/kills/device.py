@@ -64,7 +64,7 @@ class Stream(asyncio.Protocol):
         self._news.set()
 
     def send(self, text):
-        if not self.lost.is_set():
+        if not self.lost.is_set() and not self.transport.is_closing():
             self.transport.write(text.encode())
 
     async def next(self):
