@@ -28,8 +28,8 @@ def start(tmp_path):
     """Starts nodes; those that a failed test leaves behind are ended before their disk is taken away."""
     started = []
 
-    def start(**settings):
-        started.append(Server(tmp_path, **settings))
+    def start(environment=None, **settings):
+        started.append(Server(tmp_path, environment, **settings))
         return started[-1]
 
     yield start

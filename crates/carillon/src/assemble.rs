@@ -2,8 +2,8 @@
 
 use crate::config::Settings;
 use carillon_backend::sqlite::{self, SqliteStore};
-use carillon_core::ports::Store;
 use carillon_core::settings as core;
+use carillon_http::{StoreHealth, StoreWatch};
 use carillon_server::Options;
 use carillon_server::tls::{self, SettingsError};
 use std::path::{Path, PathBuf};
@@ -58,8 +58,21 @@ pub fn event_folder(settings: &Settings) -> PathBuf {
 }
 
 /// Opens the store.
-pub fn open_store(settings: &Settings) -> Result<Arc<dyn Store>, sqlite::OpenError> {
+pub fn open_store(settings: &Settings) -> Result<Arc<SqliteStore>, sqlite::OpenError> {
     Ok(Arc::new(SqliteStore::open(store(settings))?))
+}
+
+/// Tells the HTTP side how a store is. It does not keep the store from being closed.
+pub fn watch(store: &Arc<SqliteStore>) -> StoreWatch {
+    let store = Arc::downgrade(store);
+    StoreWatch::new(move || {
+        let health = store.upgrade().map(|store| store.health()).unwrap_or_default();
+        StoreHealth {
+            fails: health.fails,
+            may_be_damaged: health.may_be_damaged,
+            committing: health.committing,
+        }
+    })
 }
 
 /// The database.
@@ -76,6 +89,7 @@ pub fn http(
     settings: &Settings,
     core: Arc<core::Settings>,
     ports: carillon_server::Ports,
+    store: StoreWatch,
 ) -> carillon_http::Options {
     let (node, websocket) = (&settings.node, &settings.server.websocket);
     let host = if node.host.is_empty() { &node.domain } else { &node.host };
@@ -86,6 +100,7 @@ pub fn http(
         core,
         default_domain: node.domain.clone(),
         drain_timeout_ms: node.drain_timeout_ms,
+        store,
         endpoints: carillon_http::Endpoints {
             host: (!node.host.is_empty()).then(|| node.host.clone()),
             c2s_port: ports.c2s,
@@ -138,7 +153,7 @@ mod tests {
         assert_ne!(options.bounds, Bounds::NONE);
         assert_eq!(store(settings), sqlite::Options::new("./data/carillon.db"));
         let core = Arc::new(core);
-        let options = http(settings, Arc::clone(&core), Ports::default());
+        let options = http(settings, Arc::clone(&core), Ports::default(), StoreWatch::default());
         assert_eq!(options.settings, carillon_http::Settings::default());
         assert!(Arc::ptr_eq(&options.core, &core), "what two crates read is one value");
     }

@@ -118,6 +118,7 @@ impl Running {
         let data_dir = &settings.node.data_dir;
         std::fs::create_dir_all(data_dir).map_err(|e| format!("cannot make {}: {e}", data_dir.display()))?;
         let store = assemble::open_store(settings).map_err(|e| e.to_string())?;
+        let watch = assemble::watch(&store);
         let is_new = ensure_domain(&*store, &config)?;
         let admin_key = ensure_admin_key(&*store, data_dir)?;
         let secret = assemble::secret(data_dir).map_err(|e| e.to_string())?;
@@ -134,7 +135,7 @@ impl Running {
         let server =
             Server::start(&assemble::server(settings), &tls, &core, store).map_err(|e| e.to_string())?;
         tell(&uncovered(settings, &tls, &server));
-        let options = assemble::http(settings, core, server.ports());
+        let options = assemble::http(settings, core, server.ports(), watch);
         let (end_http, http_ended) = serve_http(&runtime, listeners, &server, &options);
         let at = |port: u16| reachable(SocketAddr::new(settings.server.addresses[0], port));
         let node = NodeFile {

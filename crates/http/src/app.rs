@@ -147,7 +147,7 @@ impl App {
             Ok(Ok(value)) => Ok(value),
             // The asked side is gone without an answer: it was shut down.
             Ok(Err(_)) => Err(Problem::unavailable()),
-            Err(_) => Err(Problem::new(Code::TimedOut, "the node did not answer in time")),
+            Err(_) => Err(Problem::timed_out()),
         }
     }
 }

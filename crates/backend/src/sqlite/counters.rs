@@ -1,18 +1,35 @@
 //! What the store counts for the operator.
 
+use super::complaints::Doing;
 use carillon_core::model::Durations;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Figures that grow from the start.
-#[derive(Default)]
+/// How a store is at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// The last read or the last write failed.
+    pub fails: bool,
+    /// Damage was met since the store was opened, or a disk that could not be read: SQLite reports both alike.
+    pub may_be_damaged: bool,
+    /// For how long the commit that is under way has been, if one is.
+    pub committing: Option<Duration>,
+}
+
+/// Figures that grow from the start, and how the store is now.
+#[derive(Debug, Default)]
 pub(super) struct Counters {
     answered: AtomicU64,
     commits: AtomicU64,
     writes: AtomicU64,
     /// Only the writer's thread and whoever reads the figures take the lock.
     commit: Mutex<Durations>,
+    /// Since when a commit is under way.
+    committing: Mutex<Option<Instant>>,
+    reads_fail: AtomicBool,
+    writes_fail: AtomicBool,
+    may_be_damaged: AtomicBool,
 }
 
 impl Counters {
@@ -26,6 +43,47 @@ impl Counters {
         self.commit.lock().unwrap_or_else(PoisonError::into_inner).record(took);
         self.commits.fetch_add(1, Ordering::Relaxed);
         self.writes.fetch_add(writes as u64, Ordering::Relaxed);
+    }
+
+    /// A commit begins.
+    pub(super) fn commit_began(&self, at: Instant) {
+        *self.committing.lock().unwrap_or_else(PoisonError::into_inner) = Some(at);
+    }
+
+    /// It has ended, one way or the other.
+    pub(super) fn commit_ended(&self) {
+        *self.committing.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// A read or a write failed.
+    pub(super) fn failed(&self, doing: Doing, may_be_damaged: bool) {
+        self.fails(doing).store(true, Ordering::Relaxed);
+        if may_be_damaged {
+            self.may_be_damaged.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// One went well after others had failed.
+    pub(super) fn succeeded(&self, doing: Doing) {
+        self.fails(doing).store(false, Ordering::Relaxed);
+    }
+
+    fn fails(&self, doing: Doing) -> &AtomicBool {
+        match doing {
+            Doing::Reads => &self.reads_fail,
+            Doing::Writes => &self.writes_fail,
+        }
+    }
+
+    /// How the store is now.
+    pub(super) fn health(&self) -> Health {
+        let of = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        let began = *self.committing.lock().unwrap_or_else(PoisonError::into_inner);
+        Health {
+            fails: of(&self.reads_fail) || of(&self.writes_fail),
+            may_be_damaged: of(&self.may_be_damaged),
+            committing: began.map(|at| at.elapsed()),
+        }
     }
 
     /// How long commits took so far.

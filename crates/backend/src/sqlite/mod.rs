@@ -50,11 +50,13 @@ mod transaction;
 mod writer;
 
 pub use copy::{Contents, CopyError, Restored, backup, restore};
+pub use counters::Health;
 pub use options::{OpenError, Options};
 
 use asked::{Asked, Carries, Respond, Write};
 use carillon_core::ports::store::ReadAsk;
 use carillon_core::ports::{Answer, Ask, Reply, Store, StoreStats};
+use complaints::{Complaints, Doing};
 use counters::Counters;
 use last::LastItems;
 use queue::{Abandon, Queue};
@@ -116,11 +118,17 @@ impl SqliteStore {
                 queue: store.reads.clone(),
                 last: last.clone(),
                 counters: store.counters.clone(),
+                complaints: Complaints::new(Doing::Reads, store.counters.clone()),
                 readers,
             };
             store.start("store-reader", store.reads.clone(), || reader.run())?;
         }
         Ok(store)
+    }
+
+    /// How it is now: as its reads and writes found it, without asking the disk.
+    pub fn health(&self) -> Health {
+        self.counters.health()
     }
 
     /// Starts a thread that serves a queue. If it panics, what waits for it is not left unanswered.

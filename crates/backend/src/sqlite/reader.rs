@@ -1,6 +1,7 @@
 //! A thread that answers questions: what waits is answered from one snapshot.
 
 use super::asked::{Asked, Respond};
+use super::complaints::Complaints;
 use super::counters::Counters;
 use super::last::LastItems;
 use super::queue::{Queue, Taken};
@@ -26,6 +27,7 @@ pub(super) struct Reader {
     pub(super) queue: Arc<Queue<ReadAsk>>,
     pub(super) last: Arc<LastItems>,
     pub(super) counters: Arc<Counters>,
+    pub(super) complaints: Complaints,
     /// How many readers share the queue.
     pub(super) readers: usize,
 }
@@ -68,9 +70,12 @@ impl Reader {
             tracing::error!(error = %e, "store reader could not leave its snapshot");
         }
         let answers = answers.unwrap_or_else(|e| {
-            tracing::error!(error = %e, questions = asks.len(), "store reader failed");
+            self.complaints.failed("store read failed", &e);
             vec![Answer::Failed(Fault::Broken); asks.len()]
         });
+        if answers.iter().any(|answer| !matches!(answer, Answer::Failed(_))) {
+            self.complaints.succeeded();
+        }
         self.counters.answered(answers.len());
         for (respond, answer) in responds.into_iter().zip(answers) {
             respond.with(answer);
@@ -82,19 +87,24 @@ impl Reader {
     fn snapshot(&self, asks: &[ReadAsk], revisions: &mut LastRevisions) -> Result<Vec<Answer>> {
         self.db.prepare_cached("BEGIN")?.execute([])?;
         revisions.move_to(lookup::topic_changes(&self.db)?);
-        Ok(answers(&mut Snapshot { db: &self.db, last: &self.last, revisions }, asks))
+        let mut snapshot = Snapshot { db: &self.db, last: &self.last, revisions };
+        Ok(answers(&mut snapshot, asks, &self.complaints))
     }
 }
 
 /// Answers many questions, in their order: those of logins together.
-fn answers(snapshot: &mut Snapshot<'_>, asks: &[ReadAsk]) -> Vec<Answer> {
+fn answers(snapshot: &mut Snapshot<'_>, asks: &[ReadAsk], complaints: &Complaints) -> Vec<Answer> {
+    let failed = |e: &rusqlite::Error| {
+        complaints.failed("store read failed", e);
+        Answer::Failed(Fault::Broken)
+    };
     let one = |ask: &ReadAsk| {
         let is_login = Identity::among(ask).is_some() || Login::among(ask).is_some();
         (!is_login).then(|| ask.answer_by(snapshot).unwrap_or_else(|e| failed(&e)))
     };
     let mut answers: Vec<Option<Answer>> = asks.iter().map(one).collect();
-    together(snapshot, asks, &mut answers, login::identities);
-    together(snapshot, asks, &mut answers, login::logins);
+    together(snapshot, asks, &mut answers, login::identities, &failed);
+    together(snapshot, asks, &mut answers, login::logins, &failed);
     answers.into_iter().map(|answer| answer.unwrap_or(Answer::Failed(Fault::Broken))).collect()
 }
 
@@ -107,6 +117,7 @@ fn together<Q: Question<Kind = ReadAsk>>(
     asks: &[ReadAsk],
     answers: &mut [Option<Answer>],
     answer: Together<Q>,
+    failed: &dyn Fn(&rusqlite::Error) -> Answer,
 ) {
     let picked = asks.iter().enumerate().filter_map(|(place, ask)| Some((place, Q::among(ask)?)));
     let (places, picked): (Vec<usize>, Vec<&Q>) = picked.unzip();
@@ -116,17 +127,12 @@ fn together<Q: Question<Kind = ReadAsk>>(
                 answers[place] = Some(Q::wrap(found));
             }
         }
-        Err(e) => {
-            tracing::error!(error = %e, "a batch of logins failed; each is tried alone");
+        // One of them may be alone with it.
+        Err(_) => {
             for (place, question) in places.into_iter().zip(picked) {
                 let found = answer(snapshot, &[question]).map(|found| found.into_iter().next().map(Q::wrap));
                 answers[place] = found.unwrap_or_else(|e| Some(failed(&e)));
             }
         }
     }
-}
-
-fn failed(e: &rusqlite::Error) -> Answer {
-    tracing::error!(error = %e, "store read failed");
-    Answer::Failed(Fault::Broken)
 }

@@ -4,7 +4,7 @@
 //! large as the load makes them.
 
 use super::asked::{Asked, Respond, Write};
-use super::complaints::Complaints;
+use super::complaints::{Complaints, Doing};
 use super::counters::Counters;
 use super::idempotency::ReservationNumber;
 use super::last::LastItems;
@@ -49,7 +49,8 @@ impl Writer {
             run: Run::newest(&db, run::FULL)?,
             last_found: ReservationNumber::last(&db)?,
         };
-        Ok(Writer { db, queue, last, counters, complaints: Complaints::default(), reached })
+        let complaints = Complaints::new(Doing::Writes, counters.clone());
+        Ok(Writer { db, queue, last, counters, complaints, reached })
     }
 
     /// Writes until the queue is closed and empty.
@@ -106,7 +107,10 @@ impl Writer {
             Ok(Ok(Committed { answers, reached, took })) => {
                 self.reached = reached;
                 self.counters.committed(asks.len(), took);
-                self.complaints.succeeded();
+                // A group of writes all of which failed is no success.
+                if answers.iter().any(|answer| !matches!(answer, Answer::Failed(_))) {
+                    self.complaints.succeeded();
+                }
                 return Ok(answers);
             }
             Ok(Err(failure)) => failure,
@@ -130,7 +134,10 @@ impl Writer {
         let answers = steps(&mut write, asks, &self.complaints)?;
         write.seal().map_err(|e| self.group_failed(&e))?;
         let began = Instant::now();
-        write.run("COMMIT", []).map_err(|e| {
+        self.counters.commit_began(began);
+        let committed = write.run("COMMIT", []);
+        self.counters.commit_ended();
+        committed.map_err(|e| {
             self.complaints.failed("store commit failed", &e);
             Failure::Group(fate(&e))
         })?;

@@ -5,6 +5,7 @@ mod process;
 
 use crate::app::App;
 use crate::auth::{Admin, Granted};
+use crate::options::StoreHealth;
 use crate::problem::Problem;
 use crate::requests::{Answered, Endpoint};
 use crate::schema;
@@ -29,11 +30,17 @@ pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<
         let (mut parts, _) = request.into_parts();
         Granted::<Admin>::from_request_parts(&mut parts, &app).await?.whole_node()?;
     }
-    let text = text(&app.node.status(), app.node.is_ready(), &app.requests.answered());
+    let health = app.options.store.health();
+    let text = text(&app.node.status(), health, app.node.is_ready(), &app.requests.answered());
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))
 }
 
-fn text(status: &Status, ready: bool, requests: &BTreeMap<Endpoint, Answered>) -> String {
+fn text(
+    status: &Status,
+    health: StoreHealth,
+    ready: bool,
+    requests: &BTreeMap<Endpoint, Answered>,
+) -> String {
     let mut page = Page::default();
     node(&mut page, status, ready);
     connections(&mut page, status);
@@ -43,7 +50,7 @@ fn text(status: &Status, ready: bool, requests: &BTreeMap<Endpoint, Answered>) -
     notifications(&mut page, status);
     topics(&mut page, status);
     domains(&mut page, status);
-    store(&mut page, status);
+    store(&mut page, status, health);
     if let Some(log) = &status.events {
         event_log(&mut page, log);
     }
@@ -175,7 +182,7 @@ fn domains(page: &mut Page, status: &Status) {
     by_domain("carillon_domain_notifications_ended_total", "counter", help, |d| d.notifications_ended);
 }
 
-fn store(page: &mut Page, status: &Status) {
+fn store(page: &mut Page, status: &Status, health: StoreHealth) {
     let store = &status.store;
     page.gauge("carillon_store_waiting", "Queries and writes that wait for the store now.", store.waiting);
     let help = "Queries and writes that the store answered.";
@@ -185,6 +192,13 @@ fn store(page: &mut Page, status: &Status) {
     let help = "Acknowledged notifications and messages that may be delivered again, because the store failed and more \
                 acknowledgements waited to be written than fit in memory.";
     page.counter("carillon_store_given_up_total", help, status.given_up);
+    let help = "1 while the last read or the last write of the store failed.";
+    page.gauge("carillon_store_failing", help, u64::from(health.fails));
+    let help = "1 since the store met damage, or a disk that it could not read, until the next start.";
+    page.gauge("carillon_store_damaged", help, u64::from(health.may_be_damaged));
+    let help = "How long the commit of the store that is under way has taken so far; 0 while there is none.";
+    let committing = health.committing.unwrap_or_default().as_secs_f64();
+    page.gauge("carillon_store_committing_seconds", help, committing);
     page.counter("carillon_store_commits_total", "Commits of the store.", store.commits);
     let help = "Writes to the store; several that wait together share a commit.";
     page.counter("carillon_store_writes_total", help, store.writes);

@@ -37,7 +37,9 @@ fn full() -> String {
     let requests = crate::requests::Requests::default();
     let endpoint = Endpoint { route: "/v1/topics/{topic}".to_owned(), method: "GET" };
     requests.add(endpoint, StatusCode::OK, Duration::from_millis(3));
-    text(&status, true, &requests.answered())
+    let health =
+        StoreHealth { fails: true, committing: Some(Duration::from_millis(2500)), ..StoreHealth::default() };
+    text(&status, health, true, &requests.answered())
 }
 
 #[test]
@@ -56,6 +58,9 @@ fn figures_are_where_they_belong() {
         "carillon_delivery_duration_seconds_count 3",
         "carillon_store_commit_duration_seconds_bucket{le=\"0.001\"} 1",
         "carillon_store_given_up_total 3",
+        "carillon_store_failing 1",
+        "carillon_store_damaged 0",
+        "carillon_store_committing_seconds 2.5",
         "carillon_domain_sessions{domain=\"example.org\"} 5",
         "carillon_domain_sessions{domain=\"(other)\"} 0",
         "carillon_http_requests_total{route=\"/v1/topics/{topic}\",method=\"GET\",status=\"200\"} 1",

@@ -138,7 +138,8 @@ codes! {
     OutcomeUnknown: SERVICE_UNAVAILABLE, "outcome-unknown", "It is unknown whether it was done";
     /// As many event streams are open as this node serves.
     TooManyStreams: SERVICE_UNAVAILABLE, "too-many-streams", "Too many event streams";
-    /// The node did not answer in time; whether it was done is not known. Retry with the same `Idempotency-Key`.
+    /// The node did not answer in time; whether it was done is not known. Retry after `Retry-After` with the same
+    /// `Idempotency-Key`.
     TimedOut: GATEWAY_TIMEOUT, "timed-out", "Timed out";
     /// The node failed; its log says more.
     Internal: INTERNAL_SERVER_ERROR, "internal", "Internal error";

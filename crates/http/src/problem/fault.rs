@@ -30,6 +30,11 @@ impl Problem {
         Problem::new(Code::OutcomeUnknown, detail).retry_after(5)
     }
 
+    /// Nobody answered in time.
+    pub(crate) fn timed_out() -> Problem {
+        Problem::new(Code::TimedOut, "the node did not answer in time").retry_after(5)
+    }
+
     /// Whether it is unknown if the request was carried out.
     pub(crate) fn leaves_open(&self) -> bool {
         matches!(self.code(), Code::OutcomeUnknown | Code::TimedOut)
@@ -79,6 +84,11 @@ mod tests {
             assert_eq!((problem.code(), problem.status().as_u16()), (code, 503), "{fault}");
             assert_eq!(problem.leaves_open(), fault == Fault::Unknown);
         }
+        let timed_out = Problem::timed_out();
+        assert!(timed_out.leaves_open());
+        let response = axum::response::IntoResponse::into_response(timed_out);
+        assert_eq!(response.status().as_u16(), 504);
+        assert_eq!(response.headers()["retry-after"], "5");
         assert!(Code::Unavailable.meaning().contains("nothing was changed"));
         assert!(Code::OutcomeUnknown.meaning().contains("`Idempotency-Key`"));
     }

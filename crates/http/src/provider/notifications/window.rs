@@ -2,7 +2,7 @@
 //! order. A place in a ring and a closure is all that a line costs.
 
 use super::submit::{SendResult, Target, rehearsed, sent, unknown_device};
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 use carillon_core::command::Outcome;
 use carillon_core::model::Notification;
 use carillon_core::ports::Fault;
@@ -166,7 +166,7 @@ impl Window {
     /// Nobody answered the first line in time.
     pub(super) fn give_up_first(&self) {
         if let Some(line) = self.state().lines.front_mut() {
-            let problem = Problem::new(Code::TimedOut, "the node did not answer in time");
+            let problem = Problem::timed_out();
             line.said.get_or_insert(Said::Problem(problem));
         }
     }
@@ -258,6 +258,7 @@ const TRIES: u32 = 50;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problem::Code;
     use futures_util::FutureExt;
 
     fn problem(text: &str) -> Said {

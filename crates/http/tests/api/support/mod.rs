@@ -12,7 +12,7 @@ use carillon_core::model::{DomainId, Policy, Scope, Scopes, UnixMs};
 use carillon_core::ports::store::domains::PutDomain;
 use carillon_core::ports::store::keys::CreateKey;
 use carillon_core::ports::{Question, Store};
-use carillon_http::{Endpoints, Options, Settings};
+use carillon_http::{Endpoints, Options, Settings, StoreWatch};
 use carillon_server::{Server, Tcp, WebSocket, tls};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
@@ -51,6 +51,7 @@ pub(crate) fn options() -> Options {
         default_domain: "localhost".to_owned(),
         drain_timeout_ms: 10_000,
         endpoints: Endpoints::default(),
+        store: StoreWatch::default(),
     }
 }
 
