@@ -130,6 +130,8 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         DeleteOffline { domain, local: alice(), seqs }.into(),
         CreateKey { hash: [2; 32], name: "new".into(), domain: Some(domain), scopes, now: T }.into(),
         reserve(key, "new").into(),
+        NoteLines { key, idempotency_key: named(), lines: vec![LineDigest { number: 1, digest: 1 }], now: T }
+            .into(),
         Release { key, idempotency_key: named() }.into(),
         Remember { key, idempotency_key: named(), response: "{}".into() }.into(),
         DeleteKey { id: key }.into(),

@@ -14,7 +14,9 @@ pub(super) use carillon_core::ports::store::accounts::{
     ImportedAccount, RevokeTokens, SetAccountState, SetCredentials,
 };
 pub(super) use carillon_core::ports::store::domains::{DeleteDomain, PutDomain, PutDomainAnswer};
-pub(super) use carillon_core::ports::store::idempotency::{Release, Remember, Reservation, Reserve};
+pub(super) use carillon_core::ports::store::idempotency::{
+    LINES_MAX, LineDigest, NoteLines, Release, Remember, Reservation, Reserve,
+};
 pub(super) use carillon_core::ports::store::items::{
     ItemNames, ItemNamesAnswer, Items, Publish, Purge, Retract,
 };

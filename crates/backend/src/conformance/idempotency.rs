@@ -96,3 +96,48 @@ pub(super) fn released_goes_at_once(store: &dyn Store) {
     let replay = Reservation::Replay { response: "{}".into() };
     assert_eq!(reserve(store, 1, T.plus(3)), replay, "a response stays");
 }
+
+const NONE: [u64; 0] = [];
+
+fn lines_at(store: &dyn Store, lines: &[(u64, u64)], now: UnixMs) -> Vec<u64> {
+    let lines = lines.iter().map(|&(number, digest)| LineDigest { number, digest }).collect();
+    ask(store, NoteLines { key: KEY, idempotency_key: "order-1".into(), lines, now })
+}
+
+pub(super) fn notes_lines(store: &dyn Store) {
+    let lines = |lines: &[(u64, u64)]| lines_at(store, lines, T);
+    reserve(store, 1, T);
+    assert_eq!(lines(&[]), NONE);
+    assert_eq!(lines(&[(1, 10), (3, 30), (1000, u64::MAX)]), NONE);
+    assert_eq!(lines(&[(1, 10), (3, 30), (1000, u64::MAX)]), NONE);
+    assert_eq!(lines(&[(1, 11), (2, 20), (3, 31), (4, 40), (1000, 1)]), [1, 3, 1000]);
+    assert_eq!(lines(&[(1, 10), (2, 21), (3, 30), (4, 40), (1000, u64::MAX)]), [2], "what was first stays");
+    let many = |digest| (1..=1000).map(|n| (n + 5000, digest + n)).collect::<Vec<_>>();
+    assert_eq!(lines(&many(1)), NONE);
+    assert_eq!(lines(&many(2)), (5001..=6000).collect::<Vec<_>>());
+    let last = |digest| lines(&[(LINES_MAX, digest), (LINES_MAX + 1, digest)]);
+    assert_eq!(last(1), NONE);
+    assert_eq!(last(2), [LINES_MAX], "no more are noted");
+    // Of another request, which has none.
+    let lines = vec![LineDigest { number: 1, digest: 99 }];
+    let never =
+        NoteLines { key: KEY, idempotency_key: "never reserved".into(), lines: lines.clone(), now: T };
+    assert_eq!(ask(store, never), NONE);
+    reserve_as(store, KEY, "order-2", 1, T);
+    assert_eq!(ask(store, NoteLines { key: KEY, idempotency_key: "order-2".into(), lines, now: T }), NONE);
+}
+
+pub(super) fn lines_renew_it_and_go_with_it(store: &dyn Store) {
+    reserve(store, 1, T);
+    let later = T.plus(59_000);
+    assert_eq!(lines_at(store, &[(1, 10)], later), NONE);
+    assert_eq!(reserve(store, 1, T.plus(60_000)), Reservation::InProgress, "it is being worked on");
+    assert_eq!(reserve(store, 1, later.plus(60_000)), Reservation::Go { since: T });
+    assert_eq!(lines_at(store, &[(1, 11)], later), [1], "known to who comes after");
+    let tomorrow = T.plus(DAY_MS);
+    assert_eq!(reserve(store, 1, tomorrow), Reservation::Go { since: tomorrow });
+    assert_eq!(lines_at(store, &[(1, 11)], tomorrow), NONE, "another request");
+    ask(store, Sweep { now: tomorrow.plus(DAY_MS), forget: UnixMs(0), max: 9 });
+    reserve(store, 1, tomorrow);
+    assert_eq!(lines_at(store, &[(1, 12)], tomorrow), NONE);
+}

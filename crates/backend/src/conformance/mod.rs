@@ -86,7 +86,7 @@ pub const CASES: &[Case] = cases! {
         messages_need_an_account, messages_are_of_their_account;
     keys: are_found_by_hash, are_listed, are_deleted, are_made_once, need_their_domain;
     idempotency: first_goes, second_waits_then_goes, finished_is_replayed, released_goes_at_once, other_body_is_refused,
-        is_forgotten_after_a_day, is_of_its_key;
+        is_forgotten_after_a_day, is_of_its_key, notes_lines, lines_renew_it_and_go_with_it;
     again: every_write_is_done_once, with_another_id_it_is_done_again,
         is_forgotten_after_its_time;
     names: in_every_script, hostile, very_long, far_in_time;

@@ -47,6 +47,7 @@ impl Carries for Write {
             WriteAsk::Items(items::WriteAsk::Publish(asked)) => asked.item.payload.len(),
             WriteAsk::Offline(offline::WriteAsk::StoreOffline(asked)) => asked.stanza.len(),
             WriteAsk::Idempotency(idempotency::WriteAsk::Remember(asked)) => asked.response.len(),
+            WriteAsk::Idempotency(idempotency::WriteAsk::NoteLines(asked)) => size_of_val(&asked.lines[..]),
             WriteAsk::Accounts(accounts::WriteAsk::ImportAccounts(asked)) => {
                 asked.accounts.len() * IMPORTED_ACCOUNT_BYTES
             }

@@ -5,7 +5,9 @@ use super::transaction::Transaction;
 use bytes::Bytes;
 use carillon_core::model::{KeyId, UnixMs};
 use carillon_core::ports::store::Answers;
-use carillon_core::ports::store::idempotency::{RESERVED_MS, Release, Remember, Reservation, Reserve};
+use carillon_core::ports::store::idempotency::{
+    LINES_MAX, LineDigest, NoteLines, RESERVED_MS, Release, Remember, Reservation, Reserve,
+};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, OptionalExtension, Result, params};
 
@@ -27,21 +29,36 @@ impl ReservationNumber {
 impl Answers<Reserve, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &Reserve) -> Result<Reservation> {
         let Reserve { key, idempotency_key, body_hash, now } = asked;
-        let answer = match reserved(self.db, *key, idempotency_key)? {
-            Some(earlier) if now.0.saturating_sub(earlier.since.0) < RESERVED_MS => {
-                earlier.again(body_hash, *now, self.last_found)
+        // The last rows may have been deleted since the store was opened: their numbers are not given again.
+        let last_found = self.last_found.0;
+        let earlier = reserved(self.db, *key, idempotency_key)?;
+        if let Some(earlier) = &earlier
+            && now.0.saturating_sub(earlier.since.0) < RESERVED_MS
+        {
+            let answer = earlier.again(body_hash, *now, self.last_found);
+            if let Reservation::Go { .. } = answer {
+                self.run(
+                    "UPDATE idempotency SET reserved = ?3,
+                         seq = (SELECT 1 + max(?4, coalesce(max(seq), 0)) FROM idempotency)
+                     WHERE key = ?1 AND idempotency_key = ?2",
+                    params![key.0, idempotency_key, int(now.0), last_found],
+                )?;
             }
-            _ => Reservation::Go { since: *now },
-        };
-        if let Reservation::Go { since } = answer {
-            // The last rows may have been deleted since the store was opened: their numbers are not given again.
+            return Ok(answer);
+        }
+        if earlier.is_some() {
+            // And not replaced: what is deleted takes its lines along.
             self.run(
-                "INSERT OR REPLACE INTO idempotency (seq, key, idempotency_key, body_hash, since, reserved)
-                 VALUES ((SELECT 1 + max(?6, coalesce(max(seq), 0)) FROM idempotency), ?1, ?2, ?3, ?4, ?5)",
-                params![key.0, idempotency_key, body_hash, int(since.0), int(now.0), self.last_found.0],
+                "DELETE FROM idempotency WHERE key = ?1 AND idempotency_key = ?2",
+                params![key.0, idempotency_key],
             )?;
         }
-        Ok(answer)
+        self.run(
+            "INSERT INTO idempotency (seq, key, idempotency_key, body_hash, since, reserved)
+             VALUES ((SELECT 1 + max(?5, coalesce(max(seq), 0)) FROM idempotency), ?1, ?2, ?3, ?4, ?4)",
+            params![key.0, idempotency_key, body_hash, int(now.0), last_found],
+        )?;
+        Ok(Reservation::Go { since: *now })
     }
 }
 
@@ -66,6 +83,67 @@ impl Answers<Release, Error> for Transaction<'_> {
     }
 }
 
+/// Lines whose digests are one row.
+const BLOCK_LINES: u64 = 256;
+
+impl Answers<NoteLines, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &NoteLines) -> Result<Vec<u64>> {
+        let NoteLines { key, idempotency_key, lines, now } = asked;
+        let mut altered = Vec::new();
+        let renewed = self.run(
+            "UPDATE idempotency SET reserved = ?3 WHERE key = ?1 AND idempotency_key = ?2",
+            params![key.0, idempotency_key, int(now.0)],
+        )?;
+        if renewed == 0 {
+            return Ok(altered);
+        }
+        for lines in lines.chunk_by(|a, b| block_of(a) == block_of(b)) {
+            let Some(block) = block_of(&lines[0]) else { continue };
+            let mut digests = self
+                .db
+                .prepare_cached(
+                    "SELECT digests FROM idempotency_line WHERE key = ?1 AND idempotency_key = ?2 AND block = ?3",
+                )?
+                .query_row(params![key.0, idempotency_key, int(block)], |row| row.get(0))
+                .optional()?
+                .unwrap_or_default();
+            if note(&mut digests, lines, &mut altered) {
+                self.run(
+                    "INSERT INTO idempotency_line (key, idempotency_key, block, digests) VALUES (?1, ?2, ?3, ?4)
+                     ON CONFLICT DO UPDATE SET digests = excluded.digests",
+                    params![key.0, idempotency_key, int(block), digests],
+                )?;
+            }
+        }
+        Ok(altered)
+    }
+}
+
+/// The block that a line's digest is in; none where it is not noted.
+fn block_of(line: &LineDigest) -> Option<u64> {
+    (1..=LINES_MAX).contains(&line.number).then(|| (line.number - 1) / BLOCK_LINES)
+}
+
+/// Notes lines of one block among its `digests`, and collects those that were others before. Whether `digests` changed.
+fn note(digests: &mut Vec<u8>, lines: &[LineDigest], altered: &mut Vec<u64>) -> bool {
+    let mut is_changed = false;
+    for line in lines {
+        let at = ((line.number - 1) % BLOCK_LINES) as usize * size_of::<u64>();
+        if digests.len() < at + size_of::<u64>() {
+            digests.resize(at + size_of::<u64>(), 0);
+        }
+        let place = &mut digests[at..at + size_of::<u64>()];
+        let digest = line.digest.to_be_bytes();
+        if place.iter().all(|byte| *byte == 0) {
+            place.copy_from_slice(&digest);
+            is_changed = true;
+        } else if *place != digest {
+            altered.push(line.number);
+        }
+    }
+    is_changed
+}
+
 /// A reservation that is there already.
 struct Reserved {
     number: ReservationNumber,
@@ -78,12 +156,12 @@ struct Reserved {
 impl Reserved {
     /// What a second request with the same key is told. `last_found`: of the reservations up to this one, whoever made them
     /// is gone, since the file has one owner at a time.
-    fn again(self, body_hash: &[u8; 32], now: UnixMs, last_found: ReservationNumber) -> Reservation {
+    fn again(&self, body_hash: &[u8; 32], now: UnixMs, last_found: ReservationNumber) -> Reservation {
         if self.body_hash != *body_hash {
             return Reservation::Mismatch;
         }
-        if let Some(response) = self.response {
-            return Reservation::Replay { response };
+        if let Some(response) = &self.response {
+            return Reservation::Replay { response: response.clone() };
         }
         if self.number > last_found && now.0.saturating_sub(self.reserved.0) < IN_PROGRESS_MS {
             return Reservation::InProgress;

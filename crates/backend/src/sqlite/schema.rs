@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0006_revisions.sql"),
     include_str!("migrations/0007_operations.sql"),
     include_str!("migrations/0008_events.sql"),
+    include_str!("migrations/0009_lines.sql"),
 ];
 
 /// `PRAGMA application_id` of our databases: "CRLN".

@@ -75,7 +75,7 @@ codes! {
     InvalidSecret: UNPROCESSABLE_ENTITY, "invalid-secret", "Invalid secret";
     /// One request names more targets than this node takes.
     TooManyTargets: UNPROCESSABLE_ENTITY, "too-many-targets", "Too many targets";
-    /// The idempotency key was used before with another body, or for another route.
+    /// The idempotency key was used before with another body, or for another route, or for a batch with another line of this number.
     IdempotencyMismatch: UNPROCESSABLE_ENTITY, "idempotency-mismatch", "Idempotency key used with another body";
 
     // ---- who asks

@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::problem::{Code, Problem};
+use crate::time::now;
 use crate::{random, request_id};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -9,7 +10,9 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use carillon_core::model::{KeyId, OperationId, UnixMs};
-use carillon_core::ports::store::idempotency::{RESERVED_MS, Release, Remember, Reservation, Reserve};
+use carillon_core::ports::store::idempotency::{
+    LineDigest, NoteLines, RESERVED_MS, Release, Remember, Reservation, Reserve,
+};
 use sha2::{Digest, Sha256};
 
 /// Where the random part of notification ids comes from.
@@ -155,6 +158,13 @@ impl Reserved {
         })
     }
 
+    /// Notes lines of the request before they are done, and renews the reservation. The numbers of those that were others before.
+    pub(crate) async fn note(&self, lines: Vec<LineDigest>) -> Result<Vec<u64>, Problem> {
+        let Some((app, key, idempotency_key)) = &self.reservation else { return Ok(Vec::new()) };
+        let idempotency_key = idempotency_key.clone();
+        app.ask(NoteLines { key: *key, idempotency_key, lines, now: now() }).await
+    }
+
     /// Gives a response with a JSON body, and remembers it.
     pub(crate) async fn answer(self, status: StatusCode, body: String) -> Response {
         self.remember(status, &body).await;
@@ -235,6 +245,13 @@ pub(crate) fn body_hash(uri: &axum::http::Uri, body: &[u8]) -> [u8; 32] {
     Sha256::new().chain_update(target).chain_update([0]).chain_update(body).finalize().into()
 }
 
+/// Tells a line of a request from others.
+pub(crate) fn line(number: u64, text: &[u8]) -> LineDigest {
+    let hash = Sha256::digest(text);
+    let digest = u64::from_be_bytes(hash[..8].try_into().expect("a SHA-256 has over 8 bytes"));
+    LineDigest { number, digest: digest.max(1) }
+}
+
 fn seed(key: KeyId, idempotency_key: &str) -> [u8; 32] {
     Sha256::new().chain_update(key.0.to_be_bytes()).chain_update(idempotency_key).finalize().into()
 }
@@ -303,6 +320,12 @@ mod tests {
         assert_eq!(with(&[b'a'; 256]), Err(Code::InvalidHeader));
         assert_eq!(with("é".as_bytes()), Err(Code::InvalidHeader));
         assert_eq!(header(&HeaderMap::new()).unwrap(), None);
+    }
+
+    #[test]
+    fn a_line_is_told_from_others_as_before_an_upgrade() {
+        assert_eq!(line(7, b"{}"), LineDigest { number: 7, digest: 0x4413_6fa3_55b3_678a });
+        assert_ne!(line(7, b"{}").digest, line(7, b"{ }").digest);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A stream of notifications.
 
+use crate::support::device::Device;
 use crate::support::{World, world, world_with};
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
@@ -136,4 +137,88 @@ async fn a_long_batch_goes_through() {
         "{:?}",
         results.iter().find(|r| r["state"] != "stored")
     );
+}
+
+fn line(to: &str, payload: u64) -> String {
+    format!("{{\"to\":\"{to}\",\"payload\":{payload}}}\n")
+}
+
+async fn results(world: &World, key: &str, lines: &[String]) -> Vec<Value> {
+    let reply = world.call(keyed(world, key, lines.concat().into())).await;
+    assert_eq!(reply.status, StatusCode::OK, "{}", reply.text);
+    reply.lines()
+}
+
+fn codes(results: &[Value]) -> Vec<&str> {
+    results.iter().map(|result| result["error"]["code"].as_str().unwrap_or_default()).collect()
+}
+
+#[tokio::test]
+async fn an_altered_line_of_a_batch_that_is_sent_again_is_refused() {
+    let mut world = world();
+    for id in ["alice", "bob"] {
+        world.enrol(id).await;
+    }
+    let mut lines = vec![line("alice", 1), "{\n".into(), line("nobody", 3), line("alice", 4)];
+    let first = results(&world, "b", &lines).await;
+    assert_eq!(codes(&first), ["", "not-json", "unknown-device", ""]);
+    // What could not be read sent nothing, and may be put right; more lines may follow.
+    lines[1] = line("bob", 2);
+    lines.push(line("bob", 5));
+    let second = results(&world, "b", &lines).await;
+    assert_eq!(codes(&second), ["", "", "unknown-device", "", ""]);
+    assert_eq!((&second[0], &second[3]), (&first[0], &first[3]));
+    let altered =
+        [line("bob", 1), line("bob", 7), line("alice", 3), line("alice", 4), line("bob", 6), line("bob", 8)];
+    for _ in 0..2 {
+        let third = results(&world, "b", &altered).await;
+        let mismatch = "idempotency-mismatch";
+        assert_eq!(codes(&third), [mismatch, mismatch, mismatch, "", mismatch, ""]);
+        assert_eq!((&third[0]["line"], third[0].get("id")), (&json!(1), None));
+        assert_eq!(third[3], first[3]);
+        world = world.restart();
+    }
+    // Under another key they are other notifications.
+    assert_eq!(codes(&results(&world, "c", &altered[..1]).await), [""]);
+    assert_eq!(world.get("/v1/devices/alice").await.json()["pending"], 2);
+    assert_eq!(world.get("/v1/devices/bob").await.json()["pending"], 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lines_that_are_not_kept_are_not_delivered_again() {
+    let world = world();
+    world.enrol("alice").await;
+    let alice = Device::login(world.server.ports().websocket.unwrap(), "alice").await;
+    let line = |n| format!("{{\"to\":\"alice\",\"audience\":\"connected\",\"payload\":{n}}}\n");
+    let first = results(&world, "b", &[line(1), line(2)]).await;
+    let (alice, _) = alice.message().await;
+    let (alice, second) = alice.message().await;
+    assert_eq!(second.id.as_deref(), first[1]["id"].as_str());
+    let again = results(&world, "b", &[line(1), line(2), line(3)]).await;
+    let ids = |results: &[Value]| results.iter().map(|r| r["id"].clone()).collect::<Vec<_>>();
+    assert_eq!(ids(&again)[..2], ids(&first));
+    let (alice, third) = alice.message().await;
+    assert_eq!(third.id.as_deref(), again[2]["id"].as_str(), "nothing comes between");
+    let reading = tokio::spawn(alice.end());
+    world.delete("/v1/admin/sessions/alice").await.expect(StatusCode::OK);
+    reading.await.unwrap();
+}
+
+/// As [`a_long_batch_goes_through`], with a key: each line is noted first, and compared when the batch comes again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_batch_goes_through_once() {
+    let world = world();
+    for n in 0..20 {
+        world.enrol(&format!("d{n}")).await;
+    }
+    let lines: Vec<String> = (0..20_000).map(|n| line(&format!("d{}", n % 20), n)).collect();
+    let rate = async |what| {
+        let begun = std::time::Instant::now();
+        let results = results(&world, "b", &lines).await;
+        eprintln!("{what}: {:.0} lines/s", 20_000.0 / begun.elapsed().as_secs_f64());
+        assert!(results.len() == 20_000 && results.iter().all(|r| r["state"] == "stored"));
+    };
+    rate("noted").await;
+    rate("compared").await;
+    assert_eq!(world.get("/v1/devices/d7").await.json()["pending"], 1000);
 }

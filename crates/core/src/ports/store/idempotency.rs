@@ -12,6 +12,7 @@ questions! {
     writes {
         Remember => (),
         Release => (),
+        NoteLines => Vec<u64>,
     }
     once {
         Reserve => Reservation,
@@ -43,6 +44,30 @@ pub enum Reservation {
     /// Another request with this key is being handled: reserved less than 60 s ago, no response yet. A store that has one owner at a
     /// time need not wait for requests of an owner that is gone.
     InProgress,
+}
+
+/// Notes lines of a reserved request that is a stream of them, before they are done, and renews the reservation. Answers the numbers of
+/// those under which another line is noted: these are left as they are. Numbers above [`LINES_MAX`] are not noted. Without a reservation
+/// nothing is.
+#[derive(Clone, Debug)]
+pub struct NoteLines {
+    pub key: KeyId,
+    pub idempotency_key: Box<str>,
+    /// By ascending numbers.
+    pub lines: Vec<LineDigest>,
+    pub now: UnixMs,
+}
+
+/// How many lines of a request are noted: those with the numbers from 1 to this, 8 MiB of digests.
+pub const LINES_MAX: u64 = 1 << 20;
+
+/// A line of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineDigest {
+    /// Counted from 1.
+    pub number: u64,
+    /// Tells it from other lines. Not 0.
+    pub digest: u64,
 }
 
 /// Remembers the response to a reserved request: bytes that the store does not interpret.

@@ -3,7 +3,10 @@
 use super::tables::Reserved;
 use super::{Committed, answers};
 use crate::model::UnixMs;
-use crate::ports::store::idempotency::{RESERVED_MS, Release, Remember, Reservation, Reserve};
+use crate::ports::store::idempotency::{
+    LINES_MAX, NoteLines, RESERVED_MS, Release, Remember, Reservation, Reserve,
+};
+use std::collections::BTreeMap;
 
 /// How long a request may take before another with the same key may try: it must have died.
 const IN_PROGRESS_MS: u64 = 60 * 1000;
@@ -12,6 +15,7 @@ answers! {
     Reserve => reserve;
     Remember => remember;
     Release => release;
+    NoteLines => note_lines;
 }
 
 fn reserve(store: &mut Committed, asked: &Reserve) -> Reservation {
@@ -20,7 +24,8 @@ fn reserve(store: &mut Committed, asked: &Reserve) -> Reservation {
     let Some(earlier) =
         store.reserved.get_mut(&name).filter(|earlier| now.0.saturating_sub(earlier.since.0) < RESERVED_MS)
     else {
-        let reserved = Reserved { body_hash: *body_hash, since: *now, at: *now, response: None };
+        let reserved =
+            Reserved { body_hash: *body_hash, since: *now, at: *now, response: None, lines: BTreeMap::new() };
         store.reserved.insert(name, reserved);
         return Reservation::Go { since: *now };
     };
@@ -48,4 +53,15 @@ fn release(store: &mut Committed, asked: &Release) {
         // As if it had been reserved long ago.
         reserved.at = UnixMs(0);
     }
+}
+
+fn note_lines(store: &mut Committed, asked: &NoteLines) -> Vec<u64> {
+    let Some(reserved) = store.reserved.get_mut(&(asked.key, asked.idempotency_key.clone())) else {
+        return Vec::new();
+    };
+    reserved.at = asked.now;
+    let noted = asked.lines.iter().filter(|line| (1..=LINES_MAX).contains(&line.number));
+    let altered =
+        noted.filter(|line| *reserved.lines.entry(line.number).or_insert(line.digest) != line.digest);
+    altered.map(|line| line.number).collect()
 }

@@ -95,6 +95,8 @@ pub(super) struct Reserved {
     pub(super) since: UnixMs,
     pub(super) at: UnixMs,
     pub(super) response: Option<Bytes>,
+    /// Digests of its lines, by their numbers.
+    pub(super) lines: BTreeMap<u64, u64>,
 }
 
 impl Committed {

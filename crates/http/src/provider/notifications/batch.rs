@@ -17,7 +17,9 @@ use axum::http::{HeaderMap, Uri, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use carillon_core::command::{Command, Outcome};
+use carillon_core::model::Notification;
 use carillon_core::ports::Reply;
+use carillon_core::ports::store::idempotency::LineDigest;
 use futures_util::FutureExt;
 use futures_util::stream;
 use std::convert::Infallible;
@@ -48,17 +50,29 @@ struct Batch {
     reserved: Option<Reserved>,
     lines: LineStream,
     window: Window,
+    /// Lines that the store is to note before the node is given them.
+    fresh: Vec<Fresh>,
     /// What the node has not been given yet.
     orders: Vec<(Command, Reply<Outcome>)>,
     ended: bool,
+}
+
+/// A line of a batch that may be sent again.
+struct Fresh {
+    place: Place,
+    notification: Arc<Notification>,
+    digest: LineDigest,
 }
 
 /// Send a batch
 ///
 /// NDJSON: each line is the body of `POST /v1/notifications` with one target; for each line a line comes back, in the
 /// same order, as soon as the node has it. The stream may go on for ever. A line that cannot be sent gives a line with
-/// `error`, and the rest goes on. With an `Idempotency-Key` the `n`th line names the same notification each
-/// time the batch is sent.
+/// `error`, and the rest goes on.
+///
+/// With an `Idempotency-Key` the `n`th line names the same notification each time the batch is sent. A line that is not the same, byte
+/// for byte, as the one that was sent with its number before is not sent: its `error` is `idempotency-mismatch`. This is known
+/// of the first 1,048,576 lines; behind those, an altered line is answered with what became of the first one. A line that could not be read sent nothing, and may be corrected.
 #[utoipa::path(
     post, path = "/v1/notifications/batch", operation_id = "sendBatch", tag = "notifications",
     params(
@@ -84,7 +98,7 @@ pub(crate) async fn send_batch(
     let domain = key.domain(&app, query.domain.as_deref())?.name.clone();
     let reserved = match idempotency_key {
         None => None,
-        // The body is not there yet; that lines differ from last time only shows in their results.
+        // The body is not there yet: its lines are compared as they come.
         Some(k) => {
             match idempotency::reserve(&app, key.key.id, Some(k), idempotency::body_hash(&uri, b""), now())
                 .await?
@@ -102,7 +116,8 @@ pub(crate) async fn send_batch(
     let timeout = Duration::from_millis(app.options.settings.read_timeout_ms);
     let lines = LineStream::new(body, app.options.settings.batch_line_bytes_max, timeout);
     let window = Window::new(app.options.settings.pending_max, app.options.settings.body_bytes_max);
-    let batch = Batch { app, key, domain, reserved, lines, window, orders: Vec::new(), ended: false };
+    let (fresh, orders) = (Vec::new(), Vec::new());
+    let batch = Batch { app, key, domain, reserved, lines, window, fresh, orders, ended: false };
     let results = stream::unfold(batch, |mut batch| async move {
         let results = batch.next().await?;
         Some((Ok::<Bytes, Infallible>(results), batch))
@@ -115,6 +130,10 @@ impl Batch {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             self.take_in();
+            self.note().await;
+            if !self.orders.is_empty() {
+                self.app.node.command_all(std::mem::take(&mut self.orders));
+            }
             let results = self.results();
             if !results.is_empty() {
                 return Some(results);
@@ -132,7 +151,7 @@ impl Batch {
         }
     }
 
-    /// Takes in the lines that are here already, and gives the node what they ask for in one go.
+    /// Takes in the lines that are here already, so that the node is given what they ask for in one go.
     fn take_in(&mut self) {
         while !self.ended && self.window.has_room() {
             match self.lines.next().now_or_never() {
@@ -140,8 +159,24 @@ impl Batch {
                 None => break,
             }
         }
-        if !self.orders.is_empty() {
-            self.app.node.command_all(std::mem::take(&mut self.orders));
+    }
+
+    /// Has the store note the lines that were taken in, and leaves out those that are others than the last time.
+    async fn note(&mut self) {
+        let Some(reserved) = self.reserved.as_ref().filter(|_| !self.fresh.is_empty()) else { return };
+        let fresh = std::mem::take(&mut self.fresh);
+        let noted = reserved.note(fresh.iter().map(|line| line.digest).collect()).await;
+        for Fresh { place, notification, digest } in fresh {
+            match &noted {
+                Ok(altered) if altered.binary_search(&digest.number).is_err() => {
+                    self.ask(place, Order::Send(notification));
+                }
+                Ok(_) => place.answer(Said::Problem(Problem::new(
+                    Code::IdempotencyMismatch,
+                    "another line was sent with this number under the idempotency key; take a new key for a new batch",
+                ))),
+                Err(problem) => place.answer(Said::Problem(problem.clone())),
+            }
         }
     }
 
@@ -164,10 +199,17 @@ impl Batch {
             return;
         };
         let bytes = text.as_ref().map_or(0, Bytes::len);
-        match text.and_then(|text| self.read(&text, number)) {
-            Ok(order) => {
+        let read = text.and_then(|text| Ok((self.read(&text, number)?, text)));
+        match read {
+            Ok((order, text)) => {
                 let place = self.window.add(number, order.clone(), bytes);
-                self.ask(place, order);
+                match order {
+                    Order::Send(notification) if self.reserved.is_some() => {
+                        let digest = idempotency::line(number, &text);
+                        self.fresh.push(Fresh { place, notification, digest });
+                    }
+                    order => self.ask(place, order),
+                }
             }
             Err(problem) => self.window.add_refused(number, problem),
         }
