@@ -171,7 +171,7 @@ class Campaign:
     async def _is_settled(self):
         if not all(device.is_here for device in self.devices) or self._without_last_item():
             return False
-        if self.ledger.unheard("absent", MANAGED):
+        if self.ledger.unheard(MANAGED, True) or self.ledger.unheard(MANAGED, False):
             return False
         for notification in self.ledger.outstanding():
             # It may have ended while nobody followed the events.

@@ -181,7 +181,7 @@ class Device:
         """Sends a chat message to another device, and asks whether it was counted."""
         if not self.session or self.stream.lost.is_set():
             return
-        chat = self.ledger.chat(to.jid, to.kind if to.is_here else "absent")
+        chat = self.ledger.chat(to.jid, to.kind, to.is_here)
         body = f"<body>{chat.number}</body>"
         self._send(f"<message type='chat' id='c{chat.number}' to='{to.jid}'>{body}</message>")
         if self.kind is MANAGED:

@@ -47,8 +47,9 @@ class Chat:
 
     number: int
     to: str
-    # What the recipient was when it was sent: its kind, or absent.
-    recipient: str
+    # How its recipient acknowledges, and whether it was there when this was sent.
+    kind: str
+    present: bool
     counted: bool = False
     refused: bool = False
     given: int = 0
@@ -93,8 +94,8 @@ class Ledger:
         notification.accepted_at = time.monotonic()
         self.by_id[id] = notification
 
-    def chat(self, to, recipient):
-        self.chats.append(Chat(len(self.chats), to, recipient))
+    def chat(self, to, kind, present):
+        self.chats.append(Chat(len(self.chats), to, kind, present))
         return self.chats[-1]
 
     # What is told
@@ -157,11 +158,14 @@ class Ledger:
         """Those that were accepted, and neither given nor ended as far as anybody was told."""
         return [n for n in self.notifications if n.id and not n.given and not n.told]
 
-    def unheard(self, *recipients):
-        """Chat messages that were counted and that such recipients were not given. What a session without stream management had
-        not read is lost with its connection."""
-        counted = (chat for chat in self.chats if chat.counted and chat.recipient in recipients)
-        return [chat for chat in counted if not chat.given and not chat.refused]
+    def counted(self, kind, present):
+        """The chat messages to such recipients that `<a h>` counted."""
+        return [chat for chat in self.chats if chat.counted and chat.kind == kind and chat.present == present]
+
+    def unheard(self, kind, present):
+        """Those of them that their recipients were not given. What a session without stream management has not read is lost with
+        its connection, also if it is gone already and the node has yet to find out."""
+        return [chat for chat in self.counted(kind, present) if not chat.given and not chat.refused]
 
     def settle(self, states):
         """Compares with what the node says of all notifications in the end: a state for each id."""

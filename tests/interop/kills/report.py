@@ -1,6 +1,7 @@
 """The verdict of a run, as a table."""
 
 import collections
+import itertools
 
 from .device import MANAGED, PLAIN, RECEIPTS
 
@@ -30,16 +31,15 @@ def rows(campaign):
     yield "given to a STRANGER", ledger.count("stranger")
     yield "ERRORS in the node's log", ledger.count("log")
     yield "items accepted", sum(len(topic.accepted) for topic in ledger.items.values())
-    counted = [chat for chat in ledger.chats if chat.counted]
-    yield "chats sent, counted by <a h>", f"{len(ledger.chats)}, {len(counted)}"
-    for recipient in ("absent", MANAGED, RECEIPTS, PLAIN):
-        of = sum(1 for chat in counted if chat.recipient == recipient)
-        yield f"  to {recipient}: counted, never given", f"{of}, {len(ledger.unheard(recipient))}"
+    yield "chats sent, counted by <a h>", f"{len(ledger.chats)}, {sum(chat.counted for chat in ledger.chats)}"
+    for kind, present in itertools.product((MANAGED, RECEIPTS, PLAIN), (True, False)):
+        name = f"  to {'present' if present else 'absent'}, {kind}: counted, never given"
+        yield name, f"{len(ledger.counted(kind, present))}, {len(ledger.unheard(kind, present))}"
     yield "chats given more than once", sum(1 for chat in ledger.chats if chat.given > 1)
 
 
 def table(campaign):
     """The rows, and the first of what is wrong."""
-    lines = [f"{name:<48} {value:>16}" for name, value in rows(campaign)]
+    lines = [f"{name:<56} {value:>16}" for name, value in rows(campaign)]
     lines += [f"{kind}: {what}" for kind, what in campaign.ledger.violations[:20]]
     return "\n".join(lines)
