@@ -3,10 +3,13 @@
 import asyncio
 import contextlib
 import json
+import os
 import re
 import shlex
 import shutil
 import sqlite3
+
+import pytest
 
 from harness.api import Api
 from harness.raw import Raw
@@ -127,6 +130,23 @@ async def test_a_backup_for_which_there_is_no_space_leaves_nothing(disk, start, 
     assert failed.returncode == 1
     assert "no space is left" in failed.stderr
     assert [path.name for path in small.iterdir()] == ["carillon.db.lock"]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="gives files to another user, as root does")
+async def test_what_root_restores_belongs_to_the_nodes_user(start, tmp_path):
+    server = start()
+    copy = tmp_path / "copy.db"
+    assert (await server.command("backup", str(copy))).returncode == 0
+    server.end()
+    data = tmp_path / "of another"
+    data.mkdir(mode=0o700)
+    os.chown(data, 65532, 65532)
+    restored = await asyncio.to_thread(run, "restore", str(copy), "--data-dir", str(data))
+    assert restored.returncode == 0, restored.stderr
+    found = {
+        path.name: (path.stat().st_uid, path.stat().st_gid, path.stat().st_mode & 0o777) for path in data.iterdir()
+    }
+    assert found == {"carillon.db": (65532, 65532, 0o600), "carillon.db.lock": (65532, 65532, 0o600)}
 
 
 def test_what_is_no_backup_is_refused_by_name(tmp_path):
