@@ -1,64 +1,74 @@
-//! Pages that are being read from the store, and what ended since they were asked for: a page may hold it still, and it is not given again.
+//! Questions whose answers may hold notifications or messages, and what ended since they were asked: an answer may hold it still, and it is
+//! not given then.
 
 use crate::model::{NotificationId, Set};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::hash::Hash;
 
-/// The reads under way, and what ended meanwhile.
+/// The questions under way, and what ended meanwhile.
 #[derive(Debug, Default)]
 pub struct Reads {
-    /// The number of the next read.
-    next: u64,
-    under_way: BTreeSet<u64>,
+    /// The number of the oldest question under way, or else of the next.
+    oldest: u64,
+    /// From the oldest on: whether it is answered.
+    answered: VecDeque<bool>,
     notifications: Ended<NotificationId>,
     messages: Ended<u64>,
 }
 
-/// What ended while something was read.
+/// What ended while something was asked for.
 #[derive(Debug)]
 struct Ended<T> {
     all: Set<T>,
-    /// In their order, each with the number of the first read that cannot hold it.
+    /// In their order, each with the number of the first question whose answer cannot hold it.
     order: VecDeque<(u64, T)>,
 }
 
 impl Reads {
-    /// A page is asked for.
+    /// Something is asked; its number.
     pub(crate) fn begin(&mut self) -> u64 {
-        let read = self.next;
-        self.next += 1;
-        self.under_way.insert(read);
-        read
+        self.answered.push_back(false);
+        self.next() - 1
     }
 
-    /// It was dealt with.
-    pub(crate) fn end(&mut self, read: u64) {
-        self.under_way.remove(&read);
-        let oldest = self.under_way.first().copied().unwrap_or(u64::MAX);
-        self.notifications.forget(oldest);
-        self.messages.forget(oldest);
+    /// Its answer was dealt with.
+    pub(crate) fn end(&mut self, number: u64) {
+        let place = number.checked_sub(self.oldest).and_then(|place| usize::try_from(place).ok());
+        if let Some(answered) = place.and_then(|place| self.answered.get_mut(place)) {
+            *answered = true;
+        }
+        while self.answered.pop_front_if(|answered| *answered).is_some() {
+            self.oldest += 1;
+        }
+        self.notifications.forget(self.oldest);
+        self.messages.forget(self.oldest);
+    }
+
+    fn next(&self) -> u64 {
+        self.oldest + self.answered.len() as u64
     }
 
     /// A notification has ended, and that is committed.
     pub(crate) fn note_ended(&mut self, id: NotificationId) {
-        if !self.under_way.is_empty() {
-            self.notifications.note(self.next, id);
+        if !self.answered.is_empty() {
+            self.notifications.note(self.next(), id);
         }
     }
 
     /// Messages were deleted, and that is committed.
     pub(crate) fn note_deleted(&mut self, seqs: &[u64]) {
-        if !self.under_way.is_empty() {
-            seqs.iter().for_each(|seq| self.messages.note(self.next, *seq));
+        if !self.answered.is_empty() {
+            let next = self.next();
+            seqs.iter().for_each(|seq| self.messages.note(next, *seq));
         }
     }
 
-    /// Whether a notification of a page has ended since the page was asked for.
+    /// Whether a notification of an answer has ended since that was asked for.
     pub(crate) fn has_ended(&self, id: NotificationId) -> bool {
         self.notifications.all.contains(&id)
     }
 
-    /// Whether a message of a page was deleted since the page was asked for.
+    /// Whether a message of an answer was deleted since that was asked for.
     pub(crate) fn is_deleted(&self, seq: u64) -> bool {
         self.messages.all.contains(&seq)
     }
@@ -77,7 +87,7 @@ impl<T: Copy + Eq + Hash> Ended<T> {
         }
     }
 
-    /// Forgets what no read from `oldest` on can hold.
+    /// Forgets what no answer from `oldest` on can hold.
     fn forget(&mut self, oldest: u64) {
         while let Some((_, one)) = self.order.pop_front_if(|(next, _)| *next <= oldest) {
             self.all.remove(&one);
@@ -93,11 +103,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ended_is_known_to_the_reads_that_began_before() {
+    fn what_ended_is_known_to_the_questions_that_were_asked_before() {
         let mut reads = Reads::default();
         let id = |n: u64| NotificationId(u128::from(n));
         reads.note_ended(id(0));
-        assert!(!reads.has_ended(id(0)), "nothing is being read");
+        assert!(!reads.has_ended(id(0)), "nothing is under way");
         let first = reads.begin();
         reads.note_ended(id(1));
         let second = reads.begin();
@@ -105,7 +115,7 @@ mod tests {
         reads.note_deleted(&[7]);
         assert!(reads.has_ended(id(1)) && reads.has_ended(id(2)) && reads.is_deleted(7));
         reads.end(first);
-        assert!(!reads.has_ended(id(1)), "the second read was asked for after its end");
+        assert!(!reads.has_ended(id(1)), "the second was asked after its end");
         assert!(reads.has_ended(id(2)) && reads.is_deleted(7));
         reads.end(second);
         assert!(!reads.has_ended(id(2)) && !reads.is_deleted(7));

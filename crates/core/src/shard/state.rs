@@ -53,7 +53,7 @@ pub struct ShardState {
     pub offers: Offers,
     /// Notifications of the recent past that are not in the store.
     pub traces: Traces,
-    /// Pages that are being read.
+    /// Questions whose answers may hold what ended meanwhile.
     pub reads: Reads,
     /// Kept notifications that were given lately.
     pub sent: Sent,

@@ -62,7 +62,7 @@ fn is_for(audience: Audience, session: &BoundSession) -> Result<(), DropReason> 
 }
 
 /// The store may hold a notification that some session of the account was not given.
-fn look_again(account: &BareJid, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+pub(super) fn look_again(account: &BareJid, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     for slot in sessions.of(account.as_str()) {
         if let Some(session) = sessions.bound_in(slot) {
             session.state.notifications.look_again();

@@ -65,8 +65,7 @@ pub(super) fn committed(id: NotificationId, cx: &mut Cx<'_>) -> Option<Trace> {
     cx.shard.traces.forget(id)
 }
 
-/// Notes in the store when notifications were given that have not ended since. What the store does not take of it is noted when they
-/// end.
+/// Notes in the store when notifications were given that have not ended since. What the store does not take is noted later.
 pub(super) fn note_sent(cx: &mut Cx<'_>) {
     let due = cx.shard.sent.take_due(cx.now.mono);
     let is_open =
@@ -86,10 +85,14 @@ pub(super) fn note_sent(cx: &mut Cx<'_>) {
     if changes.is_empty() {
         return;
     }
-    let ids: Vec<NotificationId> = changes.iter().map(|change| change.id).collect();
-    cx.ask(EndNotifications { changes }, move |_, sessions, cx| {
+    let given: Vec<_> = changes.iter().map(|change| (change.id, change.at)).collect();
+    cx.ask(EndNotifications { changes }, move |said, sessions, cx| {
+        if said.is_err() {
+            given.into_iter().for_each(|(id, at)| cx.shard.sent.note(id, at, cx.now.mono));
+            return;
+        }
         // Those that no session has any more wait in the store, which says from now on that they were sent.
-        for id in ids {
+        for (id, _) in given {
             let Some(trace) = cx.shard.traces.find(id) else { continue };
             if !delivery::is_on_its_way(id, &trace.to, sessions) && !cx.shard.retries.is_ending(id) {
                 cx.shard.traces.forget(id);

@@ -61,8 +61,10 @@ fn notify(notification: Arc<Notification>, reply: Option<ReplyTo>, sessions: &mu
         let queue_max = cx.shard.settings.limits.pending_notifications;
         let asked = cx.now.unix;
         let ask = StoreNotification { notification: notification.clone(), queue_max, now: asked };
+        let number = cx.shard.reads.begin();
         return cx.ask(ask, move |said, sessions, cx| {
             store_answered(notification, reply, asked, said, sessions, cx);
+            cx.shard.reads.end(number);
         });
     }
     if let Some(trace) = cx.shard.traces.find(notification.id) {
@@ -100,29 +102,51 @@ fn cancel(id: NotificationId, reply: ReplyTo, sessions: &mut Sessions, cx: &mut 
             let outcome = Outcome::Trace(Box::new(trace.clone()));
             cx.out.push(Effect::Reply { to: reply, outcome });
         }
-        None => {
-            let asked = cx.now.unix;
-            cx.ask(CancelNotification { id, now: asked }, move |found, _, cx| {
-                // Told once: by the cancellation that ended it, not by one that found it ended.
-                if let Ok(Some(trace)) = &found
-                    && trace.state == Cancelled
-                    && trace.ended == Some(asked)
-                {
-                    ends::committed(id, cx);
-                    report_end_of(trace, cx);
-                }
-                answer_trace(found, reply, cx);
-            });
-        }
+        None => find(id, cx, move |found, _, cx| match found {
+            Ok(Some(trace)) if !trace.state.is_end() => cancel_stored(*trace, reply, cx),
+            other => answer_trace(other, reply, cx),
+        }),
     }
+}
+
+/// Cancels a notification that waits. It is given to nobody while the store is asked.
+fn cancel_stored(waiting: Trace, reply: ReplyTo, cx: &mut Cx<'_>) {
+    let id = waiting.id;
+    if !cx.shard.retries.begin_end(id) {
+        // It is ending otherwise.
+        return answer_trace(Ok(Some(Box::new(waiting))), reply, cx);
+    }
+    let asked = cx.now.unix;
+    cx.ask(CancelNotification { id, now: asked }, move |found, sessions, cx| {
+        cx.shard.retries.ended(id);
+        match &found {
+            // Told once: by the cancellation that ended it, not by one that found it ended.
+            Ok(Some(trace)) if trace.state == Cancelled && trace.ended == Some(asked) => {
+                ends::committed(id, cx);
+                report_end_of(trace, cx);
+            }
+            Ok(_) => {}
+            // Whoever passed over it meanwhile is given it after all.
+            Err(_) => delivery::look_again(&waiting.to, sessions, cx),
+        }
+        answer_trace(found, reply, cx);
+    });
 }
 
 /// The trace of a notification: known here while it is on its way, and by the store before and after.
 fn trace(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
-    match cx.shard.traces.find(id) {
-        Some(trace) => {
-            let outcome = Outcome::Trace(Box::new(trace.clone()));
-            cx.out.push(Effect::Reply { to: reply, outcome });
+    let known = cx.shard.traces.find(id).cloned();
+    match known {
+        // Its end may be committed already, and somebody have read it.
+        Some(known) if cx.shard.retries.is_ending(id) => {
+            cx.ask(stored::Trace { id }, move |found, _, cx| {
+                let ended = found.ok().flatten().filter(|trace| trace.state.is_end());
+                let trace = ended.unwrap_or_else(|| Box::new(known));
+                cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Trace(trace) });
+            });
+        }
+        Some(known) => {
+            cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Trace(Box::new(known)) });
         }
         None => cx.ask(stored::Trace { id }, move |found, _, cx| answer_trace(found, reply, cx)),
     }
@@ -169,21 +193,21 @@ fn store_answered(
             }
         }
         Ok(StoreNotificationAnswer::Known) => {
-            let ask = stored::Trace { id: notification.id };
-            cx.ask(ask, move |said, sessions, cx| match said {
+            find(notification.id, cx, move |found, sessions, cx| match found {
                 Ok(Some(trace)) => resubmitted(&notification, *trace, reply, sessions, cx),
-                Ok(None) | Err(_) => answer(reply, Outcome::Unavailable, cx),
+                Ok(None) => answer(reply, Outcome::Unavailable, cx),
+                Err(_) => unread(&notification, reply, Outcome::Unavailable, sessions, cx),
             });
         }
         // If its trace is there, it is kept. If not, that may still change: the sender settles it by sending it again.
         Err(Fault::Unknown) => {
-            let ask = stored::Trace { id: notification.id };
-            cx.ask(ask, move |said, sessions, cx| match said {
+            find(notification.id, cx, move |found, sessions, cx| match found {
                 Ok(Some(trace)) => {
                     note_accepted(&notification, cx);
                     resubmitted(&notification, *trace, reply, sessions, cx);
                 }
-                Ok(None) | Err(_) => answer(reply, Outcome::Unknown, cx),
+                Ok(None) => answer(reply, Outcome::Unknown, cx),
+                Err(_) => unread(&notification, reply, Outcome::Unknown, sessions, cx),
             });
         }
         Ok(StoreNotificationAnswer::NoAccount) => {
@@ -191,6 +215,32 @@ fn store_answered(
         }
         Err(fault) => answer(reply, fault.into(), cx),
     }
+}
+
+/// Reads what the store has of a notification, to go on with it.
+fn find(
+    id: NotificationId,
+    cx: &mut Cx<'_>,
+    then: impl FnOnce(Result<Option<Box<Trace>>, Fault>, &mut Sessions, &mut Cx<'_>) + Send + 'static,
+) {
+    let number = cx.shard.reads.begin();
+    cx.ask(stored::Trace { id }, move |said, sessions, cx| {
+        then(said, sessions, cx);
+        cx.shard.reads.end(number);
+    });
+}
+
+/// What the store has of it could not be read: if it waits, the account's sessions are given it with what waits for them.
+fn unread(
+    notification: &Notification,
+    reply: Option<ReplyTo>,
+    outcome: Outcome,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
+    answer(reply, outcome, cx);
+    cx.shard.changed(notification.to.as_str());
+    delivery::look_again(&notification.to, sessions, cx);
 }
 
 /// Answers with a trace.
@@ -216,15 +266,27 @@ fn committed(
     // The times that the store has, too.
     trace.state = if notification.is_due(asked) { Stored } else { Scheduled };
     trace.stored = (trace.state == Stored).then_some(asked);
-    report(&trace, cx);
     answer(reply, Outcome::Notified(Box::new(trace.clone())), cx);
-    if trace.state == Stored && !cx.shard.retries.is_ending(notification.id) {
+    // It may have been read from the store and given before this answer came, and have ended.
+    if cx.shard.traces.find(trace.id).is_some() || cx.shard.reads.has_ended(trace.id) {
+        return;
+    }
+    // Its time may have come meanwhile, and the jobs have handed it over.
+    if trace.state == Scheduled && notification.is_due(cx.now.unix) {
+        return;
+    }
+    report(&trace, cx);
+    if trace.state == Stored {
         deliver_stored(notification, trace, sessions, cx);
     }
 }
 
 /// Gives a kept notification to the account's sessions; otherwise it waits in the store, or ends if it is not for later.
 fn deliver_stored(notification: &Notification, mut trace: Trace, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    if notification.expires.is_some_and(|at| at <= cx.now.unix) {
+        // The sweep ends it, or has.
+        return;
+    }
     match delivery::deliver(notification, sessions, cx) {
         Ok(()) => {
             trace.state = Sent;
@@ -267,6 +329,7 @@ fn resubmitted(
 /// Whether no session was given it already: the store may have handed it out before it was heard here that it is stored.
 fn is_to_be_given(notification: &Notification, sessions: &mut Sessions, cx: &Cx<'_>) -> bool {
     !cx.shard.retries.is_ending(notification.id)
+        && !cx.shard.reads.has_ended(notification.id)
         && !delivery::is_on_its_way(notification.id, &notification.to, sessions)
 }
 

@@ -77,10 +77,7 @@ impl Program {
         for (id, account) in self.accepted.clone() {
             let trace = self.world.ask(notifications::Trace { id });
             let Some(trace) = trace else { return Err(format!("{id}, accepted for {account}, is lost")) };
-            let name = id.to_string();
-            let had = self.clients.iter().filter(|connected| connected.is_of(&account)).any(|connected| {
-                connected.got().iter().any(|got| matches!(got, Got::Notification { id } if *id == name))
-            });
+            let had = self.has(&id.to_string());
             match trace.state {
                 NotificationState::Acknowledged => {
                     holds(had, || format!("{id} of {account} is acknowledged, and nobody has it"))?;
@@ -98,6 +95,12 @@ impl Program {
         Ok(())
     }
 
+    /// Whether any client was given this notification.
+    pub(super) fn has(&self, name: &str) -> bool {
+        let mut got = self.clients.iter().flat_map(Connected::got);
+        got.any(|got| matches!(got, Got::Notification { id } if id == name))
+    }
+
     pub(super) fn check_topics(&mut self) -> Result<(), String> {
         match self.mix {
             Mix::Publishing | Mix::Following => {
@@ -113,7 +116,7 @@ impl Program {
         }
     }
 
-    fn is_available(&self, connected: &Connected) -> bool {
+    pub(super) fn is_available(&self, connected: &Connected) -> bool {
         let is_open = self.world.connection(connected.link).is_open();
         is_open && connected.xmpp().is_some_and(|client| client.is_available)
     }

@@ -32,13 +32,18 @@ enum Deed {
     Pass,
     Refuse,
     Crash,
+    NotifyAnyhow,
+    Ask,
+    Cancel,
+    Work,
+    Lose,
 }
 
 /// How often each is done, of a hundred times or so.
 fn deeds(mix: Mix) -> &'static [(usize, Deed)] {
     use Deed::{
-        Available, Close, Configure, Connect, ConnectLight, Crash, Delete, Notify, Pass, Publish, Purge,
-        Refuse, Retract, Slow, Subscribe, Unsubscribe,
+        Ask, Available, Cancel, Close, Configure, Connect, ConnectLight, Crash, Delete, Lose, Notify,
+        NotifyAnyhow, Pass, Publish, Purge, Refuse, Retract, Slow, Subscribe, Unsubscribe, Work,
     };
     match mix {
         Mix::Publishing => &[(30, Publish), (20, Connect), (20, Available), (10, Close), (5, ConnectLight)],
@@ -75,6 +80,20 @@ fn deeds(mix: Mix) -> &'static [(usize, Deed)] {
             (8, Slow),
             (6, Pass),
             (4, Refuse),
+            (1, Crash),
+        ],
+        Mix::Living => &[
+            (50, NotifyAnyhow),
+            (40, Ask),
+            (10, Cancel),
+            (60, Work),
+            (20, Connect),
+            (25, Available),
+            (12, Close),
+            (8, Slow),
+            (12, Pass),
+            (4, Refuse),
+            (4, Lose),
             (1, Crash),
         ],
     }
@@ -154,6 +173,11 @@ impl Program {
             }
             Deed::Refuse => self.refuses(),
             Deed::Crash => self.crash(),
+            Deed::NotifyAnyhow => self.notify_anyhow(),
+            Deed::Ask => self.asks(),
+            Deed::Cancel => self.cancels(),
+            Deed::Work => self.works(),
+            Deed::Lose => self.loses_answer(),
         }
     }
 
@@ -212,6 +236,7 @@ impl Program {
     fn crash(&mut self) {
         self.take_outcomes();
         self.outcomes.clear();
+        self.forgets();
         self.world.crash();
     }
 

@@ -6,6 +6,7 @@
 
 mod checks;
 mod deeds;
+mod lives;
 mod people;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use crate::ports::Question;
 use crate::ports::store::items::Publish;
 use crate::ports::store::notifications::EndNotifications;
 use crate::settings::{Fanout, Light, Settings};
+use lives::Lives;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::Receiver;
 
@@ -45,11 +47,15 @@ pub enum Mix {
     Notifying,
     /// The same, on a node that ends without a word and starts again.
     Crashing,
+    /// Notifications of all kinds: for who is there or for later, that replace others, expire, are cancelled and sent again; with a store that
+    /// does what it says is unknown, and now and then a crash.
+    Living,
 }
 
 impl Mix {
     /// All of them.
-    pub const ALL: [Mix; 5] = [Mix::Publishing, Mix::Following, Mix::Changing, Mix::Notifying, Mix::Crashing];
+    pub const ALL: [Mix; 6] =
+        [Mix::Publishing, Mix::Following, Mix::Changing, Mix::Notifying, Mix::Crashing, Mix::Living];
 
     /// The one that a seed runs, where nobody says which.
     pub fn of(seed: u64) -> Mix {
@@ -128,6 +134,8 @@ pub struct Program {
     accepted: BTreeMap<NotificationId, String>,
     /// Those whose end was committed.
     ended: BTreeSet<NotificationId>,
+    /// What is known of those of all kinds.
+    lives: Lives,
 }
 
 /// A client and its connection.
@@ -186,6 +194,7 @@ impl Program {
             notified: 0,
             accepted: BTreeMap::new(),
             ended: BTreeSet::new(),
+            lives: Lives::default(),
         };
         program.begin();
         program
@@ -220,12 +229,16 @@ impl Program {
             self.world.tick();
             self.settle()?;
         }
+        if self.mix == Mix::Living {
+            self.works_on()?;
+            self.check_outcomes()?;
+            return self.check_lives();
+        }
         self.check_notifications()
     }
 
     /// Notes what was committed, what clients were sent, and what they make of it.
     fn look(&mut self) -> Result<(), String> {
-        self.world.changes.clear();
         for (ask, answer) in self.world.disk.committed() {
             if Publish::of(&ask).is_some()
                 && let Ok(Some(item)) = Publish::answer(answer)
@@ -235,6 +248,7 @@ impl Program {
                 self.note_ends(end);
             }
         }
+        self.check_told()?;
         self.check_sent()?;
         self.clients_hear();
         Ok(())

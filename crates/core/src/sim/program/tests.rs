@@ -44,6 +44,12 @@ fn what_was_accepted_outlives_the_node() {
     each(Mix::Crashing, 0..100);
 }
 
+/// Of all kinds: what is told is so, nothing goes back, each end is one event, and nothing is lost.
+#[test]
+fn what_is_told_of_notifications_is_so() {
+    each(Mix::Living, 0..200);
+}
+
 #[test]
 fn the_same_seed_makes_the_same_history() {
     for mix in Mix::ALL {
@@ -53,7 +59,7 @@ fn the_same_seed_makes_the_same_history() {
             (done.expect("nothing is wrong with it"), text)
         });
         assert_eq!(first, second, "{mix:?}");
-        assert!(first.0.lines > 1000, "{mix:?}: something happened");
+        assert!(first.0.lines > 500, "{mix:?}: something happened");
         assert_ne!(Ok(first.0), run(8, mix, STEPS, None), "{mix:?}: another seed is another history");
     }
 }

@@ -226,6 +226,15 @@ impl Disk {
         }
     }
 
+    /// The write of [`Step::Commit`] is done, and who asked is told that this is unknown.
+    pub fn lose_answer(&mut self, step: Step) {
+        let Step::Commit(shard) = step else { return };
+        self.take(step);
+        if let Some((_, answered)) = self.committed[shard].back_mut() {
+            answered.answer = Answer::Failed(Fault::Unknown);
+        }
+    }
+
     /// Those who asked are gone: what was not committed is forgotten, and what was committed is answered to nobody.
     pub fn crash(&mut self) {
         self.writes.iter_mut().for_each(VecDeque::clear);

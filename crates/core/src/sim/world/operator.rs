@@ -72,6 +72,12 @@ impl World {
         outcome
     }
 
+    /// Gives the home of `name` a message.
+    pub fn message(&mut self, name: &str, message: ShardMessage) {
+        let home = usize::from(home(name, self.plan.shards).0);
+        self.give(home, Input::Message(message));
+    }
+
     /// Has a command carried out at the home of `name`, and all that comes of it.
     pub fn command(&mut self, name: &str, command: Command) -> Outcome {
         let outcome = self.begin(name, command);
