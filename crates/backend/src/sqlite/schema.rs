@@ -131,7 +131,8 @@ mod tests {
         let replay = |response: &str| Reservation::Replay { response: response.to_owned().into() };
         assert_eq!(reserve("done"), replay("207 {\"a\": \"é b\"}"));
         assert_eq!(reserve("refused"), replay("404 "));
-        assert_eq!(reserve("begun"), Reservation::InProgress);
+        // Nobody works on what another process had begun.
+        assert_eq!(reserve("begun"), Reservation::Go { since: UnixMs(1000) });
         assert_eq!(reserve("new"), Reservation::Go { since: UnixMs(2000) });
     }
 
