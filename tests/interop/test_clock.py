@@ -9,11 +9,11 @@ import subprocess
 import xml.etree.ElementTree as ET
 
 import pytest
+from test_fast import SASL2, first_login, redeem
 
 from harness.api import Api
 from harness.raw import CLIENT, Raw
 from harness.server import Server
-from test_fast import SASL2, first_login, redeem
 
 SOURCE = pathlib.Path(__file__).parent / "harness/clock.c"
 HOUR_S = 3600
