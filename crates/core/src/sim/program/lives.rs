@@ -145,7 +145,8 @@ impl Program {
     /// The node ended: what only its memory knew is gone.
     pub(super) fn forgets(&mut self) {
         let Lives { claimed, expired, told, seen, asked, .. } = &mut self.lives;
-        (claimed.clear(), expired.clear());
+        claimed.clear();
+        expired.clear();
         *asked = None;
         // What was given lately may not have been noted.
         for states in [told, seen] {
