@@ -134,7 +134,7 @@ fn what_is_damaged_is_named_and_left_alone() {
     // Whichever of its connections was the last: everything is in the file, and nothing in a log beside it.
     drop(store);
     let log = path.with_extension("db-wal");
-    let db = rusqlite::Connection::open(&path).expect("opens");
+    let db = Connection::open(&path).expect("opens");
     db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).expect("puts the log away");
     drop(db);
     let good = std::fs::read(&path).expect("reads");
