@@ -7,7 +7,7 @@
 use crate::model::{OperationId, Set};
 use std::collections::VecDeque;
 
-/// Publications of which the shards were told, the newest [`TOLD_MAX`].
+/// Publications of which the shards were told, as many of the newest as have room.
 #[derive(Debug, Default)]
 pub struct Told {
     ids: Set<OperationId>,
