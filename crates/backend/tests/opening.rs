@@ -2,11 +2,12 @@
 
 use bytes::Bytes;
 use carillon_backend::sqlite::{OpenError, Options, SqliteStore};
-use carillon_core::model::{DomainId, KeyId, Policy, UnixMs};
+use carillon_core::model::{DomainId, KeyId, Policy, States, UnixMs, WebhookSecret};
 use carillon_core::ports::store::domains::{DeleteDomain, Domains, PutDomain};
 use carillon_core::ports::store::idempotency::{Remember, Reservation, Reserve};
 use carillon_core::ports::store::notifications::Sweep;
 use carillon_core::ports::store::offline::{StoreOffline, StoreOfflineAnswer};
+use carillon_core::ports::store::webhooks::{ClaimWebhooks, CreateWebhook};
 use carillon_core::ports::{Answer, Ask, Fault, Question, Store};
 use rusqlite::Connection;
 use std::fs::Permissions;
@@ -100,6 +101,24 @@ fn requests_of_a_process_that_is_gone_are_waited_for_by_nobody() {
     ask(&store, Sweep { now: tomorrow, forget: UnixMs(0), max: 1000 }).expect("swept");
     assert_eq!(reserve(&store, "second", tomorrow), Reservation::Go { since: tomorrow });
     assert_eq!(reserve(&store, "second", tomorrow), Reservation::InProgress);
+}
+
+#[test]
+fn what_a_process_that_is_gone_had_claimed_is_free() {
+    let (_folder, path) = folder();
+    let now = UnixMs(1_795_167_000_000);
+    let claimed = |store: &SqliteStore, owner| {
+        let claim = ClaimWebhooks { owner, now, until: now.plus(60_000), passed: Vec::new() };
+        ask(store, claim).expect("an answer").len()
+    };
+    let store = open(&path).expect("opens");
+    let secret = WebhookSecret(Box::new([1; 32]));
+    let url = "https://a.example/".into();
+    let create = CreateWebhook { domain: None, url, states: States::ENDS, secret, now };
+    ask(&store, create).expect("it is created");
+    assert_eq!((claimed(&store, 1), claimed(&store, 2)), (1, 0));
+    store.close();
+    assert_eq!(claimed(&open(&path).expect("opens"), 2), 1, "long before the claim ends");
 }
 
 #[test]

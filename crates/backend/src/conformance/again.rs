@@ -1,6 +1,7 @@
 //! Writes that are asked again: as they are where they are idempotent, with the id of their operation otherwise.
 
 use super::ground::*;
+use super::webhooks;
 use carillon_core::model::*;
 use carillon_core::ports::store::{OPERATION_KEPT_MS, Question, WriteAsk, accounts};
 use carillon_core::ports::{Answer, Ask, Store};
@@ -24,6 +25,7 @@ struct Ground {
     news: TopicId,
     other: TopicId,
     key: KeyId,
+    webhook: WebhookId,
 }
 
 fn ground(store: &dyn Store) -> Ground {
@@ -47,7 +49,11 @@ fn ground(store: &dyn Store) -> Ground {
     };
     let key = answer!(ask(store, create), CreateKeyAnswer::Created(key) => key.id);
     assert_eq!(ask(store, reserve(key, "begun")), Reservation::Go { since: T });
-    Ground { domain, news, other, key }
+    let webhook =
+        answer!(ask(store, webhooks::create(Some(domain))), CreateWebhookAnswer::Created(made) => made.id);
+    let claim = ClaimWebhooks { owner: 7, now: T, until: T.plus(1000), passed: Vec::new() };
+    assert_eq!(ask(store, claim).len(), 1);
+    Ground { domain, news, other, key, webhook }
 }
 
 fn offline(domain: DomainId) -> StoreOffline {
@@ -88,12 +94,15 @@ fn state(store: &dyn Store, Ground { domain, news, other, .. }: &Ground) -> Stri
         limit: 99,
     };
     text += &format!("{:?} {:?}", ask(store, listed), ask(store, Keys { domain: None }));
+    for webhook in ask(store, Webhooks { domain: None }) {
+        text += &format!("{webhook:?} {:?}", webhooks::letters(store, webhook.id));
+    }
     text
 }
 
 /// One of every write, on the same ground: each is asked of a state in which it changes something.
 fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
-    let Ground { domain, news, other, key } = *ground;
+    let Ground { domain, news, other, key, webhook } = *ground;
     let alice = || Box::<str>::from("alice");
     let seqs = ask(store, Offline { domain, local: alice(), after: 0, page: page(9) });
     let seqs = seqs.entries.iter().map(|message| message.seq).collect();
@@ -135,6 +144,19 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         Release { key, idempotency_key: named() }.into(),
         Remember { key, idempotency_key: named(), response: "{}".into() }.into(),
         DeleteKey { id: key }.into(),
+        webhooks::create(None).into(),
+        UpdateWebhook { url: Some("https://b.example/".into()), ..webhooks::unchanged(webhook) }.into(),
+        ClaimWebhooks { owner: 7, now: T, until: T.plus(2000), passed: vec![(webhook, 1)] }.into(),
+        CommitWebhook {
+            id: webhook,
+            owner: 7,
+            progress: WebhookProgress { cursor: 2, failures: 3, ..WebhookProgress::default() },
+            is_gone: false,
+            letters: vec![webhooks::letter(1), webhooks::letter(2)],
+        }
+        .into(),
+        DeleteDeadLetters { webhook, events: vec![1] }.into(),
+        DeleteWebhook { id: webhook }.into(),
         SetCredentials { domain, local: alice(), credentials: keys(7) }.into(),
         SetAccountState { domain, local: alice(), state: AccountState::Disabled(T) }.into(),
         DeleteTopic { topic: other }.into(),

@@ -35,6 +35,10 @@ pub(super) use carillon_core::ports::store::topics::{
     AffiliationsOf, ConfigureTopic, CreateTopic, CreateTopicAnswer, DeleteTopic, SetAffiliations, Topic,
     Topics,
 };
+pub(super) use carillon_core::ports::store::webhooks::{
+    ClaimWebhooks, CommitWebhook, CreateWebhook, CreateWebhookAnswer, DeleteDeadLetters, DeleteWebhook, Lost,
+    UpdateWebhook, Webhooks,
+};
 pub(super) use carillon_core::ports::{Fault, Missing, Page, Part};
 
 /// When the cases take place.
@@ -136,6 +140,7 @@ said! {
     CreateAccountAnswer { CreateAccountAnswer::Created(_), NoDomain }
     CreateTopicAnswer { CreateTopicAnswer::Created(_), NoDomain }
     CreateKeyAnswer { CreateKeyAnswer::Created(_), NoDomain }
+    CreateWebhookAnswer { CreateWebhookAnswer::Created(_), NoDomain }
     SubscribeAnswer { SubscribeAnswer::Subscribed { .. }, Missing }
     StoreNotificationAnswer { StoreNotificationAnswer::Stored { .. }, NoAccount }
     StoreOfflineAnswer { StoreOfflineAnswer::Stored, NoAccount }

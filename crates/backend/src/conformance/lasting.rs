@@ -3,6 +3,7 @@
 use super::Lasting;
 use super::events;
 use super::ground::*;
+use super::webhooks;
 use carillon_core::model::*;
 use carillon_core::ports::Store;
 
@@ -10,6 +11,7 @@ pub(super) const ALL: &[Lasting] = &[
     Lasting { name: "lasting::everything", write: write_everything, check: check_everything },
     Lasting { name: "lasting::revisions", write: write_revisions, check: check_revisions },
     Lasting { name: "lasting::events", write: events::write_lasting, check: events::check_lasting },
+    Lasting { name: "lasting::webhooks", write: webhooks::write_lasting, check: webhooks::check_lasting },
     Lasting { name: "lasting::unanswered", write: write_unanswered, check: check_unanswered },
 ];
 

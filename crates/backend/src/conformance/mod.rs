@@ -23,6 +23,7 @@ mod schedule;
 mod subscriptions;
 mod together;
 mod topics;
+mod webhooks;
 
 use carillon_core::ports::Store;
 
@@ -87,6 +88,10 @@ pub const CASES: &[Case] = cases! {
     keys: are_found_by_hash, are_listed, are_deleted, are_made_once, need_their_domain;
     idempotency: first_goes, second_waits_then_goes, finished_is_replayed, released_goes_at_once, other_body_is_refused,
         is_forgotten_after_a_day, is_of_its_key, notes_lines, lines_renew_it_and_go_with_it;
+    webhooks: are_created_at_the_newest_event, need_their_domain, are_bounded, are_listed, are_changed, are_deleted_with_their_letters,
+        go_with_their_domain, are_one_owners_until_the_claim_ends, that_are_disabled_are_not_claimed, are_committed_by_their_owner,
+        pass_what_is_of_no_interest, whose_receiver_is_gone_are_disabled, keep_dead_letters, letters_come_in_pages, letters_are_bounded,
+        letters_are_bounded_by_bytes;
     again: every_write_is_done_once, with_another_id_it_is_done_again,
         is_forgotten_after_its_time;
     names: in_every_script, hostile, very_long, far_in_time;

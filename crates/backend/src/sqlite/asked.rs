@@ -1,7 +1,9 @@
 //! A question on its way, with the promise that it is answered once.
 
-use carillon_core::model::{OperationId, Payload};
-use carillon_core::ports::store::{ReadAsk, WriteAsk, accounts, idempotency, items, notifications, offline};
+use carillon_core::model::{DeadLetter, OperationId, Payload};
+use carillon_core::ports::store::{
+    ReadAsk, WriteAsk, accounts, idempotency, items, notifications, offline, webhooks,
+};
 use carillon_core::ports::{Answer, Fault, Reply};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -50,6 +52,9 @@ impl Carries for Write {
             WriteAsk::Idempotency(idempotency::WriteAsk::NoteLines(asked)) => size_of_val(&asked.lines[..]),
             WriteAsk::Accounts(accounts::WriteAsk::ImportAccounts(asked)) => {
                 asked.accounts.len() * IMPORTED_ACCOUNT_BYTES
+            }
+            WriteAsk::Webhooks(webhooks::WriteAsk::CommitWebhook(asked)) => {
+                asked.letters.iter().map(DeadLetter::bytes).sum()
             }
             _ => 0,
         }

@@ -4,6 +4,7 @@ use super::column::{Code, code, number, text};
 use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
+use super::webhook;
 use carillon_core::model::{Affiliation, Domain, DomainId, Policy};
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
@@ -99,5 +100,6 @@ fn delete(write: &mut Transaction<'_>, domain: DomainId) -> Result<Result<(), Mi
     write
         .run("DELETE FROM idempotency WHERE key IN (SELECT id FROM api_key WHERE domain = ?1)", [domain.0])?;
     write.run("DELETE FROM api_key WHERE domain = ?1", [domain.0])?;
+    webhook::delete_of_domain(write, domain)?;
     write.change("DELETE FROM domain WHERE id = ?1", [domain.0])
 }

@@ -45,7 +45,7 @@ fn wanted(states: States, trace: Trace) -> Option<Trace> {
 }
 
 /// The number of the newest event, also when it is forgotten.
-fn newest(db: &Connection) -> Result<u64> {
+pub(super) fn newest(db: &Connection) -> Result<u64> {
     let newest = db
         .prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'event'")?
         .query_row([], |row| uint(row, 0))

@@ -47,6 +47,7 @@ mod snapshot;
 mod subscription;
 mod topic;
 mod transaction;
+mod webhook;
 mod writer;
 
 pub use copy::{Contents, CopyError, Restored, backup, restore};
@@ -106,6 +107,7 @@ impl SqliteStore {
             tracing::info!(%path, "only a part of the store was checked for damage; a backup checks all of it");
         }
         schema::migrate(&mut db, &options.path)?;
+        webhook::end_claims(&db).map_err(sqlite)?;
 
         let last = Arc::new(LastItems::new(options.items_bytes_max));
         let writer =

@@ -3,7 +3,7 @@
 //! What is remembered of one is what its answer cannot be made again from: a number that was given, whether it was new.
 
 use super::transaction::Transaction;
-use super::{ending, notification};
+use super::{ending, notification, webhook};
 use carillon_core::model::*;
 use carillon_core::ports::store::accounts::{
     CreateAccount, CreateAccountAnswer, DeleteAccount, RevokeTokens,
@@ -16,6 +16,7 @@ use carillon_core::ports::store::notifications::{ClaimDue, Sweep};
 use carillon_core::ports::store::offline::{StoreOffline, StoreOfflineAnswer};
 use carillon_core::ports::store::subscriptions::{Subscribe, SubscribeAnswer, Unsubscribe};
 use carillon_core::ports::store::topics::{CreateTopic, CreateTopicAnswer, DeleteTopic};
+use carillon_core::ports::store::webhooks::{CreateWebhook, CreateWebhookAnswer, DeleteWebhook};
 use carillon_core::ports::store::{Answers, AnswersOnce, Question};
 use carillon_core::ports::{Missing, Part};
 use rusqlite::types::Type;
@@ -85,6 +86,7 @@ done! {
     Unsubscribe = 4, Ok(()) => Ok::<(), Missing>(());
     Retract = 5, Ok(()) => Ok::<(), Missing>(());
     DeleteKey = 6, Ok(()) => Ok::<(), Missing>(());
+    DeleteWebhook = 18, Ok(()) => Ok::<(), Missing>(());
     StoreOffline = 7, StoreOfflineAnswer::Stored => StoreOfflineAnswer::Stored;
 }
 
@@ -148,6 +150,22 @@ impl Remembered for PutDomain {
         let id = DomainId(u32::from_be_bytes([a, b, c, d]));
         let domain = Domain { id, name: (*self.name).into(), policy: self.policy };
         Ok(Some(PutDomainAnswer { domain, created: created == 1 }))
+    }
+}
+
+/// The webhook as it was created: its number and its first cursor are remembered.
+impl Remembered for CreateWebhook {
+    const CODE: u8 = 19;
+
+    fn outcome(answer: &CreateWebhookAnswer) -> Option<Vec<u8>> {
+        let CreateWebhookAnswer::Created(webhook) = answer else { return None };
+        Some([u64::from(webhook.id.0), webhook.progress.cursor].map(u64::to_be_bytes).concat())
+    }
+
+    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<CreateWebhookAnswer>> {
+        let ([id, cursor], []) = outcome.as_chunks() else { return Ok(None) };
+        let (id, cursor) = (WebhookId(u64::from_be_bytes(*id) as u32), u64::from_be_bytes(*cursor));
+        Ok(Some(CreateWebhookAnswer::Created(Box::new(webhook::created(self, id, cursor)))))
     }
 }
 

@@ -36,6 +36,10 @@ number_id!(
     KeyId(u32)
 );
 number_id!(
+    /// A webhook's number in the store.
+    WebhookId(u32)
+);
+number_id!(
     /// A point in the history of one topic: each change has a higher one. Revisions of different topics cannot be compared.
     Revision(u64)
 );

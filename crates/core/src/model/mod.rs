@@ -13,13 +13,14 @@ mod pubsub_event;
 mod revocation;
 mod time;
 mod topic;
+mod webhook;
 
 pub use account::{AccountState, Credentials, Identity, Login, LoginParts, ScramKeys, Subscription, Waiting};
 pub use domain::{Domain, Domains, Policy, PubsubCreate, SessionPolicy};
 pub use durations::Durations;
 pub use id::{
     AccountId, ConnId, DomainId, Generation, KeyId, NotificationId, OperationId, Revision, ShardId, Ticket,
-    TopicId, bucket,
+    TopicId, WebhookId, bucket,
 };
 pub use key::{ApiKey, Scope, Scopes};
 pub use map::{Hashing, Map, Set, maps_are_seeded, seed_maps};
@@ -34,4 +35,7 @@ pub use time::{Moment, Mono, Now, UnixMs};
 pub use topic::{
     Access, Affiliation, Followed, Item, ItemsFrom, PublishModel, SendLast, TOPIC_HOST, TopicConfig,
     TopicKey, TopicRecord, topic_address,
+};
+pub use webhook::{
+    DeadLetter, DeadLetters, Webhook, WebhookFailure, WebhookProgress, WebhookSecret, WebhookStatus,
 };

@@ -119,6 +119,19 @@ pub enum NotificationState {
 }
 
 impl NotificationState {
+    /// Every state, in the order in which they are declared.
+    pub const ALL: [NotificationState; 9] = [
+        NotificationState::Scheduled,
+        NotificationState::Accepted,
+        NotificationState::Stored,
+        NotificationState::Sent,
+        NotificationState::Acknowledged,
+        NotificationState::Expired,
+        NotificationState::Replaced,
+        NotificationState::Cancelled,
+        NotificationState::Dropped,
+    ];
+
     /// Whether nothing follows it.
     pub fn is_end(self) -> bool {
         use NotificationState::{
@@ -152,6 +165,14 @@ impl States {
     pub const NONE: States = States(0);
     /// Every state.
     pub const ALL: States = States(u16::MAX);
+    /// The states that nothing follows.
+    pub const ENDS: States = States(
+        1 << NotificationState::Acknowledged as u16
+            | 1 << NotificationState::Expired as u16
+            | 1 << NotificationState::Replaced as u16
+            | 1 << NotificationState::Cancelled as u16
+            | 1 << NotificationState::Dropped as u16,
+    );
 
     /// Whether a state is in the set.
     pub fn contains(self, state: NotificationState) -> bool {
@@ -161,6 +182,11 @@ impl States {
     /// Whether the two sets have a state in common.
     pub fn intersects(self, others: States) -> bool {
         self.0 & others.0 != 0
+    }
+
+    /// The states of the set, in the order in which they are declared.
+    pub fn iter(self) -> impl Iterator<Item = NotificationState> {
+        NotificationState::ALL.into_iter().filter(move |state| self.contains(*state))
     }
 
     /// The union of both sets.

@@ -16,6 +16,7 @@ mod page;
 mod question;
 pub mod subscriptions;
 pub mod topics;
+pub mod webhooks;
 
 pub use page::{Page, Part};
 pub use question::{Answers, AnswersOnce, Kind, Question};
@@ -61,6 +62,9 @@ use crate::model::{Durations, OperationId};
 /// - **An event for each end**, made in the commit that ends a notification, and numbered in the order in which they become visible, so that
 ///   whoever has read up to a number has missed nothing below it: a database numbers them under a lock
 ///   (`events::tell_how_notifications_ended`, `events::are_numbered_in_the_order_of_commits`, `lasting::events`).
+/// - **A webhook is one owner's.** What [`ClaimWebhooks`](webhooks::ClaimWebhooks) gives to one is given to nobody else until the claim
+///   ends, and what was sent is committed by the owner alone, together with what could not be sent
+///   (`webhooks::are_one_owners_until_the_claim_ends`, `webhooks::are_committed_by_their_owner`, `lasting::webhooks`).
 /// - **One answer.** `reply` is called exactly once, with [`Answer::Failed`] when the store could not do it
 ///   (`together::each_question_is_answered_once`, `together::closed_answers_closed`).
 pub trait Store: Send + Sync + 'static {
@@ -268,6 +272,7 @@ nouns! {
     Offline in offline,
     Keys in keys,
     Idempotency in idempotency,
+    Webhooks in webhooks,
 }
 
 impl Kind for ReadAsk {

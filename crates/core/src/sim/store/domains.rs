@@ -50,6 +50,7 @@ fn delete(store: &mut Committed, asked: &DeleteDomain) -> Result<(), Missing> {
     store.waiting.retain(|_, waiting| waiting.notification.domain != gone);
     store.ended.retain(|_, (domain, _)| *domain != gone);
     store.keys.retain(|_, key| key.key.domain != Some(gone));
+    store.webhooks.retain(|_, hook| hook.webhook.domain != Some(gone));
     let Committed { keys, reserved, .. } = store;
     reserved.retain(|(key, _), _| keys.contains_key(key));
     Ok(())

@@ -16,6 +16,7 @@ mod page;
 mod subscriptions;
 mod tables;
 mod topics;
+mod webhooks;
 
 pub use disk::{Answered, Asks, Disk, Engine, Mood, Step};
 pub use tables::Committed;

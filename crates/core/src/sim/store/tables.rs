@@ -1,9 +1,9 @@
 //! What is on disk.
 
 use crate::model::{
-    AccountId, AccountState, Affiliation, ApiKey, Credentials, Domain, DomainId, Generation, Item, KeyId,
-    Notification, NotificationId, OfflineMessage, OperationId, Priority, Revision, Revocations, TopicConfig,
-    TopicId, TopicRecord, Trace, UnixMs,
+    AccountId, AccountState, Affiliation, ApiKey, Credentials, DeadLetter, Domain, DomainId, Generation,
+    Item, KeyId, Notification, NotificationId, OfflineMessage, OperationId, Priority, Revision, Revocations,
+    TopicConfig, TopicId, TopicRecord, Trace, UnixMs, Webhook, WebhookId,
 };
 use crate::ports::Answer;
 use bytes::Bytes;
@@ -33,6 +33,7 @@ pub struct Committed {
     /// Operations that were done: what was asked, and the answer.
     pub(super) operations: BTreeMap<OperationId, (TypeId, Answer)>,
     pub(super) reserved: BTreeMap<(KeyId, Box<str>), Reserved>,
+    pub(super) webhooks: BTreeMap<WebhookId, Hook>,
 }
 
 /// An account and what belongs to it alone.
@@ -97,6 +98,16 @@ pub(super) struct Reserved {
     pub(super) response: Option<Bytes>,
     /// Digests of its lines, by their numbers.
     pub(super) lines: BTreeMap<u64, u64>,
+}
+
+/// A webhook and what belongs to it.
+#[derive(Clone, Debug)]
+pub(super) struct Hook {
+    pub(super) webhook: Webhook,
+    /// Who holds it, and until when.
+    pub(super) claim: Option<(u64, UnixMs)>,
+    /// What its receiver did not take, by the numbers of the events.
+    pub(super) letters: BTreeMap<u64, DeadLetter>,
 }
 
 impl Committed {
