@@ -3,7 +3,7 @@
 use crate::config::Settings;
 use carillon_backend::sqlite::{self, SqliteStore};
 use carillon_core::settings as core;
-use carillon_http::{StoreHealth, StoreWatch};
+use carillon_http::{StoreHealth, StoreWatch, WebhookRoots};
 use carillon_server::Options;
 use carillon_server::tls::{self, SettingsError};
 use std::path::{Path, PathBuf};
@@ -84,12 +84,18 @@ fn store(settings: &Settings) -> sqlite::Options {
     sqlite::Options { path: database(settings), ..settings.store.clone() }
 }
 
+/// The authorities of `webhooks.ca_file`.
+pub fn webhook_roots(settings: &Settings) -> Result<WebhookRoots, String> {
+    settings.http.webhooks.ca_file.as_deref().map_or_else(|| Ok(WebhookRoots::default()), WebhookRoots::load)
+}
+
 /// What the HTTP side is started with. `ports` are those the server bound.
 pub fn http(
     settings: &Settings,
     core: Arc<core::Settings>,
     ports: carillon_server::Ports,
     store: StoreWatch,
+    webhook_roots: WebhookRoots,
 ) -> carillon_http::Options {
     let (node, websocket) = (&settings.node, &settings.server.websocket);
     let host = if node.host.is_empty() { &node.domain } else { &node.host };
@@ -101,6 +107,7 @@ pub fn http(
         default_domain: node.domain.clone(),
         drain_timeout_ms: node.drain_timeout_ms,
         store,
+        webhook_roots,
         endpoints: carillon_http::Endpoints {
             host: (!node.host.is_empty()).then(|| node.host.clone()),
             c2s_port: ports.c2s,
@@ -153,7 +160,8 @@ mod tests {
         assert_ne!(options.bounds, Bounds::NONE);
         assert_eq!(store(settings), sqlite::Options::new("./data/carillon.db"));
         let core = Arc::new(core);
-        let options = http(settings, Arc::clone(&core), Ports::default(), StoreWatch::default());
+        let (watch, roots) = (StoreWatch::default(), webhook_roots(settings).expect("none are set"));
+        let options = http(settings, Arc::clone(&core), Ports::default(), watch, roots);
         assert_eq!(options.settings, carillon_http::Settings::default());
         assert!(Arc::ptr_eq(&options.core, &core), "what two crates read is one value");
     }

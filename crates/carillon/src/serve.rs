@@ -123,6 +123,7 @@ impl Running {
         let admin_key = ensure_admin_key(&*store, data_dir)?;
         let secret = assemble::secret(data_dir).map_err(|e| e.to_string())?;
         let tls = assemble::certificate(settings).map_err(|e| e.to_string())?;
+        let webhook_roots = assemble::webhook_roots(settings)?;
         let core = Arc::new(assemble::core(settings, secret));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -135,8 +136,8 @@ impl Running {
         let server =
             Server::start(&assemble::server(settings), &tls, &core, store).map_err(|e| e.to_string())?;
         tell(&uncovered(settings, &tls, &server));
-        let options = assemble::http(settings, core, server.ports(), watch);
-        let (end_http, http_ended) = serve_http(&runtime, listeners, &server, &options);
+        let options = assemble::http(settings, core, server.ports(), watch, webhook_roots);
+        let (end_http, http_ended) = serve_http(&runtime, listeners, &server, options);
         let at = |port: u16| reachable(SocketAddr::new(settings.server.addresses[0], port));
         let node = NodeFile {
             pid: std::process::id(),
@@ -417,25 +418,13 @@ fn serve_http(
     runtime: &tokio::runtime::Runtime,
     listeners: Vec<TcpListener>,
     server: &Server,
-    options: &carillon_http::Options,
+    options: carillon_http::Options,
 ) -> (oneshot::Sender<()>, oneshot::Receiver<()>) {
     let (end, told) = oneshot::channel::<()>();
     let (ended, http_ended) = oneshot::channel();
-    let (relay, _) = tokio::sync::watch::channel(false);
-    let mut tasks = Vec::new();
-    for listener in listeners {
-        let mut relay = relay.subscribe();
-        let shutdown = async move { drop(relay.wait_for(|told| *told).await) };
-        tasks.push(runtime.spawn(carillon_http::serve(listener, server.node(), options.clone(), shutdown)));
-    }
+    let serving = carillon_http::serve(listeners, server.node(), options, told);
     runtime.spawn(async move {
-        let _ = told.await;
-        relay.send_replace(true);
-        for task in tasks {
-            if let Ok(Err(error)) = task.await {
-                tracing::error!(%error, "HTTP ended badly");
-            }
-        }
+        serving.await;
         let _ = ended.send(());
     });
     (end, http_ended)

@@ -9,6 +9,7 @@ use crate::random;
 use crate::requests::Requests;
 use crate::scram::Derivations;
 use crate::time::now;
+use crate::webhooks::Webhooks;
 use carillon_core::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
 use carillon_core::model::{Domain, DomainId, OperationId};
 use carillon_core::ports::{Fault, Question};
@@ -33,6 +34,8 @@ pub(crate) struct Inner {
     pub(crate) feeds: Feeds,
     /// The newest events of the store.
     pub(crate) tail: Arc<Tail>,
+    /// What sends events to webhooks.
+    pub(crate) webhooks: Arc<Webhooks>,
     /// Requests counted by route and status.
     pub(crate) requests: Requests,
     /// Room for the bodies of requests.
@@ -56,6 +59,7 @@ impl App {
     pub(crate) fn new(node: Node, options: Options) -> App {
         let feeds = Feeds::new(options.settings.stream_events_max, options.settings.streams_max);
         let tail = Arc::new(Tail::new(options.settings.stream_events_max));
+        let webhooks = Arc::new(Webhooks::new(&options));
         App(Arc::new(Inner {
             bodies: Bodies::new(options.settings.bodies_bytes_max),
             node,
@@ -63,6 +67,7 @@ impl App {
             keys: Keys::default(),
             feeds,
             tail,
+            webhooks,
             requests: Requests::default(),
             derivations: Derivations::default(),
             closing: watch::Sender::new(false),

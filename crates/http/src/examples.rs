@@ -28,6 +28,11 @@ const BODIES: &[(&str, &str)] = &[
         "importAccounts",
         "{\"jid\": \"alice\", \"password\": \"correct horse\"}\n{\"jid\": \"carol\", \"password\": \"battery staple\"}\n",
     ),
+    (
+        "createWebhook",
+        r#"{"url": "https://shop.example.com/receipts", "states": ["acknowledged", "expired"]}"#,
+    ),
+    ("updateWebhook", r#"{"states": ["acknowledged", "expired", "dropped"], "enabled": false}"#),
     ("createKey", r#"{"name": "shop", "scopes": ["send", "topics"]}"#),
 ];
 
@@ -41,13 +46,15 @@ const PARTS: &[(&str, &str, &str)] = &[
     ("/v1/admin/domains", "domain", "games.example"),
     ("/v1/admin/accounts", "jid", "bob"),
     ("/v1/admin/keys", "id", "3"),
+    ("/v1/webhooks", "id", "1"),
+    ("/v1/webhooks", "event", "17"),
     ("/v1/admin/sessions", "jid", "alice"),
 ];
 
 /// Puts the examples into the document.
 pub(crate) fn add(document: &mut OpenApi) {
     for (path, item) in &mut document.paths.paths {
-        let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
+        let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.patch, &mut item.delete];
         for operation in operations.into_iter().flatten() {
             body(operation);
             let parameters = operation.parameters.iter_mut().flatten();

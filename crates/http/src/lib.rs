@@ -4,6 +4,7 @@
 //! - `provider/` is for those who send: notifications, their receipts as a stream, topics and items.
 //! - `consumer/` is for those who enrol devices: devices, their secrets, what they follow.
 //! - `admin/` is for operators: domains, accounts, keys, sessions, figures.
+//! - `webhooks/` tells URLs how notifications ended; their routes are in `admin/`.
 //! - `auth/` makes a `Granted` of a request's key; a handler that asks for one is not run without it.
 //! - `extract/` reads bodies, paths and queries, strictly; [`problem`] has every error there is, in one table.
 //! - `openapi` lists the routes once; the router and `/openapi.json` are both made from that list. `/docs` shows it, and
@@ -37,11 +38,12 @@ mod scram;
 mod serve;
 mod text;
 mod time;
+mod webhooks;
 mod well_known;
 
 pub use auth::key::generate as generate_key;
 pub use auth::key::hash as key_hash;
-pub use options::{Endpoints, Options, Settings, StoreHealth, StoreWatch};
+pub use options::{Endpoints, Options, Settings, StoreHealth, StoreWatch, WebhookRoots, WebhookSettings};
 pub use serve::{router, serve};
 
 /// The OpenAPI document of the API as a node with these options serves it, as JSON.

@@ -1,6 +1,6 @@
 //! The API's routes, and the OpenAPI document that comes out of the same list.
 
-use crate::admin::{accounts, domains, history, import, keys, sessions, status};
+use crate::admin::{accounts, domains, history, import, keys, sessions, status, webhooks};
 use crate::app::App;
 use crate::consumer::{credentials, devices, subscriptions};
 use crate::options::Options;
@@ -28,6 +28,7 @@ use utoipa_axum::routes;
         (name = "topics", description = "Publish to everyone who follows. Scope `topics`."),
         (name = "devices", description = "Enrol devices and manage what they follow. Scope `enrol`."),
         (name = "keys", description = "The API key of the request. Any scope."),
+        (name = "webhooks", description = "Have a URL told how notifications ended. Scope `admin`."),
         (name = "admin", description = "Domains, accounts, keys, sessions and figures. Scope `admin`."),
         (name = "operation", description = "For load balancers, monitoring and clients that look for a domain. No key.")
     )
@@ -112,6 +113,13 @@ fn admin() -> OpenApiRouter<App> {
         .routes(routes!(import::import))
         .routes(routes!(keys::list, keys::create))
         .routes(routes!(keys::delete))
+        .routes(routes!(webhooks::list, webhooks::create))
+        .routes(routes!(webhooks::get, webhooks::update, webhooks::delete))
+        .routes(routes!(webhooks::test))
+        .routes(routes!(webhooks::dead_letters::list))
+        .routes(routes!(webhooks::dead_letters::resend_all))
+        .routes(routes!(webhooks::dead_letters::delete))
+        .routes(routes!(webhooks::dead_letters::resend))
         .routes(routes!(sessions::list))
         .routes(routes!(sessions::end))
         .routes(routes!(status::status))
@@ -131,7 +139,8 @@ fn operation() -> OpenApiRouter<App> {
 fn secure(document: &mut utoipa::openapi::OpenApi) {
     for (path, item) in &mut document.paths.paths {
         if path.starts_with("/v1/") {
-            let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
+            let operations =
+                [&mut item.get, &mut item.put, &mut item.post, &mut item.patch, &mut item.delete];
             for operation in operations.into_iter().flatten() {
                 operation.security = Some(vec![SecurityRequirement::new("key", Vec::<String>::new())]);
             }

@@ -1,6 +1,10 @@
 //! What the API is told at start.
 
+use carillon_server::Network;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +23,8 @@ pub struct Options {
     pub endpoints: Endpoints,
     /// How the store is: asked for `/readyz` and `/metrics`.
     pub store: StoreWatch,
+    /// Whose certificates the receivers of webhooks may have besides those that the system trusts.
+    pub webhook_roots: WebhookRoots,
 }
 
 /// How the store is at the moment.
@@ -87,6 +93,64 @@ pub struct Settings {
     pub answer_timeout_ms: u64,
     /// Whether `/metrics` needs a key with scope `admin`.
     pub metrics_key_required: bool,
+    /// Requests to webhooks.
+    pub webhooks: WebhookSettings,
+}
+
+/// What an operator decides about requests to webhooks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookSettings {
+    /// Whether they may go to `http://`, too.
+    pub allow_http: bool,
+    /// Networks that they may go to besides the public Internet, by `http://`, too.
+    pub allow_addresses: Vec<Network>,
+    /// A file of certificates of authorities (PEM) that is trusted besides those of the system.
+    pub ca_file: Option<PathBuf>,
+    /// How long one may take, in milliseconds.
+    pub timeout_ms: u64,
+    /// How long is waited at most after the first failure, in milliseconds; twice as long after each further one.
+    pub retry_first_ms: u64,
+    /// How long an event is tried that a receiver cannot take, in milliseconds.
+    pub give_up_after_ms: u64,
+}
+
+impl Default for WebhookSettings {
+    fn default() -> WebhookSettings {
+        WebhookSettings {
+            allow_http: false,
+            allow_addresses: Vec::new(),
+            ca_file: None,
+            timeout_ms: 10_000,
+            retry_first_ms: 1000,
+            give_up_after_ms: 24 * 60 * 60 * 1000,
+        }
+    }
+}
+
+/// Authorities that the receivers of webhooks may be certified by, besides those that the system trusts.
+#[derive(Clone, Debug, Default)]
+pub struct WebhookRoots(Arc<[CertificateDer<'static>]>);
+
+impl WebhookRoots {
+    /// Those of a file of certificates (PEM).
+    ///
+    /// # Errors
+    /// When it cannot be read, or holds no certificate.
+    pub fn load(path: &Path) -> Result<WebhookRoots, String> {
+        let failed = |error: &dyn fmt::Display| format!("webhooks.ca_file: {}: {error}", path.display());
+        let certificates = CertificateDer::pem_file_iter(path).map_err(|error| failed(&error))?;
+        let certificates: Vec<_> = certificates.collect::<Result<_, _>>().map_err(|error| failed(&error))?;
+        match certificates.is_empty() {
+            true => Err(failed(&"there is no certificate in it")),
+            false => Ok(WebhookRoots(certificates.into())),
+        }
+    }
+
+    /// These, and those that the system trusts now.
+    pub(crate) fn certificates(&self) -> impl Iterator<Item = CertificateDer<'static>> {
+        // Those that cannot be read are not trusted, which shows where they are needed.
+        rustls_native_certs::load_native_certs().certs.into_iter().chain(self.0.iter().cloned())
+    }
 }
 
 /// Where devices connect to, as shown to those that enrol.
@@ -117,6 +181,7 @@ impl Default for Settings {
             read_timeout_ms: 30_000,
             answer_timeout_ms: 30_000,
             metrics_key_required: false,
+            webhooks: WebhookSettings::default(),
         }
     }
 }

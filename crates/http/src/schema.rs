@@ -55,6 +55,8 @@ words! {
     SessionPolicy: "single", "multi";
     /// Which notifications reach an account.
     Reach: "active", "asleep", "unavailable", "offline";
+    /// Whether a webhook's events are sent.
+    WebhookStatus: "enabled", "disabled", "gone";
     /// Who may create topics over XMPP.
     PubsubCreate: "any", "admin";
 }

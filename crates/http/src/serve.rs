@@ -2,61 +2,70 @@
 
 use crate::app::App;
 use crate::options::Options;
-use crate::routes;
+use crate::{routes, webhooks};
 use axum::Router;
 use carillon_server::node::Node;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::JoinSet;
 
-/// Serves the API of `node` on `listener` until `shutdown`. Then event streams end, open requests are waited for as long
-/// as the options say, and this returns.
-///
-/// # Errors
-/// None at present: a connection that fails is logged, and accepting goes on.
-pub async fn serve(
-    listener: TcpListener,
-    node: Node,
-    options: Options,
-    shutdown: impl Future,
-) -> io::Result<()> {
+/// Serves the API of `node` on all of `listeners` until `shutdown`, and sends events to webhooks. Then event streams end, open
+/// requests are waited for as long as the options say, and this returns. A connection that fails is logged, and accepting goes on.
+pub async fn serve(listeners: Vec<TcpListener>, node: Node, options: Options, shutdown: impl Future) {
     let drain = Duration::from_millis(options.drain_timeout_ms);
     let head_timeout = Duration::from_millis(options.settings.read_timeout_ms);
     let connections = Arc::new(Semaphore::new(options.settings.connections_max));
     let app = App::new(node, options);
     let router = routes::build(app.clone());
+    let sender = tokio::spawn(webhooks::run(app.clone()));
     let graceful = GracefulShutdown::new();
+    let (accepted, mut sockets) = mpsc::channel(1);
+    let mut accepting = JoinSet::new();
+    for listener in listeners {
+        accepting.spawn(accept_all(listener, connections.clone(), accepted.clone()));
+    }
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
         let next = tokio::select! {
-            next = accept(&listener, &connections) => next,
+            next = sockets.recv() => next,
             _ = &mut shutdown => break,
         };
-        let (socket, permit) = next;
+        let (socket, permit) = next.expect("a sender is held here");
         tokio::spawn(connection(socket, permit, router.clone(), head_timeout, graceful.watcher()));
     }
-    drop(listener);
+    accepting.shutdown().await;
     // It fails only when no stream ever listened.
     let _ = app.closing.send(true);
-    if tokio::time::timeout(drain, graceful.shutdown()).await.is_err() {
+    let ended = async { tokio::join!(graceful.shutdown(), sender) };
+    if tokio::time::timeout(drain, ended).await.is_err() {
         tracing::warn!("requests were still open when the drain timeout ran out");
     }
-    Ok(())
 }
 
-/// The API of `node` as a router, for those who serve it themselves or test it.
+/// The API of `node` as a router, for those who serve it themselves or test it. Within a runtime of Tokio, which sends the events to
+/// webhooks.
 pub fn router(node: Node, options: Options) -> Router {
-    routes::build(App::new(node, options))
+    let app = App::new(node, options);
+    tokio::spawn(webhooks::run(app.clone()));
+    routes::build(app)
 }
+
+/// Gives every connection of a listener to `accepted`.
+async fn accept_all(listener: TcpListener, connections: Arc<Semaphore>, accepted: mpsc::Sender<Accepted>) {
+    while accepted.send(accept(&listener, &connections).await).await.is_ok() {}
+}
+
+/// A connection, and the room that it takes.
+type Accepted = (TcpStream, OwnedSemaphorePermit);
 
 /// The next connection. Past the bound, new ones wait in the listener's backlog.
-async fn accept(listener: &TcpListener, connections: &Arc<Semaphore>) -> (TcpStream, OwnedSemaphorePermit) {
+async fn accept(listener: &TcpListener, connections: &Arc<Semaphore>) -> Accepted {
     let permit = connections.clone().acquire_owned().await.expect("the semaphore is never closed");
     loop {
         match listener.accept().await {

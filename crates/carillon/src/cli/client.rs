@@ -53,6 +53,11 @@ impl Client {
         json(&self.call("PUT", path, Some("application/json"), written(body))?)
     }
 
+    /// Changes what is at `path`, as `body` says.
+    pub(super) fn patch(&self, path: &str, body: &impl Serialize) -> Result<Value, Failure> {
+        json(&self.call("PATCH", path, Some("application/json"), written(body))?)
+    }
+
     /// Posts `body` to `path`.
     pub(super) fn post(&self, path: &str, body: &impl Serialize) -> Result<Value, Failure> {
         json(&self.call("POST", path, Some("application/json"), written(body))?)

@@ -25,6 +25,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod topic;
+mod webhook;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
@@ -66,6 +67,8 @@ enum Printing {
     Key(key::Args),
     /// Topics: channels that many follow
     Topic(topic::Args),
+    /// Webhooks: URLs that are told how notifications ended
+    Webhook(webhook::Args),
     /// Send a notification
     Send(send::Args),
     /// Live sessions
@@ -110,6 +113,7 @@ fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
         Printing::Account(args) => account::run(args, out),
         Printing::Key(args) => key::run(args, out),
         Printing::Topic(args) => topic::run(args, out),
+        Printing::Webhook(args) => webhook::run(args, out),
         Printing::Send(args) => send::run(&args, out),
         Printing::Session(args) => session::run(args, out),
         Printing::Config(args) => config::run(args, out),

@@ -278,6 +278,23 @@ settings! {
         "notifications.traces_bytes" = core.limits.traces_bytes, bytes(256 * KIB, 4 * GIB), Restart;
     }
 
+    "Webhooks: URLs that are told how notifications ended: `docs/book/webhooks.md`." {
+        /// Whether webhooks can have `http://` URLs with public addresses. Without TLS, anyone on the way can read what is sent.
+        "webhooks.allow_http" = http.webhooks.allow_http, Kind::Switch, Restart;
+        /// Addresses that webhooks can have besides those of the public Internet, as addresses or networks such as
+        /// `10.0.0.0/8`; by `http://`, too. Whoever can create a webhook can send requests there.
+        "webhooks.allow_addresses" = http.webhooks.allow_addresses, Kind::Networks, Restart;
+        /// Certificates of authorities (PEM) that the receivers of webhooks can have theirs from, besides those that the
+        /// system trusts; empty for none.
+        "webhooks.ca_file" = http.webhooks.ca_file, path(0), Restart;
+        /// How long a request to a webhook may take as a whole.
+        "webhooks.timeout_ms" = http.webhooks.timeout_ms, ms(100, MINUTE), Restart;
+        /// Longest wait after the first request that failed; it doubles with each further failure, up to five minutes.
+        "webhooks.retry_first_ms" = http.webhooks.retry_first_ms, ms(10, MINUTE), Restart;
+        /// Age of an event from which on a failed attempt to send it makes it a dead letter.
+        "webhooks.give_up_after_ms" = http.webhooks.give_up_after_ms, ms(SECOND, 30 * DAY), Restart;
+    }
+
     "Features that can be switched off." {
         /// Whether clients can use stream management (XEP-0198).
         "stream_management.enabled" = node.stream_management, Kind::Switch, Restart;

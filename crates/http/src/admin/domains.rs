@@ -94,7 +94,7 @@ pub(crate) async fn put(
 
 /// Remove a domain
 ///
-/// With its accounts, topics, notifications and keys; its sessions end. Needs a key of the whole node.
+/// With its accounts, topics, notifications, webhooks and keys; its sessions end. Needs a key of the whole node.
 #[utoipa::path(
     delete, path = "/v1/admin/domains/{domain}", operation_id = "deleteDomain", tag = "admin",
     params(("domain" = String, Path, description = "The domain's name")),
@@ -112,6 +112,7 @@ pub(crate) async fn delete(
         Ok(()) | Err(Missing) => {
             app.reload_domains().await?;
             app.feeds.forget(domain.id);
+            app.webhooks.changed();
             Ok(StatusCode::NO_CONTENT)
         }
     }

@@ -1,4 +1,4 @@
-//! The admin API: domains, accounts, keys, sessions, figures.
+//! The admin API: domains, accounts, keys, webhooks, sessions, figures.
 
 pub(crate) mod accounts;
 pub(crate) mod domains;
@@ -7,3 +7,4 @@ pub(crate) mod import;
 pub(crate) mod keys;
 pub(crate) mod sessions;
 pub(crate) mod status;
+pub(crate) mod webhooks;

@@ -18,10 +18,11 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Named<T
         path.map(|axum::extract::Path(value)| Named(value)).map_err(|rejection| match rejection {
             PathRejection::FailedToDeserializePathParams(error) => {
                 let detail = match error.into_kind() {
-                    ErrorKind::ParseErrorAtKey { value, .. }
-                    | ErrorKind::ParseErrorAtIndex { value, .. }
-                    | ErrorKind::ParseError { value, .. } => {
-                        format!("`{value}` in the path is not an integer from 0 to 4294967295")
+                    ErrorKind::ParseErrorAtKey { value, expected_type, .. }
+                    | ErrorKind::ParseErrorAtIndex { value, expected_type, .. }
+                    | ErrorKind::ParseError { value, expected_type } => {
+                        let most = if expected_type == "u64" { u64::MAX } else { u32::MAX.into() };
+                        format!("`{value}` in the path is not an integer from 0 to {most}")
                     }
                     ErrorKind::InvalidUtf8InPathParam { .. } => {
                         "a part of the path is not UTF-8 once it is percent-decoded".to_owned()

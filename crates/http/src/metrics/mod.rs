@@ -9,6 +9,7 @@ use crate::options::StoreHealth;
 use crate::problem::Problem;
 use crate::requests::{Answered, Endpoint};
 use crate::schema;
+use crate::webhooks::Figures;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header;
 use axum::response::IntoResponse;
@@ -31,7 +32,8 @@ pub(crate) async fn metrics(State(app): State<App>, request: Request) -> Result<
         Granted::<Admin>::from_request_parts(&mut parts, &app).await?.whole_node()?;
     }
     let health = app.options.store.health();
-    let text = text(&app.node.status(), health, app.node.is_ready(), &app.requests.answered());
+    let webhooks = app.webhooks.figures();
+    let text = text(&app.node.status(), health, app.node.is_ready(), &webhooks, &app.requests.answered());
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text))
 }
 
@@ -39,6 +41,7 @@ fn text(
     status: &Status,
     health: StoreHealth,
     ready: bool,
+    webhooks: &Figures,
     requests: &BTreeMap<Endpoint, Answered>,
 ) -> String {
     let mut page = Page::default();
@@ -54,6 +57,7 @@ fn text(
     if let Some(log) = &status.events {
         event_log(&mut page, log);
     }
+    self::webhooks(&mut page, webhooks);
     http(&mut page, requests);
     process::process(&mut page, status.resident_bytes);
     page.into_text()
@@ -205,6 +209,17 @@ fn store(page: &mut Page, status: &Status, health: StoreHealth) {
     let help = "Time that a commit of the store took to be on disk.";
     one(page, "carillon_store_commit_duration_seconds", help, &store.commit);
     page.gauge("carillon_store_size_bytes", "Size of the database in bytes.", store.bytes);
+}
+
+fn webhooks(page: &mut Page, webhooks: &Figures) {
+    let help =
+        "Requests to webhooks: `taken` by the receiver, `refused`, `failed`, or answered that it is `gone`.";
+    page.counters("carillon_webhook_requests_total", help, "result", webhooks.requests);
+    page.counter("carillon_webhook_events_total", "Events that receivers of webhooks took.", webhooks.events);
+    let help = "Events that became dead letters because the receiver of a webhook did not take them.";
+    page.counter("carillon_webhook_dead_letters_total", help, webhooks.letters);
+    let help = "Events that the webhook that is the furthest behind has before it.";
+    page.gauge("carillon_webhook_behind_events", help, webhooks.behind);
 }
 
 fn event_log(page: &mut Page, log: &EventLogStatus) {

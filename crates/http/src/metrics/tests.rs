@@ -39,7 +39,13 @@ fn full() -> String {
     requests.add(endpoint, StatusCode::OK, Duration::from_millis(3));
     let health =
         StoreHealth { fails: true, committing: Some(Duration::from_millis(2500)), ..StoreHealth::default() };
-    text(&status, health, true, &requests.answered())
+    let webhooks = Figures {
+        requests: [("taken", 5), ("refused", 1), ("failed", 2), ("gone", 0)],
+        events: 9,
+        letters: 1,
+        behind: 3,
+    };
+    text(&status, health, true, &webhooks, &requests.answered())
 }
 
 #[test]
@@ -67,6 +73,11 @@ fn figures_are_where_they_belong() {
         "carillon_http_request_duration_seconds_bucket{route=\"/v1/topics/{topic}\",method=\"GET\",le=\"0.005\"} 1",
         "carillon_tls_certificate_expiry_timestamp_seconds 1900000000",
         "carillon_event_log_lines_total 7",
+        "carillon_webhook_requests_total{result=\"taken\"} 5",
+        "carillon_webhook_requests_total{result=\"failed\"} 2",
+        "carillon_webhook_events_total 9",
+        "carillon_webhook_dead_letters_total 1",
+        "carillon_webhook_behind_events 3",
     ] {
         assert!(page.lines().any(|there| there == line), "{line} is missing in\n{page}");
     }

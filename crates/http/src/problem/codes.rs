@@ -111,6 +111,10 @@ codes! {
     UnknownNotification: NOT_FOUND, "unknown-notification", "No such notification";
     /// No API key has this number.
     UnknownKeyId: NOT_FOUND, "unknown-key-id", "No such API key";
+    /// The key reaches no webhook of this number.
+    UnknownWebhook: NOT_FOUND, "unknown-webhook", "No such webhook";
+    /// The webhook has no dead letter of this event.
+    UnknownDeadLetter: NOT_FOUND, "unknown-dead-letter", "No such dead letter";
     /// The path exists, but not with this method; the header `Allow` names those it has.
     WrongMethod: METHOD_NOT_ALLOWED, "wrong-method", "Wrong method";
 
@@ -122,6 +126,8 @@ codes! {
     /// It is the last key with scope `admin` that reaches the whole node. Removed with `last=true`, until the next start
     /// nobody can administer the node.
     LastAdminKey: CONFLICT, "last-admin-key", "The last key with scope admin";
+    /// There are as many webhooks as there may be, of the domain or of the node; `detail` says how many.
+    TooManyWebhooks: CONFLICT, "too-many-webhooks", "Too many webhooks";
     /// Another request with this idempotency key is being worked on; `Retry-After` says when to ask again.
     InProgress: CONFLICT, "in-progress", "A request with this idempotency key is in progress";
 

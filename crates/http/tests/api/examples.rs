@@ -41,7 +41,7 @@ fn example(world: &World, document: &Value, id: &str) -> Request<Body> {
 async fn examples_work() {
     let world = world();
     let document = world.get("/openapi.json").await.expect(StatusCode::OK);
-    let made = ["putDomain", "createAccount", "enrolDevice", "createKey", "putTopic"];
+    let made = ["putDomain", "createAccount", "enrolDevice", "createKey", "createWebhook", "putTopic"];
     let used = [
         "lookUpPresence",
         "sendNotification",
@@ -58,9 +58,20 @@ async fn examples_work() {
         "disableDevice",
         "enableDevice",
         "listSubscriptions",
+        "updateWebhook",
+        "getWebhook",
+        "listWebhooks",
+        "listDeadLetters",
     ];
-    let gone =
-        ["unsubscribeDevice", "retractItem", "deleteTopic", "deleteDevice", "deleteAccount", "deleteDomain"];
+    let gone = [
+        "unsubscribeDevice",
+        "retractItem",
+        "deleteTopic",
+        "deleteDevice",
+        "deleteAccount",
+        "deleteWebhook",
+        "deleteDomain",
+    ];
     for id in made.iter().chain(&used).chain(&gone) {
         let reply = world.call(example(&world, &document, id)).await;
         assert!(reply.status.is_success() && reply.status != StatusCode::MULTI_STATUS, "{id}: {reply:?}");

@@ -17,3 +17,4 @@ mod publishing;
 mod request_ids;
 mod support;
 mod topics;
+mod webhooks;

@@ -83,7 +83,7 @@ async fn closing_ends_streams_and_waits_for_requests() {
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let mut options = options();
     options.settings.read_timeout_ms = 500;
-    let serving = tokio::spawn(carillon_http::serve(listener, world.server.node(), options, stopped));
+    let serving = tokio::spawn(carillon_http::serve(vec![listener], world.server.node(), options, stopped));
 
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request =
@@ -103,6 +103,6 @@ async fn closing_ends_streams_and_waits_for_requests() {
     let mut rest = Vec::new();
     tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut rest)).await.unwrap().unwrap();
     assert!(rest.ends_with(b"0\r\n\r\n"), "the stream ended in good order");
-    tokio::time::timeout(Duration::from_secs(20), serving).await.unwrap().unwrap().unwrap();
+    tokio::time::timeout(Duration::from_secs(20), serving).await.unwrap().unwrap();
     assert!(TcpStream::connect(address).await.is_err());
 }

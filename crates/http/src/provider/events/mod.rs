@@ -6,7 +6,7 @@ mod stream;
 mod tail;
 
 pub(crate) use feeds::Feeds;
-pub(crate) use tail::Tail;
+pub(crate) use tail::{Event, Tail, newest};
 
 use super::notifications::NotificationView;
 use crate::app::App;
@@ -79,7 +79,7 @@ pub(crate) async fn events(
     })?;
     let feed = app.feeds.subscribe(&app.node, (domain.as_ref().map(|(id, _)| *id), states));
     let tail = Tail::follow(&app);
-    let newest = tail::newest(&app).await.ok_or_else(Problem::unavailable)?;
+    let newest = newest(&app).await.ok_or_else(Problem::unavailable)?;
     let reader = Reader {
         domain,
         states,

@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use carillon_core::command::StateChange;
-use carillon_core::model::{NotificationState, States, Trace};
+use carillon_core::model::{States, Trace};
 use carillon_core::ports::store::notifications::Events;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,7 +36,7 @@ impl Default for Recent {
 }
 
 /// An event: its number, and what it tells.
-pub(super) type Event = (u64, Arc<Trace>);
+pub(crate) type Event = (u64, Arc<Trace>);
 
 impl Tail {
     /// Keeps as many events as this.
@@ -46,13 +46,13 @@ impl Tail {
     }
 
     /// Follows the newest events: the number up to which they were read.
-    pub(super) fn follow(app: &App) -> watch::Receiver<u64> {
+    pub(crate) fn follow(app: &App) -> watch::Receiver<u64> {
         let tail = &app.tail;
         // Those who follow already have a sink, which the node keeps as long as there is somebody.
         if tail.read.receiver_count() == 0 {
             let weak = Arc::downgrade(tail);
             let sink = move |_: &StateChange| weak.upgrade().is_some_and(|tail| tail.hear());
-            app.node.watch(None, ends(), Box::new(sink));
+            app.node.watch(None, States::ENDS, Box::new(sink));
         }
         let follower = tail.read.subscribe();
         if !std::mem::replace(&mut tail.recent().is_read_on, true) {
@@ -62,7 +62,7 @@ impl Tail {
     }
 
     /// The events after this number, `max` at most, as far as they were read; none when the store has to be asked.
-    pub(super) fn after(&self, number: u64, max: usize) -> Option<Vec<Event>> {
+    pub(crate) fn after(&self, number: u64, max: usize) -> Option<Vec<Event>> {
         let recent = self.recent();
         if number < recent.after {
             return None;
@@ -102,14 +102,6 @@ impl Tail {
     }
 }
 
-fn ends() -> States {
-    use NotificationState::{Acknowledged, Cancelled, Dropped, Expired, Replaced};
-    [Acknowledged, Expired, Replaced, Cancelled, Dropped]
-        .map(States::from)
-        .into_iter()
-        .fold(States::NONE, States::with)
-}
-
 /// Reads what comes, until nobody follows.
 async fn read_on(app: App) {
     let mut read = None;
@@ -140,7 +132,7 @@ async fn begin(app: &App) -> Option<u64> {
 }
 
 /// The number of the newest event; none when the store does not say.
-pub(super) async fn newest(app: &App) -> Option<u64> {
+pub(crate) async fn newest(app: &App) -> Option<u64> {
     let question = Events { after: 0, domain: None, states: States::NONE, max: 0 };
     app.ask(question).await.ok().map(|answer| answer.newest)
 }

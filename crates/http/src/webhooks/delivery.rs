@@ -1,0 +1,109 @@
+//! One delivery: the next events of a webhook are read and sent, and where it is then is committed.
+
+use super::batch::{Batch, EVENTS_MAX, Gap, Prepared};
+use super::rules::{Settled, settle};
+use crate::app::App;
+use crate::provider::events::Event;
+use crate::random;
+use crate::time::now;
+use carillon_core::model::{Trace, Webhook, WebhookProgress};
+use carillon_core::ports::store::notifications::Events;
+use carillon_core::ports::store::webhooks::{CommitWebhook, Lost};
+use std::time::Duration;
+
+/// What is to be delivered of a webhook, and by whom.
+pub(super) struct Delivery {
+    pub(super) webhook: Webhook,
+    pub(super) owner: u64,
+    /// The events that come next and the number up to which they were looked at, if they are in memory.
+    pub(super) next: Option<(Vec<Event>, u64)>,
+}
+
+/// How a delivery ended.
+pub(super) enum Delivered {
+    /// The webhook is here now.
+    At(WebhookProgress),
+    /// Nothing up to this event is of interest to it.
+    Passed(u64),
+    /// The webhook is somebody else's, disabled or gone.
+    Lost,
+    /// The store could not do its part: once more, later.
+    Failed,
+}
+
+impl Delivery {
+    /// Delivers.
+    pub(super) async fn run(self, app: &App) -> Delivered {
+        let Delivery { webhook, owner, next } = self;
+        let batch = match next {
+            Some((events, examined)) => {
+                let events = events.iter().map(|(number, trace)| Prepared::new(*number, trace));
+                Batch::of(events, examined, webhook.progress.is_alone)
+            }
+            None => match read(app, &webhook).await {
+                Some(batch) => batch,
+                None => return Delivered::Failed,
+            },
+        };
+        if batch.is_empty() {
+            return Delivered::Passed(batch.through);
+        }
+        let attempt = app.webhooks.send_batch(&webhook, &batch).await;
+        let settled =
+            settle(&webhook.progress, &batch, &attempt.outcome, now(), app.webhooks.patience, |most| {
+                random::number() % (most + 1)
+            });
+        tell(&webhook, &settled);
+        app.webhooks.counters.letters(settled.letters.len());
+        commit(app, &webhook, owner, settled).await
+    }
+}
+
+/// The next events, from the store; none if it does not answer.
+async fn read(app: &App, webhook: &Webhook) -> Option<Batch> {
+    let (domain, states, after) = (webhook.domain, webhook.states, webhook.progress.cursor);
+    let answer = app.ask(Events { after, domain, states, max: EVENTS_MAX }).await.ok()?;
+    let is_forgotten = answer.oldest > after + 1 || (answer.oldest == 0 && answer.newest > after);
+    let gap = is_forgotten.then(|| {
+        let next = if answer.oldest == 0 { answer.newest + 1 } else { answer.oldest };
+        Gap { after, next }
+    });
+    let examined = gap.map_or(answer.examined, |gap| answer.examined.max(gap.next - 1));
+    let prepare = |(number, trace): &(u64, Trace)| Prepared::new(*number, trace);
+    let batch = Batch::of(answer.events.iter().map(prepare), examined, webhook.progress.is_alone);
+    Some(Batch { gap, ..batch })
+}
+
+/// Notes where the webhook is; until the store has done it nothing else is sent.
+async fn commit(app: &App, webhook: &Webhook, owner: u64, settled: Settled) -> Delivered {
+    let Settled { progress, is_gone, letters } = settled;
+    let commit = CommitWebhook { id: webhook.id, owner, progress: progress.clone(), is_gone, letters };
+    for _ in 0..TRIES {
+        match app.ask(commit.clone()).await {
+            Ok(Ok(())) if is_gone => return Delivered::Lost,
+            Ok(Ok(())) => return Delivered::At(progress),
+            Ok(Err(Lost)) => return Delivered::Lost,
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+    Delivered::Failed
+}
+
+/// Says when a webhook begins to fail, and when it works again.
+fn tell(webhook: &Webhook, settled: &Settled) {
+    let (id, url) = (webhook.id, &*webhook.url);
+    let error = settled.progress.last_failure.as_ref().map(|failure| &*failure.error);
+    match (webhook.progress.failures, settled.progress.failures) {
+        _ if settled.is_gone => {
+            tracing::warn!(%id, url, error, "the receiver of a webhook is gone: it is disabled")
+        }
+        (0, 1..) => tracing::warn!(%id, url, error, "a webhook fails; it is tried again"),
+        (1.., 0) => tracing::info!(%id, url, "a webhook works again"),
+        _ => {}
+    }
+}
+
+/// How often the store is asked to note what was sent. What it does not note is sent again.
+const TRIES: u32 = 10;
+/// How long is waited for a store that did not do it.
+const PAUSE: Duration = Duration::from_secs(1);

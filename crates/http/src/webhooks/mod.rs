@@ -1,0 +1,106 @@
+//! Webhooks: URLs that are told how notifications ended.
+//!
+//! Each is a cursor over the events of the store, which moves when its receiver has taken what is before it. The `sender` holds the
+//! claims, sees by the same tail as the event streams that something has ended, and has one request per webhook under way; a
+//! `delivery` reads, sends and commits; `rules` decide what an outcome means; `batch` is what is sent, `signature` what proves it,
+//! `client` and `address` where it may go.
+
+mod address;
+mod batch;
+mod client;
+mod delivery;
+mod figures;
+mod rules;
+mod sender;
+mod signature;
+
+pub(crate) use client::Attempt;
+pub(crate) use figures::Figures;
+pub(crate) use rules::Outcome;
+pub(crate) use sender::run;
+pub(crate) use signature::{new_secret, read_secret, write_secret};
+
+use crate::options::Options;
+use crate::problem::Problem;
+use batch::{Batch, Prepared};
+use carillon_core::model::{DeadLetter, Webhook, WebhookId};
+use client::{Client, Message};
+use figures::Counters;
+use rules::Patience;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Notify;
+
+/// What the sender and the routes of webhooks share.
+pub(crate) struct Webhooks {
+    client: Arc<Client>,
+    counters: Counters,
+    patience: Patience,
+    /// A webhook was created, changed or removed.
+    changed: Notify,
+    /// The cursors of the webhooks that the sender holds: further than the store knows, where nothing was of interest.
+    cursors: Mutex<HashMap<WebhookId, u64>>,
+}
+
+impl Webhooks {
+    pub(crate) fn new(options: &Options) -> Webhooks {
+        let settings = &options.settings.webhooks;
+        let patience =
+            Patience { retry_first_ms: settings.retry_first_ms, give_up_after_ms: settings.give_up_after_ms };
+        Webhooks {
+            client: Arc::new(Client::new(settings, options.webhook_roots.clone())),
+            counters: Counters::default(),
+            patience,
+            changed: Notify::new(),
+            cursors: Mutex::default(),
+        }
+    }
+
+    /// Tells the sender that webhooks have changed.
+    pub(crate) fn changed(&self) {
+        self.changed.notify_one();
+    }
+
+    /// What was counted.
+    pub(crate) fn figures(&self) -> Figures {
+        self.counters.figures()
+    }
+
+    /// Checks a URL as far as that can be done without asking for its host's address.
+    pub(crate) fn check_url(&self, url: &str) -> Result<(), Problem> {
+        self.client.check(url)
+    }
+
+    /// The number of the last event that is dealt with.
+    pub(crate) fn cursor(&self, webhook: &Webhook) -> u64 {
+        let cursors = self.cursors.lock().unwrap_or_else(PoisonError::into_inner);
+        cursors.get(&webhook.id).map_or(webhook.progress.cursor, |here| webhook.progress.cursor.max(*here))
+    }
+
+    fn note_cursors(&self, cursors: HashMap<WebhookId, u64>) {
+        *self.cursors.lock().unwrap_or_else(PoisonError::into_inner) = cursors;
+    }
+
+    /// Sends a request that tells of nothing, beside all others.
+    pub(crate) async fn test(&self, webhook: &Webhook, id: String) -> Attempt {
+        self.send(webhook, id, batch::test_body(webhook), 0).await
+    }
+
+    /// Sends events that were not taken before, beside all others: as many of the first as a request has room for. Says how many they
+    /// were.
+    pub(crate) async fn send_again(&self, webhook: &Webhook, letters: Vec<DeadLetter>) -> (usize, Attempt) {
+        let batch = Batch::of(letters.into_iter().map(Prepared::again), 0, false);
+        (batch.events.len(), self.send_batch(webhook, &batch).await)
+    }
+
+    async fn send_batch(&self, webhook: &Webhook, batch: &Batch) -> Attempt {
+        self.send(webhook, batch.id(webhook), batch.body(webhook), batch.events.len()).await
+    }
+
+    async fn send(&self, webhook: &Webhook, id: String, body: Vec<u8>, events: usize) -> Attempt {
+        let message = Message { url: webhook.url.clone(), id, secret: webhook.secret.clone(), body };
+        let attempt = self.client.send(message).await;
+        self.counters.request(&attempt.outcome, events);
+        attempt
+    }
+}
