@@ -28,7 +28,8 @@ enum Command {
     /// Create a webhook and print its secret; it cannot be shown again
     Create {
         /// Where requests go: `https://` and a public address
-        url: String,
+        #[arg(value_name = "URL")]
+        target: String,
         /// The ends that it is told of, all without it; several are separated by commas
         #[arg(long = "state", value_delimiter = ',', value_parser = ENDS)]
         states: Vec<String>,
@@ -84,8 +85,8 @@ enum Command {
 #[derive(Debug, clap::Args)]
 struct Change {
     /// Where requests go
-    #[arg(long)]
-    url: Option<String>,
+    #[arg(long, value_name = "URL")]
+    target: Option<String>,
     /// The ends that it is told of; several are separated by commas
     #[arg(long = "state", value_delimiter = ',', value_parser = ENDS)]
     states: Vec<String>,
@@ -122,8 +123,8 @@ pub(super) fn run(args: Args, out: &mut dyn Write) -> Result<(), Failure> {
     let (client, mut output) = (args.remote.client()?, args.remote.output(out));
     match args.command {
         Command::List { domain } => list(&client, &mut output, domain.as_deref()),
-        Command::Create { url, states, domain, secret } => {
-            let mut body = json!({ "url": url });
+        Command::Create { target, states, domain, secret } => {
+            let mut body = json!({ "url": target });
             let named = [("domain", domain.map(Value::from)), ("secret", secret.map(Value::from))];
             let states = (!states.is_empty()).then(|| ("states", Some(Value::from(states))));
             for (key, value) in named.into_iter().chain(states) {
@@ -187,9 +188,9 @@ fn failed_unless_taken(answer: &Value, taken: bool) -> Result<(), Failure> {
 
 impl Change {
     fn body(self) -> Value {
-        let Change { url, states, enabled, rotate_secret, secret } = self;
+        let Change { target, states, enabled, rotate_secret, secret } = self;
         let named = [
-            ("url", url.map(Value::from)),
+            ("url", target.map(Value::from)),
             ("states", (!states.is_empty()).then(|| Value::from(states))),
             ("enabled", enabled.map(Value::from)),
             ("rotate_secret", rotate_secret.then_some(Value::Bool(true))),

@@ -15,10 +15,13 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
+/// Requests that nobody has looked at; more wait for their answer.
+const REQUESTS_MAX: usize = 1024;
+
 /// A receiver of webhooks.
 pub(crate) struct Receiver {
     pub url: String,
-    requests: mpsc::UnboundedReceiver<Request>,
+    requests: mpsc::Receiver<Request>,
     answer: Shared,
 }
 
@@ -37,7 +40,7 @@ impl Receiver {
     pub(crate) async fn start() -> Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://127.0.0.1:{}/hook", listener.local_addr().unwrap().port());
-        let (sender, requests) = mpsc::unbounded_channel();
+        let (sender, requests) = mpsc::channel(REQUESTS_MAX);
         let taken: Answer = Box::new(|_| (StatusCode::NO_CONTENT, HeaderMap::new(), ""));
         let answer = Arc::new(Mutex::new(taken));
         let router = Router::new().route("/hook", post(receive)).with_state((answer.clone(), sender));
@@ -80,14 +83,14 @@ impl Receiver {
 }
 
 async fn receive(
-    State((answer, sender)): State<(Shared, mpsc::UnboundedSender<Request>)>,
+    State((answer, sender)): State<(Shared, mpsc::Sender<Request>)>,
     headers: HeaderMap,
     body: Bytes,
 ) -> (StatusCode, HeaderMap, &'static str) {
     let request = Request { headers, body };
     let answer = (answer.lock().unwrap())(&request.json());
     // A test that has seen enough does not listen any more.
-    let _ = sender.send(request);
+    let _ = sender.send(request).await;
     answer
 }
 
