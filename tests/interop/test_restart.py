@@ -12,6 +12,7 @@ from harness.raw import Raw
 from harness.server import Server
 
 SM = ["xep_0198"]
+A = "{urn:xmpp:sm:3}a"
 
 
 class Node:
@@ -140,6 +141,67 @@ async def test_a_message_to_someone_away_is_kept_by_a_node_that_ends_at_once(nod
     for i in range(50):
         assert (await bob.message()).findtext(CLIENT + "body") == f"kept {i}"
     await bob.close()
+
+
+async def test_chats_that_were_acknowledged_outlive_the_node(node):
+    """The node is killed as soon as `<a h>` counts some of them: to an account that is away, and to a client that acknowledges."""
+    async with node.api() as api:
+        for name in ("alice", "bob", "carol"):
+            await api.account(name)
+    sent, expected, given = 0, {"bob": set(), "carol": set()}, {"bob": set(), "carol": set()}
+    for _ in range(4):
+        carol = await managed(node, "carol")
+        reading = asyncio.create_task(acknowledge_all(carol, given["carol"]))
+        alice = await managed(node, "alice")
+        # Its presence came first.
+        chats = {}
+        for place in range(200):
+            to = ("bob", "carol")[place % 2]
+            chats[place + 2] = (to, sent)
+            alice.send(f"<message to='{to}@localhost' type='chat'><body>{sent}</body></message>")
+            sent += 1
+            if place % 10 == 9:
+                alice.send("<r xmlns='urn:xmpp:sm:3'/>")
+        # Early ones may say that nothing is safe yet.
+        acknowledged = await alice.until(lambda e: e.tag == A and int(e.get("h")) > 20)
+        node.server.kill()
+        for number in range(2, int(acknowledged.get("h")) + 1):
+            to, chat = chats[number]
+            expected[to].add(chat)
+        await reading
+        node.restart("power cut")
+    for name, chats in given.items():
+        last = await managed(node, name)
+        task = asyncio.create_task(acknowledge_all(last, chats))
+        async with deadline(f"what {name} was sent"):
+            while not expected[name] <= chats:
+                await last.arrived.wait()
+                last.arrived.clear()
+        task.cancel()
+    assert len(expected["bob"]) > 30
+
+
+async def managed(node, name):
+    """A session with stream management, its presence counted."""
+    raw = await Raw.logged_in(node.server, name, presence=False)
+    raw.send("<enable xmlns='urn:xmpp:sm:3'/>")
+    await raw.until(lambda e: e.tag == "{urn:xmpp:sm:3}enabled")
+    raw.arrived, raw.stanzas = asyncio.Event(), 0
+    raw.send("<presence/>")
+    return raw
+
+
+async def acknowledge_all(raw, chats):
+    """Reads until the connection ends, acknowledges what is asked for, and notes the messages."""
+    with contextlib.suppress(AssertionError, ConnectionError):
+        while (element := await raw.element()) is not None:
+            if element.tag == "{urn:xmpp:sm:3}r":
+                raw.send(f"<a xmlns='urn:xmpp:sm:3' h='{raw.stanzas}'/>")
+            elif element.tag.startswith(CLIENT):
+                raw.stanzas += 1
+            if body := element.findtext(CLIENT + "body"):
+                chats.add(int(body))
+                raw.arrived.set()
 
 
 @pytest.mark.parametrize("how", ["in order", "power cut"])

@@ -98,6 +98,7 @@ fn domains_and_keys(store: &dyn Store) {
         registration,
         pubsub_create,
         sessions_max,
+        messages_durable: true,
     };
     let domain = |id, name: &str, policy| Domain { id, name: name.into(), policy };
     let expected = [

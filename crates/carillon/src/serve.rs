@@ -303,6 +303,11 @@ fn policy(config: &Config, present: Policy) -> Policy {
         } else {
             present.sessions_max
         },
+        messages_durable: if set("messages.durable") {
+            wanted.messages_durable
+        } else {
+            present.messages_durable
+        },
     }
 }
 

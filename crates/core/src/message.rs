@@ -1,7 +1,7 @@
 //! What one home sends another, through the shards' inboxes.
 
 use crate::command::{Actor, Asker, Command, Refusal, ReplyTo, TopicOp, TopicOutcome};
-use crate::model::{Domains, PubsubEvent, ShardId, TopicId, Trace};
+use crate::model::{Domains, PubsubEvent, Settlement, ShardId, TopicId, Trace};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
 use std::net::IpAddr;
@@ -11,7 +11,14 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub enum ShardMessage {
     /// A stanza for the home of its `to`.
-    Stanza(Stanza),
+    Stanza {
+        /// The stanza.
+        stanza: Stanza,
+        /// Who waits until it is settled.
+        settlement: Option<Settlement>,
+    },
+    /// A message is settled. Sent to the home of its sender.
+    Settled(Settlement),
     /// A command from outside.
     Command {
         /// The command.

@@ -107,6 +107,10 @@ pub(crate) struct Policy {
     /// Sessions one account may hold under `multi`.
     #[schema(minimum = 1, maximum = 1000, default = 20)]
     sessions_max: Option<u16>,
+    /// Whether a chat message is acknowledged to its sender (XEP-0198) when it is stored or the recipient's client has acknowledged it;
+    /// otherwise it is when it was routed, so that a crash can lose it.
+    #[schema(default = true)]
+    messages_durable: Option<bool>,
 }
 
 /// What went wrong (RFC 9457), where it stands inside another answer.

@@ -204,6 +204,9 @@ class Campaign:
                 self.ledger.wrong("lost", f"item {number} of {publisher.name} was accepted, and is not kept")
             if kept != sorted(kept):
                 self.ledger.wrong("order", f"the items of {publisher.name} are kept out of order")
+        for present in (True, False):
+            for chat in self.ledger.unheard(MANAGED, present):
+                self.ledger.wrong("lost", f"chat {chat.number} for {chat.to} was counted by <a h>, and never given")
         for one in self._without_last_item():
             self.ledger.wrong("lost", f"{one} was not given the last item of its topic")
 

@@ -164,7 +164,7 @@ class Ledger:
 
     def unheard(self, kind, present):
         """Those of them that their recipients were not given. What a session without stream management has not read is lost with
-        its connection, also if it is gone already and the node has yet to find out."""
+        its connection, also if it is gone already and the node has yet to find out: that is allowed, the others are lost."""
         return [chat for chat in self.counted(kind, present) if not chat.given and not chat.refused]
 
     def settle(self, states):

@@ -27,6 +27,7 @@ pub(super) fn are_changed_by_putting_them_again(store: &dyn Store) {
         registration: true,
         pubsub_create: PubsubCreate::Admin,
         sessions_max: 1000,
+        messages_durable: false,
     };
     let second = answer!(ask(store, put(policy)), PutDomainAnswer { domain, created: false } => domain);
     assert_eq!((second.id, second.policy), (first.id, policy));

@@ -59,6 +59,10 @@ struct PolicyArgs {
     /// Who can create topics over XMPP: any account, or none, so that only API keys create them
     #[arg(long, value_parser = ["any", "admin"])]
     pubsub_create: Option<String>,
+    /// Whether a chat message is acknowledged to its sender when it is stored or the recipient's client has acknowledged it, or else
+    /// when it was routed
+    #[arg(long, value_name = "BOOL")]
+    messages_durable: Option<bool>,
 }
 
 const COLUMNS: &[Column] = &[
@@ -67,6 +71,7 @@ const COLUMNS: &[Column] = &[
     ("MAX", "sessions_max"),
     ("REGISTRATION", "registration"),
     ("TOPICS BY", "pubsub_create"),
+    ("DURABLE", "messages_durable"),
 ];
 
 /// Does what is said.
@@ -111,6 +116,7 @@ impl PolicyArgs {
             ("sessions_max", self.sessions_max.map(Value::from)),
             ("registration", self.registration.map(Value::from)),
             ("pubsub_create", self.pubsub_create.map(Value::from)),
+            ("messages_durable", self.messages_durable.map(Value::from)),
         ];
         policy.extend(named.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
         Value::Object(policy)

@@ -158,8 +158,8 @@ fn explain_shows_every_setting() {
 
 #[test]
 fn domains_are_listed_made_and_changed() {
-    let policy =
-        json!({"sessions": "multi", "registration": false, "pubsub_create": "any", "sessions_max": 20});
+    let policy = json!({"sessions": "multi", "registration": false, "pubsub_create": "any", "sessions_max": 20,
+            "messages_durable": true});
     let domain = json!({"domain": "a.example", "policy": policy});
     let node = FakeNode::new(vec![
         ok(&json!({"domains": [domain], "default_domain": "a.example"})),
@@ -170,7 +170,8 @@ fn domains_are_listed_made_and_changed() {
     ]);
     assert_eq!(
         node.run(&["domain", "list"]).0,
-        "DOMAIN     SESSIONS  MAX  REGISTRATION  TOPICS BY\na.example  multi     20   no            any\n"
+        "DOMAIN     SESSIONS  MAX  REGISTRATION  TOPICS BY  DURABLE\n\
+         a.example  multi     20   no            any        yes\n"
     );
     assert_eq!(node.run(&["domain", "add", "b.example", "--registration", "true"]).0, "created b.example\n");
     assert_eq!(node.run(&["domain", "set", "a.example", "--sessions", "single"]).0, "changed a.example\n");
@@ -190,7 +191,7 @@ fn domains_are_listed_made_and_changed() {
             asked("GET /v1/admin/domains/a.example", ""),
             asked(
                 "PUT /v1/admin/domains/a.example",
-                r#"{"pubsub_create":"any","registration":false,"sessions":"single","sessions_max":20}"#
+                r#"{"messages_durable":true,"pubsub_create":"any","registration":false,"sessions":"single","sessions_max":20}"#
             ),
         ]
     );

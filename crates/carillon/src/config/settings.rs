@@ -218,7 +218,8 @@ settings! {
     "Finding out which clients are gone (XEP-0199, RFC 6120 §4.6)." {
         /// Silence of a client after which the server pings it; 0 for never.
         "ping.idle_ms" = core.timeouts.ping_idle_ms, ms(0, DAY), Live;
-        /// How long a client that was pinged may take to answer before its connection counts as lost.
+        /// How long a client that was pinged may take to answer, and one with stream management (XEP-0198) to acknowledge a chat message
+        /// whose sender waits for that, before its connection counts as lost.
         "ping.wait_ms" = core.timeouts.ping_wait_ms, ms(100, HOUR), Live;
     }
 
@@ -249,6 +250,9 @@ settings! {
         "sessions.policy" = policy.sessions, Kind::Choice(SessionPolicy::WORDS), Live;
         /// Sessions of one account at the same time under `sessions.policy = "multi"`.
         "sessions.max_per_account" = policy.sessions_max, count(1, 1000, "sessions"), Live;
+        /// Whether a chat message is acknowledged to its sender (XEP-0198) when it is stored or the recipient's client has acknowledged
+        /// it (`true`), or when it was routed, so that a crash can lose it (`false`).
+        "messages.durable" = policy.messages_durable, Kind::Switch, Live;
         /// Who can create topics over XMPP: any account (`any`), or none, so that only API keys create them (`admin`).
         "pubsub.create" = policy.pubsub_create, Kind::Choice(PubsubCreate::WORDS), Live;
     }

@@ -10,7 +10,16 @@ use crate::session::{Continuation, KeyContinuation, Session};
 impl Turn<'_> {
     pub(super) fn message(&mut self, message: ShardMessage) {
         match message {
-            ShardMessage::Stanza(stanza) => route::stanza(&stanza, self.sessions, &mut self.cx),
+            ShardMessage::Stanza { stanza, settlement } => {
+                route::stanza(&stanza, settlement, self.sessions, &mut self.cx);
+            }
+            ShardMessage::Settled(settled) => {
+                if let Some(session) = self.sessions.bound(settled.conn) {
+                    for hook in &self.cx.pipeline.settled {
+                        hook(session, settled.number, &mut self.cx);
+                    }
+                }
+            }
             ShardMessage::Command { command, reply } => self.command(command, reply),
             ShardMessage::Topic { domain, name, actor, op, asker } => {
                 self.topics.operate(domain, &name, actor, op, asker, &mut self.cx);

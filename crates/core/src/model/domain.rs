@@ -26,6 +26,9 @@ pub struct Policy {
     pub pubsub_create: PubsubCreate,
     /// Sessions one account may hold under [`SessionPolicy::Multi`], 1 to 1000.
     pub sessions_max: u16,
+    /// Whether a chat message is acknowledged to its sender (XEP-0198) when it is stored or the recipient's client has acknowledged it;
+    /// otherwise it is when it was routed, so that a crash can lose it.
+    pub messages_durable: bool,
 }
 
 impl Default for Policy {
@@ -35,6 +38,7 @@ impl Default for Policy {
             registration: false,
             pubsub_create: PubsubCreate::Any,
             sessions_max: 20,
+            messages_durable: true,
         }
     }
 }

@@ -11,6 +11,7 @@ mod notification;
 mod offline;
 mod pubsub_event;
 mod revocation;
+mod settlement;
 mod time;
 mod topic;
 mod webhook;
@@ -31,6 +32,7 @@ pub use offline::OfflineMessage;
 pub(crate) use pubsub_event::Change;
 pub use pubsub_event::{News, PubsubEvent, Retained, write_item};
 pub use revocation::{AgentId, Revocations};
+pub use settlement::Settlement;
 pub use time::{Moment, Mono, Now, UnixMs};
 pub use topic::{
     Access, Affiliation, Followed, Item, ItemsFrom, PublishModel, SendLast, TOPIC_HOST, TopicConfig,

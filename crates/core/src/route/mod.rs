@@ -1,15 +1,17 @@
 //! Where a stanza goes: the rules of RFC 6121 §8.5, at the home of the account it is for.
 
+use crate::model::Settlement;
 use crate::session::hook::{Delivery, Plan};
 use crate::session::{BoundSession, Cx, Sessions};
-use crate::shard::{Recipients, Track};
+use crate::shard::{Chat, Recipients, Track};
 use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, PresenceType, Stanza, StanzaError};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Gives a stanza to the sessions of its account, or answers it with an error.
-pub fn stanza(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+/// Gives a stanza to the sessions of its account, or answers it with an error. With that it is settled, unless it has to be stored or
+/// a client is to acknowledge it.
+pub fn stanza(stanza: &Stanza, mut settlement: Option<Settlement>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(to) = stanza.to.clone() else { return };
     let lives = sessions.bound_of(to.bare_str());
     let mut plan = match to.resource() {
@@ -21,9 +23,10 @@ pub fn stanza(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
         hook(stanza, &lives, &mut plan, cx);
     }
     if nobody {
-        undelivered(stanza, &lives, cx);
+        undelivered(stanza, &lives, &mut settlement, cx);
     }
     note_recipients(&mut plan, &lives);
+    await_acknowledgement(&mut plan, &mut settlement, &lives);
     drop(lives);
     for delivery in plan {
         if let Some(session) = sessions.bound_in(delivery.slot) {
@@ -31,23 +34,31 @@ pub fn stanza(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
             session.deliver(stanza, &delivery.track, cx);
         }
     }
+    cx.settle(settlement);
 }
 
 /// A message that a session did not acknowledge is routed again, unless another session that was given it is still there: if
 /// that does not acknowledge it either, it is routed then. So no client is given it twice.
-pub fn unacknowledged(
-    message: &Stanza,
-    recipients: Option<&Recipients>,
-    sessions: &mut Sessions,
-    cx: &mut Cx<'_>,
-) {
-    let is_done = recipients.is_some_and(|recipients| {
-        recipients.conns.iter().any(|conn| sessions.bound(*conn).is_some())
-            || recipients.has_gone_on.swap(true, Ordering::Relaxed)
-    });
-    if !is_done {
-        stanza(message, sessions, cx);
+pub fn unacknowledged(message: &Stanza, chat: Chat, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let Chat { recipients, settlement } = chat;
+    if let Some(recipients) = recipients {
+        let mut has_it = false;
+        for conn in &recipients.conns {
+            let Some(session) = sessions.bound(*conn) else { continue };
+            // It settles it, too.
+            if session.is_managed() {
+                return;
+            }
+            has_it = true;
+        }
+        if has_it {
+            return cx.settle(settlement);
+        }
+        if recipients.has_gone_on.swap(true, Ordering::Relaxed) {
+            return;
+        }
     }
+    stanza(message, settlement, sessions, cx);
 }
 
 /// Where several sessions are given a message, each remembers the others.
@@ -60,9 +71,29 @@ fn note_recipients(plan: &mut Plan, lives: &[&BoundSession]) {
     let recipients = Recipients { conns: conns.collect(), has_gone_on: AtomicBool::new(false) };
     let recipients = Arc::new(recipients);
     for delivery in plan {
-        if let Track::Chat(known) = &mut delivery.track {
-            *known = Some(recipients.clone());
+        if let Track::Chat(chat) = &mut delivery.track {
+            chat.recipients = Some(recipients.clone());
         }
+    }
+}
+
+/// Where clients are to acknowledge a message, each of them settles it.
+fn await_acknowledgement(plan: &mut Plan, settlement: &mut Option<Settlement>, lives: &[&BoundSession]) {
+    if settlement.is_none() {
+        return;
+    }
+    let mut is_awaited = false;
+    for delivery in plan {
+        let Track::Chat(chat) = &mut delivery.track else { continue };
+        let is_managed =
+            |session: &&&BoundSession| session.io.conn.slot == delivery.slot && session.is_managed();
+        if lives.iter().any(|session| is_managed(&session)) {
+            chat.settlement = *settlement;
+            is_awaited = true;
+        }
+    }
+    if is_awaited {
+        *settlement = None;
     }
 }
 
@@ -117,23 +148,30 @@ fn answer_probe(probe: &Stanza, lives: &[&BoundSession]) -> Plan {
 
 fn plain(session: &BoundSession, stanza: &Stanza) -> Delivery {
     let track = match stanza.kind {
-        Kind::Message(MessageType::Normal | MessageType::Chat) => Track::Chat(None),
+        Kind::Message(MessageType::Normal | MessageType::Chat) => Track::Chat(Chat::default()),
         _ => Track::Nothing,
     };
     Delivery { slot: session.io.conn.slot, instead: None, track }
 }
 
 /// No session took it: it is kept, answered with an error, or dropped.
-fn undelivered(stanza: &Stanza, lives: &[&BoundSession], cx: &mut Cx<'_>) {
+fn undelivered(
+    stanza: &Stanza,
+    lives: &[&BoundSession],
+    settlement: &mut Option<Settlement>,
+    cx: &mut Cx<'_>,
+) {
     let has_resource = stanza.to.as_ref().is_some_and(|to| !to.is_bare());
     let refusal = StanzaError::new(Condition::ServiceUnavailable);
     let result = match stanza.kind {
         // §8.5.3.2.1: a normal message to a resource that is gone is refused, a chat message kept.
         Kind::Message(MessageType::Normal) if has_resource => Err(refusal),
-        Kind::Message(MessageType::Normal | MessageType::Chat) => match is_taken(stanza, lives, cx) {
-            Ok(false) => Err(refusal),
-            result => result,
-        },
+        Kind::Message(MessageType::Normal | MessageType::Chat) => {
+            match is_taken(stanza, lives, settlement, cx) {
+                Ok(false) => Err(refusal),
+                result => result,
+            }
+        }
         Kind::Message(MessageType::Groupchat) | Kind::Iq(IqType::Get | IqType::Set) => Err(refusal),
         Kind::Message(_) | Kind::Presence(_) | Kind::Iq(_) => Ok(true),
     };
@@ -145,9 +183,14 @@ fn undelivered(stanza: &Stanza, lives: &[&BoundSession], cx: &mut Cx<'_>) {
 }
 
 /// Whether a feature takes a message that no session takes.
-fn is_taken(stanza: &Stanza, lives: &[&BoundSession], cx: &mut Cx<'_>) -> Result<bool, StanzaError> {
+fn is_taken(
+    stanza: &Stanza,
+    lives: &[&BoundSession],
+    settlement: &mut Option<Settlement>,
+    cx: &mut Cx<'_>,
+) -> Result<bool, StanzaError> {
     for hook in &cx.pipeline.absent {
-        if hook(stanza, lives, cx)? {
+        if hook(stanza, lives, settlement, cx)? {
             return Ok(true);
         }
     }

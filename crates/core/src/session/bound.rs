@@ -78,6 +78,11 @@ impl BoundSession {
         self.leaving || self.parked.is_some() || self.allowance.is_throttled()
     }
 
+    /// Whether the client acknowledges what it is given (XEP-0198).
+    pub fn is_managed(&self) -> bool {
+        self.unacknowledged.is_some()
+    }
+
     /// Whether the client closed its stream.
     pub fn is_leaving(&self) -> bool {
         self.leaving

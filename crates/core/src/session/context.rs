@@ -1,10 +1,12 @@
 //! The context in which everything runs, and the work that a shard gives itself.
 
-use super::Sessions;
 use super::pipeline::Pipeline;
+use super::{BoundSession, Sessions};
 use crate::error::StreamError;
 use crate::message::{Pace, ShardMessage};
-use crate::model::{ConnId, Domain, DomainId, Followed, Map, Now, ShardId, Ticket, TopicId, TopicKey};
+use crate::model::{
+    ConnId, Domain, DomainId, Followed, Map, Now, Settlement, ShardId, Ticket, TopicId, TopicKey,
+};
 use crate::ports::{Answer, Ask, Derivation, Derived, Fault, Question};
 use crate::sasl::Stamp;
 use crate::shard::{Known, ShardState, Timer, Wake, home};
@@ -131,7 +133,24 @@ impl Cx<'_> {
     pub fn route(&mut self, stanza: Stanza) {
         let Some(to) = &stanza.to else { return };
         let at = home(to.bare_str(), self.shard.shard_count);
-        self.post(at, ShardMessage::Stanza(stanza));
+        self.post(at, ShardMessage::Stanza { stanza, settlement: None });
+    }
+
+    /// The same for a stanza from a client, whose session may wait until it is settled.
+    pub(super) fn route_from(&mut self, session: &mut BoundSession, stanza: Stanza) {
+        let Some(to) = &stanza.to else { return };
+        let at = home(to.bare_str(), self.shard.shard_count);
+        let number = self.pipeline.unsettled.iter().find_map(|hook| hook(session, &stanza, self));
+        let (shard, conn) = (self.shard.id, session.io.conn);
+        let settlement = number.map(|number| Settlement { shard, conn, number });
+        self.post(at, ShardMessage::Stanza { stanza, settlement });
+    }
+
+    /// A message is settled: the session that waits for it is told, after what it was sent before.
+    pub fn settle(&mut self, settlement: Option<Settlement>) {
+        if let Some(settled) = settlement {
+            self.post(settled.shard, ShardMessage::Settled(settled));
+        }
     }
 
     /// Sends a stanza to the home of its `to`, if that is an account of this node.

@@ -18,7 +18,7 @@ use crate::ReplyTo;
 use crate::command::{Command, PendingIq, Refusal, SessionInfo, TopicIq, TopicOutcome};
 use crate::error::{StanzaError, StreamError};
 use crate::message::ShardMessage;
-use crate::model::{PubsubEvent, ShardId};
+use crate::model::{PubsubEvent, Settlement, ShardId};
 use crate::session::{BoundSession, Cx, Sessions, Wait};
 use crate::shard::{self, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::stanza::{IqType, Stanza};
@@ -113,6 +113,10 @@ pub struct Hooks {
     pub submit_message: Option<SubmitHook>,
     /// A presence from the client, before it is routed.
     pub submit_presence: Option<SubmitHook>,
+    /// A stanza from the client is about to be routed.
+    pub unsettled: Option<UnsettledHook>,
+    /// A message from the client is settled.
+    pub settled: Option<SettledHook>,
     /// IQ requests answered on behalf of the server or of the client's own account.
     pub iq: &'static [IqHandler],
     /// Top-level elements that are no stanzas, by namespace.
@@ -188,6 +192,8 @@ impl Hooks {
         receive: None,
         submit_message: None,
         submit_presence: None,
+        unsettled: None,
+        settled: None,
         iq: &[],
         nonza: &[],
         routed: None,
@@ -225,14 +231,24 @@ pub type ReceiveHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 /// decides.
 pub type SubmitHook =
     fn(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError>;
+/// The number under which the session wants to be told ([`SettledHook`]) that this stanza is settled ([`Settlement`]), if it waits for
+/// that.
+pub type UnsettledHook = fn(session: &mut BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> Option<u32>;
+/// The stanza with this number is settled.
+pub type SettledHook = fn(session: &mut BoundSession, number: u32, cx: &mut Cx<'_>);
 /// Changes what is planned for a stanza to an account, at the account's home.
 pub type RoutedHook = fn(stanza: &Stanza, sessions: &[&BoundSession], plan: &mut Plan, cx: &mut Cx<'_>);
 /// Whether a message must wait behind older ones that this session is still to be given. It is not given to the session now;
 /// if that is so for all sessions, [`AbsentHook`] takes it.
 pub type MustWaitHook = fn(session: &BoundSession, stanza: &Stanza) -> bool;
-/// Takes responsibility for a message that none of the account's sessions takes, or refuses it. Returns whether it took it.
-pub type AbsentHook =
-    fn(stanza: &Stanza, sessions: &[&BoundSession], cx: &mut Cx<'_>) -> Result<bool, StanzaError>;
+/// Takes responsibility for a message that none of the account's sessions takes, or refuses it. Returns whether it took it. A hook
+/// that has yet to store it takes the settlement, too, and settles when that is done.
+pub type AbsentHook = fn(
+    stanza: &Stanza,
+    sessions: &[&BoundSession],
+    settlement: &mut Option<Settlement>,
+    cx: &mut Cx<'_>,
+) -> Result<bool, StanzaError>;
 /// Changes a stanza that a session is given.
 pub type DeliverHook = fn(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>);
 /// Decides whether something is written now.

@@ -123,12 +123,12 @@ impl BoundSession {
             }
             (Some(At::Account | At::Both), _) => {
                 stanza.to.get_or_insert_with(|| self.bare.to_jid());
-                cx.route(stanza);
+                cx.route_from(self, stanza);
             }
             (None, _) if stanza.to.as_ref().and_then(|to| cx.domain_of(to)).is_none() => {
                 self.refuse(&stanza, &StanzaError::new(Condition::RemoteServerNotFound), cx);
             }
-            (None, _) => cx.route(stanza),
+            (None, _) => cx.route_from(self, stanza),
         }
     }
 

@@ -40,7 +40,7 @@ pub use subscribers::Subscribers;
 pub use throttle::{Throttle, Throttled};
 pub use told::Told;
 pub use traces::Traces;
-pub use track::{Recipients, Track, Tracked};
+pub use track::{Chat, Recipients, Track, Tracked};
 pub use walks::{PendingFanout, Slice};
 pub use wheel::{Timer, Wake, Wheel};
 

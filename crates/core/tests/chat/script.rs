@@ -554,6 +554,7 @@ fn policy(flags: &[&str]) -> Result<Policy, String> {
         match *flag {
             "single" => policy.sessions = SessionPolicy::Single,
             "registration" => policy.registration = true,
+            "routed" => policy.messages_durable = false,
             "pubsub-admin" => policy.pubsub_create = PubsubCreate::Admin,
             other => match other.strip_prefix("sessions=") {
                 Some(n) => policy.sessions_max = n.parse().map_err(|_| "sessions=NUMBER")?,

@@ -8,7 +8,7 @@ use carillon_core::event::{Kinds, Record, Value, records};
 use carillon_core::model::*;
 use carillon_core::ports::store::accounts::{Identity, Login};
 use carillon_core::ports::store::notifications::{EndNotifications, Pending, StoreNotification};
-use carillon_core::ports::store::offline::{DeleteOffline, Offline};
+use carillon_core::ports::store::offline::{DeleteOffline, Offline, StoreOffline};
 use carillon_core::ports::{Answer, Ask, Fault, Question, Store};
 use carillon_core::settings::Settings;
 use carillon_core::sim::store::{Asks, Committed, Engine, Mood};
@@ -212,6 +212,7 @@ fn meant(kind: &str) -> Result<Asks, String> {
         "logins" => Ok(|ask| Login::of(ask).is_some()),
         "pages" => Ok(|ask| Pending::of(ask).is_some() || Offline::of(ask).is_some()),
         "ends" => Ok(|ask| EndNotifications::of(ask).is_some() || DeleteOffline::of(ask).is_some()),
+        "messages" => Ok(|ask| StoreOffline::of(ask).is_some()),
         "notifications" => Ok(|ask| StoreNotification::of(ask).is_some()),
         other => Err(format!("no questions are called {other}")),
     }

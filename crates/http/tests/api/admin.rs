@@ -15,7 +15,8 @@ async fn a_domain_comes_and_goes_while_the_node_runs() {
         .expect(StatusCode::CREATED);
     assert_eq!(
         made,
-        json!({"domain": "new.example", "policy": {"sessions": "single", "registration": false, "pubsub_create": "any", "sessions_max": 20}})
+        json!({"domain": "new.example", "policy": {"sessions": "single", "registration": false, "pubsub_create": "any", "sessions_max": 20,
+            "messages_durable": true}})
     );
     world.post("/v1/devices?domain=new.example", json!({"id": "a"})).await.expect(StatusCode::CREATED);
     let changed = world

@@ -8,7 +8,7 @@ pub use state::State;
 
 use crate::Effect;
 use crate::error::{StanzaError, StreamError};
-use crate::model::{ConnId, OfflineMessage};
+use crate::model::{ConnId, OfflineMessage, Settlement};
 use crate::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
 use crate::ports::{Fault, Page};
 use crate::session::backlog::Paged;
@@ -217,14 +217,22 @@ fn unacked(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>) {
     look_later(session, cx);
 }
 
-fn absent(stanza: &Stanza, _: &[&BoundSession], cx: &mut Cx<'_>) -> Result<bool, StanzaError> {
+fn absent(
+    stanza: &Stanza,
+    _: &[&BoundSession],
+    settlement: &mut Option<Settlement>,
+    cx: &mut Cx<'_>,
+) -> Result<bool, StanzaError> {
     let Some(to) = stanza.to.as_ref().map(carillon_wire::jid::Jid::bare) else { return Ok(false) };
     if !xml::is_worth_keeping(stanza) {
         return Ok(false);
     }
     let Some(ask) = keep(stanza, &to, cx) else { return Ok(false) };
-    let stanza = stanza.clone();
-    cx.ask(ask, move |answer, sessions, cx| stored(&stanza, answer, sessions, cx));
+    let (stanza, settlement) = (stanza.clone(), settlement.take());
+    cx.ask(ask, move |answer, sessions, cx| {
+        stored(&stanza, answer, sessions, cx);
+        cx.settle(settlement);
+    });
     Ok(true)
 }
 

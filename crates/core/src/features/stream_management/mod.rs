@@ -1,6 +1,7 @@
 //! Stream management (XEP-0198): acknowledgement of stanzas in both directions. What was not acknowledged when the
 //! connection ends is not lost: chat messages are routed again, and the features that track stanzas keep theirs.
 
+mod inbound;
 mod queue;
 mod state;
 
@@ -8,14 +9,15 @@ pub use state::State;
 
 use crate::error::StreamError;
 use crate::route;
-use crate::session::hook::{Ending, Feature, Hooks, NonzaHandler, Outgoing, Spec};
+use crate::session::hook::{Ending, Feature, Hooks, NonzaHandler, Outgoing, Spec, TimerHandler};
 use crate::session::{BoundSession, Cx, backlog};
-use crate::shard::{Track, Tracked};
+use crate::shard::{Timer, Track, Tracked};
 use carillon_wire::ns;
-use carillon_wire::stanza::Condition as StanzaCondition;
+use carillon_wire::stanza::{Condition as StanzaCondition, Kind, MessageType, Stanza};
 use carillon_wire::stream::Condition;
 use carillon_wire::xml::Element;
 use carillon_wire::xml::writer::Writer;
+use inbound::Request;
 use queue::{Bounds, Next};
 use smallvec::SmallVec;
 use state::Sent;
@@ -28,12 +30,18 @@ pub const FEATURE: Feature = Feature {
         id: "XEP-0198",
         title: "Stream Management",
         version: "1.6.3",
-        coverage: "Acknowledgement, also inline in Bind 2. Resumption is refused: before binding with item-not-found, after it with feature-not-implemented.",
+        coverage: "Acknowledgement, also inline in Bind 2; a chat message is acknowledged when it is stored or its recipient's client has it. Resumption is refused: before binding with item-not-found, after it with feature-not-implemented.",
     }],
     inline_features: &[ns::SM],
     hooks: Hooks {
         offer: Some(|_, features| features.push(Element::new("sm", ns::SM))),
         receive: Some(receive),
+        unsettled: Some(unsettled),
+        settled: Some(settled),
+        timers: &[
+            TimerHandler { timer: ANSWER, handle: answer_in_part },
+            TimerHandler { timer: ACKNOWLEDGED, handle: check },
+        ],
         emitted: Some(emitted),
         close: Some(close),
         describe: Some(|session, info| info.stream_management = session.unacknowledged.is_some()),
@@ -83,14 +91,32 @@ fn failed(condition: StanzaCondition) -> Element {
     Element::new("failed", ns::SM).with_child(Element::new(condition.as_str(), ns::STANZA_ERRORS))
 }
 
-/// Answers `<r/>`.
+/// Answers `<r/>`: now, or when the messages that came before it are settled.
 fn answer(
     session: &mut BoundSession,
     _element: &Element,
-    _cx: &mut Cx<'_>,
+    cx: &mut Cx<'_>,
 ) -> Result<Option<Element>, StreamError> {
-    let state = session.state.stream_management.as_ref().ok_or_else(not_enabled)?;
-    Ok(Some(Element::new("a", ns::SM).with_attr("h", state.received.to_string())))
+    let state = session.state.stream_management.as_mut().ok_or_else(not_enabled)?;
+    match state.inbound.request() {
+        Request::Answer(h) => return Ok(Some(acknowledgement(h))),
+        Request::Later { needs_timer: true } => cx.set_timer(session.io.conn, ANSWER_MS, ANSWER),
+        Request::Later { needs_timer: false } => {}
+    }
+    Ok(None)
+}
+
+/// What came before an `<r/>` is not settled in time: the client learns that the stream is alive, and how much is settled.
+fn answer_in_part(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+    let state = session.state.stream_management.as_mut();
+    if let Some(h) = state.and_then(|state| state.inbound.timer_fired()) {
+        session.io.send_element(&acknowledgement(h), cx);
+    }
+    Ok(())
+}
+
+fn acknowledgement(h: u32) -> Element {
+    Element::new("a", ns::SM).with_attr("h", h.to_string())
 }
 
 /// Takes `<a/>`.
@@ -107,11 +133,15 @@ fn acknowledge(
         let text = format!("h={h} acknowledges more than the {} stanzas sent", too_many.sent);
         StreamError::new(Condition::UndefinedCondition, text)
     })?;
-    let tracked = |entry| match entry {
+    let mut done_with = |entry| match entry {
         Sent::Tracked(kind, id) => Some((kind, id)),
-        Sent::Chat(..) | Sent::Anything => None,
+        Sent::Chat(message) => {
+            cx.settle(message.1.settlement);
+            None
+        }
+        Sent::Anything => None,
     };
-    let done: SmallVec<[(Tracked, u128); 4]> = done.filter_map(tracked).collect();
+    let done: SmallVec<[(Tracked, u128); 4]> = done.filter_map(&mut done_with).collect();
     session.unacknowledged = Some(state.queue.len() as u32);
     if state.queue.request_again() {
         request(session, cx);
@@ -133,23 +163,42 @@ fn not_enabled() -> StreamError {
 
 fn receive(session: &mut BoundSession, _cx: &mut Cx<'_>) {
     if let Some(state) = &mut session.state.stream_management {
-        state.received = state.received.wrapping_add(1);
+        state.inbound.handled();
+    }
+}
+
+/// A message may have to be stored: where the domain says so, it is acknowledged only then.
+fn unsettled(session: &mut BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> Option<u32> {
+    let state = session.state.stream_management.as_mut()?;
+    let may_be_stored = matches!(stanza.kind, Kind::Message(MessageType::Chat | MessageType::Normal));
+    let is_durable = || Some(cx.shard.domains.numbered(session.domain)?.policy.messages_durable);
+    (may_be_stored && is_durable() == Some(true)).then(|| state.inbound.begin())
+}
+
+fn settled(session: &mut BoundSession, number: u32, cx: &mut Cx<'_>) {
+    let state = session.state.stream_management.as_mut();
+    if let Some(h) = state.and_then(|state| state.inbound.settled(number)) {
+        session.io.send_element(&acknowledgement(h), cx);
     }
 }
 
 fn emitted(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) {
     let Some(state) = &mut session.state.stream_management else { return };
     let entry = match outgoing {
-        Outgoing::Stanza(stanza, Track::Chat(recipients)) => {
-            Sent::Chat(Box::new((*stanza).clone()), recipients.clone())
+        Outgoing::Stanza(stanza, Track::Chat(chat)) => {
+            Sent::Chat(Box::new(((*stanza).clone(), chat.clone())))
         }
         Outgoing::Stanza(_, Track::Of(kind, id)) => Sent::Tracked(*kind, *id),
         Outgoing::Stanza(_, Track::Nothing) | Outgoing::PubsubEvent(_) => Sent::Anything,
     };
     let limits = &cx.shard.settings.limits;
     let bounds = Bounds { stanzas: limits.unacknowledged as usize, bytes: limits.unacknowledged_bytes };
+    let is_awaited = entry.is_settled_by_acknowledgement();
     let next = state.queue.push(entry, bounds);
     session.unacknowledged = Some(state.queue.len() as u32);
+    if is_awaited {
+        look_later(session, cx);
+    }
     match next {
         Next::Nothing => {}
         Next::Request => request(session, cx),
@@ -158,6 +207,29 @@ fn emitted(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>)
             cx.end(session.io.conn, error);
         }
     }
+}
+
+/// A sender waits until what was sent is acknowledged: sets the timer that looks whether it is, unless it is set.
+fn look_later(session: &mut BoundSession, cx: &mut Cx<'_>) {
+    let Some(state) = &mut session.state.stream_management else { return };
+    if state.due.is_none() {
+        state.due = Some(state.queue.sent());
+        cx.set_timer(session.io.conn, cx.shard.settings.timeouts.ping_wait_ms, ACKNOWLEDGED);
+    }
+}
+
+/// A client that acknowledges nothing for too long is taken for dead, so that senders need not wait for it: what it was sent goes
+/// another way.
+fn check(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+    let Some(state) = &mut session.state.stream_management else { return Ok(()) };
+    if state.due.take().is_some_and(|due| !state.queue.is_acknowledged(due)) {
+        let text = "chat messages were not acknowledged in time";
+        return Err(StreamError::new(Condition::ConnectionTimeout, text));
+    }
+    if state.queue.entries().any(Sent::is_settled_by_acknowledgement) {
+        look_later(session, cx);
+    }
+    Ok(())
 }
 
 /// Requests an acknowledgement.
@@ -172,9 +244,17 @@ fn request(session: &BoundSession, cx: &mut Cx<'_>) {
 fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
     let Some(state) = session.state.stream_management.take() else { return };
     for entry in state.queue.into_entries() {
-        if let Sent::Chat(mut stanza, recipients) = entry {
+        if let Sent::Chat(message) = entry {
+            let (mut stanza, chat) = *message;
             stanza.to = Some(session.bare.to_jid());
-            cx.later(move |sessions, cx| route::unacknowledged(&stanza, recipients.as_deref(), sessions, cx));
+            cx.later(move |sessions, cx| route::unacknowledged(&stanza, chat, sessions, cx));
         }
     }
 }
+
+/// When an `<r/>` is answered, settled or not.
+const ANSWER: Timer = Timer(*b"sm-r");
+/// When what senders wait for must have been acknowledged.
+const ACKNOWLEDGED: Timer = Timer(*b"sm-a");
+/// How long an `<r/>` waits for messages to be settled.
+const ANSWER_MS: u64 = 1000;

@@ -73,7 +73,7 @@ impl<E: Entry> Queue<E> {
     pub(super) fn acknowledge(&mut self, h: u32) -> Result<impl Iterator<Item = E>, TooMany> {
         let count = h.wrapping_sub(self.acknowledged) as usize;
         if count > self.entries.len() {
-            return Err(TooMany { sent: self.acknowledged.wrapping_add(self.entries.len() as u32) });
+            return Err(TooMany { sent: self.sent() });
         }
         self.acknowledged = h;
         self.requested = false;
@@ -86,6 +86,21 @@ impl<E: Entry> Queue<E> {
         let is_due = !self.requested && self.entries.iter().any(Entry::is_awaited);
         self.requested |= is_due;
         is_due
+    }
+
+    /// How many stanzas were sent, modulo 2^32.
+    pub(super) fn sent(&self) -> u32 {
+        self.acknowledged.wrapping_add(self.entries.len() as u32)
+    }
+
+    /// Whether the first `count` stanzas, modulo 2^32, are acknowledged.
+    pub(super) fn is_acknowledged(&self, count: u32) -> bool {
+        count.wrapping_sub(self.acknowledged).cast_signed() <= 0
+    }
+
+    /// What is not acknowledged, oldest first.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &E> {
+        self.entries.iter()
     }
 
     /// How many stanzas are not acknowledged.

@@ -1,15 +1,17 @@
 //! What is known of a session.
 
+use super::inbound::Inbound;
 use super::queue::{Entry, Queue};
-use crate::shard::{Recipients, Tracked};
+use crate::shard::{Chat, Tracked};
 use carillon_wire::stanza::Stanza;
-use std::sync::Arc;
 
 /// The counts of a session whose client enabled stream management, and what it has not acknowledged.
 #[derive(Debug, Default)]
 pub struct State {
-    /// Stanzas received since it was enabled, modulo 2^32.
-    pub(super) received: u32,
+    /// What was received since it was enabled.
+    pub(super) inbound: Inbound,
+    /// What has to be acknowledged in time, because senders wait for it: all up to this number of sent stanzas, modulo 2^32.
+    pub(super) due: Option<u32>,
     /// What was sent since and is not acknowledged.
     pub(super) queue: Queue<Sent>,
 }
@@ -20,15 +22,22 @@ pub(super) enum Sent {
     /// It may be lost.
     Anything,
     /// It is routed again when the connection ends, unless another session of the account has it.
-    Chat(Box<Stanza>, Option<Arc<Recipients>>),
+    Chat(Box<(Stanza, Chat)>),
     /// A feature is told when it is acknowledged.
     Tracked(Tracked, u128),
+}
+
+impl Sent {
+    /// Whether the sender of a message waits for its acknowledgement.
+    pub(super) fn is_settled_by_acknowledgement(&self) -> bool {
+        matches!(self, Sent::Chat(message) if message.1.settlement.is_some())
+    }
 }
 
 impl Entry for Sent {
     fn bytes(&self) -> usize {
         match self {
-            Sent::Chat(stanza, _) => stanza.payload.bytes().len(),
+            Sent::Chat(message) => message.0.payload.bytes().len(),
             Sent::Anything | Sent::Tracked(..) => 0,
         }
     }
