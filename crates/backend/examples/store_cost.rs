@@ -243,7 +243,7 @@ fn point(db: &Connection, domain: DomainId, names: &[Box<str>]) -> usize {
             .expect("subscription");
         found += query.query_map([id], |row| row.get::<_, u32>(0)).expect("subscription").count();
         for sql in [
-            "SELECT id, payload FROM notification WHERE account = ?1 AND due IS NULL ORDER BY rank, accepted, seq",
+            "SELECT id, payload FROM notification WHERE account = ?1 AND due IS NULL ORDER BY rank, seq",
             "SELECT seq, stanza FROM offline WHERE account = ?1 ORDER BY seq",
         ] {
             assert!(!db.prepare_cached(sql).expect("waiting").exists([id]).expect("waiting"));

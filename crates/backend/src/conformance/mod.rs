@@ -81,7 +81,7 @@ pub const CASES: &[Case] = cases! {
     events: tell_how_notifications_ended, are_of_a_domain_and_of_states, come_in_pages, are_forgotten, are_numbered_in_the_order_of_commits;
     listing: is_newest_first, says_what_a_trace_says, is_of_an_account, is_of_a_domain, is_of_states, is_of_a_sender,
         is_of_a_time, comes_in_pages, finds_what_is_rare, is_whole_when_they_end_in_any_order;
-    schedule: hands_out_what_is_due, for_who_is_there_waits_for_nobody_else, a_claim_is_one_nodes, what_was_not_handed_over_is_due_again,
+    schedule: hands_out_what_is_due, takes_its_place_when_it_is_handed_over, for_who_is_there_waits_for_nobody_else, a_claim_is_one_nodes, what_was_not_handed_over_is_due_again,
         comes_in_pages, comes_in_pages_of_bytes, leaves_out_what_expired, is_bounded_and_collapsed, can_be_cancelled;
     offline: messages_come_back_in_order, messages_come_in_pages, messages_come_in_pages_of_bytes, messages_are_bounded, messages_are_deleted,
         messages_need_an_account, messages_are_of_their_account;

@@ -46,7 +46,7 @@ pub(super) fn hands_out_what_is_due(store: &dyn Store) {
     assert_eq!(trace(store, id(2)), expected);
     handed_over(store, second, T.plus(12));
     assert_eq!(trace(store, id(2)), expected, "it is handed over once");
-    assert_eq!(waiting(store, domain, "alice", T.plus(12)), [2, 3].map(id));
+    assert_eq!(waiting(store, domain, "alice", T.plus(12)), [3, 2].map(id));
     assert_eq!(
         claim(store, T.plus(5000), 10),
         (vec![first], false),
@@ -54,6 +54,25 @@ pub(super) fn hands_out_what_is_due(store: &dyn Store) {
     );
     stored(store, later(domain, 4, 0));
     assert_eq!(state(store, id(4)), NotificationState::Stored, "what is due at once is not scheduled");
+}
+
+pub(super) fn takes_its_place_when_it_is_handed_over(store: &dyn Store) {
+    let domain = with_alice(store);
+    let (first, second) = (later(domain, 1, 20), later(domain, 2, 10));
+    stored(store, first.clone());
+    stored(store, second.clone());
+    stored(store, notification(domain, "alice", 3));
+    claim(store, T.plus(20), 9);
+    handed_over(store, second.clone(), T.plus(20));
+    stored(store, notification(domain, "alice", 4));
+    handed_over(store, first.clone(), T.plus(20));
+    handed_over(store, second, T.plus(21));
+    assert_eq!(waiting(store, domain, "alice", T.plus(21)), [3, 2, 4, 1].map(id));
+    assert_eq!(stored(store, notification(domain, "alice", 5)), []);
+    assert_eq!(waiting(store, domain, "alice", T.plus(21)), [3, 2, 4, 1, 5].map(id));
+    end(store, [3, 2, 4, 5].map(|n| acknowledged(id(n))).into());
+    handed_over(store, first, T.plus(22));
+    assert_eq!(waiting(store, domain, "alice", T.plus(22)), [id(1)]);
 }
 
 pub(super) fn for_who_is_there_waits_for_nobody_else(store: &dyn Store) {

@@ -264,7 +264,7 @@ pub(super) fn over_bound(
 ) -> Result<Vec<Trace>> {
     let ids = ids(
         write.db,
-        "SELECT id FROM notification WHERE account = ?1 ORDER BY rank DESC, accepted, seq LIMIT ?2",
+        "SELECT id FROM notification WHERE account = ?1 ORDER BY rank DESC, seq LIMIT ?2",
         params![int(account.0), int(excess)],
     )?;
     let reason = Some(DropReason::QueueFull);

@@ -95,8 +95,10 @@ fn keep(write: &mut Transaction<'_>, keep: &StoreNotification) -> Result<StoreNo
     };
     if found.known {
         if notification.is_due(*now) {
+            // It waits for the device from now on, behind what does already.
             write.run(
-                "UPDATE notification SET due = NULL, stored = ?2 WHERE id = ?1 AND due IS NOT NULL",
+                "UPDATE notification SET due = NULL, stored = ?2, seq = (SELECT max(seq) + 1 FROM notification)
+                 WHERE id = ?1 AND due IS NOT NULL",
                 params![id_blob(notification.id), int(now.0)],
             )?;
         }

@@ -26,16 +26,17 @@ impl Answers<Pending, Error> for Snapshot<'_> {
 /// Scheduled ones are left out even when they are due: [`ClaimDue`] hands those out, and once is enough.
 fn waiting(db: &Connection, account: AccountId, asked: &Pending) -> Result<Part<Notification>> {
     let Pending { except, page, now, .. } = asked;
-    // CROSS JOIN: the order of the queue's index must be that of the loop.
-    let mut query = db.prepare_cached(
-        "SELECT n.id, n.domain, n.local, d.name, n.audience, n.rank, n.accepted, n.expires, n.collapse_key, n.send_at,
-             n.xml, n.payload, n.key
-         FROM notification n CROSS JOIN domain d ON d.id = n.domain
-         WHERE n.account = ?1 AND n.due IS NULL AND n.audience = ?3 AND (n.expires IS NULL OR n.expires > ?2)
-         ORDER BY n.rank, n.accepted, n.seq",
-    )?;
+    let mut query = db.prepare_cached(WAITING)?;
     first(&mut query.query(params![int(account.0), int(now.0), Audience::Always.code()])?, *page, except)
 }
+
+// CROSS JOIN: the order of the queue's index must be that of the loop.
+const WAITING: &str =
+    "SELECT n.id, n.domain, n.local, d.name, n.audience, n.rank, n.accepted, n.expires, n.collapse_key, n.send_at,
+         n.xml, n.payload, n.key
+     FROM notification n CROSS JOIN domain d ON d.id = n.domain
+     WHERE n.account = ?1 AND n.due IS NULL AND n.audience = ?3 AND (n.expires IS NULL OR n.expires > ?2)
+     ORDER BY n.rank, n.seq";
 
 /// The first page of what is in the rows.
 fn first(rows: &mut Rows<'_>, page: Page, except: &[NotificationId]) -> Result<Part<Notification>> {
@@ -113,4 +114,29 @@ fn notification(row: &Row<'_>) -> Result<Notification> {
             false => Payload::Json(std::str::from_utf8(payload)?.into()),
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Options, SqliteStore};
+    use super::*;
+    use carillon_core::ports::Store;
+
+    #[test]
+    fn a_page_is_read_from_the_index_in_its_order() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("store.db");
+        SqliteStore::open(Options::new(&path)).expect("opens").close();
+        let db = Connection::open(&path).expect("opens");
+        let mut plan = db.prepare(&format!("EXPLAIN QUERY PLAN {WAITING}")).expect("prepares");
+        let steps = plan.query_map(params![1, 0, 2], |row| row.get::<_, String>("detail")).expect("a plan");
+        let steps: Vec<_> = steps.map(|step| step.expect("text")).collect();
+        assert_eq!(
+            steps,
+            [
+                "SEARCH n USING INDEX notification_queue (account=? AND due=?)",
+                "SEARCH d USING INTEGER PRIMARY KEY (rowid=?)"
+            ]
+        );
+    }
 }

@@ -95,6 +95,9 @@ impl NotificationQuery {
 }
 
 /// The next waiting notifications of an account whose audience is always, in delivery order, leaving out `except`: at most `page`.
+///
+/// Delivery order is high priority first, and within a priority the order in which they began to wait: that of the commits that stored
+/// them, or, of scheduled ones, that handed them over ([`ClaimDue`]). No clock has a part in it.
 #[derive(Clone, Debug)]
 pub struct Pending {
     pub domain: DomainId,
@@ -133,10 +136,11 @@ pub struct EventsAnswer {
 pub const EVENTS_MAX: u64 = 1_000_000;
 
 /// Keeps a notification; those of the same account and `collapse_key` that are still stored or scheduled end as replaced, and
-/// when the account then has over `queue_max` waiting, the oldest of the lowest priority end as [`DropReason::QueueFull`].
+/// when the account then has over `queue_max` waiting, the first of the lowest priority in delivery order end as
+/// [`DropReason::QueueFull`].
 ///
-/// One that is known is left as it is, with one exception: one that is scheduled and due by `now` becomes stored, which ends the claim
-/// on it ([`ClaimDue`]).
+/// One that is known is left as it is and where it is, with one exception: one that is scheduled and due by `now` becomes stored, behind
+/// those that wait already, which ends the claim on it ([`ClaimDue`]).
 #[derive(Clone, Debug)]
 pub struct StoreNotification {
     pub notification: Arc<Notification>,

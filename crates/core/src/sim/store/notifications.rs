@@ -55,9 +55,9 @@ fn keep(store: &mut Committed, asked: &StoreNotification) -> StoreNotificationAn
     let StoreNotification { notification, queue_max, now } = asked;
     let account = notification.to.local().and_then(|local| store.account_id(notification.domain, local));
     let Some(account) = account else { return StoreNotificationAnswer::NoAccount };
-    if let Some(known) = store.waiting.get_mut(&notification.id) {
-        if known.due.is_some() && notification.is_due(*now) {
-            (known.due, known.stored) = (None, Some(*now));
+    if store.waiting.contains_key(&notification.id) {
+        if notification.is_due(*now) {
+            hand_over(store, notification.id, *now);
         }
         return StoreNotificationAnswer::Known;
     }
@@ -65,6 +65,18 @@ fn keep(store: &mut Committed, asked: &StoreNotification) -> StoreNotificationAn
         return StoreNotificationAnswer::Known;
     }
     let replaced = replaced_by(store, account, notification);
+/// A scheduled one waits for the device from now on, behind what does already.
+fn hand_over(store: &mut Committed, id: NotificationId, now: UnixMs) {
+    let number = store.number();
+    let Some(waiting) = store.waiting.get_mut(&id).filter(|waiting| waiting.due.is_some()) else { return };
+    let before = waiting.place;
+    (waiting.due, waiting.stored, waiting.place.1) = (None, Some(now), number);
+    if let Some(account) = store.accounts.get_mut(&waiting.account) {
+        account.queue.remove(&before);
+        account.queue.insert(waiting.place, id);
+    }
+}
+
     let mut ended = end_all(store, replaced, NotificationState::Replaced, None, *now);
     put(store, account, notification, *now);
     let crowded = over_bound(store, account, *queue_max as usize);
@@ -85,7 +97,7 @@ fn replaced_by(store: &Committed, account: AccountId, newer: &Notification) -> V
 
 fn put(store: &mut Committed, account: AccountId, notification: &Arc<Notification>, now: UnixMs) {
     let due = notification.send_at.filter(|at| *at > now);
-    let place = (Reverse(notification.priority), notification.accepted, store.number());
+    let place = (Reverse(notification.priority), store.number());
     let waiting = Waiting {
         notification: notification.clone(),
         account,
@@ -109,7 +121,7 @@ fn over_bound(store: &Committed, account: AccountId, max: usize) -> Vec<Notifica
         return Vec::new();
     }
     let mut queue: Vec<_> = account.queue.iter().collect();
-    queue.sort_by_key(|((Reverse(priority), accepted, number), _)| (*priority, *accepted, *number));
+    queue.sort_by_key(|((Reverse(priority), number), _)| (*priority, *number));
     queue.into_iter().take(excess).map(|(_, id)| *id).collect()
 }
 
@@ -151,7 +163,7 @@ fn claim_due(store: &mut Committed, asked: &ClaimDue) -> Part<Notification> {
     let due = |waiting: &Waiting| waiting.due.filter(|due| *due <= asked.now);
     let waiting = store.waiting.values().filter(|waiting| waiting.is_wanted_at(asked.now));
     let mut found: Vec<_> = waiting
-        .filter_map(|waiting| Some((due(waiting)?, waiting.place.2, waiting.notification.clone())))
+        .filter_map(|waiting| Some((due(waiting)?, waiting.place.1, waiting.notification.clone())))
         .collect();
     found.sort_by_key(|(due, number, _)| (*due, *number));
     let entries =

@@ -52,8 +52,8 @@ pub(super) struct Account {
     pub(super) queue: BTreeMap<Place, NotificationId>,
 }
 
-/// A notification's place in delivery order: by priority, then by age.
-pub(super) type Place = (Reverse<Priority>, UnixMs, u32);
+/// A notification's place in delivery order: by priority, then by the number that the store gave it when it began to wait.
+pub(super) type Place = (Reverse<Priority>, u32);
 
 /// A notification that has not ended.
 #[derive(Clone, Debug)]
