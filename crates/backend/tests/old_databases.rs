@@ -1,22 +1,25 @@
 //! Databases of earlier versions: opened by this one, they have lost nothing, and everything in them can be used.
 //!
-//! `old/version-N.sql` is a whole database as version N of the schema wrote it, with rows in every table. `everything_is_there`
-//! asks for each of them through the port.
+//! `old/version-N.sql` is a whole database as version N of the schema wrote it, with rows in every table: `examples/old_database.rs` of that
+//! version made it. `everything_is_there` asks for each of them through the port, and what a later version added has a function of its own.
 
 use carillon_backend::sqlite::{Options, SqliteStore};
 use carillon_core::model::*;
-use carillon_core::ports::store::accounts::{Account, Identity, Login, SetAccountState};
+use carillon_core::ports::store::accounts::{
+    Account, CreateAccount, CreateAccountAnswer, Identity, Login, SetAccountState,
+};
 use carillon_core::ports::store::domains::{Domains, PutDomain};
-use carillon_core::ports::store::idempotency::{Reservation, Reserve};
+use carillon_core::ports::store::idempotency::{LineDigest, NoteLines, Reservation, Reserve};
 use carillon_core::ports::store::items::{ItemNames, Items, Publish};
 use carillon_core::ports::store::keys::{Key, Keys};
 use carillon_core::ports::store::notifications::{
-    self, ClaimDue, EndNotifications, NotificationChange, NotificationQuery, Pending, Whose,
+    self, CancelNotification, ClaimDue, EndNotifications, Events, NotificationChange, NotificationQuery,
+    Pending, Whose,
 };
 use carillon_core::ports::store::offline::{DeleteOffline, Offline};
 use carillon_core::ports::store::subscriptions::{Subscribers, SubscriptionsOf, Unsubscribe};
 use carillon_core::ports::store::topics::{Topic, Topics};
-use carillon_core::ports::{Page, Part, Question, Store};
+use carillon_core::ports::{Ask, Page, Part, Question, Store};
 use carillon_wire::jid::BareJid;
 use rusqlite::Connection;
 use std::path::Path;
@@ -29,8 +32,17 @@ const NEWS: TopicId = TopicId(1);
 const QUIET: TopicId = TopicId(2);
 
 fn ask<Q: Question>(store: &dyn Store, question: Q) -> Q::Answer {
+    said::<Q>(store, question.into())
+}
+
+/// Asks with the id of an operation, as `examples/old_database.rs` does.
+fn once<Q: Question>(store: &dyn Store, operation: u128, question: Q) -> Q::Answer {
+    said::<Q>(store, question.into().once(OperationId::new(T, operation << 64)))
+}
+
+fn said<Q: Question>(store: &dyn Store, ask: Ask) -> Q::Answer {
     let (sender, receiver) = channel();
-    store.ask(question.into(), Q::reply(move |answer| drop(sender.send(answer))));
+    store.ask(ask, Q::reply(move |answer| drop(sender.send(answer))));
     receiver.recv().expect("one answer").expect("the store is well")
 }
 
@@ -50,32 +62,53 @@ fn restore(path: &Path, dump: &str) -> SqliteStore {
 
 #[test]
 fn of_the_first_version() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("carillon.db");
-    let store = restore(&path, include_str!("old/version-1.sql"));
-    everything_is_there(&store);
-    everything_can_be_used(&store);
-    is_as_if_it_were_new(&store, &path);
+    is_upgraded(1, include_str!("old/version-1.sql"));
 }
 
 #[test]
 fn of_the_fifth_version() {
+    is_upgraded(5, include_str!("old/version-5.sql"));
+}
+
+#[test]
+fn of_the_sixth_version() {
+    is_upgraded(6, include_str!("old/version-6.sql"));
+}
+
+#[test]
+fn of_the_seventh_version() {
+    is_upgraded(7, include_str!("old/version-7.sql"));
+}
+
+#[test]
+fn of_the_eighth_version() {
+    is_upgraded(8, include_str!("old/version-8.sql"));
+}
+
+#[test]
+fn of_the_ninth_version() {
+    is_upgraded(9, include_str!("old/version-9.sql"));
+}
+
+/// The database of this version has lost nothing, and can be used.
+fn is_upgraded(version: u32, dump: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("carillon.db");
-    let store = restore(&path, include_str!("old/version-5.sql"));
+    let store = restore(&path, dump);
     everything_is_there(&store);
-    // What the versions since the first one added.
-    let alice = ask(&store, Identity { domain: HERE, local: "alice".into() }).expect("alice");
-    let mut revoked = Revocations::default();
-    (0..2).for_each(|_| revoked.revoke_all());
-    revoked.revoke(AgentId(9));
-    assert_eq!(alice.revocations, revoked);
-    let trace = ask(&store, notifications::Trace { id: id(5) }).expect("it is remembered");
-    assert_eq!(
-        (trace.key, trace.expires, trace.collapse_key.as_deref()),
-        (Some(KeyId(2)), Some(T.plus(100)), Some("key"))
-    );
-    assert_eq!(ask(&store, notifications::Trace { id: id(2) }).expect("it waits").key, Some(KeyId(2)));
+    if version >= 5 {
+        tokens_and_senders(&store);
+    }
+    if version >= 6 {
+        what_waits_is_in_the_order_in_which_it_was_stored(&store);
+    }
+    if version >= 7 {
+        operations(&store);
+    }
+    events(&store, version);
+    if version >= 9 {
+        lines(&store);
+    }
     everything_can_be_used(&store);
     is_as_if_it_were_new(&store, &path);
 }
@@ -226,6 +259,68 @@ fn notifications_that_ended(store: &dyn Store) {
     };
     let listed: Vec<_> = ask(store, list).traces.iter().map(|trace| trace.id).collect();
     assert_eq!(listed, [6, 5, 3, 2, 1].map(id));
+}
+
+fn tokens_and_senders(store: &dyn Store) {
+    let alice = ask(store, Identity { domain: HERE, local: "alice".into() }).expect("alice");
+    let mut revoked = Revocations::default();
+    (0..2).for_each(|_| revoked.revoke_all());
+    revoked.revoke(AgentId(9));
+    assert_eq!(alice.revocations, revoked);
+    let trace = ask(store, notifications::Trace { id: id(5) }).expect("it is remembered");
+    assert_eq!(
+        (trace.key, trace.expires, trace.collapse_key.as_deref()),
+        (Some(KeyId(2)), Some(T.plus(100)), Some("key"))
+    );
+    assert_eq!(ask(store, notifications::Trace { id: id(2) }).expect("it waits").key, Some(KeyId(2)));
+}
+
+/// The clock was set back between the two.
+fn what_waits_is_in_the_order_in_which_it_was_stored(store: &dyn Store) {
+    let page = Page { entries: 9, bytes: usize::MAX };
+    let question = Pending { domain: THERE, local: "alice".into(), except: Vec::new(), page, now: T };
+    let found = ask(store, question).entries;
+    let times: Vec<_> = found.iter().map(|n| (n.id, n.accepted)).collect();
+    assert_eq!(times, [(id(7), T.plus(20)), (id(8), T.plus(10))]);
+}
+
+/// What was done once is not done again.
+fn operations(store: &dyn Store) {
+    let create = |local: &str, now| {
+        let credentials = Credentials { sha1: None, sha256: None };
+        CreateAccount { domain: HERE, local: local.into(), credentials, now }
+    };
+    assert_eq!(once(store, 1, create("alice", T)), CreateAccountAnswer::Created(AccountId(1)));
+    assert_eq!(once(store, 3, create("alice", T)), CreateAccountAnswer::Created(AccountId(3)));
+    assert_eq!(ask(store, create("alice", T)), CreateAccountAnswer::Exists);
+    let first = ask(store, Items::newest(NEWS, 9)).expect("the topic is there")[1].clone();
+    let item = Item { revision: Revision(0), ..(*first).clone() };
+    let again = once(store, 11, Publish { item, keep: 10 }).expect("the topic is there");
+    assert_eq!((again.revision, again.published), (first.revision, T.plus(3)));
+    let names = ItemNames { topic: NEWS, from: ItemsFrom::Newest, max: 9 };
+    assert_eq!(ask(store, names).expect("the topic is there").ids, ["second".into(), "first".into()]);
+}
+
+/// Of ends before version 8 there are none; what ends from now on has the next number.
+fn events(store: &dyn Store, version: u32) {
+    let told = || {
+        let all = Events { after: 0, domain: None, states: States::ALL, max: 9 };
+        let answer = ask(store, all);
+        (answer.events.iter().map(|(number, trace)| (*number, trace.id)).collect::<Vec<_>>(), answer.newest)
+    };
+    let before = if version >= 8 { vec![(1, id(5)), (2, id(6))] } else { Vec::new() };
+    assert_eq!(told(), (before.clone(), before.len() as u64));
+    ask(store, CancelNotification { id: id(1), now: T.plus(9) });
+    let next = before.len() as u64 + 1;
+    assert_eq!(told(), ([before, vec![(next, id(1))]].concat(), next));
+}
+
+/// A line of a batch that was altered is noticed.
+fn lines(store: &dyn Store) {
+    let line = |number, digest| LineDigest { number, digest };
+    let lines = vec![line(1, 1001), line(2, 7), line(3, 1003), line(300, 7)];
+    let again = NoteLines { key: KeyId(2), idempotency_key: "lines".into(), lines, now: T.plus(1) };
+    assert_eq!(ask(store, again), [2, 300]);
 }
 
 fn everything_can_be_used(store: &dyn Store) {

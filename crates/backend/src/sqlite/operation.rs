@@ -191,7 +191,12 @@ impl Remembered for Publish {
     }
 
     fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<Option<Arc<Item>>>> {
-        let ([revision, published], []) = outcome.as_chunks() else { return Ok(None) };
+        let (revision, published) = match outcome.as_chunks() {
+            ([revision, published], []) => (revision, UnixMs(u64::from_be_bytes(*published))),
+            // Before version 9 of the schema the time was not remembered.
+            ([revision], []) => (revision, self.item.published),
+            _ => return Ok(None),
+        };
         let revision = Revision(u64::from_be_bytes(*revision));
         let published = UnixMs(u64::from_be_bytes(*published));
         Ok(Some(Some(Arc::new(Item { revision, published, ..self.item.clone() }))))
