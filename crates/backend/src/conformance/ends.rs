@@ -100,21 +100,23 @@ pub(super) fn note_when_it_was_sent(store: &dyn Store) {
 pub(super) fn by_cancelling(store: &dyn Store) {
     let (domain, first) = one(store);
     let cancel = |n, at| ask(store, CancelNotification { id: id(n), now: at });
-    assert_eq!(cancel(9, T), None);
+    assert_eq!(cancel(9, T), CancelNotificationAnswer::Missing);
     let expected = Trace {
         state: NotificationState::Cancelled,
         stored: Some(T),
         ended: Some(T.plus(4)),
         ..Trace::of(&first)
     };
+    assert_eq!(cancel(1, T.plus(4)), CancelNotificationAnswer::Cancelled(Box::new(expected.clone())));
     for at in [4, 5] {
-        answer!(cancel(1, T.plus(at)), Some(trace) => assert_eq!(*trace, expected));
+        let ended = CancelNotificationAnswer::Ended(Box::new(expected.clone()));
+        assert_eq!(cancel(1, T.plus(at)), ended, "one of them ended it, also of those of one millisecond");
     }
     assert!(waiting(store, domain, "alice", T).is_empty());
     stored(store, notification(domain, "alice", 2));
     end(store, vec![acknowledged(id(2))]);
     let kept = trace(store, id(2));
-    answer!(cancel(2, T.plus(9)), Some(trace) => assert_eq!(*trace, kept, "what it already was"));
+    assert_eq!(cancel(2, T.plus(9)), CancelNotificationAnswer::Ended(Box::new(kept)), "what it already was");
 }
 
 pub(super) fn by_expiry(store: &dyn Store) {

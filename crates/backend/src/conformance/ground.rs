@@ -22,8 +22,8 @@ pub(super) use carillon_core::ports::store::items::{
 };
 pub(super) use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey, Key, Keys};
 pub(super) use carillon_core::ports::store::notifications::{
-    CancelNotification, ClaimDue, EndNotifications, Events, NotificationChange, NotificationQuery, Pending,
-    StoreNotification, StoreNotificationAnswer, Sweep, Whose,
+    CancelNotification, CancelNotificationAnswer, ClaimDue, EndNotifications, Events, NotificationChange,
+    NotificationQuery, Pending, StoreNotification, StoreNotificationAnswer, Sweep, Whose,
 };
 pub(super) use carillon_core::ports::store::offline::{
     DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer,
@@ -142,6 +142,7 @@ said! {
     CreateKeyAnswer { CreateKeyAnswer::Created(_), NoDomain }
     CreateWebhookAnswer { CreateWebhookAnswer::Created(_), NoDomain }
     SubscribeAnswer { SubscribeAnswer::Subscribed { .. }, Missing }
+    CancelNotificationAnswer { CancelNotificationAnswer::Cancelled(_), Missing }
     StoreNotificationAnswer { StoreNotificationAnswer::Stored { .. }, NoAccount }
     StoreOfflineAnswer { StoreOfflineAnswer::Stored, NoAccount }
 }

@@ -190,6 +190,6 @@ pub(super) fn can_be_cancelled(store: &dyn Store) {
     let domain = with_alice(store);
     stored(store, later(domain, 1, 10));
     let cancelled = ask(store, CancelNotification { id: id(1), now: T.plus(1) });
-    answer!(cancelled, Some(trace) => assert_eq!(trace.state, NotificationState::Cancelled));
+    answer!(cancelled, CancelNotificationAnswer::Cancelled(trace) => assert_eq!(trace.state, NotificationState::Cancelled));
     assert!(claim(store, T.plus(10), 9).0.is_empty());
 }

@@ -10,7 +10,7 @@ use carillon_core::model::*;
 use carillon_core::ports::Part;
 use carillon_core::ports::store::idempotency::RESERVED_MS;
 use carillon_core::ports::store::notifications::{
-    self, CancelNotification, EndNotifications, NotificationChange, Sweep,
+    self, CancelNotification, CancelNotificationAnswer, EndNotifications, NotificationChange, Sweep,
 };
 use carillon_core::ports::store::{Answers, OPERATION_KEPT_MS};
 use carillon_wire::jid::BareJid;
@@ -177,10 +177,14 @@ fn finish(
 }
 
 impl Answers<CancelNotification, Error> for Transaction<'_> {
-    fn answer(&mut self, asked: &CancelNotification) -> Result<Option<Box<Trace>>> {
+    fn answer(&mut self, asked: &CancelNotification) -> Result<CancelNotificationAnswer> {
         let end = End { state: NotificationState::Cancelled, reason: None, at: asked.now };
-        finish(self, asked.id, end, None, None)?;
-        trace(self.db, asked.id)
+        let is_new = finish(self, asked.id, end, None, None)?;
+        Ok(match ended_trace(self.db, asked.id)?.map(Box::new) {
+            Some(trace) if is_new => CancelNotificationAnswer::Cancelled(trace),
+            Some(trace) => CancelNotificationAnswer::Ended(trace),
+            None => CancelNotificationAnswer::Missing,
+        })
     }
 }
 

@@ -12,7 +12,9 @@ use carillon_core::ports::store::domains::{DeleteDomain, PutDomain, PutDomainAns
 use carillon_core::ports::store::idempotency::{Reservation, Reserve};
 use carillon_core::ports::store::items::{Publish, Retract};
 use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey};
-use carillon_core::ports::store::notifications::{ClaimDue, Sweep};
+use carillon_core::ports::store::notifications::{
+    CancelNotification, CancelNotificationAnswer, ClaimDue, Sweep,
+};
 use carillon_core::ports::store::offline::{StoreOffline, StoreOfflineAnswer};
 use carillon_core::ports::store::subscriptions::{Subscribe, SubscribeAnswer, Unsubscribe};
 use carillon_core::ports::store::topics::{CreateTopic, CreateTopicAnswer, DeleteTopic};
@@ -198,7 +200,6 @@ impl Remembered for Publish {
             _ => return Ok(None),
         };
         let revision = Revision(u64::from_be_bytes(*revision));
-        let published = UnixMs(u64::from_be_bytes(*published));
         Ok(Some(Some(Arc::new(Item { revision, published, ..self.item.clone() }))))
     }
 }
@@ -232,6 +233,20 @@ impl Remembered for Sweep {
             entries.extend(ending::ended_trace(write.db, id)?);
         }
         Ok(Some(Part { entries, more: ending::has_more(write.db, self)? }))
+    }
+}
+
+/// That it was this operation that ended the notification.
+impl Remembered for CancelNotification {
+    const CODE: u8 = 20;
+
+    fn outcome(answer: &CancelNotificationAnswer) -> Option<Vec<u8>> {
+        matches!(answer, CancelNotificationAnswer::Cancelled(_)).then(Vec::new)
+    }
+
+    fn again(&self, _: &[u8], write: &mut Transaction<'_>) -> Result<Option<CancelNotificationAnswer>> {
+        let trace = ending::ended_trace(write.db, self.id)?.map(Box::new);
+        Ok(Some(trace.map_or(CancelNotificationAnswer::Missing, CancelNotificationAnswer::Cancelled)))
     }
 }
 

@@ -10,13 +10,13 @@ use crate::model::*;
 use crate::ports::Fault;
 use crate::ports::store::accounts::Account;
 use crate::ports::store::notifications::{
-    self as stored, CancelNotification, NotificationChange, NotificationQuery, StoreNotification,
-    StoreNotificationAnswer,
+    self as stored, CancelNotification, CancelNotificationAnswer, NotificationChange, NotificationQuery,
+    StoreNotification, StoreNotificationAnswer,
 };
 use crate::session::{Cx, Sessions};
 use crate::shard::End;
 use crate::{Effect, ReplyTo};
-use NotificationState::{Cancelled, Dropped, Scheduled, Sent, Stored};
+use NotificationState::{Dropped, Scheduled, Sent, Stored};
 use std::sync::Arc;
 
 /// Carries out the commands of providers.
@@ -116,19 +116,23 @@ fn cancel_stored(waiting: Trace, reply: ReplyTo, cx: &mut Cx<'_>) {
         // It is ending otherwise.
         return answer_trace(Ok(Some(Box::new(waiting))), reply, cx);
     }
-    let asked = cx.now.unix;
-    cx.ask(CancelNotification { id, now: asked }, move |found, sessions, cx| {
+    cx.ask(CancelNotification { id, now: cx.now.unix }, move |said, sessions, cx| {
         cx.shard.retries.ended(id);
-        match &found {
-            // Told once: by the cancellation that ended it, not by one that found it ended.
-            Ok(Some(trace)) if trace.state == Cancelled && trace.ended == Some(asked) => {
+        let found = match said {
+            Ok(CancelNotificationAnswer::Cancelled(trace)) => {
                 ends::committed(id, cx);
-                report_end_of(trace, cx);
+                report_end_of(&trace, cx);
+                Ok(Some(trace))
             }
-            Ok(_) => {}
-            // Whoever passed over it meanwhile is given it after all.
-            Err(_) => delivery::look_again(&waiting.to, sessions, cx),
-        }
+            // Whoever ended it has told it.
+            Ok(CancelNotificationAnswer::Ended(trace)) => Ok(Some(trace)),
+            Ok(CancelNotificationAnswer::Missing) => Ok(None),
+            Err(fault) => {
+                // Whoever passed over it meanwhile is given it after all.
+                delivery::look_again(&waiting.to, sessions, cx);
+                Err(fault)
+            }
+        };
         answer_trace(found, reply, cx);
     });
 }

@@ -8,6 +8,9 @@ mod report;
 mod state;
 mod xml;
 
+#[cfg(test)]
+mod tests;
+
 pub use state::State;
 
 use crate::session::backlog;

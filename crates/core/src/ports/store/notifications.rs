@@ -21,9 +21,9 @@ questions! {
     writes {
         StoreNotification => StoreNotificationAnswer,
         EndNotifications => Vec<NotificationId>,
-        CancelNotification => Option<Box<model::Trace>>,
     }
     once {
+        CancelNotification => CancelNotificationAnswer,
         ClaimDue => Part<Notification>,
         Sweep => Part<model::Trace>,
     }
@@ -191,11 +191,22 @@ impl NotificationChange {
     }
 }
 
-/// Cancels a notification. Its trace afterwards: `Cancelled`, or the state in which it had ended.
+/// Cancels a notification that has not ended.
 #[derive(Clone, Debug)]
 pub struct CancelNotification {
     pub id: NotificationId,
     pub now: UnixMs,
+}
+
+/// What became of [`CancelNotification`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CancelNotificationAnswer {
+    /// This ended it.
+    Cancelled(Box<model::Trace>),
+    /// It had ended before, perhaps by being cancelled.
+    Ended(Box<model::Trace>),
+    /// There is none with this id.
+    Missing,
 }
 
 /// Claims scheduled notifications that are due by `now`, the first ones that `page` has room for, and returns them. Until `until` they are

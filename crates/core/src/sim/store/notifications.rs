@@ -10,8 +10,8 @@ use crate::ports::Part;
 use crate::ports::store::OPERATION_KEPT_MS;
 use crate::ports::store::idempotency::RESERVED_MS;
 use crate::ports::store::notifications::{
-    CancelNotification, ClaimDue, EndNotifications, NotificationChange, Pending, StoreNotification,
-    StoreNotificationAnswer, Sweep, Trace,
+    CancelNotification, CancelNotificationAnswer, ClaimDue, EndNotifications, NotificationChange, Pending,
+    StoreNotification, StoreNotificationAnswer, Sweep, Trace,
 };
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -153,9 +153,12 @@ fn change(store: &mut Committed, change: &NotificationChange) {
     }
 }
 
-fn cancel(store: &mut Committed, asked: &CancelNotification) -> Option<Box<model::Trace>> {
-    store.end(asked.id, NotificationState::Cancelled, None, asked.now);
-    trace(store, &Trace { id: asked.id })
+fn cancel(store: &mut Committed, asked: &CancelNotification) -> CancelNotificationAnswer {
+    if let Some(trace) = store.end(asked.id, NotificationState::Cancelled, None, asked.now) {
+        return CancelNotificationAnswer::Cancelled(Box::new(trace));
+    }
+    let ended = trace(store, &Trace { id: asked.id });
+    ended.map_or(CancelNotificationAnswer::Missing, CancelNotificationAnswer::Ended)
 }
 
 /// What expired meanwhile is left to the sweep. What is claimed is due when the claim ends.
