@@ -4,9 +4,11 @@ use crate::support::device::Device;
 use crate::support::{Reply, World, world};
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
+use carillon_core::settings::{Fanout, Settings as CoreSettings};
 use carillon_wire::stanza::Stanza;
 use futures_util::FutureExt;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 fn request(world: &World, key: &str, topic: &str, body: &Value) -> Request<Body> {
@@ -154,6 +156,45 @@ async fn what_is_unknown_is_settled_by_the_same_request() {
     let items = world.get("/v1/topics/t/items").await.json();
     let ids: Vec<_> = items["items"].as_array().unwrap().iter().map(|i| i["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["last", &item], "it was published before the last one");
+}
+
+/// Shards that give followers nothing are behind at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_came_too_fast_is_not_remembered() {
+    let world = world();
+    let device = followed(&world).await;
+    let body = json!({"payload": 1});
+    let fanout = Fanout { slice: 0, waiting_deliveries: 1, ..Fanout::default() };
+    world.server.reload_settings(&Arc::new(CoreSettings { fanout, ..CoreSettings::default() }));
+    let mut items = Vec::new();
+    let (key, refused) = loop {
+        assert!(items.len() < 1000, "the topic is never too fast");
+        let key = format!("k{}", items.len());
+        let reply = publish(&world, &key, &body).await;
+        if reply.status == StatusCode::TOO_MANY_REQUESTS {
+            break (key, reply);
+        }
+        items.push(reply.expect(StatusCode::ACCEPTED)["id"].as_str().unwrap().to_owned());
+    };
+    refused.problem(429, "too-fast");
+    assert_eq!(refused.headers[header::RETRY_AFTER], "1");
+    let refused = publish(&world, &key, &body).await;
+    refused.problem(429, "too-fast");
+    assert!(!is_replayed(&refused), "it is tried again, and refused again");
+    world.server.reload_settings(&Arc::default());
+    let taken = loop {
+        let reply = publish(&world, &key, &body).await;
+        if reply.status != StatusCode::TOO_MANY_REQUESTS {
+            break reply;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert!(!is_replayed(&taken));
+    items.push(taken.expect(StatusCode::ACCEPTED)["id"].as_str().unwrap().to_owned());
+    let again = publish(&world, &key, &body).await;
+    assert!(is_replayed(&again));
+    assert_eq!((again.status, &again.text), (taken.status, &taken.text));
+    is_given(&world, device, &items.iter().map(String::as_str).collect::<Vec<_>>()).await;
 }
 
 async fn wait_until(mut is_so: impl FnMut() -> bool) {
