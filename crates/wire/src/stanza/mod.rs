@@ -91,6 +91,13 @@ impl Stanza {
         self.kind.name()
     }
 
+    /// Bytes that it takes in memory, whatever its sender filled it with: what a bound on kept stanzas counts.
+    pub fn memory_bytes(&self) -> usize {
+        let jids = [&self.to, &self.from].into_iter().flatten().map(|jid| jid.as_str().len());
+        let texts = [&self.id, &self.lang].into_iter().flatten().map(|text| text.len());
+        size_of::<Self>() + jids.chain(texts).sum::<usize>() + self.payload.memory_bytes()
+    }
+
     /// Appends the stanza. On a WebSocket it declares `jabber:client` itself.
     pub fn write(&self, out: &mut Vec<u8>, framing: Framing) {
         let name = self.name();

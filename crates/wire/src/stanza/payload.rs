@@ -107,6 +107,16 @@ impl Payload {
         &self.bytes
     }
 
+    /// Bytes that it takes in memory, beyond its own size: the content and the index of the children.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let index = if self.index.spilled() { self.index.capacity() * size_of::<Entry>() } else { 0 };
+        let names = self.index.iter().map(|entry| match &entry.ns {
+            Namespace::Owned(ns) => ns.len(),
+            Namespace::Client | Namespace::At(_) => 0,
+        });
+        self.bytes.len() + index + names.sum::<usize>()
+    }
+
     /// Whether there is no child. (There may be text, which has no meaning in a stanza.)
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()

@@ -277,3 +277,23 @@ fn built_stanzas_are_escaped() {
     let text = written(&message, Framing::Tcp);
     assert_eq!(stanza(&text), message);
 }
+
+#[test]
+fn what_it_takes_in_memory_is_all_that_its_sender_filled_it_with() {
+    let bytes = |text: &str| stanza(text).memory_bytes();
+    let least = bytes("<presence/>");
+    assert_eq!(least, size_of::<Stanza>());
+    let text = "x".repeat(1000);
+    for filled in [
+        format!("<presence to='{text}@d'/>"),
+        format!("<presence from='d/{text}'/>"),
+        format!("<presence id='{text}'/>"),
+        format!("<presence xml:lang='{text}'/>"),
+        format!("<presence><status>{text}</status></presence>"),
+    ] {
+        assert!((least + 1000..least + 1100).contains(&bytes(&filled)), "{filled}");
+    }
+    let children = |count: usize| format!("<presence>{}</presence>", "<a/>".repeat(count));
+    assert!(bytes(&children(200)) > least + 200 * size_of::<std::ops::Range<u32>>(), "the index counts, too");
+    assert!(bytes(&children(2)) < least + 10, "of two children it is in the stanza itself");
+}

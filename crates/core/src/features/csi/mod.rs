@@ -55,7 +55,7 @@ pub const FEATURE: Feature = Feature {
 /// Presences held back at most: past that all are sent.
 const HELD_MAX: usize = 100;
 
-/// Bytes of their payloads at most, likewise.
+/// Bytes that they take in memory at most, likewise.
 const HELD_BYTES_MAX: usize = 64 * 1024;
 
 fn emit(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) -> Emit {
@@ -64,7 +64,7 @@ fn emit(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) ->
         Outgoing::Stanza(stanza, _) if can_wait(stanza) => {
             held.0.retain(|other| other.from != stanza.from);
             held.0.push((*stanza).clone());
-            let bytes: usize = held.0.iter().map(|stanza| stanza.payload.bytes().len()).sum();
+            let bytes: usize = held.0.iter().map(Stanza::memory_bytes).sum();
             if held.0.len() > HELD_MAX || bytes > HELD_BYTES_MAX {
                 flush(session, cx);
             }

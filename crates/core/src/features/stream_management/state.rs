@@ -37,7 +37,7 @@ impl Sent {
 impl Entry for Sent {
     fn bytes(&self) -> usize {
         match self {
-            Sent::Chat(message) => message.0.payload.bytes().len(),
+            Sent::Chat(message) => message.0.memory_bytes(),
             Sent::Anything | Sent::Tracked(..) => 0,
         }
     }
