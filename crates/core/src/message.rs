@@ -95,6 +95,31 @@ pub enum ShardMessage {
     Domains(Arc<Domains>),
 }
 
+impl ShardMessage {
+    /// Bytes that it takes in memory, as far as a client or a sender chose them: what the bounds of inboxes count.
+    pub fn memory_bytes(&self) -> usize {
+        let carried = match self {
+            ShardMessage::Stanza { stanza, .. } => stanza.memory_bytes(),
+            ShardMessage::Command { command, .. } => command.payload_bytes(),
+            ShardMessage::Topic { op, .. } => op.payload_bytes(),
+            ShardMessage::Publication(event) | ShardMessage::Subscribed { last: Some(event), .. } => {
+                event.bytes()
+            }
+            ShardMessage::Settled(_)
+            | ShardMessage::Pace { .. }
+            | ShardMessage::Subscribed { last: None, .. }
+            | ShardMessage::Unsubscribed { .. }
+            | ShardMessage::Listening { .. }
+            | ShardMessage::Restricted { .. }
+            | ShardMessage::LoginFailed { .. }
+            | ShardMessage::Registered { .. }
+            | ShardMessage::Expired(_)
+            | ShardMessage::Domains(_) => 0,
+        };
+        size_of::<ShardMessage>() + carried
+    }
+}
+
 /// How a shard keeps up with what is published to a topic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pace {

@@ -79,6 +79,10 @@ pub(crate) struct Inbox {
 
 struct State {
     items: VecDeque<InboxItem>,
+    /// Bytes of the messages among them ([`ShardMessage::memory_bytes`]).
+    bytes: usize,
+    /// The shard itself waits for others with more than it may hold for them: it takes no commands.
+    is_congested: bool,
     /// The shard sleeps, or is about to: who adds an item wakes it.
     asleep: bool,
     /// The shard has ended.
@@ -88,7 +92,16 @@ struct State {
 impl Inbox {
     /// An empty inbox of a shard that `waker` wakes.
     pub(crate) fn new(waker: mio::Waker) -> Inbox {
-        Inbox { state: Mutex::new(State { items: VecDeque::new(), asleep: false, closed: false }), waker }
+        Inbox {
+            state: Mutex::new(State {
+                items: VecDeque::new(),
+                bytes: 0,
+                is_congested: false,
+                asleep: false,
+                closed: false,
+            }),
+            waker,
+        }
     }
 
     /// Adds an item that must not be refused: an answer, of which there are as many as questions, or one of the node's
@@ -106,9 +119,10 @@ impl Inbox {
     #[expect(clippy::result_large_err, reason = "the message comes back to whoever sent it")]
     pub(crate) fn offer(&self, message: ShardMessage) -> Result<(), ShardMessage> {
         let mut state = self.lock();
-        if state.closed || state.items.len() >= COMMANDS_MAX {
+        if !state.takes_commands() {
             return Err(message);
         }
+        state.bytes += message.memory_bytes();
         state.items.push_back(InboxItem::ShardMessage(message));
         self.wake(state);
         Ok(())
@@ -119,24 +133,34 @@ impl Inbox {
         let mut messages = messages.into_iter();
         if messages.len() > 0 {
             let mut state = self.lock();
-            let room = if state.closed { 0 } else { COMMANDS_MAX.saturating_sub(state.items.len()) };
-            state.items.extend(messages.by_ref().take(room).map(InboxItem::ShardMessage));
+            while state.takes_commands()
+                && let Some(message) = messages.next()
+            {
+                state.bytes += message.memory_bytes();
+                state.items.push_back(InboxItem::ShardMessage(message));
+            }
             self.wake(state);
         }
         messages.collect()
     }
 
-    /// Takes the whole batch of another shard, or none of it while too many items wait. Whether it was taken.
-    pub(crate) fn append(&self, batch: &mut VecDeque<InboxItem>) -> bool {
+    /// Whether the shard takes no commands, because what it holds for other shards has reached its bound.
+    pub(crate) fn set_congested(&self, is_congested: bool) {
+        self.lock().is_congested = is_congested;
+    }
+
+    /// Takes the whole batch of another shard, which has this many bytes, or none of it while too much waits. Whether it was taken.
+    pub(crate) fn append(&self, batch: &mut VecDeque<InboxItem>, bytes: usize) -> bool {
         let mut state = self.lock();
         if state.closed {
             drop(state);
             batch.clear();
             return true;
         }
-        if state.items.len() >= ITEMS_MAX {
+        if state.items.len() >= ITEMS_MAX || state.bytes >= BYTES_MAX {
             return false;
         }
+        state.bytes += bytes;
         state.items.append(batch);
         self.wake(state);
         true
@@ -145,7 +169,7 @@ impl Inbox {
     /// Moves all items to the shard. `items` is empty before; its memory is reused.
     pub(crate) fn take(&self, items: &mut VecDeque<InboxItem>) {
         let mut state = self.lock();
-        state.asleep = false;
+        (state.asleep, state.bytes) = (false, 0);
         std::mem::swap(&mut state.items, items);
         // Memory that a burst left behind.
         if state.items.capacity() > ITEMS_MAX {
@@ -181,6 +205,27 @@ impl Inbox {
     }
 }
 
+impl State {
+    fn takes_commands(&self) -> bool {
+        let is_full = self.items.len() >= COMMANDS_MAX || self.bytes >= BYTES_MAX;
+        !(self.closed || self.is_congested || is_full)
+    }
+}
+
+impl InboxItem {
+    /// Bytes that it takes in memory, as far as a client or a sender chose them.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        match self {
+            InboxItem::ShardMessage(message) => message.memory_bytes(),
+            // There are as many as questions or connections, which have bounds of their own.
+            InboxItem::Answer { .. }
+            | InboxItem::Derived { .. }
+            | InboxItem::Arrival(_)
+            | InboxItem::Control(_) => size_of::<InboxItem>(),
+        }
+    }
+}
+
 /// Answers the commands among items that no shard will handle.
 pub(crate) fn turn_away(items: impl IntoIterator<Item = InboxItem>) {
     for item in items {
@@ -194,12 +239,15 @@ pub(crate) fn turn_away(items: impl IntoIterator<Item = InboxItem>) {
 const COMMANDS_MAX: usize = 8 * 1024;
 /// Other shards hold their messages back, and stop reading their clients, while this many items wait.
 pub(crate) const ITEMS_MAX: usize = 32 * 1024;
+/// The same, and no commands are taken, while the items have this many bytes.
+pub(crate) const BYTES_MAX: usize = 64 << 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use carillon_core::command::Command;
-    use carillon_core::model::NotificationId;
+    use carillon_core::command::{Actor, Command, TopicOp};
+    use carillon_core::model::{DomainId, NotificationId, Payload};
+    use carillon_wire::stanza::{MessageType, Stanza};
     use mio::{Events, Poll, Token, Waker};
     use std::time::Duration;
 
@@ -242,9 +290,39 @@ mod tests {
         assert_eq!(taken, COMMANDS_MAX);
         assert_eq!(inbox.offer_all(vec![message(), message()]).len(), 2);
         let batch = || VecDeque::from_iter((0..COMMANDS_MAX).map(|_| InboxItem::ShardMessage(message())));
-        assert_eq!((0..8).filter(|_| inbox.append(&mut batch())).count(), 3);
+        assert_eq!((0..8).filter(|_| inbox.append(&mut batch(), 0)).count(), 3);
         inbox.push(InboxItem::Control(Control::Stop));
         assert_eq!(inbox.close().len(), ITEMS_MAX + 1);
         assert!(inbox.offer(message()).is_err());
+    }
+
+    #[test]
+    fn it_is_bounded_in_bytes() {
+        let (_poll, inbox) = inbox();
+        let mib = Stanza::message(MessageType::Chat).with_id("x".repeat(1 << 20));
+        let large = || ShardMessage::Stanza { stanza: mib.clone(), settlement: None };
+        let append = |count: usize| {
+            let mut batch = VecDeque::from_iter((0..count).map(|_| InboxItem::ShardMessage(large())));
+            let bytes = batch.iter().map(InboxItem::memory_bytes).sum();
+            inbox.append(&mut batch, bytes)
+        };
+        assert!(append(40) && append(30), "the batch that passes the bound is the last");
+        assert!(!append(1));
+        assert!(inbox.offer(message()).is_err());
+        let mut items = VecDeque::new();
+        inbox.take(&mut items);
+        assert_eq!(items.len(), 70);
+        let publish = TopicOp::Publish {
+            id: None,
+            payload: Payload::Json("x".repeat(1 << 20).into()),
+            operation: None,
+        };
+        let command = || {
+            let (domain, name, actor) = (DomainId(1), "t".into(), Actor::Provider);
+            let command = Command::Topic { domain, name, actor, op: publish.clone() };
+            ShardMessage::Command { command, reply: ReplyTo(Box::new(|_: Outcome| ())) }
+        };
+        assert_eq!(inbox.offer_all((0..100).map(|_| command()).collect()).len(), 100 - BYTES_MAX / (1 << 20));
+        assert!(inbox.offer(command()).is_err());
     }
 }

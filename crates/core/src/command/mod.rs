@@ -104,7 +104,26 @@ pub enum TopicOp {
     SetAffiliations { changes: Vec<(BareJid, Affiliation)> },
 }
 
+impl Command {
+    /// Bytes of the payload that it carries.
+    pub fn payload_bytes(&self) -> usize {
+        match self {
+            Command::Notify(notification) => notification.payload.bytes(),
+            Command::Topic { op, .. } => op.payload_bytes(),
+            _ => 0,
+        }
+    }
+}
+
 impl TopicOp {
+    /// Bytes of the payload that it carries.
+    pub fn payload_bytes(&self) -> usize {
+        match self {
+            TopicOp::Publish { payload, .. } | TopicOp::PublishIf { payload, .. } => payload.bytes(),
+            _ => 0,
+        }
+    }
+
     /// Whether followers are told of each such operation: it may then be done no faster than they can be told.
     pub(crate) fn is_told(&self) -> bool {
         match self {

@@ -44,6 +44,14 @@ pub enum Payload {
 }
 
 impl Payload {
+    /// Its size in bytes.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Payload::Json(json) => json.len(),
+            Payload::Xml(xml) => xml.len(),
+        }
+    }
+
     /// Appends it as XML: JSON in its container (XEP-0335), XML as it is.
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {

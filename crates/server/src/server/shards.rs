@@ -64,7 +64,7 @@ impl ShardBuilder<'_> {
             upcalls: Vec::new(),
             ready: Ready::default(),
             deadlines: Deadlines::default(),
-            outboxes: Outboxes::new(Arc::clone(self.inboxes)),
+            outboxes: Outboxes::new(Arc::clone(self.inboxes), id),
             deferred: Deferred::default(),
             store: Arc::clone(self.store),
             derivers: self.derivers.clone(),

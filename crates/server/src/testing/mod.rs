@@ -203,7 +203,7 @@ impl Rig {
             ready: Ready::default(),
             deadlines: Deadlines::default(),
             // Its own, and that of a shard that does nothing.
-            outboxes: Outboxes::new(Arc::new([inbox(&poll), inbox(&Poll::new().unwrap())])),
+            outboxes: Outboxes::new(Arc::new([inbox(&poll), inbox(&Poll::new().unwrap())]), ShardId(0)),
             deferred: Deferred::default(),
             store: Arc::new(EmptyStore::default()),
             derivers: Derivers::start().unwrap(),

@@ -4,7 +4,7 @@ use super::tables::Waiting;
 use super::{Committed, answers, page};
 use crate::model::OperationId;
 use crate::model::{
-    self, AccountId, Audience, DropReason, Notification, NotificationId, NotificationState, Payload, UnixMs,
+    self, AccountId, Audience, DropReason, Notification, NotificationId, NotificationState, UnixMs,
 };
 use crate::ports::Part;
 use crate::ports::store::OPERATION_KEPT_MS;
@@ -41,14 +41,7 @@ fn pending(store: &Committed, asked: &Pending) -> Part<Notification> {
         waits && waiting.is_wanted_at(asked.now) && !is_excepted
     });
     let entries = waiting.map(|waiting| &*waiting.notification);
-    page::first(entries.map(|notification| (payload_bytes(notification), notification.clone())), asked.page)
-}
-
-fn payload_bytes(notification: &Notification) -> usize {
-    match &notification.payload {
-        Payload::Json(text) => text.len(),
-        Payload::Xml(bytes) => bytes.len(),
-    }
+    page::first(entries.map(|notification| (notification.payload.bytes(), notification.clone())), asked.page)
 }
 
 fn keep(store: &mut Committed, asked: &StoreNotification) -> StoreNotificationAnswer {
@@ -65,6 +58,13 @@ fn keep(store: &mut Committed, asked: &StoreNotification) -> StoreNotificationAn
         return StoreNotificationAnswer::Known;
     }
     let replaced = replaced_by(store, account, notification);
+    let mut ended = end_all(store, replaced, NotificationState::Replaced, None, *now);
+    put(store, account, notification, *now);
+    let crowded = over_bound(store, account, *queue_max as usize);
+    ended.extend(end_all(store, crowded, NotificationState::Dropped, Some(DropReason::QueueFull), *now));
+    StoreNotificationAnswer::Stored { ended }
+}
+
 /// A scheduled one waits for the device from now on, behind what does already.
 fn hand_over(store: &mut Committed, id: NotificationId, now: UnixMs) {
     let number = store.number();
@@ -75,13 +75,6 @@ fn hand_over(store: &mut Committed, id: NotificationId, now: UnixMs) {
         account.queue.remove(&before);
         account.queue.insert(waiting.place, id);
     }
-}
-
-    let mut ended = end_all(store, replaced, NotificationState::Replaced, None, *now);
-    put(store, account, notification, *now);
-    let crowded = over_bound(store, account, *queue_max as usize);
-    ended.extend(end_all(store, crowded, NotificationState::Dropped, Some(DropReason::QueueFull), *now));
-    StoreNotificationAnswer::Stored { ended }
 }
 
 /// Those of its key. One that was given to a connection is not replaced: the device may have it already.
@@ -170,7 +163,7 @@ fn claim_due(store: &mut Committed, asked: &ClaimDue) -> Part<Notification> {
         .collect();
     found.sort_by_key(|(due, number, _)| (*due, *number));
     let entries =
-        found.iter().map(|(_, _, notification)| (payload_bytes(notification), (**notification).clone()));
+        found.iter().map(|(_, _, notification)| (notification.payload.bytes(), (**notification).clone()));
     let part = page::first(entries, asked.page);
     for notification in &part.entries {
         if let Some(waiting) = store.waiting.get_mut(&notification.id) {
