@@ -13,7 +13,6 @@ use std::io::Read;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use tokio::sync::Semaphore;
 use ureq::config::Config;
 use ureq::http::{Request, Response, header};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
@@ -29,7 +28,6 @@ pub(super) struct Client {
     rules: Rules,
     roots: WebhookRoots,
     timeout: Duration,
-    permits: Arc<Semaphore>,
 }
 
 /// A request.
@@ -69,14 +67,8 @@ enum NotAllowed {
 impl Client {
     pub(super) fn new(settings: &WebhookSettings, roots: WebhookRoots) -> Client {
         let rules = Rules { allow_http: settings.allow_http, allow: settings.allow_addresses.clone().into() };
-        let permits = Arc::new(Semaphore::new(REQUESTS_MAX));
-        Client {
-            agent: OnceLock::new(),
-            rules,
-            roots,
-            timeout: Duration::from_millis(settings.timeout_ms),
-            permits,
-        }
+        let timeout = Duration::from_millis(settings.timeout_ms);
+        Client { agent: OnceLock::new(), rules, roots, timeout }
     }
 
     /// Checks a URL as far as that can be done without asking for its host's address.
@@ -108,14 +100,10 @@ impl Client {
         }
     }
 
-    /// Sends a request, once there is room for it.
+    /// Sends a request, on a thread of its own while it is under way. Whoever calls it bounds how many are.
     pub(super) async fn send(self: &Arc<Self>, message: Message) -> Attempt {
-        let permit = Arc::clone(&self.permits).acquire_owned().await;
         let client = Arc::clone(self);
-        let sending = tokio::task::spawn_blocking(move || {
-            let _permit = permit;
-            client.exchange(&message)
-        });
+        let sending = tokio::task::spawn_blocking(move || client.exchange(&message));
         sending.await.unwrap_or_else(|_| Attempt {
             outcome: Outcome::Down("the request was not made".into(), None),
             status: None,
@@ -160,7 +148,7 @@ impl Client {
                 .proxy(None)
                 .tls_config(tls)
                 .timeout_global(Some(self.timeout))
-                .max_idle_connections(REQUESTS_MAX)
+                .max_idle_connections(IDLE_MAX)
                 .max_idle_connections_per_host(2)
                 .user_agent(concat!("carillon/", env!("CARGO_PKG_VERSION")))
                 .build();
@@ -213,14 +201,11 @@ fn retry_after(response: &Response<Body>) -> Option<Duration> {
     text.trim().parse().ok().map(Duration::from_secs)
 }
 
-/// The status and the beginning of the body, for people.
+/// The status and the beginning of the body, for people. A connection whose response was read to its end is used again.
 fn describe(mut response: Response<Body>) -> Box<str> {
-    let status = response.status();
-    let mut text = Vec::new();
-    if !status.is_success() {
-        // What cannot be read is not there: the status says enough.
-        let _ = response.body_mut().as_reader().take(TEXT_BYTES_MAX).read_to_end(&mut text);
-    }
+    let (status, mut text) = (response.status(), Vec::new());
+    // What cannot be read is not there: the status says enough.
+    let _ = response.body_mut().as_reader().take(TEXT_BYTES_MAX).read_to_end(&mut text);
     let text = String::from_utf8_lossy(&text);
     let words: Vec<&str> = text.split(|c: char| c.is_control() || c.is_whitespace()).collect();
     let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
@@ -237,11 +222,11 @@ fn explain(error: &ureq::Error) -> String {
     }
 }
 
-/// Requests under way at once. Each has a thread while it is.
-const REQUESTS_MAX: usize = 64;
+/// Connections that are kept for the next request, for some seconds.
+const IDLE_MAX: usize = 64;
 /// The longest URL.
 const URL_BYTES_MAX: usize = 2048;
-/// How much of a response that says no is read.
+/// How much of a response is read.
 const TEXT_BYTES_MAX: u64 = 1024;
 
 #[cfg(test)]

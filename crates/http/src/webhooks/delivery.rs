@@ -27,7 +27,7 @@ pub(super) enum Delivered {
     Passed(u64),
     /// The webhook is somebody else's, disabled or gone.
     Lost,
-    /// The store could not do its part: once more, later.
+    /// The store did not say what comes next: once more, later.
     Failed,
 }
 
@@ -78,7 +78,7 @@ async fn read(app: &App, webhook: &Webhook) -> Option<Batch> {
 async fn commit(app: &App, webhook: &Webhook, owner: u64, settled: Settled) -> Delivered {
     let Settled { progress, is_gone, letters } = settled;
     let commit = CommitWebhook { id: webhook.id, owner, progress: progress.clone(), is_gone, letters };
-    for _ in 0..TRIES {
+    loop {
         match app.ask(commit.clone()).await {
             Ok(Ok(())) if is_gone => return Delivered::Lost,
             Ok(Ok(())) => return Delivered::At(progress),
@@ -86,7 +86,6 @@ async fn commit(app: &App, webhook: &Webhook, owner: u64, settled: Settled) -> D
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
-    Delivered::Failed
 }
 
 /// Says when a webhook begins to fail, and when it works again.
@@ -95,7 +94,7 @@ fn tell(webhook: &Webhook, settled: &Settled) {
     let error = settled.progress.last_failure.as_ref().map(|failure| &*failure.error);
     match (webhook.progress.failures, settled.progress.failures) {
         _ if settled.is_gone => {
-            tracing::warn!(%id, url, error, "the receiver of a webhook is gone: it is disabled")
+            tracing::warn!(%id, url, error, "the receiver of a webhook is gone: it is disabled");
         }
         (0, 1..) => tracing::warn!(%id, url, error, "a webhook fails; it is tried again"),
         (1.., 0) => tracing::info!(%id, url, "a webhook works again"),
@@ -103,7 +102,5 @@ fn tell(webhook: &Webhook, settled: &Settled) {
     }
 }
 
-/// How often the store is asked to note what was sent. What it does not note is sent again.
-const TRIES: u32 = 10;
 /// How long is waited for a store that did not do it.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -29,13 +29,15 @@ use figures::Counters;
 use rules::Patience;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 /// What the sender and the routes of webhooks share.
 pub(crate) struct Webhooks {
     client: Arc<Client>,
     counters: Counters,
     patience: Patience,
+    /// Room for requests that somebody waits for, beside those of the sender.
+    calls: Semaphore,
     /// A webhook was created, changed or removed.
     changed: Notify,
     /// The cursors of the webhooks that the sender holds: further than the store knows, where nothing was of interest.
@@ -51,6 +53,7 @@ impl Webhooks {
             client: Arc::new(Client::new(settings, options.webhook_roots.clone())),
             counters: Counters::default(),
             patience,
+            calls: Semaphore::new(CALLS_MAX),
             changed: Notify::new(),
             cursors: Mutex::default(),
         }
@@ -77,18 +80,22 @@ impl Webhooks {
         cursors.get(&webhook.id).map_or(webhook.progress.cursor, |here| webhook.progress.cursor.max(*here))
     }
 
-    fn note_cursors(&self, cursors: HashMap<WebhookId, u64>) {
-        *self.cursors.lock().unwrap_or_else(PoisonError::into_inner) = cursors;
+    fn note_cursors(&self, now: impl Iterator<Item = (WebhookId, u64)>) {
+        let mut cursors = self.cursors.lock().unwrap_or_else(PoisonError::into_inner);
+        cursors.clear();
+        cursors.extend(now);
     }
 
     /// Sends a request that tells of nothing, beside all others.
     pub(crate) async fn test(&self, webhook: &Webhook, id: String) -> Attempt {
+        let _room = self.calls.acquire().await;
         self.send(webhook, id, batch::test_body(webhook), 0).await
     }
 
     /// Sends events that were not taken before, beside all others: as many of the first as a request has room for. Says how many they
     /// were.
     pub(crate) async fn send_again(&self, webhook: &Webhook, letters: Vec<DeadLetter>) -> (usize, Attempt) {
+        let _room = self.calls.acquire().await;
         let batch = Batch::of(letters.into_iter().map(Prepared::again), 0, false);
         (batch.events.len(), self.send_batch(webhook, &batch).await)
     }
@@ -104,3 +111,6 @@ impl Webhooks {
         attempt
     }
 }
+
+/// Requests under way at once that the routes have asked for; with those of the sender, 64 per node.
+const CALLS_MAX: usize = 16;

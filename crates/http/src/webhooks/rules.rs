@@ -92,8 +92,9 @@ pub(super) fn settle(
             }
             if dead > 0 { 0 } else { back_off(refusals.max(1)) }
         }
-        Outcome::Down(_, Some(retry_after)) => (*retry_after).min(RETRY_AFTER_MAX).as_millis() as u64,
-        Outcome::Down(_, None) => back_off(progress.failures),
+        Outcome::Down(_, Some(wait)) if !wait.is_zero() => (*wait).min(RETRY_AFTER_MAX).as_millis() as u64,
+        // Who says that it can be at once is not believed each time.
+        Outcome::Down(..) => back_off(progress.failures),
     };
     progress.next_attempt = (wait_ms > 0).then(|| now.plus(wait_ms));
     let letters = batch.events.iter().take(dead).map(|event| DeadLetter {
@@ -192,7 +193,7 @@ mod tests {
 
     #[test]
     fn the_receiver_may_say_when_up_to_an_hour() {
-        for (seconds, expected) in [(0, 0), (7, 7000), (3600, HOUR), (86_400, HOUR)] {
+        for (seconds, expected) in [(0, 1000), (7, 7000), (3600, HOUR), (86_400, HOUR)] {
             let outcome = Outcome::Down("429".into(), Some(Duration::from_secs(seconds)));
             assert_eq!(waits(&longest(&at(3), &batch(&[4]), &outcome)), expected, "{seconds}");
         }

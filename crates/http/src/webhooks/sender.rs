@@ -12,14 +12,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::task::{self, JoinError, JoinSet};
+use tokio::task::{self, AbortHandle, JoinError, JoinSet};
 use tokio::time::Instant;
 
-/// Sends events to webhooks until the node closes. What is under way then is waited for.
+/// Sends events to webhooks until the node closes. What is under way then is given up: the store is closed before, and what it was not
+/// told is sent again.
 pub(crate) async fn run(app: App) {
     let mut closing = app.closing.subscribe();
-    let mut sender =
-        Sender { app, owner: random::number(), held: HashMap::new(), tail: None, deliveries: JoinSet::new() };
+    let mut sender = Sender {
+        app,
+        owner: random::number(),
+        held: HashMap::new(),
+        turn: 0,
+        tail: None,
+        deliveries: JoinSet::new(),
+    };
     let mut claim_at = Instant::now();
     loop {
         if claim_at <= Instant::now() {
@@ -40,7 +47,7 @@ pub(crate) async fn run(app: App) {
             _ = closing.wait_for(|closing| *closing) => break,
         }
     }
-    while sender.deliveries.join_next().await.is_some() {}
+    sender.deliveries.shutdown().await;
 }
 
 /// The webhooks of this node.
@@ -49,6 +56,8 @@ struct Sender {
     /// Names this sender to the store.
     owner: u64,
     held: HashMap<WebhookId, Held>,
+    /// Deliveries that were started.
+    turn: u64,
     /// How far the newest events were read, as long as somebody wants to know.
     tail: Option<watch::Receiver<u64>>,
     deliveries: JoinSet<Delivered>,
@@ -63,7 +72,9 @@ struct Held {
     /// Its cursor, as the store knows it.
     committed: u64,
     /// The delivery that is under way.
-    delivery: Option<task::Id>,
+    delivery: Option<AbortHandle>,
+    /// Its last turn: who waited longest is next.
+    turn: u64,
 }
 
 impl Sender {
@@ -78,15 +89,15 @@ impl Sender {
         let claim = ClaimWebhooks { owner: self.owner, now: at, until: at.plus(LEASE_MS), passed };
         let Ok(claimed) = self.app.ask(claim).await else { return false };
         let mut before = std::mem::take(&mut self.held);
-        for mut webhook in claimed {
+        for webhook in claimed {
             let domain = webhook.domain.map(|domain| self.app.domain_name(domain));
-            let (id, committed) = (webhook.id, webhook.progress.cursor);
-            let earlier = before.remove(&id);
-            let delivery = earlier.as_ref().and_then(|held| held.delivery);
-            // What is read on while the store was asked.
-            let cursor = earlier.map_or(committed, |held| held.webhook.progress.cursor.max(committed));
-            webhook.progress.cursor = cursor;
-            self.held.insert(id, Held { webhook, domain, committed, delivery });
+            let committed = webhook.progress.cursor;
+            let earlier = before.remove(&webhook.id);
+            let mut held = Held { webhook, domain, committed, delivery: None, turn: 0 };
+            if let Some(earlier) = earlier {
+                held.go_on(earlier);
+            }
+            self.held.insert(held.webhook.id, held);
         }
         self.tail = match (self.held.is_empty(), self.tail.take()) {
             (true, _) => None,
@@ -100,19 +111,26 @@ impl Sender {
     fn start_due(&mut self) -> Instant {
         let read = self.tail.as_mut().map_or(0, |tail| *tail.borrow_and_update());
         let (at, mut next) = (now(), Instant::now() + CLAIM_EVERY);
-        for held in self.held.values_mut().filter(|held| held.delivery.is_none()) {
+        let mut idle: Vec<_> = self.held.values_mut().filter(|held| held.delivery.is_none()).collect();
+        idle.sort_unstable_by_key(|held| held.turn);
+        for held in idle {
             if let Some(wait) = held.wait(at) {
                 next = next.min(Instant::now() + wait);
                 continue;
             }
+            // The others are looked at when one of these has ended.
+            if self.deliveries.len() >= DELIVERIES_MAX {
+                break;
+            }
             let Some(events) = held.next(&self.app.tail, read) else { continue };
             let delivery = Delivery { webhook: held.webhook.clone(), owner: self.owner, next: events };
+            self.turn += 1;
+            held.turn = self.turn;
             let app = self.app.clone();
-            held.delivery = Some(self.deliveries.spawn(async move { delivery.run(&app).await }).id());
+            held.delivery = Some(self.deliveries.spawn(async move { delivery.run(&app).await }));
         }
-        let cursors: HashMap<_, _> =
-            self.held.iter().map(|(id, held)| (*id, held.webhook.progress.cursor)).collect();
-        let behind = cursors.values().map(|cursor| read.saturating_sub(*cursor)).max();
+        let cursors = self.held.iter().map(|(id, held)| (*id, held.webhook.progress.cursor));
+        let behind = cursors.clone().map(|(_, cursor)| read.saturating_sub(cursor)).max();
         self.app.webhooks.counters.set_behind(behind.unwrap_or(0));
         self.app.webhooks.note_cursors(cursors);
         next
@@ -121,11 +139,13 @@ impl Sender {
     /// Takes what came of a delivery; whether its webhook is lost.
     fn finish(&mut self, done: Result<(task::Id, Delivered), JoinError>) -> bool {
         let (delivery, delivered) = done.unwrap_or_else(|error| {
-            tracing::error!(%error, "a delivery to a webhook ended badly");
+            if error.is_panic() {
+                tracing::error!(%error, "a delivery to a webhook ended badly");
+            }
             (error.id(), Delivered::Failed)
         });
         // One that is not held any more, or anew, goes by what the store says.
-        let Some(held) = self.held.values_mut().find(|held| held.delivery == Some(delivery)) else {
+        let Some(held) = self.held.values_mut().find(|held| held.is_delivered_by(delivery)) else {
             return false;
         };
         held.delivery = None;
@@ -148,6 +168,24 @@ impl Sender {
 }
 
 impl Held {
+    /// Goes on from how it was held before.
+    fn go_on(&mut self, earlier: Held) {
+        // Events that are of no interest may have been passed while the store was asked.
+        let cursor = &mut self.webhook.progress.cursor;
+        *cursor = earlier.webhook.progress.cursor.max(*cursor);
+        self.turn = earlier.turn;
+        if earlier.webhook.url == self.webhook.url {
+            self.delivery = earlier.delivery;
+        } else if let Some(delivery) = earlier.delivery {
+            // What the old receiver says must not hold up the new one.
+            delivery.abort();
+        }
+    }
+
+    fn is_delivered_by(&self, delivery: task::Id) -> bool {
+        self.delivery.as_ref().is_some_and(|under_way| under_way.id() == delivery)
+    }
+
     /// How long nothing is sent.
     fn wait(&self, now: UnixMs) -> Option<Duration> {
         let at = self.webhook.progress.next_attempt.filter(|at| *at > now)?;
@@ -160,7 +198,10 @@ impl Held {
     fn next(&mut self, tail: &Tail, read: u64) -> Option<Option<(Vec<Event>, u64)>> {
         let cursor = &mut self.webhook.progress.cursor;
         while *cursor < read {
-            let Some(events) = tail.after(*cursor, EVENTS_MAX.into()) else { return Some(None) };
+            // A domain that this node has not heard of has no name here; the store goes by its number.
+            let is_known = self.domain.as_deref() != Some("");
+            let in_memory = is_known.then(|| tail.after(*cursor, EVENTS_MAX.into())).flatten();
+            let Some(events) = in_memory else { return Some(None) };
             let examined = events.last().map_or(read, |(number, _)| *number);
             let (domain, states) = (self.domain.as_deref(), self.webhook.states);
             let is_wanted = |(_, trace): &Event| {
@@ -187,6 +228,8 @@ async fn grown(tail: &mut Option<watch::Receiver<u64>>) {
     }
 }
 
+/// Deliveries under way at once: so many batches are in memory, of some 512 KiB, and so many threads have requests.
+const DELIVERIES_MAX: usize = 48;
 /// How long a claim holds, in milliseconds.
 const LEASE_MS: u64 = 60_000;
 /// How often claims are renewed: before they end, also when the store fails once.

@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use carillon_core::model::{Scope, UnixMs};
 use carillon_core::ports::store::notifications::Sweep;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 
 /// A node that may call receivers on loopback, and does not wait long.
 fn calling() -> World {
@@ -335,4 +336,36 @@ async fn what_was_forgotten_before_it_was_sent_is_told() {
     let sent = replace(&world, 0).await;
     let next = receiver.next().await;
     assert_eq!((ids(&next.events()), next.json().get("gap").cloned()), (sent, None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_url_counts_at_once_though_the_old_one_does_not_answer() {
+    let world = world_with(|options| {
+        options.settings.webhooks.allow_addresses = vec!["127.0.0.0/8".parse().unwrap()];
+        // Longer than this test waits for anything.
+        options.settings.webhooks.timeout_ms = 60_000;
+    });
+    world.enrol("alice").await;
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", silent.local_addr().unwrap());
+    let (path, _) = create(&world, json!({"url": url})).await;
+    let sent = replace(&world, 1).await;
+    let (_connection, _) = silent.accept().await.unwrap();
+    let mut receiver = Receiver::start().await;
+    change(&world, &path, json!({"url": receiver.url})).await.expect(StatusCode::OK);
+    assert_eq!(ids(&receiver.events(2).await), sent);
+    world.until(&path, |view| view["behind"] == 0 && view["failures"] == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_failing_store_cannot_note_is_not_sent_again_and_again() {
+    let world = calling();
+    world.enrol("alice").await;
+    let mut receiver = Receiver::start().await;
+    let (path, _) = create(&world, json!({"url": receiver.url})).await;
+    world.store.refuse_webhooks(2);
+    let sent = replace(&world, 0).await;
+    world.until(&path, |view| view["behind"] == 0).await;
+    assert_eq!(ids(&receiver.next().await.events()), sent);
+    assert!(receiver.is_quiet());
 }

@@ -1,7 +1,9 @@
-//! The real store, with publications whose answers are lost or late.
+//! The real store, with publications whose answers are lost or late, and commits of webhooks that are refused.
 
 use carillon_core::ports::store::items::Publish;
+use carillon_core::ports::store::webhooks::CommitWebhook;
 use carillon_core::ports::{Answer, Ask, Fault, Question, Reply, Store, StoreStats};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// What becomes of publications.
@@ -16,15 +18,17 @@ enum Mode {
     Holding(Vec<(Ask, Reply<Answer>)>),
 }
 
-/// A store that can be made to lose or hold publications.
+/// A store that can be made to lose or hold publications, and to refuse commits of webhooks.
 pub(crate) struct Faulty {
     inner: Arc<dyn Store>,
     mode: Mutex<Mode>,
+    /// Commits of webhooks that are to be refused.
+    refusals: AtomicU32,
 }
 
 impl Faulty {
     pub(crate) fn new(inner: Arc<dyn Store>) -> Faulty {
-        Faulty { inner, mode: Mutex::default() }
+        Faulty { inner, mode: Mutex::default(), refusals: AtomicU32::new(0) }
     }
 
     /// From now on publications are done, and it is said that this is unknown.
@@ -43,6 +47,11 @@ impl Faulty {
             Mode::Holding(held) => held.len(),
             Mode::Well | Mode::Losing => 0,
         }
+    }
+
+    /// Refuses the next commits of webhooks, so many.
+    pub(crate) fn refuse_webhooks(&self, count: u32) {
+        self.refusals.store(count, Ordering::SeqCst);
     }
 
     /// Publications are done and answered again, those first that wait.
@@ -64,6 +73,12 @@ impl Store for Faulty {
                 }
                 Mode::Holding(held) => return held.push((ask, reply)),
             }
+        }
+        let one_less = |count: u32| count.checked_sub(1);
+        if CommitWebhook::of(&ask).is_some()
+            && self.refusals.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok()
+        {
+            return reply(Answer::Failed(Fault::Broken));
         }
         self.inner.ask(ask, reply);
     }
