@@ -115,7 +115,7 @@ fn to_account(stanza: &Stanza, lives: &[&BoundSession], cx: &Cx<'_>) -> Plan {
             let takers = lives.iter().filter(|session| session.presence.takes_messages());
             // What another session takes need not wait.
             let must_wait =
-                |session: &&BoundSession| cx.pipeline.must_wait.iter().any(|hook| hook(session, stanza));
+                |session: &&BoundSession| cx.pipeline.must_wait.iter().any(|hook| hook(session, stanza, cx));
             let waits = takers.clone().all(must_wait);
             takers.filter(|_| !waits).map(|session| plain(session, stanza)).collect()
         }

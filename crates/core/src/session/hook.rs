@@ -240,7 +240,7 @@ pub type SettledHook = fn(session: &mut BoundSession, number: u32, cx: &mut Cx<'
 pub type RoutedHook = fn(stanza: &Stanza, sessions: &[&BoundSession], plan: &mut Plan, cx: &mut Cx<'_>);
 /// Whether a message must wait behind older ones that this session is still to be given. It is not given to the session now;
 /// if that is so for all sessions, [`AbsentHook`] takes it.
-pub type MustWaitHook = fn(session: &BoundSession, stanza: &Stanza) -> bool;
+pub type MustWaitHook = fn(session: &BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> bool;
 /// Takes responsibility for a message that none of the account's sessions takes, or refuses it. Returns whether it took it. A hook
 /// that has yet to store it takes the settlement, too, and settles when that is done.
 pub type AbsentHook = fn(

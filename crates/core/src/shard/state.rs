@@ -1,8 +1,8 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Altered, Behind, CountedTopics, Counters, LoginCache, Offers, Reads, Recent, Retries, Sent, Subscribers,
-    Throttle, Told, Traces, Wheel,
+    Altered, Behind, CountedTopics, Counters, LoginCache, Offers, Reads, Recent, Retries, Sent, Storing,
+    Subscribers, Throttle, Told, Traces, Wheel,
 };
 use crate::light;
 use crate::model::{AccountId, Domains, Mono, Set, ShardId};
@@ -53,6 +53,8 @@ pub struct ShardState {
     pub offers: Offers,
     /// Notifications of the recent past that are not in the store.
     pub traces: Traces,
+    /// Accounts for which messages are being stored.
+    pub storing: Storing,
     /// Questions whose answers may hold what ended meanwhile.
     pub reads: Reads,
     /// Kept notifications that were given lately.
@@ -94,6 +96,7 @@ impl ShardState {
             traces: Traces::default(),
             reads: Reads::default(),
             sent: Sent::default(),
+            storing: Storing::default(),
             retries: Retries::default(),
             draining: false,
             settings,

@@ -40,7 +40,7 @@ pub const FEATURE: Feature = Feature {
     ],
     server_features: &["msgoffline"],
     hooks: Hooks {
-        must_wait: Some(|session, stanza| session.state.offline.is_behind() && xml::is_worth_keeping(stanza)),
+        must_wait: Some(must_wait),
         absent: Some(absent),
         login: &[LoginPart::Messages(|session, wait| session.state.offline.take_login(wait))],
         available: Some(|session, _, _, _| match session.state.offline.is_behind() {
@@ -173,7 +173,13 @@ fn stored(
     let condition = match answer {
         Ok(StoreOfflineAnswer::Stored) => return kept(stanza, sessions, cx),
         Ok(StoreOfflineAnswer::NoAccount | StoreOfflineAnswer::Full) => Condition::ServiceUnavailable,
-        Err(_) => Condition::InternalServerError,
+        Err(fault) => {
+            // It may be stored: newer ones must not overtake it.
+            if fault == Fault::Unknown {
+                kept(stanza, sessions, cx);
+            }
+            Condition::InternalServerError
+        }
     };
     if let Some(reply) = stanza.error_reply(&StanzaError::new(condition)) {
         cx.reply(reply);
@@ -217,6 +223,12 @@ fn unacked(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>) {
     look_later(session, cx);
 }
 
+/// Older messages are on their way to the session, or to the store.
+fn must_wait(session: &BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> bool {
+    let waits = session.state.offline.is_behind() || cx.shard.storing.is_under_way(session.bare.as_str());
+    waits && xml::is_worth_keeping(stanza)
+}
+
 fn absent(
     stanza: &Stanza,
     _: &[&BoundSession],
@@ -229,7 +241,9 @@ fn absent(
     }
     let Some(ask) = keep(stanza, &to, cx) else { return Ok(false) };
     let (stanza, settlement) = (stanza.clone(), settlement.take());
+    cx.shard.storing.begin(to.as_str());
     cx.ask(ask, move |answer, sessions, cx| {
+        cx.shard.storing.end(to.as_str());
         stored(&stanza, answer, sessions, cx);
         cx.settle(settlement);
     });
