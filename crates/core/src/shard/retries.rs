@@ -4,9 +4,10 @@
 //! What a device acknowledged must not be delivered again in the meantime, although the store still holds it: whoever reads
 //! what waits for an account leaves out what is listed here.
 
-use crate::model::{DomainId, Mono, NotificationId, Set};
+use crate::model::{DomainId, Mono, Notification, NotificationId, Payload, Set};
 use crate::ports::store::notifications::NotificationChange;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Writes that the store has not done yet.
 #[derive(Debug, Default)]
@@ -33,6 +34,8 @@ pub enum RefusedWrite {
     End(End),
     /// Messages of an account are to be deleted.
     Forget(Forget),
+    /// A due notification for who is there: it is stored, and what became of it could not be read.
+    Store(Arc<Notification>),
 }
 
 /// A notification that is to end.
@@ -157,6 +160,7 @@ impl Retries {
         match write {
             RefusedWrite::End(end) => self.ended(end.change.id),
             RefusedWrite::Forget(forget) => self.forgotten(&forget.seqs),
+            RefusedWrite::Store(_) => {}
         }
     }
 
@@ -175,7 +179,7 @@ impl RefusedWrite {
     /// How many notifications and messages it is about.
     fn len(&self) -> u64 {
         match self {
-            RefusedWrite::End(_) => 1,
+            RefusedWrite::End(_) | RefusedWrite::Store(_) => 1,
             RefusedWrite::Forget(forget) => forget.seqs.len() as u64,
         }
     }
@@ -185,6 +189,13 @@ impl RefusedWrite {
         let carried = match self {
             RefusedWrite::End(_) => size_of::<NotificationId>(),
             RefusedWrite::Forget(forget) => forget.local.len() + 2 * forget.seqs.len() * size_of::<u64>(),
+            RefusedWrite::Store(notification) => {
+                let payload = match &notification.payload {
+                    Payload::Json(text) => text.len(),
+                    Payload::Xml(bytes) => bytes.len(),
+                };
+                size_of::<Notification>() + payload
+            }
         };
         size_of::<RefusedWrite>() + carried
     }

@@ -1,6 +1,6 @@
 //! How kept notifications end: the store decides. It is asked until it answers, and what it did is told after that.
 
-use super::{delivery, report};
+use super::{delivery, home, report};
 use crate::model::{NotificationId, NotificationState, Trace};
 use crate::ports::Fault;
 use crate::ports::store::notifications::{EndNotifications, NotificationChange};
@@ -15,12 +15,13 @@ pub(super) fn end(end: End, cx: &mut Cx<'_>) {
     }
 }
 
-/// Has the store end what it refused to.
+/// Has the store do what it refused to.
 pub(super) fn retry(refused: Vec<RefusedWrite>, cx: &mut Cx<'_>) -> Vec<RefusedWrite> {
     let (mut ends, mut others) = (Vec::new(), Vec::new());
     for write in refused {
         match write {
             RefusedWrite::End(end) => ends.push(end),
+            RefusedWrite::Store(notification) => home::store(notification, None, cx),
             other => others.push(other),
         }
     }

@@ -14,7 +14,7 @@ use crate::ports::store::notifications::{
     StoreNotification, StoreNotificationAnswer,
 };
 use crate::session::{Cx, Sessions};
-use crate::shard::End;
+use crate::shard::{End, RefusedWrite};
 use crate::{Effect, ReplyTo};
 use NotificationState::{Dropped, Scheduled, Sent, Stored};
 use std::sync::Arc;
@@ -57,19 +57,10 @@ fn notify(notification: Arc<Notification>, reply: Option<ReplyTo>, sessions: &mu
     cx.shard.counters.notifications_accepted += 1;
     cx.shard.counters.domains.of(notification.domain).notifications_accepted += 1;
     if notification.is_kept() {
-        // Durable before acknowledged: the sender hears of it when it is committed.
-        let queue_max = cx.shard.settings.limits.pending_notifications;
-        let asked = cx.now.unix;
-        let ask = StoreNotification { notification: notification.clone(), queue_max, now: asked };
-        let number = cx.shard.reads.begin();
-        return cx.ask(ask, move |said, sessions, cx| {
-            store_answered(notification, reply, asked, said, sessions, cx);
-            cx.shard.reads.end(number);
-        });
+        return store(notification, reply, cx);
     }
-    if let Some(trace) = cx.shard.traces.find(notification.id) {
-        // Sent again, and remembered: not delivered again.
-        let outcome = Outcome::Notified(Box::new(trace.clone()));
+    // Sent again: not delivered again.
+    if let Some(outcome) = remembered(notification.id, cx) {
         return answer(reply, outcome, cx);
     }
     note_accepted(&notification, cx);
@@ -82,14 +73,37 @@ fn notify(notification: Arc<Notification>, reply: Option<ReplyTo>, sessions: &mu
         }
         Err(DropReason::NotConnected) => {
             let (domain, local) = (notification.domain, notification.to.local().unwrap_or_default().into());
-            cx.ask(Account { domain, local }, move |said, _, cx| match said {
-                Ok(Some(_)) => drop_notification(&notification, DropReason::NotConnected, reply, cx),
-                Ok(None) => drop_notification(&notification, DropReason::UnknownDevice, reply, cx),
-                Err(fault) => answer(reply, fault.into(), cx),
+            cx.ask(Account { domain, local }, move |said, _, cx| {
+                // Sent again meanwhile, when somebody was there.
+                if let Some(outcome) = remembered(notification.id, cx) {
+                    return answer(reply, outcome, cx);
+                }
+                match said {
+                    Ok(Some(_)) => drop_notification(&notification, DropReason::NotConnected, reply, cx),
+                    Ok(None) => drop_notification(&notification, DropReason::UnknownDevice, reply, cx),
+                    Err(fault) => answer(reply, fault.into(), cx),
+                }
             });
         }
         Err(reason) => drop_notification(&notification, reason, reply, cx),
     }
+}
+
+/// What is answered for a notification that is remembered here.
+fn remembered(id: NotificationId, cx: &Cx<'_>) -> Option<Outcome> {
+    cx.shard.traces.find(id).map(|trace| Outcome::Notified(Box::new(trace.clone())))
+}
+
+/// Has the store keep a notification. Durable before acknowledged: the sender hears of it when it is committed.
+pub(super) fn store(notification: Arc<Notification>, reply: Option<ReplyTo>, cx: &mut Cx<'_>) {
+    let queue_max = cx.shard.settings.limits.pending_notifications;
+    let asked = cx.now.unix;
+    let ask = StoreNotification { notification: notification.clone(), queue_max, now: asked };
+    let number = cx.shard.reads.begin();
+    cx.ask(ask, move |said, sessions, cx| {
+        store_answered(notification, reply, asked, said, sessions, cx);
+        cx.shard.reads.end(number);
+    });
 }
 
 /// Cancels a notification, if no connection was given it.
@@ -200,7 +214,7 @@ fn store_answered(
             find(notification.id, cx, move |found, sessions, cx| match found {
                 Ok(Some(trace)) => resubmitted(&notification, *trace, reply, sessions, cx),
                 Ok(None) => answer(reply, Outcome::Unavailable, cx),
-                Err(_) => unread(&notification, reply, Outcome::Unavailable, sessions, cx),
+                Err(_) => unread(notification, reply, Outcome::Unavailable, sessions, cx),
             });
         }
         // If its trace is there, it is kept. If not, that may still change: the sender settles it by sending it again.
@@ -211,12 +225,14 @@ fn store_answered(
                     resubmitted(&notification, *trace, reply, sessions, cx);
                 }
                 Ok(None) => answer(reply, Outcome::Unknown, cx),
-                Err(_) => unread(&notification, reply, Outcome::Unknown, sessions, cx),
+                Err(_) => unread(notification, reply, Outcome::Unknown, sessions, cx),
             });
         }
         Ok(StoreNotificationAnswer::NoAccount) => {
             drop_notification(&notification, DropReason::UnknownDevice, reply, cx);
         }
+        // Nobody else would send it again.
+        Err(_) if reply.is_none() => cx.shard.retries.add(RefusedWrite::Store(notification), cx.now.mono),
         Err(fault) => answer(reply, fault.into(), cx),
     }
 }
@@ -234,17 +250,22 @@ fn find(
     });
 }
 
-/// What the store has of it could not be read: if it waits, the account's sessions are given it with what waits for them.
+/// What the store has of it could not be read: if it waits, the account's sessions are given it with what waits for them. Nobody looks for
+/// one that is for who is there now, so the store is asked again.
 fn unread(
-    notification: &Notification,
+    notification: Arc<Notification>,
     reply: Option<ReplyTo>,
     outcome: Outcome,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
     answer(reply, outcome, cx);
-    cx.shard.changed(notification.to.as_str());
-    delivery::look_again(&notification.to, sessions, cx);
+    if notification.audience == Audience::Always {
+        cx.shard.changed(notification.to.as_str());
+        delivery::look_again(&notification.to, sessions, cx);
+    } else {
+        cx.shard.retries.add(RefusedWrite::Store(notification), cx.now.mono);
+    }
 }
 
 /// Answers with a trace.
@@ -271,8 +292,9 @@ fn committed(
     trace.state = if notification.is_due(asked) { Stored } else { Scheduled };
     trace.stored = (trace.state == Stored).then_some(asked);
     answer(reply, Outcome::Notified(Box::new(trace.clone())), cx);
-    // It may have been read from the store and given before this answer came, and have ended.
-    if cx.shard.traces.find(trace.id).is_some() || cx.shard.reads.has_ended(trace.id) {
+    // It may have been read from the store and given before this answer came, and have ended; or its end is being committed.
+    let id = trace.id;
+    if cx.shard.traces.find(id).is_some() || cx.shard.reads.has_ended(id) || cx.shard.retries.is_ending(id) {
         return;
     }
     // Its time may have come meanwhile, and the jobs have handed it over.
