@@ -142,7 +142,10 @@ fn cancel_stored(waiting: Trace, reply: ReplyTo, cx: &mut Cx<'_>) {
             Ok(CancelNotificationAnswer::Ended(trace)) => Ok(Some(trace)),
             Ok(CancelNotificationAnswer::Missing) => Ok(None),
             Err(fault) => {
-                // Whoever passed over it meanwhile is given it after all.
+                // Whoever passed over it meanwhile is given it after all; but not by a page that may be older than its end.
+                if fault == Fault::Unknown {
+                    cx.shard.reads.note_ended(id);
+                }
                 delivery::look_again(&waiting.to, sessions, cx);
                 Err(fault)
             }
