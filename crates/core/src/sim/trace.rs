@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 /// A running hash (FNV-1a) of everything that is noted, and on request its text.
 #[derive(Clone, Debug)]
 pub struct Trace {
+    is_kept: bool,
     hash: u64,
     lines: u64,
     text: Option<String>,
@@ -12,11 +13,16 @@ pub struct Trace {
 
 impl Default for Trace {
     fn default() -> Trace {
-        Trace { hash: 0xcbf2_9ce4_8422_2325, lines: 0, text: None }
+        Trace { is_kept: true, hash: 0xcbf2_9ce4_8422_2325, lines: 0, text: None }
     }
 }
 
 impl Trace {
+    /// Notes nothing from now on: to write everything down takes longer than to do it.
+    pub fn stop(&mut self) {
+        self.is_kept = false;
+    }
+
     /// Keeps the text from now on, until it is taken.
     pub fn keep_text(&mut self) {
         self.text.get_or_insert_default();
@@ -29,6 +35,9 @@ impl Trace {
 
     /// Notes a line.
     pub fn note(&mut self, line: fmt::Arguments<'_>) {
+        if !self.is_kept {
+            return;
+        }
         self.lines += 1;
         // Writing to a number does not fail, nor to a text.
         let _ = self.write_fmt(line);

@@ -4,7 +4,7 @@ mod light;
 mod xmpp;
 
 pub use light::LightClient;
-pub use xmpp::{Kind, XmppClient};
+pub use xmpp::{Kind, XmppClient, is_stanza};
 
 /// Every account's password.
 pub const PASSWORD: &str = "secret";
@@ -31,10 +31,20 @@ pub enum Got {
         /// Its id.
         id: String,
     },
+    /// A chat message.
+    Chat {
+        /// Its id.
+        id: String,
+    },
+    /// An error: what it sent with this id was not delivered.
+    Refused {
+        /// The id.
+        id: String,
+    },
 }
 
 /// The value that follows `before`, up to a quote.
-fn value<'a>(text: &'a str, before: &str) -> Option<&'a str> {
+pub fn value<'a>(text: &'a str, before: &str) -> Option<&'a str> {
     let rest = &text[text.find(before)? + before.len()..];
     rest.split_once('\'').map(|(value, _)| value)
 }

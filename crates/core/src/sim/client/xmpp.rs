@@ -3,10 +3,14 @@
 use super::{Got, PASSWORD, value};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use carillon_wire::Framing;
 
-/// How a client acknowledges what it is given.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a client speaks, and how it acknowledges what it is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
+    /// Over TCP, or WebSocket: then each stanza is a message of its own (RFC 7395). The frames around messages are the server's, and
+    /// not simulated.
+    pub framing: Framing,
     /// By stream management (XEP-0198).
     pub is_managed: bool,
     /// By receipts (XEP-0184).
@@ -19,17 +23,30 @@ pub struct XmppClient {
     /// The local part of its account.
     pub account: String,
     domain: String,
-    kind: Kind,
-    /// Its session is bound.
-    pub is_bound: bool,
-    /// It sent initial presence.
+    /// What it speaks.
+    pub kind: Kind,
+    /// Its full JID, once its session is bound.
+    pub jid: Option<String>,
+    /// It sent presence, and did not withdraw it.
     pub is_available: bool,
+    /// It closed its stream.
+    pub is_leaving: bool,
     /// Stanzas that came since stream management was enabled; none before.
     handled: Option<u32>,
+    /// How many of them it has acknowledged.
+    pub acknowledges: u32,
+    /// Stanzas that it sent.
+    pub sent: u32,
+    /// How many of them the server says it has dealt with.
+    pub covered: u32,
     /// What it was given.
     pub got: Vec<Got>,
+    /// Ids of requests that it sent and that were not answered.
+    pub requests: Vec<String>,
     /// What it was told that ends its stream, or its login.
     pub error: Option<String>,
+    /// What it was told that breaks the protocol.
+    pub nonsense: Option<String>,
 }
 
 impl XmppClient {
@@ -39,70 +56,169 @@ impl XmppClient {
             account: account.to_owned(),
             domain: domain.to_owned(),
             kind,
-            is_bound: false,
+            jid: None,
             is_available: false,
+            is_leaving: false,
             handled: None,
+            acknowledges: 0,
+            sent: 0,
+            covered: 0,
             got: Vec::new(),
+            requests: Vec::new(),
             error: None,
+            nonsense: None,
         }
     }
 
-    /// All that a login needs, on a connection that is secured.
-    pub fn login(&self) -> String {
+    /// All that a login needs, on a connection that is secured: one piece of a stream, or the messages of WebSocket.
+    pub fn login(&self) -> Vec<String> {
         let (account, domain) = (&self.account, &self.domain);
-        let open = format!(
-            "<stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' to='{domain}' version='1.0'>"
-        );
+        let open = match self.kind.framing {
+            Framing::Tcp => format!(
+                "<stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' to='{domain}' version='1.0'>"
+            ),
+            Framing::WebSocket => {
+                format!("<open xmlns='urn:ietf:params:xml:ns:xmpp-framing' to='{domain}' version='1.0'/>")
+            }
+        };
         let plain = BASE64.encode(format!("\0{account}\0{PASSWORD}"));
         let auth = format!("<auth xmlns='urn:ietf:params:xml:ns:xmpp-sasl' mechanism='PLAIN'>{plain}</auth>");
         let bind = "<iq type='set' id='b'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'/></iq>";
-        let enable = if self.kind.is_managed { "<enable xmlns='urn:xmpp:sm:3'/>" } else { "" };
-        [&*open, &auth, &open, bind, enable].concat()
+        let mut login = vec![open.clone(), auth, open, self.framed(bind)];
+        if self.kind.is_managed {
+            login.push("<enable xmlns='urn:xmpp:sm:3'/>".to_owned());
+        }
+        match self.kind.framing {
+            Framing::Tcp => vec![login.concat()],
+            Framing::WebSocket => login,
+        }
     }
 
-    /// Initial presence.
-    pub fn becomes_available(&mut self) -> &'static str {
+    /// Whether its session is bound.
+    pub fn is_bound(&self) -> bool {
+        self.jid.is_some()
+    }
+
+    /// Presence with this payload.
+    pub fn becomes_available(&mut self, payload: &str) -> String {
         self.is_available = true;
-        "<presence/>"
+        self.stanza(&format!("<presence>{payload}</presence>"))
     }
 
-    /// Hears an element; what it answers.
-    pub fn hears(&mut self, element: &[u8]) -> String {
+    /// Withdraws its presence.
+    pub fn becomes_unavailable(&mut self) -> String {
+        self.is_available = false;
+        self.stanza("<presence type='unavailable'/>")
+    }
+
+    /// Closes its stream.
+    pub fn leaves(&mut self) -> &'static str {
+        (self.is_available, self.is_leaving) = (false, true);
+        match self.kind.framing {
+            Framing::Tcp => "</stream:stream>",
+            Framing::WebSocket => "<close xmlns='urn:ietf:params:xml:ns:xmpp-framing'/>",
+        }
+    }
+
+    /// Sends a request that the server answers.
+    pub fn requests(&mut self, id: String) -> String {
+        let request =
+            format!("<iq type='get' id='{id}' to='{}'><ping xmlns='urn:xmpp:ping'/></iq>", self.domain);
+        self.requests.push(id);
+        self.stanza(&request)
+    }
+
+    /// A stanza of its own.
+    pub fn stanza(&mut self, stanza: &str) -> String {
+        self.sent += 1;
+        self.framed(stanza)
+    }
+
+    /// A stanza as it is written on its transport: each message of WebSocket declares its namespace.
+    fn framed(&self, stanza: &str) -> String {
+        let name = stanza.find([' ', '>', '/']).unwrap_or_default();
+        match self.kind.framing {
+            Framing::Tcp => stanza.to_owned(),
+            Framing::WebSocket => format!("{} xmlns='jabber:client'{}", &stanza[..name], &stanza[name..]),
+        }
+    }
+
+    /// Hears an element; what it answers, each a message of its own.
+    pub fn hears(&mut self, element: &[u8]) -> Vec<String> {
         let text = String::from_utf8_lossy(element);
         if text.starts_with("<stream:error") || text.starts_with("<failure") {
             self.error = Some(text.into_owned());
-            return String::new();
+            return Vec::new();
         }
         if text.starts_with("<enabled") {
             self.handled = Some(0);
-            return String::new();
+            return Vec::new();
         }
         if text.starts_with("<r ") {
-            return format!("<a xmlns='urn:xmpp:sm:3' h='{}'/>", self.handled.unwrap_or(0));
+            self.acknowledges = self.handled.unwrap_or(0);
+            return vec![format!("<a xmlns='urn:xmpp:sm:3' h='{}'/>", self.acknowledges)];
         }
-        let is_stanza = ["<iq", "<message", "<presence"].into_iter().any(|start| text.starts_with(start));
-        if is_stanza && let Some(handled) = &mut self.handled {
+        if text.starts_with("<a ") {
+            self.covered = value(&text, " h='").and_then(|h| h.parse().ok()).unwrap_or(u32::MAX);
+            return Vec::new();
+        }
+        if !is_stanza(&text) {
+            return Vec::new();
+        }
+        if let Some(handled) = &mut self.handled {
             *handled += 1;
         }
-        self.is_bound |= text.starts_with("<iq") && text.contains(" id='b'");
+        if text.starts_with("<iq") {
+            return self.hears_iq(&text).into_iter().collect();
+        }
         self.got.extend(read(&text));
-        self.receipt(&text).unwrap_or_default()
+        self.receipt(&text).into_iter().collect()
+    }
+
+    fn hears_iq(&mut self, text: &str) -> Option<String> {
+        let id = value(text, " id='")?.to_owned();
+        if text.contains(" type='get'") {
+            let from = value(text, " from='").map_or(String::new(), |from| format!(" to='{from}'"));
+            return Some(self.stanza(&format!("<iq type='result' id='{id}'{from}/>")));
+        }
+        if id == "b" {
+            let jid = text.split_once("<jid>").and_then(|(_, rest)| rest.split_once("</jid>"));
+            self.jid = jid.map(|(jid, _)| jid.to_owned());
+        } else if let Some(place) = self.requests.iter().position(|request| *request == id) {
+            self.requests.remove(place);
+        } else {
+            self.nonsense =
+                Some(format!("an answer to nothing that was asked, or to something again: {text}"));
+        }
+        None
     }
 
     /// The receipt of a message that asks for one.
-    fn receipt(&self, text: &str) -> Option<String> {
+    fn receipt(&mut self, text: &str) -> Option<String> {
         let is_asked = self.kind.sends_receipts && text.contains("<request xmlns='urn:xmpp:receipts'/>");
         let (id, from) = (value(text, " id='")?, value(text, " from='")?);
-        is_asked.then(|| {
-            format!("<message to='{from}'><received xmlns='urn:xmpp:receipts' id='{id}'/></message>")
-        })
+        let receipt =
+            format!("<message to='{from}'><received xmlns='urn:xmpp:receipts' id='{id}'/></message>");
+        is_asked.then(|| self.stanza(&receipt))
     }
+}
+
+/// Whether an element is one of the three that stream management counts.
+pub fn is_stanza(text: &str) -> bool {
+    ["<iq", "<message", "<presence"].into_iter().any(|start| text.starts_with(start))
 }
 
 /// What a stanza gives its reader.
 fn read(text: &str) -> Option<Got> {
+    let id = || value(text, " id='").map(str::to_owned);
     if text.contains("<notification ") {
-        return Some(Got::Notification { id: value(text, " id='")?.to_owned() });
+        return Some(Got::Notification { id: id()? });
+    }
+    if text.starts_with("<message") && text.contains(" type='error'") {
+        return Some(Got::Refused { id: id()? });
+    }
+    if text.starts_with("<message") && text.contains(" type='chat'") {
+        return Some(Got::Chat { id: id()? });
     }
     let topic = value(text, "node='")?.to_owned();
     Some(match value(text, "<item id='") {

@@ -2,10 +2,7 @@
 
 use super::{ACCOUNTS, DOMAIN, Mix, Program, TOPICS};
 use crate::command::{Actor, Command, TopicOp};
-use crate::model::{
-    Audience, Item, Notification, NotificationId, Payload, Priority, Revision, SendLast, TopicConfig, bucket,
-    topic_address,
-};
+use crate::model::{Item, Payload, Revision, SendLast, TopicConfig, UnixMs, topic_address};
 use crate::ports::Fault;
 use crate::ports::store::items::Publish;
 use crate::ports::store::topics::{CreateTopic, CreateTopicAnswer};
@@ -15,12 +12,14 @@ use carillon_wire::jid::BareJid;
 
 /// Something that somebody does.
 #[derive(Clone, Copy, Debug)]
-enum Deed {
+pub(super) enum Deed {
     Publish,
     Connect,
     ConnectLight,
     Available,
+    Unavailable,
     Close,
+    Leave,
     Subscribe,
     Unsubscribe,
     Retract,
@@ -28,75 +27,19 @@ enum Deed {
     Delete,
     Configure,
     Notify,
-    Slow,
-    Pass,
-    Refuse,
-    Crash,
     NotifyAnyhow,
     Ask,
     Cancel,
+    Chat,
+    Request,
+    Slow,
+    Pass,
+    Jump,
     Work,
+    Refuse,
     Lose,
-}
-
-/// How often each is done, of a hundred times or so.
-fn deeds(mix: Mix) -> &'static [(usize, Deed)] {
-    use Deed::{
-        Ask, Available, Cancel, Close, Configure, Connect, ConnectLight, Crash, Delete, Lose, Notify,
-        NotifyAnyhow, Pass, Publish, Purge, Refuse, Retract, Slow, Subscribe, Unsubscribe, Work,
-    };
-    match mix {
-        Mix::Publishing => &[(30, Publish), (20, Connect), (20, Available), (10, Close), (5, ConnectLight)],
-        Mix::Following => &[
-            (24, Publish),
-            (16, Connect),
-            (16, Available),
-            (8, Close),
-            (4, ConnectLight),
-            (16, Subscribe),
-            (8, Unsubscribe),
-        ],
-        Mix::Changing => &[
-            (24, Publish),
-            (16, Connect),
-            (16, Available),
-            (8, Close),
-            (4, ConnectLight),
-            (12, Subscribe),
-            (6, Unsubscribe),
-            (4, Retract),
-            (4, Purge),
-            (4, Delete),
-            (8, Configure),
-        ],
-        Mix::Notifying => {
-            &[(40, Notify), (15, Connect), (20, Available), (8, Close), (8, Slow), (6, Pass), (4, Refuse)]
-        }
-        Mix::Crashing => &[
-            (40, Notify),
-            (15, Connect),
-            (20, Available),
-            (8, Close),
-            (8, Slow),
-            (6, Pass),
-            (4, Refuse),
-            (1, Crash),
-        ],
-        Mix::Living => &[
-            (50, NotifyAnyhow),
-            (40, Ask),
-            (10, Cancel),
-            (60, Work),
-            (20, Connect),
-            (25, Available),
-            (12, Close),
-            (8, Slow),
-            (12, Pass),
-            (4, Refuse),
-            (4, Lose),
-            (1, Crash),
-        ],
-    }
+    Stall,
+    Crash,
 }
 
 impl Program {
@@ -110,6 +53,9 @@ impl Program {
                 self.operate(TOPICS[topic], TopicOp::Subscribe { account: jid(ACCOUNTS[account]) });
             }
             self.world.settle();
+        }
+        if !self.mix.recipe().is_about_topics {
+            ACCOUNTS.iter().for_each(|account| self.connect(account));
         }
     }
 
@@ -129,12 +75,12 @@ impl Program {
             revision: Revision(0),
         };
         self.world.ask(Publish { item, keep: 1 });
-        self.committed.push((name.to_owned(), id.to_owned()));
+        self.published_items.push((name.to_owned(), id.to_owned()));
     }
 
     /// Somebody does something.
     pub(super) fn somebody_does_something(&mut self) {
-        let deeds = deeds(self.mix);
+        let deeds = self.mix.recipe().deeds;
         let mut place = self.dice.below(deeds.iter().map(|(weight, _)| weight).sum());
         for (weight, deed) in deeds {
             match place.checked_sub(*weight) {
@@ -147,13 +93,15 @@ impl Program {
     fn does(&mut self, deed: Deed) {
         let topic = TOPICS[self.dice.below(TOPICS.len())];
         let account = ACCOUNTS[self.dice.below(ACCOUNTS.len())];
-        let whose = self.dice.below(self.clients.len());
+        let whose = self.somebody();
         match deed {
             Deed::Publish => self.publish(topic),
             Deed::Connect => self.connect(account),
             Deed::ConnectLight => self.connect_light(topic),
             Deed::Available => self.becomes_available(whose),
+            Deed::Unavailable => self.becomes_unavailable(whose),
             Deed::Close => self.closes(whose),
+            Deed::Leave => self.leaves(whose),
             Deed::Subscribe => self.operate(topic, TopicOp::Subscribe { account: jid(account) }),
             Deed::Unsubscribe => self.operate(topic, TopicOp::Unsubscribe { account: jid(account) }),
             Deed::Retract => {
@@ -165,19 +113,22 @@ impl Program {
             Deed::Delete => self.operate(topic, TopicOp::Delete),
             Deed::Configure => self.configure(topic),
             Deed::Notify => self.notify(account),
+            Deed::NotifyAnyhow => self.notify_anyhow(account),
+            Deed::Ask => self.asks(),
+            Deed::Cancel => self.cancels(),
+            Deed::Chat => self.chats(whose, account),
+            Deed::Request => self.requests(whose),
             Deed::Slow => self.is_slow(whose),
             Deed::Pass => {
                 let ms = self.dice.below(3000) as u64;
-                self.world.leap(ms);
-                self.world.tick();
+                self.passes(ms);
             }
-            Deed::Refuse => self.refuses(),
-            Deed::Crash => self.crash(),
-            Deed::NotifyAnyhow => self.notify_anyhow(),
-            Deed::Ask => self.asks(),
-            Deed::Cancel => self.cancels(),
+            Deed::Jump => self.jumps(),
             Deed::Work => self.works(),
+            Deed::Refuse => self.refuses(),
             Deed::Lose => self.loses_answer(),
+            Deed::Stall => self.stalls = self.dice.below(100),
+            Deed::Crash => self.crash(),
         }
     }
 
@@ -202,26 +153,20 @@ impl Program {
         self.outcomes.push((None, outcome));
     }
 
-    fn notify(&mut self, account: &str) {
-        self.notified += 1;
-        let (to, now) = (jid(account), self.world.now().unix);
-        let id = NotificationId::new(now, bucket(to.as_str()), self.notified);
-        let text = "x".repeat(self.dice.below(2000));
-        let notification = Notification {
-            id,
-            domain: self.world.domain_id(DOMAIN),
-            to: to.clone(),
-            audience: Audience::Always,
-            priority: [Priority::Low, Priority::Normal, Priority::High][self.dice.below(3)],
-            expires: None,
-            collapse_key: None,
-            key: None,
-            payload: Payload::Json(format!("\"{text}\"").into()),
-            accepted: now,
-            send_at: None,
-        };
-        let outcome = self.world.begin(to.as_str(), Command::Notify(notification.into()));
-        self.outcomes.push((Some(id), outcome));
+    /// Time passes, and the shards do what is due.
+    pub(super) fn passes(&mut self, ms: u64) {
+        self.world.leap(ms);
+        self.world.tick();
+        self.latest = self.latest.max(self.world.now().unix);
+    }
+
+    /// The system clock is set: by hours or by less than a second, forwards or back.
+    fn jumps(&mut self) {
+        let most = [1000, 60_000, 7_200_000][self.dice.below(3)];
+        let (by, now) = (self.dice.below(most) as u64, self.world.now().unix);
+        let then = if self.dice.once_in(2) { now.plus(by) } else { UnixMs(now.0.saturating_sub(by)) };
+        self.world.set_wall_clock(then);
+        self.latest = self.latest.max(then);
     }
 
     /// The oldest question of a shard fails, if there is one.
@@ -232,17 +177,29 @@ impl Program {
         }
     }
 
+    /// The store does the oldest write of a shard, and says that this is unknown.
+    fn loses_answer(&mut self) {
+        let steps: Vec<Step> = self.world.disk.steps().collect();
+        if let Some(step) = self.dice.pick(&steps) {
+            self.world.disk.lose_answer(step);
+        }
+    }
+
     /// The node ends and starts again. Who waits for an outcome hears nothing.
     fn crash(&mut self) {
-        self.take_outcomes();
-        self.outcomes.clear();
-        self.forgets();
         self.world.crash();
+        self.outcomes.clear();
+        self.notifications.forget();
+        self.forget_chats();
     }
 
     /// Something that is under way goes on.
     pub(super) fn goes_on(&mut self) {
-        let choices = self.world.choices();
+        let mut choices = self.world.choices();
+        if self.stalls > 0 {
+            self.stalls -= 1;
+            choices.retain(|choice| !matches!(choice, Choice::Store(_)));
+        }
         let Some(choice) = self.dice.pick(&choices) else { return };
         let most = if self.dice.once_in(2) { 1 + self.dice.below(200) } else { usize::MAX };
         self.world.choose(match choice {

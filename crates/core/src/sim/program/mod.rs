@@ -4,67 +4,40 @@
 //! and no hash table is gone through in an order that another process would not have. What must hold is looked at after each
 //! step ([`Program::step`]) and when nothing is under way any more ([`Program::finish`]).
 
-mod checks;
+mod chats;
 mod deeds;
-mod lives;
+mod ending;
+mod mixes;
+mod notifications;
 mod people;
+mod sent;
 #[cfg(test)]
 mod tests;
+mod topics;
+
+pub use mixes::Mix;
 
 use super::client::{Got, LightClient, XmppClient};
 use super::world::{Plan, World};
 use super::{Dice, client};
 use crate::command::Outcome;
-use crate::model::{NotificationId, Policy};
+use crate::model::{NotificationId, Policy, UnixMs};
 use crate::ports::Question;
 use crate::ports::store::items::Publish;
-use crate::ports::store::notifications::EndNotifications;
-use crate::settings::{Fanout, Light, Settings};
-use lives::Lives;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::settings::{Fanout, Light, Limits, Settings};
+use chats::Chats;
+use notifications::Notifications;
+use std::collections::BTreeSet;
 use std::sync::mpsc::Receiver;
 
 /// The domain of all accounts and topics.
 const DOMAIN: &str = "d";
 const ACCOUNTS: [&str; 3] = ["ann", "bob", "cid"];
 const TOPICS: [&str; 2] = ["t0", "t1"];
-/// Bytes that may wait for a connection: few, so that the bound is met.
-const QUEUE_BYTES_MAX: usize = 16 * 1024;
-/// The room past the bound for a stream error, and an element that was taken when nothing waited.
-const QUEUE_BYTES_MORE: usize = 4096 + 64 * 1024;
 
-/// What happens in a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mix {
-    /// Items are published, clients come and go. Who follows what does not change.
-    Publishing,
-    /// And accounts follow topics, and leave them.
-    Following,
-    /// And topics are configured, emptied and deleted.
-    Changing,
-    /// Notifications are sent to clients that acknowledge in their ways, over links that are slow and cut anywhere, with a store
-    /// that refuses.
-    Notifying,
-    /// The same, on a node that ends without a word and starts again.
-    Crashing,
-    /// Notifications of all kinds: for who is there or for later, that replace others, expire, are cancelled and sent again; with a store that
-    /// does what it says is unknown, and now and then a crash.
-    Living,
-}
-
-impl Mix {
-    /// All of them.
-    pub const ALL: [Mix; 6] =
-        [Mix::Publishing, Mix::Following, Mix::Changing, Mix::Notifying, Mix::Crashing, Mix::Living];
-
-    /// The one that a seed runs, where nobody says which.
-    pub fn of(seed: u64) -> Mix {
-        Mix::ALL[(seed % Mix::ALL.len() as u64) as usize]
-    }
-
-    fn is_about_topics(self) -> bool {
-        matches!(self, Mix::Publishing | Mix::Following | Mix::Changing)
-    }
+/// Says what does not hold, unless it does.
+fn holds(is_so: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if is_so { Ok(()) } else { Err(what()) }
 }
 
 /// A program that ran to its end, and nothing was wrong.
@@ -74,6 +47,10 @@ pub struct Finished {
     pub hash: u64,
     /// How many lines its history has.
     pub lines: u64,
+    /// How many notifications and messages were accepted for good.
+    pub accepted: u64,
+    /// How many of these a client has; the others wait, or ended for a reason.
+    pub delivered: u64,
 }
 
 /// Something that did not hold.
@@ -85,22 +62,29 @@ pub struct Failure {
     pub what: String,
 }
 
-/// Runs a program of so many steps to its end. `told` is given the text of its history, where it is wanted.
+/// What is to become of the history of a program.
+pub enum History<'a> {
+    /// Nothing: the program runs several times as fast.
+    Nothing,
+    /// Its number.
+    Hash,
+    /// Its number, and its text is given to this.
+    Text(&'a mut dyn FnMut(&str)),
+}
+
+/// Runs a program of so many steps to its end.
 ///
 /// # Errors
 /// What did not hold first.
-pub fn run(
-    seed: u64,
-    mix: Mix,
-    steps: u64,
-    mut told: Option<&mut dyn FnMut(&str)>,
-) -> Result<Finished, Failure> {
+pub fn run(seed: u64, mix: Mix, steps: u64, mut history: History<'_>) -> Result<Finished, Failure> {
     let mut program = Program::new(seed, mix);
-    if told.is_some() {
-        program.world.trace.keep_text();
+    match history {
+        History::Nothing => program.world.trace.stop(),
+        History::Hash => {}
+        History::Text(_) => program.world.trace.keep_text(),
     }
     let mut tell = |program: &mut Program| {
-        if let Some(told) = &mut told {
+        if let History::Text(told) = &mut history {
             told(&program.world.trace.take_text());
         }
     };
@@ -112,7 +96,9 @@ pub fn run(
     let done = program.finish();
     tell(&mut program);
     done.map_err(|what| Failure { step: None, what })?;
-    Ok(Finished { hash: program.world.trace.hash(), lines: program.world.trace.lines() })
+    let (accepted, delivered) = program.count();
+    let trace = &program.world.trace;
+    Ok(Finished { hash: trace.hash(), lines: trace.lines(), accepted, delivered })
 }
 
 /// A program that runs.
@@ -121,21 +107,28 @@ pub struct Program {
     dice: Dice,
     /// The node.
     pub world: World,
+    limits: Limits,
+    /// Whether a message that its sender was told of is never lost (the domain's policy).
+    messages_durable: bool,
     clients: Vec<Connected>,
+    /// How often everything was looked at.
+    looks: u64,
+    /// For how many of the next steps the store does nothing.
+    stalls: usize,
+    /// The latest time that the system clock ever showed.
+    latest: UnixMs,
     /// How many items were published.
     published: usize,
     /// Items in the order of their commits, by topic.
-    committed: Vec<(String, String)>,
-    /// Outcomes that nobody has had.
-    outcomes: Vec<(Option<NotificationId>, Receiver<Outcome>)>,
+    published_items: Vec<(String, String)>,
     /// How many notifications were sent.
     notified: u64,
-    /// Notifications that were accepted for good, and whose they are.
-    accepted: BTreeMap<NotificationId, String>,
-    /// Those whose end was committed.
-    ended: BTreeSet<NotificationId>,
-    /// What is known of those of all kinds.
-    lives: Lives,
+    /// How many requests clients sent.
+    requested: u64,
+    /// Outcomes that nobody has had.
+    outcomes: Vec<(Option<NotificationId>, Receiver<Outcome>)>,
+    notifications: Notifications,
+    chats: Chats,
 }
 
 /// A client and its connection.
@@ -144,6 +137,16 @@ struct Connected {
     client: Client,
     /// How much of what the node sent it was looked at.
     seen_bytes: u64,
+    /// The notifications that it was sent.
+    given: BTreeSet<NotificationId>,
+    /// How many stanzas it was sent since stream management was enabled; none without.
+    places: Option<u32>,
+    /// How many of them the server knows to be acknowledged.
+    acknowledged: u32,
+    /// The bodies of live chat messages that are not acknowledged: their places and lengths.
+    bodies: Vec<(u32, usize)>,
+    /// Nothing comes to it any more.
+    is_over: bool,
 }
 
 enum Client {
@@ -152,6 +155,19 @@ enum Client {
 }
 
 impl Connected {
+    fn new(link: usize, client: Client) -> Connected {
+        Connected {
+            link,
+            client,
+            seen_bytes: 0,
+            given: BTreeSet::new(),
+            places: None,
+            acknowledged: 0,
+            bodies: Vec::new(),
+            is_over: false,
+        }
+    }
+
     fn got(&self) -> &[Got] {
         match &self.client {
             Client::Xmpp(client) => &client.got,
@@ -159,8 +175,20 @@ impl Connected {
         }
     }
 
+    fn had_notification(&self, wanted: &str) -> bool {
+        self.got().iter().any(|got| matches!(got, Got::Notification { id } if id == wanted))
+    }
+
     fn xmpp(&self) -> Option<&XmppClient> {
         if let Client::Xmpp(client) = &self.client { Some(client) } else { None }
+    }
+
+    fn is_of(&self, account: &str) -> bool {
+        self.xmpp().is_some_and(|client| client.account == account)
+    }
+
+    fn name(&self) -> &str {
+        self.xmpp().map_or("a light client", |client| &client.account)
     }
 }
 
@@ -168,33 +196,43 @@ impl Program {
     /// A program of this seed.
     pub fn new(seed: u64, mix: Mix) -> Program {
         let mut dice = Dice::new(seed);
+        let recipe = mix.recipe();
         // A fan-out takes one session at a time.
         let fanout = Fanout { slice: 1, ..Fanout::default() };
         let light = Light { domain: DOMAIN.into(), ..Light::default() };
-        let settings = Settings { fanout, light, scram_iterations: 1, ..Settings::default() };
+        let limits = (recipe.limits)(Limits::default());
+        let settings =
+            Settings { fanout, light, limits: limits.clone(), scram_iterations: 1, ..Settings::default() };
         let plan = Plan {
             shards: 3,
             settings,
             seed: dice.roll(),
-            queue_bytes_max: QUEUE_BYTES_MAX,
-            links_are_instant: mix.is_about_topics(),
+            queue_bytes_max: sent::QUEUE_BYTES_MAX,
+            links_are_instant: recipe.is_about_topics,
         };
         let mut world = World::new(plan);
-        world.domain(DOMAIN, Policy { sessions_max: 1000, ..Policy::default() });
+        let messages_durable = dice.below(4) > 0;
+        world.domain(DOMAIN, Policy { sessions_max: 1000, messages_durable, ..Policy::default() });
         ACCOUNTS.iter().for_each(|local| world.account(DOMAIN, local, client::PASSWORD, 1));
         world.disk.log_commits();
+        let latest = world.now().unix;
         let mut program = Program {
             mix,
             dice,
             world,
+            limits,
+            messages_durable,
             clients: Vec::new(),
+            looks: 0,
+            stalls: 0,
+            latest,
             published: 0,
-            committed: Vec::new(),
-            outcomes: Vec::new(),
+            published_items: Vec::new(),
             notified: 0,
-            accepted: BTreeMap::new(),
-            ended: BTreeSet::new(),
-            lives: Lives::default(),
+            requested: 0,
+            outcomes: Vec::new(),
+            notifications: Notifications::default(),
+            chats: Chats::default(),
         };
         program.begin();
         program
@@ -205,7 +243,7 @@ impl Program {
     /// # Errors
     /// What does not hold.
     pub fn step(&mut self) -> Result<(), String> {
-        if self.dice.below(10) < 4 {
+        if self.dice.below(3) == 0 {
             self.somebody_does_something();
         } else {
             self.goes_on();
@@ -213,44 +251,50 @@ impl Program {
         self.look()
     }
 
-    /// Lets all that is under way end; then what must hold in the end is looked at.
-    ///
-    /// # Errors
-    /// What does not hold.
-    pub fn finish(&mut self) -> Result<(), String> {
-        self.settle()?;
-        self.check_outcomes()?;
-        if self.mix.is_about_topics() {
-            return self.check_topics();
-        }
-        // What the store refused is asked for again after a while.
-        for _ in 0..8 {
-            self.world.leap(5000);
-            self.world.tick();
-            self.settle()?;
-        }
-        if self.mix == Mix::Living {
-            self.works_on()?;
-            self.check_outcomes()?;
-            return self.check_lives();
-        }
-        self.check_notifications()
+    /// Notes what was committed, what clients were sent, and what they make of it; looks at all that must hold after each step.
+    fn look(&mut self) -> Result<(), String> {
+        self.looks += 1;
+        self.take_outcomes()?;
+        // What a commit did counts from the next step on: this one may have caused it by what it sent.
+        self.check_sent()?;
+        self.note_committed();
+        self.check_told()?;
+        self.clients_hear();
+        self.check_answers()
     }
 
-    /// Notes what was committed, what clients were sent, and what they make of it.
-    fn look(&mut self) -> Result<(), String> {
+    fn note_committed(&mut self) {
         for (ask, answer) in self.world.disk.committed() {
             if Publish::of(&ask).is_some()
-                && let Ok(Some(item)) = Publish::answer(answer)
+                && let Ok(Some(item)) = Publish::answer(answer.clone())
             {
-                self.committed.push((item.name.to_string(), item.id.to_string()));
-            } else if let Some(end) = EndNotifications::of(&ask) {
-                self.note_ends(end);
+                self.published_items.push((item.name.to_string(), item.id.to_string()));
             }
+            self.note_write(&ask, &answer);
+            self.note_chats(&ask, &answer);
         }
-        self.check_told()?;
-        self.check_sent()?;
-        self.clients_hear();
-        Ok(())
+    }
+
+    /// No client is answered what it did not ask, or twice, or is told that more was dealt with than it sent.
+    fn check_answers(&self) -> Result<(), String> {
+        let mut clients = self.clients.iter().filter_map(Connected::xmpp);
+        let is_right = clients.clone().all(|client| client.covered <= client.sent);
+        holds(is_right, || format!("more is acknowledged than was sent: {:?}", clients.clone().last()))?;
+        let nonsense =
+            clients.find_map(|client| client.nonsense.as_ref().map(|text| (&client.account, text)));
+        nonsense.map_or(Ok(()), |(account, text)| Err(format!("{account} was sent {text}")))
+    }
+
+    fn count(&self) -> (u64, u64) {
+        let (notifications, chats) = (self.count_notifications(), self.count_chats());
+        (notifications.0 + chats.0, notifications.1 + chats.1)
+    }
+
+    fn is_open(&self, connected: &Connected) -> bool {
+        self.world.connection(connected.link).is_open()
+    }
+
+    fn is_available(&self, connected: &Connected) -> bool {
+        self.is_open(connected) && connected.xmpp().is_some_and(|client| client.is_available)
     }
 }

@@ -7,15 +7,29 @@ use carillon_wire::Framing;
 impl Program {
     /// A client connects and sends all that a login needs.
     pub(super) fn connect(&mut self, account: &str) {
-        let is_plain = self.mix.is_about_topics();
+        let is_plain = self.mix.recipe().is_about_topics;
         let kind = Kind {
             is_managed: !is_plain && self.dice.once_in(2),
             sends_receipts: !is_plain && self.dice.once_in(2),
+            framing: if !is_plain && self.dice.once_in(4) { Framing::WebSocket } else { Framing::Tcp },
         };
         let client = XmppClient::new(account, DOMAIN, kind);
-        let link = self.world.open(Framing::Tcp, true);
-        self.world.bytes(link, client.login().as_bytes());
-        self.clients.push(Connected { link, client: Client::Xmpp(client), seen_bytes: 0 });
+        let link = self.world.open(kind.framing, true);
+        client.login().iter().for_each(|piece| self.world.bytes(link, piece.as_bytes()));
+        self.clients.push(Connected::new(link, Client::Xmpp(client)));
+    }
+
+    /// Somebody: mostly one who is connected, and of these mostly one whose session is bound.
+    pub(super) fn somebody(&mut self) -> usize {
+        let is_bound = |client: &&Connected| client.xmpp().is_some_and(XmppClient::is_bound);
+        let wants_bound = self.dice.below(4) > 0;
+        let all = self.clients.iter().enumerate().filter(|(_, client)| self.is_open(client));
+        let those: Vec<usize> =
+            all.filter(|(_, client)| !wants_bound || is_bound(client)).map(|(whose, _)| whose).collect();
+        match self.dice.pick(&those) {
+            Some(whose) if self.dice.below(8) > 0 => whose,
+            _ => self.dice.below(self.clients.len()),
+        }
     }
 
     /// A client of the light protocol connects and follows a topic.
@@ -24,18 +38,48 @@ impl Program {
         let link = self.world.open_light(shard);
         let says = [LightClient::OPENING, &LightClient::subscribe(topic)].concat();
         self.world.bytes(link, says.as_bytes());
-        self.clients.push(Connected { link, client: Client::Light(LightClient::default()), seen_bytes: 0 });
+        self.clients.push(Connected::new(link, Client::Light(LightClient::default())));
     }
 
-    /// A client sends initial presence, if it can.
-    pub(super) fn becomes_available(&mut self, whose: usize) {
+    /// A client says something, if its session is bound and its stream open.
+    pub(super) fn says(&mut self, whose: usize, what: impl FnOnce(&mut XmppClient) -> String) {
         let Some(Connected { link, client: Client::Xmpp(client), .. }) = self.clients.get_mut(whose) else {
             return;
         };
-        if client.is_bound && !client.is_available && self.world.connection(*link).is_open() {
-            let presence = client.becomes_available();
-            self.world.bytes(*link, presence.as_bytes());
+        if client.is_bound() && !client.is_leaving && self.world.connection(*link).is_open() {
+            let says = what(client);
+            self.world.bytes(*link, says.as_bytes());
         }
+    }
+
+    /// A client sends presence: it is there, or it is there and asleep. In a mix about topics it does so once.
+    pub(super) fn becomes_available(&mut self, whose: usize) {
+        let payload = match self.mix.recipe().is_about_topics || self.dice.below(4) > 0 {
+            true => "",
+            false => "<show>away</show>",
+        };
+        if self.clients.get(whose).and_then(Connected::xmpp).is_some_and(|client| !client.is_available) {
+            self.says(whose, |client| client.becomes_available(payload));
+        }
+    }
+
+    /// A client withdraws its presence.
+    pub(super) fn becomes_unavailable(&mut self, whose: usize) {
+        if self.clients.get(whose).and_then(Connected::xmpp).is_some_and(|client| client.is_available) {
+            self.says(whose, XmppClient::becomes_unavailable);
+        }
+    }
+
+    /// A client asks the server for something.
+    pub(super) fn requests(&mut self, whose: usize) {
+        self.requested += 1;
+        let id = format!("p{}", self.requested);
+        self.says(whose, |client| client.requests(id));
+    }
+
+    /// A client closes its stream.
+    pub(super) fn leaves(&mut self, whose: usize) {
+        self.says(whose, |client| client.leaves().to_owned());
     }
 
     /// A client is gone.
@@ -55,38 +99,21 @@ impl Program {
 
     /// Clients hear what has arrived, and answer.
     pub(super) fn clients_hear(&mut self) {
-        for Connected { link, client, .. } in &mut self.clients {
+        for Connected { link, client, is_over, .. } in &mut self.clients {
+            if *is_over {
+                continue;
+            }
             while let Some(element) = self.world.received(*link) {
                 match client {
                     Client::Xmpp(client) => {
-                        let answer = client.hears(&element);
-                        if !answer.is_empty() {
+                        for answer in client.hears(&element) {
                             self.world.bytes(*link, answer.as_bytes());
                         }
                     }
                     Client::Light(client) => client.hears(&element),
                 }
             }
+            *is_over = self.world.connection(*link).is_over();
         }
-    }
-
-    /// Everything under way ends, everyone who is connected becomes available, and reads.
-    pub(super) fn settle(&mut self) -> Result<(), String> {
-        for round in 0..2 {
-            for whose in 0..self.clients.len() {
-                self.world.has_room(self.clients[whose].link, None);
-                if round > 0 {
-                    self.becomes_available(whose);
-                }
-            }
-            loop {
-                let goes_on = self.world.step(0);
-                self.look()?;
-                if !goes_on && self.world.choices().is_empty() {
-                    break;
-                }
-            }
-        }
-        Ok(())
     }
 }

@@ -1,13 +1,13 @@
 //! Programs of many seeds. One that fails says what `xtask sim` needs to replay it.
 
-use super::{Mix, run};
+use super::{History, Mix, run};
 
 /// Steps of a program: some hundred deeds, and what comes of them.
 const STEPS: u64 = 250;
 
 fn each(mix: Mix, seeds: std::ops::Range<u64>) {
     for seed in seeds {
-        if let Err(failure) = run(seed, mix, STEPS, None) {
+        if let Err(failure) = run(seed, mix, STEPS, History::Nothing) {
             panic!("xtask sim --seed {seed} --steps {STEPS} --mix {mix:?}: {failure:?}");
         }
     }
@@ -50,16 +50,39 @@ fn what_is_told_of_notifications_is_so() {
     each(Mix::Living, 0..200);
 }
 
+/// Chats: each that the server has dealt with is with its recipient, in the store or refused; in the order of its sender, and once.
+#[test]
+fn chats_come_in_order_and_once() {
+    each(Mix::Chatting, 0..200);
+    each(Mix::Breaking, 0..200);
+}
+
+/// Where little may wait, no more does, and what does not fit is said not to.
+#[test]
+fn bounds_hold() {
+    each(Mix::Crowding, 0..200);
+}
+
+/// And when the system clock is set forwards and back.
+#[test]
+fn time_jumps() {
+    each(Mix::Jumping, 0..200);
+}
+
 #[test]
 fn the_same_seed_makes_the_same_history() {
     for mix in Mix::ALL {
         let [first, second] = [0; 2].map(|_| {
             let mut text = String::new();
-            let done = run(7, mix, STEPS, Some(&mut |part: &str| text.push_str(part)));
+            let done = run(7, mix, STEPS, History::Text(&mut |part: &str| text.push_str(part)));
             (done.expect("nothing is wrong with it"), text)
         });
         assert_eq!(first, second, "{mix:?}");
         assert!(first.0.lines > 500, "{mix:?}: something happened");
-        assert_ne!(Ok(first.0), run(8, mix, STEPS, None), "{mix:?}: another seed is another history");
+        assert_ne!(
+            Ok(first.0),
+            run(8, mix, STEPS, History::Hash),
+            "{mix:?}: another seed is another history"
+        );
     }
 }

@@ -80,7 +80,7 @@ pub struct Disk {
     read: Vec<(Ask, Answered)>,
     moods: Vec<(Asks, Mood)>,
     held: Vec<Asked>,
-    /// Writes and what they were answered, in the order of their commits, where they are wanted.
+    /// Writes and what they were answered, in the order in which that was decided, where they are wanted.
     log: Option<Vec<(Ask, Answer)>>,
 }
 
@@ -215,6 +215,9 @@ impl Disk {
             Step::Commit(shard) => {
                 if let Some(Asked { ticket, ask, .. }) = self.writes[shard].pop_front() {
                     let answer = Answer::Failed(fault);
+                    if let Some(log) = &mut self.log {
+                        log.push((ask.clone(), answer.clone()));
+                    }
                     self.committed[shard].push_back((ask, Answered { shard, ticket, answer }));
                 }
             }
@@ -242,11 +245,10 @@ impl Disk {
         (self.reads, self.read, self.held) = Default::default();
     }
 
-    /// Whether a question of these is under way: asked, and not answered.
-    pub fn is_under_way(&self, is_meant: impl Fn(&Ask) -> bool) -> bool {
+    /// The questions that were asked and not answered.
+    pub fn under_way(&self) -> impl Iterator<Item = &Ask> {
         let asked = self.writes.iter().flatten().chain(&self.reads).map(|asked| &asked.ask);
-        let done = self.committed.iter().flatten().chain(&self.read).map(|(ask, _)| ask);
-        asked.chain(done).any(is_meant)
+        asked.chain(self.committed.iter().flatten().chain(&self.read).map(|(ask, _)| ask))
     }
 
     /// Whether no question is under way; those that are held back are not.
@@ -254,12 +256,12 @@ impl Disk {
         self.steps().next().is_none()
     }
 
-    /// Notes every write that is committed, from now on.
+    /// Notes every write that is committed or refused, from now on.
     pub fn log_commits(&mut self) {
         self.log.get_or_insert_default();
     }
 
-    /// What was committed since somebody looked.
+    /// What was committed or refused since somebody looked.
     pub fn committed(&mut self) -> Vec<(Ask, Answer)> {
         self.log.as_mut().map(std::mem::take).unwrap_or_default()
     }

@@ -83,6 +83,7 @@ impl World {
             let rest = piece.split_off(most.max(1));
             link.to_server.push_front(rest);
         }
+        link.heard_bytes += piece.len() as u64;
         let (shard, conn) = (link.shard, link.conn);
         self.give(shard, Input::Bytes { conn, bytes: &piece });
     }

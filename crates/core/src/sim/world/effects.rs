@@ -6,6 +6,7 @@ use crate::model::{ConnId, Now};
 use crate::sasl::ChannelBinding;
 use crate::{Effect, Effects, Input};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Measures what the shards spend.
 pub trait Meters {
@@ -64,10 +65,22 @@ impl World {
     fn carry_out(&mut self, shard: usize, mut effects: Effects) {
         let mut upcalls = VecDeque::new();
         let mut list = std::mem::take(&mut effects.list);
-        for effect in list.drain(..) {
+        let mut left = list.drain(..).peekable();
+        while let Some(effect) = left.next() {
             self.trace.note(format_args!("  {shard} {effect:?}"));
-            self.carry_out_one(shard, effect, &effects.bytes, &mut upcalls);
+            let Effect::Send { conn, range } = effect else {
+                self.carry_out_one(shard, effect, &mut upcalls);
+                continue;
+            };
+            // What a connection is sent in one piece is queued in one piece, as the server does it.
+            let mut run = vec![range];
+            while let Some(Effect::Send { range, .. }) = left.next_if(|next| follows(next, conn, &run)) {
+                self.trace.note(format_args!("  {shard} and {range:?}"));
+                run.push(range);
+            }
+            self.send(shard, conn, &run, &effects.bytes, &mut upcalls);
         }
+        drop(left);
         effects.list = list;
         self.journal.extend_from_slice(effects.journal.bytes());
         let mut journal = effects.journal.take(Vec::new());
@@ -85,23 +98,28 @@ impl World {
         }
     }
 
-    fn carry_out_one(
+    /// Sends a connection elements, in one piece.
+    fn send(
         &mut self,
         shard: usize,
-        effect: Effect,
+        conn: ConnId,
+        elements: &[Range<usize>],
         bytes: &[u8],
         upcalls: &mut VecDeque<Input<'static>>,
     ) {
+        let link = &mut self.links[conn.slot as usize];
+        let is_known = link.shard == shard && link.conn == conn && link.stage == Stage::Open;
+        assert!(is_known, "shard {shard} sends to {conn:?}, which it does not have: {link:?}");
+        let elements = elements.iter().map(|range| &bytes[range.clone()]);
+        if link.send(elements, self.plan.queue_bytes_max) == Heard::Overflowed {
+            upcalls.push_back(Input::Overflowed { conn });
+        }
+        self.arrive(conn.slot as usize);
+    }
+
+    fn carry_out_one(&mut self, shard: usize, effect: Effect, upcalls: &mut VecDeque<Input<'static>>) {
         match effect {
-            Effect::Send { conn, range } => {
-                let link = &mut self.links[conn.slot as usize];
-                let is_known = link.shard == shard && link.conn == conn && link.stage == Stage::Open;
-                assert!(is_known, "shard {shard} sends to {conn:?}, which it does not have: {link:?}");
-                if link.send(&bytes[range], self.plan.queue_bytes_max) == Heard::Overflowed {
-                    upcalls.push_back(Input::Overflowed { conn });
-                }
-                self.arrive(conn.slot as usize);
-            }
+            Effect::Send { .. } => debug_assert!(false, "it is sent with those that follow"),
             Effect::Secure { conn } => {
                 upcalls.push_back(Input::Secured { conn, binding: ChannelBinding::default() });
             }
@@ -177,3 +195,13 @@ impl World {
         self.now = now;
     }
 }
+
+/// Whether an effect sends a connection what follows this.
+fn follows(effect: &Effect, to: ConnId, run: &[Range<usize>]) -> bool {
+    let (Some(first), Some(last)) = (run.first(), run.last()) else { return false };
+    matches!(effect, Effect::Send { conn, range }
+        if *conn == to && range.start == last.end && range.end - first.start <= RUN_BYTES_MAX)
+}
+
+/// Bytes that the server sends in one piece, unless one element is longer.
+const RUN_BYTES_MAX: usize = 16 * 1024;

@@ -16,6 +16,9 @@ pub struct Link {
     pub(super) framing: Framing,
     /// What the client sent and the shard was not given: pieces of a stream, or whole messages of WebSocket.
     pub(super) to_server: VecDeque<Vec<u8>>,
+    /// Bytes that the client sent, and how many of them the shard was given.
+    pub(super) said_bytes: u64,
+    pub(super) heard_bytes: u64,
     /// The session waits for something, and is given nothing meanwhile.
     pub(super) paused: bool,
     queue: SendQueue,
@@ -63,6 +66,8 @@ impl Link {
             stage: Stage::Open,
             framing,
             to_server: VecDeque::new(),
+            said_bytes: 0,
+            heard_bytes: 0,
             paused: false,
             queue: SendQueue::default(),
             room: None,
@@ -83,23 +88,45 @@ impl Link {
         self.stage == Stage::Open && !self.paused
     }
 
+    /// Bytes that the client has sent.
+    pub fn said(&self) -> u64 {
+        self.said_bytes
+    }
+
+    /// How many of [`Link::said`] the session has dealt with; none that is sure while it waits for something.
+    pub fn dealt_with(&self) -> Option<u64> {
+        self.is_read().then_some(self.heard_bytes)
+    }
+
+    /// Whether nothing comes to either side any more.
+    pub fn is_over(&self) -> bool {
+        !self.is_open() && self.on_the_way == 0 && self.queue.queued() == 0
+    }
+
     /// Bytes that wait because the socket does not take them.
     pub fn queued(&self) -> usize {
         self.queue.queued()
     }
 
-    /// The shard sends: whole, or not at all.
-    pub(super) fn send(&mut self, bytes: &[u8], bound: usize) -> Heard {
-        match self.queue.offer(bytes.len(), bound) {
+    /// The shard sends elements: all of them, or none.
+    pub(super) fn send<'a>(
+        &mut self,
+        elements: impl Iterator<Item = &'a [u8]> + Clone,
+        bound: usize,
+    ) -> Heard {
+        let len = elements.clone().map(<[u8]>::len).sum();
+        match self.queue.offer(len, bound) {
             Offered::Overflowed { first: true } => return Heard::Overflowed,
             Offered::Overflowed { first: false } => return Heard::Nothing,
             Offered::Taken => {}
             Offered::FlushFirst => debug_assert!(false, "nothing is held back here"),
         }
-        self.sent_bytes += bytes.len() as u64;
-        self.taken.push_back((bytes.to_vec(), self.sent_bytes));
         let mut direct = Vec::new();
-        self.queue.tail(&mut direct).extend_from_slice(bytes);
+        for bytes in elements {
+            self.sent_bytes += bytes.len() as u64;
+            self.taken.push_back((bytes.to_vec(), self.sent_bytes));
+            self.queue.tail(&mut direct).extend_from_slice(bytes);
+        }
         if !direct.is_empty() {
             let count = self.socket(direct.len());
             self.queue.wrote(&direct, count);

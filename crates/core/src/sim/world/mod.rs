@@ -209,7 +209,9 @@ impl World {
     /// A client sends: a piece of its stream, or a message of WebSocket.
     pub fn bytes(&mut self, key: usize, bytes: &[u8]) {
         let Some(link) = self.links.get_mut(key).filter(|link| link.is_open()) else { return };
+        link.said_bytes += bytes.len() as u64;
         if self.plan.links_are_instant && link.to_server.is_empty() && link.is_read() {
+            link.heard_bytes += bytes.len() as u64;
             let (shard, conn) = (link.shard, link.conn);
             return self.give(shard, Input::Bytes { conn, bytes });
         }

@@ -2,7 +2,7 @@
 
 use super::World;
 use crate::Input;
-use crate::model::{Mono, Now};
+use crate::model::{Mono, Now, UnixMs};
 
 impl World {
     /// Time passes: what is due is done when it is due, and all that comes of it.
@@ -25,6 +25,11 @@ impl World {
     pub fn leap(&mut self, ms: u64) {
         let now = self.now();
         self.set_clock(Now { mono: now.mono.plus(ms), unix: now.unix.plus(ms) });
+    }
+
+    /// The system clock is set forwards or back; the clock of timers goes on as before.
+    pub fn set_wall_clock(&mut self, unix: UnixMs) {
+        self.set_clock(Now { unix, ..self.now() });
     }
 
     /// Tells the shards whose timers are due.

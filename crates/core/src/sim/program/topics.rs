@@ -1,106 +1,15 @@
-//! What must hold.
+//! What must hold of topics in the end.
 
 use super::deeds::jid;
-use super::{ACCOUNTS, Client, Connected, DOMAIN, Mix, Program, QUEUE_BYTES_MAX, QUEUE_BYTES_MORE, TOPICS};
-use crate::command::Outcome;
-use crate::model::{Item, NotificationId, NotificationState, TopicRecord};
+use super::{ACCOUNTS, Connected, DOMAIN, Mix, Program, TOPICS, holds};
+use crate::model::{Item, TopicRecord};
 use crate::ports::store::items::Items;
-use crate::ports::store::notifications::{self, EndNotifications};
 use crate::ports::store::subscriptions::IsSubscribed;
 use crate::ports::store::topics::Topic;
 use crate::sim::client::Got;
 use std::sync::Arc;
 
-/// Says what does not hold, unless it does.
-fn holds(is_so: bool, what: impl FnOnce() -> String) -> Result<(), String> {
-    if is_so { Ok(()) } else { Err(what()) }
-}
-
-// ---- after each step
-
 impl Program {
-    /// What was sent since it was looked at: nothing is sent whose end is committed, and no queue is longer than it may be.
-    pub(super) fn check_sent(&mut self) -> Result<(), String> {
-        for connected in &mut self.clients {
-            let link = self.world.connection(connected.link);
-            let queued = link.queued();
-            holds(queued <= QUEUE_BYTES_MAX + QUEUE_BYTES_MORE, || {
-                format!("{queued} bytes wait for {link:?}")
-            })?;
-            for (element, end) in link.sent_after(connected.seen_bytes) {
-                connected.seen_bytes = end;
-                let text = String::from_utf8_lossy(element);
-                let id = text.contains("<notification ").then(|| text.split("' id='").nth(1)).flatten();
-                let id = id.and_then(|rest| rest.split('\'').next()?.parse::<NotificationId>().ok());
-                let is_ended = id.is_some_and(|id| self.ended.contains(&id));
-                holds(!is_ended, || format!("{id:?} was sent after its end was committed: {text}"))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Ends were committed.
-    pub(super) fn note_ends(&mut self, end: &EndNotifications) {
-        let ends = end.changes.iter().filter(|change| change.state.is_end());
-        self.ended.extend(ends.map(|change| change.id));
-    }
-
-    /// Notes what commands were answered.
-    pub(super) fn take_outcomes(&mut self) {
-        let mut waiting = Vec::new();
-        for (id, outcome) in std::mem::take(&mut self.outcomes) {
-            match outcome.try_recv() {
-                Ok(Outcome::Notified(trace)) if trace.state != NotificationState::Dropped => {
-                    let whose = trace.to.local().unwrap_or_default().to_owned();
-                    self.accepted.extend(id.map(|id| (id, whose)));
-                }
-                Ok(_) => {}
-                Err(_) => waiting.push((id, outcome)),
-            }
-        }
-        self.outcomes = waiting;
-    }
-}
-
-// ---- in the end
-
-impl Program {
-    /// Every command was answered.
-    pub(super) fn check_outcomes(&mut self) -> Result<(), String> {
-        self.take_outcomes();
-        let unanswered = self.outcomes.len();
-        holds(unanswered == 0, || format!("{unanswered} commands were not answered"))
-    }
-
-    /// What was accepted is at the device, or in the store; and a device that acknowledges has all of it.
-    pub(super) fn check_notifications(&mut self) -> Result<(), String> {
-        for (id, account) in self.accepted.clone() {
-            let trace = self.world.ask(notifications::Trace { id });
-            let Some(trace) = trace else { return Err(format!("{id}, accepted for {account}, is lost")) };
-            let had = self.has(&id.to_string());
-            match trace.state {
-                NotificationState::Acknowledged => {
-                    holds(had, || format!("{id} of {account} is acknowledged, and nobody has it"))?;
-                }
-                NotificationState::Stored | NotificationState::Sent => {
-                    let is_here = self
-                        .clients
-                        .iter()
-                        .any(|connected| connected.is_of(&account) && self.is_available(connected));
-                    holds(had || !is_here, || format!("{id} waits for {account}, who is here"))?;
-                }
-                other => return Err(format!("{id} of {account} is {other:?}")),
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether any client was given this notification.
-    pub(super) fn has(&self, name: &str) -> bool {
-        let mut got = self.clients.iter().flat_map(Connected::got);
-        got.any(|got| matches!(got, Got::Notification { id } if id == name))
-    }
-
     pub(super) fn check_topics(&mut self) -> Result<(), String> {
         match self.mix {
             Mix::Publishing | Mix::Following => {
@@ -116,14 +25,9 @@ impl Program {
         }
     }
 
-    pub(super) fn is_available(&self, connected: &Connected) -> bool {
-        let is_open = self.world.connection(connected.link).is_open();
-        is_open && connected.xmpp().is_some_and(|client| client.is_available)
-    }
-
     /// The place of an item in the order of commits.
     fn place(&self, item: &str) -> Result<usize, String> {
-        let place = self.committed.iter().position(|(_, id)| id == item);
+        let place = self.published_items.iter().position(|(_, id)| id == item);
         place.ok_or_else(|| format!("{item} was told and never committed"))
     }
 
@@ -146,7 +50,7 @@ impl Program {
                     let again = changed && after.1 && after.0 == before.0;
                     let what = || format!("{}: {topic}: {:?}", connected.name(), connected.got());
                     holds(after.0 > before.0 || again, || format!("out of order: {}", what()))?;
-                    let between = &self.committed[before.0 + 1..after.0.max(before.0 + 1)];
+                    let between = &self.published_items[before.0 + 1..after.0.max(before.0 + 1)];
                     let missed = between.iter().any(|(name, _)| name == topic);
                     holds(changed || !missed, || format!("missed one: {}", what()))?;
                 }
@@ -180,7 +84,7 @@ impl Program {
             self.publish(topic);
             self.settle()?;
             let id = format!("i{}", self.published);
-            let exists = self.committed.last().is_some_and(|(_, item)| *item == id);
+            let exists = self.published_items.last().is_some_and(|(_, item)| *item == id);
             for whose in 0..self.clients.len() {
                 let connected = &self.clients[whose];
                 let Some(account) = connected.xmpp().map(|client| client.account.clone()) else { continue };
@@ -233,18 +137,5 @@ impl Program {
         let Some(record) = self.record(topic) else { return false };
         let local = jid(account).local().unwrap_or_default().into();
         self.world.ask(IsSubscribed { topic: record.id, domain: record.domain, local })
-    }
-}
-
-impl Connected {
-    fn is_of(&self, account: &str) -> bool {
-        self.xmpp().is_some_and(|client| client.account == account)
-    }
-
-    fn name(&self) -> &str {
-        match &self.client {
-            Client::Xmpp(client) => &client.account,
-            Client::Light(_) => "a light client",
-        }
     }
 }

@@ -1,0 +1,233 @@
+//! Chat messages: to who is there and who is away, between clients of all kinds.
+
+use super::deeds::jid;
+use super::{DOMAIN, Program, holds};
+use crate::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
+use crate::ports::{Answer, Ask, Page, Question};
+use crate::sim::World;
+use crate::sim::client::{Got, value};
+use std::collections::BTreeMap;
+
+/// What is known of the chat messages of a program.
+#[derive(Default)]
+pub(super) struct Chats {
+    /// All that were sent, by their numbers.
+    all: Vec<Chat>,
+    /// Those in the store, by the numbers that it gave them.
+    stored: BTreeMap<u64, usize>,
+}
+
+/// A chat message.
+struct Chat {
+    /// The client that sent it, and how many stanzas and bytes it had sent with this one.
+    from: usize,
+    stanzas: u32,
+    bytes: u64,
+    /// The account that it is for.
+    to: String,
+    /// Which clients it was sent to, since the node started.
+    given: Vec<Given>,
+    /// The sender was told that it was not delivered, or would have been if it were there.
+    is_refused: bool,
+    /// The node ended while only its memory had it, and its sender had not been told that it was dealt with.
+    is_forgotten: bool,
+    /// It was given to a client that acknowledges nothing, and is kept nowhere since.
+    may_be_cut: bool,
+    /// It was in the store, and has been deleted there.
+    is_deleted: bool,
+}
+
+/// A chat message was sent to a client.
+#[derive(Clone, Copy, Debug)]
+struct Given {
+    whose: usize,
+    /// When, as a number of looks.
+    look: u64,
+    /// Its place among the stanzas that the client acknowledges, if it does.
+    place: Option<u32>,
+    /// Whether it came from the store.
+    was_stored: bool,
+}
+
+/// What happens.
+impl Program {
+    /// A client sends an account a chat message; one with stream management may ask whether it was dealt with.
+    pub(super) fn chats(&mut self, whose: usize, account: &str) {
+        let most = [20, 500, 3000][self.dice.below(3)];
+        let (text, number, asks) =
+            ("x".repeat(self.dice.below(most)), self.chats.all.len(), self.dice.once_in(2));
+        let to = jid(account);
+        let stanza = format!("<message to='{to}' type='chat' id='c{number}'><body>{text}</body></message>");
+        let mut stanzas = None;
+        self.says(whose, |client| {
+            let stanza = client.stanza(&stanza);
+            stanzas = Some(client.sent);
+            stanza
+        });
+        let Some(stanzas) = stanzas else { return };
+        let bytes = self.world.connection(self.clients[whose].link).said();
+        self.chats.all.push(Chat {
+            from: whose,
+            stanzas,
+            bytes,
+            to: account.to_owned(),
+            given: Vec::new(),
+            is_refused: false,
+            is_forgotten: false,
+            may_be_cut: false,
+            is_deleted: false,
+        });
+        if asks && self.clients[whose].xmpp().is_some_and(|client| client.kind.is_managed) {
+            self.says(whose, |_| "<r xmlns='urn:xmpp:sm:3'/>".to_owned());
+        }
+    }
+
+    /// The node ended: what was not in the store is forgotten, and with it who was given what. Where the domain's policy is that messages
+    /// are durable, this is so only of those that their senders were not told of.
+    pub(super) fn forget_chats(&mut self) {
+        let stored: Vec<usize> = self.chats.stored.values().copied().collect();
+        for (number, chat) in self.chats.all.iter_mut().enumerate() {
+            let covered = self.clients[chat.from].xmpp().map_or(0, |client| client.covered);
+            let is_promised = self.messages_durable && covered >= chat.stanzas;
+            chat.is_forgotten |= !is_promised && !stored.contains(&number);
+            chat.given.clear();
+        }
+    }
+}
+
+/// What must hold.
+impl Program {
+    /// Notes what a write did: messages are stored, refused, deleted.
+    pub(super) fn note_chats(&mut self, ask: &Ask, answer: &Answer) {
+        if let Some(asked) = StoreOffline::of(ask) {
+            let Some(number) = number(&String::from_utf8_lossy(&asked.stanza)) else { return };
+            match StoreOffline::answer(answer.clone()) {
+                Ok(StoreOfflineAnswer::Stored) => {
+                    let newest = messages(&mut self.world, &asked.local).pop();
+                    self.chats.stored.extend(newest.map(|seq| (seq, number)));
+                }
+                _ => self.chats.all[number].is_refused = true,
+            }
+        } else if let Some(asked) = DeleteOffline::of(ask)
+            && DeleteOffline::answer(answer.clone()).is_ok()
+        {
+            for number in asked.seqs.iter().filter_map(|seq| self.chats.stored.remove(seq)) {
+                self.chats.all[number].is_deleted = true;
+            }
+        }
+    }
+
+    /// A client is sent a chat message: one that is for it, that it was not given before, that is not done with, and in the order of
+    /// its sender.
+    pub(super) fn chat_is_sent(
+        &mut self,
+        whose: usize,
+        text: &str,
+        place: Option<u32>,
+    ) -> Result<(), String> {
+        let Some(number) = number(text) else { return Ok(()) };
+        if text.contains(" type='error'") {
+            self.chats.all[number].is_refused = true;
+            return Ok(());
+        }
+        let chat = &self.chats.all[number];
+        let connected = &self.clients[whose];
+        holds(connected.is_of(&chat.to), || {
+            format!("c{number} for {} was sent to {}", chat.to, connected.name())
+        })?;
+        let is_first = !chat.given.iter().any(|given| given.whose == whose);
+        holds(is_first, || format!("c{number} was sent twice to the same client"))?;
+        holds(!chat.is_deleted, || format!("c{number} was sent after its deletion was committed"))?;
+        let before = chat.given.iter().filter(|given| given.look < self.looks);
+        let is_done = before.clone().count() > 0 && before.clone().all(|given| self.is_acknowledged(given));
+        holds(!is_done, || format!("c{number} was sent again: {:?} have it", chat.given))?;
+        let is_newer = |other: &Chat| other.from == chat.from && other.given.iter().any(|g| g.whose == whose);
+        let newer = self.chats.all[number + 1..].iter().position(is_newer);
+        // What somebody else was given and did not take comes when that is known.
+        holds(newer.is_none() || !chat.given.is_empty(), || {
+            format!(
+                "c{number} was sent behind a newer one of its sender, c{}",
+                number + 1 + newer.unwrap_or(0)
+            )
+        })?;
+        let was_stored = text.contains("<delay");
+        let chat = &mut self.chats.all[number];
+        chat.may_be_cut |= place.is_none() && !was_stored;
+        chat.given.push(Given { whose, look: self.looks, place, was_stored });
+        Ok(())
+    }
+
+    /// Whether the server knows that a client has what it was given, or will not ask.
+    fn is_acknowledged(&self, given: &Given) -> bool {
+        match given.place {
+            Some(place) => self.clients[given.whose].acknowledged >= place,
+            None => !given.was_stored,
+        }
+    }
+
+    /// In the end: what was sent, and the server has dealt with, is at a client, in the store, or refused; and what a client that is
+    /// there has is not in the store.
+    pub(super) fn check_chats(&mut self) -> Result<(), String> {
+        for (number, chat) in self.chats.all.iter().enumerate() {
+            let id = format!("c{number}");
+            let is_stored = self.chats.stored.values().any(|stored| *stored == number);
+            let mut theirs =
+                self.clients.iter().filter(|client| client.is_of(&chat.to) && self.is_open(client));
+            let is_due = theirs.any(|client| client.had_chat(&id) || self.is_available(client));
+            holds(!is_stored || !is_due, || {
+                format!("{id} is in the store, although {} is here: {:?}", chat.to, chat.given)
+            })?;
+            let may_be_gone = chat.is_refused || chat.is_forgotten || !self.is_taken(chat);
+            // What a client that acknowledges nothing was given, and had not arrived when it was cut, is gone.
+            let has_arrived =
+                self.clients.iter().any(|client| client.is_of(&chat.to) && client.had_chat(&id));
+            holds(has_arrived || is_stored || may_be_gone || chat.may_be_cut, || {
+                format!("{id} for {} is lost: {:?}", chat.to, chat.given)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether the server has dealt with a message: it has told its sender so, or has read all that the sender wrote.
+    fn is_taken(&self, chat: &Chat) -> bool {
+        let from = &self.clients[chat.from];
+        let link = self.world.connection(from.link);
+        let covered = from.xmpp().map_or(0, |client| client.covered);
+        covered >= chat.stanzas
+            || link.is_open() && link.dealt_with().is_some_and(|bytes| bytes >= chat.bytes)
+    }
+
+    /// How many the server has dealt with and not refused, and how many of these a client has.
+    pub(super) fn count_chats(&self) -> (u64, u64) {
+        let chats = self.chats.all.iter().enumerate();
+        let taken = chats.filter(|(_, chat)| self.is_taken(chat) && !chat.is_refused);
+        let had = |number: usize| self.clients.iter().any(|client| client.had_chat(&format!("c{number}")));
+        let arrived: Vec<bool> = taken.map(|(number, _)| had(number)).collect();
+        (arrived.len() as u64, arrived.iter().filter(|arrived| **arrived).count() as u64)
+    }
+
+    /// Those that wait for an account.
+    pub(super) fn waiting_chats(&self, account: &str) -> Vec<String> {
+        let numbers = self.chats.stored.values().filter(|number| self.chats.all[**number].to == account);
+        numbers.map(|number| format!("c{number}")).collect()
+    }
+}
+
+impl super::Connected {
+    pub(super) fn had_chat(&self, wanted: &str) -> bool {
+        self.got().iter().any(|got| matches!(got, Got::Chat { id } if id == wanted))
+    }
+}
+
+/// The numbers that the store gave to what waits for an account, oldest first.
+fn messages(world: &mut World, local: &str) -> Vec<u64> {
+    let domain = world.domain_id(DOMAIN);
+    let page = Page { entries: u16::MAX, bytes: usize::MAX };
+    let waiting = world.ask(Offline { domain, local: local.into(), after: 0, page });
+    waiting.entries.iter().map(|message| message.seq).collect()
+}
+
+/// The number of a chat message.
+fn number(text: &str) -> Option<usize> {
+    value(text, " id='c").filter(|_| text.starts_with("<message")).and_then(|number| number.parse().ok())
+}

@@ -1,0 +1,23 @@
+//! The same, on a node that ends without a word.
+
+use super::super::deeds::Deed::{
+    Available, Close, Connect, Crash, Leave, Notify, Pass, Refuse, Slow, Stall, Unavailable,
+};
+use super::Recipe;
+
+pub(super) const RECIPE: Recipe = Recipe {
+    deeds: &[
+        (40, Notify),
+        (15, Connect),
+        (20, Available),
+        (5, Unavailable),
+        (6, Close),
+        (3, Leave),
+        (8, Slow),
+        (6, Pass),
+        (4, Refuse),
+        (2, Stall),
+        (1, Crash),
+    ],
+    ..Recipe::ACCOUNTS
+};

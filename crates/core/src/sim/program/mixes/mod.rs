@@ -1,0 +1,94 @@
+//! What happens in programs: a mix is what is done, how often, and to what kind of node.
+
+mod breaking;
+mod changing;
+mod chatting;
+mod crashing;
+mod crowding;
+mod following;
+mod jumping;
+mod living;
+mod notifying;
+mod publishing;
+
+use super::deeds::Deed;
+use crate::settings::Limits;
+
+/// What happens in a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mix {
+    /// Items are published, clients come and go. Who follows what does not change.
+    Publishing,
+    /// And accounts follow topics, and leave them.
+    Following,
+    /// And topics are configured, emptied and deleted.
+    Changing,
+    /// Notifications are sent to clients of all kinds, over links that are slow and cut anywhere, with a store that refuses.
+    Notifying,
+    /// The same, on a node that ends without a word and starts again.
+    Crashing,
+    /// Notifications of all kinds: for who is there or for later, that replace others, expire, are cancelled and sent again; with a
+    /// store that does what it says is unknown, and now and then a crash.
+    Living,
+    /// Clients chat: with who is there, who is away, and who comes and goes.
+    Chatting,
+    /// The same, on a node that ends without a word and starts again, with a store that does what it says is unknown.
+    Breaking,
+    /// Chats and notifications, where little may wait.
+    Crowding,
+    /// All of it, while the system clock is set forwards and back.
+    Jumping,
+}
+
+/// What a mix is made of.
+pub(super) struct Recipe {
+    /// What is done, each so often of the sum of all.
+    pub(super) deeds: &'static [(usize, Deed)],
+    /// Whether it is about topics: then links carry at once, and no client acknowledges anything.
+    pub(super) is_about_topics: bool,
+    /// How little a client or an account may have waiting.
+    pub(super) limits: fn(Limits) -> Limits,
+}
+
+impl Mix {
+    /// All of them.
+    pub const ALL: [Mix; 10] = [
+        Mix::Publishing,
+        Mix::Following,
+        Mix::Changing,
+        Mix::Notifying,
+        Mix::Crashing,
+        Mix::Living,
+        Mix::Chatting,
+        Mix::Breaking,
+        Mix::Crowding,
+        Mix::Jumping,
+    ];
+
+    /// The one that a seed runs, where nobody says which.
+    pub fn of(seed: u64) -> Mix {
+        Mix::ALL[(seed % Mix::ALL.len() as u64) as usize]
+    }
+
+    pub(super) fn recipe(self) -> Recipe {
+        match self {
+            Mix::Publishing => publishing::RECIPE,
+            Mix::Following => following::RECIPE,
+            Mix::Changing => changing::RECIPE,
+            Mix::Notifying => notifying::RECIPE,
+            Mix::Crashing => crashing::RECIPE,
+            Mix::Living => living::RECIPE,
+            Mix::Chatting => chatting::RECIPE,
+            Mix::Breaking => breaking::RECIPE,
+            Mix::Crowding => crowding::RECIPE,
+            Mix::Jumping => jumping::RECIPE,
+        }
+    }
+}
+
+impl Recipe {
+    /// About topics.
+    const TOPICS: Recipe = Recipe { deeds: &[], is_about_topics: true, limits: |limits| limits };
+    /// About notifications and messages.
+    const ACCOUNTS: Recipe = Recipe { is_about_topics: false, ..Recipe::TOPICS };
+}

@@ -1,0 +1,186 @@
+//! Random programs against a simulated node: `carillon_core::sim::program`.
+//!
+//! - `xtask sim --seed N --steps M [--mix NAME] [--trace]` runs one program; the same numbers run the same program, here and
+//!   anywhere. `--trace` prints everything that happened.
+//! - `xtask sim [--seconds S] [--mix NAME] [--from N]` runs the programs of fixed seeds, one of each mix, and then others by new seeds
+//!   (from N on) for so long, on all processors.
+
+mod seeds;
+
+use carillon_core::sim::program::{Failure, Finished, History, Mix, run};
+use seeds::{FIXED, Fixed};
+use std::hash::{BuildHasher, RandomState};
+use std::io::Write;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Steps of a program, where nobody says how many.
+const STEPS: u64 = 400;
+/// How long new seeds are tried, where nobody says how long.
+const SECONDS: u64 = 10;
+
+/// What was asked for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Wanted {
+    seed: Option<u64>,
+    from: Option<u64>,
+    steps: Option<u64>,
+    mix: Option<Mix>,
+    seconds: Option<u64>,
+    trace: bool,
+}
+
+/// Runs what the arguments say; what did not hold.
+///
+/// # Errors
+/// The arguments cannot be understood.
+pub(crate) fn check(args: &[&str]) -> Result<Vec<String>, String> {
+    let wanted = read(args)?;
+    if let Some(seed) = wanted.seed {
+        let program =
+            Fixed { seed, steps: wanted.steps.unwrap_or(STEPS), mix: wanted.mix.unwrap_or(Mix::of(seed)) };
+        return Ok(play(program, wanted.trace).err().into_iter().collect());
+    }
+    Ok(play_all(&wanted))
+}
+
+/// What was run, in whole.
+#[derive(Default)]
+struct Sum {
+    programs: u64,
+    steps: u64,
+    accepted: u64,
+    delivered: u64,
+    failure: Option<String>,
+}
+
+impl Sum {
+    fn add(&mut self, program: Fixed, done: Result<Finished, Failure>) {
+        self.programs += 1;
+        self.steps += program.steps;
+        match done {
+            Ok(Finished { accepted, delivered, .. }) => {
+                self.accepted += accepted;
+                self.delivered += delivered;
+            }
+            Err(failure) => self.failure = self.failure.take().or(Some(found(program, &failure))),
+        }
+    }
+}
+
+/// Runs the fixed seeds, then new ones until the time is over or something does not hold.
+fn play_all(wanted: &Wanted) -> Vec<String> {
+    let (began, until) = (Instant::now(), Duration::from_secs(wanted.seconds.unwrap_or(SECONDS)));
+    // From the system's randomness: other seeds each time.
+    let first = wanted.from.unwrap_or_else(|| RandomState::new().hash_one(0) >> 16);
+    let steps = wanted.steps.unwrap_or(STEPS);
+    let is_wanted = |program: &Fixed| wanted.mix.is_none_or(|mix| mix == program.mix);
+    let each_mix = Mix::ALL.map(|mix| Fixed { seed: 20, steps: STEPS, mix });
+    let fixed: Vec<Fixed> = FIXED.iter().copied().chain(each_mix).filter(is_wanted).collect();
+    let (taken, sum) = (AtomicU64::new(0), Mutex::new(Sum::default()));
+    let next = || {
+        let number = taken.fetch_add(1, Ordering::Relaxed);
+        if let Some(program) = usize::try_from(number).ok().and_then(|number| fixed.get(number)) {
+            return Some(*program);
+        }
+        let seed = first.wrapping_add(number - fixed.len() as u64);
+        (began.elapsed() < until).then(|| Fixed { seed, steps, mix: wanted.mix.unwrap_or(Mix::of(seed)) })
+    };
+    let work = || {
+        while let Some(program) = next() {
+            let done = run_one(program);
+            let mut sum = sum.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            sum.add(program, done);
+            if sum.failure.is_some() {
+                break;
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    let Sum { programs, steps, accepted, delivered, failure } =
+        sum.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    println!(
+        "sim: {programs} programs, {steps} steps in {:.0?}, new seeds from {first}: {accepted} accepted, {delivered} of these \
+         delivered, the others waiting or ended for a reason",
+        began.elapsed()
+    );
+    failure.into_iter().collect()
+}
+
+/// Runs a program; one that panics has failed, too.
+fn run_one(program: Fixed) -> Result<Finished, Failure> {
+    let Fixed { seed, steps, mix } = program;
+    let done = std::panic::catch_unwind(|| run(seed, mix, steps, History::Nothing));
+    done.unwrap_or_else(|_| Err(Failure { step: None, what: "it panicked".to_owned() }))
+}
+
+/// Runs a program and says how it went; what did not hold.
+fn play(program: Fixed, trace: bool) -> Result<(), String> {
+    let mut print = |text: &str| {
+        // Who reads the trace may have enough of it.
+        let _ = std::io::stdout().write_all(text.as_bytes());
+    };
+    let Fixed { seed, steps, mix } = program;
+    let history = if trace { History::Text(&mut print) } else { History::Hash };
+    let done = run(seed, mix, steps, history).map_err(|failure| found(program, &failure))?;
+    let Finished { hash, lines, accepted, delivered } = done;
+    println!(
+        "sim: seed {seed}, {mix:?}, {steps} steps: {accepted} accepted, {delivered} of these delivered; {lines} lines, hash {hash:016x}"
+    );
+    Ok(())
+}
+
+fn found(program: Fixed, failure: &Failure) -> String {
+    let Fixed { seed, steps, mix } = program;
+    let at = failure.step.map_or("in the end".to_owned(), |step| format!("after step {step}"));
+    format!(
+        "{at}: {}\nreplay: cargo run -p xtask -- sim --seed {seed} --steps {steps} --mix {mix:?} --trace",
+        failure.what
+    )
+}
+
+fn read(args: &[&str]) -> Result<Wanted, String> {
+    let mut wanted = Wanted::default();
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let mut number = || -> Result<Option<u64>, String> {
+            let value = args.next().ok_or_else(|| format!("{arg} NUMBER"))?;
+            value.parse().map(Some).map_err(|_| format!("{arg} NUMBER, not {value}"))
+        };
+        match *arg {
+            "--seed" => wanted.seed = number()?,
+            "--from" => wanted.from = number()?,
+            "--steps" => wanted.steps = number()?,
+            "--seconds" => wanted.seconds = number()?,
+            "--trace" => wanted.trace = true,
+            "--mix" => {
+                let name = args.next().copied().unwrap_or_default();
+                let mix = Mix::ALL.into_iter().find(|mix| format!("{mix:?}").eq_ignore_ascii_case(name));
+                wanted.mix = Some(mix.ok_or_else(|| format!("--mix {:?}", Mix::ALL))?);
+            }
+            other => return Err(format!("sim knows no {other}")),
+        }
+    }
+    Ok(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_read() {
+        let wanted = read(&["--seed", "7", "--steps", "10", "--mix", "crashing", "--trace"]);
+        let expected = Wanted {
+            seed: Some(7),
+            steps: Some(10),
+            mix: Some(Mix::Crashing),
+            trace: true,
+            ..Wanted::default()
+        };
+        assert_eq!(wanted, Ok(expected));
+        assert!(read(&["--seed"]).is_err() && read(&["--seed", "x"]).is_err() && read(&["-v"]).is_err());
+    }
+}
