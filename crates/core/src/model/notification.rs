@@ -222,7 +222,8 @@ pub enum DropReason {
     NotActive,
     /// The connection ended before it was acknowledged, and the audience does not keep it.
     ConnectionLost,
-    /// The account's waiting notifications reached their bound, and this was the oldest of the lowest priority.
+    /// The account's waiting notifications reached their bound, and this was the oldest of the lowest priority. Or the audience does
+    /// not keep it, and the device leaves as many unacknowledged as it may.
     QueueFull,
     /// The account was deleted.
     DeviceDeleted,

@@ -71,8 +71,10 @@ pub fn go_on(session: &mut BoundSession, cx: &mut Cx<'_>) {
 /// The [`CatchUpHook`](super::hook::CatchUpHook) of a feature: asks for the next page of what waits, if anything does and the
 /// session takes it.
 pub fn catch_up<W: Paged>(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
+    let is_unbounded = session.unacknowledged.is_none();
     let takes = W::takes(session);
-    match W::pager(session).map(|pager| pager.next(takes)) {
+    // A full pager goes on once something was acknowledged.
+    match W::pager(session).map(|pager| pager.next(takes && !(is_unbounded && pager.is_full()))) {
         None | Some(Next::Nothing) => return Step::Done,
         Some(Next::Waits) => return Step::Waits,
         Some(Next::Ask) => {}

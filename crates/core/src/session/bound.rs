@@ -231,6 +231,10 @@ impl BoundSession {
         for hook in &cx.pipeline.unacked {
             hook(self, bytes, cx);
         }
+        // What arrived made room for more.
+        if !self.is_leaving() {
+            backlog::go_on(self, cx);
+        }
     }
 
     /// A client that is too fast is read more slowly; nothing of what it sends is lost.

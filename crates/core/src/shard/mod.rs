@@ -30,6 +30,8 @@ pub use figures::CountedTopics;
 pub use latency::Latency;
 pub use login_cache::{CachedLogin, Known, LoginCache};
 pub use offers::{OfferShape, Offers};
+#[cfg(test)]
+pub(crate) use pager::IN_FLIGHT_BYTES_MAX;
 pub use pager::{Next, Pager, TURN_BYTES_MAX, Turn};
 pub use per_domain::{DomainCounters, PerDomain};
 pub use reads::Reads;

@@ -36,6 +36,7 @@ pub(super) fn deliver(
         let reason = match is_for(notification.audience, session) {
             // It comes behind the older ones that are on their way.
             Ok(()) if is_kept && session.state.notifications.is_behind() => DropReason::NotActive,
+            Ok(()) if has_too_many(session) => DropReason::QueueFull,
             Ok(()) => {
                 send(session, notification, cx);
                 let waited = cx.now.unix.0.saturating_sub(notification.accepted.0);
@@ -51,6 +52,11 @@ pub(super) fn deliver(
         result = result.or(Err(reason));
     }
     result
+}
+
+/// Whether a client without stream management leaves as many unacknowledged as it may. One with it has a bound of its own.
+fn has_too_many(session: &BoundSession) -> bool {
+    session.unacknowledged.is_none() && session.state.notifications.is_full()
 }
 
 fn is_for(audience: Audience, session: &BoundSession) -> Result<(), DropReason> {
@@ -242,6 +248,9 @@ pub(super) fn submit(
         Some(id) => {
             if let Ok(id) = id.parse() {
                 acknowledged(session, id, AcknowledgedBy::Receipt, cx);
+                if session.state.notifications.is_behind() {
+                    backlog::go_on(session, cx);
+                }
             }
             Ok(Flow::Taken)
         }

@@ -49,6 +49,11 @@ impl State {
         self.0.as_ref().is_some_and(|pager| pager.is_behind())
     }
 
+    /// Whether as many are on their way as may be to a client without stream management.
+    pub(super) fn is_full(&self) -> bool {
+        self.0.as_ref().is_some_and(|pager| pager.is_full())
+    }
+
     pub(super) fn pager(&mut self) -> &mut Pager<InFlight> {
         self.0.get_or_insert_default()
     }

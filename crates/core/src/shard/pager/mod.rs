@@ -103,6 +103,12 @@ impl<E> Pager<E> {
         self.in_flight.push(InFlight { entry, end: self.given });
     }
 
+    /// Whether as much is in flight as may be for a client without stream management: nothing else bounds how fast it is given more
+    /// than it acknowledges.
+    pub fn is_full(&self) -> bool {
+        self.in_flight.len() * size_of::<InFlight<E>>() >= IN_FLIGHT_BYTES_MAX
+    }
+
     /// Given and not acknowledged, oldest first.
     pub fn in_flight(&self) -> impl ExactSizeIterator<Item = &E> {
         self.in_flight.iter().map(|given| &given.entry)
@@ -159,6 +165,8 @@ fn has_arrived(behind: u64, unacked: u64) -> bool {
 /// Bytes written before the socket is waited for: the smallest `limits.out_queue_bytes`. The stanza that passes this bound is the
 /// last of its turn: it may be of any size, because an empty queue takes whatever there is at once.
 pub const TURN_BYTES_MAX: usize = 16 * 1024;
+/// Bytes of what is known of the entries in flight of a session without stream management. A page may exceed it.
+pub(crate) const IN_FLIGHT_BYTES_MAX: usize = 128 * 1024;
 /// The largest TLS record (RFC 8446 §5.1).
 const RECORD_BYTES_MAX: u64 = 1 << 14;
 /// The first pause before a page is asked for again that the store could not give; it doubles each time.
