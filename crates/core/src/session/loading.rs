@@ -5,7 +5,7 @@ use super::{BoundSession, Closing, Session};
 use crate::Effect;
 use crate::connection::Io;
 use crate::error::StreamError;
-use crate::model::{AccountState, Login};
+use crate::model::{AccountState, Login, Subscription};
 use crate::ports::store::accounts;
 use crate::ports::{Answer, Question};
 use crate::sasl::Failure;
@@ -21,6 +21,8 @@ pub struct Loading {
     authenticated: Authenticated,
     jid: Jid,
     greeting: Greeting,
+    /// How often the store was asked.
+    asked: u8,
 }
 
 /// What belongs to the account is there; the shard admits the session to its account.
@@ -43,24 +45,37 @@ impl Loading {
         greeting: Greeting,
         cx: &mut Cx<'_>,
     ) -> Session {
-        let known = authenticated.take_login();
-        let loading = Loading { io, authenticated, jid, greeting };
+        let known = authenticated.take_login().filter(|login| !is_out_of_date(login, cx));
+        let loading = Loading { io, authenticated, jid, greeting, asked: 0 };
         if loading.authenticated.is_outdated(cx) {
             return loading.outdated(cx);
         }
         if let Some(login) = known {
             return loading.bound(login, cx);
         }
-        let (account, parts) = (loading.authenticated.account(), cx.pipeline.login_parts());
-        cx.ask_unbound(loading.io.conn, accounts::Login { account, parts, now: cx.now.unix });
         cx.out.push(Effect::Pause { conn: loading.io.conn });
-        Session::Loading(Box::new(loading))
+        loading.ask(cx)
+    }
+
+    /// Asks the store what belongs to the account.
+    fn ask(mut self, cx: &mut Cx<'_>) -> Session {
+        self.asked += 1;
+        let (account, parts) = (self.authenticated.account(), cx.pipeline.login_parts());
+        cx.ask_unbound(self.io.conn, accounts::Login { account, parts, now: cx.now.unix });
+        Session::Loading(Box::new(self))
     }
 
     /// The store answered.
     pub(crate) fn answered(self, answer: Answer, cx: &mut Cx<'_>) -> Session {
+        let answer = accounts::Login::answer(answer);
+        if let Ok(Some(login)) = &answer
+            && self.asked < ASKED_MAX
+            && is_out_of_date(login, cx)
+        {
+            return self.ask(cx);
+        }
         cx.resume(self.io.conn);
-        match accounts::Login::answer(answer) {
+        match answer {
             Ok(Some(_)) if self.authenticated.is_outdated(cx) => self.outdated(cx),
             Ok(Some(login)) if login.state == AccountState::Enabled => {
                 self.authenticated.remember(&login, cx);
@@ -76,7 +91,7 @@ impl Loading {
     }
 
     fn bound(self, login: Box<Login>, cx: &mut Cx<'_>) -> Session {
-        let Loading { io, authenticated, jid, greeting } = self;
+        let Loading { io, authenticated, jid, greeting, .. } = self;
         let session =
             Box::new(BoundSession::new(io, jid, authenticated.domain(), authenticated.account(), cx));
         Session::Loaded(Box::new(Loaded { session, greeting, login }))
@@ -113,3 +128,16 @@ impl Loading {
         }
     }
 }
+
+/// Whether an item was published since this was read that is not known here any more ([`Subscribers::lacks`](crate::shard::Subscribers::lacks)).
+fn is_out_of_date(login: &Login, cx: &Cx<'_>) -> bool {
+    let lacks = |subscription: &Subscription| {
+        let revision = subscription.last.as_ref().map(|item| item.revision);
+        cx.shard.subscribers.lacks(subscription.topic, revision)
+    };
+    login.subscriptions.iter().any(lacks)
+}
+
+/// How often the store is asked: what it says meanwhile may be out of date again, and the login must come to an end. The session may
+/// then miss the last item of a topic.
+const ASKED_MAX: u8 = 3;

@@ -40,6 +40,8 @@ pub use retries::{End, Forget, RefusedWrite, Retries};
 pub use sent::Sent;
 pub use state::ShardState;
 pub use storing::Storing;
+#[cfg(test)]
+pub(crate) use subscribers::IDLE_BYTES_MAX;
 pub use subscribers::Subscribers;
 pub use throttle::{Throttle, Throttled};
 pub use told::Told;

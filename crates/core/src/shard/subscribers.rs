@@ -8,6 +8,10 @@
 //! then its event is still on its way. So the shard counts changes of last items, and a session remembers the count at which
 //! it was given them ([`Subscribers::clock`]). A walk passes over the sessions that were given its item, or a newer one,
 //! before.
+//!
+//! A topic without followers here is remembered for a while, with its last item, for logins that read the store before that item was
+//! published. How many bytes these items may have together is bounded: past it they are given up, and a login that read an older
+//! one reads again ([`Subscribers::lacks`]).
 
 use super::walks::{Walk, Walks};
 use super::{PendingFanout, Recent, Slice};
@@ -29,6 +33,8 @@ pub struct Subscribers {
     /// Accounts that followed or left a topic lately.
     changed: Recent,
     swap_at: Mono,
+    /// Bytes of last items of topics without followers here, or more: an item that was replaced counts until the bound is reached.
+    idle_bytes: usize,
 }
 
 /// A topic as this shard sees it.
@@ -45,6 +51,8 @@ struct Local {
     given: Vec<(u32, Revision)>,
     /// The topic was deleted. A login that read it before may still come.
     ended: bool,
+    /// The revision of the last item, if that was given up.
+    given_up: Option<Revision>,
     /// How often the shard has tidied since a session here followed the topic.
     idle: u8,
 }
@@ -69,14 +77,23 @@ impl Subscribers {
     /// Takes note of a topic's last item as the store knew it. False if it was known here, or a newer one.
     pub fn learn(&mut self, last: Arc<PubsubEvent>) -> bool {
         let is_news = self.is_news(last.topic(), last.revision());
-        if is_news {
+        if !is_news {
+            return false;
+        }
+        let (topic, bytes) = (last.topic(), last.bytes());
+        let local = self.topics.entry(topic).or_default();
+        let is_idle = local.slots.is_empty();
+        let was_given_up = local.given_up.take() == Some(last.revision());
+        if !was_given_up {
             self.clock += 1;
-            let local = self.topics.entry(last.topic()).or_default();
             local.floor = last.revision();
             local.ahead.push((last.revision(), self.clock));
-            local.last = Some(last);
         }
-        is_news
+        local.last = Some(last);
+        if is_idle {
+            self.is_idle_with(topic, bytes);
+        }
+        !was_given_up
     }
 
     /// Takes note that a topic exists and has no last item.
@@ -84,14 +101,27 @@ impl Subscribers {
         self.topics.entry(topic).or_default();
     }
 
-    /// Whether the topic is known here, and with it its last item.
+    /// Whether the topic is known here.
     pub fn knows(&self, topic: TopicId) -> bool {
         self.topics.contains_key(&topic)
     }
 
+    /// Whether the topic's last item is known here, or that it has none.
+    pub fn knows_last(&self, topic: TopicId) -> bool {
+        self.topics.get(&topic).is_some_and(|local| local.given_up.is_none())
+    }
+
     /// Whether a last item of this revision, read by a login, is newer than what is known here.
     pub fn is_news(&self, topic: TopicId, revision: Revision) -> bool {
-        self.topics.get(&topic).is_none_or(|local| !local.ended && revision > local.floor)
+        self.topics
+            .get(&topic)
+            .is_none_or(|local| !local.ended && (revision > local.floor || local.given_up == Some(revision)))
+    }
+
+    /// Whether the topic's last item was given up here, and what a login read is not that item nor a newer one: it has to read again.
+    pub fn lacks(&self, topic: TopicId, read: Option<Revision>) -> bool {
+        let is_given_up = self.topics.get(&topic).is_some_and(|local| local.given_up.is_some());
+        is_given_up && read.is_none_or(|revision| !self.is_news(topic, revision))
     }
 
     /// Removes the session at this position from a topic's followers. Returns the slot of the session that takes over the
@@ -107,7 +137,14 @@ impl Subscribers {
         if slots.len() * 4 + 64 < slots.capacity() {
             slots.shrink_to(slots.len() * 2);
         }
-        slots.get(position as usize).copied()
+        let successor = slots.get(position as usize).copied();
+        if slots.is_empty()
+            && let Some(last) = &local.last
+        {
+            let bytes = last.bytes();
+            self.is_idle_with(topic, bytes);
+        }
+        successor
     }
 
     /// Takes a slot out of the topic's walks under way: its session follows the topic only from now on, so that earlier
@@ -166,9 +203,29 @@ impl Subscribers {
         if event.is_end() {
             *local = Local { ended: true, ..Local::default() };
         }
+        let idle_bytes = local.last.as_ref().filter(|_| local.slots.is_empty()).map(|last| last.bytes());
         let is_walked = (event.is_told() || event.is_end()) && !slots.is_empty();
         let falls_behind = is_walked && self.walks.push(Walk::new(event.clone(), slots, cutoff), bounds);
+        if let Some(bytes) = idle_bytes {
+            self.is_idle_with(event.topic(), bytes);
+        }
         falls_behind.then_some(Pace::Behind)
+    }
+
+    /// A topic without followers here has a last item of this many bytes. Past the bound the items of all other such topics are given up.
+    fn is_idle_with(&mut self, topic: TopicId, bytes: usize) {
+        self.idle_bytes += bytes;
+        if self.idle_bytes <= IDLE_BYTES_MAX {
+            return;
+        }
+        // This one's session may be about to follow it.
+        self.idle_bytes = bytes;
+        let idle = self.topics.iter_mut().filter(|(other, local)| **other != topic && local.slots.is_empty());
+        for (_, local) in idle {
+            if let Some(last) = local.last.take() {
+                local.given_up = Some(last.revision());
+            }
+        }
     }
 
     /// The next followers to give an event to, at most `max`; none when no walk is under way.
@@ -243,10 +300,13 @@ impl Local {
             return;
         }
         self.given.clear();
-        if event.is_item() && event.revision() <= self.floor {
+        if event.is_item() && event.revision() <= self.floor && self.given_up != Some(event.revision()) {
             return;
         }
         self.floor = self.floor.max(event.revision());
+        if !matches!(event.retained(), Retained::Unchanged) {
+            self.given_up = None;
+        }
         match event.retained() {
             Retained::Last(last) => self.last = Some(last.clone()),
             Retained::Nothing => self.last = None,
@@ -254,3 +314,6 @@ impl Local {
         }
     }
 }
+
+/// Bytes of last items of topics that no session of the shard follows.
+pub(crate) const IDLE_BYTES_MAX: usize = 16 << 20;

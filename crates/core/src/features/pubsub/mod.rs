@@ -3,6 +3,8 @@
 
 mod follow;
 mod state;
+#[cfg(test)]
+mod tests;
 mod xml;
 
 pub use state::State;

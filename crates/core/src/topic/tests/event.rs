@@ -3,7 +3,7 @@
 use crate::model::*;
 use crate::model::{Change, PubsubEvent, Retained};
 use crate::settings::Fanout;
-use crate::shard::Subscribers;
+use crate::shard::{IDLE_BYTES_MAX, Subscribers};
 use carillon_wire::Framing;
 use carillon_wire::jid::BareJid;
 use std::sync::Arc;
@@ -134,4 +134,73 @@ fn an_item_that_is_told_late_is_told_and_is_not_the_last_one() {
         let slice = subscribers.slice(9, &Fanout::default()).expect("its followers are told");
         assert_eq!(slice.event.revision(), Revision(revision));
     }
+}
+
+/// What a topic's last item is told with, of about so many bytes.
+fn told(topic: u32, revision: u64, bytes: usize) -> Arc<PubsubEvent> {
+    let payload = format!("<p xmlns='urn:p'>{}</p>", "x".repeat(bytes)).into();
+    let item = Item { topic: TopicId(topic), revision: Revision(revision), payload, ..item() };
+    let last = Arc::new(PubsubEvent::last_item(&item, "d", true));
+    Arc::new(PubsubEvent::published(&item, "d", Retained::Last(last)))
+}
+
+fn last_of(event: &PubsubEvent) -> Arc<PubsubEvent> {
+    match event.retained() {
+        Retained::Last(last) => last.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn last_items_of_topics_that_nobody_follows_are_bounded_in_bytes() {
+    const TOPICS: u32 = 500;
+    let mut subscribers = Subscribers::default();
+    let followed = told(TOPICS, 1, 100_000);
+    subscribers.add(TopicId(TOPICS), 1, Some(last_of(&followed)));
+    for revision in 1..4 {
+        for topic in 0..TOPICS {
+            subscribers.publish(&told(topic, revision, 100_000), &Fanout::default());
+            let last = subscribers.last(TopicId(topic)).map(|last| last.revision());
+            assert_eq!(last, Some(Revision(revision)), "the newest is there");
+            let bytes =
+                (0..TOPICS).filter_map(|topic| subscribers.last(TopicId(topic))).map(|last| last.bytes());
+            assert!(bytes.sum::<usize>() <= IDLE_BYTES_MAX + 200_000);
+        }
+    }
+    assert!(subscribers.last(TopicId(TOPICS)).is_some(), "what is followed is kept");
+    // Sessions that leave make topics that nobody follows.
+    for topic in 0..TOPICS {
+        subscribers.add(TopicId(1000 + topic), 1, Some(last_of(&told(1000 + topic, 1, 100_000))));
+    }
+    (0..TOPICS).for_each(|topic| assert_eq!(subscribers.remove(TopicId(1000 + topic), 0), None));
+    let bytes = (0..2000).filter_map(|topic| subscribers.last(TopicId(topic))).map(|last| last.bytes());
+    assert!(bytes.sum::<usize>() <= IDLE_BYTES_MAX + 300_000);
+}
+
+#[test]
+fn a_last_item_that_was_given_up_is_read_again() {
+    let mut subscribers = Subscribers::default();
+    let topic = TopicId(7);
+    subscribers.publish(&told(7, 5, 100), &Fanout::default());
+    assert!(subscribers.knows_last(topic) && !subscribers.lacks(topic, Some(Revision(4))));
+    let mut other = 1000;
+    while subscribers.last(topic).is_some() {
+        other += 1;
+        subscribers.publish(&told(other, 1, 200_000), &Fanout::default());
+    }
+    assert!(subscribers.knows(topic) && !subscribers.knows_last(topic));
+    let lacks =
+        |subscribers: &Subscribers, revision: Option<u64>| subscribers.lacks(topic, revision.map(Revision));
+    assert_eq!(
+        [None, Some(4), Some(5), Some(6)].map(|read| lacks(&subscribers, read)),
+        [true, true, false, false]
+    );
+    assert!(!subscribers.is_news(topic, Revision(4)) && subscribers.is_news(topic, Revision(5)));
+    // A login that read it brings it back, and it is no news to those that have it.
+    assert!(!subscribers.learn(last_of(&told(7, 5, 100))));
+    assert_eq!(subscribers.last(topic).map(|last| last.revision()), Some(Revision(5)));
+    assert!(subscribers.knows_last(topic) && !lacks(&subscribers, Some(4)));
+    // Its successor takes its place as ever.
+    subscribers.publish(&told(7, 6, 100), &Fanout::default());
+    assert_eq!(subscribers.last(topic).map(|last| last.revision()), Some(Revision(6)));
 }

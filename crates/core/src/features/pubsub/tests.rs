@@ -1,0 +1,81 @@
+//! What a session is given when what its login read is out of date.
+
+use crate::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
+use crate::message::ShardMessage;
+use crate::model::*;
+use crate::ports::Question;
+use crate::ports::store::accounts::Login;
+use crate::ports::store::items::Publish;
+use crate::shard::IDLE_BYTES_MAX;
+use crate::sim::client::{Got, Kind, PASSWORD, XmppClient};
+use crate::sim::store::Step;
+use crate::sim::{Choice, Plan, World};
+use carillon_wire::Framing;
+use carillon_wire::jid::BareJid;
+use std::sync::Arc;
+
+const ALICE: &str = "alice@d";
+
+fn item(topic: TopicId, domain: DomainId, id: &str, payload: String) -> Item {
+    Item {
+        topic,
+        domain,
+        name: "news".into(),
+        id: id.into(),
+        publisher: None,
+        published: UnixMs(1_795_167_000_000),
+        payload: payload.into(),
+        revision: Revision(0),
+    }
+}
+
+/// The event of an item that is sent at logins, at the home of alice.
+fn told(world: &mut World, item: &Item) {
+    let last = Arc::new(PubsubEvent::last_item(item, "d", true));
+    let event = Arc::new(PubsubEvent::published(item, "d", Retained::Last(last)));
+    world.message(ALICE, ShardMessage::Publication(event));
+}
+
+#[test]
+fn a_login_that_read_an_item_before_its_successor_was_given_up_reads_again() {
+    let mut world = World::new(Plan::default());
+    let domain = world.domain("d", Policy::default());
+    world.account("d", "alice", PASSWORD, 1);
+    let topic = |world: &mut World, op| {
+        let command = Command::Topic { domain, name: "news".into(), actor: Actor::Provider, op };
+        world.command("news@pubsub.d", command)
+    };
+    let created = topic(&mut world, TopicOp::Create { config: TopicConfig::default() });
+    let Outcome::Topic(Ok(TopicOutcome::Record { record, .. })) = created else { panic!("{created:?}") };
+    world.ask(Publish { item: item(record.id, domain, "1", "<x xmlns='urn:x'/>".into()), keep: 1 });
+    topic(&mut world, TopicOp::Subscribe { account: BareJid::new(ALICE).expect("an address") });
+
+    let kind = Kind { framing: Framing::Tcp, is_managed: false, sends_receipts: false };
+    let (mut client, conn) = (XmppClient::new("alice", "d", kind), world.open(Framing::Tcp, true));
+    client.login().iter().for_each(|piece| world.bytes(conn, piece.as_bytes()));
+    world.settle_without_store();
+    while !world.disk.waiting().iter().any(|ask| Login::of(ask).is_some()) {
+        assert!(world.step(0));
+        world.settle_without_store();
+    }
+    world.choose(Choice::Store(Step::Read(0)));
+    // It is read. Before it is heard, the next item comes, and others that are more than is remembered.
+    let next = item(record.id, domain, "2", "<x xmlns='urn:x'/>".into());
+    let next = world.ask(Publish { item: next, keep: 1 }).expect("the topic is there");
+    told(&mut world, &next);
+    for n in 0..=IDLE_BYTES_MAX as u32 / 200_000 {
+        let payload = format!("<x xmlns='urn:x'>{}</x>", "x".repeat(200_000));
+        told(&mut world, &Item { revision: Revision(1), ..item(TopicId(1000 + n), domain, "1", payload) });
+    }
+    world.settle();
+    world.bytes(conn, client.becomes_available("").as_bytes());
+    world.settle();
+    while let Some(element) = world.received(conn) {
+        client.hears(&element);
+    }
+    let items = client.got.iter().filter_map(|got| match got {
+        Got::Item { id, .. } => Some(&**id),
+        _ => None,
+    });
+    assert_eq!(items.collect::<Vec<_>>(), ["2"]);
+}
