@@ -109,7 +109,7 @@ pub(super) const EVENTS_MAX: u16 = 256;
 const BYTES_MAX: usize = 256 * 1024;
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use carillon_core::model::{States, WebhookId, WebhookProgress, WebhookSecret, WebhookStatus};
 
@@ -121,7 +121,8 @@ mod tests {
         batch.events.iter().map(|event| event.number).collect()
     }
 
-    fn webhook() -> Webhook {
+    /// A webhook that nothing has happened to.
+    pub(in super::super) fn webhook() -> Webhook {
         Webhook {
             id: WebhookId(3),
             domain: None,

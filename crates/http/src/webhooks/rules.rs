@@ -1,6 +1,6 @@
 //! What becomes of events after an attempt to send them: pure, so that the schedule can be tested without waiting.
 
-use super::batch::Batch;
+use super::batch::{Batch, Prepared};
 use carillon_core::model::{DeadLetter, UnixMs, WebhookFailure, WebhookProgress};
 use std::time::Duration;
 
@@ -78,33 +78,38 @@ pub(super) fn settle(
     let back_off = |failures: u32| random(back_off_ms(patience.retry_first_ms, failures));
     let too_old = |ended: UnixMs| now >= ended.plus(patience.give_up_after_ms);
     let mut dead = batch.events.iter().take_while(|event| too_old(event.ended)).count();
+    let mut is_refused_for_good = false;
     let wait_ms = match outcome {
         Outcome::Taken | Outcome::Gone(_) => {
             dead = 0;
             0
         }
         Outcome::Refused(_) => {
-            // One alone was refused: it is its fault, not that of others beside it.
-            let refusals = if batch.events.len() == 1 { before.refusals.saturating_add(1) } else { 0 };
+            // One alone was refused: it is its fault, not that of others beside it. So is a gap that is told alone.
+            let is_one = batch.events.len() <= 1;
+            let refusals = if is_one { before.refusals.saturating_add(1) } else { 0 };
             (progress.is_alone, progress.refusals) = (true, refusals);
-            if refusals >= REFUSALS_MAX {
-                dead = 1;
+            is_refused_for_good = refusals >= REFUSALS_MAX;
+            if is_refused_for_good {
+                dead = batch.events.len();
             }
-            if dead > 0 { 0 } else { back_off(refusals.max(1)) }
+            if is_refused_for_good || dead > 0 { 0 } else { back_off(refusals.max(1)) }
         }
         Outcome::Down(_, Some(wait)) if !wait.is_zero() => (*wait).min(RETRY_AFTER_MAX).as_millis() as u64,
         // Who says that it can be at once is not believed each time.
         Outcome::Down(..) => back_off(progress.failures),
     };
     progress.next_attempt = (wait_ms > 0).then(|| now.plus(wait_ms));
-    let letters = batch.events.iter().take(dead).map(|event| DeadLetter {
+    let letter = |event: &Prepared| DeadLetter {
         event: event.number,
         body: event.body.clone(),
         failure: failure.clone(),
-    });
-    let letters: Vec<_> = letters.collect();
-    if let Some(last) = letters.last() {
-        progress.cursor = if dead == batch.events.len() { batch.through } else { last.event };
+    };
+    let letters: Vec<_> = batch.events.iter().take(dead).map(letter).collect();
+    if is_refused_for_good || dead > 0 {
+        let is_all = dead == batch.events.len();
+        let last = letters.last().map_or(batch.through, |letter| letter.event);
+        progress.cursor = if is_all { batch.through } else { last };
         progress.refusals = 0;
     }
     Settled { progress, is_gone: matches!(outcome, Outcome::Gone(_)), letters }
@@ -118,13 +123,13 @@ fn back_off_ms(first: u64, failures: u32) -> u64 {
 
 const BACK_OFF_MAX_MS: u64 = 5 * 60 * 1000;
 /// The longest `Retry-After` that is honoured.
-const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
+pub(super) const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
 /// How often an event is refused alone before it is a dead letter.
 const REFUSALS_MAX: u32 = 5;
 
 #[cfg(test)]
 mod tests {
-    use super::super::batch::Prepared;
+    use super::super::batch::Gap;
     use super::*;
 
     const NOW: UnixMs = UnixMs(1_795_167_000_000);
@@ -231,6 +236,23 @@ mod tests {
         // What interrupts the refusals does not end their count.
         let down = longest(&progress, &alone, &Outcome::Down("502".into(), None));
         assert_eq!(down.progress.refusals, 4);
+    }
+
+    /// A receiver that refuses to be told of a gap must not be told of it for ever.
+    #[test]
+    fn a_gap_that_is_refused_five_times_alone_is_passed() {
+        let gap = Batch { gap: Some(Gap { after: 3, next: 100 }), ..batch(&[]) };
+        let mut progress = at(3);
+        for _ in 0..4 {
+            let settled = longest(&progress, &gap, &refused());
+            assert_eq!(settled.progress.cursor, 3);
+            progress = settled.progress;
+        }
+        let settled = longest(&progress, &gap, &refused());
+        assert_eq!((settled.progress.cursor, settled.letters.len(), waits(&settled)), (99, 0, 0));
+        // A receiver that is down is told of it when it is back.
+        let down = longest(&progress, &gap, &Outcome::Down("503".into(), None));
+        assert_eq!(down.progress.cursor, 3);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::batch::EVENTS_MAX;
 use super::delivery::{Delivered, Delivery};
+use super::rules::RETRY_AFTER_MAX;
 use crate::app::App;
 use crate::provider::events::{Event, Tail};
 use crate::random;
@@ -188,9 +189,9 @@ impl Held {
 
     /// How long nothing is sent.
     fn wait(&self, now: UnixMs) -> Option<Duration> {
-        let at = self.webhook.progress.next_attempt.filter(|at| *at > now)?;
-        // A clock that was set back must not silence it.
-        Some(Duration::from_millis((at.0 - now.0).min(WAIT_MAX_MS)))
+        let wait_ms = self.webhook.progress.next_attempt?.0.saturating_sub(now.0);
+        // Nobody waits longer: the clock was set back.
+        (1..=WAIT_MAX_MS).contains(&wait_ms).then(|| Duration::from_millis(wait_ms))
     }
 
     /// What is to be delivered, if anything is, when events up to `read` were read: what is in memory, or nothing when the store has to
@@ -236,5 +237,27 @@ const LEASE_MS: u64 = 60_000;
 const CLAIM_EVERY: Duration = Duration::from_secs(20);
 /// How long is waited for a store that fails.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The longest that an attempt may be away: `Retry-After` may say an hour.
-const WAIT_MAX_MS: u64 = 3_600_000;
+const WAIT_MAX_MS: u64 = RETRY_AFTER_MAX.as_millis() as u64;
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::tests::webhook;
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_also_when_the_clock_is_set_back() {
+        let mut held = Held { webhook: webhook(), domain: None, committed: 0, delivery: None, turn: 0 };
+        let at = UnixMs(1_795_167_000_000);
+        assert_eq!(held.wait(at), None);
+        held.webhook.progress.next_attempt = Some(at);
+        for (now, expected) in [
+            (at.plus(1), None),
+            (at, None),
+            (UnixMs(at.0 - 7), Some(7)),
+            (UnixMs(at.0 - WAIT_MAX_MS), Some(WAIT_MAX_MS)),
+            (UnixMs(at.0 - WAIT_MAX_MS - 1), None),
+        ] {
+            assert_eq!(held.wait(now), expected.map(Duration::from_millis), "{now:?}");
+        }
+    }
+}

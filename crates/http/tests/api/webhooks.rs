@@ -1,7 +1,7 @@
 //! Webhooks, with a receiver that listens on loopback.
 
 use crate::support::receiver::Receiver;
-use crate::support::{World, ask, with_key, world, world_with};
+use crate::support::{Reply, World, ask, with_key, world, world_with};
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use carillon_core::model::{Scope, UnixMs};
@@ -37,8 +37,8 @@ async fn replace(world: &World, count: usize) -> Vec<Value> {
     ids
 }
 
-fn change(world: &World, path: &str, body: Value) -> impl Future<Output = crate::support::Reply> {
-    world.call(world.request(Method::PATCH, path, Body::from(body.to_string())))
+async fn change(world: &World, path: &str, body: Value) -> Reply {
+    world.call(world.request(Method::PATCH, path, Body::from(body.to_string()))).await
 }
 
 fn ids(events: &[(u64, Value, Value)]) -> Vec<Value> {
