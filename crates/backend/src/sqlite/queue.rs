@@ -117,6 +117,12 @@ impl<A: Carries> Queue<A> {
         Taken::Batch(batch)
     }
 
+    /// Lets questions gather for so long, unless the queue is closed. For a thread that is the only one of its queue; it is not called
+    /// meanwhile, which spares the askers a system call each.
+    pub(super) fn gather(&self, time: Duration) {
+        drop(self.ready.wait_timeout_while(self.lock(), time, |state| !state.closed));
+    }
+
     /// Calls a thread, if one waits and those that were called have enough to do. A call is a system call for who makes
     /// it and a change of threads for who comes.
     fn call(&self, mut state: MutexGuard<'_, State<A>>) {
@@ -243,6 +249,16 @@ mod tests {
             assert!(queue.lock().called <= 1);
             (0..FEW).for_each(|_| queue.push(question()));
             queue.close();
+        });
+    }
+
+    #[test]
+    fn who_lets_questions_gather_goes_on_when_the_queue_closes() {
+        let queue = Queue::<Write>::new(10, 100);
+        std::thread::scope(|scope| {
+            let gathering = scope.spawn(|| queue.gather(Duration::MAX));
+            queue.close();
+            gathering.join().expect("it went on");
         });
     }
 }

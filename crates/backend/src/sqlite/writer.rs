@@ -1,7 +1,8 @@
 //! The thread that writes: what waits shares one commit.
 //!
-//! There is no delay to fill a group. While one group is on its way to the disk the next one gathers, so groups are as
-//! large as the load makes them.
+//! While one group is on its way to the disk the next one gathers, so groups are as large as the load makes them. A lone write is
+//! committed at once. Where several came together the next group begins two milliseconds after the last one at the earliest: what a
+//! commit costs is paid for by more of them, and nobody waits longer than that.
 
 use super::asked::{Asked, Respond, Write};
 use super::complaints::{Complaints, Doing};
@@ -22,6 +23,9 @@ use std::time::{Duration, Instant};
 
 /// Writes that share a commit at most.
 const GROUP_MAX: usize = 1000;
+
+/// How long after the last group the next one begins at the earliest, where the last one was of several writes.
+const GROUP_EVERY: Duration = Duration::from_millis(2);
 
 /// After so long without a write the memory of the last storm is given back.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -60,7 +64,11 @@ impl Writer {
             match self.queue.take(1, GROUP_MAX, patience) {
                 Taken::Batch(batch) => {
                     patience = Some(PATIENCE);
+                    let (began, is_busy) = (Instant::now(), batch.len() > 1);
                     self.answer(batch);
+                    if is_busy {
+                        self.queue.gather(GROUP_EVERY.saturating_sub(began.elapsed()));
+                    }
                 }
                 Taken::Idle => {
                     patience = None;

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 /// The newest events. They are read while somebody follows them; as many are kept as a stream may be behind before it asks the store
 /// itself.
@@ -104,7 +105,7 @@ impl Tail {
 
 /// Reads what comes, until nobody follows.
 async fn read_on(app: App) {
-    let mut read = None;
+    let (mut read, mut next) = (None, Instant::now());
     while !app.tail.is_over() {
         // What another node ended is not heard of here.
         let _ = tokio::time::timeout(LOOK, async {
@@ -113,6 +114,9 @@ async fn read_on(app: App) {
             }
         })
         .await;
+        // What ends meanwhile is read with it.
+        tokio::time::sleep_until(next).await;
+        next = Instant::now() + READ_EVERY;
         read = match read {
             None => begin(&app).await,
             Some(from) => Some(read_from(&app, from).await),
@@ -152,6 +156,8 @@ async fn read_from(app: &App, mut from: u64) -> u64 {
     }
 }
 
+/// How long after the last read the next one begins at the earliest.
+const READ_EVERY: Duration = Duration::from_millis(5);
 /// How often the store is asked if nothing is heard.
 const LOOK: Duration = Duration::from_secs(1);
 /// Events read at once.
