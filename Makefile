@@ -30,7 +30,7 @@ test-rust: ## Unit tests, conversations, simulations
 	cargo test --workspace
 
 test-sim: ## Random programs against a simulated node, by fixed seeds and by new ones
-	$(XTASK) sim --seconds 60
+	$(XTASK) sim --seconds 170
 
 test-counts: tools ## Instructions a login and a delivery cost, under valgrind
 	$(XTASK) instructions

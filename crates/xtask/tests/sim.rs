@@ -9,7 +9,7 @@ fn sim(args: &[&str]) -> Output {
 /// Addresses differ from process to process; histories do not.
 #[test]
 fn a_seed_makes_the_same_history_in_every_process() {
-    for mix in ["following", "crashing"] {
+    for mix in ["following", "crashing", "breaking", "jumping"] {
         let [first, second] =
             [0; 2].map(|_| sim(&["--seed", "7", "--steps", "200", "--mix", mix, "--trace"]));
         assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));

@@ -1,4 +1,4 @@
-//! The fixed seeds: what they once showed, they would show again.
+//! The fixed seeds: with the defect put back that is named above it, each shows it.
 
 use carillon_core::sim::program::Mix;
 
@@ -10,5 +10,75 @@ pub(super) struct Fixed {
     pub(super) mix: Mix,
 }
 
-/// Each with what it showed.
-pub(super) const FIXED: &[Fixed] = &[];
+/// Programs that showed something that is mended; docs/reliability.md says by which commit.
+pub(super) const FIXED: &[Fixed] = &[
+    // What has not arrived is acknowledged with what has: notifications.
+    Fixed { seed: 100255, steps: 400, mix: Mix::Living },
+    // The same: messages.
+    Fixed { seed: 100789, steps: 400, mix: Mix::Jumping },
+    // A session without presence is not told that something was stored: notifications.
+    Fixed { seed: 100038, steps: 400, mix: Mix::Crowding },
+    // The same: messages.
+    Fixed { seed: 100258, steps: 400, mix: Mix::Crowding },
+    // A page that comes while the session is unavailable is dropped.
+    Fixed { seed: 100493, steps: 400, mix: Mix::Notifying },
+    // A page that the store could not give is not asked for again.
+    Fixed { seed: 100768, steps: 400, mix: Mix::Crowding },
+    // What waits is written faster than the socket takes it.
+    Fixed { seed: 100803, steps: 400, mix: Mix::Notifying },
+    // An end that the store refuses is forgotten.
+    Fixed { seed: 100405, steps: 400, mix: Mix::Living },
+    // A deletion of messages that the store refuses is forgotten.
+    Fixed { seed: 100579, steps: 400, mix: Mix::Jumping },
+    // A page is read while an acknowledgement is being committed, and given.
+    // A page brings a notification whose end was committed meanwhile.
+    Fixed { seed: 100018, steps: 400, mix: Mix::Crowding },
+    // A message that one session did not acknowledge goes to others that have it.
+    Fixed { seed: 100128, steps: 400, mix: Mix::Crowding },
+    // Newer ones overtake a backlog between two pages.
+    Fixed { seed: 20, steps: 400, mix: Mix::Crashing },
+    // What is dropped as it is stored is said to be stored.
+    Fixed { seed: 100028, steps: 400, mix: Mix::Crowding },
+    // Traces that are gone push out those that wait (a bound of 12).
+    // An acknowledgement is told before it is committed.
+    // `stored` is told after `sent` or an end.
+    Fixed { seed: 20, steps: 400, mix: Mix::Notifying },
+    // What expired on its way is told as acknowledged.
+    Fixed { seed: 100398, steps: 400, mix: Mix::Crowding },
+    // What was replaced on its way is told as acknowledged.
+    Fixed { seed: 100515, steps: 400, mix: Mix::Living },
+    // A due notification for who is there ends without a trace.
+    Fixed { seed: 20, steps: 400, mix: Mix::Living },
+    // `sent` goes back to `stored` when the connection ends.
+    Fixed { seed: 100003, steps: 400, mix: Mix::Notifying },
+    // A page brings a message whose deletion was committed meanwhile.
+    Fixed { seed: 100026, steps: 400, mix: Mix::Chatting },
+    // A repeated line of a batch is delivered again.
+    // What waits is ordered by the clock.
+    Fixed { seed: 100009, steps: 400, mix: Mix::Jumping },
+    // `stored` is told after an end, of which nothing is remembered while the store is asked.
+    Fixed { seed: 100079, steps: 400, mix: Mix::Jumping },
+    // A due notification that is handed over twice is given or dropped after its end.
+    // The same, where its state was read before its end.
+    Fixed { seed: 100075, steps: 400, mix: Mix::Living },
+    // What expired while it was stored is given.
+    Fixed { seed: 100045, steps: 400, mix: Mix::Living },
+    // One is given while its cancellation is committed.
+    Fixed { seed: 100305, steps: 400, mix: Mix::Living },
+    // `sent` goes back to `stored` when the store refuses to note it.
+    Fixed { seed: 102955, steps: 400, mix: Mix::Living },
+    // Its end was seen, and then `sent` from memory (with the next mend taken out, too, which hides it).
+    // The answer that one is stored gives it while its cancellation is committed.
+    Fixed { seed: 101905, steps: 400, mix: Mix::Living },
+    // One whose state could not be read is not given to who is there.
+    // A due notification whose state could not be read stays stored for good.
+    Fixed { seed: 100648, steps: 400, mix: Mix::Crowding },
+    // A message overtakes those that are being stored.
+    Fixed { seed: 100006, steps: 400, mix: Mix::Chatting },
+    // `<a h>` counts what was routed.
+    // A message counts as safe when the store is asked to keep it.
+    Fixed { seed: 100059, steps: 400, mix: Mix::Jumping },
+    // Two that were wrong themselves: a message that somebody did not take was taken for one that was overtaken, after a crash.
+    Fixed { seed: 1_000_003_897, steps: 400, mix: Mix::Breaking },
+    Fixed { seed: 2_000_003_367, steps: 400, mix: Mix::Breaking },
+];

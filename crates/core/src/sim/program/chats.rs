@@ -27,6 +27,10 @@ struct Chat {
     to: String,
     /// Which clients it was sent to, since the node started.
     given: Vec<Given>,
+    /// The server has read it from a client that was there when all had become quiet.
+    was_read: bool,
+    /// Some client was sent it: if that one did not take it, it comes when that is known.
+    was_given: bool,
     /// The sender was told that it was not delivered, or would have been if it were there.
     is_refused: bool,
     /// The node ended while only its memory had it, and its sender had not been told that it was dealt with.
@@ -72,6 +76,8 @@ impl Program {
             bytes,
             to: account.to_owned(),
             given: Vec::new(),
+            was_read: false,
+            was_given: false,
             is_refused: false,
             is_forgotten: false,
             may_be_cut: false,
@@ -143,8 +149,7 @@ impl Program {
         holds(!is_done, || format!("c{number} was sent again: {:?} have it", chat.given))?;
         let is_newer = |other: &Chat| other.from == chat.from && other.given.iter().any(|g| g.whose == whose);
         let newer = self.chats.all[number + 1..].iter().position(is_newer);
-        // What somebody else was given and did not take comes when that is known.
-        holds(newer.is_none() || !chat.given.is_empty(), || {
+        holds(newer.is_none() || chat.was_given, || {
             format!(
                 "c{number} was sent behind a newer one of its sender, c{}",
                 number + 1 + newer.unwrap_or(0)
@@ -153,6 +158,7 @@ impl Program {
         let was_stored = text.contains("<delay");
         let chat = &mut self.chats.all[number];
         chat.may_be_cut |= place.is_none() && !was_stored;
+        chat.was_given = true;
         chat.given.push(Given { whose, look: self.looks, place, was_stored });
         Ok(())
     }
@@ -188,13 +194,18 @@ impl Program {
         Ok(())
     }
 
-    /// Whether the server has dealt with a message: it has told its sender so, or has read all that the sender wrote.
+    /// All is quiet: what the server has read from the clients that are there, it has dealt with.
+    pub(super) fn note_read(&mut self) {
+        for chat in &mut self.chats.all {
+            let link = self.world.connection(self.clients[chat.from].link);
+            chat.was_read = link.is_open() && link.dealt_with().is_some_and(|bytes| bytes >= chat.bytes);
+        }
+    }
+
+    /// Whether the server has dealt with a message: it has told its sender so, or has read it.
     fn is_taken(&self, chat: &Chat) -> bool {
-        let from = &self.clients[chat.from];
-        let link = self.world.connection(from.link);
-        let covered = from.xmpp().map_or(0, |client| client.covered);
-        covered >= chat.stanzas
-            || link.is_open() && link.dealt_with().is_some_and(|bytes| bytes >= chat.bytes)
+        let covered = self.clients[chat.from].xmpp().map_or(0, |client| client.covered);
+        covered >= chat.stanzas || chat.was_read
     }
 
     /// How many the server has dealt with and not refused, and how many of these a client has.

@@ -20,6 +20,7 @@ impl Program {
         self.quiet()?;
         self.works_on()?;
         self.quiet()?;
+        self.note_read();
         for account in ACCOUNTS {
             self.one_who_reads_slowly_is_given_what_waits(account)?;
         }
