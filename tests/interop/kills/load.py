@@ -88,6 +88,7 @@ class Provider:
     async def _cancel(self, notification):
         # Whether one without an answer was cancelled is not known.
         notification.cancelled = True
+        await self.node.up.wait()
         with contextlib.suppress(httpx.HTTPError):
             answer = await self.node.http.delete(f"/v1/notifications/{notification.id}")
             if answer.status_code == 200:
