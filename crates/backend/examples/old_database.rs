@@ -17,7 +17,7 @@ use carillon_core::ports::{Ask, Question, Store};
 use carillon_wire::jid::BareJid;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Result};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::sync_channel;
 
 const T: UnixMs = UnixMs(1_795_167_000_000);
 const HERE: DomainId = DomainId(1);
@@ -52,7 +52,7 @@ fn once<Q: Question>(store: &dyn Store, operation: u128, question: Q) -> Q::Answ
 }
 
 fn said<Q: Question>(store: &dyn Store, ask: Ask) -> Q::Answer {
-    let (sender, receiver) = channel();
+    let (sender, receiver) = sync_channel(1);
     store.ask(ask, Q::reply(move |answer| drop(sender.send(answer))));
     receiver.recv().expect("one answer").expect("the store is well")
 }

@@ -279,7 +279,7 @@ impl Program {
     fn check_answers(&self) -> Result<(), String> {
         let mut clients = self.clients.iter().filter_map(Connected::xmpp);
         let is_right = clients.clone().all(|client| client.covered <= client.sent);
-        holds(is_right, || format!("more is acknowledged than was sent: {:?}", clients.clone().last()))?;
+        holds(is_right, || format!("more is acknowledged than was sent: {:?}", clients.clone().next_back()))?;
         let nonsense =
             clients.find_map(|client| client.nonsense.as_ref().map(|text| (&client.account, text)));
         nonsense.map_or(Ok(()), |(account, text)| Err(format!("{account} was sent {text}")))
