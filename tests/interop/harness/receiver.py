@@ -101,8 +101,8 @@ class Receiver:
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 await self._answer(head, reader, writer)
-        # The node was killed, or has no more to say.
-        except (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError):
+        # The node was killed or has no more to say, or the test has ended.
+        except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError, ssl.SSLError):
             pass
         finally:
             self._connections.discard(task)
