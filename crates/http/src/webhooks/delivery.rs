@@ -63,11 +63,7 @@ impl Delivery {
 async fn read(app: &App, webhook: &Webhook) -> Option<Batch> {
     let (domain, states, after) = (webhook.domain, webhook.states, webhook.progress.cursor);
     let answer = app.ask(Events { after, domain, states, max: EVENTS_MAX }).await.ok()?;
-    let is_forgotten = answer.oldest > after + 1 || (answer.oldest == 0 && answer.newest > after);
-    let gap = is_forgotten.then(|| {
-        let next = if answer.oldest == 0 { answer.newest + 1 } else { answer.oldest };
-        Gap { after, next }
-    });
+    let gap = answer.next_after_gap(after).map(|next| Gap { after, next });
     let examined = gap.map_or(answer.examined, |gap| answer.examined.max(gap.next - 1));
     let prepare = |(number, trace): &(u64, Trace)| Prepared::new(*number, trace);
     let batch = Batch::of(answer.events.iter().map(prepare), examined, webhook.progress.is_alone);

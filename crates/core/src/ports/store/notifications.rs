@@ -132,6 +132,16 @@ pub struct EventsAnswer {
     pub newest: u64,
 }
 
+impl EventsAnswer {
+    /// Who asked for what comes after this event has missed some that are forgotten: the number of the next that there is or will be.
+    pub fn next_after_gap(&self, after: u64) -> Option<u64> {
+        match self.oldest {
+            0 => (self.newest > after).then_some(self.newest + 1),
+            oldest => (oldest > after + 1).then_some(oldest),
+        }
+    }
+}
+
 /// How many events a store keeps. [`Sweep`] forgets the oldest beyond it.
 pub const EVENTS_MAX: u64 = 1_000_000;
 

@@ -111,10 +111,7 @@ impl Reader {
             tokio::time::sleep(PAUSE).await;
             return;
         };
-        let is_forgotten =
-            answer.oldest > self.after + 1 || (answer.oldest == 0 && answer.newest > self.after);
-        if is_forgotten {
-            let next = if answer.oldest == 0 { answer.newest + 1 } else { answer.oldest };
+        if let Some(next) = answer.next_after_gap(self.after) {
             gap(frames, self.after, next);
             self.after = next - 1;
         }
