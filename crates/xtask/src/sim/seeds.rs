@@ -78,6 +78,10 @@ pub(super) const FIXED: &[Fixed] = &[
     // `<a h>` counts what was routed.
     // A message counts as safe when the store is asked to keep it.
     Fixed { seed: 100059, steps: 400, mix: Mix::Jumping },
+    // An acknowledgement was forgotten while a cancellation was under way that then failed.
+    Fixed { seed: 4_000_014_879, steps: 400, mix: Mix::Jumping },
+    // A due notification for who is there was passed over for the same reason, and stayed stored for good.
+    Fixed { seed: 3_000_009_285, steps: 400, mix: Mix::Living },
     // Two that were wrong themselves: a message that somebody did not take was taken for one that was overtaken, after a crash.
     Fixed { seed: 1_000_003_897, steps: 400, mix: Mix::Breaking },
     Fixed { seed: 2_000_003_367, steps: 400, mix: Mix::Breaking },

@@ -116,7 +116,12 @@ fn cancel(id: NotificationId, reply: ReplyTo, sessions: &mut Sessions, cx: &mut 
             let outcome = Outcome::Trace(Box::new(trace.clone()));
             cx.out.push(Effect::Reply { to: reply, outcome });
         }
-        None => find(id, cx, move |found, _, cx| match found {
+        None => find(id, cx, move |found, sessions, cx| match found {
+            // It was given meanwhile: what the device says of it counts.
+            Ok(Some(trace)) if delivery::is_on_its_way(id, &trace.to, sessions) => {
+                let known = cx.shard.traces.find(id).cloned().map(Box::new);
+                answer_trace(Ok(known.or(Some(trace))), reply, cx);
+            }
             Ok(Some(trace)) if !trace.state.is_end() => cancel_stored(*trace, reply, cx),
             other => answer_trace(other, reply, cx),
         }),
@@ -283,7 +288,7 @@ fn answer_trace(found: Result<Option<Box<Trace>>, Fault>, reply: ReplyTo, cx: &m
 
 /// It is committed: the sender is told, and the account's sessions are given it.
 fn committed(
-    notification: &Notification,
+    notification: &Arc<Notification>,
     asked: UnixMs,
     reply: Option<ReplyTo>,
     sessions: &mut Sessions,
@@ -297,8 +302,11 @@ fn committed(
     answer(reply, Outcome::Notified(Box::new(trace.clone())), cx);
     // It may have been read from the store and given before this answer came, and have ended; or its end is being committed.
     let id = trace.id;
-    if cx.shard.traces.find(id).is_some() || cx.shard.reads.has_ended(id) || cx.shard.retries.is_ending(id) {
+    if cx.shard.traces.find(id).is_some() || cx.shard.reads.has_ended(id) {
         return;
+    }
+    if cx.shard.retries.is_ending(id) {
+        return pass_over(notification, cx);
     }
     // Its time may have come meanwhile, and the jobs have handed it over.
     if trace.state == Scheduled && notification.is_due(cx.now.unix) {
@@ -343,15 +351,28 @@ fn deliver_stored(notification: &Notification, mut trace: Trace, sessions: &mut 
 /// A notification that is here already: sent again after a crash, or due now. It is delivered unless it is on its way or has
 /// ended.
 fn resubmitted(
-    notification: &Notification,
+    notification: &Arc<Notification>,
     trace: Trace,
     reply: Option<ReplyTo>,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
     answer(reply, Outcome::Notified(Box::new(trace.clone())), cx);
-    if trace.state == Stored && is_to_be_given(notification, sessions, cx) {
+    if trace.state != Stored {
+        return;
+    }
+    if is_to_be_given(notification, sessions, cx) {
         deliver_stored(notification, trace, sessions, cx);
+    } else if cx.shard.retries.is_ending(notification.id) {
+        pass_over(notification, cx);
+    }
+}
+
+/// One that is ending is given to nobody. Its cancellation may yet fail, and nobody looks for one that is for who is there now: the store
+/// is asked again.
+fn pass_over(notification: &Arc<Notification>, cx: &mut Cx<'_>) {
+    if notification.audience != Audience::Always {
+        cx.shard.retries.add(RefusedWrite::Store(notification.clone()), cx.now.mono);
     }
 }
 
