@@ -1,6 +1,6 @@
 //! A question on its way, with the promise that it is answered once.
 
-use carillon_core::model::{DeadLetter, OperationId, Payload};
+use carillon_core::model::{DeadLetter, OperationId};
 use carillon_core::ports::store::{
     ReadAsk, WriteAsk, accounts, idempotency, items, notifications, offline, webhooks,
 };
@@ -41,10 +41,7 @@ impl Carries for Write {
     fn bytes(&self) -> usize {
         match &self.ask {
             WriteAsk::Notifications(notifications::WriteAsk::StoreNotification(asked)) => {
-                match &asked.notification.payload {
-                    Payload::Json(text) => text.len(),
-                    Payload::Xml(bytes) => bytes.len(),
-                }
+                asked.notification.payload.bytes()
             }
             WriteAsk::Items(items::WriteAsk::Publish(asked)) => asked.item.payload.len(),
             WriteAsk::Offline(offline::WriteAsk::StoreOffline(asked)) => asked.stanza.len(),

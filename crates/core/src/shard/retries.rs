@@ -4,7 +4,7 @@
 //! What a device acknowledged must not be delivered again in the meantime, although the store still holds it: whoever reads
 //! what waits for an account leaves out what is listed here.
 
-use crate::model::{DomainId, Mono, Notification, NotificationId, Payload, Set};
+use crate::model::{DomainId, Mono, Notification, NotificationId, Set};
 use crate::ports::store::notifications::NotificationChange;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -189,13 +189,7 @@ impl RefusedWrite {
         let carried = match self {
             RefusedWrite::End(_) => size_of::<NotificationId>(),
             RefusedWrite::Forget(forget) => forget.local.len() + 2 * forget.seqs.len() * size_of::<u64>(),
-            RefusedWrite::Store(notification) => {
-                let payload = match &notification.payload {
-                    Payload::Json(text) => text.len(),
-                    Payload::Xml(bytes) => bytes.len(),
-                };
-                size_of::<Notification>() + payload
-            }
+            RefusedWrite::Store(notification) => size_of::<Notification>() + notification.payload.bytes(),
         };
         size_of::<RefusedWrite>() + carried
     }

@@ -1,6 +1,6 @@
 //! Notifications on the wire (docs/book/protocol.md).
 
-use crate::model::{Notification, Payload, Priority};
+use crate::model::{Notification, Priority};
 use crate::session::BoundSession;
 use bytes::Bytes;
 use carillon_wire::ns;
@@ -24,11 +24,7 @@ pub(super) fn receipt(stanza: &Stanza) -> Option<String> {
 }
 
 fn payload(notification: &Notification, receipt: bool) -> Bytes {
-    let carried = match &notification.payload {
-        Payload::Json(json) => json.len(),
-        Payload::Xml(xml) => xml.len(),
-    };
-    let mut out = Vec::with_capacity(256 + carried);
+    let mut out = Vec::with_capacity(256 + notification.payload.bytes());
     let mut writer = Writer::new(&mut out);
     writer.start_in("notification", ns::NOTIFICATION);
     writer.attr("priority", word(notification.priority)).attr("sent", &notification.accepted.to_xmpp());
