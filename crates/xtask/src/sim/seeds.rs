@@ -82,6 +82,8 @@ pub(super) const FIXED: &[Fixed] = &[
     Fixed { seed: 4_000_014_879, steps: 400, mix: Mix::Jumping },
     // A due notification for who is there was passed over for the same reason, and stayed stored for good.
     Fixed { seed: 3_000_009_285, steps: 400, mix: Mix::Living },
+    // The end of one was read, and then a state before it, because the store did not answer.
+    Fixed { seed: 45_945_033_338_429, steps: 400, mix: Mix::Jumping },
     // Two that were wrong themselves: a message that somebody did not take was taken for one that was overtaken, after a crash.
     Fixed { seed: 1_000_003_897, steps: 400, mix: Mix::Breaking },
     Fixed { seed: 2_000_003_367, steps: 400, mix: Mix::Breaking },

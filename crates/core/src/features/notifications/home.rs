@@ -163,12 +163,11 @@ fn cancel_stored(waiting: Trace, reply: ReplyTo, cx: &mut Cx<'_>) {
 fn trace(id: NotificationId, reply: ReplyTo, cx: &mut Cx<'_>) {
     let known = cx.shard.traces.find(id).cloned();
     match known {
-        // Its end may be committed already, and somebody have read it.
+        // Its end may be committed already, and somebody have read it: what is known here is not told without the store.
         Some(known) if cx.shard.retries.is_ending(id) => {
             cx.ask(stored::Trace { id }, move |found, _, cx| {
-                let ended = found.ok().flatten().filter(|trace| trace.state.is_end());
-                let trace = ended.unwrap_or_else(|| Box::new(known));
-                cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Trace(trace) });
+                let ended = |found: Option<Box<Trace>>| found.filter(|trace| trace.state.is_end());
+                answer_trace(found.map(|found| ended(found).or(Some(Box::new(known)))), reply, cx);
             });
         }
         Some(known) => {
