@@ -3,7 +3,7 @@
 use crate::app::App;
 use carillon_core::command::StateChange;
 use carillon_core::model::{States, Trace};
-use carillon_core::ports::store::notifications::Events;
+use carillon_core::ports::store::notifications::{Events, EventsAnswer};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -78,9 +78,15 @@ impl Tail {
         self.read.receiver_count() > 0
     }
 
-    fn add(&self, events: Vec<(u64, Trace)>) {
+    /// Takes what the store has after this number.
+    fn add(&self, after: u64, answer: EventsAnswer) {
         let mut recent = self.recent();
-        recent.events.extend(events.into_iter().map(|(number, trace)| (number, Arc::new(trace))));
+        if let Some(next) = answer.next_after_gap(after) {
+            // Who has not seen what is before the gap must hear of it from the store.
+            *recent = Recent { after: next - 1, events: VecDeque::new(), ..*recent };
+        }
+        let events = answer.events.into_iter();
+        recent.events.extend(events.map(|(number, trace)| (number, Arc::new(trace))));
         while recent.events.len() > self.kept_max
             && let Some((number, _)) = recent.events.pop_front()
         {
@@ -148,8 +154,9 @@ async fn read_from(app: &App, mut from: u64) -> u64 {
         // What fails now is read with what comes next, or after a while.
         let Ok(answer) = app.ask(question).await else { return from };
         let is_all = answer.events.len() < usize::from(PAGE);
-        from = answer.examined;
-        app.tail.add(answer.events);
+        let examined = answer.examined;
+        app.tail.add(from, answer);
+        from = examined;
         if is_all {
             return from;
         }
@@ -162,3 +169,49 @@ const READ_EVERY: Duration = Duration::from_millis(5);
 const LOOK: Duration = Duration::from_secs(1);
 /// Events read at once.
 const PAGE: u16 = 512;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use carillon_core::model::{Audience, Notification, NotificationId, Payload, Priority, UnixMs};
+
+    fn trace() -> Trace {
+        Trace::of(&Notification {
+            id: NotificationId(1),
+            domain: carillon_core::model::DomainId(1),
+            to: "alice@example.com".parse().expect("an address"),
+            audience: Audience::Always,
+            priority: Priority::Normal,
+            expires: None,
+            collapse_key: None,
+            key: None,
+            payload: Payload::Json("1".into()),
+            accepted: UnixMs(0),
+            send_at: None,
+        })
+    }
+
+    fn answer(oldest: u64, newest: u64, events: Vec<(u64, Trace)>) -> EventsAnswer {
+        EventsAnswer { events, examined: newest, oldest, newest }
+    }
+
+    fn numbers(tail: &Tail, after: u64) -> Option<Vec<u64>> {
+        tail.after(after, 9).map(|events| events.iter().map(|(number, _)| *number).collect())
+    }
+
+    #[test]
+    fn what_was_forgotten_before_it_was_read_has_to_be_asked_for() {
+        let tail = Tail::new(2);
+        tail.recent().after = 3;
+        tail.add(3, answer(1, 4, vec![(4, trace())]));
+        assert_eq!(numbers(&tail, 3), Some(vec![4]));
+        // All that there was is forgotten.
+        tail.add(4, answer(0, 7, vec![]));
+        assert_eq!((numbers(&tail, 4), numbers(&tail, 6), numbers(&tail, 7)), (None, None, Some(vec![])));
+        // Some of it.
+        tail.add(7, answer(9, 9, vec![(9, trace())]));
+        assert_eq!((numbers(&tail, 7), numbers(&tail, 8)), (None, Some(vec![9])));
+        tail.add(9, answer(9, 11, vec![(10, trace()), (11, trace())]));
+        assert_eq!((numbers(&tail, 8), numbers(&tail, 9)), (None, Some(vec![10, 11])));
+    }
+}
