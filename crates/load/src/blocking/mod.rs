@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::Stanza;
 
-use crate::client::{self, ClientEvent, End, Entropy, Options, Outbox};
+use crate::client::{self, ClientEvent, End, Entropy, Options, Outbox, Resumable, SendOutcome};
 pub use raw::Raw;
 use socket::{READ_BYTES, WRITE_TIMEOUT, is_broken, is_timeout};
 
@@ -95,9 +95,28 @@ impl Client {
         options: Options,
         timeout: Duration,
     ) -> Result<Self, ConnectError> {
+        Self::log_in(address, options, None, timeout)
+    }
+
+    /// Connects and resumes an earlier stream (XEP-0198 §5), or begins a new session if that is not possible, within
+    /// [`LOGIN_TIMEOUT`]. The events say which.
+    pub fn resume(
+        address: impl ToSocketAddrs,
+        options: Options,
+        resumable: Box<Resumable>,
+    ) -> Result<Self, ConnectError> {
+        Self::log_in(address, options, Some(resumable), LOGIN_TIMEOUT)
+    }
+
+    fn log_in(
+        address: impl ToSocketAddrs,
+        options: Options,
+        resumable: Option<Box<Resumable>>,
+        timeout: Duration,
+    ) -> Result<Self, ConnectError> {
         let deadline = Instant::now() + timeout;
         let socket = reach(address, timeout)?;
-        let mut connection = Connection::new(socket, options).map_err(ConnectError::Io)?;
+        let mut connection = Connection::new(socket, options, resumable).map_err(ConnectError::Io)?;
         loop {
             if let Some(jid) = connection.machine.ready() {
                 let jid = jid.clone();
@@ -187,11 +206,20 @@ impl Client {
         }
     }
 
-    /// Sends a stanza.
+    /// Sends a stanza. On a stream that can be resumed it waits while too much is unacknowledged.
     pub fn send(&mut self, stanza: &Stanza) -> Result<(), StreamLost> {
-        self.connection.check_open()?;
-        self.connection.machine.send(stanza, &mut self.connection.outbox);
-        Ok(self.connection.flush()?)
+        let deadline = Instant::now() + WRITE_TIMEOUT;
+        loop {
+            self.connection.check_open()?;
+            let sending = self.connection.machine.send(stanza, &mut self.connection.outbox);
+            self.connection.flush()?;
+            if sending != SendOutcome::Full {
+                return Ok(());
+            }
+            if !self.connection.pump(deadline)? {
+                return Err(StreamLost::Timeout(WRITE_TIMEOUT));
+            }
+        }
     }
 
     /// Sends a stanza given as text.
@@ -233,21 +261,27 @@ impl Client {
         Ok(())
     }
 
-    /// Drops the connection without closing the stream, like a device that loses its network.
-    pub fn abort(self) {
+    /// Drops the connection without closing the stream, like a device that loses its network. Gives what is needed to resume
+    /// the stream, if the server allows that.
+    pub fn abort(mut self) -> Option<Box<Resumable>> {
         // A reset, not an orderly end: the kernel discards its buffers.
         let socket = socket2::SockRef::from(&self.connection.socket);
         let _ = socket.set_linger(Some(Duration::ZERO));
+        self.connection.machine.take_resumable()
     }
 }
 
 impl Connection {
-    fn new(socket: TcpStream, options: Options) -> io::Result<Self> {
+    fn new(socket: TcpStream, options: Options, resumable: Option<Box<Resumable>>) -> io::Result<Self> {
+        let entropy = Entropy::from_system()?;
         socket.set_nodelay(true)?;
         socket.set_write_timeout(Some(WRITE_TIMEOUT))?;
         let mut connection = Self {
             socket,
-            machine: client::Client::new(options, Entropy::from_system()?),
+            machine: match resumable {
+                Some(resumable) => client::Client::resuming(options, entropy, resumable),
+                None => client::Client::new(options, entropy),
+            },
             outbox: Outbox::default(),
             events: VecDeque::new(),
             end: None,

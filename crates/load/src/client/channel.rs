@@ -8,8 +8,8 @@ use carillon_wire::frame::websocket::{Decoder, FrameEvent, Opcode, Role, encode_
 use carillon_wire::ns;
 use carillon_wire::stanza::{self, Context, Framing, Stanza, Unit};
 use carillon_wire::stream::{Header, HeaderOut, write_close, write_header, write_open};
-use carillon_wire::xml::Limits;
 use carillon_wire::xml::writer::Writer;
+use carillon_wire::xml::{Element, Limits};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
@@ -148,6 +148,18 @@ impl Channel {
                 stanza.write(&mut element, Framing::WebSocket);
                 self.write(&element, out);
             }
+        }
+    }
+
+    /// Sends a stanza given as text that may lack the declaration of its namespace. On WebSocket that is added.
+    pub(crate) fn write_text(&mut self, stanza: &[u8], out: &mut Outbox) {
+        match (self.framing(), Element::parse(stanza, ns::CLIENT)) {
+            (Framing::WebSocket, Ok(element)) => {
+                let mut text = Vec::new();
+                element.write(&mut text, "");
+                self.write(&text, out);
+            }
+            _ => self.write(stanza, out),
         }
     }
 

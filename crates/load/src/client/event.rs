@@ -7,6 +7,7 @@ use carillon_wire::stream::StreamError;
 use carillon_wire::xml;
 
 use super::sasl::{Mechanism, SaslError};
+use super::unacknowledged::OutOfRange;
 use super::upgrade::UpgradeError;
 
 /// Something that happened on a client's stream.
@@ -37,6 +38,23 @@ pub enum ClientEvent {
     Unmanaged {
         /// The stanza error condition it gave.
         condition: String,
+    },
+    /// The earlier stream is resumed (XEP-0198 §5): the session goes on under its JID; [`ClientEvent::Ready`] follows.
+    Resumed {
+        /// Stanzas that the server had not handled, and that were sent again.
+        resent: usize,
+    },
+    /// The earlier stream is not resumed; the login goes on to a new session.
+    NotResumed {
+        /// The stanza error condition of the server; `not-offered` if it did not answer the request.
+        condition: String,
+        /// How many stanzas the server had handled, modulo 2^32, if it said so.
+        handled: Option<u32>,
+        /// The stanzas that it had not handled, in order, as text for [`Client::send_xml`]; all unacknowledged ones if it
+        /// did not say how many it had handled.
+        ///
+        /// [`Client::send_xml`]: super::Client::send_xml
+        unhandled: Vec<Box<[u8]>>,
     },
     /// The login is complete: everything the profile asks for is done, the initial presence sent.
     Ready,
@@ -147,6 +165,17 @@ pub enum Failure {
     /// What the server sent is not a valid WebSocket frame for a client.
     #[error("the server's WebSocket frames are broken: {0}")]
     WebSocket(websocket::Error),
+    /// The server acknowledges stanzas that were not sent, or takes an acknowledgement back (XEP-0198 §4).
+    #[error("the server acknowledges {handled} stanzas, but {sent} were sent")]
+    HandledOutOfRange {
+        /// The acknowledged number, modulo 2^32.
+        handled: u32,
+        /// The sent number, modulo 2^32.
+        sent: u32,
+    },
+    /// The server does not acknowledge what it is sent, and the client keeps no more of it.
+    #[error("the server does not acknowledge what it is sent")]
+    Unacknowledged,
     /// The server sent an element that is not allowed in this state.
     #[error("unexpected <{element}/> while {state}")]
     Unexpected {
@@ -155,6 +184,12 @@ pub enum Failure {
         /// What the client was waiting for.
         state: &'static str,
     },
+}
+
+impl From<OutOfRange> for Failure {
+    fn from(OutOfRange { handled, sent }: OutOfRange) -> Self {
+        Self::HandledOutOfRange { handled, sent }
+    }
 }
 
 impl End {

@@ -18,10 +18,12 @@ mod event;
 mod login;
 mod outbox;
 mod profile;
+mod resumable;
 pub mod sasl;
 mod session;
 pub mod stanzas;
 pub mod tls;
+mod unacknowledged;
 mod upgrade;
 
 #[cfg(test)]
@@ -31,13 +33,14 @@ pub use entropy::Entropy;
 pub use event::{AuthFailure, ClientEvent, End, Failure, Security};
 pub use outbox::Outbox;
 pub use profile::{ClientState, InitialPresence, Options, Profile, Settings, StreamManagement, Transport};
+pub use resumable::Resumable;
+pub use session::SendOutcome;
 pub use upgrade::UpgradeError;
 
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Framing, Stanza, Unit};
-use carillon_wire::stream::StreamError;
-use carillon_wire::xml::Element;
+use carillon_wire::stream::{Condition, StreamError};
 
 use channel::{Channel, Frame};
 use login::{Login, Stage, Transition};
@@ -61,16 +64,27 @@ enum State {
     Session(Session),
     /// Our stream is closed, the server's is not.
     Closing,
-    /// The stream is over.
-    Over,
+    /// The stream is over; with what is needed to resume it, if it can be resumed.
+    Over(Option<Box<Resumable>>),
 }
 
 impl Client {
     /// A client that has not sent anything.
-    pub fn new(options: Options, mut entropy: Entropy) -> Self {
+    pub fn new(options: Options, entropy: Entropy) -> Self {
+        Self::of_login(options, entropy, None)
+    }
+
+    /// A client that logs in to resume an earlier stream of the same account (XEP-0198 §5), and begins a new session if that
+    /// is not possible.
+    pub fn resuming(options: Options, entropy: Entropy, resumable: Box<Resumable>) -> Self {
+        Self::of_login(options, entropy, Some(resumable))
+    }
+
+    fn of_login(options: Options, mut entropy: Entropy, resumable: Option<Box<Resumable>>) -> Self {
         let settings = &options.profile.settings;
         let channel = Channel::new(settings.transport.framing(), settings.limits, &mut entropy);
-        Self { channel, state: State::New(Box::new(Login::new(options, entropy))), rest: Vec::new() }
+        let login = Login::new(options, entropy, resumable);
+        Self { channel, state: State::New(Box::new(login)), rest: Vec::new() }
     }
 
     /// Begins when the connection is established. Does nothing the second time.
@@ -101,7 +115,7 @@ impl Client {
     /// The server closed the connection, or it was lost.
     pub fn receive_end(&mut self, out: &mut Outbox) {
         match self.state {
-            State::Over => {}
+            State::Over(_) => {}
             State::Closing => self.end(End::ByClient, out),
             State::New(_) | State::Login(..) | State::Session(_) => self.end(End::Cut, out),
         }
@@ -115,27 +129,29 @@ impl Client {
         }
     }
 
-    /// Sends a stanza. Nothing is sent while there is no session.
-    pub fn send(&mut self, stanza: &Stanza, out: &mut Outbox) {
-        if matches!(self.state, State::Session(_)) {
-            self.channel.write_stanza(stanza, out);
-            self.channel.flush(out);
-        }
+    /// Sends a stanza. Nothing is sent while there is no session, or while too much is unacknowledged on a stream that can be
+    /// resumed.
+    pub fn send(&mut self, stanza: &Stanza, out: &mut Outbox) -> SendOutcome {
+        let State::Session(session) = &mut self.state else { return SendOutcome::NoSession };
+        let sending = session.send(stanza, &mut self.channel, out);
+        self.channel.flush(out);
+        sending
     }
 
-    /// Sends the text of a stanza. On WebSocket the namespace is added to it.
+    /// Sends the text of a stanza, or of another element, whatever is unacknowledged. On WebSocket the namespace is added to
+    /// it.
     pub fn send_xml(&mut self, stanza: &str, out: &mut Outbox) {
-        match (self.channel.framing(), Element::parse(stanza.as_bytes(), ns::CLIENT)) {
-            (Framing::WebSocket, Ok(element)) => {
-                let mut text = Vec::new();
-                element.write(&mut text, "");
-                self.send_raw(&text, out);
-            }
-            _ => self.send_raw(stanza.as_bytes(), out),
+        self.channel.write_text(stanza.as_bytes(), out);
+        if let State::Session(session) = &mut self.state
+            && session.keeps_sent()
+        {
+            session.sent_text(stanza.as_bytes(), &mut self.channel, out);
         }
+        self.channel.flush(out);
     }
 
-    /// Sends any bytes at any time, inside TLS; on WebSocket as one message.
+    /// Sends any bytes at any time, inside TLS; on WebSocket as one message. A stanza in them is not counted, so it breaks
+    /// the counts of a stream that can be resumed.
     pub fn send_raw(&mut self, bytes: &[u8], out: &mut Outbox) {
         self.channel.write(bytes, out);
         self.channel.flush(out);
@@ -144,14 +160,14 @@ impl Client {
     /// Closes the stream; [`ClientEvent::Closed`] comes when the server has closed it too.
     pub fn close(&mut self, out: &mut Outbox) {
         match self.take_state() {
-            State::Session(session) => {
+            State::Session(mut session) => {
                 session.acknowledge(&mut self.channel, out);
                 self.channel.close_stream(out);
                 self.channel.flush(out);
                 self.state = State::Closing;
             }
             State::Closing => self.state = State::Closing,
-            State::Over => {}
+            State::Over(resumable) => self.state = State::Over(resumable),
             // There is no stream yet that could be closed.
             State::New(_) | State::Login(..) => self.end(End::ByClient, out),
         }
@@ -165,9 +181,29 @@ impl Client {
         }
     }
 
+    /// What is needed to resume the session, if the server allows that.
+    pub fn resumable(&self) -> Option<&Resumable> {
+        match &self.state {
+            State::Session(session) => session.resumable(),
+            State::Over(resumable) => resumable.as_deref(),
+            State::New(_) | State::Login(..) | State::Closing => None,
+        }
+    }
+
+    /// Gives the connection up, if it is not lost already, and takes what is needed to resume the stream on another one. There
+    /// is none where the server does not allow resumption, and after the stream was closed in order.
+    pub fn take_resumable(&mut self) -> Option<Box<Resumable>> {
+        match self.take_state() {
+            State::Session(session) => session.into_resumable(),
+            State::New(mut login) | State::Login(mut login, _) => login.take_resumable(),
+            State::Over(resumable) => resumable,
+            State::Closing => None,
+        }
+    }
+
     /// Whether the stream is over.
     pub fn is_over(&self) -> bool {
-        matches!(self.state, State::Over)
+        matches!(self.state, State::Over(_))
     }
 
     fn receive_text(&mut self, bytes: &[u8], inbound: &mut Vec<u8>, out: &mut Outbox) -> Result<(), Failure> {
@@ -212,7 +248,7 @@ impl Client {
             *text = text.get(length..).unwrap_or_default();
             **stage = login.upgraded(&mut self.channel, out);
         }
-        if matches!(self.state, State::Over) || self.is_handshaking() {
+        if self.is_over() || self.is_handshaking() {
             *text = &[];
             return Ok(None);
         }
@@ -228,21 +264,28 @@ impl Client {
         }
         match (self.take_state(), frame) {
             (State::Closing, Frame::Close) => self.end(End::ByClient, out),
-            (State::Login(..) | State::Session(_), Frame::Close) => {
+            (state @ (State::Login(..) | State::Session(_)), Frame::Close) => {
+                self.state = state;
                 self.channel.close_stream(out);
                 self.end(End::ByServer, out);
             }
             (State::Login(mut login, stage), frame) => {
-                match login.receive(*stage, frame, &mut self.channel, out)? {
-                    Transition::Stage(stage) => self.state = State::Login(login, Box::new(stage)),
-                    Transition::Session(session) => self.state = State::Session(session),
+                match login.receive(*stage, frame, &mut self.channel, out) {
+                    Ok(Transition::Stage(stage)) => self.state = State::Login(login, Box::new(stage)),
+                    Ok(Transition::Session(session)) => self.state = State::Session(session),
+                    Err(failure) => {
+                        self.state = State::Over(login.take_resumable());
+                        return Err(failure);
+                    }
                 }
             }
             (State::Session(mut session), Frame::Unit(unit)) => {
-                session.receive(unit, &mut self.channel, out)?;
+                let received = session.receive(unit, &mut self.channel, out);
                 self.state = State::Session(session);
+                received?;
             }
-            (State::Session(_), Frame::Header(_)) => {
+            (State::Session(session), Frame::Header(_)) => {
+                self.state = State::Session(session);
                 return Err(Failure::Unexpected { element: "stream".to_owned(), state: "in session" });
             }
             // The server may continue to send until it has received our end of the stream.
@@ -255,6 +298,9 @@ impl Client {
         if let Failure::Auth(auth) = &failure {
             out.events.push(ClientEvent::AuthFailed(auth.clone()));
         }
+        if let Failure::HandledOutOfRange { handled, sent } = failure {
+            self.write_handled_count_too_high(handled, sent, out);
+        }
         // RFC 6120 §4.4: the stream is closed before the connection, if there is one.
         if !matches!(failure, Failure::Tls(_) | Failure::ServerName(_) | Failure::Upgrade(_)) {
             self.channel.close_stream(out);
@@ -262,16 +308,44 @@ impl Client {
         self.end(End::Failure(failure), out);
     }
 
+    /// Tells the server that its count cannot be (XEP-0198 §4).
+    fn write_handled_count_too_high(&mut self, handled: u32, sent: u32, out: &mut Outbox) {
+        let is_framed = self.channel.framing() == Framing::WebSocket;
+        let (handled, sent) = (handled.to_string(), sent.to_string());
+        self.channel.write_element(out, |writer| {
+            writer
+                .start("stream:error")
+                .attr_opt("xmlns:stream", is_framed.then_some(ns::STREAMS))
+                .close_start();
+            writer.empty(Condition::UndefinedCondition.as_str(), ns::STREAM_ERRORS);
+            writer.start("handled-count-too-high").attr("xmlns", ns::SM);
+            writer.attr("h", &handled).attr("send-count", &sent).close_empty().end("stream:error");
+        });
+    }
+
     fn end(&mut self, end: End, out: &mut Outbox) {
-        self.state = State::Over;
+        self.state = State::Over(self.left_by(&end));
         self.rest = Vec::new();
         self.channel.close_connection(out);
         out.events.push(ClientEvent::Closed(end));
     }
 
+    /// What an end leaves to be resumed. A session that was closed in order is over, and so is one that another has replaced
+    /// (XEP-0198 §7, RFC 6120 §4.9.3.3); a login that ends leaves the earlier stream as it was.
+    fn left_by(&mut self, end: &End) -> Option<Box<Resumable>> {
+        let in_session = matches!(self.state, State::Session(_));
+        let resumable = self.take_resumable();
+        let closed = match end {
+            End::ByServer | End::ByClient => true,
+            End::Failure(Failure::Stream(error)) => error.condition == Condition::Conflict,
+            End::Cut | End::Network(_) | End::Failure(_) => false,
+        };
+        resumable.filter(|_| !(in_session && closed))
+    }
+
     /// The state, for a transition that consumes it and sets the next.
     fn take_state(&mut self) -> State {
-        std::mem::replace(&mut self.state, State::Over)
+        std::mem::replace(&mut self.state, State::Over(None))
     }
 }
 
@@ -282,7 +356,7 @@ impl std::fmt::Debug for Client {
             State::Login(..) => "Login",
             State::Session(_) => "Session",
             State::Closing => "Closing",
-            State::Over => "Over",
+            State::Over(_) => "Over",
         };
         f.debug_struct("Client").field("state", &state).field("jid", &self.ready()).finish_non_exhaustive()
     }

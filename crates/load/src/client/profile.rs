@@ -88,6 +88,9 @@ pub struct Settings {
     pub fast: bool,
     /// The requested stream management.
     pub stream_management: StreamManagement,
+    /// The most bytes of stanzas that are kept until the server acknowledges them, where streams can be resumed. A client asks
+    /// for an acknowledgement before that, and takes nothing more to send when it is reached.
+    pub unacknowledged_bytes_max: usize,
     /// The initial presence.
     pub presence: InitialPresence,
     /// Whether to answer requests for delivery receipts (XEP-0184).
@@ -134,6 +137,7 @@ impl Default for Settings {
             sasl2: false,
             fast: false,
             stream_management: StreamManagement::default(),
+            unacknowledged_bytes_max: 256 * 1024,
             presence: InitialPresence::default(),
             receipts: false,
             client_state: ClientState::default(),

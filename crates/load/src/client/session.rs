@@ -2,7 +2,7 @@
 
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
-use carillon_wire::stanza::{IqType, Kind, MessageType, PresenceType, Stanza, Unit};
+use carillon_wire::stanza::{Framing, IqType, Kind, MessageType, PresenceType, Stanza, Unit};
 use carillon_wire::xml::Element;
 use carillon_wire::xml::writer::Writer;
 
@@ -10,6 +10,8 @@ use super::channel::Channel;
 use super::event::{ClientEvent, Failure};
 use super::outbox::Outbox;
 use super::profile::{ClientState, InitialPresence, Options, StreamManagement};
+use super::resumable::Resumable;
+use super::unacknowledged::Unacknowledged;
 
 /// A bound session. An idle client keeps it, so it is small.
 #[derive(Debug)]
@@ -17,42 +19,85 @@ pub(crate) struct Session {
     jid: Jid,
     management: Management,
     receipts: bool,
+    unacknowledged_bytes_max: usize,
 }
 
 /// Stream management (XEP-0198) on this stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Management {
     /// Not wanted, not offered or refused.
     Off,
-    /// Requested.
-    Asked,
+    /// Requested; with what was sent since then, if the stream is to be resumable.
+    Asked(Option<Box<Unacknowledged>>),
     /// Enabled.
     On {
         /// Stanzas received since then, modulo 2^32.
         handled: u32,
     },
+    /// Enabled on a stream that can be resumed.
+    Resumable(Box<Resumable>),
+}
+
+/// Whether a stanza was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendOutcome {
+    /// It was sent, or at least handed to the connection.
+    Sent,
+    /// There is no session.
+    NoSession,
+    /// The server has not acknowledged enough of what it was sent before; [`ClientEvent::Acknowledged`] tells when it has.
+    Full,
+}
+
+impl StreamManagement {
+    /// What keeps sent stanzas, if the stream is to be resumable.
+    pub(super) fn queue(self) -> Option<Box<Unacknowledged>> {
+        (self == Self::Resumable).then(Box::default)
+    }
 }
 
 impl Management {
     /// Requests stream management.
     pub(crate) fn ask(wanted: StreamManagement, channel: &mut Channel, out: &mut Outbox) -> Self {
         channel.write_element(out, |writer| write_enable(wanted, writer));
-        Self::Asked
+        Self::Asked(wanted.queue())
     }
 
     /// Takes the server's answer: `<enabled/>` or `<failed/>`.
-    pub(crate) fn answered(answer: &Element, out: &mut Outbox) -> Self {
-        if answer.name() == "enabled" {
-            let resumable = matches!(answer.attr("resume"), Some("true" | "1"));
-            let resumption = answer.attr("id").filter(|_| resumable).map(str::to_owned);
-            out.events.push(ClientEvent::Managed { resumption });
+    pub(crate) fn answered(
+        answer: &Element,
+        jid: &Jid,
+        sent: Option<Box<Unacknowledged>>,
+        out: &mut Outbox,
+    ) -> Self {
+        if answer.name() != "enabled" {
+            out.events.push(ClientEvent::Unmanaged { condition: condition(answer) });
+            return Self::Off;
+        }
+        let resumable = sent.and_then(|sent| Resumable::enabled(answer, jid, *sent));
+        let resumption = resumable.as_ref().map(|resumable| resumable.id().to_owned());
+        out.events.push(ClientEvent::Managed { resumption });
+        match resumable {
+            Some(resumable) => Self::Resumable(Box::new(resumable)),
             // XEP-0198 §4: our count of what we receive starts when we receive <enabled/>.
-            Self::On { handled: 0 }
-        } else {
-            let condition = answer.children().find(|child| child.ns() == ns::STANZA_ERRORS);
-            let condition = condition.map(|child| child.name().to_owned()).unwrap_or_default();
-            out.events.push(ClientEvent::Unmanaged { condition });
-            Self::Off
+            None => Self::On { handled: 0 },
+        }
+    }
+
+    fn handled(&mut self) -> Option<&mut u32> {
+        match self {
+            Self::On { handled } => Some(handled),
+            Self::Resumable(resumable) => Some(&mut resumable.handled),
+            Self::Off | Self::Asked(_) => None,
+        }
+    }
+
+    /// What was sent and not acknowledged, where the stream is or may become resumable.
+    fn sent(&mut self) -> Option<&mut Unacknowledged> {
+        match self {
+            Self::Asked(sent) => sent.as_deref_mut(),
+            Self::Resumable(resumable) => Some(&mut resumable.sent),
+            Self::Off | Self::On { .. } => None,
         }
     }
 }
@@ -67,30 +112,50 @@ impl Session {
         out: &mut Outbox,
     ) -> Self {
         let settings = &options.profile.settings;
-        let state = match settings.client_state {
-            ClientState::Unsaid => None,
-            ClientState::Active => Some("active"),
-            ClientState::Inactive => Some("inactive"),
-        };
-        if let Some(state) = state {
-            channel.write_element(out, |writer| {
-                writer.empty(state, ns::CSI);
-            });
-        }
+        let mut session = Self::new(jid, management, options);
+        write_client_state(settings.client_state, channel, out);
         let presence = Stanza::presence(PresenceType::Available);
         match settings.presence {
             InitialPresence::None => {}
-            InitialPresence::Available => channel.write_stanza(&presence, out),
+            InitialPresence::Available => session.write(&presence, channel, out),
             InitialPresence::Away => {
                 let away = Element::new("show", ns::CLIENT).with_text("away");
-                channel.write_stanza(&presence.with_payload(away), out);
+                session.write(&presence.with_payload(away), channel, out);
             }
         }
-        out.events.push(ClientEvent::Bound { jid: jid.clone() });
-        if management != Management::Asked {
+        out.events.push(ClientEvent::Bound { jid: session.jid.clone() });
+        if session.is_settled() {
             out.events.push(ClientEvent::Ready);
         }
-        Self { jid, management, receipts: settings.receipts }
+        session
+    }
+
+    /// Goes on with an earlier session: sends again what the server has not handled.
+    pub(crate) fn resume(
+        mut resumable: Box<Resumable>,
+        options: &Options,
+        channel: &mut Channel,
+        out: &mut Outbox,
+    ) -> Self {
+        let settings = &options.profile.settings;
+        // XEP-0198 §5 restores presence, but XEP-0352 §5 does not restore the client state, which is active then.
+        if settings.client_state == ClientState::Inactive {
+            write_client_state(settings.client_state, channel, out);
+        }
+        let resent = resumable.sent.stanzas().len();
+        resumable.sent.stanzas().for_each(|stanza| channel.write_text(stanza, out));
+        if resent > 0 {
+            request(&mut resumable.sent, channel, out);
+        }
+        out.events.push(ClientEvent::Resumed { resent });
+        out.events.push(ClientEvent::Ready);
+        Self::new(resumable.jid.clone(), Management::Resumable(resumable), options)
+    }
+
+    fn new(jid: Jid, management: Management, options: &Options) -> Self {
+        let settings = &options.profile.settings;
+        let unacknowledged_bytes_max = settings.unacknowledged_bytes_max;
+        Self { jid, management, receipts: settings.receipts, unacknowledged_bytes_max }
     }
 
     /// The full JID.
@@ -98,17 +163,94 @@ impl Session {
         &self.jid
     }
 
+    /// What is needed to resume the session, if the server allows that.
+    pub(crate) fn resumable(&self) -> Option<&Resumable> {
+        match &self.management {
+            Management::Resumable(resumable) => Some(resumable),
+            Management::Off | Management::Asked(_) | Management::On { .. } => None,
+        }
+    }
+
+    /// The same, taken out.
+    pub(crate) fn into_resumable(self) -> Option<Box<Resumable>> {
+        match self.management {
+            Management::Resumable(resumable) => Some(resumable),
+            Management::Off | Management::Asked(_) | Management::On { .. } => None,
+        }
+    }
+
     /// Whether everything that the profile requests is done.
     pub(crate) fn is_settled(&self) -> bool {
-        self.management != Management::Asked
+        !matches!(self.management, Management::Asked(_))
     }
 
     /// Reports the number of handled stanzas, if stream management is enabled (XEP-0198 §4).
-    pub(crate) fn acknowledge(&self, channel: &mut Channel, out: &mut Outbox) {
-        if let Management::On { handled } = self.management {
+    pub(crate) fn acknowledge(&mut self, channel: &mut Channel, out: &mut Outbox) {
+        if let Some(handled) = self.management.handled() {
             channel.write_element(out, |writer| {
                 writer.start("a").attr("xmlns", ns::SM).attr("h", &handled.to_string()).close_empty();
             });
+        }
+    }
+
+    /// Sends a stanza of the owner, if there is room for it.
+    pub(crate) fn send(&mut self, stanza: &Stanza, channel: &mut Channel, out: &mut Outbox) -> SendOutcome {
+        let bytes_max = self.unacknowledged_bytes_max;
+        let enabled = self.is_settled();
+        let Some(sent) = self.management.sent() else {
+            channel.write_stanza(stanza, out);
+            return SendOutcome::Sent;
+        };
+        let mut text = Vec::new();
+        stanza.write(&mut text, Framing::Tcp);
+        if !sent.has_room(text.len(), bytes_max) {
+            if enabled && sent.is_unrequested() {
+                request(sent, channel, out);
+            }
+            return SendOutcome::Full;
+        }
+        self.write_text(&text, channel, out);
+        SendOutcome::Sent
+    }
+
+    /// Notes that the owner has sent the text of a stanza, or of another element, in its own way.
+    pub(crate) fn sent_text(&mut self, text: &[u8], channel: &mut Channel, out: &mut Outbox) {
+        let is_stanza = Element::parse(text, ns::CLIENT).is_ok_and(|element| {
+            element.ns() == ns::CLIENT && matches!(element.name(), "message" | "presence" | "iq")
+        });
+        if is_stanza {
+            self.keep(text, channel, out);
+        }
+    }
+
+    /// Whether stanzas that are sent are kept until they are acknowledged.
+    pub(crate) fn keeps_sent(&mut self) -> bool {
+        self.management.sent().is_some()
+    }
+
+    /// Sends a stanza of the client's own.
+    fn write(&mut self, stanza: &Stanza, channel: &mut Channel, out: &mut Outbox) {
+        if !self.keeps_sent() {
+            return channel.write_stanza(stanza, out);
+        }
+        let mut text = Vec::new();
+        stanza.write(&mut text, Framing::Tcp);
+        self.write_text(&text, channel, out);
+    }
+
+    fn write_text(&mut self, text: &[u8], channel: &mut Channel, out: &mut Outbox) {
+        channel.write_text(text, out);
+        self.keep(text, channel, out);
+    }
+
+    /// Keeps a stanza that was just sent, and asks for an acknowledgement when it is time.
+    fn keep(&mut self, text: &[u8], channel: &mut Channel, out: &mut Outbox) {
+        let (bytes_max, enabled) = (self.unacknowledged_bytes_max, self.is_settled());
+        if let Some(sent) = self.management.sent() {
+            sent.push(text);
+            if enabled && sent.wants_request(bytes_max) {
+                request(sent, channel, out);
+            }
         }
     }
 
@@ -120,41 +262,48 @@ impl Session {
         out: &mut Outbox,
     ) -> Result<(), Failure> {
         match unit {
-            Unit::Stanza(stanza) => {
-                self.stanza(stanza, channel, out);
-                Ok(())
-            }
+            Unit::Stanza(stanza) => self.stanza(stanza, channel, out),
             Unit::Nonza(element) => self.element(&element, channel, out),
             Unit::Refused { error, .. } => Err(Failure::Stanza(error)),
         }
     }
 
-    fn stanza(&mut self, stanza: Stanza, channel: &mut Channel, out: &mut Outbox) {
-        if let Management::On { handled } = &mut self.management {
+    fn stanza(&mut self, stanza: Stanza, channel: &mut Channel, out: &mut Outbox) -> Result<(), Failure> {
+        if let Some(handled) = self.management.handled() {
             *handled = handled.wrapping_add(1);
         }
         if stanza.kind == Kind::Iq(IqType::Get) && stanza.payload.find("ping", ns::PING).is_some() {
-            channel.write_stanza(&stanza.result_reply(), out);
-            return;
+            return self.answer(&stanza.result_reply(), channel, out);
         }
-        if self.receipts
-            && let Some(receipt) = receipt(&stanza)
-        {
-            channel.write_stanza(&receipt, out);
-        }
+        let receipt = receipt(&stanza).filter(|_| self.receipts);
+        // The owner is told of the stanza even if the answer has no room: it has arrived.
         out.events.push(ClientEvent::Stanza(stanza));
+        receipt.map_or(Ok(()), |receipt| self.answer(&receipt, channel, out))
+    }
+
+    /// Sends an answer of the client's own. The server decides how many it provokes, so they are bounded, too.
+    fn answer(&mut self, answer: &Stanza, channel: &mut Channel, out: &mut Outbox) -> Result<(), Failure> {
+        let bytes_max = self.unacknowledged_bytes_max;
+        if self.management.sent().is_some_and(|sent| sent.is_overfull(bytes_max)) {
+            return Err(Failure::Unacknowledged);
+        }
+        self.write(answer, channel, out);
+        Ok(())
     }
 
     fn element(&mut self, element: &Element, channel: &mut Channel, out: &mut Outbox) -> Result<(), Failure> {
-        match (element.ns(), element.name(), self.management) {
-            (ns::SM, "r", Management::On { .. }) => self.acknowledge(channel, out),
-            (ns::SM, "a", Management::On { .. }) => {
+        match (element.ns(), element.name(), &mut self.management) {
+            (ns::SM, "r", Management::On { .. } | Management::Resumable(_)) => self.acknowledge(channel, out),
+            (ns::SM, "a", Management::On { .. } | Management::Resumable(_)) => {
                 let handled = element.attr("h").and_then(|h| h.parse().ok());
                 let handled = handled.ok_or_else(|| unexpected(element))?;
+                if let Some(sent) = self.management.sent() {
+                    sent.acknowledge(handled)?;
+                }
                 out.events.push(ClientEvent::Acknowledged { handled });
             }
-            (ns::SM, "enabled" | "failed", Management::Asked) => {
-                self.management = Management::answered(element, out);
+            (ns::SM, "enabled" | "failed", Management::Asked(sent)) => {
+                self.management = Management::answered(element, &self.jid, sent.take(), out);
                 out.events.push(ClientEvent::Ready);
             }
             // XEP-0388 §2.6.1: features follow the success of SASL2; nothing else is requested.
@@ -163,6 +312,31 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Requests an acknowledgement.
+fn request(sent: &mut Unacknowledged, channel: &mut Channel, out: &mut Outbox) {
+    sent.requested();
+    channel.write_element(out, |writer| {
+        writer.empty("r", ns::SM);
+    });
+}
+
+fn write_client_state(state: ClientState, channel: &mut Channel, out: &mut Outbox) {
+    let state = match state {
+        ClientState::Unsaid => return,
+        ClientState::Active => "active",
+        ClientState::Inactive => "inactive",
+    };
+    channel.write_element(out, |writer| {
+        writer.empty(state, ns::CSI);
+    });
+}
+
+/// The stanza error condition in a `<failed/>`; empty if there is none.
+pub(crate) fn condition(failed: &Element) -> String {
+    let condition = failed.children().find(|child| child.ns() == ns::STANZA_ERRORS);
+    condition.map(|child| child.name().to_owned()).unwrap_or_default()
 }
 
 /// Writes `<enable/>` of XEP-0198, if stream management is requested.

@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 
-use crate::client::{self, Client, Entropy, Options};
+use crate::client::{self, Client, Entropy, Options, Resumable};
 use crate::light;
 
 /// How a client begins.
@@ -46,11 +46,25 @@ impl AnyOutbox {
 }
 
 impl AnyClient {
-    pub(super) fn new(start: Start) -> std::io::Result<Self> {
-        Ok(match start {
-            Start::Xmpp(options) => Self::Xmpp(Box::new(Client::new(options, Entropy::from_system()?))),
-            Start::Light => Self::Light(light::Client::default()),
+    /// A client that begins, by resuming an earlier stream if there is one.
+    pub(super) fn new(start: Start, resumable: Option<Box<Resumable>>) -> std::io::Result<Self> {
+        Ok(match (start, resumable) {
+            (Start::Xmpp(options), Some(resumable)) => {
+                Self::Xmpp(Box::new(Client::resuming(options, Entropy::from_system()?, resumable)))
+            }
+            (Start::Xmpp(options), None) => {
+                Self::Xmpp(Box::new(Client::new(options, Entropy::from_system()?)))
+            }
+            (Start::Light, _) => Self::Light(light::Client::default()),
         })
+    }
+
+    /// What is needed to resume the stream, which is given up.
+    pub(super) fn take_resumable(&mut self) -> Option<Box<Resumable>> {
+        match self {
+            Self::Xmpp(client) => client.take_resumable(),
+            Self::Light(_) => None,
+        }
     }
 
     /// The bytes that this client wants to send.

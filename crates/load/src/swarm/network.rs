@@ -1,6 +1,6 @@
 //! The sockets of a swarm, and the actions of its handler on them.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use super::any_client::{AnyClient, AnyOutbox, Start, SwarmEvent};
 use super::connection::{Connection, ConnectionState};
 use super::source;
 use super::timer::Timer;
-use crate::client::{self, Client, Outbox};
+use crate::client::{self, Client, Outbox, Resumable, SendOutcome};
 use crate::light;
 
 /// The size of the read buffer.
@@ -34,6 +34,8 @@ pub struct Network {
     targets: Vec<SocketAddr>,
     first: usize,
     connections: Vec<Option<Box<Connection>>>,
+    /// Streams without a connection that can be resumed, by the client's index.
+    parked: HashMap<usize, Box<Resumable>>,
     outbox: AnyOutbox,
     scratch: Box<[u8]>,
     events: VecDeque<(usize, SwarmEvent)>,
@@ -63,15 +65,21 @@ impl Network {
             targets,
             first: clients.start,
             connections: clients.map(|_| None).collect(),
+            parked: HashMap::new(),
             outbox: AnyOutbox::default(),
             scratch: vec![0; READ_BYTES].into(),
             events: VecDeque::new(),
         })
     }
 
-    /// Sends a stanza as a client; `false` if it is not in session.
-    pub fn send(&mut self, index: usize, stanza: &Stanza) -> bool {
-        self.act(index, |client, out| client.send(stanza, out))
+    /// Sends a stanza as a client.
+    pub fn send(&mut self, index: usize, stanza: &Stanza) -> SendOutcome {
+        self.act(index, |client, out| client.send(stanza, out)).unwrap_or(SendOutcome::NoSession)
+    }
+
+    /// Sends the text of a stanza as a client that is in session.
+    pub fn send_xml(&mut self, index: usize, stanza: &str) {
+        let _ = self.act(index, |client, out| client.send_xml(stanza, out));
     }
 
     /// Acts as a client of the light protocol; `false` if it is not in session.
@@ -93,19 +101,17 @@ impl Network {
     pub fn abort(&mut self, index: usize) {
         let at = index - self.first;
         if let Some(connection) = self.connections[at].take() {
-            self.forget(*connection);
+            self.forget(index, *connection);
         }
     }
 
-    /// Connects a client, also one whose stream is over.
+    /// Connects a client, also one whose stream is over. If its last stream can be resumed, the client asks for that.
     pub fn connect(&mut self, index: usize, start: Start) {
         let at = index - self.first;
         self.abort(index);
         let is_light = matches!(start, Start::Light);
         match self.open(index, start) {
-            Ok(connection) => {
-                self.connections[at] = Some(connection);
-            }
+            Ok(connection) => self.connections[at] = Some(connection),
             Err(error) => {
                 let kind = error.kind();
                 let event = if is_light {
@@ -124,6 +130,16 @@ impl Network {
             AnyClient::Xmpp(client) => client.ready(),
             AnyClient::Light(_) => None,
         }
+    }
+
+    /// The full JID at which a client is reached: that of its session, or of its stream that can be resumed.
+    pub fn address(&self, index: usize) -> Option<&Jid> {
+        self.jid(index).or_else(|| Some(self.parked.get(&index)?.jid()))
+    }
+
+    /// Whether a client has a stream without a connection that can be resumed.
+    pub fn is_parked(&self, index: usize) -> bool {
+        self.parked.contains_key(&index)
     }
 
     pub(super) fn waker(&self) -> Waker {
@@ -177,18 +193,21 @@ impl Network {
         let mut socket = source::connect(target, index)?;
         let interest = Interest::READABLE | Interest::WRITABLE;
         self.poll.registry().register(&mut socket, Token(index - self.first), interest)?;
-        Ok(Box::new(Connection::new(socket, AnyClient::new(start)?)))
+        let resumable = self.parked.remove(&index);
+        Ok(Box::new(Connection::new(socket, AnyClient::new(start, resumable)?)))
     }
 
-    /// Acts as an XMPP client; `false` if it is not in session.
-    fn act(&mut self, index: usize, action: impl FnOnce(&mut Client, &mut Outbox)) -> bool {
+    /// Acts as an XMPP client; `None` if it is not in session.
+    fn act<T>(&mut self, index: usize, action: impl FnOnce(&mut Client, &mut Outbox) -> T) -> Option<T> {
+        let mut done = None;
         self.serve(index, |client, out| match client {
             AnyClient::Xmpp(client) => {
-                action(client, &mut out.xmpp);
+                done = Some(action(client, &mut out.xmpp));
                 true
             }
             AnyClient::Light(_) => false,
-        })
+        });
+        done
     }
 
     fn serve(&mut self, index: usize, action: impl FnOnce(&mut AnyClient, &mut AnyOutbox) -> bool) -> bool {
@@ -208,7 +227,7 @@ impl Network {
         let index = at + self.first;
         self.events.extend(self.outbox.events().map(|event| (index, event)));
         if connection.client.is_over() {
-            return self.forget(*connection);
+            return self.forget(index, *connection);
         }
         if connection.state == ConnectionState::LoggingIn && connection.client.is_ready() {
             connection.state = ConnectionState::Ready;
@@ -216,7 +235,11 @@ impl Network {
         self.connections[at] = Some(connection);
     }
 
-    fn forget(&mut self, mut connection: Connection) {
+    /// Drops a connection, and keeps what is needed to resume its stream.
+    fn forget(&mut self, index: usize, mut connection: Connection) {
+        if let Some(resumable) = connection.client.take_resumable() {
+            self.parked.insert(index, resumable);
+        }
         // Closing the socket would do the same.
         let _ = self.poll.registry().deregister(connection.socket());
     }

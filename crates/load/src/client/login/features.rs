@@ -24,6 +24,8 @@ pub(crate) struct Sasl2Offer {
     pub(super) bind2: bool,
     /// Stream management may be switched on along with Bind 2.
     pub(super) inline_stream_management: bool,
+    /// An earlier stream may be resumed along with SASL2.
+    pub(super) inline_resumption: bool,
     /// Mechanisms for tokens (XEP-0484).
     pub(super) tokens: Vec<String>,
 }
@@ -46,20 +48,20 @@ impl Features {
 
 impl Sasl2Offer {
     fn parse(authentication: &Element, offer: Offer) -> Self {
-        let bind =
-            authentication.child("inline", ns::SASL2).and_then(|inline| inline.child("bind", ns::BIND2));
+        let inline =
+            |name, ns| authentication.child("inline", ns::SASL2).and_then(|inline| inline.child(name, ns));
+        let bind = inline("bind", ns::BIND2);
         let along = |namespace: &str| {
             let inline = bind.and_then(|bind| bind.child("inline", ns::BIND2));
             inline
                 .is_some_and(|inline| inline.children().any(|feature| feature.attr("var") == Some(namespace)))
         };
-        let fast =
-            authentication.child("inline", ns::SASL2).and_then(|inline| inline.child("fast", ns::FAST));
         Self {
             offer,
             bind2: bind.is_some(),
             inline_stream_management: along(ns::SM),
-            tokens: fast.map(mechanisms).unwrap_or_default(),
+            inline_resumption: inline("sm", ns::SM).is_some(),
+            tokens: inline("fast", ns::FAST).map(mechanisms).unwrap_or_default(),
         }
     }
 }
@@ -85,7 +87,7 @@ mod tests {
               <starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>\
               <mechanisms xmlns='urn:ietf:params:xml:ns:xmpp-sasl'><mechanism>PLAIN</mechanism></mechanisms>\
               <authentication xmlns='urn:xmpp:sasl:2'><mechanism>SCRAM-SHA-1</mechanism>\
-              <inline><bind xmlns='urn:xmpp:bind:0'><inline><feature var='urn:xmpp:sm:3'/></inline></bind><fast xmlns='urn:xmpp:fast:0'>\
+              <inline><bind xmlns='urn:xmpp:bind:0'><inline><feature var='urn:xmpp:sm:3'/></inline></bind><sm xmlns='urn:xmpp:sm:3'/><fast xmlns='urn:xmpp:fast:0'>\
               <mechanism>HT-SHA-256-NONE</mechanism></fast></inline>\
               </authentication>\
               <sasl-channel-binding xmlns='urn:xmpp:sasl-cb:0'><channel-binding type='tls-exporter'/>\
@@ -104,6 +106,7 @@ mod tests {
                 offer: offer("SCRAM-SHA-1"),
                 bind2: true,
                 inline_stream_management: true,
+                inline_resumption: true,
                 tokens: vec!["HT-SHA-256-NONE".to_owned()],
             }),
             bind: false,

@@ -7,12 +7,14 @@
 //!           ▼                       ▼                                 │
 //!        Header ──► Features ──► Sasl ──► Header ──► Features ──► Bind ──► live
 //!                       └──────► Sasl2 ──────────► Features ──┴──────────► live
+//! (Resume comes before Bind for a client that resumes an earlier stream, and leads to live, too.)
 //! (Register comes between Features and Sasl for a client that registers its account first.)
 //! ```
 
 mod bind;
 mod features;
 mod register;
+mod resume;
 mod sasl;
 mod sasl2;
 mod token;
@@ -27,6 +29,7 @@ use super::entropy::Entropy;
 use super::event::{ClientEvent, Failure};
 use super::outbox::Outbox;
 use super::profile::{Options, Transport};
+use super::resumable::Resumable;
 use super::sasl::{Exchange, Mechanism};
 use super::session::Session;
 use super::upgrade::Upgrade;
@@ -46,6 +49,8 @@ pub(crate) struct Login {
     ahead: Option<(Mechanism, Exchange)>,
     /// What SASL2 offered, should the token be refused.
     fallback: Option<Sasl2Offer>,
+    /// The earlier stream that is to be resumed.
+    resumable: Option<Box<Resumable>>,
 }
 
 /// What is awaited from the server.
@@ -66,6 +71,8 @@ pub(crate) enum Stage {
     Sasl(Mechanism, Exchange),
     /// Challenge or outcome of SASL2.
     Sasl2(Mechanism, Exchange),
+    /// The result of resumption, on a stream that offers this.
+    Resume(Features),
     /// The result of resource binding, on a stream that offers this.
     Bind(Features),
 }
@@ -88,7 +95,7 @@ pub(crate) enum Transition {
 }
 
 impl Login {
-    pub(crate) fn new(options: Options, entropy: Entropy) -> Self {
+    pub(crate) fn new(options: Options, entropy: Entropy, resumable: Option<Box<Resumable>>) -> Self {
         Self {
             options,
             entropy,
@@ -98,6 +105,7 @@ impl Login {
             tls_ahead: false,
             ahead: None,
             fallback: None,
+            resumable,
         }
     }
 
@@ -184,6 +192,7 @@ impl Login {
             Stage::Sasl2(mechanism, exchange) if element.ns() == ns::SASL2 => {
                 self.sasl2(mechanism, exchange, element, channel, out)
             }
+            Stage::Resume(offered) => self.resume_answered(element, offered, channel, out),
             other => Err(other.unexpected(element.name())),
         }
     }
@@ -196,7 +205,7 @@ impl Login {
         out: &mut Outbox,
     ) -> Result<Stage, Failure> {
         if progress == AuthState::Authenticated {
-            return self.bind(offered, channel, out);
+            return self.resume_or_bind(offered, channel, out);
         }
         let settings = &self.options.profile.settings;
         if settings.transport == Transport::StartTls && !self.secured {
@@ -277,7 +286,8 @@ impl Stage {
             Self::Register(_) => "registering",
             Self::StartTls => "waiting for the answer to STARTTLS",
             Self::Sasl(..) | Self::Sasl2(..) => "authenticating",
-            Self::Bind { .. } => "binding the resource",
+            Self::Resume(_) => "resuming the stream",
+            Self::Bind(_) => "binding the resource",
         };
         Failure::Unexpected { element: element.to_owned(), state }
     }

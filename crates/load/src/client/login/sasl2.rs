@@ -33,7 +33,13 @@ impl Login {
                 .close_start();
             writer.start("initial-response").close_start().text(&encode(&initial)).end("initial-response");
             self.write_token_request(offered, writer);
-            self.write_bind2(offered.inline_stream_management, writer);
+            if offered.inline_resumption {
+                self.write_inline_resume(writer);
+            }
+            // Without a resource the stream can be resumed after authentication.
+            if offered.inline_resumption || !self.resumes() {
+                self.write_bind2(offered.inline_stream_management, writer);
+            }
             writer.end("authenticate");
         });
         Ok(Stage::Sasl2(mechanism, exchange))
@@ -58,11 +64,7 @@ impl Login {
                 exchange.succeed(&proof.unwrap_or_default())?;
                 self.keep_token(element);
                 out.events.push(ClientEvent::Authenticated { mechanism });
-                match element.child("bound", ns::BIND2) {
-                    Some(bound) => self.bound2(element, bound, channel, out).map(Transition::Session),
-                    // The stream is not opened anew after SASL2, yet new features follow (XEP-0388 §2.6.1).
-                    None => Ok(Transition::Stage(Stage::Features(AuthState::Authenticated))),
-                }
+                self.succeeded2(element, channel, out)
             }
             "failure" => match self.fallback.take() {
                 Some(offered) => {
@@ -76,6 +78,28 @@ impl Login {
             },
             "continue" => Err(Failure::NotOffered("a login without further tasks")),
             other => Err(Stage::Sasl2(mechanism, exchange).unexpected(other)),
+        }
+    }
+
+    /// What comes after a success: the resumed stream, a new session, or the request for one of them.
+    fn succeeded2(
+        &mut self,
+        success: &Element,
+        channel: &mut Channel,
+        out: &mut Outbox,
+    ) -> Result<Transition, Failure> {
+        if let Some(resumed) = success.child("resumed", ns::SM) {
+            return self.resumed(resumed, channel, out).map(Transition::Session);
+        }
+        let failed = success.child("failed", ns::SM);
+        let bound = success.child("bound", ns::BIND2);
+        if failed.is_some() || bound.is_some() {
+            self.not_resumed(failed, out);
+        }
+        match bound {
+            Some(bound) => self.bound2(success, bound, channel, out).map(Transition::Session),
+            // The stream is not opened anew after SASL2, yet new features follow (XEP-0388 §2.6.1).
+            None => Ok(Transition::Stage(Stage::Features(AuthState::Authenticated))),
         }
     }
 
@@ -101,10 +125,11 @@ impl Login {
         let identifier = success.child("authorization-identifier", ns::SASL2).map(Element::text);
         let jid = identifier.as_deref().and_then(|text| Jid::new(text.trim()).ok());
         let jid = jid.ok_or(Failure::NotOffered("an address after Bind 2"))?;
+        let wanted = self.options.profile.settings.stream_management;
         let management = bound
             .children()
             .find(|child| child.ns() == ns::SM)
-            .map_or(Management::Off, |answer| Management::answered(answer, out));
+            .map_or(Management::Off, |answer| Management::answered(answer, &jid, wanted.queue(), out));
         Ok(Session::begin(jid, management, &self.options, channel, out))
     }
 }

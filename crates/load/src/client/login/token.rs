@@ -28,6 +28,7 @@ impl Login {
         writer.start("initial-response").close_start().text(&encode(&message)).end("initial-response");
         self.write_agent(&mut writer);
         writer.start("fast").attr("xmlns", ns::FAST).attr("count", &token.count.to_string()).close_empty();
+        self.write_inline_resume(&mut writer);
         let managed = self.options.profile.settings.stream_management != StreamManagement::Off;
         self.write_bind2(managed, &mut writer);
         writer.end("authenticate");

@@ -12,8 +12,11 @@ use rustls::{ServerConfig, ServerConnection};
 use sha1::{Digest as _, Sha1};
 
 use super::talk::*;
+use crate::client::sasl::{HashFunction, Mechanism};
 use crate::client::tls::Trust;
-use crate::client::{Entropy, Settings, Transport};
+use crate::client::{
+    Client, Entropy, Options, Outbox, Profile, Resumable, Settings, StreamManagement, Transport,
+};
 
 const FEATURES: &str =
     "<stream:features><starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/></stream:features>";
@@ -208,6 +211,75 @@ fn websocket_from_request_to_close() {
         socket.heard(&mut talk),
         ["<close xmlns='urn:ietf:params:xml:ns:xmpp-framing'/>", "Close { code: Some(1000), reason: \"\" }"]
     );
+}
+
+/// alice's state after she sent a message over TCP and was cut.
+fn cut_after_a_message() -> Box<Resumable> {
+    let mut talk = Talk::session(Settings { stream_management: StreamManagement::Resumable, ..bare() });
+    talk.server("<enabled xmlns='urn:xmpp:sm:3' id='x' resume='1'/>");
+    talk.client.send_xml("<message><body>hi</body></message>", &mut talk.out);
+    talk.client.take_resumable().expect("the server allows it")
+}
+
+fn back(settings: Settings) -> (Talk, Arc<Profile>) {
+    let settings = Settings { stream_management: StreamManagement::Resumable, ..settings };
+    let profile = Profile::new(settings).expect("valid settings");
+    let options = Options::new("alice@example.org".parse().expect("a JID"), "secret", &profile);
+    let client = Client::resuming(options, Entropy::from_seed(SEED), cut_after_a_message());
+    (Talk { client, out: Outbox::default() }, profile)
+}
+
+#[test]
+fn a_stream_of_tcp_is_resumed_on_a_websocket() {
+    let transport = Transport::WebSocket { path: "/ws".to_owned() };
+    let (mut talk, _) = back(Settings { transport, ..bare() });
+    talk.client.start(&mut talk.out);
+    let request = String::from_utf8(std::mem::take(&mut talk.out.bytes)).expect("text");
+    let mut socket = WebSocket::accept(&mut talk, &request);
+    for line in [FRAMED_HEADER, OFFER_PLAIN, SUCCESS, FRAMED_HEADER, OFFER_BIND] {
+        WebSocket::say(&mut talk, &framed(line));
+    }
+    socket.heard(&mut talk);
+    WebSocket::say(&mut talk, "<resumed xmlns='urn:xmpp:sm:3' previd='x' h='0'/>");
+    assert_eq!(
+        socket.heard(&mut talk),
+        ["<message xmlns='jabber:client'><body>hi</body></message>", "<r xmlns='urn:xmpp:sm:3'/>"]
+    );
+}
+
+#[test]
+fn a_token_and_resumption_are_one_round_trip() {
+    let (mut tls, trust) = Tls::new();
+    let (mut talk, profile) =
+        back(Settings { transport: Transport::DirectTls, trust, sasl2: true, fast: true, ..bare() });
+    let alice = "alice@example.org".parse().expect("a JID");
+    profile.tokens.put(&alice, "s".to_owned(), Mechanism::HtSha256Expr);
+    talk.client.start(&mut talk.out);
+    let said = tls.carry(&mut talk);
+    assert!(
+        said.contains(
+            "<fast xmlns='urn:xmpp:fast:0' count='1'/><resume xmlns='urn:xmpp:sm:3' h='0' previd='x'/><bind "
+        ),
+        "{said}"
+    );
+
+    let exporter =
+        tls.0.export_keying_material([0; 32], b"EXPORTER-Channel-Binding", Some(&[])).expect("TLS 1.3");
+    let proof = HashFunction::Sha256.hmac(b"s", &[&b"Responder"[..], &exporter].concat());
+    let proof = BASE64.encode(proof.as_bytes());
+    tls.say(&format!(
+        "{HEADER}<stream:features/><success xmlns='urn:xmpp:sasl:2'><additional-data>{proof}</additional-data>\
+         <authorization-identifier>alice@example.org</authorization-identifier>\
+         <resumed xmlns='urn:xmpp:sm:3' previd='x' h='0'/></success><stream:features/>"
+    ));
+    assert_eq!(tls.carry(&mut talk), "<message><body>hi</body></message><r xmlns='urn:xmpp:sm:3'/>");
+    talk.events(&[
+        "secured by TLSv1_3",
+        "connected",
+        "authenticated by HT-SHA-256-EXPR",
+        "resumed, 1 sent again",
+        "ready",
+    ]);
 }
 
 #[test]

@@ -3,5 +3,6 @@
 mod framed;
 mod login;
 mod registration;
+mod resumption;
 mod session;
 mod talk;

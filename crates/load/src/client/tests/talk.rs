@@ -104,6 +104,11 @@ fn brief(event: &ClientEvent) -> String {
         ClientEvent::Bound { jid } => format!("bound {jid}"),
         ClientEvent::Managed { resumption } => format!("managed {resumption:?}"),
         ClientEvent::Unmanaged { condition } => format!("unmanaged {condition}"),
+        ClientEvent::Resumed { resent } => format!("resumed, {resent} sent again"),
+        ClientEvent::NotResumed { condition, handled, unhandled } => {
+            let unhandled: Vec<_> = unhandled.iter().map(|text| String::from_utf8_lossy(text)).collect();
+            format!("not resumed: {condition}, {handled:?} handled, not {unhandled:?}")
+        }
         ClientEvent::Ready => "ready".to_owned(),
         ClientEvent::Acknowledged { handled } => format!("acknowledged {handled}"),
         ClientEvent::Stanza(stanza) => {

@@ -7,7 +7,7 @@ use carillon_wire::stanza::{Kind, MessageType, Stanza};
 
 use super::executor::{Executor, Next};
 use super::in_flight::InFlight;
-use crate::client::stanzas;
+use crate::client::{SendOutcome, stanzas};
 use crate::plan::Talk;
 use crate::worker::context::ActionContext;
 use crate::worker::mark::{self, Mark, Marks};
@@ -63,7 +63,7 @@ impl ClosedLoopPairs {
 
     fn send(&mut self, at: usize, context: &mut ActionContext<'_>) {
         if let Some(message) = &self.messages[at]
-            && context.network.send(self.numbers.start + at, message)
+            && context.network.send(self.numbers.start + at, message) == SendOutcome::Sent
         {
             self.sent[at] = Some(context.now);
             self.in_flight.sent();

@@ -7,7 +7,7 @@ use carillon_wire::stanza::{Kind, MessageType, Stanza};
 
 use super::executor::{Executor, Next};
 use super::in_flight::InFlight;
-use crate::client::stanzas;
+use crate::client::{SendOutcome, stanzas};
 use crate::plan::{Shape, Talk};
 use crate::worker::context::ActionContext;
 use crate::worker::mark::{self, Mark, Marks};
@@ -57,11 +57,13 @@ impl OpenLoopMessages {
         };
         let mark = Mark { number: self.number, due_unix_ns: context.setup.clock.unix_ns(due) };
         let message = stanzas::message(jid, &self.marks.text(mark, self.payload_bytes));
-        if context.network.send(from, &message) {
-            context.sent(due);
-            self.in_flight.sent();
-        } else {
-            context.recorder.error("talk: the sender is not in session");
+        match context.network.send(from, &message) {
+            SendOutcome::Sent => {
+                context.sent(due);
+                self.in_flight.sent();
+            }
+            SendOutcome::NoSession => context.recorder.error("talk: the sender is not in session"),
+            SendOutcome::Full => context.recorder.error("talk: the server does not acknowledge enough"),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use carillon_wire::stanza::Stanza;
 
 use super::executor::{Executor, Next};
-use crate::client::stanzas;
+use crate::client::{SendOutcome, stanzas};
 use crate::light::LightEvent;
 use crate::plan::Protocol;
 use crate::worker::context::ActionContext;
@@ -40,7 +40,7 @@ impl Subscribe {
         }
         let Some(jid) = context.network.jid(number) else { return false };
         let request = stanzas::subscribe(context.setup.service.clone(), &self.topic, jid).with_id(ID);
-        context.network.send(number, &request)
+        context.network.send(number, &request) == SendOutcome::Sent
     }
 
     fn answered(&mut self, number: usize, refusal: Option<&str>, context: &mut ActionContext<'_>) {
