@@ -120,7 +120,9 @@ impl<A: Carries> Queue<A> {
     /// Lets questions gather for so long, unless the queue is closed. For a thread that is the only one of its queue; it is not called
     /// meanwhile, which spares the askers a system call each.
     pub(super) fn gather(&self, time: Duration) {
-        drop(self.ready.wait_timeout_while(self.lock(), time, |state| !state.closed));
+        if !time.is_zero() {
+            drop(self.ready.wait_timeout_while(self.lock(), time, |state| !state.closed));
+        }
     }
 
     /// Calls a thread, if one waits and those that were called have enough to do. A call is a system call for who makes

@@ -24,8 +24,15 @@ use std::time::{Duration, Instant};
 /// Writes that share a commit at most.
 const GROUP_MAX: usize = 1000;
 
-/// How long after the last group the next one begins at the earliest, where the last one was of several writes.
-const GROUP_EVERY: Duration = Duration::from_millis(2);
+/// How long after the beginning of a group of so many writes the next one begins at the earliest. A write that comes alone is not held
+/// up; the more there are, the more a commit that they share saves.
+fn pause_after(writes: usize) -> Duration {
+    Duration::from_millis(match writes {
+        0..=1 => 0,
+        2..=5 => 2,
+        6.. => 4,
+    })
+}
 
 /// After so long without a write the memory of the last storm is given back.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -64,11 +71,9 @@ impl Writer {
             match self.queue.take(1, GROUP_MAX, patience) {
                 Taken::Batch(batch) => {
                     patience = Some(PATIENCE);
-                    let (began, is_busy) = (Instant::now(), batch.len() > 1);
+                    let (began, pause) = (Instant::now(), pause_after(batch.len()));
                     self.answer(batch);
-                    if is_busy {
-                        self.queue.gather(GROUP_EVERY.saturating_sub(began.elapsed()));
-                    }
+                    self.queue.gather(pause.saturating_sub(began.elapsed()));
                 }
                 Taken::Idle => {
                     patience = None;

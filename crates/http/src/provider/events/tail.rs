@@ -164,7 +164,7 @@ async fn read_from(app: &App, mut from: u64) -> u64 {
 }
 
 /// How long after the last read the next one begins at the earliest.
-const READ_EVERY: Duration = Duration::from_millis(5);
+const READ_EVERY: Duration = Duration::from_millis(2);
 /// How often the store is asked if nothing is heard.
 const LOOK: Duration = Duration::from_secs(1);
 /// Events read at once.
