@@ -259,10 +259,10 @@ impl std::ops::AddAssign for TopicFigures {
 pub struct SessionInfo {
     /// Its full JID.
     pub jid: Jid,
-    /// The client's address.
-    pub address: std::net::IpAddr,
-    /// `tcp` (always under TLS) or `websocket`.
-    pub transport: &'static str,
+    /// The client's address, while it is connected.
+    pub address: Option<std::net::IpAddr>,
+    /// `tcp` (always under TLS) or `websocket`, while it is connected.
+    pub transport: Option<&'static str>,
     /// When it was bound.
     pub since: UnixMs,
     /// `unavailable`, `available`, `away`, `xa`, `dnd` or `chat`.

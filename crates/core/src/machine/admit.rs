@@ -7,25 +7,30 @@ use crate::event::{Entry, Kind, Leave};
 use crate::model::{SessionPolicy, Waiting};
 use crate::session::hook::Ending;
 use crate::session::{BoundSession, Loaded, Session};
+use carillon_wire::jid::Jid;
 use carillon_wire::stream::Condition;
 
 impl Turn<'_> {
     /// Admits a session: the sessions that it replaces end first; then it is added to its account and to its topics, and the
     /// client is told.
     pub(super) fn admit(&mut self, loaded: Loaded) {
-        let Loaded { mut session, greeting, mut login } = loaded;
-        self.replace(&session);
-        let conn = session.io.conn;
-        if self.sessions.bind(&session.bare, conn.slot) > 1 {
+        let Loaded { io, authenticated, jid, greeting, mut login } = loaded;
+        self.replace(&jid);
+        let (id, conn) = (self.sessions.begin(), io.conn);
+        let (domain, account) = (authenticated.domain(), authenticated.account());
+        let mut session = Box::new(BoundSession::new(id, io, jid, domain, account, &self.cx));
+        if self.sessions.bind(&session.bare, id.slot) > 1 {
             self.cx.shard.in_company.insert(session.account);
         }
         self.cx.shard.counters.sessions += 1;
         self.cx.shard.counters.domains.of(session.domain).sessions += 1;
-        self.cx.out.journal.note(self.cx.now.unix, Kind::Login, || Entry::Login {
-            jid: session.jid.as_str(),
-            address: session.io.address,
-            transport: session.io.framing,
-        });
+        if let Some(io) = &session.io {
+            self.cx.out.journal.note(self.cx.now.unix, Kind::Login, || Entry::Login {
+                jid: session.jid.as_str(),
+                address: io.address,
+                transport: io.framing,
+            });
+        }
         // Something may have been stored since the login was read. From here on the session is told of what is.
         if self.cx.shard.recent.is_marked(session.bare.as_str()) {
             login.waiting = Waiting { notifications: true, messages: true };
@@ -41,31 +46,30 @@ impl Turn<'_> {
     }
 
     /// Ends the sessions that a new one replaces (RFC 6120 §7.7.2.2), and the oldest of too many.
-    fn replace(&mut self, new: &BoundSession) {
-        let Some(domain) = self.cx.shard.domains.named(new.bare.domain()) else { return };
+    fn replace(&mut self, new: &Jid) {
+        let Some(domain) = self.cx.shard.domains.named(new.domain()) else { return };
         let policy = domain.policy;
-        let others = self.sessions.bound_of(new.bare.as_str());
+        let others = self.sessions.bound_of(new.bare_str());
         let over = (others.len() + 1).saturating_sub(usize::from(policy.sessions_max));
         let replaced = others.iter().enumerate().filter_map(|(i, session)| match policy.sessions {
-            SessionPolicy::Single => Some((session.io.conn, "replaced by a new session")),
-            SessionPolicy::Multi if session.jid == new.jid => {
-                Some((session.io.conn, "replaced by a new session of this resource"))
+            SessionPolicy::Single => Some((session.id, "replaced by a new session")),
+            SessionPolicy::Multi if session.jid == *new => {
+                Some((session.id, "replaced by a new session of this resource"))
             }
-            SessionPolicy::Multi if i < over => Some((session.io.conn, "too many sessions; the oldest ends")),
+            SessionPolicy::Multi if i < over => Some((session.id, "too many sessions; the oldest ends")),
             SessionPolicy::Multi => None,
         });
         let replaced: Vec<_> = replaced.collect();
         drop(others);
-        for (conn, why) in replaced {
-            self.end(conn, &StreamError::new(Condition::Conflict, why));
+        for (id, why) in replaced {
+            self.end(id, &StreamError::new(Condition::Conflict, why));
         }
     }
 
     /// Removes a session: its features are told, its account and topics forget it. Nothing is written to the store. What is
-    /// left is the connection.
-    pub(super) fn part(&mut self, mut session: Box<BoundSession>, leave: Leave) -> Io {
-        let slot = session.io.conn.slot;
-        if self.sessions.unbind(&session.bare, slot) <= 1 {
+    /// left is the connection, if it had one.
+    pub(super) fn part(&mut self, mut session: Box<BoundSession>, leave: Leave) -> Option<Io> {
+        if self.sessions.unbind(&session.bare, session.id.slot) <= 1 {
             self.cx.shard.in_company.remove(&session.account);
         }
         self.cx.shard.counters.sessions -= 1;
@@ -78,19 +82,16 @@ impl Turn<'_> {
         for followed in std::mem::take(&mut session.topics) {
             self.cx.unfollow(followed, self.sessions);
         }
+        self.sessions.end(session.id);
+        let mut io = session.io.take()?;
         // Behind what its features noted of it.
         self.cx.out.journal.note(self.cx.now.unix, Kind::Disconnect, || Entry::Disconnect {
             jid: Some(session.jid.as_str()),
-            address: session.io.address,
+            address: io.address,
             reason: leave,
             after_ms: self.cx.now.unix.0.saturating_sub(session.since.0),
         });
-        session.io.noted = Noted::Ended;
-        session.io
-    }
-
-    /// Does work that a command caused.
-    pub(super) fn later(&mut self, conn: crate::model::ConnId, error: StreamError) {
-        self.cx.end(conn, error);
+        io.noted = Noted::Ended;
+        Some(io)
     }
 }

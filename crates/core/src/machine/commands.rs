@@ -75,25 +75,25 @@ impl Turn<'_> {
         if reason != KickReason::Operator {
             self.cx.shard.altered(jid.bare_str());
         }
-        let conns: Vec<_> = match jid.local() {
+        let ended: Vec<_> = match jid.local() {
             Some(_) => self
                 .sessions
                 .bound_of(jid.bare_str())
                 .iter()
                 .filter(|session| jid.is_bare() || session.jid == *jid)
-                .map(|session| session.io.conn)
+                .map(|session| session.id)
                 .collect(),
             None => self
                 .sessions
                 .all_bound()
                 .filter(|session| session.bare.domain() == jid.domain())
-                .map(|l| l.io.conn)
+                .map(|session| session.id)
                 .collect(),
         };
-        for &conn in &conns {
-            self.later(conn, reason.error());
+        for &session in &ended {
+            self.cx.end(session, reason.error());
         }
-        conns.len() as u64
+        ended.len() as u64
     }
 
     fn presence(&self, accounts: &[BareJid]) -> Vec<AccountPresence> {
@@ -160,8 +160,8 @@ impl KickReason {
 fn info(session: &BoundSession, pipeline: &Pipeline) -> SessionInfo {
     let mut info = SessionInfo {
         jid: session.jid.clone(),
-        address: session.io.address,
-        transport: transport_word(session.io.framing),
+        address: session.io.as_ref().map(|io| io.address),
+        transport: session.io.as_ref().map(|io| transport_word(io.framing)),
         since: session.since,
         presence: session.presence.word(),
         stream_management: false,

@@ -14,7 +14,7 @@ impl Turn<'_> {
                 route::stanza(&stanza, settlement, self.sessions, &mut self.cx);
             }
             ShardMessage::Settled(settled) => {
-                if let Some(session) = self.sessions.bound(settled.conn) {
+                if let Some(session) = self.sessions.bound(settled.session) {
                     for hook in &self.cx.pipeline.settled {
                         hook(session, settled.number, &mut self.cx);
                     }

@@ -76,8 +76,8 @@ impl ShardMachine {
 
     /// When [`Input::Tick`] is due, if ever.
     pub fn next_wake(&self) -> Option<Mono> {
-        let ShardState { timers, retries, sent, .. } = &self.shard;
-        let due = [timers.next(), retries.due(), sent.due(), Some(self.tidy_at)];
+        let ShardState { timers, deadlines, retries, sent, .. } = &self.shard;
+        let due = [timers.next(), deadlines.next(), retries.due(), sent.due(), Some(self.tidy_at)];
         due.into_iter().flatten().min()
     }
 
@@ -85,9 +85,9 @@ impl ShardMachine {
     /// message must be refused while it arrives.
     pub fn message_bytes_max(&self, conn: ConnId) -> usize {
         let limits = &self.shard.settings.limits;
-        match self.sessions.peek(conn) {
-            Some(session) if session.is_trusted() => limits.stanza_bytes,
-            _ => limits.stanza_bytes_before_auth,
+        match self.sessions.is_trusted(conn) {
+            true => limits.stanza_bytes,
+            false => limits.stanza_bytes_before_auth,
         }
     }
 
@@ -134,7 +134,7 @@ impl Turn<'_> {
             Input::Bytes { conn, bytes } => self.read(conn, bytes),
             Input::Closed { conn } => self.closed(conn),
             Input::Flushed { conn } => {
-                if let Some(session) = self.sessions.bound(conn) {
+                if let Some(session) = self.sessions.bound_at(conn) {
                     session.flushed(&mut self.cx);
                 }
             }
@@ -145,7 +145,7 @@ impl Turn<'_> {
             Input::Overflowed { conn } => {
                 let error =
                     StreamError::new(Condition::PolicyViolation, "you read too slowly; your queue is full");
-                self.cx.end(conn, error);
+                self.cx.end_connection(conn, error);
             }
             Input::Arrived { conn, moving } => {
                 self.cx.shard.counters.connections += 1;
@@ -210,7 +210,8 @@ impl Turn<'_> {
         while let Some(work) = self.cx.agenda.next() {
             match work {
                 Work::ShardMessage(message) => self.message(message),
-                Work::End(conn, error) => self.end(conn, &error),
+                Work::End(session, error) => self.end(session, &error),
+                Work::EndConnection(conn, error) => self.end_connection(conn, &error),
                 Work::Read(conn) => self.read(conn, b""),
                 Work::Later(work) => work.go(self.sessions, &mut self.cx),
             }
@@ -218,26 +219,8 @@ impl Turn<'_> {
     }
 
     fn tick(&mut self) {
-        let mut due = Vec::new();
-        self.cx.shard.timers.advance(self.cx.now.mono, &mut due);
-        for (conn, wake) in due {
-            let Some(session) = self.sessions.take(conn) else {
-                light::wake(conn, wake, self.sessions, &mut self.cx);
-                continue;
-            };
-            let session = match session {
-                Session::Bound(mut session) => {
-                    let result = session.wake(wake, &mut self.cx);
-                    let session = Session::Bound(session);
-                    match result {
-                        Ok(()) => session,
-                        Err(error) => self.fail(session, &error),
-                    }
-                }
-                other => other.wake(wake, &mut self.cx),
-            };
-            self.sessions.put(conn, session);
-        }
+        self.wake_connections();
+        self.wake_sessions();
         let refused = self.cx.shard.retries.take_due(self.cx.now.mono);
         if !refused.is_empty() {
             let hooks = &self.cx.pipeline.retry;
@@ -258,12 +241,40 @@ impl Turn<'_> {
         }
     }
 
+    fn wake_connections(&mut self) {
+        let mut due = Vec::new();
+        self.cx.shard.deadlines.advance(self.cx.now.mono, &mut due);
+        for (conn, deadline) in due {
+            if self.sessions.is_light(conn) {
+                light::wake(conn, deadline, self.sessions, &mut self.cx);
+            } else if self.sessions.session_at(conn).is_none()
+                && let Some(session) = self.sessions.take(conn)
+            {
+                let session = session.wake(deadline, &mut self.cx);
+                self.sessions.put(conn, session);
+            }
+        }
+    }
+
+    fn wake_sessions(&mut self) {
+        let mut due = Vec::new();
+        self.cx.shard.timers.advance(self.cx.now.mono, &mut due);
+        for (id, wake) in due {
+            let Some(mut session) = self.sessions.take_bound(id) else { continue };
+            let result = session.wake(wake, &mut self.cx);
+            self.sessions.put_bound(session);
+            if let Err(error) = result {
+                self.end(id, &error);
+            }
+        }
+    }
+
     fn drain(&mut self) {
         self.cx.shard.drain();
         light::end_all(light::Ended::Shutdown, self.sessions, &mut self.cx);
         for conn in self.sessions.conns() {
             let error = StreamError::new(Condition::SystemShutdown, "the server is shutting down");
-            self.cx.end(conn, error);
+            self.cx.end_connection(conn, error);
         }
     }
 
@@ -281,9 +292,9 @@ impl Turn<'_> {
             .sessions
             .all_bound()
             .filter(|session| self.cx.shard.domains.named(session.bare.domain()).is_none());
-        for conn in gone.map(|session: &BoundSession| session.io.conn).collect::<Vec<_>>() {
+        for session in gone.map(|session: &BoundSession| session.id).collect::<Vec<_>>() {
             let error = StreamError::new(Condition::HostGone, "this domain is no longer served");
-            self.cx.end(conn, error);
+            self.cx.end(session, error);
         }
     }
 }

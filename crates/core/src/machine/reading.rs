@@ -4,7 +4,7 @@ use super::{Turn, light};
 use crate::connection::{Frame, Noted};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind, Leave};
-use crate::model::ConnId;
+use crate::model::{ConnId, SessionId};
 use crate::session::{BoundSession, Closing, Session};
 use carillon_wire::stream::Condition;
 
@@ -15,7 +15,7 @@ impl Turn<'_> {
         let Some(mut session) = self.sessions.take(conn) else {
             return light::read(conn, bytes, self.sessions, &mut self.cx);
         };
-        let kept = session.io_mut().reader.take_rest().map(|mut kept| {
+        let kept = session.io_mut().and_then(|io| io.reader.take_rest()).map(|mut kept| {
             kept.extend_from_slice(bytes);
             kept
         });
@@ -26,46 +26,54 @@ impl Turn<'_> {
                 break;
             }
             let trusted = session.is_trusted();
-            let (frame, bytes) =
-                match session.io_mut().next_frame(&input[at..], &self.cx.shard.settings.limits, trusted) {
-                    Ok((Some(frame), n)) => {
-                        at += n;
-                        (frame, n)
-                    }
-                    Ok((None, n)) => {
-                        at += n;
-                        break;
-                    }
-                    Err(error) => {
-                        session = self.fail(session, &error);
-                        self.sessions.put(conn, session);
-                        return;
-                    }
-                };
+            let Some(io) = session.io_mut() else { break };
+            let (frame, bytes) = match io.next_frame(&input[at..], &self.cx.shard.settings.limits, trusted) {
+                Ok((Some(frame), n)) => {
+                    at += n;
+                    (frame, n)
+                }
+                Ok((None, n)) => {
+                    at += n;
+                    break;
+                }
+                Err(error) => {
+                    let next = self.fail(session, &error);
+                    return self.leave_at(conn, next);
+                }
+            };
             // STARTTLS must know whether anything follows it in the clear (CVE-2011-0411).
-            if matches!(session, Session::Offered(_)) {
-                session.io_mut().reader.keep(&input[at..]);
-            }
             let starttls = matches!(session, Session::Offered(_));
+            if starttls && let Some(io) = session.io_mut() {
+                io.reader.keep(&input[at..]);
+            }
             match self.frame(conn, session, (frame, bytes)) {
                 Some(next) => session = next,
                 None => return,
             }
-            if starttls {
-                session.io_mut().reader.take_rest();
+            if starttls && let Some(io) = session.io_mut() {
+                io.reader.take_rest();
             }
             // Behind <starttls/> there is white space at most, and none of it may be taken for bytes protected by TLS.
             if matches!(session, Session::Closing(_) | Session::Securing(_)) {
                 at = input.len();
             }
         }
-        session.io_mut().reader.keep(&input[at..]);
-        if let Some(session) = self.depart(session) {
-            self.sessions.put(conn, session);
+        if let Some(io) = session.io_mut() {
+            io.reader.keep(&input[at..]);
+        }
+        let session = self.depart(session);
+        self.leave_at(conn, session);
+    }
+
+    /// What a connection is left with.
+    fn leave_at(&mut self, conn: ConnId, session: Option<Session>) {
+        match session {
+            Some(session) => self.sessions.put(conn, session),
+            None => self.sessions.leave(conn),
         }
     }
 
-    /// Handles one frame of this length. Returns the session that follows, or none when it is stored already.
+    /// Handles one frame of this length. Returns what follows; none when that is stored already, or nobody is there any more.
     fn frame(&mut self, conn: ConnId, session: Session, (frame, bytes): (Frame, usize)) -> Option<Session> {
         let next = match (session, frame) {
             (Session::Bound(mut session), Frame::Unit(unit)) => {
@@ -73,20 +81,19 @@ impl Turn<'_> {
                 let session = Session::Bound(session);
                 match result {
                     Ok(()) => session,
-                    Err(error) => self.fail(session, &error),
+                    Err(error) => return self.fail(session, &error),
                 }
             }
             (Session::Bound(mut session), Frame::Close) => match session.leave(&mut self.cx) {
-                true => self.close_politely(session),
+                true => return self.close_politely(session, Leave::Closed),
                 false => Session::Bound(session),
             },
             (Session::Bound(session), Frame::Error) => {
-                let io = self.part(session, Leave::ClientError);
-                Closing::politely(io, &mut self.cx)
+                return self.close_politely(session, Leave::ClientError);
             }
             (session @ Session::Bound(_), Frame::Header(_)) => {
                 let error = StreamError::new(Condition::NotWellFormed, "a stream header inside a stream");
-                self.fail(session, &error)
+                return self.fail(session, &error);
             }
             (session, Frame::Unit(unit)) => session.unit(*unit, &mut self.cx),
             (session, Frame::Header(header)) => session.header(&header, &mut self.cx),
@@ -107,9 +114,8 @@ impl Turn<'_> {
         match self.claimed(session) {
             Session::Loaded(loaded) => self.admit(*loaded),
             session => {
-                if let Some(session) = self.depart(session) {
-                    self.sessions.put(conn, session);
-                }
+                let session = self.depart(session);
+                self.leave_at(conn, session);
             }
         }
     }
@@ -127,38 +133,49 @@ impl Turn<'_> {
     }
 
     /// Ends a stream with an error, in whatever state it is.
-    pub(super) fn fail(&mut self, session: Session, error: &StreamError) -> Session {
+    fn fail(&mut self, session: Session, error: &StreamError) -> Option<Session> {
         match session {
             Session::Bound(session) => {
-                let io = self.part(session, Leave::Error(error.condition));
-                Closing::with_error(io, error, &mut self.cx)
+                let io = self.part(session, Leave::Error(error.condition))?;
+                Some(Closing::with_error(io, error, &mut self.cx))
             }
-            other => other.fail(error, &mut self.cx),
+            other => Some(other.fail(error, &mut self.cx)),
         }
     }
 
-    pub(super) fn end(&mut self, conn: ConnId, error: &StreamError) {
+    /// Ends a session, and its stream with an error.
+    pub(super) fn end(&mut self, id: SessionId, error: &StreamError) {
+        let Some(session) = self.sessions.take_bound(id) else { return };
+        let conn = session.conn();
+        let next = self.fail(Session::Bound(session), error);
+        if let Some(conn) = conn {
+            self.leave_at(conn, next);
+        }
+    }
+
+    /// Ends what is at a connection with an error.
+    pub(super) fn end_connection(&mut self, conn: ConnId, error: &StreamError) {
         if let Some(session) = self.sessions.take(conn) {
-            let session = self.fail(session, error);
-            self.sessions.put(conn, session);
+            let next = self.fail(session, error);
+            self.leave_at(conn, next);
         }
     }
 
     /// It is known how much of what a session was sent has arrived. If the client closed its stream, the session ends now.
     pub(super) fn unacked(&mut self, conn: ConnId, bytes: u64) {
-        let Some(session) = self.sessions.bound(conn) else { return };
+        let Some(session) = self.sessions.bound_at(conn) else { return };
         session.unacked(bytes, &mut self.cx);
         if session.is_leaving()
             && let Some(Session::Bound(session)) = self.sessions.take(conn)
         {
-            let session = self.close_politely(session);
-            self.sessions.put(conn, session);
+            let next = self.close_politely(session, Leave::Closed);
+            self.leave_at(conn, next);
         }
     }
 
-    fn close_politely(&mut self, session: Box<BoundSession>) -> Session {
-        let io = self.part(session, Leave::Closed);
-        Closing::politely(io, &mut self.cx)
+    fn close_politely(&mut self, session: Box<BoundSession>, leave: Leave) -> Option<Session> {
+        let io = self.part(session, leave)?;
+        Some(Closing::politely(io, &mut self.cx))
     }
 
     pub(super) fn closed(&mut self, conn: ConnId) {
@@ -170,11 +187,12 @@ impl Turn<'_> {
             self.cx.shard.counters.connections -= 1;
             if let Session::Bound(session) = session {
                 self.part(session, Leave::Lost);
-            } else if session.io().noted == Noted::Begun {
-                let (jid, address, reason) = (None, session.io().address, Leave::Unbound);
+            } else if let Some(io) = session.io().filter(|io| io.noted == Noted::Begun) {
+                let (jid, address, reason) = (None, io.address, Leave::Unbound);
                 let entry = || Entry::Disconnect { jid, address, reason, after_ms: 0 };
                 self.cx.out.journal.note(self.cx.now.unix, Kind::Disconnect, entry);
             }
         }
+        self.sessions.leave(conn);
     }
 }

@@ -11,7 +11,7 @@ use crate::session::hook::{At, Feature, Flow, Hooks, IqAnswer, IqHandler};
 use crate::session::pipeline::Pipeline;
 use crate::session::{ANSWER_WAIT_MS, Availability, BoundSession, Session, Wait};
 use crate::settings::Settings;
-use crate::shard::Wheel;
+use crate::shard::{Deadline, Wheel};
 use crate::{Effect, Effects, Input};
 use carillon_wire::Framing;
 use carillon_wire::jid::Jid;
@@ -101,11 +101,12 @@ impl Rig {
         let jid = Jid::new("alice@d/a").expect("a JID");
         let mut effects = Effects::default();
         let turn = rig.shard.turn(rig.now, &mut effects);
-        let mut session = BoundSession::new(io, jid, DomainId(1), AccountId(1), &turn.cx);
+        let id = turn.sessions.begin();
+        let mut session = BoundSession::new(id, io, jid, DomainId(1), AccountId(1), &turn.cx);
         session.presence.set(Availability::Available, 0, &Payload::empty());
         (turn.cx.shard.counters.connections, turn.cx.shard.counters.sessions) = (1, 1);
         turn.cx.shard.counters.domains.of(DomainId(1)).sessions = 1;
-        turn.sessions.bind(&session.bare.clone(), CONN.slot);
+        turn.sessions.bind(&session.bare.clone(), id.slot);
         turn.sessions.put(CONN, Session::Bound(Box::new(session)));
         rig
     }
@@ -166,7 +167,7 @@ fn message(id: &str) -> String {
 }
 
 /// Longer than an answer is waited for, whenever in a tick of the timers it began.
-const TOO_LONG_MS: u64 = ANSWER_WAIT_MS + Wheel::TURN_MS / 1024 + 1;
+const TOO_LONG_MS: u64 = ANSWER_WAIT_MS + Wheel::<Deadline>::TURN_MS / 1024 + 1;
 
 #[test]
 fn what_comes_behind_waits_and_goes_on_in_order() {

@@ -66,6 +66,15 @@ pub struct ConnId {
     pub generation: u32,
 }
 
+/// A session of one shard. It may outlive its connection, and is never used twice by the same shard while anything may remember it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SessionId {
+    /// Index among the shard's sessions.
+    pub slot: u32,
+    /// Tells the slot's present session from earlier ones.
+    pub generation: u32,
+}
+
 /// The permanent id of a notification: 48 bits of time (Unix ms), 16 bits of the account's [`bucket`], 64 random bits. The
 /// bucket tells any node which shard knows about it. Written as 26 characters of Crockford's base 32, which sort by time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

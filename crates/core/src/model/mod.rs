@@ -20,8 +20,8 @@ pub use account::{AccountState, Credentials, Identity, Login, LoginParts, ScramK
 pub use domain::{Domain, Domains, Policy, PubsubCreate, SessionPolicy};
 pub use durations::Durations;
 pub use id::{
-    AccountId, ConnId, DomainId, Generation, KeyId, NotificationId, OperationId, Revision, ShardId, Ticket,
-    TopicId, WebhookId, bucket,
+    AccountId, ConnId, DomainId, Generation, KeyId, NotificationId, OperationId, Revision, SessionId,
+    ShardId, Ticket, TopicId, WebhookId, bucket,
 };
 pub use key::{ApiKey, Scope, Scopes};
 pub use map::{Hashing, Map, Set, maps_are_seeded, seed_maps};

@@ -1,6 +1,6 @@
 //! What is acknowledged to the sender of a message.
 
-use super::{ConnId, ShardId};
+use super::{SessionId, ShardId};
 
 /// The session that waits until a message of its client is settled: until it is stored, its recipient's client has acknowledged it, or
 /// it was refused, so that a crash cannot lose it. Given to a client that acknowledges nothing it is settled, too.
@@ -8,8 +8,8 @@ use super::{ConnId, ShardId};
 pub struct Settlement {
     /// The session's shard.
     pub shard: ShardId,
-    /// Its connection.
-    pub conn: ConnId,
+    /// Its name there.
+    pub session: SessionId,
     /// The message's number among the stanzas of the session.
     pub number: u32,
 }

@@ -43,8 +43,8 @@ pub fn unacknowledged(message: &Stanza, chat: Chat, sessions: &mut Sessions, cx:
     let Chat { recipients, settlement } = chat;
     if let Some(recipients) = recipients {
         let mut has_it = false;
-        for conn in &recipients.conns {
-            let Some(session) = sessions.bound(*conn) else { continue };
+        for id in &recipients.sessions {
+            let Some(session) = sessions.bound(*id) else { continue };
             // It settles it, too.
             if session.is_managed() {
                 return;
@@ -66,9 +66,8 @@ fn note_recipients(plan: &mut Plan, lives: &[&BoundSession]) {
     if plan.len() < 2 || !plan.iter().any(|delivery| matches!(delivery.track, Track::Chat(_))) {
         return;
     }
-    let conns =
-        lives.iter().map(|session| session.io.conn).filter(|conn| plan.iter().any(|d| d.slot == conn.slot));
-    let recipients = Recipients { conns: conns.collect(), has_gone_on: AtomicBool::new(false) };
+    let ids = lives.iter().map(|session| session.id).filter(|id| plan.iter().any(|d| d.slot == id.slot));
+    let recipients = Recipients { sessions: ids.collect(), has_gone_on: AtomicBool::new(false) };
     let recipients = Arc::new(recipients);
     for delivery in plan {
         if let Track::Chat(chat) = &mut delivery.track {
@@ -85,8 +84,7 @@ fn await_acknowledgement(plan: &mut Plan, settlement: &mut Option<Settlement>, l
     let mut is_awaited = false;
     for delivery in plan {
         let Track::Chat(chat) = &mut delivery.track else { continue };
-        let is_managed =
-            |session: &&&BoundSession| session.io.conn.slot == delivery.slot && session.is_managed();
+        let is_managed = |session: &&&BoundSession| session.id.slot == delivery.slot && session.is_managed();
         if lives.iter().any(|session| is_managed(&session)) {
             chat.settlement = *settlement;
             is_awaited = true;
@@ -139,7 +137,7 @@ fn answer_probe(probe: &Stanza, lives: &[&BoundSession]) -> Plan {
     let presences = others.filter_map(|session| session.presence.stanza(session));
     presences
         .map(|presence| Delivery {
-            slot: asker.io.conn.slot,
+            slot: asker.id.slot,
             instead: Some(presence.with_to(from.clone())),
             track: Track::Nothing,
         })
@@ -151,7 +149,7 @@ fn plain(session: &BoundSession, stanza: &Stanza) -> Delivery {
         Kind::Message(MessageType::Normal | MessageType::Chat) => Track::Chat(Chat::default()),
         _ => Track::Nothing,
     };
-    Delivery { slot: session.io.conn.slot, instead: None, track }
+    Delivery { slot: session.id.slot, instead: None, track }
 }
 
 /// No session took it: it is kept, answered with an error, or dropped.

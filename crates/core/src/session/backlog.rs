@@ -10,7 +10,7 @@
 
 use super::BoundSession;
 use crate::Effect;
-use crate::model::ConnId;
+use crate::model::SessionId;
 use crate::ports::store::Part;
 use crate::ports::{Fault, Page, Question};
 use crate::session::hook::Step;
@@ -58,7 +58,11 @@ pub fn begin(session: &mut BoundSession, presence: &Stanza, cx: &mut Cx<'_>) {
 
 /// Goes on with what waits, unless the socket has not yet taken what was written.
 pub fn go_on(session: &mut BoundSession, cx: &mut Cx<'_>) {
-    if !session.presence.is_available() || session.awaits_flush || room(session, cx) == 0 {
+    if session.io.is_none()
+        || !session.presence.is_available()
+        || session.awaits_flush
+        || room(session, cx) == 0
+    {
         return;
     }
     for hook in &cx.pipeline.catch_up {
@@ -80,10 +84,10 @@ pub fn catch_up<W: Paged>(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
         Some(Next::Ask) => {}
     }
     let page = Page { entries: room(session, cx), bytes: TURN_BYTES_MAX };
-    let (question, conn) = (W::question(session, page, cx), session.io.conn);
+    let (question, id) = (W::question(session, page, cx), session.id);
     let read = cx.shard.reads.begin();
     cx.ask(question, move |answer, sessions, cx| {
-        page_came::<W>(conn, answer, sessions, cx);
+        page_came::<W>(id, answer, sessions, cx);
         cx.shard.reads.end(read);
     });
     Step::Waits
@@ -91,17 +95,17 @@ pub fn catch_up<W: Paged>(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
 
 /// A page came from the store: it is given, or as much of it as is written at once.
 fn page_came<W: Paged>(
-    conn: ConnId,
+    id: SessionId,
     answer: Result<Part<W::Entry>, Fault>,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
-    let Some(session) = sessions.bound(conn) else { return };
+    let Some(session) = sessions.bound(id) else { return };
     let takes = W::takes(session);
     // There is one: a pager that awaits a page is not idle.
     let Some(pager) = W::pager(session) else { return };
     let Ok(page) = answer else {
-        return cx.wake_in(conn, pager.failed(), Wake::Backlog);
+        return cx.wake_in(id, pager.failed(), Wake::Backlog);
     };
     // What came at the wrong moment is asked for again.
     pager.came(page.more || !takes);
@@ -136,8 +140,10 @@ pub fn room(session: &BoundSession, cx: &Cx<'_>) -> u16 {
 
 /// Goes on when the socket has taken what was written.
 pub fn await_flush(session: &mut BoundSession, cx: &mut Cx<'_>) {
-    session.awaits_flush = true;
-    cx.out.push(Effect::WatchFlush { conn: session.io.conn });
+    if let Some(conn) = session.conn() {
+        session.awaits_flush = true;
+        cx.out.push(Effect::WatchFlush { conn });
+    }
 }
 
 /// The socket took what was written.

@@ -1,15 +1,15 @@
 //! A bound session: stanzas flow.
 
-use super::wait::Parked;
+use super::wait::Waiting;
 use super::{Presence, backlog};
 use crate::Effect;
 use crate::connection::{Allowance, Io, Received};
 use crate::error::StreamError;
 use crate::features::state::PerSession;
-use crate::model::{AccountId, DomainId, Followed, Mono, PubsubEvent, TopicId, UnixMs};
+use crate::model::{AccountId, ConnId, DomainId, Followed, Mono, PubsubEvent, SessionId, TopicId, UnixMs};
 use crate::session::Cx;
 use crate::session::hook::{Emit, Outgoing};
-use crate::shard::{Track, Wake};
+use crate::shard::{Timer, Track, Wake};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Stanza, Unit};
 use carillon_wire::stream;
@@ -19,8 +19,10 @@ use std::sync::Arc;
 /// A bound session. All of it is plain data, so that it can be parked, resumed or moved as a whole.
 #[derive(Debug)]
 pub struct BoundSession {
-    /// Its connection.
-    pub io: Io,
+    /// Its name.
+    pub id: SessionId,
+    /// Its connection, while it has one.
+    pub io: Option<Io>,
     /// Its full JID.
     pub jid: Jid,
     /// Its account's name.
@@ -41,8 +43,8 @@ pub struct BoundSession {
     pub(super) awaits_flush: bool,
     /// Whether the client closed its stream and the session waits to learn how much has arrived.
     leaving: bool,
-    /// The stanza that waits for an answer, and the input behind it.
-    pub(super) parked: Option<Box<Parked>>,
+    /// The stanza that waits for an answer, and holds up the input behind it.
+    pub(super) waiting: Option<Box<Waiting>>,
     /// The topics it follows, sorted by topic.
     pub topics: Vec<Followed>,
     /// What the features know of it.
@@ -52,8 +54,16 @@ pub struct BoundSession {
 }
 
 impl BoundSession {
-    pub(crate) fn new(io: Io, jid: Jid, domain: DomainId, account: AccountId, cx: &Cx<'_>) -> BoundSession {
+    pub(crate) fn new(
+        id: SessionId,
+        io: Io,
+        jid: Jid,
+        domain: DomainId,
+        account: AccountId,
+        cx: &Cx<'_>,
+    ) -> BoundSession {
         BoundSession {
+            id,
             bare: jid.bare(),
             account,
             domain,
@@ -63,11 +73,11 @@ impl BoundSession {
             unacknowledged: None,
             awaits_flush: false,
             leaving: false,
-            parked: None,
+            waiting: None,
             topics: Vec::new(),
             state: PerSession::default(),
             allowance: Allowance::new(cx.now.mono),
-            io,
+            io: Some(io),
             jid,
         }
     }
@@ -75,7 +85,7 @@ impl BoundSession {
     /// Whether input must wait: because a stanza waits for an answer, because the client is too fast, or because it closed
     /// its stream.
     pub fn is_waiting(&self) -> bool {
-        self.leaving || self.parked.is_some() || self.allowance.is_throttled()
+        self.leaving || self.waiting.is_some() || self.allowance.is_throttled()
     }
 
     /// Whether the client acknowledges what it is given (XEP-0198).
@@ -93,9 +103,33 @@ impl BoundSession {
     pub fn leave(&mut self, cx: &mut Cx<'_>) -> bool {
         self.leaving = cx.pipeline.awaits_arrival.iter().any(|hook| hook(self));
         if self.leaving {
-            cx.out.push(Effect::CountUnacked { conn: self.io.conn });
+            self.count_unacked(cx);
         }
         !self.leaving
+    }
+
+    /// Its connection, while it has one.
+    pub fn conn(&self) -> Option<ConnId> {
+        self.io.as_ref().map(|io| io.conn)
+    }
+
+    /// Has counted how much of what was written has not arrived ([`Hooks::unacked`](super::hook::Hooks::unacked)).
+    pub fn count_unacked(&self, cx: &mut Cx<'_>) {
+        if let Some(conn) = self.conn() {
+            cx.out.push(Effect::CountUnacked { conn });
+        }
+    }
+
+    /// Sets a timer of a feature, `ms` from now.
+    pub fn set_timer(&self, ms: u64, timer: Timer, cx: &mut Cx<'_>) {
+        cx.set_timer(self.id, ms, timer);
+    }
+
+    /// Writes an element that is no stanza.
+    pub fn send_element(&self, element: &Element, cx: &mut Cx<'_>) {
+        if let Some(io) = &self.io {
+            io.send_element(element, cx);
+        }
     }
 
     /// Whether the session follows a topic.
@@ -114,7 +148,7 @@ impl BoundSession {
                 // RFC 6120 §8.1.2.1: whatever the client says of itself, this is who it is.
                 stanza.from = Some(self.jid.clone());
                 self.submit(stanza, cx);
-                if self.parked.is_none() {
+                if self.waiting.is_none() {
                     self.received(cx);
                 }
             }
@@ -148,7 +182,7 @@ impl BoundSession {
         };
         let reply = handle(self, element, cx)?;
         if let Some(reply) = &reply {
-            self.io.send_element(reply, cx);
+            self.send_element(reply, cx);
         }
         Ok(reply.is_some())
     }
@@ -167,7 +201,9 @@ impl BoundSession {
         if self.emit(&outgoing, cx) == Emit::Held {
             return;
         }
-        cx.out.send(self.io.conn, |out| stanza.write(out, self.io.framing));
+        if let Some(io) = &self.io {
+            cx.out.send(io.conn, |out| stanza.write(out, io.framing));
+        }
         self.emitted(&outgoing, cx);
     }
 
@@ -177,7 +213,9 @@ impl BoundSession {
         if self.emit(&outgoing, cx) == Emit::Held {
             return;
         }
-        cx.out.send(self.io.conn, |out| event.write(out, self.jid.as_str(), self.io.framing));
+        if let Some(io) = &self.io {
+            cx.out.send(io.conn, |out| event.write(out, self.jid.as_str(), io.framing));
+        }
         self.emitted(&outgoing, cx);
     }
 
@@ -201,23 +239,25 @@ impl BoundSession {
     pub fn wake(&mut self, wake: Wake, cx: &mut Cx<'_>) -> Result<(), StreamError> {
         match wake {
             Wake::Unthrottle if self.allowance.lift() => self.read_on(cx),
-            Wake::Parked => self.give_up_waiting(cx),
+            Wake::Waiting => self.give_up_waiting(cx),
             Wake::Backlog => backlog::go_on(self, cx),
             Wake::Feature(timer) => {
                 if let Some(handle) = cx.pipeline.timer(timer) {
                     handle(self, cx)?;
                 }
             }
-            // Those of a login that is over.
-            Wake::Unthrottle | Wake::Login | Wake::Bind | Wake::Idle => {}
+            // It was lifted already.
+            Wake::Unthrottle => {}
         }
         Ok(())
     }
 
     /// Goes on with the input, unless it must wait for another reason.
     pub(super) fn read_on(&self, cx: &mut Cx<'_>) {
-        if !self.is_waiting() {
-            cx.resume(self.io.conn);
+        if let Some(conn) = self.conn()
+            && !self.is_waiting()
+        {
+            cx.resume(conn);
         }
     }
 
@@ -237,11 +277,18 @@ impl BoundSession {
         }
     }
 
+    /// Reads no more for now.
+    pub(super) fn pause(&self, cx: &mut Cx<'_>) {
+        if let Some(conn) = self.conn() {
+            cx.out.push(Effect::Pause { conn });
+        }
+    }
+
     /// A client that is too fast is read more slowly; nothing of what it sends is lost.
     fn pace(&mut self, received: Received, cx: &mut Cx<'_>) {
         if let Some(wait) = self.allowance.debit(cx.now.mono, received, &cx.shard.settings.limits.rates) {
-            cx.wake_in(self.io.conn, wait, Wake::Unthrottle);
-            cx.out.push(Effect::Pause { conn: self.io.conn });
+            cx.wake_in(self.id, wait, Wake::Unthrottle);
+            self.pause(cx);
         }
     }
 }

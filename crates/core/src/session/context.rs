@@ -5,11 +5,11 @@ use super::{BoundSession, Sessions};
 use crate::error::StreamError;
 use crate::message::{Pace, ShardMessage};
 use crate::model::{
-    ConnId, Domain, DomainId, Followed, Map, Now, Settlement, ShardId, Ticket, TopicId, TopicKey,
+    ConnId, Domain, DomainId, Followed, Map, Now, SessionId, Settlement, ShardId, Ticket, TopicId, TopicKey,
 };
 use crate::ports::{Answer, Ask, Derivation, Derived, Fault, Question};
 use crate::sasl::Stamp;
-use crate::shard::{Known, ShardState, Timer, Wake, home};
+use crate::shard::{Deadline, Known, ShardState, Timer, Wake, home};
 use crate::{Effect, Effects};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::Stanza;
@@ -72,7 +72,9 @@ pub(crate) enum Work {
     /// Handle a message from this shard to itself.
     ShardMessage(ShardMessage),
     /// End a session with a stream error.
-    End(ConnId, StreamError),
+    End(SessionId, StreamError),
+    /// End what is at a connection with a stream error.
+    EndConnection(ConnId, StreamError),
     /// Go on with what a session read before it waited.
     Read(ConnId),
     /// Something deferred by [`Cx::later`].
@@ -141,8 +143,8 @@ impl Cx<'_> {
         let Some(to) = &stanza.to else { return };
         let at = home(to.bare_str(), self.shard.shard_count);
         let number = self.pipeline.unsettled.iter().find_map(|hook| hook(session, &stanza, self));
-        let (shard, conn) = (self.shard.id, session.io.conn);
-        let settlement = number.map(|number| Settlement { shard, conn, number });
+        let (shard, session) = (self.shard.id, session.id);
+        let settlement = number.map(|number| Settlement { shard, session, number });
         self.post(at, ShardMessage::Stanza { stanza, settlement });
     }
 
@@ -263,14 +265,19 @@ impl Cx<'_> {
         }
     }
 
+    /// Sets a timer of a connection, `ms` from now.
+    pub fn set_deadline(&mut self, conn: ConnId, ms: u64, deadline: Deadline) {
+        self.shard.deadlines.set(self.now.mono.plus(ms), (conn, deadline));
+    }
+
     /// Sets a timer of a session, `ms` from now.
-    pub fn wake_in(&mut self, conn: ConnId, ms: u64, wake: Wake) {
-        self.shard.timers.set(self.now.mono.plus(ms), conn, wake);
+    pub fn wake_in(&mut self, session: SessionId, ms: u64, wake: Wake) {
+        self.shard.timers.set(self.now.mono.plus(ms), (session, wake));
     }
 
     /// Sets a timer of a feature for a session, `ms` from now.
-    pub fn set_timer(&mut self, conn: ConnId, ms: u64, timer: Timer) {
-        self.wake_in(conn, ms, Wake::Feature(timer));
+    pub fn set_timer(&mut self, session: SessionId, ms: u64, timer: Timer) {
+        self.wake_in(session, ms, Wake::Feature(timer));
     }
 
     /// Has something done with the sessions, after what is being done now.
@@ -292,8 +299,13 @@ impl Cx<'_> {
     }
 
     /// Ends a session with a stream error, after what is being done now.
-    pub fn end(&mut self, conn: ConnId, error: StreamError) {
-        self.agenda.queue.push_back(Work::End(conn, error));
+    pub fn end(&mut self, session: SessionId, error: StreamError) {
+        self.agenda.queue.push_back(Work::End(session, error));
+    }
+
+    /// Ends what is at a connection with a stream error, after what is being done now.
+    pub(crate) fn end_connection(&mut self, conn: ConnId, error: StreamError) {
+        self.agenda.queue.push_back(Work::EndConnection(conn, error));
     }
 
     /// Lets a session that waited go on with what it read before.

@@ -1,7 +1,7 @@
 //! A resource is chosen: what belongs to the account is read, and the session can be.
 
 use super::auth::{Authenticated, Binding, Greeting};
-use super::{BoundSession, Closing, Session};
+use super::{Closing, Session};
 use crate::Effect;
 use crate::connection::Io;
 use crate::error::StreamError;
@@ -28,8 +28,12 @@ pub struct Loading {
 /// What belongs to the account is there; the shard admits the session to its account.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The session to be.
-    pub session: Box<BoundSession>,
+    /// Its connection.
+    pub io: Io,
+    /// Whose session it will be.
+    pub authenticated: Authenticated,
+    /// The full JID that it will have.
+    pub jid: Jid,
     /// What the client is sent once it is bound.
     pub greeting: Greeting,
     /// What the store holds of its account.
@@ -51,7 +55,7 @@ impl Loading {
             return loading.outdated(cx);
         }
         if let Some(login) = known {
-            return loading.bound(login, cx);
+            return loading.bound(login);
         }
         cx.out.push(Effect::Pause { conn: loading.io.conn });
         loading.ask(cx)
@@ -79,7 +83,7 @@ impl Loading {
             Ok(Some(_)) if self.authenticated.is_outdated(cx) => self.outdated(cx),
             Ok(Some(login)) if login.state == AccountState::Enabled => {
                 self.authenticated.remember(&login, cx);
-                self.bound(login, cx)
+                self.bound(login)
             }
             // It was disabled, or removed, since the client proved whose it is.
             Ok(Some(_)) => {
@@ -90,11 +94,9 @@ impl Loading {
         }
     }
 
-    fn bound(self, login: Box<Login>, cx: &mut Cx<'_>) -> Session {
+    fn bound(self, login: Box<Login>) -> Session {
         let Loading { io, authenticated, jid, greeting, .. } = self;
-        let session =
-            Box::new(BoundSession::new(io, jid, authenticated.domain(), authenticated.account(), cx));
-        Session::Loaded(Box::new(Loaded { session, greeting, login }))
+        Session::Loaded(Box::new(Loaded { io, authenticated, jid, greeting, login }))
     }
 
     /// The account's password or state was altered since the client proved itself.

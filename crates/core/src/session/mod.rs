@@ -39,7 +39,7 @@ pub use wait::{ANSWER_WAIT_MS, Decision, Place, Wait};
 
 use crate::connection::{Claimed, Io};
 use crate::error::StreamError;
-use crate::shard::Wake;
+use crate::shard::Deadline;
 use auth::{Asking, Authenticating, Binding, Deriving, Restarting};
 use carillon_wire::stanza::Unit;
 use carillon_wire::stream::{Condition, Header};
@@ -76,9 +76,10 @@ pub enum Session {
 }
 
 impl Session {
-    /// The connection, which every state has.
-    pub fn io(&self) -> &Io {
-        match self {
+    /// The connection, which every state has but a bound session that outlives it.
+    pub fn io(&self) -> Option<&Io> {
+        Some(match self {
+            Session::Bound(s) => return s.io.as_ref(),
             Session::Opening(s) => &s.io,
             Session::Offered(s) => &s.io,
             Session::Securing(s) => &s.io,
@@ -89,15 +90,15 @@ impl Session {
             Session::Restarting(s) => &s.io,
             Session::Binding(s) => &s.io,
             Session::Loading(s) => &s.io,
-            Session::Loaded(s) => &s.session.io,
-            Session::Bound(s) => &s.io,
+            Session::Loaded(s) => &s.io,
             Session::Closing(s) => &s.io,
-        }
+        })
     }
 
     /// The connection, mutably.
-    pub fn io_mut(&mut self) -> &mut Io {
-        match self {
+    pub fn io_mut(&mut self) -> Option<&mut Io> {
+        Some(match self {
+            Session::Bound(s) => return s.io.as_mut(),
             Session::Opening(s) => &mut s.io,
             Session::Offered(s) => &mut s.io,
             Session::Securing(s) => &mut s.io,
@@ -108,14 +109,15 @@ impl Session {
             Session::Restarting(s) => &mut s.io,
             Session::Binding(s) => &mut s.io,
             Session::Loading(s) => &mut s.io,
-            Session::Loaded(s) => &mut s.session.io,
-            Session::Bound(s) => &mut s.io,
+            Session::Loaded(s) => &mut s.io,
             Session::Closing(s) => &mut s.io,
-        }
+        })
     }
 
-    fn into_io(self) -> Io {
-        match self {
+    /// The connection alone; a bound session as it is, because the shard ends it.
+    fn into_io(self) -> Result<Io, Session> {
+        Ok(match self {
+            Session::Bound(_) => return Err(self),
             Session::Opening(s) => s.io,
             Session::Offered(s) => s.io,
             Session::Securing(s) => s.io,
@@ -126,10 +128,9 @@ impl Session {
             Session::Restarting(s) => s.io,
             Session::Binding(s) => s.io,
             Session::Loading(s) => s.io,
-            Session::Loaded(s) => s.session.io,
-            Session::Bound(s) => s.io,
+            Session::Loaded(s) => s.io,
             Session::Closing(s) => s.io,
-        }
+        })
     }
 
     /// Whether the client is authenticated, so that its stanzas may be larger.
@@ -186,13 +187,16 @@ impl Session {
     pub fn close(self, cx: &mut Cx<'_>) -> Session {
         match self {
             closing @ Session::Closing(_) => closing,
-            other => Closing::politely(other.into_io(), cx),
+            other => match other.into_io() {
+                Ok(io) => Closing::politely(io, cx),
+                Err(bound) => bound,
+            },
         }
     }
 
     /// A timer fired. Only for states before the session is bound, and [`Closing`].
-    pub fn wake(self, wake: Wake, cx: &mut Cx<'_>) -> Session {
-        let late = match (&self, wake) {
+    pub fn wake(self, deadline: Deadline, cx: &mut Cx<'_>) -> Session {
+        let late = match (&self, deadline) {
             (
                 Session::Opening(_)
                 | Session::Offered(_)
@@ -200,9 +204,9 @@ impl Session {
                 | Session::Authenticating(_)
                 | Session::Asking(_)
                 | Session::Deriving(_),
-                Wake::Login,
+                Deadline::Login,
             ) => "no login in time",
-            (Session::Restarting(_) | Session::Binding(_) | Session::Loading(_), Wake::Bind) => {
+            (Session::Restarting(_) | Session::Binding(_) | Session::Loading(_), Deadline::Bind) => {
                 "no resource bound in time"
             }
             _ => return self,
@@ -217,7 +221,10 @@ impl Session {
             // There is no stream in which to say it: the handshake has not ended.
             Session::Securing(s) => Closing::at_once(s.io, cx),
             Session::Opening(s) => Closing::with_error_after_header(s.io, error, cx),
-            other => Closing::with_error(other.into_io(), error, cx),
+            other => match other.into_io() {
+                Ok(io) => Closing::with_error(io, error, cx),
+                Err(bound) => bound,
+            },
         }
     }
 }

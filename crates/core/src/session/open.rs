@@ -8,7 +8,7 @@ use crate::event::{Entry, Kind};
 use crate::model::Domain;
 use crate::sasl::Protection;
 use crate::session::Cx;
-use crate::shard::Wake;
+use crate::shard::Deadline;
 use crate::{Opened, Security};
 use carillon_wire::jid::prepare_domain;
 use carillon_wire::ns;
@@ -39,7 +39,7 @@ impl Opening {
         };
         let (address, transport) = (io.address, io.framing);
         cx.out.journal.note(cx.now.unix, Kind::Connect, || Entry::Connect { address, transport });
-        cx.wake_in(io.conn, cx.shard.settings.timeouts.auth_ms, Wake::Login);
+        cx.set_deadline(io.conn, cx.shard.settings.timeouts.auth_ms, Deadline::Login);
         Session::Opening(Box::new(Opening { io, protection }))
     }
 

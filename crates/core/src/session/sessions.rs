@@ -1,17 +1,42 @@
-//! The shard's sessions, XMPP and light: a slab by connection, and an index by account.
+//! A shard's connections and sessions: who is at a connection, the sessions by their own names, and an index by account.
+//!
+//! A connection has a state of its own until its session is bound. From then on it only names the session, which may outlive it.
 
 use crate::light::Light;
-use crate::model::{AccountId, ConnId, Followed, Map};
+use crate::model::{AccountId, ConnId, Followed, Map, SessionId};
 use crate::session::{BoundSession, Session};
 use carillon_wire::jid::BareJid;
 use smallvec::SmallVec;
 
-/// All sessions of a shard, bound or not.
+/// All connections and sessions of a shard, XMPP and light.
 #[derive(Debug, Default)]
 pub struct Sessions {
+    connections: Vec<Connection>,
     slots: Vec<Slot>,
+    /// Slots without a session.
+    free: Vec<u32>,
+    /// Sessions that there were.
+    begun: u32,
     /// Bound sessions by account, in the order they were bound.
     accounts: Map<BareJid, SmallVec<[u32; 2]>>,
+}
+
+/// A connection, as the server numbers it.
+#[derive(Debug)]
+struct Connection {
+    generation: u32,
+    user: User,
+}
+
+/// Who is at a connection.
+#[derive(Debug, Default)]
+enum User {
+    #[default]
+    Nobody,
+    /// A client whose session is not bound, or has ended.
+    Unbound(Session),
+    /// A session.
+    Session(SessionId),
 }
 
 #[derive(Debug)]
@@ -20,26 +45,74 @@ struct Slot {
     occupant: Occupant,
 }
 
-/// What is in a slot. As small as a [`Session`]: a light session is one pointer.
+/// What is in a slot. A bound session, like a light one, is one pointer.
 #[derive(Debug, Default)]
 enum Occupant {
+    /// Nobody, or a session that is being dealt with.
     #[default]
     Nobody,
-    Xmpp(Session),
+    Bound(Box<BoundSession>),
     Light(Box<Light>),
 }
 
 impl Sessions {
-    /// Stores a session in its slot.
-    pub fn put(&mut self, conn: ConnId, session: Session) {
-        self.seat(conn, Occupant::Xmpp(session));
+    /// A name for a new session, whose place is kept until it ends.
+    pub fn begin(&mut self) -> SessionId {
+        // 0 is that of a free slot.
+        self.begun = self.begun.wrapping_add(1).max(1);
+        let (generation, occupant) = (self.begun, Occupant::Nobody);
+        let slot = self.free.pop().unwrap_or(self.slots.len() as u32);
+        match self.slots.get_mut(slot as usize) {
+            Some(place) => *place = Slot { generation, occupant },
+            None => self.slots.push(Slot { generation, occupant }),
+        }
+        SessionId { slot, generation }
     }
 
-    /// Takes a session out of its slot; none when the connection is gone.
+    /// A session is over: its name is not valid any more.
+    pub fn end(&mut self, id: SessionId) {
+        if let Some(slot) = self.slot(id) {
+            // No session has this generation.
+            *slot = Slot { generation: 0, occupant: Occupant::Nobody };
+            self.free.push(id.slot);
+        }
+    }
+
+    /// Stores the state of a connection. A bound session is stored under its own name.
+    pub fn put(&mut self, conn: ConnId, session: Session) {
+        match session {
+            Session::Bound(session) => {
+                self.seat(conn, User::Session(session.id));
+                self.put_bound(session);
+            }
+            session => self.seat(conn, User::Unbound(session)),
+        }
+    }
+
+    /// Stores a bound session, whether it has a connection or not.
+    pub fn put_bound(&mut self, session: Box<BoundSession>) {
+        if let Some(slot) = self.slot(session.id) {
+            slot.occupant = Occupant::Bound(session);
+        }
+    }
+
+    /// Takes the state of a connection, or its session; none when the connection is gone, or speaks the light protocol.
     pub fn take(&mut self, conn: ConnId) -> Option<Session> {
-        let slot = self.slot(conn)?;
+        let user = self.user(conn)?;
+        if let User::Session(id) = *user {
+            return self.take_bound(id).map(Session::Bound);
+        }
+        match std::mem::take(user) {
+            User::Unbound(session) => Some(session),
+            User::Nobody | User::Session(_) => None,
+        }
+    }
+
+    /// Takes a bound session.
+    pub fn take_bound(&mut self, id: SessionId) -> Option<Box<BoundSession>> {
+        let slot = self.slot(id)?;
         match std::mem::take(&mut slot.occupant) {
-            Occupant::Xmpp(session) => Some(session),
+            Occupant::Bound(session) => Some(session),
             other => {
                 slot.occupant = other;
                 None
@@ -47,19 +120,45 @@ impl Sessions {
         }
     }
 
-    /// The session in its slot.
-    pub fn peek(&self, conn: ConnId) -> Option<&Session> {
-        let slot = self.slots.get(conn.slot as usize)?;
-        match &slot.occupant {
-            Occupant::Xmpp(session) if slot.generation == conn.generation => Some(session),
-            _ => None,
+    /// Whether the client of a connection is authenticated.
+    pub fn is_trusted(&self, conn: ConnId) -> bool {
+        match self.peek(conn) {
+            Some(User::Unbound(session)) => session.is_trusted(),
+            Some(User::Session(_)) => true,
+            Some(User::Nobody) | None => false,
         }
     }
 
+    /// Whether there is a client at a connection.
+    pub fn has(&self, conn: ConnId) -> bool {
+        !matches!(self.peek(conn), None | Some(User::Nobody))
+    }
+
+    /// The session of a connection.
+    pub fn session_at(&self, conn: ConnId) -> Option<SessionId> {
+        match self.peek(conn)? {
+            User::Session(id) => Some(*id),
+            User::Nobody | User::Unbound(_) => None,
+        }
+    }
+
+    /// A connection is gone, or has no session any more.
+    pub fn leave(&mut self, conn: ConnId) {
+        if let Some(user) = self.user(conn) {
+            *user = User::Nobody;
+        }
+    }
+
+    /// The bound session of a connection.
+    pub fn bound_at(&mut self, conn: ConnId) -> Option<&mut BoundSession> {
+        let id = self.session_at(conn)?;
+        self.bound(id)
+    }
+
     /// A bound session.
-    pub fn bound(&mut self, conn: ConnId) -> Option<&mut BoundSession> {
-        match &mut self.slot(conn)?.occupant {
-            Occupant::Xmpp(Session::Bound(session)) => Some(session),
+    pub fn bound(&mut self, id: SessionId) -> Option<&mut BoundSession> {
+        match &mut self.slot(id)?.occupant {
+            Occupant::Bound(session) => Some(session),
             _ => None,
         }
     }
@@ -67,7 +166,7 @@ impl Sessions {
     /// The bound session that is in this slot now.
     pub fn bound_in(&mut self, slot: u32) -> Option<&mut BoundSession> {
         match &mut self.slots.get_mut(slot as usize)?.occupant {
-            Occupant::Xmpp(Session::Bound(session)) => Some(session),
+            Occupant::Bound(session) => Some(session),
             _ => None,
         }
     }
@@ -75,19 +174,34 @@ impl Sessions {
     /// The bound session that is in this slot now, by shared reference.
     pub fn peek_bound(&self, slot: u32) -> Option<&BoundSession> {
         match &self.slots.get(slot as usize)?.occupant {
-            Occupant::Xmpp(Session::Bound(session)) => Some(session),
+            Occupant::Bound(session) => Some(session),
             _ => None,
         }
     }
 
-    /// Stores a light session in its slot.
-    pub fn put_light(&mut self, conn: ConnId, light: Box<Light>) {
-        self.seat(conn, Occupant::Light(light));
+    /// A light session begins at a connection.
+    pub fn begin_light(&mut self, conn: ConnId, light: Box<Light>) {
+        let id = self.begin();
+        self.seat(conn, User::Session(id));
+        self.put_light(id, light);
     }
 
-    /// Takes a light session out of its slot; none when the connection is gone or speaks XMPP.
-    pub fn take_light(&mut self, conn: ConnId) -> Option<Box<Light>> {
-        let slot = self.slot(conn)?;
+    /// Stores a light session.
+    pub fn put_light(&mut self, id: SessionId, light: Box<Light>) {
+        if let Some(slot) = self.slot(id) {
+            slot.occupant = Occupant::Light(light);
+        }
+    }
+
+    /// Takes the light session of a connection; none when the connection is gone or speaks XMPP.
+    pub fn take_light_at(&mut self, conn: ConnId) -> Option<(SessionId, Box<Light>)> {
+        let id = self.session_at(conn)?;
+        self.take_light(id).map(|light| (id, light))
+    }
+
+    /// Takes a light session.
+    pub fn take_light(&mut self, id: SessionId) -> Option<Box<Light>> {
+        let slot = self.slot(id)?;
         match std::mem::take(&mut slot.occupant) {
             Occupant::Light(light) => Some(light),
             other => {
@@ -99,8 +213,8 @@ impl Sessions {
 
     /// Whether a connection speaks the light protocol.
     pub fn is_light(&self, conn: ConnId) -> bool {
-        let slot = self.slots.get(conn.slot as usize);
-        slot.is_some_and(|s| s.generation == conn.generation && matches!(s.occupant, Occupant::Light(_)))
+        let slot = self.session_at(conn).and_then(|id| self.slots.get(id.slot as usize));
+        slot.is_some_and(|slot| matches!(slot.occupant, Occupant::Light(_)))
     }
 
     /// The light session that is in this slot now.
@@ -113,13 +227,13 @@ impl Sessions {
 
     /// Every connection that speaks the light protocol.
     pub fn lights(&self) -> Vec<ConnId> {
-        self.conns_where(|occupant| matches!(occupant, Occupant::Light(_)))
+        self.conns().filter(|conn| self.is_light(*conn)).collect()
     }
 
     /// Tells the session in this slot that it took over another's position in a topic's list.
     pub fn moved(&mut self, slot: u32, followed: Followed) {
         match self.slots.get_mut(slot as usize).map(|slot| &mut slot.occupant) {
-            Some(Occupant::Xmpp(Session::Bound(session))) => session.moved(followed),
+            Some(Occupant::Bound(session)) => session.moved(followed),
             Some(Occupant::Light(light)) => light.moved(followed),
             _ => {}
         }
@@ -162,14 +276,15 @@ impl Sessions {
     /// Every bound session.
     pub fn all_bound(&self) -> impl Iterator<Item = &BoundSession> {
         self.slots.iter().filter_map(|slot| match &slot.occupant {
-            Occupant::Xmpp(Session::Bound(session)) => Some(&**session),
+            Occupant::Bound(session) => Some(&**session),
             _ => None,
         })
     }
 
-    /// Every connection with an XMPP session.
-    pub fn conns(&self) -> Vec<ConnId> {
-        self.conns_where(|occupant| matches!(occupant, Occupant::Xmpp(_)))
+    /// Every connection at which there is a client.
+    pub fn conns(&self) -> impl Iterator<Item = ConnId> {
+        let used = self.connections.iter().enumerate().filter(|(_, of)| !matches!(of.user, User::Nobody));
+        used.map(|(i, of)| ConnId { slot: i as u32, generation: of.generation })
     }
 
     /// The number of the account with this name, if it has a bound session.
@@ -177,43 +292,73 @@ impl Sessions {
         self.bound_of(account).first().map(|session| session.account)
     }
 
-    /// Frees the slots after the last occupied one, when they are many.
+    /// Gives back the memory of what follows the last connection and the last session, where that is much.
     pub fn tidy(&mut self) {
-        let used = self.slots.iter().rposition(|slot| !matches!(slot.occupant, Occupant::Nobody));
-        let used = used.map_or(0, |last| last + 1);
-        if used * 4 + 64 < self.slots.capacity() {
-            self.slots.truncate(used);
-            self.slots.shrink_to(used * 2);
+        let used = self.connections.iter().rposition(|of| !matches!(of.user, User::Nobody));
+        shrink(&mut self.connections, used);
+        let used = self.slots.iter().rposition(|slot| slot.generation != 0);
+        if shrink(&mut self.slots, used) {
+            let left = self.slots.len() as u32;
+            self.free.retain(|slot| *slot < left);
+            self.free.shrink_to_fit();
         }
     }
 
-    fn seat(&mut self, conn: ConnId, occupant: Occupant) {
+    fn seat(&mut self, conn: ConnId, user: User) {
         let slot = conn.slot as usize;
-        if self.slots.len() <= slot {
-            self.slots.resize_with(slot + 1, || Slot { generation: 0, occupant: Occupant::Nobody });
+        if self.connections.len() <= slot {
+            self.connections.resize_with(slot + 1, || Connection { generation: 0, user: User::Nobody });
         }
-        if let Some(place) = self.slots.get_mut(slot) {
-            *place = Slot { generation: conn.generation, occupant };
+        if let Some(place) = self.connections.get_mut(slot) {
+            *place = Connection { generation: conn.generation, user };
         }
     }
 
-    fn slot(&mut self, conn: ConnId) -> Option<&mut Slot> {
-        self.slots.get_mut(conn.slot as usize).filter(|slot| slot.generation == conn.generation)
+    fn peek(&self, conn: ConnId) -> Option<&User> {
+        let connection = self.connections.get(conn.slot as usize)?;
+        (connection.generation == conn.generation).then_some(&connection.user)
     }
 
-    fn conns_where(&self, wanted: impl Fn(&Occupant) -> bool) -> Vec<ConnId> {
-        let occupied = self.slots.iter().enumerate().filter(|(_, slot)| wanted(&slot.occupant));
-        occupied.map(|(i, slot)| ConnId { slot: i as u32, generation: slot.generation }).collect()
+    fn user(&mut self, conn: ConnId) -> Option<&mut User> {
+        let connection = self.connections.get_mut(conn.slot as usize)?;
+        (connection.generation == conn.generation).then_some(&mut connection.user)
     }
+
+    fn slot(&mut self, id: SessionId) -> Option<&mut Slot> {
+        self.slots.get_mut(id.slot as usize).filter(|slot| slot.generation == id.generation)
+    }
+}
+
+/// Drops what follows the last one in use, if that is most of it; whether it did.
+fn shrink<T>(all: &mut Vec<T>, last: Option<usize>) -> bool {
+    let used = last.map_or(0, |last| last + 1);
+    let is_much = used * 4 + 64 < all.capacity();
+    if is_much {
+        all.truncate(used);
+        all.shrink_to(used * 2);
+    }
+    is_much
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Two million of them are 48 MB: a light session must not make the slots of all others larger.
+    /// Two million of them are 96 MB: a light session must not make the slots of all others larger.
     #[test]
-    fn a_slot_is_small() {
-        assert_eq!(size_of::<Slot>(), 24);
+    fn slots_are_small() {
+        assert_eq!((size_of::<Slot>(), size_of::<Connection>()), (24, 24));
+    }
+
+    #[test]
+    fn a_name_is_not_used_twice() {
+        let mut sessions = Sessions::default();
+        let first = sessions.begin();
+        sessions.end(first);
+        sessions.end(first);
+        let (second, third) = (sessions.begin(), sessions.begin());
+        assert_eq!((second.slot, third.slot), (first.slot, first.slot + 1));
+        assert_ne!(second, first);
+        assert!(sessions.slot(first).is_none() && sessions.slot(second).is_some());
     }
 }

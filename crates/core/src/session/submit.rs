@@ -27,7 +27,7 @@ impl Decision for Flow {
         match self {
             Flow::Pass => session.go_on(stanza, next, cx),
             Flow::Taken => {}
-            Flow::Wait(wait) => session.park(stanza, wait, next, cx),
+            Flow::Wait(wait) => session.wait(stanza, wait, next, cx),
         }
     }
 }
@@ -40,7 +40,7 @@ impl Decision for IqAnswer {
             IqAnswer::Empty => None,
             IqAnswer::Payload(payload) => Some(payload),
             IqAnswer::Later => return,
-            IqAnswer::Wait(wait) => return session.park(request, wait, (), cx),
+            IqAnswer::Wait(wait) => return session.wait(request, wait, (), cx),
         };
         session.answer(&request, payload.as_ref(), cx);
     }
@@ -91,7 +91,7 @@ impl BoundSession {
             match hook(self, &mut stanza, cx) {
                 Ok(Flow::Pass) => {}
                 Ok(Flow::Taken) => return,
-                Ok(Flow::Wait(wait)) => return self.park(stanza, wait, next, cx),
+                Ok(Flow::Wait(wait)) => return self.wait(stanza, wait, next, cx),
                 Err(error) => return self.refuse(&stanza, &error, cx),
             }
         }

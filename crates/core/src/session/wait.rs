@@ -1,10 +1,9 @@
-//! A hook on the way in that has to ask before it decides: the stanza is parked with its session, and the session's input waits
+//! A hook on the way in that has to ask before it decides: the stanza waits with its session, and the session's input waits
 //! behind it, so that order is kept and nothing else has to be remembered. It goes on where it stood with the answer; without one in
 //! time the client is told to try again.
 
 use super::{BoundSession, Cx};
-use crate::Effect;
-use crate::model::{ConnId, Mono};
+use crate::model::{Mono, SessionId};
 use crate::ports::{Derivation, Derived, Fault, Question};
 use crate::shard::Wake;
 use carillon_wire::stanza::{Condition, Stanza, StanzaError};
@@ -21,9 +20,9 @@ pub struct Wait<T: Decision>(Box<Begin<T>>);
 /// Asks for the answer that decides for the stanza at a place.
 type Begin<T> = dyn FnOnce(Place<T>, &mut Cx<'_>) + Send;
 
-/// Where a parked stanza goes on.
+/// Where a stanza that waits goes on.
 pub struct Place<T: Decision> {
-    conn: ConnId,
+    session: SessionId,
     number: u64,
     next: T::Next,
 }
@@ -39,7 +38,7 @@ pub trait Decision: Sized + 'static {
 
 /// A stanza that waits for an answer.
 #[derive(Debug)]
-pub(super) struct Parked {
+pub(super) struct Waiting {
     stanza: Stanza,
     /// Tells the answer that it waits for from one that comes too late for another.
     number: u64,
@@ -67,7 +66,7 @@ impl<T: Decision> Wait<T> {
     ) -> Wait<T> {
         Wait(Box::new(move |place, cx| {
             cx.ask(question, move |answer, sessions, cx| {
-                if let Some(session) = sessions.bound(place.conn) {
+                if let Some(session) = sessions.bound(place.session) {
                     session.decide(&place, |session, stanza, cx| then(session, stanza, answer, cx), cx);
                 }
             });
@@ -83,7 +82,7 @@ impl<T: Decision> Wait<T> {
     ) -> Wait<T> {
         Wait(Box::new(move |place, cx| {
             cx.derive(derivation, move |derived, sessions, cx| {
-                if let Some(session) = sessions.bound(place.conn) {
+                if let Some(session) = sessions.bound(place.session) {
                     session.decide(&place, |session, stanza, cx| then(session, stanza, derived, cx), cx);
                 }
             });
@@ -93,48 +92,48 @@ impl<T: Decision> Wait<T> {
 
 impl BoundSession {
     /// Has a stanza, and the input behind it, wait for an answer.
-    pub(super) fn park<T: Decision>(
+    pub(super) fn wait<T: Decision>(
         &mut self,
         stanza: Stanza,
         wait: Wait<T>,
         next: T::Next,
         cx: &mut Cx<'_>,
     ) {
-        let (conn, number) = (self.io.conn, cx.number());
-        self.parked = Some(Box::new(Parked { stanza, number, until: cx.now.mono.plus(ANSWER_WAIT_MS) }));
-        (wait.0)(Place { conn, number, next }, cx);
-        cx.wake_in(conn, ANSWER_WAIT_MS, Wake::Parked);
-        cx.out.push(Effect::Pause { conn });
+        let (session, number) = (self.id, cx.number());
+        self.waiting = Some(Box::new(Waiting { stanza, number, until: cx.now.mono.plus(ANSWER_WAIT_MS) }));
+        (wait.0)(Place { session, number, next }, cx);
+        cx.wake_in(session, ANSWER_WAIT_MS, Wake::Waiting);
+        self.pause(cx);
     }
 
-    /// The answer came that a parked stanza waits for; it is of no use when that was given up.
+    /// The answer came that a stanza waits for; it is of no use when that was given up.
     fn decide<T: Decision>(
         &mut self,
         place: &Place<T>,
         then: impl FnOnce(&mut BoundSession, &mut Stanza, &mut Cx<'_>) -> Result<T, StanzaError>,
         cx: &mut Cx<'_>,
     ) {
-        let Some(parked) = self.parked.take_if(|parked| parked.number == place.number) else { return };
-        let mut stanza = parked.stanza;
+        let Some(waiting) = self.waiting.take_if(|waiting| waiting.number == place.number) else { return };
+        let mut stanza = waiting.stanza;
         match then(self, &mut stanza, cx) {
             Ok(decision) => decision.apply(self, stanza, place.next, cx),
             Err(error) => self.refuse(&stanza, &error, cx),
         }
-        self.unpark(cx);
+        self.decided(cx);
     }
 
     /// An answer did not come in time.
     pub(super) fn give_up_waiting(&mut self, cx: &mut Cx<'_>) {
-        let Some(parked) = self.parked.take_if(|parked| parked.until <= cx.now.mono) else { return };
+        let Some(waiting) = self.waiting.take_if(|waiting| waiting.until <= cx.now.mono) else { return };
         let error = StanzaError::new(Condition::ResourceConstraint)
             .with_text("what is needed to decide on this did not come in time; try again later");
-        self.refuse(&parked.stanza, &error, cx);
-        self.unpark(cx);
+        self.refuse(&waiting.stanza, &error, cx);
+        self.decided(cx);
     }
 
-    /// A stanza that was parked is dealt with, unless it waits once more.
-    fn unpark(&mut self, cx: &mut Cx<'_>) {
-        if self.parked.is_none() {
+    /// A stanza that waited is dealt with, unless it waits once more.
+    fn decided(&mut self, cx: &mut Cx<'_>) {
+        if self.waiting.is_none() {
             self.received(cx);
             self.read_on(cx);
         }

@@ -48,7 +48,7 @@ pub use told::Told;
 pub use traces::Traces;
 pub use track::{Chat, Recipients, Track, Tracked};
 pub use walks::{PendingFanout, Slice};
-pub use wheel::{Timer, Wake, Wheel};
+pub use wheel::{Deadline, Timer, Wake, Wheel};
 
 use crate::model::{ShardId, bucket};
 

@@ -1,11 +1,11 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Altered, Behind, CountedTopics, Counters, LoginCache, Offers, Reads, Recent, Retries, Sent, Storing,
-    Subscribers, Throttle, Told, Traces, Wheel,
+    Altered, Behind, CountedTopics, Counters, Deadline, LoginCache, Offers, Reads, Recent, Retries, Sent,
+    Storing, Subscribers, Throttle, Told, Traces, Wake, Wheel,
 };
 use crate::light;
-use crate::model::{AccountId, Domains, Mono, Set, ShardId};
+use crate::model::{AccountId, ConnId, Domains, Mono, SessionId, Set, ShardId};
 use crate::random::Random;
 use crate::sasl::fast::Replays;
 use crate::settings::Settings;
@@ -38,7 +38,9 @@ pub struct ShardState {
     /// Accounts with more than one session: for all others, what concerns an account's other sessions is skipped.
     pub in_company: Set<AccountId>,
     /// The sessions' timers.
-    pub timers: Wheel,
+    pub timers: Wheel<(SessionId, Wake)>,
+    /// Those of connections whose session is not bound, or is a light one.
+    pub deadlines: Wheel<(ConnId, Deadline)>,
     /// Failed logins.
     pub throttle: Throttle,
     /// Accounts whose right to log in was altered lately.
@@ -87,6 +89,7 @@ impl ShardState {
             light: light::Shared::default(),
             in_company: Set::default(),
             timers: Wheel::new(now),
+            deadlines: Wheel::new(now),
             throttle: Throttle::default(),
             altered: Altered::default(),
             recent: Recent::default(),

@@ -1,6 +1,6 @@
 //! What is tracked of a stanza until the client acknowledges it.
 
-use crate::model::{ConnId, Settlement};
+use crate::model::{SessionId, Settlement};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -31,8 +31,8 @@ pub struct Tracked(pub [u8; 4]);
 /// The sessions that were given the same message.
 #[derive(Debug)]
 pub struct Recipients {
-    /// Their connections.
-    pub conns: Box<[ConnId]>,
+    /// Their names.
+    pub sessions: Box<[SessionId]>,
     /// Whether the message was routed again already, because none of them acknowledged it.
     pub has_gone_on: AtomicBool,
 }

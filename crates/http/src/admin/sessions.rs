@@ -17,10 +17,10 @@ use carillon_core::command::{Command, KickReason, Outcome, SessionInfo};
 pub(crate) struct SessionView {
     /// Its full JID.
     jid: String,
-    /// The client's address.
-    address: String,
-    /// `tcp` (with TLS: without, nothing is bound) or `websocket`.
-    transport: &'static str,
+    /// The client's address; none while the session waits for its client to return (XEP-0198).
+    address: Option<String>,
+    /// `tcp` (with TLS: without, nothing is bound) or `websocket`; none likewise.
+    transport: Option<&'static str>,
     /// When it was bound.
     since: Time,
     /// `unavailable`, `available`, `away`, `xa`, `dnd` or `chat`.
@@ -120,7 +120,7 @@ impl SessionView {
     fn of(info: &SessionInfo) -> SessionView {
         SessionView {
             jid: info.jid.as_str().to_owned(),
-            address: info.address.to_string(),
+            address: info.address.map(|address| address.to_string()),
             transport: info.transport,
             since: Time(info.since),
             presence: info.presence,

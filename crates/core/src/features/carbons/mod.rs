@@ -107,8 +107,7 @@ fn received(stanza: &Stanza, sessions: &[&BoundSession], plan: &mut Plan, _cx: &
     if plan.is_empty() || !xml::is_copied(stanza) {
         return;
     }
-    let misses =
-        |session: &&&BoundSession| !plan.iter().any(|delivery| delivery.slot == session.io.conn.slot);
+    let misses = |session: &&&BoundSession| !plan.iter().any(|delivery| delivery.slot == session.id.slot);
     let copies: Plan = sessions
         .iter()
         .filter(wants)
@@ -121,5 +120,5 @@ fn received(stanza: &Stanza, sessions: &[&BoundSession], plan: &mut Plan, _cx: &
 }
 
 fn delivery(session: &BoundSession, copy: Stanza) -> Delivery {
-    Delivery { slot: session.io.conn.slot, instead: Some(copy), track: Track::Nothing }
+    Delivery { slot: session.id.slot, instead: Some(copy), track: Track::Nothing }
 }

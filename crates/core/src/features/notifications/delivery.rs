@@ -2,7 +2,6 @@
 
 use super::state::InFlight;
 use super::{ends, report, xml};
-use crate::Effect;
 use crate::command::Reach;
 use crate::error::{StanzaError, StreamError};
 use crate::event::{Entry, Kind};
@@ -145,7 +144,7 @@ fn send(session: &mut BoundSession, notification: &Notification, cx: &mut Cx<'_>
     let pager = session.state.notifications.pager();
     pager.gave(InFlight { id, audience, is_kept, sent, at, managed }, cx.out.bytes.len() - began);
     if !managed && pager.begin_timer() {
-        cx.set_timer(session.io.conn, cx.shard.settings.receipt_wait_ms, RECEIPT);
+        session.set_timer(cx.shard.settings.receipt_wait_ms, RECEIPT, cx);
     }
     cx.shard.counters.delivered(session.domain);
     cx.out.journal.note(cx.now.unix, Kind::Deliver, || Entry::Deliver {
@@ -200,7 +199,7 @@ pub(super) fn check_receipts(session: &mut BoundSession, cx: &mut Cx<'_>) -> Res
     session.state.notifications.pager().timer_fired();
     if session.state.notifications.unmanaged().is_some_and(|first| first.at <= due(cx)) {
         // It goes on in `unacked`.
-        cx.out.push(Effect::CountUnacked { conn: session.io.conn });
+        session.count_unacked(cx);
     } else {
         wait_for_receipts(session, cx);
     }
@@ -212,7 +211,7 @@ fn wait_for_receipts(session: &mut BoundSession, cx: &mut Cx<'_>) {
     if let Some(first) = session.state.notifications.unmanaged() {
         let at = first.at.plus(cx.shard.settings.receipt_wait_ms);
         if session.state.notifications.pager().begin_timer() {
-            cx.set_timer(session.io.conn, at.since(cx.now.mono).max(LOOK_MS), RECEIPT);
+            session.set_timer(at.since(cx.now.mono).max(LOOK_MS), RECEIPT, cx);
         }
     }
     session.state.notifications.tidy();

@@ -6,9 +6,8 @@ mod xml;
 
 pub use state::State;
 
-use crate::Effect;
 use crate::error::{StanzaError, StreamError};
-use crate::model::{ConnId, OfflineMessage, Settlement};
+use crate::model::{OfflineMessage, SessionId, Settlement};
 use crate::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
 use crate::ports::{Fault, Page};
 use crate::session::backlog::Paged;
@@ -127,11 +126,11 @@ fn delete(session: &mut BoundSession, seqs: Vec<u64>, cx: &mut Cx<'_>) {
         progress.pager.acknowledged(|given| given.seq == *seq);
     }
     progress.deletions += 1;
-    forget(Forget { domain: session.domain, local: local(session), seqs }, Some(session.io.conn), cx);
+    forget(Forget { domain: session.domain, local: local(session), seqs }, Some(session.id), cx);
 }
 
-/// Has the store delete messages. `conn`: the session that counts the deletion, if one does.
-fn forget(forget: Forget, conn: Option<ConnId>, cx: &mut Cx<'_>) {
+/// Has the store delete messages. `counts`: the session that counts the deletion, if one does.
+fn forget(forget: Forget, counts: Option<SessionId>, cx: &mut Cx<'_>) {
     cx.shard.retries.begin_forgetting(&forget.seqs);
     let Forget { domain, local, seqs } = forget.clone();
     cx.ask(DeleteOffline { domain, local, seqs }, move |answer, sessions, cx| {
@@ -144,7 +143,7 @@ fn forget(forget: Forget, conn: Option<ConnId>, cx: &mut Cx<'_>) {
             // From now on the retries know that these messages are not to be given again.
             Err(_) => cx.shard.retries.add(RefusedWrite::Forget(forget), cx.now.mono),
         }
-        if let Some(session) = conn.and_then(|conn| sessions.bound(conn)) {
+        if let Some(session) = counts.and_then(|id| sessions.bound(id)) {
             session.state.offline.progress().deletions -= 1;
             session.state.offline.tidy();
         }
@@ -200,7 +199,7 @@ fn kept(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
 /// Sets the timer that looks how much has arrived.
 fn look_later(session: &mut BoundSession, cx: &mut Cx<'_>) {
     if session.state.offline.has_unmanaged() && session.state.offline.progress().pager.begin_timer() {
-        cx.set_timer(session.io.conn, LOOK_MS, ARRIVAL);
+        session.set_timer(LOOK_MS, ARRIVAL, cx);
     }
     session.state.offline.tidy();
 }
@@ -208,7 +207,7 @@ fn look_later(session: &mut BoundSession, cx: &mut Cx<'_>) {
 fn check_arrival(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> {
     session.state.offline.progress().pager.timer_fired();
     if session.state.offline.has_unmanaged() {
-        cx.out.push(Effect::CountUnacked { conn: session.io.conn });
+        session.count_unacked(cx);
     }
     session.state.offline.tidy();
     Ok(())

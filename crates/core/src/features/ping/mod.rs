@@ -54,14 +54,14 @@ fn answer(
 fn open(session: &mut BoundSession, cx: &mut Cx<'_>) {
     let idle = cx.shard.settings.timeouts.ping_idle_ms;
     if idle > 0 {
-        cx.set_timer(session.io.conn, idle, IDLE);
+        session.set_timer(idle, IDLE, cx);
     }
 }
 
 /// One timer per session: it fires when the client may have been silent for too long, and is set again counting from when it
 /// last sent anything.
 fn look(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> {
-    let (conn, timeouts) = (session.io.conn, &cx.shard.settings.timeouts);
+    let timeouts = &cx.shard.settings.timeouts;
     let (idle, wait) = (timeouts.ping_idle_ms, timeouts.ping_wait_ms);
     // Pings were switched off meanwhile.
     if idle == 0 {
@@ -69,11 +69,11 @@ fn look(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> 
     }
     let silent = cx.now.mono.since(session.heard);
     if silent < idle {
-        cx.set_timer(conn, idle - silent, IDLE);
+        session.set_timer(idle - silent, IDLE, cx);
     } else {
         session.state.ping.asked = cx.now.mono;
         ask(session, cx);
-        cx.set_timer(conn, wait, WAIT);
+        session.set_timer(wait, WAIT, cx);
     }
     Ok(())
 }
@@ -85,7 +85,7 @@ fn expect_answer(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), Stre
     }
     let silent = cx.now.mono.since(session.heard);
     let idle = cx.shard.settings.timeouts.ping_idle_ms;
-    cx.set_timer(session.io.conn, idle.saturating_sub(silent), IDLE);
+    session.set_timer(idle.saturating_sub(silent), IDLE, cx);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use super::state::Following;
 use super::xml;
 use crate::event::{Entry, Kind};
-use crate::model::{ConnId, Followed, PubsubEvent, Subscription, TopicId};
+use crate::model::{Followed, PubsubEvent, SessionId, Subscription, TopicId};
 use crate::ports::Fault;
 use crate::ports::store::subscriptions::SubscriptionsOf;
 use crate::session::hook::Step;
@@ -85,7 +85,7 @@ pub(super) fn login(session: &mut BoundSession, subscriptions: &[Subscription], 
         let last = subscription.last.as_ref();
         let last = last.filter(|item| cx.shard.subscribers.is_news(subscription.topic, item.revision));
         let last = last.and_then(|item| PubsubEvent::last(item, &cx.shard.domains));
-        let position = cx.shard.subscribers.add(subscription.topic, session.io.conn.slot, last.map(Arc::new));
+        let position = cx.shard.subscribers.add(subscription.topic, session.id.slot, last.map(Arc::new));
         session.topics.push(Followed { topic: subscription.topic, position });
     }
     session.topics.shrink_to_fit();
@@ -148,12 +148,12 @@ pub(super) fn unsubscribed(account: &BareJid, topic: TopicId, sessions: &mut Ses
 
 /// The store's answer: the subscriptions of a session's account.
 fn answered(
-    conn: ConnId,
+    id: SessionId,
     answer: Result<Vec<(TopicId, Box<str>)>, Fault>,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
-    let Some(session) = sessions.bound(conn) else { return };
+    let Some(session) = sessions.bound(id) else { return };
     let following = std::mem::take(&mut session.state.pubsub.following);
     let Ok(names) = answer else { return };
     if following == Following::Outdated {
@@ -171,26 +171,26 @@ fn answered(
         let is_new = follow(session, topic, cx);
         if is_new
             && session.presence.is_available()
-            && let Some(last) = cx.shard.subscribers.last_for_new(topic, conn.slot)
+            && let Some(last) = cx.shard.subscribers.last_for_new(topic, id.slot)
         {
             session.state.pubsub.rest.get_or_insert_default().push((topic, last.revision()));
         }
     }
     backlog::go_on(session, cx);
-    left.into_iter().for_each(|topic| unfollow(conn.slot, topic, sessions, cx));
+    left.into_iter().for_each(|topic| unfollow(id.slot, topic, sessions, cx));
 }
 
 fn ask(session: &mut BoundSession, cx: &mut Cx<'_>) {
     session.state.pubsub.following = Following::Asked;
     let local = session.bare.local().unwrap_or_default().into();
-    let (conn, ask) = (session.io.conn, SubscriptionsOf { domain: session.domain, local });
-    cx.ask(ask, move |answer, sessions, cx| answered(conn, answer, sessions, cx));
+    let (id, ask) = (session.id, SubscriptionsOf { domain: session.domain, local });
+    cx.ask(ask, move |answer, sessions, cx| answered(id, answer, sessions, cx));
 }
 
 /// Makes a session follow a topic. Returns whether it did not before.
 fn follow(session: &mut BoundSession, topic: TopicId, cx: &mut Cx<'_>) -> bool {
     let Err(at) = session.topics.binary_search_by_key(&topic, |f| f.topic) else { return false };
-    let slot = session.io.conn.slot;
+    let slot = session.id.slot;
     cx.shard.subscribers.pass_over(topic, slot);
     let position = cx.shard.subscribers.add(topic, slot, None);
     session.topics.insert(at, Followed { topic, position });

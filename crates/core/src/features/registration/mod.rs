@@ -5,7 +5,7 @@ mod before_auth;
 
 use crate::command::PendingIq;
 use crate::error::{StanzaError, StreamError};
-use crate::model::{ConnId, DomainId};
+use crate::model::{DomainId, SessionId};
 use crate::ports::store::accounts::{DeleteAccount, SetCredentials};
 use crate::ports::{Derivation, Derived, Hashes, Password};
 use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec};
@@ -128,7 +128,7 @@ fn set(
 
 /// The account that asked for a change, which is carried out even if the session ends.
 struct Requester {
-    conn: ConnId,
+    session: SessionId,
     account: BareJid,
     iq: PendingIq,
 }
@@ -136,7 +136,7 @@ struct Requester {
 impl Requester {
     fn of(session: &BoundSession, request: &Stanza) -> Requester {
         let iq = PendingIq::new(request, &session.jid);
-        Requester { conn: session.io.conn, account: session.bare.clone(), iq }
+        Requester { session: session.id, account: session.bare.clone(), iq }
     }
 
     /// The store's answer.
@@ -154,8 +154,8 @@ impl Requester {
         for slot in sessions.of(self.account.as_str()) {
             let Some(session) = sessions.bound_in(slot) else { continue };
             // Who changed the password knows it, and goes on.
-            if change == Change::Removal || session.io.conn != self.conn {
-                cx.end(session.io.conn, StreamError::new(stream::Condition::NotAuthorized, why));
+            if change == Change::Removal || session.id != self.session {
+                cx.end(session.id, StreamError::new(stream::Condition::NotAuthorized, why));
             }
         }
     }

@@ -100,7 +100,7 @@ fn answer(
     let state = session.state.stream_management.as_mut().ok_or_else(not_enabled)?;
     match state.inbound.request() {
         Request::Answer(h) => return Ok(Some(acknowledgement(h))),
-        Request::Later { needs_timer: true } => cx.set_timer(session.io.conn, ANSWER_MS, ANSWER),
+        Request::Later { needs_timer: true } => session.set_timer(ANSWER_MS, ANSWER, cx),
         Request::Later { needs_timer: false } => {}
     }
     Ok(None)
@@ -110,7 +110,7 @@ fn answer(
 fn answer_in_part(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> {
     let state = session.state.stream_management.as_mut();
     if let Some(h) = state.and_then(|state| state.inbound.timer_fired()) {
-        session.io.send_element(&acknowledgement(h), cx);
+        session.send_element(&acknowledgement(h), cx);
     }
     Ok(())
 }
@@ -178,7 +178,7 @@ fn unsettled(session: &mut BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> Option
 fn settled(session: &mut BoundSession, number: u32, cx: &mut Cx<'_>) {
     let state = session.state.stream_management.as_mut();
     if let Some(h) = state.and_then(|state| state.inbound.settled(number)) {
-        session.io.send_element(&acknowledgement(h), cx);
+        session.send_element(&acknowledgement(h), cx);
     }
 }
 
@@ -204,7 +204,7 @@ fn emitted(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>)
         Next::Request => request(session, cx),
         Next::Overflow => {
             let error = StreamError::new(Condition::PolicyViolation, "too many stanzas are unacknowledged");
-            cx.end(session.io.conn, error);
+            cx.end(session.id, error);
         }
     }
 }
@@ -214,7 +214,7 @@ fn look_later(session: &mut BoundSession, cx: &mut Cx<'_>) {
     let Some(state) = &mut session.state.stream_management else { return };
     if state.due.is_none() {
         state.due = Some(state.queue.sent());
-        cx.set_timer(session.io.conn, cx.shard.settings.timeouts.ping_wait_ms, ACKNOWLEDGED);
+        session.set_timer(cx.shard.settings.timeouts.ping_wait_ms, ACKNOWLEDGED, cx);
     }
 }
 
@@ -234,9 +234,11 @@ fn check(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError>
 
 /// Requests an acknowledgement.
 fn request(session: &BoundSession, cx: &mut Cx<'_>) {
-    cx.out.send(session.io.conn, |out| {
-        Writer::new(out).empty("r", ns::SM);
-    });
+    if let Some(conn) = session.conn() {
+        cx.out.send(conn, |out| {
+            Writer::new(out).empty("r", ns::SM);
+        });
+    }
 }
 
 /// XEP-0198 §4 leaves open what becomes of messages that were not acknowledged. One that another session of the account was also

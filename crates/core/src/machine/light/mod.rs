@@ -18,22 +18,22 @@ use crate::light::frame::{self, Request};
 pub(super) use crate::light::{Ended, Written};
 use crate::light::{Light, Open, Refused, Rest};
 use crate::message::ShardMessage;
-use crate::model::{ConnId, Domains, Followed, PubsubEvent, TopicId, topic_address};
+use crate::model::{ConnId, Domains, Followed, PubsubEvent, SessionId, TopicId, topic_address};
 use crate::session::{Cx, Sessions};
-use crate::shard::{Wake, home};
+use crate::shard::{Deadline, home};
 
 use std::mem;
 use std::sync::Arc;
 
 /// A connection was accepted.
 pub(super) fn open(conn: ConnId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    cx.wake_in(conn, cx.shard.settings.timeouts.auth_ms, Wake::Login);
-    sessions.put_light(conn, Box::new(Light::Opening(Rest::default())));
+    cx.set_deadline(conn, cx.shard.settings.timeouts.auth_ms, Deadline::Login);
+    sessions.begin_light(conn, Box::new(Light::Opening(Rest::default())));
 }
 
 /// Reads new bytes after those that were kept, frame by frame, until more are needed or the connection must wait.
 pub(super) fn read(conn: ConnId, bytes: &[u8], sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let Some(mut light) = sessions.take_light(conn) else { return };
+    let Some((id, mut light)) = sessions.take_light_at(conn) else { return };
     let kept = light.rest_mut().and_then(|rest| rest.take_with(bytes));
     let mut input = kept.as_deref().unwrap_or(bytes);
     while light.is_reading() {
@@ -51,49 +51,50 @@ pub(super) fn read(conn: ConnId, bytes: &[u8], sessions: &mut Sessions, cx: &mut
     if let Some(rest) = light.rest_mut() {
         rest.keep(input);
     }
-    sessions.put_light(conn, light);
+    sessions.put_light(id, light);
 }
 
 /// A timer of the connection fired.
-pub(super) fn wake(conn: ConnId, wake: Wake, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let Some(mut light) = sessions.take_light(conn) else { return };
-    match (&mut *light, wake) {
-        (Light::Opening(_), Wake::Login) => finish(conn, &mut light, Ended::OpeningTimeout, sessions, cx),
-        (Light::Open(open) | Light::Asking(open), Wake::Idle) => {
+pub(super) fn wake(conn: ConnId, deadline: Deadline, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let Some((id, mut light)) = sessions.take_light_at(conn) else { return };
+    match (&mut *light, deadline) {
+        (Light::Opening(_), Deadline::Login) => finish(conn, &mut light, Ended::OpeningTimeout, sessions, cx),
+        (Light::Open(open) | Light::Asking(open), Deadline::Idle) => {
             let (silent, patience) = (cx.now.mono.since(open.heard), cx.shard.settings.light.idle_timeout_ms);
             if patience == 0 {
                 // The bound was lifted meanwhile.
             } else if silent >= patience {
                 finish(conn, &mut light, Ended::Idle, sessions, cx);
             } else {
-                cx.wake_in(conn, patience - silent, Wake::Idle);
+                cx.set_deadline(conn, patience - silent, Deadline::Idle);
             }
         }
-        (Light::Open(open), Wake::Unthrottle) => {
+        (Light::Open(open), Deadline::Unthrottle) => {
             let waited = open.allowance.lift();
             if waited {
                 cx.resume(conn);
             }
         }
         // It goes on when its answer comes.
-        (Light::Asking(open), Wake::Unthrottle) => drop(open.allowance.lift()),
+        (Light::Asking(open), Deadline::Unthrottle) => drop(open.allowance.lift()),
         _ => {}
     }
-    sessions.put_light(conn, light);
+    sessions.put_light(id, light);
 }
 
 /// The connection is gone.
 pub(super) fn closed(conn: ConnId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    if let Some(mut light) = sessions.take_light(conn) {
+    if let Some((id, mut light)) = sessions.take_light_at(conn) {
         part(&mut light, sessions, cx);
+        sessions.end(id);
     }
 }
 
 /// Sends a connection an error and ends it.
 pub(super) fn end(conn: ConnId, why: Ended, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let Some(mut light) = sessions.take_light(conn) else { return };
+    let Some((id, mut light)) = sessions.take_light_at(conn) else { return };
     finish(conn, &mut light, why, sessions, cx);
-    sessions.put_light(conn, light);
+    sessions.put_light(id, light);
 }
 
 /// Ends every light connection.
@@ -124,11 +125,13 @@ pub(super) fn heard(
     };
     let mut written = Written::default();
     for conn in cx.shard.light.waiting(name) {
-        let Some(mut light) = sessions.take_light(conn) else { continue };
+        let Some((id, mut light)) = sessions.take_light_at(conn) else { continue };
         *light = match mem::replace(&mut *light, Light::Closing) {
             Light::Asking(mut open) => {
                 match &found {
-                    Ok((topic, last)) => follow(&mut open, *topic, name, last.as_ref(), &mut written, cx),
+                    Ok((topic, last)) => {
+                        follow((id, &mut open), *topic, name, last.as_ref(), &mut written, cx);
+                    }
                     Err(refused) => refuse(conn, *refused, cx),
                 }
                 if !open.allowance.is_throttled() {
@@ -138,7 +141,7 @@ pub(super) fn heard(
             }
             other => other,
         };
-        sessions.put_light(conn, light);
+        sessions.put_light(id, light);
     }
 }
 
@@ -201,7 +204,7 @@ fn take(
     let request = frame::request(frame)?;
     let received = Received { counts: true, bytes: frame.len() };
     if let Some(wait) = open.allowance.debit(cx.now.mono, received, &cx.shard.settings.limits.rates) {
-        cx.wake_in(conn, wait, Wake::Unthrottle);
+        cx.set_deadline(conn, wait, Deadline::Unthrottle);
         cx.out.push(Effect::Pause { conn });
     }
     match request {
@@ -228,7 +231,7 @@ fn begin(conn: ConnId, cx: &mut Cx<'_>) -> Result<Open, Ended> {
     let (now, token) = (cx.now.unix, cx.shard.random.token());
     cx.out.send(conn, |out| frame::welcome(out, now, &token));
     if settings.light.idle_timeout_ms > 0 {
-        cx.wake_in(conn, settings.light.idle_timeout_ms, Wake::Idle);
+        cx.set_deadline(conn, settings.light.idle_timeout_ms, Deadline::Idle);
     }
     cx.shard.counters.light += 1;
     Ok(Open::new(conn, cx.now.mono))
@@ -290,7 +293,7 @@ fn learn(topic: TopicId, last: Option<Arc<PubsubEvent>>, cx: &mut Cx<'_>) -> Opt
 
 /// Makes a connection follow a topic, tells it so, and gives it the last item.
 fn follow(
-    open: &mut Open,
+    (id, open): (SessionId, &mut Open),
     topic: TopicId,
     name: &str,
     for_new: Option<&Arc<PubsubEvent>>,
@@ -298,11 +301,11 @@ fn follow(
     cx: &mut Cx<'_>,
 ) {
     let conn = open.conn;
-    cx.shard.subscribers.pass_over(topic, conn.slot);
-    let position = cx.shard.subscribers.add(topic, conn.slot, None);
+    cx.shard.subscribers.pass_over(topic, id.slot);
+    let position = cx.shard.subscribers.add(topic, id.slot, None);
     open.follow(Followed { topic, position });
     cx.shard.light.follow(topic, name);
-    let last = cx.shard.subscribers.last_for_new(topic, conn.slot).or_else(|| for_new.cloned());
+    let last = cx.shard.subscribers.last_for_new(topic, id.slot).or_else(|| for_new.cloned());
     cx.shard.counters.deliveries += u64::from(last.is_some());
     written.send(conn, cx.out, |out| {
         frame::ack(out);

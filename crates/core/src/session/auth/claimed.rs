@@ -10,7 +10,7 @@ use crate::connection::{Claim, Claimed, Client, FeatureProof, Proof};
 use crate::model::{ConnId, DomainId, Identity};
 use crate::sasl::Failure;
 use crate::session::{Cx, Session};
-use crate::shard::{CachedLogin, Wake, home};
+use crate::shard::{CachedLogin, Deadline, home};
 use carillon_wire::jid::BareJid;
 
 impl Claimed {
@@ -37,7 +37,7 @@ impl Claimed {
     /// It has a new number on the shard it came to, where the timeout of its login continues.
     pub fn arrived(&mut self, conn: ConnId, cx: &mut Cx<'_>) {
         self.client.io.conn = conn;
-        cx.wake_in(conn, cx.shard.settings.timeouts.auth_ms, Wake::Login);
+        cx.set_deadline(conn, cx.shard.settings.timeouts.auth_ms, Deadline::Login);
     }
 
     /// Leaves for its account's home.

@@ -6,7 +6,7 @@ use crate::connection::Client;
 use crate::model::{AccountId, DomainId, Identity, Login, Moment, Revocations};
 use crate::sasl::Stamp;
 use crate::session::{BoundSession, Cx};
-use crate::shard::{Known, Wake};
+use crate::shard::{Deadline, Known};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Condition, StanzaError};
 
@@ -74,7 +74,7 @@ impl Proved {
         cx.shard.counters.logins += 1;
         cx.shard.counters.login.record(cx.now.mono.since(client.began));
         client.io.reader.trust(&cx.shard.settings.limits);
-        cx.wake_in(client.io.conn, cx.shard.settings.timeouts.bind_ms, Wake::Bind);
+        cx.set_deadline(client.io.conn, cx.shard.settings.timeouts.bind_ms, Deadline::Bind);
         let Proved { claimant, identity, stamp, login, .. } = self;
         let Identity { account, revocations, .. } = identity;
         let (jid, domain, since) = (claimant.account, client.domain.id, claimant.since);

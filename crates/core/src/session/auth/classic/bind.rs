@@ -126,5 +126,7 @@ pub(in crate::session::auth) fn greet(id: Box<str>, session: &mut BoundSession, 
     let jid = Element::new("jid", ns::BIND).with_text(session.jid.as_str());
     let result = Stanza::iq(IqType::Result).with_id(id);
     let result = result.with_payload(Element::new("bind", ns::BIND).with_child(jid));
-    session.io.send_stanza(&result, cx);
+    if let Some(io) = &session.io {
+        io.send_stanza(&result, cx);
+    }
 }

@@ -34,7 +34,9 @@ pub(in crate::session::auth) fn greet(success: Success, session: &mut BoundSessi
         }
     }
     let success = success.element(session.jid.as_str()).with_child(bound);
-    session.io.send_element(&success, cx);
-    // XEP-0388 §2.6: features follow a success at once. All that could be negotiated was, inline.
-    session.io.send_features(&[], cx);
+    if let Some(io) = &session.io {
+        io.send_element(&success, cx);
+        // XEP-0388 §2.6: features follow a success at once. All that could be negotiated was, inline.
+        io.send_features(&[], cx);
+    }
 }
