@@ -79,6 +79,21 @@ fn some_come_and_go_while_the_others_stay() {
 }
 
 #[test]
+fn the_cut_come_back_and_every_message_arrives_once() {
+    let world = World::new(20, &[]);
+    let resume = "[[phases]]\ndo = 'resume'\nrate = 200\nbucket = 4\n\
+                  cut = { players = 0.5, after = '300ms', for = '300ms', rounds = 2 }\nreturn = { over = '200ms' }\n";
+    let outcome = world.run(&scenario(20, &format!("resumption = true\n{LOGIN}{resume}")));
+    assert_eq!(outcome.clean().online, [20, 20]);
+    assert_eq!(outcome.count("dropped"), 20);
+    // Whoever is not resumed logs in again.
+    assert_eq!(outcome.count("streams_resumed") + outcome.count("not_resumed"), 20);
+    assert_eq!(outcome.count("logins"), 20 + outcome.count("not_resumed"));
+    assert_eq!(outcome.count("deliveries"), outcome.count("sent"));
+    assert_eq!((outcome.count("duplicates"), outcome.count("out_of_order")), (0, 0));
+}
+
+#[test]
 fn every_transport_carries_it() {
     let world = World::new(4, &[]);
     let talk = "[[phases]]\ndo = 'talk'\nrate = 20\nfor = '500ms'\nbucket = 4\n";

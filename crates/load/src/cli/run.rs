@@ -33,6 +33,9 @@ pub(super) struct RunArgs {
     /// Ask for stream management (XEP-0198)
     #[arg(long)]
     sm: bool,
+    /// Ask for streams that can be resumed, and resume them after a lost connection (XEP-0198)
+    #[arg(long)]
+    resumption: bool,
     /// Answer requests for delivery receipts (XEP-0184)
     #[arg(long)]
     receipts: bool,
@@ -99,6 +102,7 @@ impl RunArgs {
         }
         let players = &mut scenario.players;
         players.stream_management |= self.sm;
+        players.resumption |= self.resumption;
         players.receipts |= self.receipts;
         players.sasl2 |= self.sasl2;
         players.fast |= self.fast;

@@ -39,6 +39,7 @@ pub(super) fn share_out(players: u32, group: u32, capacities: &[u32]) -> Option<
 pub(super) fn group(scenario: &Scenario) -> u32 {
     let buckets = scenario.phases.iter().filter_map(|phase| match &phase.action {
         Action::Talk(talk) => Some(talk.bucket.max(1)),
+        Action::Resume(resume) => Some(resume.bucket.max(1)),
         _ => None,
     });
     buckets.fold(GROUP, |group, bucket| group / gcd(group, bucket) * bucket)

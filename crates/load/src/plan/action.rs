@@ -1,5 +1,7 @@
 //! What players do in a phase. A new action is a variant here and a file in `worker/actions/`.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::shape::Shape;
@@ -41,6 +43,9 @@ pub enum Action {
     Notify(Notify),
     /// Messages between neighbours: `RTT` from due to received.
     Talk(Talk),
+    /// Messages between neighbours while a share of the players lose their connection at once, come back later and resume
+    /// their streams (XEP-0198 §5): metrics `resume`, `login` of those who cannot, and `RTT`.
+    Resume(Resume),
     /// All connections are closed at once, without a stream end.
     Drop,
     /// Waits until the server shows no more sessions than before the test. Metric `gone`, from the drop.
@@ -121,6 +126,51 @@ pub struct Talk {
     pub payload_bytes: usize,
 }
 
+/// Lost connections, and the traffic around them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Resume {
+    /// The number of consecutive players who talk to each other.
+    pub bucket: u32,
+    /// Messages per second of all players together; without a rate, or with 0, there are none.
+    pub rate: Option<Shape>,
+    /// The size of a message's body.
+    pub payload_bytes: usize,
+    /// Who is cut, when and for how long.
+    pub cut: Cut,
+    /// How they come back.
+    #[serde(rename = "return")]
+    pub comeback: Return,
+    /// Whether a player whose stream is not resumed sends what the server has not handled again, in its new session.
+    pub resend: bool,
+}
+
+/// The cuts of a [`Resume`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cut {
+    /// The share of the players that is cut in each round, more than 0 and at most 1.
+    #[serde(default = "Cut::default_players")]
+    pub players: f64,
+    /// How long a round lasts before its cut.
+    #[serde(default = "Cut::default_after")]
+    pub after: Span,
+    /// The absence: from the cut to the return of the first player.
+    #[serde(rename = "for", default = "Cut::default_span")]
+    pub span: Span,
+    /// The number of rounds.
+    #[serde(default = "Cut::default_rounds")]
+    pub rounds: u32,
+}
+
+/// The returns of a [`Resume`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Return {
+    /// The returns of a round are spread evenly over this time.
+    #[serde(default)]
+    pub over: Span,
+}
+
 impl Phase {
     /// The name of the phase.
     pub fn name(&self) -> &str {
@@ -154,6 +204,7 @@ impl Action {
             Self::Publish(_) => "publish",
             Self::Notify(_) => "notify",
             Self::Talk(_) => "talk",
+            Self::Resume(_) => "resume",
             Self::Drop => "drop",
             Self::AwaitGone => "await-gone",
             Self::Churn { .. } => "churn",
@@ -178,6 +229,52 @@ impl Notify {
 
     pub(super) fn default_batch() -> u32 {
         1000
+    }
+}
+
+impl Resume {
+    /// The duration of a round.
+    pub fn round(&self) -> Duration {
+        self.cut.after.0.saturating_add(self.cut.span.0).saturating_add(self.comeback.over.0)
+    }
+
+    /// The duration of all rounds, and of the same time after the last as before each cut.
+    pub fn duration(&self) -> Duration {
+        self.round().saturating_mul(self.cut.rounds).saturating_add(self.cut.after.0)
+    }
+
+    /// The rate, if there are messages.
+    pub fn traffic(&self) -> Option<&Shape> {
+        self.rate.as_ref().filter(|rate| **rate != Shape::Steady(0.0))
+    }
+}
+
+impl Cut {
+    fn default_players() -> f64 {
+        0.5
+    }
+
+    fn default_after() -> Span {
+        Span::from_secs(5)
+    }
+
+    fn default_span() -> Span {
+        Span::from_secs(5)
+    }
+
+    fn default_rounds() -> u32 {
+        1
+    }
+}
+
+impl Default for Cut {
+    fn default() -> Self {
+        Self {
+            players: Self::default_players(),
+            after: Self::default_after(),
+            span: Self::default_span(),
+            rounds: Self::default_rounds(),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Checks of a scenario beyond its form: the range of values, and the order of phases.
 
-use super::action::{Action, Phase};
+use super::action::{Action, Phase, Resume};
 use super::scenario::{Protocol, Scenario, ScenarioError};
 use super::shape::{NamedShape, Shape};
 use super::span::Span;
@@ -28,9 +28,12 @@ impl Scenario {
             if needs_login && self.first_login().is_none_or(|login| login > at) {
                 return Err(here("no player has logged in yet; put a login phase before it"));
             }
-            let speaks_xmpp = matches!(phase.action, Action::Notify(_) | Action::Talk(_));
+            let speaks_xmpp = matches!(phase.action, Action::Notify(_) | Action::Talk(_) | Action::Resume(_));
             if self.players.protocol == Protocol::Light && speaks_xmpp {
                 return Err(here("the light protocol has topics only"));
+            }
+            if matches!(phase.action, Action::Resume(_)) && !self.players.resumption {
+                return Err(here("no stream can be resumed; set players.resumption = true"));
             }
         }
         // Otherwise no token would be used, and nothing would say why.
@@ -47,6 +50,7 @@ impl Scenario {
         }
         let xmpp_only = [
             ("stream_management", players.stream_management),
+            ("resumption", players.resumption),
             ("receipts", players.receipts),
             ("sasl2", players.sasl2),
             ("fast", players.fast),
@@ -104,6 +108,7 @@ impl Phase {
                 within(&key("bucket"), u64::from(talk.bucket), 2, 10_000)?;
                 payload(&key("payload_bytes"), talk.payload_bytes)
             }
+            Action::Resume(resume) => check_resume(&key, resume),
             Action::Churn { rate: shape, span } => {
                 rate(&key("rate"), Some(shape))?;
                 lasts(&key("for"), *span)
@@ -111,6 +116,17 @@ impl Phase {
             Action::Drop | Action::AwaitGone => Ok(()),
         }
     }
+}
+
+fn check_resume(key: &dyn Fn(&str) -> String, resume: &Resume) -> Result<(), ScenarioError> {
+    rate(&key("rate"), resume.traffic())?;
+    within(&key("bucket"), u64::from(resume.bucket), 2, 10_000)?;
+    payload(&key("payload_bytes"), resume.payload_bytes)?;
+    within(&key("cut.rounds"), u64::from(resume.cut.rounds), 1, 10_000)?;
+    if resume.cut.players > 0.0 && resume.cut.players <= 1.0 {
+        return Ok(());
+    }
+    Err(wrong(&key("cut.players"), "expected a share of the players: more than 0, at most 1"))
 }
 
 fn wrong(at: &str, why: &str) -> ScenarioError {

@@ -9,7 +9,7 @@ const FIXED: [&str; 2] = ["do", "name"];
 
 impl Scenario {
     /// Changes one value. The key is `players.KEY`, or `PHASE.KEY` with a phase's name: then the value changes in all
-    /// phases of that name that have the key. The value is TOML; text needs no quotes.
+    /// phases of that name that have the key. A key within a table is `PHASE.TABLE.KEY`. The value is TOML; text needs no quotes.
     pub fn set(&mut self, change: &str) -> Result<(), ScenarioError> {
         let (key, text) = change.split_once('=').unwrap_or((change, ""));
         let (key, text) = (key.trim(), text.trim());
@@ -24,7 +24,7 @@ impl Scenario {
             let Some(member) = key.strip_prefix(name.as_str()).and_then(|rest| rest.strip_prefix('.')) else {
                 continue;
             };
-            if let Some(place) = table.get_mut(member).filter(|_| !FIXED.contains(&member)) {
+            if let Some(place) = place(table, member).filter(|_| !FIXED.contains(&member)) {
                 *place = value.clone();
                 changed = true;
             }
@@ -36,6 +36,16 @@ impl Scenario {
         new.check()?;
         *self = new;
         Ok(())
+    }
+}
+
+/// The value of a key, or of a key within a table.
+fn place<'a>(table: &'a mut Map<String, Value>, member: &str) -> Option<&'a mut Value> {
+    let (first, rest) = member.split_once('.').map_or((member, None), |(first, rest)| (first, Some(rest)));
+    let value = table.get_mut(first)?;
+    match rest {
+        None => Some(value),
+        Some(rest) => place(value.as_object_mut()?, rest),
     }
 }
 

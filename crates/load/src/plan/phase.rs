@@ -5,7 +5,7 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use super::action::{Action, Login, Notify, Phase, Publish, PublishMethod, Talk};
+use super::action::{Action, Cut, Login, Notify, Phase, Publish, PublishMethod, Resume, Return, Talk};
 use super::shape::Shape;
 use super::span::Span;
 
@@ -27,6 +27,9 @@ struct Table {
     audience: Option<String>,
     batch: Option<u32>,
     bucket: Option<u32>,
+    cut: Option<Cut>,
+    r#return: Option<Return>,
+    resend: Option<bool>,
 }
 
 /// The names of the actions.
@@ -39,6 +42,7 @@ enum ActionName {
     Publish,
     Notify,
     Talk,
+    Resume,
     Drop,
     AwaitGone,
     Churn,
@@ -88,6 +92,14 @@ impl Table {
                 span: self.span()?,
                 payload_bytes: self.payload(),
             }),
+            ActionName::Resume => Action::Resume(Resume {
+                bucket: self.bucket.take().unwrap_or_else(Talk::default_bucket),
+                rate: self.rate.take(),
+                payload_bytes: self.payload(),
+                cut: self.cut.take().unwrap_or_default(),
+                comeback: self.r#return.take().unwrap_or(Return { over: Span::default() }),
+                resend: self.resend.take().unwrap_or(false),
+            }),
             ActionName::Drop => Action::Drop,
             ActionName::AwaitGone => Action::AwaitGone,
             ActionName::Churn => Action::Churn { rate: self.rate()?, span: self.span()? },
@@ -124,6 +136,9 @@ impl Table {
             ("audience", self.audience.is_some()),
             ("batch", self.batch.is_some()),
             ("bucket", self.bucket.is_some()),
+            ("cut", self.cut.is_some()),
+            ("return", self.r#return.is_some()),
+            ("resend", self.resend.is_some()),
         ];
         given.into_iter().find_map(|(key, is_given)| is_given.then_some(key))
     }

@@ -31,6 +31,9 @@ pub struct Players {
     /// Ask for stream management (XEP-0198).
     #[serde(default)]
     pub stream_management: bool,
+    /// Ask for streams that can be resumed, and resume them after a lost connection (XEP-0198 §5).
+    #[serde(default)]
+    pub resumption: bool,
     /// Answer requests for receipts (XEP-0184).
     #[serde(default)]
     pub receipts: bool,

@@ -137,6 +137,38 @@ fn overrides_change_values() {
 }
 
 #[test]
+fn cuts_and_returns_have_defaults_and_bounds() {
+    let text = "name = 'r'\nsummary = 'R.'\n[players]\ncount = 2\nresumption = true\n[[phases]]\ndo = 'login'\n\
+                [[phases]]\ndo = 'resume'\n";
+    let mut scenario = Scenario::parse(text).expect("valid");
+    for change in
+        ["resume.cut.players=0.25", "resume.cut.for=1s", "resume.cut.rounds=3", "resume.return.over=500ms"]
+    {
+        scenario.set(change).expect(change);
+    }
+    let Action::Resume(resume) = &scenario.phases[1].action else { panic!("{scenario:?}") };
+    assert_eq!(
+        (resume.cut.players, resume.round().as_millis(), resume.duration().as_millis()),
+        (0.25, 6500, 24_500)
+    );
+    assert_eq!((resume.traffic(), resume.resend), (None, false));
+    let refused = |change: &str| scenario.clone().set(change).expect_err("refused").to_string();
+    assert_eq!(
+        refused("resume.cut.players=1.5"),
+        "resume.cut.players: expected a share of the players: more than 0, at most 1"
+    );
+    assert!(refused("resume.cut.player=1").starts_with("the scenario has no setting \"resume.cut.player\""));
+    assert_eq!(
+        error(&text.replace("resumption = true\n", "")),
+        "resume: no stream can be resumed; set players.resumption = true"
+    );
+    assert!(
+        error(&text.replace("do = 'resume'", "do = 'resume'\ncut = { from = 1 }"))
+            .contains("unknown field `from`")
+    );
+}
+
+#[test]
 fn overrides_of_nothing_say_what_there_is() {
     let refused = |change: &str| {
         let mut scenario = small();

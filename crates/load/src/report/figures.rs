@@ -18,6 +18,9 @@ pub struct Cost {
     /// CPU time per login, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ms_per_login: Option<f64>,
+    /// CPU time per resumed stream, in milliseconds; what else happened in the phase included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_ms_per_resumption: Option<f64>,
     /// CPU time per million deliveries, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_seconds_per_million_deliveries: Option<f64>,
@@ -85,6 +88,7 @@ impl Cost {
             cpu_seconds: thousandths(cpu_s),
             cores: thousandths(cpu_s / seconds),
             cpu_ms_per_login: each("logins", 1e3).filter(|_| sent.is_none() && deliveries.is_none()),
+            cpu_ms_per_resumption: each("streams_resumed", 1e3),
             cpu_seconds_per_million_deliveries: deliveries,
             cpu_seconds_per_million_sent: sent,
             idle_percent_of_core: events.idle.then(|| thousandths(100.0 * cpu_s / seconds)),

@@ -134,7 +134,11 @@ impl Record {
     /// A phase begins; the sample was taken just before.
     pub fn begin(&mut self, phase: usize, at: Instant, sample: ResourceSample) {
         self.first.get_or_insert(sample);
+        let told = self.scenario.phases.get(phase).map(|phase| told_if_none(&phase.action));
         if let Some(phase) = self.phases.get_mut(phase) {
+            for name in told.unwrap_or_default() {
+                phase.totals.counts.entry((*name).to_owned()).or_default();
+            }
             phase.state = PhaseState::Running;
             phase.start = Some(at);
             phase.before = sample;
@@ -313,6 +317,22 @@ impl Record {
         let host = self.target.address.rsplit_once(':').map_or("", |(host, _)| host);
         let both_ends = host.starts_with("127.") || matches!(host, "localhost" | "[::1]" | "::1");
         Events { counts, seconds, idle, online, both_ends }
+    }
+}
+
+/// Counts of an action that are reported even if nothing of the kind happened: that is what one wants to know.
+fn told_if_none(action: &Action) -> &'static [&'static str] {
+    match action {
+        Action::Resume(_) => &[
+            "streams_resumed",
+            "not_resumed",
+            "resent",
+            "redelivered",
+            "missing",
+            "duplicates",
+            "out_of_order",
+        ],
+        _ => &[],
     }
 }
 

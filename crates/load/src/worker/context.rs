@@ -33,8 +33,18 @@ impl ActionContext<'_> {
         self.network.connect(number, start);
     }
 
+    /// Lets a player that was cut come back, to resume its stream.
+    pub(super) fn return_to_stream(&mut self, number: usize, due: Instant) {
+        // The server may not have allowed that its stream is resumed. Then it does not ask for it.
+        if !self.network.is_parked(number) {
+            self.recorder.not_resumed("not-offered");
+        }
+        self.log_in(number, due);
+    }
+
     /// Drops a player's connection without closing its stream.
     pub(super) fn drop(&mut self, number: usize) {
+        self.states.dropped(number, self.now);
         if self.states.set(number, PlayerState::Out) != PlayerState::Out {
             self.recorder.count(Count::Dropped);
         }

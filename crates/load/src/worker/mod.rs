@@ -11,6 +11,7 @@
 
 mod actions;
 mod api;
+mod arrivals;
 mod barrier;
 mod clock;
 mod context;

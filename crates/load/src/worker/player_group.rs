@@ -23,6 +23,8 @@ pub(super) struct PlayerGroup {
     states: PlayerStates,
     keepalive: KeepAlive,
     executor: Box<dyn Executor>,
+    /// The player whose stream has just been resumed: it is ready next, and has not logged in.
+    resumed: Option<usize>,
     /// The step that is not done.
     step: Option<StepStart>,
 }
@@ -32,7 +34,14 @@ impl PlayerGroup {
     pub(super) fn new(thread: ThreadContext, numbers: Range<usize>) -> Self {
         let needs_pings = thread.setup.job.scenario.players.protocol == Protocol::Light;
         let keepalive = KeepAlive::new(needs_pings, &numbers);
-        Self { thread, states: PlayerStates::new(numbers), keepalive, executor: Box::new(Idle), step: None }
+        Self {
+            thread,
+            states: PlayerStates::new(numbers),
+            keepalive,
+            executor: Box::new(Idle),
+            resumed: None,
+            step: None,
+        }
     }
 
     /// The executor of the current action, and its context.
@@ -48,10 +57,14 @@ impl PlayerGroup {
     }
 
     fn ready(&mut self, number: usize, now: Instant, network: &mut Network) {
+        let (count, metric) = match self.resumed.take() == Some(number) {
+            true => (Count::StreamsResumed, Metric::Resume),
+            false => (Count::Logins, Metric::Login),
+        };
         if let PlayerState::LoggingIn(due) = self.states.set(number, PlayerState::In) {
-            self.thread.recorder.time(Metric::Login, now.saturating_duration_since(due));
+            self.thread.recorder.time(metric, now.saturating_duration_since(due));
         }
-        self.thread.recorder.count(Count::Logins);
+        self.thread.recorder.count(count);
         let (executor, mut context) = self.executor(now, network);
         executor.ready(number, &mut context);
     }
@@ -90,6 +103,14 @@ impl Handler for PlayerGroup {
             }
             SwarmEvent::Xmpp(ClientEvent::Secured(security)) if security.resumed => {
                 self.thread.recorder.count(Count::Resumed);
+            }
+            SwarmEvent::Xmpp(ClientEvent::Resumed { resent }) => {
+                self.resumed = Some(index);
+                self.thread.recorder.add(Count::Resent, resent as u64);
+            }
+            SwarmEvent::Xmpp(ClientEvent::NotResumed { condition, unhandled, .. }) => {
+                self.thread.recorder.not_resumed(&condition);
+                self.executor.not_resumed(index, unhandled);
             }
             SwarmEvent::Xmpp(ClientEvent::Closed(end)) => self.closed(index, &end.kind(), now, network),
             SwarmEvent::Light(LightEvent::Closed(end)) => {

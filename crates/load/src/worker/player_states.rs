@@ -12,6 +12,8 @@ pub(super) struct PlayerStates {
     subscribed: Vec<bool>,
     /// Players that have been in session in this test.
     known: Vec<bool>,
+    /// When the scenario last dropped each player's connection.
+    dropped: Vec<Option<Instant>>,
     logging_in: usize,
     in_session: usize,
 }
@@ -32,7 +34,8 @@ impl PlayerStates {
     pub(super) fn new(numbers: Range<usize>) -> Self {
         let states = vec![PlayerState::Out; numbers.len()];
         let none = vec![false; numbers.len()];
-        Self { numbers, states, subscribed: none.clone(), known: none, logging_in: 0, in_session: 0 }
+        let dropped = vec![None; numbers.len()];
+        Self { numbers, states, subscribed: none.clone(), known: none, dropped, logging_in: 0, in_session: 0 }
     }
 
     /// The state of a player.
@@ -77,6 +80,16 @@ impl PlayerStates {
     /// Whether a player has been in session in this test.
     pub(super) fn is_known(&self, number: usize) -> bool {
         self.known[number - self.numbers.start]
+    }
+
+    /// Notes that a player's connection is dropped.
+    pub(super) fn dropped(&mut self, number: usize, at: Instant) {
+        self.dropped[number - self.numbers.start] = Some(at);
+    }
+
+    /// When a player's connection was last dropped by the scenario.
+    pub(super) fn last_dropped(&self, number: usize) -> Option<Instant> {
+        self.dropped[number - self.numbers.start]
     }
 
     /// How many players are logging in.

@@ -27,6 +27,20 @@ pub(super) enum Count {
     Subscribed,
     /// Sessions that ended without the player's doing.
     Lost,
+    /// Streams that were resumed (XEP-0198).
+    StreamsResumed,
+    /// Returns of players whose streams were not resumed.
+    NotResumed,
+    /// Stanzas that players sent again on resumed streams.
+    Resent,
+    /// Messages that were due before their recipient's connection was dropped, and that arrived on a later one.
+    Redelivered,
+    /// Messages that arrived again.
+    Duplicates,
+    /// Messages that arrived after a later one of the same sender.
+    OutOfOrder,
+    /// Sends that were due while the player, or its neighbour's address, was not there.
+    Skipped,
     /// Connections that the scenario dropped.
     Dropped,
     /// What was sent and had not arrived when its phase was over.
@@ -40,6 +54,8 @@ pub(super) enum Count {
 pub(super) enum Metric {
     /// From when a login was due to its end.
     Login,
+    /// From when a player's return was due, which is when its connection begins, to the resumption of its stream.
+    Resume,
     /// From when a message was due to its arrival.
     Rtt,
     /// From when a notification was due to its receipt.
@@ -50,6 +66,8 @@ pub(super) enum Metric {
 #[derive(Debug, Default)]
 pub(super) struct Interval {
     counts: [u64; Count::ALL.len()],
+    /// Streams that were not resumed, by the server's condition.
+    not_resumed: BTreeMap<String, u64>,
     metrics: [TDigest; Metric::ALL.len()],
     last_delivery: BTreeMap<u32, Duration>,
     errors: BTreeMap<String, u64>,
@@ -62,7 +80,7 @@ pub(super) struct Interval {
 pub(super) struct Recorder(Mutex<Interval>);
 
 impl Count {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 17] = [
         Self::Logins,
         Self::Resumed,
         Self::Sent,
@@ -70,6 +88,13 @@ impl Count {
         Self::Receipts,
         Self::Subscribed,
         Self::Lost,
+        Self::StreamsResumed,
+        Self::NotResumed,
+        Self::Resent,
+        Self::Redelivered,
+        Self::Duplicates,
+        Self::OutOfOrder,
+        Self::Skipped,
         Self::Dropped,
         Self::Missing,
         Self::Late,
@@ -84,6 +109,13 @@ impl Count {
             Self::Receipts => "receipts",
             Self::Subscribed => "subscribed",
             Self::Lost => "lost",
+            Self::StreamsResumed => "streams_resumed",
+            Self::NotResumed => "not_resumed",
+            Self::Resent => "resent",
+            Self::Redelivered => "redelivered",
+            Self::Duplicates => "duplicates",
+            Self::OutOfOrder => "out_of_order",
+            Self::Skipped => "skipped",
             Self::Dropped => "dropped",
             Self::Missing => "missing",
             Self::Late => "late",
@@ -92,11 +124,12 @@ impl Count {
 }
 
 impl Metric {
-    const ALL: [Self; 3] = [Self::Login, Self::Rtt, Self::Receipt];
+    const ALL: [Self; 4] = [Self::Login, Self::Resume, Self::Rtt, Self::Receipt];
 
     fn name(self) -> &'static str {
         match self {
             Self::Login => "login",
+            Self::Resume => "resume",
             Self::Rtt => "RTT",
             Self::Receipt => "receipt",
         }
@@ -119,6 +152,13 @@ impl Recorder {
         let mut interval = self.lock();
         interval.counts[Count::Sent as usize] += 1;
         interval.counts[Count::Late as usize] += u64::from(lateness > LATE);
+    }
+
+    /// Counts a return of a player whose stream was not resumed, by the condition.
+    pub(super) fn not_resumed(&self, condition: &str) {
+        let mut interval = self.lock();
+        interval.counts[Count::NotResumed as usize] += 1;
+        *interval.not_resumed.entry(format!("not_resumed_{condition}")).or_default() += 1;
     }
 
     /// Adds a latency.
@@ -167,6 +207,9 @@ impl Recorder {
         progress.failed += interval.failed;
         for (count, many) in Count::ALL.into_iter().zip(interval.counts).filter(|(_, many)| *many > 0) {
             *progress.counts.entry(count.name().to_owned()).or_default() += many;
+        }
+        for (name, many) in interval.not_resumed {
+            *progress.counts.entry(name).or_default() += many;
         }
         for (metric, digest) in Metric::ALL.into_iter().zip(interval.metrics) {
             if !digest.is_empty() {

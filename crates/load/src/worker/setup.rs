@@ -17,7 +17,7 @@ use crate::client::sasl::{KeyCache, Mechanism};
 use crate::client::tls::Trust;
 use crate::client::{Options, Profile, Settings, StreamManagement, Transport};
 use crate::control::{Fault, Job};
-use crate::plan::{Action, Phase, Protocol, Target, TransportKind};
+use crate::plan::{Action, Phase, Players, Protocol, Target, TransportKind};
 
 /// The resource of every player, and the tag with Bind 2.
 const RESOURCE: &str = "load";
@@ -174,10 +174,10 @@ fn profile(job: &Job, keys: &Arc<KeyCache>) -> Result<Arc<Profile>, Fault> {
         tls_resumption: players.tls_resumption,
         sasl2: players.sasl2,
         fast: players.fast,
-        stream_management: if players.stream_management {
-            StreamManagement::On
-        } else {
-            StreamManagement::Off
+        stream_management: match players {
+            Players { resumption: true, .. } => StreamManagement::Resumable,
+            Players { stream_management: true, .. } => StreamManagement::On,
+            _ => StreamManagement::Off,
         },
         receipts: players.receipts,
         presence: players.presence,
@@ -225,6 +225,7 @@ fn check_descriptors(players: u64) -> Result<(), Fault> {
 fn bucket(phase: &Phase) -> usize {
     match &phase.action {
         Action::Talk(talk) => talk.bucket.max(2) as usize,
+        Action::Resume(resume) => resume.bucket.max(2) as usize,
         _ => 1,
     }
 }

@@ -19,6 +19,9 @@ pub(in crate::worker) trait Executor: Send {
     /// A player's login failed, or its session was lost.
     fn lost(&mut self, _number: usize, _context: &mut ActionContext<'_>) {}
 
+    /// A player's stream was not resumed, and the server had not handled these stanzas of it. The player logs in anew.
+    fn not_resumed(&mut self, _number: usize, _unhandled: Vec<Box<[u8]>>) {}
+
     /// A player received a stanza.
     fn stanza(&mut self, _number: usize, _stanza: &Stanza, _context: &mut ActionContext<'_>) {}
 

@@ -10,6 +10,7 @@ mod login;
 mod open_loop_messages;
 mod receive_items;
 mod receive_notifications;
+mod resume;
 mod subscribe;
 
 use super::player_states::PlayerStates;
@@ -25,6 +26,7 @@ use login::LogIn;
 use open_loop_messages::OpenLoopMessages;
 use receive_items::ReceiveItems;
 use receive_notifications::ReceiveNotifications;
+use resume::CutAndResume;
 use subscribe::Subscribe;
 
 /// The executor of an action.
@@ -45,6 +47,7 @@ pub(super) fn executor(
             Some(rate) => Box::new(OpenLoopMessages::new(talk, rate, step, setup, states)),
             None => Box::new(ClosedLoopPairs::new(talk, step, setup, states)),
         },
+        Action::Resume(resume) => Box::new(CutAndResume::new(resume, step, setup, states)),
         Action::Drop => Box::new(Drop),
         Action::Churn { rate, span } => Box::new(Churn::new(rate, *span, step, setup, states)),
         // The orchestrator does it.
