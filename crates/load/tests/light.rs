@@ -83,6 +83,7 @@ fn job(light: &str) -> Job {
         total: PLAYERS,
         publishes: false,
         threads: 2,
+        event: None,
         clock_offset_ns: 0,
     }
 }

@@ -1,7 +1,10 @@
 //! Each action, and what it counts and times.
 
-use crate::support::{World, run};
+use crate::support::{Outcome, PATIENCE, World, lead, run};
+use carillon_load::blocking::Client;
+use carillon_load::client::{Options, Profile, Settings};
 use carillon_load::plan::{Target, TransportKind};
+use carillon_load::worker::Engine;
 
 /// A scenario of so many players and these phases, each with its `do`.
 fn scenario(count: u32, phases: &str) -> String {
@@ -91,6 +94,32 @@ fn the_cut_come_back_and_every_message_arrives_once() {
     assert_eq!(outcome.count("logins"), 20 + outcome.count("not_resumed"));
     assert_eq!(outcome.count("deliveries"), outcome.count("sent"));
     assert_eq!((outcome.count("duplicates"), outcome.count("out_of_order")), (0, 0));
+}
+
+#[test]
+fn who_is_lost_without_a_cut_comes_back_and_has_not_failed() {
+    let world = World::new(4, &[]);
+    let resume = "[[phases]]\ndo = 'resume'\nrate = 100\nbucket = 4\n\
+                  cut = { players = 0.01, after = '1500ms', for = '50ms' }\n";
+    let job = world.job(&scenario(4, &format!("resumption = true\n{LOGIN}{resume}")));
+    let profile = Profile::new(Settings::default()).unwrap();
+    let mut engine = Engine::prepare(job).unwrap();
+    let mut outcome = Outcome::default();
+    lead(&mut engine, 0);
+    assert!(engine.wait(PATIENCE));
+    lead(&mut engine, 1);
+    // They talk: the phase has begun.
+    while outcome.count("sent") == 0 {
+        outcome.add(engine.progress());
+    }
+    // Another client takes the resource of one of them.
+    let options = Options::new("u0@localhost".parse().unwrap(), "secret", &profile);
+    let other = Client::connect(&world.target.address, options.with_resource("load")).unwrap();
+    assert!(engine.wait(PATIENCE));
+    outcome.add(engine.finish());
+    drop(other);
+    assert_eq!((outcome.count("lost"), outcome.total.failed, outcome.count("logins")), (1, 0, 5));
+    assert_eq!(outcome.total.errors.keys().collect::<Vec<_>>(), ["lost: stream error conflict"]);
 }
 
 #[test]

@@ -3,3 +3,4 @@
 mod actions;
 mod preflight;
 mod support;
+mod upgrade;

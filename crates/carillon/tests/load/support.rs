@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 
 /// How long a step may take before the test fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 const PASSWORD: &str = "secret";
 
 /// A node with accounts `u0`, `u1` and so on, and one of a publisher.
@@ -113,6 +113,7 @@ impl World {
             target: self.target.clone(),
             publishes: true,
             threads: 2,
+            event: None,
             clock_offset_ns: 0,
         }
     }
@@ -159,13 +160,18 @@ pub(crate) fn run(jobs: Vec<Job>) -> Outcome {
     outcome
 }
 
+/// Begins a phase of one step.
+pub(crate) fn lead(engine: &mut Engine, phase: u32) {
+    engine.begin(Position { phase, step: 1 }, now());
+}
+
 /// Why a job cannot be run.
 pub(crate) fn fault(job: Job) -> Fault {
     Engine::prepare(job).expect_err("it cannot be run")
 }
 
 impl Outcome {
-    fn add(&mut self, progress: Progress) {
+    pub(crate) fn add(&mut self, progress: Progress) {
         for (name, many) in progress.counts {
             *self.total.counts.entry(name).or_default() += many;
         }

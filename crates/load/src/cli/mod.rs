@@ -12,6 +12,7 @@ mod run;
 mod scenarios;
 mod signals;
 mod target;
+mod upgrade;
 mod worker;
 mod worker_processes;
 

@@ -36,6 +36,7 @@ impl OrchestrateArgs {
             key: self.key.clone(),
             silence_limits: silence_limits(self.lost_after),
             sessions_command: self.sessions_command.clone(),
+            upgrade: None,
         };
         let orchestrator = Orchestrator::start(self.listen, options)
             .map_err(|error| Failure::Undone(format!("cannot listen on {}: {error}", self.listen)))?;

@@ -12,6 +12,7 @@ use super::orchestrate::{silence_limits, time};
 use super::outputs::OutputArgs;
 use super::signals::Signals;
 use super::target::TargetArgs;
+use super::upgrade::UpgradeArgs;
 use super::worker_processes::{Program, WorkerProcesses};
 use crate::orchestrate::{Options, Orchestrator, Request, ServerRequest, SubmitError};
 use crate::plan::Scenario;
@@ -72,6 +73,8 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "COMMAND", help_heading = "Server's figures")]
     sessions_command: Option<String>,
     #[command(flatten)]
+    upgrade: UpgradeArgs,
+    #[command(flatten)]
     outputs: OutputArgs,
 }
 
@@ -81,6 +84,7 @@ impl RunArgs {
         let request = self.request(&scenario)?;
         let earlier = self.outputs.earlier()?;
         let report = self.run_test(program, request, scenario.players.count)?;
+        self.upgrade.write_csv(&report)?;
         self.outputs.emit(report, earlier)
     }
 
@@ -136,6 +140,7 @@ impl RunArgs {
             key: Some(key.clone()),
             silence_limits: silence_limits(self.lost_after),
             sessions_command: self.sessions_command.clone(),
+            upgrade: self.upgrade.upgrade(),
         };
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let orchestrator =

@@ -11,11 +11,12 @@
 //! and then the next step begins. Progress is incremental: it holds what happened since the last report.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::measure::TDigest;
-use crate::plan::{Scenario, Target};
+use crate::plan::{Scenario, Span, Target};
 
 /// The registration of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,8 +99,32 @@ pub struct Job {
     pub publishes: bool,
     /// Threads to spread the players over.
     pub threads: u32,
+    /// The event around which the players are observed, if there is one.
+    #[serde(default)]
+    pub event: Option<Event>,
     /// The orchestrator's Unix time minus that of this machine, in nanoseconds.
     pub clock_offset_ns: i64,
+}
+
+/// Something that happens to the server during a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Index of the phase.
+    pub phase: u32,
+    /// When it happens: this long after the beginning of the phase.
+    pub at: Span,
+}
+
+/// The duration of a [`Slice`].
+pub const SLICE: Duration = Duration::from_millis(100);
+
+/// What happened in a slice of the time around an [`Event`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slice {
+    /// Messages, notifications or items that players received.
+    pub deliveries: u64,
+    /// Sessions that ended without the player's doing.
+    pub disconnects: u64,
 }
 
 /// A step of a phase; steps count from 1, phases from 0. (0, 0) is the preparation.
@@ -141,6 +166,9 @@ pub struct Progress {
     /// last delivery of each published item. The orchestrator keeps the largest of all workers and records one value per item
     /// in the metric.
     pub largest: BTreeMap<String, BTreeMap<u32, f64>>,
+    /// Since the last report: slices of the time around the event, by number; slice 0 begins with it.
+    #[serde(default)]
+    pub slices: BTreeMap<i32, Slice>,
     /// Since the last report: players that failed, because their login was refused or their session lost.
     pub failed: u64,
     /// CPU time of the worker's process so far, in seconds.

@@ -9,6 +9,7 @@
 //! One test runs at a time and 16 may wait; further requests get 429. Workers push their progress. A silent worker is asked
 //! for its progress, and counts as lost when it does not answer.
 
+mod command;
 mod id;
 mod problem;
 mod request;
@@ -33,7 +34,7 @@ use tokio::runtime::Runtime;
 use crate::control::{Order, boot_id};
 use crate::report::{Report, Snapshot, Status};
 use id::new_id;
-pub use request::{PlannedTest, Request, RequestError, ServerRequest};
+pub use request::{PlannedTest, Request, RequestError, ServerRequest, Upgrade};
 pub use running_test::SilenceLimits;
 pub use sessions::Sessions;
 use state::SharedState;
@@ -50,6 +51,8 @@ pub struct Options {
     pub silence_limits: SilenceLimits,
     /// A command that prints the server's number of sessions.
     pub sessions_command: Option<String>,
+    /// A command to be run during each test that is submitted by [`Orchestrator::submit`].
+    pub upgrade: Option<Upgrade>,
 }
 
 /// A running orchestrator.
@@ -58,6 +61,7 @@ pub struct Orchestrator {
     shared: Arc<SharedState>,
     address: SocketAddr,
     sessions_command: Option<String>,
+    upgrade: Option<Upgrade>,
     runner: Option<JoinHandle<()>>,
     runtime: Option<Runtime>,
 }
@@ -100,6 +104,7 @@ impl Orchestrator {
             shared,
             address,
             sessions_command: options.sessions_command,
+            upgrade: options.upgrade,
             runner: Some(runner),
             runtime: Some(runtime),
         })
@@ -112,7 +117,7 @@ impl Orchestrator {
 
     /// Adds a test to the queue and returns its id.
     pub fn submit(&self, request: Request) -> Result<String, SubmitError> {
-        let planned = PlannedTest::new(request, self.sessions_command.as_deref())?;
+        let planned = PlannedTest::new(request, self.sessions_command.as_deref(), self.upgrade.as_ref())?;
         let id = new_id().map_err(SubmitError::Place)?;
         if !self.shared.lock().submit(id.clone(), planned) {
             return Err(SubmitError::Place("the queue is full".to_owned()));

@@ -127,7 +127,8 @@ async fn progress(Shared(app): Shared<App>, Path(id): Path<u32>, body: Bytes) ->
 async fn submit(Shared(app): Shared<App>, body: Bytes) -> Result<Response, Problem> {
     let request: Request = read(&body)?;
     let command = app.sessions_command.clone();
-    let planned = tokio::task::spawn_blocking(move || PlannedTest::new(request, command.as_deref()));
+    // Who may submit a test over HTTP may not run commands here.
+    let planned = tokio::task::spawn_blocking(move || PlannedTest::new(request, command.as_deref(), None));
     let planned = planned.await.map_err(|error| Problem::request(error.to_string()))?;
     let planned = planned.map_err(|error| Problem::request(error.to_string()))?;
     let id = new_id().map_err(Problem::request)?;

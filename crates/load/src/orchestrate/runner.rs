@@ -5,6 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use super::command::{CommandOutcome, ScheduledCommand};
 use super::request::PlannedTest;
 use super::running_test::{RunningTest, SilenceLimits};
 use super::session_watch::SessionWatch;
@@ -13,7 +14,7 @@ use super::state::{SharedState, State};
 use crate::control::{Fault, Job, Order, Position};
 use crate::measure::Reading;
 use crate::plan::{Action, Phase};
-use crate::report::{PhaseState, ResourceSample, Status};
+use crate::report::{CommandRun, PhaseState, ResourceSample, Status};
 
 /// How long a test waits for enough workers.
 const WORKERS_WAIT: Duration = Duration::from_secs(30);
@@ -25,6 +26,8 @@ const FINISH_WAIT: Duration = Duration::from_secs(15);
 const START_DELAY: Duration = Duration::from_millis(20);
 /// How often the workers are checked for silence.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// How long the end of a phase waits for the command that ran in it.
+const UPGRADE_WAIT: Duration = Duration::from_secs(60);
 /// How often the server is measured.
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -117,6 +120,7 @@ impl TestRunner<'_> {
                 total: players,
                 publishes: at == 0,
                 threads: self.plan.threads,
+                event: self.plan.upgrade.as_ref().map(|upgrade| upgrade.event),
                 clock_offset_ns: 0,
             };
             first += count;
@@ -207,20 +211,17 @@ impl TestRunner<'_> {
         let start_delay = self.start_delay();
         let deadline = Instant::now() + start_delay + phase.timeout.0;
         current(&mut self.shared.lock()).record.begin(at, Instant::now() + start_delay, before);
-        let mut in_time = true;
-        for step in 1..=phase.action.steps() {
-            let position = Position { phase: index, step };
-            let begin = Order::Begin {
-                test: self.test.clone(),
-                position,
-                at_unix_ns: unix_ns(SystemTime::now() + start_delay),
-            };
-            self.order(&begin);
-            in_time = self.barrier(position, deadline)?;
-            if !in_time {
-                break;
-            }
+        let upgrade = self.plan.upgrade.as_ref().filter(|upgrade| upgrade.event.phase == index);
+        let upgrade = upgrade.map(|upgrade| {
+            let at = Instant::now() + start_delay + upgrade.event.at.0;
+            ScheduledCommand::start(&upgrade.command, at)
+        });
+        let in_time = self.steps(index, phase, start_delay, deadline);
+        if let Some(upgrade) = upgrade {
+            let outcome = upgrade.finish(UPGRADE_WAIT);
+            current(&mut self.shared.lock()).record.upgraded(outcome.into());
         }
+        let in_time = in_time?;
         let ended = Instant::now();
         let after = self.sample();
         let mut state = self.shared.lock();
@@ -234,6 +235,29 @@ impl TestRunner<'_> {
         let online = current.online();
         current.record.end(at, end, ended, online, after);
         Ok(())
+    }
+
+    /// Takes the workers through the steps of a phase; `false` if its time ran out.
+    fn steps(
+        &self,
+        index: u32,
+        phase: &Phase,
+        start_delay: Duration,
+        deadline: Instant,
+    ) -> Result<bool, End> {
+        for step in 1..=phase.action.steps() {
+            let position = Position { phase: index, step };
+            let begin = Order::Begin {
+                test: self.test.clone(),
+                position,
+                at_unix_ns: unix_ns(SystemTime::now() + start_delay),
+            };
+            self.order(&begin);
+            if !self.barrier(position, deadline)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Waits until the server has no more sessions than before the test.
@@ -387,6 +411,13 @@ impl TestRunner<'_> {
 
 /// How often the watch is checked.
 const SESSION_POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+impl From<CommandOutcome> for CommandRun {
+    fn from(outcome: CommandOutcome) -> Self {
+        let CommandOutcome { started, took, exit_code, problem, output } = outcome;
+        Self { started, took, exit_code, problem, output }
+    }
+}
 
 fn current(state: &mut State) -> &mut RunningTest {
     &mut state.running.as_mut().expect("only the runner ends the test that it runs").1

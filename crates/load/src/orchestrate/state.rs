@@ -74,7 +74,10 @@ impl State {
     /// Starts the next test of the queue.
     pub(super) fn start_next(&mut self) -> Option<(String, Arc<PlannedTest>)> {
         let (id, plan) = self.waiting.pop_front()?;
-        let record = Record::new(id.clone(), plan.scenario.clone(), plan.target.clone());
+        let mut record = Record::new(id.clone(), plan.scenario.clone(), plan.target.clone());
+        if let Some(upgrade) = &plan.upgrade {
+            record.plan_upgrade(upgrade.command.clone(), upgrade.event);
+        }
         self.running = Some((id.clone(), RunningTest::new(record)));
         Some((id, plan))
     }

@@ -34,7 +34,7 @@ fn start(give_up: Duration) -> Played {
     let options = Options {
         key: Some("k".to_owned()),
         silence_limits: SilenceLimits { ask: give_up / 4, give_up },
-        sessions_command: None,
+        ..Options::default()
     };
     let orchestrator =
         Orchestrator::start("127.0.0.1:0".parse().expect("an address"), options).expect("it starts");

@@ -195,6 +195,11 @@ impl Action {
         }
     }
 
+    /// Whether players receive messages, notifications or items in it.
+    pub fn is_traffic(&self) -> bool {
+        matches!(self, Self::Publish(_) | Self::Notify(_) | Self::Talk(_) | Self::Resume(_))
+    }
+
     /// The word after `do =`.
     pub fn name(&self) -> &'static str {
         match self {

@@ -40,6 +40,7 @@ impl Report {
         body += &self.tiles();
         body += &self.notes();
         body += &self.assertion_table();
+        body += &self.upgrade_box();
         body += &self.comparison();
         body += &self.plots();
         body += &self.histograms();
@@ -110,6 +111,12 @@ impl Report {
         self.comparison.as_ref().map(|comparison| comparison.table_html("Comparison")).unwrap_or_default()
     }
 
+    fn upgrade_box(&self) -> String {
+        let Some(upgrade) = &self.upgrade else { return String::new() };
+        let lines = upgrade.lines().into_iter().map(|(name, words)| format!("{}: {words}", name.trim()));
+        format!("<h2>Command</h2><div class=box>{}</div>", list(&lines.collect::<Vec<_>>()))
+    }
+
     fn histograms(&self) -> String {
         let figure = |(name, buckets): (&String, &Vec<Bucket>)| {
             let count: u64 = buckets.iter().map(|bucket| bucket.count).sum();
@@ -147,9 +154,11 @@ impl Report {
             one("load tester", each(&|row| Some(row.tester_cores))),
         ];
         let memory = vec![one("server", each(&|row| row.server_bytes.map(|bytes| bytes as f64 / MIB)))];
+        let around = self.upgrade.iter().map(|upgrade| one("deliveries", upgrade.points())).collect();
         let charts = [
             self.chart("Latency over time", "ms", true, latencies.take(SERIES_MAX).collect()),
             self.chart("Events per second", "/s", false, rates.take(SERIES_MAX).collect()),
+            self.chart("Deliveries around the command, by 100 ms", "/s", false, around),
             self.chart("Connections", "", false, online),
             self.chart("CPU: cores kept busy", "cores", false, cores),
             self.chart("Server memory", "MiB", false, memory),

@@ -20,6 +20,7 @@ mod svg;
 mod text;
 mod timeline;
 mod totals;
+mod upgrade;
 mod verdict;
 
 pub use assertion::{Assertion, AssertionError};
@@ -31,6 +32,7 @@ pub use model::{
 pub use percentiles::Percentiles;
 pub use record::{Record, Snapshot};
 pub use timeline::Row;
+pub use upgrade::{CommandRun, SliceReport, UpgradeReport};
 
 #[cfg(test)]
 pub(crate) mod samples;

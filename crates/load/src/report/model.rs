@@ -8,6 +8,7 @@ use super::figures::Cost;
 use super::histogram::Bucket;
 use super::percentiles::Percentiles;
 use super::timeline::Row;
+use super::upgrade::UpgradeReport;
 use crate::plan::{Scenario, Target, TransportKind};
 
 /// The outcome of a load test. Latencies are in milliseconds.
@@ -50,6 +51,9 @@ pub struct Report {
     pub errors: BTreeMap<String, u64>,
     /// Notes for the reader: a skipped phase, a lost worker, a saturated tester.
     pub notes: Vec<String>,
+    /// The command that ran during the test, and what the players noticed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upgrade: Option<UpgradeReport>,
     /// The phases in order.
     pub phases: Vec<PhaseReport>,
     /// The server's cost of the whole test, if it was measured.

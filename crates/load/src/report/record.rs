@@ -8,7 +8,8 @@ use super::model::{PhaseReport, PhaseState, Report, Status, WorkerReport};
 use super::percentiles::thousandths;
 use super::timeline::Timeline;
 use super::totals::Totals;
-use crate::control::Progress;
+use super::upgrade::{CommandRun, UpgradeReport};
+use crate::control::{Event, Progress, Slice};
 use crate::plan::{Action, Scenario, Target};
 
 /// The most notes that are kept.
@@ -31,6 +32,12 @@ pub struct Record {
     timeline: Timeline,
     failed: u64,
     notes: Vec<String>,
+    /// The command that is run during a phase, and the phase.
+    upgrade: Option<(String, Event)>,
+    /// What became of it.
+    upgraded: CommandRun,
+    /// Slices of the time around it.
+    slices: BTreeMap<i32, Slice>,
     first: Option<ResourceSample>,
     last: ResourceSample,
     tester_threads: u32,
@@ -86,16 +93,34 @@ impl Record {
             timeline: Timeline::default(),
             failed: 0,
             notes: Vec::new(),
+            upgrade: None,
+            upgraded: CommandRun::default(),
+            slices: BTreeMap::new(),
             first: None,
             last: ResourceSample::default(),
             tester_threads: 1,
         }
     }
 
+    /// A command will be run during a phase.
+    pub fn plan_upgrade(&mut self, command: String, event: Event) {
+        self.upgrade = Some((command, event));
+    }
+
+    /// The command was run, or not.
+    pub fn upgraded(&mut self, run: CommandRun) {
+        self.upgraded = run;
+    }
+
     /// Adds the progress of a worker. What happens before the first phase counts in the first, after the last in the last.
     pub fn add(&mut self, progress: &Progress) {
         self.second.add(progress);
         self.failed += progress.failed;
+        for (number, Slice { deliveries, disconnects }) in &progress.slices {
+            let slice = self.slices.entry(*number).or_default();
+            slice.deliveries += deliveries;
+            slice.disconnects += disconnects;
+        }
         let last = self.phases.len().saturating_sub(1);
         if let Some(phase) = self.phases.get_mut((progress.position.phase as usize).min(last)) {
             phase.totals.add(progress);
@@ -262,6 +287,7 @@ impl Record {
             notes: self.notes.clone(),
             server: Cost::of_server(&first, &self.last, None, &events),
             tester: Cost::of_tester(&first, &self.last, None, &events),
+            upgrade: self.upgrade_report(),
             phases,
             workers,
             timeline: self.timeline.rows().to_vec(),
@@ -274,6 +300,18 @@ impl Record {
             (report.status, report.reason) = (Status::Failed, Some(shortfalls.join(" ")));
         }
         report
+    }
+
+    fn upgrade_report(&self) -> Option<UpgradeReport> {
+        let (command, event) = self.upgrade.as_ref()?;
+        let at = event.phase as usize;
+        let phase = self.phases.get(at)?;
+        // There is nothing to tell before its phase.
+        let due = phase.start?.saturating_duration_since(self.started) + event.at.0;
+        let name = self.scenario.phases[at].name().to_owned();
+        let (due, run) = (due.as_secs_f64(), &self.upgraded);
+        let (command, slices) = (command.clone(), &self.slices);
+        Some(UpgradeReport::new(command, name, due, run, self.started, &phase.totals, slices))
     }
 
     fn phase(&self, at: usize) -> PhaseReport {

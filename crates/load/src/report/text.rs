@@ -10,6 +10,7 @@ use time::format_description::well_known::Rfc3339;
 use super::figures::Cost;
 use super::model::{PhaseReport, PhaseState, Report};
 use super::percentiles::Percentiles;
+use super::upgrade::UpgradeReport;
 
 impl Report {
     /// What a reader wants to know first, in a page of a terminal.
@@ -36,6 +37,9 @@ impl Report {
             describe(phase, &mut out);
         }
         out.push('\n');
+        for (name, words) in self.upgrade.iter().flat_map(UpgradeReport::lines) {
+            line(&mut out, name, &words);
+        }
         for (kind, count) in &self.errors {
             line(&mut out, "error", &format!("{count} × {kind}"));
         }

@@ -2,6 +2,7 @@
 
 use super::assertion::Assertion;
 use super::model::{Checked, PhaseReport, PhaseState, Report, Status, WorkerState};
+use super::upgrade::UpgradeReport;
 
 impl Report {
     /// Checks assertions and adds the results to the report.
@@ -39,6 +40,7 @@ impl Report {
         all.extend(
             self.phases.iter().filter(late).map(|phase| format!("{}: {}.", phase.name, phase.state.words())),
         );
+        all.extend(self.upgrade.as_ref().and_then(UpgradeReport::shortfall));
         let lost = self.workers.iter().filter(|worker| worker.state == WorkerState::Lost).count();
         if lost > 0 {
             all.push(format!("{lost} of {} workers were lost.", self.workers.len()));

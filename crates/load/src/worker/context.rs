@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::player_states::{PlayerState, PlayerStates};
 use super::recorder::{Count, Recorder};
 use super::setup::Setup;
+use super::watch::Watch;
 use crate::plan::Protocol;
 use crate::swarm::{Network, Start};
 
@@ -14,6 +15,8 @@ pub(super) struct ActionContext<'a> {
     pub(super) recorder: &'a Recorder,
     pub(super) states: &'a mut PlayerStates,
     pub(super) network: &'a mut Network,
+    /// What players receive around the event of the test, in its phase.
+    pub(super) watch: &'a mut Option<Watch>,
     pub(super) now: Instant,
 }
 
@@ -49,6 +52,24 @@ impl ActionContext<'_> {
             self.recorder.count(Count::Dropped);
         }
         self.network.abort(number);
+    }
+
+    /// A player receives something now that was due at `due`.
+    pub(super) fn delivered(&mut self, number: usize, due: Instant) {
+        self.recorder.delivered(self.now.saturating_duration_since(due));
+        self.watch_delivery(number, due);
+    }
+
+    /// The same for an item that goes to all subscribers.
+    pub(super) fn delivered_item(&mut self, number: usize, item: u32, due: Instant) {
+        self.recorder.delivered_item(item, self.now.saturating_duration_since(due));
+        self.watch_delivery(number, due);
+    }
+
+    fn watch_delivery(&mut self, number: usize, due: Instant) {
+        if let Some(watch) = self.watch {
+            watch.delivered(number, due, self.now, self.recorder);
+        }
     }
 
     /// Counts something that is sent now and was due at `due`.

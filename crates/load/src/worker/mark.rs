@@ -8,6 +8,8 @@ use serde_json::json;
 
 /// Items per phase; items of different phases have different numbers.
 pub(super) const ITEMS_PER_PHASE: u32 = 10_000_000;
+/// The item of everything behind the last that has a number of its own: whether it arrives twice is not noticed.
+pub(super) const UNTRACKED: u32 = ITEMS_PER_PHASE - 1;
 
 /// The mark of a message, notification or item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -29,6 +29,7 @@ mod schedule;
 mod setup;
 mod step;
 mod thread;
+mod watch;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

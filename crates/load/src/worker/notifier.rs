@@ -167,7 +167,7 @@ impl Sending<'_> {
         let (setup, recorder, audience) = (self.setup, self.recorder, json!(self.notify.audience));
         let mut lines = String::with_capacity(due.len() * (self.notify.payload_bytes + 100));
         for (item, at) in due {
-            let number = mark::number(self.phase, item % mark::ITEMS_PER_PHASE);
+            let number = mark::number(self.phase, (*item).min(mark::UNTRACKED));
             let mark = Mark { number, due_unix_ns: setup.clock.unix_ns(*at) };
             let to = json!(setup.localpart(setup.job.first + item % setup.job.count));
             let payload = JsonText { marks: &self.marks, mark, bytes: self.notify.payload_bytes };

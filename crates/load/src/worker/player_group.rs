@@ -6,15 +6,16 @@ use std::time::Instant;
 
 use carillon_wire::stanza::Stanza;
 
-use super::actions::{self, Executor, Idle, Next};
+use super::actions::{self, Executor, Idle, Loss, Next};
 use super::context::ActionContext;
 use super::keepalive::KeepAlive;
 use super::player_states::{PlayerState, PlayerStates};
 use super::recorder::{Count, Metric};
 use super::step::{StepStart, ThreadContext};
+use super::watch::Watch;
 use crate::client::ClientEvent;
 use crate::light::LightEvent;
-use crate::plan::Protocol;
+use crate::plan::{Action, Protocol};
 use crate::swarm::{Flow, Handler, Network, SwarmEvent};
 
 /// The players of a thread, and what they are doing.
@@ -25,6 +26,8 @@ pub(super) struct PlayerGroup {
     executor: Box<dyn Executor>,
     /// The player whose stream has just been resumed: it is ready next, and has not logged in.
     resumed: Option<usize>,
+    /// What players receive around the event of the test, in its phase.
+    watch: Option<Watch>,
     /// The step that is not done.
     step: Option<StepStart>,
 }
@@ -40,6 +43,7 @@ impl PlayerGroup {
             keepalive,
             executor: Box::new(Idle),
             resumed: None,
+            watch: None,
             step: None,
         }
     }
@@ -50,10 +54,39 @@ impl PlayerGroup {
         now: Instant,
         network: &'a mut Network,
     ) -> (&'a mut dyn Executor, ActionContext<'a>) {
-        let Self { thread, states, executor, .. } = self;
+        let Self { thread, states, executor, watch, .. } = self;
         let context =
-            ActionContext { setup: &thread.setup, recorder: &thread.recorder, states, network, now };
+            ActionContext { setup: &thread.setup, recorder: &thread.recorder, states, network, watch, now };
         (executor.as_mut(), context)
+    }
+
+    /// Begins to watch the players when the phase of the event begins.
+    fn watch_step(&mut self, step: &StepStart) {
+        let event = self.thread.setup.job.event.filter(|event| event.phase == step.position.phase);
+        let begun = self.watch.as_ref().is_some_and(|watch| watch.phase() == step.position.phase);
+        match event {
+            Some(event) if !begun => {
+                let numbers = self.states.numbers.clone();
+                self.watch = Some(Watch::new(event.phase, step.at + event.at.0, numbers));
+            }
+            Some(_) => {}
+            // A phase that ran out of time has not ended it.
+            None => self.finish_watch(),
+        }
+    }
+
+    /// Ends the watch with the last step of its phase.
+    fn end_watch(&mut self, step: &StepStart) {
+        let steps = step.action(&self.thread.setup).map_or(1, Action::steps);
+        if step.position.step >= steps {
+            self.finish_watch();
+        }
+    }
+
+    fn finish_watch(&mut self) {
+        if let Some(watch) = self.watch.take() {
+            watch.finish(&self.thread.recorder);
+        }
     }
 
     fn ready(&mut self, number: usize, now: Instant, network: &mut Network) {
@@ -87,11 +120,15 @@ impl PlayerGroup {
             PlayerState::In => {
                 recorder.count(Count::Lost);
                 recorder.error(format!("lost: {why}"));
+                if let Some(watch) = &self.watch {
+                    watch.disconnected(now, recorder);
+                }
             }
         }
-        recorder.failed();
         let (executor, mut context) = self.executor(now, network);
-        executor.lost(number, &mut context);
+        if executor.lost(number, &mut context) == Loss::Final {
+            context.recorder.failed();
+        }
     }
 }
 
@@ -127,6 +164,7 @@ impl Handler for PlayerGroup {
             Ok(step) => {
                 let action = step.action(&self.thread.setup);
                 self.executor = actions::executor(action, &step, &self.thread.setup, &self.states);
+                self.watch_step(&step);
                 self.step = Some(step);
             }
             Err(TryRecvError::Empty) => {}
@@ -144,6 +182,7 @@ impl Handler for PlayerGroup {
             Next::At(wake) => Flow::Continue(wake),
             Next::Done => {
                 if let Some(step) = self.step.take() {
+                    self.end_watch(&step);
                     self.thread.barrier.done(step.serial);
                 }
                 Flow::Continue(None)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::control::Progress;
+use crate::control::{Progress, Slice};
 use crate::measure::TDigest;
 
 /// A send that leaves later than this after it was due is late.
@@ -60,6 +60,9 @@ pub(super) enum Metric {
     Rtt,
     /// From when a notification was due to its receipt.
     Receipt,
+    /// The longest silence of a player before the event of the test, and after it.
+    SilenceBefore,
+    Silence,
 }
 
 /// Counts, errors and latencies since they were last collected.
@@ -70,6 +73,7 @@ pub(super) struct Interval {
     not_resumed: BTreeMap<String, u64>,
     metrics: [TDigest; Metric::ALL.len()],
     last_delivery: BTreeMap<u32, Duration>,
+    slices: BTreeMap<i32, Slice>,
     errors: BTreeMap<String, u64>,
     failed: u64,
     online: u32,
@@ -124,7 +128,8 @@ impl Count {
 }
 
 impl Metric {
-    const ALL: [Self; 4] = [Self::Login, Self::Resume, Self::Rtt, Self::Receipt];
+    const ALL: [Self; 6] =
+        [Self::Login, Self::Resume, Self::Rtt, Self::Receipt, Self::SilenceBefore, Self::Silence];
 
     fn name(self) -> &'static str {
         match self {
@@ -132,6 +137,8 @@ impl Metric {
             Self::Resume => "resume",
             Self::Rtt => "RTT",
             Self::Receipt => "receipt",
+            Self::SilenceBefore => "silence_before",
+            Self::Silence => "silence",
         }
     }
 }
@@ -181,6 +188,16 @@ impl Recorder {
         *last = latency.max(*last);
     }
 
+    /// Counts something that arrived in a slice of time.
+    pub(super) fn delivered_in(&self, slice: i32) {
+        self.lock().slices.entry(slice).or_default().deliveries += 1;
+    }
+
+    /// Counts a session that was lost in a slice of time.
+    pub(super) fn disconnected_in(&self, slice: i32) {
+        self.lock().slices.entry(slice).or_default().disconnects += 1;
+    }
+
     /// Counts an error by its kind: a few words that are the same each time.
     pub(super) fn error(&self, kind: impl Into<String>) {
         *self.lock().errors.entry(kind.into()).or_default() += 1;
@@ -215,6 +232,11 @@ impl Recorder {
             if !digest.is_empty() {
                 progress.metrics.entry(metric.name().to_owned()).or_default().merge(digest);
             }
+        }
+        for (slice, happened) in interval.slices {
+            let slice = progress.slices.entry(slice).or_default();
+            slice.deliveries += happened.deliveries;
+            slice.disconnects += happened.disconnects;
         }
         for (kind, many) in interval.errors {
             *progress.errors.entry(kind).or_default() += many;

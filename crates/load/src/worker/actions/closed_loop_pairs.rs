@@ -91,7 +91,7 @@ impl Executor for ClosedLoopPairs {
             return;
         };
         self.in_flight.arrived();
-        context.recorder.delivered(context.now.saturating_duration_since(sent));
+        context.delivered(number, sent);
         if context.now < self.in_flight.until() {
             self.send(at, context);
         }

@@ -17,7 +17,9 @@ pub(in crate::worker) trait Executor: Send {
     fn ready(&mut self, _number: usize, _context: &mut ActionContext<'_>) {}
 
     /// A player's login failed, or its session was lost.
-    fn lost(&mut self, _number: usize, _context: &mut ActionContext<'_>) {}
+    fn lost(&mut self, _number: usize, _context: &mut ActionContext<'_>) -> Loss {
+        Loss::Final
+    }
 
     /// A player's stream was not resumed, and the server had not handled these stanzas of it. The player logs in anew.
     fn not_resumed(&mut self, _number: usize, _unhandled: Vec<Box<[u8]>>) {}
@@ -27,6 +29,15 @@ pub(in crate::worker) trait Executor: Send {
 
     /// A player of the light protocol received something.
     fn light(&mut self, _number: usize, _event: &LightEvent, _context: &mut ActionContext<'_>) {}
+}
+
+/// What a loss means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::worker) enum Loss {
+    /// The player has failed.
+    Final,
+    /// The action brings it back.
+    ComesBack,
 }
 
 /// What comes after a tick.

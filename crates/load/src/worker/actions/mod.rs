@@ -20,7 +20,7 @@ use crate::plan::Action;
 use churn::Churn;
 use closed_loop_pairs::ClosedLoopPairs;
 use drop::Drop;
-pub(super) use executor::{Executor, Idle, Next};
+pub(super) use executor::{Executor, Idle, Loss, Next};
 use hold::Hold;
 use login::LogIn;
 use open_loop_messages::OpenLoopMessages;
@@ -42,7 +42,7 @@ pub(super) fn executor(
         Action::Hold { span } => Box::new(Hold::new(*span, step)),
         Action::Subscribe { topic } => Box::new(Subscribe::new(topic, step, states)),
         Action::Publish(publish) => Box::new(ReceiveItems::new(publish, step, setup, states)),
-        Action::Notify(_) => Box::new(ReceiveNotifications::new(step, setup)),
+        Action::Notify(_) => Box::new(ReceiveNotifications::new(step, setup, states)),
         Action::Talk(talk) => match &talk.rate {
             Some(rate) => Box::new(OpenLoopMessages::new(talk, rate, step, setup, states)),
             None => Box::new(ClosedLoopPairs::new(talk, step, setup, states)),

@@ -100,7 +100,7 @@ impl OpenLoopMessages {
     /// Sends the message that was due at `due`.
     fn send(&mut self, due: Instant, context: &mut ActionContext<'_>) {
         let Turn { from, to, .. } = turn(self.turns, &context.states.numbers, self.bucket);
-        let item = u32::try_from(self.turns).unwrap_or(u32::MAX).min(UNTRACKED);
+        let item = u32::try_from(self.turns).unwrap_or(u32::MAX).min(mark::UNTRACKED);
         self.turns += 1;
         let Some(jid) = context.network.address(to).filter(|_| from != to).cloned() else {
             return self.skip("talk: the neighbour is not in session", context);
@@ -127,7 +127,7 @@ impl OpenLoopMessages {
 
     /// Whether a message arrives for the first time. Counts it if it does not, or if it is late behind another.
     fn is_new(&mut self, number: usize, item: u32, context: &ActionContext<'_>) -> bool {
-        if item == UNTRACKED {
+        if item == mark::UNTRACKED {
             return true;
         }
         let Turn { from, ordinal, .. } = turn(item as usize, &context.states.numbers, self.bucket);
@@ -184,12 +184,9 @@ impl Executor for OpenLoopMessages {
         if context.states.last_dropped(number).is_some_and(|dropped| due < dropped) {
             context.recorder.count(Count::Redelivered);
         }
-        context.recorder.delivered(context.now.saturating_duration_since(due));
+        context.delivered(number, due);
     }
 }
-
-/// The number of the messages behind the last that has a number of its own: whether they arrive twice is not noticed.
-const UNTRACKED: u32 = mark::ITEMS_PER_PHASE - 1;
 
 /// The sender and the recipient of a turn: all players send in turn, each to all others of its bucket in turn.
 fn turn(turn: usize, numbers: &Range<usize>, bucket: usize) -> Turn {

@@ -1,12 +1,14 @@
 //! All players wait for the items that one publisher publishes.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use carillon_wire::stanza::{Kind, Stanza};
 
-use super::executor::{Executor, Next};
+use super::executor::{Executor, Loss, Next};
 use crate::light::LightEvent;
 use crate::plan::{Action, Publish};
+use crate::worker::arrivals::{Arrival, Arrivals};
 use crate::worker::context::ActionContext;
 use crate::worker::mark::{Marks, phase_and_item};
 use crate::worker::player_states::PlayerStates;
@@ -28,6 +30,9 @@ pub(super) struct ReceiveItems {
     subscribers: u64,
     /// Whether only players who subscribed in this test should receive it.
     subscribed_only: bool,
+    numbers: Range<usize>,
+    /// What each player has received.
+    arrivals: Vec<Arrivals>,
     arrived: u64,
     /// When the last item is due, or when the last one arrived.
     last: Instant,
@@ -48,6 +53,8 @@ impl ReceiveItems {
             items: items.into(),
             subscribers: subscribers.count() as u64,
             subscribed_only,
+            numbers: states.numbers.clone(),
+            arrivals: vec![Arrivals::default(); states.numbers.len()],
             arrived: 0,
             last: last_due(publish, step),
             reported: false,
@@ -58,15 +65,21 @@ impl ReceiveItems {
         !self.subscribed_only || context.states.is_subscribed(number)
     }
 
-    fn arrived(&mut self, bytes: &[u8], context: &mut ActionContext<'_>) {
+    fn arrived(&mut self, number: usize, bytes: &[u8], context: &mut ActionContext<'_>) {
         let Some(mark) = self.marks.find(bytes) else { return };
-        if phase_and_item(mark.number).0 != self.phase {
+        let (phase, item) = phase_and_item(mark.number);
+        if phase != self.phase {
             return;
+        }
+        match self.arrivals[number - self.numbers.start].note(item) {
+            Arrival::InOrder => {}
+            Arrival::OutOfOrder => context.recorder.count(Count::OutOfOrder),
+            Arrival::Duplicate => return context.recorder.count(Count::Duplicates),
         }
         self.arrived += 1;
         self.last = self.last.max(context.now);
         let due = context.setup.clock.instant(mark.due_unix_ns);
-        context.recorder.delivered_item(mark.number, context.now.saturating_duration_since(due));
+        context.delivered_item(number, mark.number, due);
     }
 }
 
@@ -83,16 +96,16 @@ impl Executor for ReceiveItems {
         Next::Done
     }
 
-    fn stanza(&mut self, _number: usize, stanza: &Stanza, context: &mut ActionContext<'_>) {
+    fn stanza(&mut self, number: usize, stanza: &Stanza, context: &mut ActionContext<'_>) {
         if !matches!(stanza.kind, Kind::Message(_)) {
             return;
         }
-        self.arrived(stanza.payload.bytes(), context);
+        self.arrived(number, stanza.payload.bytes(), context);
     }
 
-    fn light(&mut self, _number: usize, event: &LightEvent, context: &mut ActionContext<'_>) {
+    fn light(&mut self, number: usize, event: &LightEvent, context: &mut ActionContext<'_>) {
         match event {
-            LightEvent::Published(item) => self.arrived(item, context),
+            LightEvent::Published(item) => self.arrived(number, item, context),
             LightEvent::Error(code) => context.recorder.error(format!("publish: {code}")),
             _ => {}
         }
@@ -102,8 +115,9 @@ impl Executor for ReceiveItems {
         self.subscribers += u64::from(self.is_subscriber(number, context));
     }
 
-    fn lost(&mut self, number: usize, context: &mut ActionContext<'_>) {
+    fn lost(&mut self, number: usize, context: &mut ActionContext<'_>) -> Loss {
         self.subscribers = self.subscribers.saturating_sub(self.is_subscriber(number, context).into());
+        Loss::Final
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use carillon_wire::stanza::Stanza;
 
-use super::executor::{Executor, Next};
+use super::executor::{Executor, Loss, Next};
 use super::open_loop_messages::OpenLoopMessages;
 use crate::plan::Resume;
 use crate::worker::context::ActionContext;
@@ -95,12 +95,17 @@ impl Executor for CutAndResume {
         }
     }
 
-    fn lost(&mut self, number: usize, context: &mut ActionContext<'_>) {
+    fn lost(&mut self, number: usize, context: &mut ActionContext<'_>) -> Loss {
         // Whoever is lost without a cut, for example because the server restarts, comes back, too; while the phase lasts.
-        let due = context.now + self.plan.cut.span.0.max(RETRY_DELAY);
-        if due < self.until {
-            self.comes_back(due, number);
+        let numbers = &context.states.numbers;
+        let part = (number - numbers.start) as f64 / numbers.len() as f64;
+        let away = self.plan.cut.span.0.max(RETRY_DELAY) + self.plan.comeback.over.0.mul_f64(part);
+        let due = context.now + away;
+        if due >= self.until {
+            return Loss::Final;
         }
+        self.comes_back(due, number);
+        Loss::ComesBack
     }
 
     fn stanza(&mut self, number: usize, stanza: &Stanza, context: &mut ActionContext<'_>) {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use carillon_wire::stanza::Stanza;
 
-use super::executor::{Executor, Next};
+use super::executor::{Executor, Loss, Next};
 use crate::client::{SendOutcome, stanzas};
 use crate::light::LightEvent;
 use crate::plan::Protocol;
@@ -80,12 +80,13 @@ impl Executor for Subscribe {
         }
     }
 
-    fn lost(&mut self, number: usize, _context: &mut ActionContext<'_>) {
+    fn lost(&mut self, number: usize, _context: &mut ActionContext<'_>) -> Loss {
         let waiting = self.waiting.len();
         self.waiting.retain(|other| *other != number);
         if waiting == self.waiting.len() {
             // If its request was answered already, the step ends a little early.
             self.in_flight = self.in_flight.saturating_sub(1);
         }
+        Loss::Final
     }
 }
