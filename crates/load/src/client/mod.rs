@@ -16,6 +16,7 @@ mod channel;
 mod entropy;
 mod event;
 mod login;
+mod management;
 mod outbox;
 mod profile;
 mod resumable;

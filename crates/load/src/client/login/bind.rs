@@ -9,9 +9,10 @@ use super::features::Features;
 use super::{Login, Stage};
 use crate::client::channel::Channel;
 use crate::client::event::Failure;
+use crate::client::management::Management;
 use crate::client::outbox::Outbox;
 use crate::client::profile::StreamManagement;
-use crate::client::session::{Management, Session};
+use crate::client::session::Session;
 use crate::client::stanzas;
 
 /// The id of the request. It is the only request in flight.

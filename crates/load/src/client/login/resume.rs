@@ -8,9 +8,10 @@ use super::features::Features;
 use super::{Login, Stage, Transition};
 use crate::client::channel::Channel;
 use crate::client::event::{ClientEvent, Failure};
+use crate::client::management::condition;
 use crate::client::outbox::Outbox;
 use crate::client::resumable::Resumable;
-use crate::client::session::{Session, condition};
+use crate::client::session::Session;
 
 impl Login {
     /// Takes the state of the earlier stream; the login goes on without it.

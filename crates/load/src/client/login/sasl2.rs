@@ -10,9 +10,10 @@ use super::sasl::{decode, encode, failure};
 use super::{AuthState, Login, Stage, Transition};
 use crate::client::channel::Channel;
 use crate::client::event::{ClientEvent, Failure};
+use crate::client::management::{Management, write_enable};
 use crate::client::outbox::Outbox;
 use crate::client::sasl::{Exchange, Mechanism};
-use crate::client::session::{Management, Session, write_enable};
+use crate::client::session::Session;
 
 impl Login {
     /// Starts the best mechanism of both sides, with all inline requests.
