@@ -10,6 +10,7 @@ mod map;
 mod notification;
 mod offline;
 mod pubsub_event;
+mod pubsub_xml;
 mod revocation;
 mod settlement;
 mod time;
@@ -30,7 +31,8 @@ pub use notification::{
 };
 pub use offline::OfflineMessage;
 pub(crate) use pubsub_event::Change;
-pub use pubsub_event::{News, PubsubEvent, Retained, write_item};
+pub use pubsub_event::{News, PubsubEvent, Retained};
+pub use pubsub_xml::write_item;
 pub use revocation::{AgentId, Revocations};
 pub use settlement::Settlement;
 pub use time::{Moment, Mono, Now, UnixMs};
