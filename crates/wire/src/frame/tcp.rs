@@ -80,7 +80,42 @@ enum Place {
     Declaration,
 }
 
+/// What is known of a stream between two of its units.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StreamState {
+    /// A header must come.
+    BeforeHeader,
+    /// Stanzas may come.
+    Open {
+        /// The hash of the header's name, which the stream's end tag must have.
+        header_name: u32,
+    },
+    /// Only white space may come.
+    Closed,
+}
+
 impl Framer {
+    /// A framer that goes on with a stream where another left it, from the first byte that was not consumed: see
+    /// [`Framer::state`].
+    pub fn resume(state: StreamState, limits: Limits) -> Self {
+        let (phase, header_name) = match state {
+            StreamState::BeforeHeader => (Phase::BeforeHeader, 0),
+            StreamState::Open { header_name } => (Phase::Open, header_name),
+            StreamState::Closed => (Phase::Closed, 0),
+        };
+        Self { phase, header_name, ..Self::new(limits) }
+    }
+
+    /// What another framer has to know to go on with the stream. Where this one stands in an incomplete unit is not part of it: the
+    /// other is given the unit's bytes again, from the first one.
+    pub fn state(&self) -> StreamState {
+        match self.phase {
+            Phase::BeforeHeader => StreamState::BeforeHeader,
+            Phase::Open => StreamState::Open { header_name: self.header_name },
+            Phase::Closed => StreamState::Closed,
+        }
+    }
+
     /// A framer that expects a stream header.
     pub fn new(limits: Limits) -> Self {
         Self {

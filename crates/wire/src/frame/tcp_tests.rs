@@ -190,3 +190,38 @@ fn the_error_does_not_depend_on_the_cut() {
         }
     }
 }
+
+/// All units of a buffer, and how many bytes they have.
+fn units(framer: &mut Framer, mut rest: &[u8]) -> (Vec<Step>, usize) {
+    let (mut steps, length) = (Vec::new(), rest.len());
+    loop {
+        let step = framer.poll(rest).unwrap();
+        let (Step::Whitespace(n) | Step::Header(n) | Step::Element(n) | Step::Close(n)) = step else {
+            return (steps, length - rest.len());
+        };
+        steps.push(step);
+        rest = &rest[n..];
+    }
+}
+
+#[test]
+fn another_framer_goes_on_from_any_byte() {
+    let stanzas = "<message><body>a&amp;b</body><x a='>'/></message><a><![CDATA[</a>]]></a>";
+    let stream = format!("<?xml version='1.0'?>\n{HEADER}{stanzas}</stream:stream>");
+    let bytes = stream.as_bytes();
+    let whole = units(&mut Framer::new(Limits::default()), bytes).0;
+    for cut in 0..=bytes.len() {
+        let mut framer = Framer::new(Limits::default());
+        let (mut steps, consumed) = units(&mut framer, &bytes[..cut]);
+        let mut other = Framer::resume(framer.state(), Limits::default());
+        steps.extend(units(&mut other, &bytes[consumed..]).0);
+        assert_eq!(steps, whole, "cut at {cut}");
+        assert_eq!(other.state(), StreamState::Closed);
+    }
+}
+
+#[test]
+fn another_framer_knows_how_the_stream_ends() {
+    let mut other = Framer::resume(open().state(), Limits::default());
+    assert_eq!(other.poll(b"</stream>"), Err(Error::MismatchedTag));
+}
