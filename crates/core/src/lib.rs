@@ -23,6 +23,7 @@ pub mod effect;
 pub mod error;
 pub mod event;
 pub mod features;
+pub mod form;
 pub mod light;
 pub mod machine;
 pub mod message;

@@ -1,5 +1,6 @@
 //! How much a client may send: two token buckets. A client that exceeds one is read more slowly.
 
+use crate::form::{Form, Malformed, Reader, Writer};
 use crate::model::Mono;
 use crate::settings::Rates;
 
@@ -15,6 +16,29 @@ pub struct Allowance {
     stanzas: u32,
     bytes: u32,
     throttled: bool,
+}
+
+// The instant is modulo 2^32, so that it is written as what has passed since.
+impl Form for Allowance {
+    fn write(&self, out: &mut Writer) {
+        let Allowance { at, stanzas, bytes, throttled } = self;
+        (out.now_ms() as u32).wrapping_sub(*at).write(out);
+        stanzas.write(out);
+        bytes.write(out);
+        throttled.write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Allowance, Malformed> {
+        let clock = input.clock();
+        let passed = u64::from(u32::read(input)?).saturating_add(clock.elapsed_ms);
+        let at = (clock.now_ms as u32).wrapping_sub(u32::try_from(passed).unwrap_or(u32::MAX));
+        Ok(Allowance {
+            at,
+            stanzas: u32::read(input)?,
+            bytes: u32::read(input)?,
+            throttled: bool::read(input)?,
+        })
+    }
 }
 
 /// What came from a client.

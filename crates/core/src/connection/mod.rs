@@ -5,6 +5,8 @@
 
 mod allowance;
 mod claim;
+#[cfg(test)]
+mod form_tests;
 mod io;
 mod paused_input;
 mod reader;

@@ -8,6 +8,8 @@ pub struct PausedInput {
     ended: bool,
 }
 
+crate::form! { struct PausedInput { bytes, ended } }
+
 /// A part of what was kept.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Resumed {

@@ -2,6 +2,7 @@
 
 use super::Io;
 use crate::error::StreamError;
+use crate::form::{self, Form};
 use crate::settings::Limits;
 use carillon_wire::Framing;
 use carillon_wire::frame::tcp::{Framer, Step};
@@ -19,6 +20,22 @@ pub struct Reader {
     rest: Option<Box<Vec<u8>>>,
     /// Prefixes that the stream header declared besides the usual ones; nearly always none.
     prefixes: Option<Prefixes>,
+}
+
+// The framer begins anew with the unit that is incomplete, because all of its bytes are kept. Limits are settings: whoever goes on with
+// what was read calls [`Reader::trust`].
+impl Form for Reader {
+    fn write(&self, out: &mut form::Writer) {
+        let Reader { framer, rest, prefixes } = self;
+        framer.state().write(out);
+        rest.write(out);
+        prefixes.write(out);
+    }
+
+    fn read(input: &mut form::Reader<'_>) -> Result<Reader, form::Malformed> {
+        let framer = Framer::resume(Form::read(input)?, xml::Limits::before_auth());
+        Ok(Reader { framer, rest: Form::read(input)?, prefixes: Form::read(input)? })
+    }
 }
 
 /// What stands at the front of a stream.

@@ -14,9 +14,13 @@
 //! What is offered is bounded in bytes. What the transport itself has to say ([`SendQueue::append`]: a handshake, an alert) is
 //! not, as it is small and a peer cannot ask for it while a queue stands.
 
+use crate::form::{Form, Malformed, Reader, Writer};
+
 /// The bytes that a socket has not taken yet. One word while there are none.
 #[derive(Debug, Default)]
 pub struct SendQueue(Option<Box<Buffer>>);
+
+crate::form! { struct SendQueue(buffer) }
 
 /// Whether a queue takes bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +48,27 @@ struct Buffer {
     held: bool,
 }
 
+// What the socket has taken is not written.
+impl Form for Buffer {
+    fn write(&self, out: &mut Writer) {
+        let Buffer { bytes, sent, watched, overflow, held } = self;
+        out.string(bytes.get(*sent..).unwrap_or_default());
+        watched.map(|watched| watched - sent).write(out);
+        overflow.write(out);
+        held.write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Buffer, Malformed> {
+        Ok(Buffer {
+            bytes: Vec::read(input)?,
+            sent: 0,
+            watched: Option::read(input)?,
+            overflow: Overflow::read(input)?,
+            held: bool::read(input)?,
+        })
+    }
+}
+
 /// Whether the queue ever reached its bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Overflow {
@@ -54,6 +79,8 @@ enum Overflow {
     /// The session knows. It still sends its stream error, for which there is a little more room.
     Reported,
 }
+
+crate::form! { enum Overflow { 0 = None, 1 = Unreported, 2 = Reported } }
 
 impl SendQueue {
     /// Asks whether `len` bytes of the session are taken. They are while not more than `bound` wait, and in any case when

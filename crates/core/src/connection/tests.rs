@@ -2,6 +2,7 @@
 //! the session hears of every flush and of the overflow once.
 
 use super::*;
+use crate::form;
 use proptest::prelude::*;
 
 /// What a driver does, and what its socket lets it do.
@@ -28,6 +29,8 @@ enum Step {
     Watch,
     /// The session hears of the overflow.
     Report,
+    /// The connection goes on in another process.
+    Moves,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -40,6 +43,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => room.prop_map(|room| Step::Writable { room }),
         2 => Just(Step::Watch),
         1 => Just(Step::Report),
+        1 => Just(Step::Moves),
     ]
 }
 
@@ -93,6 +97,9 @@ impl Driver {
                 self.queue.overflow_reported();
             }
             Step::Report => {}
+            Step::Moves => {
+                self.queue = form::decode(&form::encode(&self.queue, 0), form::Clock::default()).unwrap();
+            }
         }
         assert_eq!(self.queue.queued(), self.taken.len() - self.arrived, "a byte was lost or doubled");
         let expected = if self.overflows > 0 { u64::MAX } else { self.queue.queued() as u64 + 7 };

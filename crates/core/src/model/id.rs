@@ -11,6 +11,8 @@ macro_rules! number_id {
         #[serde(transparent)]
         pub struct $name(pub $inner);
 
+        crate::form! { struct $name(number) }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 self.0.fmt(f)
@@ -75,10 +77,14 @@ pub struct SessionId {
     pub generation: u32,
 }
 
+crate::form! { struct SessionId { slot, generation } }
+
 /// The permanent id of a notification: 48 bits of time (Unix ms), 16 bits of the account's [`bucket`], 64 random bits. The
 /// bucket tells any node which shard knows about it. Written as 26 characters of Crockford's base 32, which sort by time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NotificationId(pub u128);
+
+crate::form! { struct NotificationId(number) }
 
 impl NotificationId {
     /// An id for a notification accepted at `at` for an account of `bucket`.

@@ -19,6 +19,8 @@ pub enum Audience {
     Always,
 }
 
+crate::form! { enum Audience { 0 = Active, 1 = Connected, 2 = Always } }
+
 /// Which of an account's waiting notifications goes first.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,

@@ -3,6 +3,8 @@
 use super::pubsub_xml::{head, tail, write_item};
 use super::{Domains, Item, Revision, TopicId, TopicRecord, UnixMs};
 use bytes::Bytes;
+use carillon_wire::stanza::{self, Context, Unit};
+use carillon_wire::xml::Limits;
 use carillon_wire::xml::writer::Writer;
 use carillon_wire::{Framing, ns};
 use std::ops::Range;
@@ -23,6 +25,11 @@ pub struct PubsubEvent {
     tail: Bytes,
 }
 
+crate::form! {
+    struct PubsubEvent { topic, revision, accepted, retained, kind, head, tail }
+        if PubsubEvent::is_sound, "the event of a topic is no message"
+}
+
 /// What an event changes for later logins.
 #[derive(Clone, Debug)]
 pub enum Retained {
@@ -33,6 +40,8 @@ pub enum Retained {
     /// Nothing changes for them.
     Unchanged,
 }
+
+crate::form! { enum Retained { 0 = Last(event), 1 = Nothing, 2 = Unchanged } }
 
 /// What an event is about.
 #[derive(Debug)]
@@ -51,6 +60,17 @@ enum Kind {
     End { told: bool },
 }
 
+crate::form! {
+    enum Kind {
+        0 = Item(name),
+        1 = Last { name, at_login },
+        2 = Retracted(item),
+        3 = Purged,
+        4 = Silent,
+        5 = End { told },
+    }
+}
+
 /// The names by which a device says which item it has, and where in the event the item's payload is.
 #[derive(Debug)]
 struct Name {
@@ -59,6 +79,8 @@ struct Name {
     /// In [`PubsubEvent::tail`].
     payload: Range<usize>,
 }
+
+crate::form! { struct Name { topic, item, payload } }
 
 /// What an event tells followers, for a protocol other than XMPP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,5 +270,18 @@ impl PubsubEvent {
             Framing::WebSocket => writer.start_in("message", ns::CLIENT),
         };
         writer.raw(&self.head).attr("to", to).raw(&self.tail);
+    }
+
+    /// Whether clients can be sent it, as is true of every event that was made here: one that was read may be anything.
+    fn is_sound(&self) -> bool {
+        let payload = match &self.kind {
+            Kind::Item(name) | Kind::Last { name, .. } => name.payload.clone(),
+            Kind::Retracted(_) | Kind::Purged | Kind::Silent | Kind::End { .. } => 0..0,
+        };
+        let mut message = Vec::new();
+        self.write(&mut message, "a", Framing::Tcp);
+        let read = stanza::read(&message, &Context::new(Framing::Tcp, Limits::trusted()));
+        self.tail.get(payload).is_some()
+            && matches!(read, Ok(Unit::Stanza(stanza)) if stanza.name() == "message")
     }
 }

@@ -13,3 +13,5 @@ pub struct Settlement {
     /// The message's number among the stanzas of the session.
     pub number: u32,
 }
+
+crate::form! { struct Settlement { shard, session, number } }

@@ -1,5 +1,6 @@
 //! Time as an argument: the core is told what time it is and never asks.
 
+use crate::form::{Form, Malformed, Reader, Writer};
 use std::borrow::Cow;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -9,6 +10,8 @@ use time::format_description::well_known::Rfc3339;
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
 pub struct UnixMs(pub u64);
+
+crate::form! { struct UnixMs(ms) }
 
 impl UnixMs {
     /// The instant `ms` milliseconds later.
@@ -63,6 +66,17 @@ fn put(digits: &mut [u8], mut number: u32) {
 /// Milliseconds on a clock that never goes back: for timers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mono(pub u64);
+
+// How far it is from now: a deadline goes on running on the clock of another process.
+impl Form for Mono {
+    fn write(&self, out: &mut Writer) {
+        out.instant(self.0);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Mono, Malformed> {
+        input.instant().map(Mono)
+    }
+}
 
 impl Mono {
     /// The instant `ms` milliseconds later.

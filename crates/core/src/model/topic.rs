@@ -166,6 +166,9 @@ pub struct Followed {
     pub position: u32,
 }
 
+// The position is that in a list of this process. Until the session is in a list again, it is one at which nobody is.
+crate::form! { struct Followed { topic, position: omitted(u32::MAX) } }
+
 impl TopicConfig {
     /// Whether the last item is given at every login.
     pub fn is_given_at_login(&self) -> bool {

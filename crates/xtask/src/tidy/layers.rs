@@ -9,6 +9,7 @@ use std::fmt::Write;
 /// From the ground up. A file may import what is in its own place and what is in lower layers: not what is above it, and not what
 /// is beside it in another place of the same layer. A path that ends in `*` stands for one folder of that level.
 pub(crate) const LAYERS: &[&[&str]] = &[
+    &["form"],
     &["model", "error", "random"],
     &["sasl", "event"],
     &["settings", "ports"],

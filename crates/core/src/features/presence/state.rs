@@ -12,3 +12,18 @@ pub struct State {
     )]
     pub(super) directed: Option<Box<Vec<Jid>>>,
 }
+
+crate::form! { struct State { directed } }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::form::testing::proves;
+
+    #[test]
+    fn its_form() {
+        let directed = ["room@example.org/ann", "bob@example.org"].map(|jid| Jid::new(jid).unwrap());
+        proves("presence", &State { directed: Some(Box::new(directed.to_vec())) });
+        proves("presence, none", &State::default());
+    }
+}

@@ -15,6 +15,9 @@ pub struct State {
     pub(super) rest: Option<Box<Vec<(TopicId, Revision)>>>,
 }
 
+// The count is that of this process. Another one counts from 0: no event of its own came before the session.
+crate::form! { struct State { seen: omitted(0), following, rest } }
+
 /// Whether the account's subscriptions are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Following {
@@ -27,10 +30,36 @@ pub(super) enum Following {
     Outdated,
 }
 
+// The answer that is awaited does not come to another process: it asks again.
+crate::form! { enum Following { 0 = Known, 1 = Asked, 2 = Outdated } }
+
 impl State {
     pub(super) fn outdate(&mut self) {
         if self.following == Following::Asked {
             self.following = Following::Outdated;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::form::testing::proves;
+    use crate::form::{decode, encode, testing::AT_ONCE};
+
+    #[test]
+    fn its_form() {
+        let rest = Some(Box::new(vec![(TopicId(300), Revision(1 << 40)), (TopicId(1), Revision(2))]));
+        for (name, following) in [
+            ("pubsub", Following::Known),
+            ("pubsub, asked", Following::Asked),
+            ("pubsub, outdated", Following::Outdated),
+        ] {
+            proves(name, &State { seen: 0, following, rest: rest.clone() });
+        }
+        // The count of another process begins anew.
+        let state = State { seen: 77, ..State::default() };
+        let read: State = decode(&encode(&state, 0), AT_ONCE).unwrap();
+        assert_eq!(read.seen, 0);
     }
 }

@@ -1,0 +1,108 @@
+//! The nouns that sessions hold.
+
+use super::*;
+use crate::model::{
+    AccountId, Audience, DomainId, Followed, Generation, Item, Mono, NotificationId, PubsubEvent, Retained,
+    Revision, SessionId, Settlement, ShardId, TopicId, UnixMs,
+};
+
+#[test]
+fn ids_and_instants() {
+    let session = SessionId { slot: 300, generation: 2 };
+    proves("ids", &((DomainId(1), AccountId(1 << 40), TopicId(9)), (Revision(5), Generation(6), ShardId(3))));
+    proves("SessionId", &session);
+    proves("NotificationId", &NotificationId::new(UnixMs(1_795_167_000_125), 0xbeef, 42));
+    proves("UnixMs", &UnixMs(1_795_167_000_125));
+    proves("Mono", &vec![Mono(NOW_MS + 60_000), Mono(NOW_MS - 1)]);
+    proves("Settlement", &Settlement { shard: ShardId(1), session, number: 77 });
+    proves("Audience", &vec![Audience::Active, Audience::Connected, Audience::Always]);
+}
+
+#[test]
+fn a_deadline_goes_on_running() {
+    let bytes = encode(&Mono(NOW_MS + 60_000), NOW_MS);
+    let clock = Clock { now_ms: 10, elapsed_ms: 20_000 };
+    assert_eq!(decode(&bytes, clock), Ok(Mono(40_010)));
+}
+
+#[test]
+fn the_position_in_a_list_is_left_behind() {
+    let bytes = encode(&Followed { topic: TopicId(7), position: 3 }, NOW_MS);
+    assert_eq!(decode(&bytes, AT_ONCE), Ok(Followed { topic: TopicId(7), position: u32::MAX }));
+    proves("Followed", &Followed { topic: TopicId(7), position: u32::MAX });
+}
+
+fn item(payload: &'static str) -> Item {
+    Item {
+        topic: TopicId(4),
+        domain: DomainId(1),
+        name: "news & more".into(),
+        id: "i1".into(),
+        publisher: None,
+        published: UnixMs(1_795_167_000_125),
+        payload: Bytes::from_static(payload.as_bytes()),
+        revision: Revision(8),
+    }
+}
+
+#[test]
+fn events_of_topics() {
+    let last = Arc::new(PubsubEvent::last_item(&item("<a xmlns='urn:x'>1</a>"), "example.org", true));
+    proves(
+        "PubsubEvent",
+        &PubsubEvent::published(&item("<b xmlns='urn:x'/>"), "example.org", Retained::Last(last)),
+    );
+    survives(&PubsubEvent::published(&item(""), "example.org", Retained::Nothing));
+    let event = PubsubEvent::published(&item("<b xmlns='urn:x'/>"), "example.org", Retained::Unchanged);
+    let read: PubsubEvent = decode(&encode(&event, NOW_MS), AT_ONCE).unwrap();
+    assert_eq!(read.news(), event.news());
+    assert_eq!((read.names(), read.topic(), read.bytes()), (event.names(), event.topic(), event.bytes()));
+}
+
+#[test]
+fn every_change_of_a_topic() {
+    use crate::model::{Change, TopicConfig, TopicRecord};
+    let record = TopicRecord {
+        id: TopicId(4),
+        domain: DomainId(1),
+        name: "news".into(),
+        config: TopicConfig::default(),
+        affiliations: Vec::new(),
+        created: UnixMs(0),
+    };
+    let all = [
+        Change::Retracted { item: "i1", told: true },
+        Change::Retracted { item: "i1", told: false },
+        Change::Purged,
+        Change::Deleted,
+        Change::Silent,
+    ];
+    let event = |change| {
+        let told = ("m1", UnixMs(9));
+        PubsubEvent::changed(&record, "example.org", change, Revision(3), Retained::Nothing, told)
+    };
+    proves("changes", &all.map(event).into_iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn an_event_that_is_no_message_is_refused() {
+    // The last byte of the payload's range, and a tag in the message.
+    let event = PubsubEvent::published(&item("<b xmlns='urn:x'/>"), "example.org", Retained::Unchanged);
+    let bytes = encode(&event, NOW_MS);
+    let at = bytes.windows(7).position(|part| part == b"</item>").unwrap();
+    let mut changed = bytes.clone();
+    changed[at + 1] = b'<';
+    let refused = Malformed { at: bytes.len(), what: "the event of a topic is no message" };
+    assert_eq!(attempt::<PubsubEvent>(&changed).unwrap_err(), refused.into());
+}
+
+#[test]
+fn an_event_in_many_queues_is_written_once() {
+    let event =
+        Arc::new(PubsubEvent::published(&item("<b xmlns='urn:x'/>"), "example.org", Retained::Unchanged));
+    let queues = vec![vec![event; 3]; 100];
+    let (bytes, read) = together(&queues);
+    let once = encode(&queues[0], NOW_MS).len();
+    assert!(bytes.len() < once + 100 * 4, "{} and {once}", bytes.len());
+    assert!(Arc::ptr_eq(&read[0][0], &read[99][2]));
+}
