@@ -10,12 +10,12 @@
 /// struct Place {
 ///     name: Arc<str>,
 ///     visits: u32,
-///     /// Since version 2 of the form: in an older value it is the default.
+///     /// Since version 1 of the form: in an older value it is the default.
 ///     guests: Vec<Box<str>>,
 ///     /// Means nothing in another process.
 ///     slot: u32,
 /// }
-/// carillon_core::form! { struct Place { name, visits, guests: since(2), slot: omitted(u32::MAX) } }
+/// carillon_core::form! { struct Place { name, visits, guests: since(1), slot: omitted(u32::MAX) } }
 ///
 /// // A tuple struct; one of a type that has a form itself; and one in which not every combination of fields is a value.
 /// struct Name([u8; 4]);
@@ -57,6 +57,12 @@
 /// enum Sent { Tracked { kind: u32, number: u128 } }
 /// carillon_core::form! { enum Sent { 0 = Tracked { kind } } }
 /// ```
+/// nor a field of a version to come, which readers of this one would not expect:
+/// ```compile_fail,E0080
+/// struct Place { name: Box<str>, visits: u32 }
+/// carillon_core::form! { struct Place { name, visits: since(1000) } }
+/// carillon_core::form::encode(&Place { name: "".into(), visits: 0 }, 0);
+/// ```
 /// nor one number for two variants:
 /// ```compile_fail
 /// enum Sent { Anything, Chat(Box<str>) }
@@ -71,7 +77,7 @@ macro_rules! form {
         impl $(<$($of: $crate::form::Form),+>)? $crate::form::Form for $name $(<$($of),+>)? {
             fn write(&self, out: &mut $crate::form::Writer) {
                 let Self { $($field),* } = self;
-                $($crate::form!(@write $field, out $(, $how)?);)*
+                $($crate::form!(@write $field, out $(, $how $with)?);)*
             }
 
             fn read(
@@ -91,7 +97,7 @@ macro_rules! form {
         impl $(<$($of: $crate::form::Form),+>)? $crate::form::Form for $name $(<$($of),+>)? {
             fn write(&self, out: &mut $crate::form::Writer) {
                 let Self($($field),*) = self;
-                $($crate::form!(@write $field, out $(, $how)?);)*
+                $($crate::form!(@write $field, out $(, $how $with)?);)*
             }
 
             fn read(
@@ -117,7 +123,7 @@ macro_rules! form {
                     Self::$variant $(( $($part),+ ))? $({ $($field),+ })? => {
                         out.tag($tag);
                         $($($crate::form!(@write $part, out);)+)?
-                        $($($crate::form!(@write $field, out $(, $how)?);)+)?
+                        $($($crate::form!(@write $field, out $(, $how $with)?);)+)?
                     }
                 )+ }
             }
@@ -138,8 +144,11 @@ macro_rules! form {
         }
     };
     (@write $field:ident, $out:ident) => { $crate::form::Form::write($field, $out) };
-    (@write $field:ident, $out:ident, since) => { $crate::form::Form::write($field, $out) };
-    (@write $field:ident, $out:ident, omitted) => { let _ = $field; };
+    (@write $field:ident, $out:ident, since $version:expr) => {
+        const { assert!($version <= $crate::form::VERSION, "a field came later than the newest version of the form") };
+        $crate::form::Form::write($field, $out)
+    };
+    (@write $field:ident, $out:ident, omitted $value:expr) => { let _ = $field; };
     (@read $input:ident) => { $crate::form::Form::read($input)? };
     (@read $input:ident, since $version:expr) => {
         if $input.version() < $version { ::std::default::Default::default() } else { $crate::form::Form::read($input)? }

@@ -151,28 +151,36 @@ fn bytes_that_are_not_ours_or_newer_or_older_are_refused() {
 }
 
 #[derive(Debug, PartialEq)]
-struct First {
+struct Before {
     name: String,
 }
-crate::form! { struct First { name } }
+crate::form! { struct Before { name } }
 
 #[derive(Debug, PartialEq)]
-struct Third {
+struct After {
     name: String,
-    second: u32,
-    third: Option<String>,
+    visits: u32,
+    guests: Vec<String>,
 }
-crate::form! { struct Third { name, second: since(2), third: since(3) } }
+crate::form! { struct After { name, visits: since(VERSION), guests: since(VERSION) } }
+
+#[derive(Debug, PartialEq)]
+enum Variant {
+    After { name: String, visits: u32 },
+}
+crate::form! { enum Variant { 4 = After { name, visits: since(VERSION) } } }
 
 #[test]
 fn fields_that_came_later_are_the_default_in_older_versions() {
-    let first = First { name: "x".into() };
-    let third = Third { name: "x".into(), second: 0, third: None };
-    assert_eq!(reread::<_, Third>(&first, 1), third);
-    let second = ("x".to_owned(), 7u32);
-    assert_eq!(reread::<_, Third>(&second, 2), Third { second: 7, ..third });
-    let third = Third { name: "x".into(), second: 7, third: Some("y".into()) };
-    assert_eq!(reread::<_, Third>(&third, 3), third);
+    let before = Before { name: "x".into() };
+    let after = After { name: "x".into(), visits: 0, guests: Vec::new() };
+    assert_eq!(reread::<_, After>(&before, VERSION - 1), after);
+    let after = After { visits: 7, guests: vec!["y".into()], ..after };
+    assert_eq!(reread::<_, After>(&after, VERSION), after);
+    let variant = Variant::After { name: "x".into(), visits: 0 };
+    assert_eq!(reread::<_, Variant>(&(4u8, before), VERSION - 1), variant);
+    let variant = Variant::After { name: "x".into(), visits: 7 };
+    assert_eq!(reread::<_, Variant>(&variant, VERSION), variant);
 }
 
 #[test]
