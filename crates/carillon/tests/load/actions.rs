@@ -3,7 +3,8 @@
 use crate::support::{Outcome, PATIENCE, World, lead, run};
 use carillon_load::blocking::Client;
 use carillon_load::client::{Options, Profile, Settings};
-use carillon_load::plan::{Target, TransportKind};
+use carillon_load::control::Event;
+use carillon_load::plan::{Span, Target, TransportKind};
 use carillon_load::worker::Engine;
 
 /// A scenario of so many players and these phases, each with its `do`.
@@ -120,6 +121,24 @@ fn who_is_lost_without_a_cut_comes_back_and_has_not_failed() {
     drop(other);
     assert_eq!((outcome.count("lost"), outcome.total.failed, outcome.count("logins")), (1, 0, 5));
     assert_eq!(outcome.total.errors.keys().collect::<Vec<_>>(), ["lost: stream error conflict"]);
+}
+
+#[test]
+fn an_aborted_phase_tells_how_long_players_were_silent() {
+    let world = World::new(4, &[]);
+    let talk = "[[phases]]\ndo = 'talk'\nrate = 200\nbucket = 4\nfor = '10m'\n";
+    let mut job = world.job(&scenario(4, &format!("{LOGIN}{talk}")));
+    job.event = Some(Event { phase: 1, at: Span::default() });
+    let mut engine = Engine::prepare(job).unwrap();
+    let mut outcome = Outcome::default();
+    lead(&mut engine, 0);
+    assert!(engine.wait(PATIENCE));
+    lead(&mut engine, 1);
+    while outcome.count("deliveries") < 40 {
+        outcome.add(engine.progress());
+    }
+    outcome.add(engine.finish());
+    assert!(outcome.has("silence"));
 }
 
 #[test]

@@ -152,6 +152,9 @@ fn figures(reports: &[Report]) -> Vec<Figure> {
         add(rate.clone(), "per second", &|report| report.rates.get(rate).copied());
     }
     add("server CPU".into(), "ms per login", &|report| latest(report, |cost| cost.cpu_ms_per_login));
+    add("server CPU".into(), "ms per resumption", &|report| {
+        latest(report, |cost| cost.cpu_ms_per_resumption)
+    });
     add("server CPU".into(), "s per million deliveries", &|report| {
         latest(report, |cost| cost.cpu_seconds_per_million_deliveries)
     });

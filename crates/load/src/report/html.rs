@@ -64,7 +64,7 @@ impl Report {
             );
         }
         // The others, such as what was dropped on purpose, are in the plots.
-        let main = ["logins", "sent", "deliveries", "receipts"];
+        let main = ["logins", "sent", "deliveries", "receipts", "streams_resumed"];
         for (name, rate) in self.rates.iter().filter(|(name, _)| main.contains(&name.as_str())) {
             tiles.add("", &format!("{}/s", compact(*rate)), name);
         }
@@ -73,6 +73,9 @@ impl Report {
         };
         if let Some(ms) = server(|cost| cost.cpu_ms_per_login) {
             tiles.add("", &format!("{} ms", compact(ms)), "server CPU per login");
+        }
+        if let Some(ms) = server(|cost| cost.cpu_ms_per_resumption) {
+            tiles.add("", &format!("{} ms", compact(ms)), "server CPU per resumption");
         }
         if let Some(seconds) = server(|cost| cost.cpu_seconds_per_million_deliveries) {
             tiles.add("", &format!("{} s", compact(seconds)), "server CPU per million deliveries");
@@ -284,12 +287,13 @@ impl Report {
     }
 }
 
-/// What the server spent per login, delivery or second of idling.
+/// What the server spent per login, resumption, delivery or second of idling.
 fn price(cost: &super::Cost) -> Option<String> {
     let login = cost.cpu_ms_per_login.map(|ms| format!("{} ms per login", compact(ms)));
+    let resumption = cost.cpu_ms_per_resumption.map(|ms| format!("{} ms per resumption", compact(ms)));
     let delivery = cost.cpu_seconds_per_million_deliveries.map(|s| format!("{} s per million", compact(s)));
     let idle = cost.idle_percent_of_core.map(|percent| format!("{} % of a core", compact(percent)));
-    login.or(delivery).or(idle)
+    login.or(resumption).or(delivery).or(idle)
 }
 
 /// A page around its body.

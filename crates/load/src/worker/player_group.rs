@@ -168,7 +168,11 @@ impl Handler for PlayerGroup {
                 self.step = Some(step);
             }
             Err(TryRecvError::Empty) => {}
-            Err(TryRecvError::Disconnected) => return Flow::Stop,
+            Err(TryRecvError::Disconnected) => {
+                // A test that is aborted tells what was noticed up to then.
+                self.finish_watch();
+                return Flow::Stop;
+            }
         }
         self.keepalive.send_due(&self.states, now, network);
         let at = self.step.map(|step| step.at);
