@@ -65,7 +65,7 @@ async def test_what_was_not_acknowledged_is_kept(peer, raw, account):
         assert message.find(DELAY) is not None
 
 
-async def test_resumption_is_declined(raw, account):
+async def test_a_session_that_is_bound_resumes_no_other(raw, account):
     stream = await raw.logged_in(await account())
     stream.send("<resume xmlns='urn:xmpp:sm:3' previd='x' h='0'/>")
     failed = await stream.until(lambda e: e.tag == "{urn:xmpp:sm:3}failed")

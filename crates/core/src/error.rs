@@ -3,6 +3,7 @@
 
 pub use carillon_wire::stanza::StanzaError;
 use carillon_wire::stream::Condition;
+use carillon_wire::xml::Element;
 use std::borrow::Cow;
 
 /// Ends a stream: sent to the client before it is closed (RFC 6120 §4.9).
@@ -13,12 +14,19 @@ pub struct StreamError {
     pub condition: Condition,
     /// A text for the client's developer; may be empty.
     pub text: Cow<'static, str>,
+    /// A condition of the application's own, which says more (RFC 6120 §4.9.4).
+    pub specific: Option<Box<Element>>,
 }
 
 impl StreamError {
     /// An error with words.
     pub fn new(condition: Condition, text: impl Into<Cow<'static, str>>) -> StreamError {
-        StreamError { condition, text: text.into() }
+        StreamError { condition, text: text.into(), specific: None }
+    }
+
+    /// With a condition of the application's own.
+    pub fn with(self, specific: Element) -> StreamError {
+        StreamError { specific: Some(Box::new(specific)), ..self }
     }
 }
 

@@ -131,6 +131,8 @@ pub struct Timeouts {
     pub ping_idle_ms: u64,
     /// How long the server then waits for anything from the client.
     pub ping_wait_ms: u64,
+    /// How long a session waits for its client to resume it (XEP-0198); 0 where none is resumed.
+    pub resume_ms: u64,
 }
 
 impl Default for Settings {
@@ -212,6 +214,7 @@ impl Default for Timeouts {
             close_ms: 5_000,
             ping_idle_ms: 60_000,
             ping_wait_ms: 30_000,
+            resume_ms: 300_000,
         }
     }
 }

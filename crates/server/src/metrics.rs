@@ -14,6 +14,8 @@ pub struct Status {
     pub connections: u64,
     /// Sessions bound now.
     pub sessions: u64,
+    /// Of these, the sessions that have no connection, and wait for their clients to resume them.
+    pub parked: u64,
     /// Sessions with available presence now.
     pub available: u64,
     /// Sessions of the light protocol now.
@@ -36,6 +38,8 @@ pub struct Status {
     pub login_failures: Reasons,
     /// Time from a client's first SASL element to the server's success.
     pub login: Latency,
+    /// Sessions that were resumed.
+    pub resumed: u64,
     /// Sessions that ended, by what ended them.
     pub sessions_ended: Reasons,
     /// Logins per second over the last ten seconds.
@@ -178,6 +182,7 @@ impl Snapshot {
         let others = DomainFigures { name: None, counters: core.domains.others() };
         Status {
             sessions: core.sessions,
+            parked: core.parked,
             available: core.available,
             light_sessions: core.light,
             accepted: io.accepted,
@@ -188,6 +193,7 @@ impl Snapshot {
             logins_remembered: core.logins_remembered,
             login_failures: core.login_failures,
             login: core.login,
+            resumed: core.resumed,
             sessions_ended: core.sessions_ended,
             stanzas_in: core.stanzas_in,
             stanzas_out: core.stanzas_out,
@@ -235,12 +241,14 @@ fn add_core(sum: &mut Counters, other: Counters) {
     let Counters {
         connections,
         sessions,
+        parked,
         available,
         light,
         logins,
         logins_remembered,
         login_failures,
         login,
+        resumed,
         sessions_ended,
         stanzas_in,
         stanzas_out,
@@ -261,12 +269,14 @@ fn add_core(sum: &mut Counters, other: Counters) {
     } = other;
     sum.connections += connections;
     sum.sessions += sessions;
+    sum.parked += parked;
     sum.available += available;
     sum.light += light;
     sum.logins += logins;
     sum.logins_remembered += logins_remembered;
     sum.login_failures.add_all(&login_failures);
     sum.login.add(&login);
+    sum.resumed += resumed;
     sum.sessions_ended.add_all(&sessions_ended);
     sum.stanzas_in += stanzas_in;
     sum.stanzas_out += stanzas_out;

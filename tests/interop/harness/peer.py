@@ -57,6 +57,10 @@ class Peer:
         if presence:
             await self.available()
 
+    def reconnect(self):
+        """Connects once more after the connection was lost."""
+        self.xmpp.connect(*self._address)
+
     async def failed_login(self):
         """Tries to log in; the SASL conditions of its failures."""
         self.xmpp.connect(*self._address)

@@ -32,6 +32,7 @@ const ORDER: &[&str] = &[
     "shards",
     "connections",
     "sessions",
+    "parked",
     "available",
     "light_sessions",
     "resident_bytes",

@@ -203,6 +203,7 @@ impl Words for Kind {
         "drop",
         "publish",
         "item",
+        "resume",
     ];
 }
 

@@ -67,7 +67,7 @@ fn values(out: &mut Vec<u8>, entry: &Entry<'_>) {
             address(out, from);
             text(out, transport_word(transport));
         }
-        Entry::Login { jid, address: from, transport } => {
+        Entry::Login { jid, address: from, transport } | Entry::Resume { jid, address: from, transport } => {
             text(out, jid);
             address(out, from);
             text(out, transport_word(transport));

@@ -28,6 +28,8 @@ pub enum Kind {
     Publish,
     /// An item was given to a connection.
     Item,
+    /// A client resumed a session.
+    Resume,
 }
 
 /// A field of an entry.
@@ -54,7 +56,7 @@ pub enum Shape {
 
 impl Kind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Kind; 12] = [
+    pub const ALL: [Kind; 13] = [
         Kind::Start,
         Kind::Stop,
         Kind::Connect,
@@ -67,6 +69,7 @@ impl Kind {
         Kind::Drop,
         Kind::Publish,
         Kind::Item,
+        Kind::Resume,
     ];
 
     /// The kind with this number.
@@ -94,6 +97,7 @@ impl Kind {
             Kind::Drop => "drop",
             Kind::Publish => "publish",
             Kind::Item => "item",
+            Kind::Resume => "resume",
         }
     }
 
@@ -120,7 +124,7 @@ impl Kind {
         match self {
             Kind::Start | Kind::Stop => &[],
             Kind::Connect => &[ADDRESS, TRANSPORT],
-            Kind::Login => &[JID, ADDRESS, TRANSPORT],
+            Kind::Login | Kind::Resume => &[JID, ADDRESS, TRANSPORT],
             Kind::LoginFailure => &[ACCOUNT, ADDRESS, REASON],
             Kind::Disconnect => &[JID, ADDRESS, REASON, AFTER],
             Kind::Accept => &[ID, TO, AUDIENCE, PRIORITY],

@@ -64,6 +64,15 @@ pub enum Entry<'a> {
         /// Milliseconds since the session was bound.
         after_ms: u64,
     },
+    /// A client resumed a session over a new connection.
+    Resume {
+        /// The session's full JID.
+        jid: &'a str,
+        /// The client's address.
+        address: IpAddr,
+        /// How its stanzas are framed.
+        transport: Framing,
+    },
     /// A notification was taken from its sender; for one that is kept, it is committed.
     Accept {
         /// The notification.
@@ -141,6 +150,10 @@ pub enum Leave {
     Error(carillon_wire::stream::Condition),
     /// It ended before any session was bound.
     Unbound,
+    /// The connection was lost, and the session waits for its client to resume it.
+    Parked,
+    /// The client did not resume it in time.
+    NotResumed,
 }
 
 impl Leave {
@@ -152,6 +165,8 @@ impl Leave {
             Leave::ClientError => "client-error",
             Leave::Error(condition) => condition.as_str(),
             Leave::Unbound => "unbound",
+            Leave::Parked => "parked",
+            Leave::NotResumed => "not-resumed",
         }
     }
 }
@@ -171,6 +186,7 @@ impl<'a> Entry<'a> {
             Entry::Login { .. } => Kind::Login,
             Entry::LoginFailure { .. } => Kind::LoginFailure,
             Entry::Disconnect { .. } => Kind::Disconnect,
+            Entry::Resume { .. } => Kind::Resume,
             Entry::Accept { .. } => Kind::Accept,
             Entry::Deliver { .. } => Kind::Deliver,
             Entry::Acknowledge { .. } => Kind::Acknowledge,

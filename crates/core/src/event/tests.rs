@@ -49,6 +49,10 @@ fn each() -> Vec<(Entry<'static>, &'static str)> {
         ),
         (Entry::Publish { domain: "b", topic: "news", item: "1" }, "domain=b topic=news item=1"),
         (Entry::Item { topic: "news", item: "1", to, after_ms }, "topic=news item=1 to=a@b/c after_ms=7"),
+        (
+            Entry::Resume { jid: to, address: V4, transport: Framing::Tcp },
+            "jid=a@b/c address=192.0.2.1 transport=tcp",
+        ),
     ]
 }
 
@@ -107,7 +111,7 @@ fn names_and_numbers_of_kinds() {
             (n, Some(kind), Some(kind))
         );
     }
-    assert_eq!((Kind::of(12), Kind::named("")), (None, None));
+    assert_eq!((Kind::of(13), Kind::named("")), (None, None));
 }
 
 proptest! {

@@ -83,15 +83,21 @@ impl Turn<'_> {
             self.cx.unfollow(followed, self.sessions);
         }
         self.sessions.end(session.id);
-        let mut io = session.io.take()?;
+        let parked = session.resumption.as_ref().and_then(|resumption| resumption.parked);
+        self.cx.shard.counters.parked -= u64::from(parked.is_some());
+        let mut io = session.io.take();
         // Behind what its features noted of it.
-        self.cx.out.journal.note(self.cx.now.unix, Kind::Disconnect, || Entry::Disconnect {
-            jid: Some(session.jid.as_str()),
-            address: io.address,
-            reason: leave,
-            after_ms: self.cx.now.unix.0.saturating_sub(session.since.0),
-        });
-        io.noted = Noted::Ended;
-        Some(io)
+        if let Some(address) = io.as_ref().map(|io| io.address).or(parked.map(|parked| parked.address)) {
+            self.cx.out.journal.note(self.cx.now.unix, Kind::Disconnect, || Entry::Disconnect {
+                jid: Some(session.jid.as_str()),
+                address,
+                reason: leave,
+                after_ms: self.cx.now.unix.0.saturating_sub(session.since.0),
+            });
+        }
+        if let Some(io) = &mut io {
+            io.noted = Noted::Ended;
+        }
+        io
     }
 }

@@ -102,7 +102,7 @@ impl Turn<'_> {
             Some(AccountPresence {
                 index,
                 sessions: lives.len(),
-                reach: lives.iter().map(|session| session.presence.reach()).max()?,
+                reach: lives.iter().map(|session| session.reach()).max()?,
                 since: lives.iter().map(|session| session.since).min()?,
             })
         };

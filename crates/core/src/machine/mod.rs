@@ -6,11 +6,13 @@ mod commands;
 mod light;
 mod messages;
 mod reading;
+mod resume;
 mod returning;
 #[cfg(test)]
 mod tests;
 
 use crate::error::StreamError;
+use crate::event::Leave;
 use crate::message::Pace;
 use crate::model::{ConnId, Domains, Mono, Now, ShardId};
 use crate::pipeline;
@@ -261,10 +263,14 @@ impl Turn<'_> {
         self.cx.shard.timers.advance(self.cx.now.mono, &mut due);
         for (id, wake) in due {
             let Some(mut session) = self.sessions.take_bound(id) else { continue };
-            let result = session.wake(wake, &mut self.cx);
-            self.sessions.put_bound(session);
-            if let Err(error) = result {
-                self.end(id, &error);
+            match session.wake(wake, &mut self.cx) {
+                Err(_) if session.is_parked() => drop(self.part(session, Leave::NotResumed)),
+                result => {
+                    self.sessions.put_bound(session);
+                    if let Err(error) = result {
+                        self.end(id, &error);
+                    }
+                }
             }
         }
     }

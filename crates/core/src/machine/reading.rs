@@ -5,7 +5,7 @@ use crate::connection::{Frame, Noted};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind, Leave};
 use crate::model::{ConnId, SessionId};
-use crate::session::{BoundSession, Closing, Session};
+use crate::session::{BoundSession, Closing, Resuming, Session};
 use carillon_wire::stream::Condition;
 
 impl Turn<'_> {
@@ -105,6 +105,18 @@ impl Turn<'_> {
                 self.admit(*loaded);
                 self.sessions.take(conn)
             }
+            Session::Resuming(resuming) => self.try_resuming(conn, *resuming),
+            next => Some(next),
+        }
+    }
+
+    /// The session that a client resumes, or the one that it binds because there is none.
+    fn try_resuming(&mut self, conn: ConnId, resuming: Resuming) -> Option<Session> {
+        match self.resume(resuming)? {
+            Session::Loaded(loaded) => {
+                self.admit(*loaded);
+                self.sessions.take(conn)
+            }
             next => Some(next),
         }
     }
@@ -113,6 +125,10 @@ impl Turn<'_> {
     pub(super) fn settle(&mut self, conn: ConnId, session: Session) {
         match self.claimed(session) {
             Session::Loaded(loaded) => self.admit(*loaded),
+            Session::Resuming(resuming) => {
+                let next = self.try_resuming(conn, *resuming);
+                self.leave_at(conn, next);
+            }
             session => {
                 let session = self.depart(session);
                 self.leave_at(conn, session);
@@ -135,6 +151,11 @@ impl Turn<'_> {
     /// Ends a stream with an error, in whatever state it is.
     fn fail(&mut self, session: Session, error: &StreamError) -> Option<Session> {
         match session {
+            // The client may be gone, and come back.
+            Session::Bound(session) if error.condition == Condition::ConnectionTimeout => {
+                let io = self.lose(session, Leave::Error(error.condition))?;
+                Some(Closing::with_error(io, error, &mut self.cx))
+            }
             Session::Bound(session) => {
                 let io = self.part(session, Leave::Error(error.condition))?;
                 Some(Closing::with_error(io, error, &mut self.cx))
@@ -186,7 +207,7 @@ impl Turn<'_> {
         if let Some(session) = self.sessions.take(conn) {
             self.cx.shard.counters.connections -= 1;
             if let Session::Bound(session) = session {
-                self.part(session, Leave::Lost);
+                self.lose(session, Leave::Lost);
             } else if let Some(io) = session.io().filter(|io| io.noted == Noted::Begun) {
                 let (jid, address, reason) = (None, io.address, Leave::Unbound);
                 let entry = || Entry::Disconnect { jid, address, reason, after_ms: 0 };

@@ -99,6 +99,10 @@ fn await_acknowledgement(plan: &mut Plan, settlement: &mut Option<Settlement>, l
 fn to_resource(stanza: &Stanza, resource: &str, lives: &[&BoundSession], cx: &Cx<'_>) -> Plan {
     let exact = lives.iter().find(|session| session.jid.resource() == Some(resource));
     match (exact, stanza.kind) {
+        // One that has to be stored is, while nobody is there to take it.
+        (Some(session), Kind::Message(MessageType::Chat)) if session.is_parked() => {
+            to_account(stanza, lives, cx)
+        }
         (Some(session), _) => SmallVec::from_iter([plain(session, stanza)]),
         // §8.5.3.2.1: a chat message whose resource is gone is as good as one to the account.
         (None, Kind::Message(MessageType::Chat)) => to_account(stanza, lives, cx),

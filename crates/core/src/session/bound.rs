@@ -1,7 +1,7 @@
 //! A bound session: stanzas flow.
 
 use super::wait::Waiting;
-use super::{Presence, backlog};
+use super::{Presence, Resumption, backlog};
 use crate::Effect;
 use crate::connection::{Allowance, Io, Received};
 use crate::error::StreamError;
@@ -39,6 +39,8 @@ pub struct BoundSession {
     pub presence: Presence,
     /// How many stanzas the client has not acknowledged; none where it acknowledges nothing (XEP-0198).
     pub unacknowledged: Option<u32>,
+    /// Whether and how its client may resume it.
+    pub resumption: Option<Box<Resumption>>,
     /// Whether the backlog goes on when the socket has taken what was written.
     pub(super) awaits_flush: bool,
     /// Whether the client closed its stream and the session waits to learn how much has arrived.
@@ -71,6 +73,7 @@ impl BoundSession {
             heard: cx.now.mono,
             presence: Presence::default(),
             unacknowledged: None,
+            resumption: None,
             awaits_flush: false,
             leaving: false,
             waiting: None,
@@ -144,6 +147,7 @@ impl BoundSession {
         match unit {
             // What is not answered, such as an acknowledgement that we asked for, costs its bytes alone.
             Unit::Nonza(element) => counts = self.nonza(&element, cx)?,
+            Unit::Stanza(stanza) if self.is_repeated(&stanza, cx) => {}
             Unit::Stanza(mut stanza) => {
                 // RFC 6120 §8.1.2.1: whatever the client says of itself, this is who it is.
                 stanza.from = Some(self.jid.clone());
@@ -163,6 +167,11 @@ impl BoundSession {
         }
         self.pace(Received { counts, bytes }, cx);
         Ok(())
+    }
+
+    /// Whether the client sends a stanza once more that was handled before its session was resumed.
+    fn is_repeated(&mut self, stanza: &Stanza, cx: &Cx<'_>) -> bool {
+        cx.pipeline.repeated.iter().any(|hook| hook(self, stanza))
     }
 
     /// A stanza was handled: from now on an acknowledgement covers it.
@@ -240,14 +249,17 @@ impl BoundSession {
         match wake {
             Wake::Unthrottle if self.allowance.lift() => self.read_on(cx),
             Wake::Waiting => self.give_up_waiting(cx),
+            Wake::Parked if self.is_overdue(cx) => {
+                return Err(StreamError::new(stream::Condition::ConnectionTimeout, "not resumed in time"));
+            }
             Wake::Backlog => backlog::go_on(self, cx),
             Wake::Feature(timer) => {
                 if let Some(handle) = cx.pipeline.timer(timer) {
                     handle(self, cx)?;
                 }
             }
-            // It was lifted already.
-            Wake::Unthrottle => {}
+            // It was lifted, or resumed, already.
+            Wake::Unthrottle | Wake::Parked => {}
         }
         Ok(())
     }

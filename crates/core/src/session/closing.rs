@@ -25,7 +25,9 @@ impl Closing {
     pub fn with_error(io: Io, error: &StreamError, cx: &mut Cx<'_>) -> Session {
         cx.shard.counters.stream_errors.count(error.condition.as_str());
         let text = (!error.text.is_empty()).then_some(&*error.text);
-        cx.out.send(io.conn, |out| stream::write_error(out, error.condition, text, io.framing));
+        cx.out.send(io.conn, |out| {
+            stream::write_error(out, error.condition, text, error.specific.as_deref(), io.framing);
+        });
         write_close(&io, cx);
         // A peer that broke the rules is not asked for good manners: close as soon as this has left.
         Closing::at_once(io, cx)

@@ -19,7 +19,8 @@ use crate::command::{Command, PendingIq, Refusal, SessionInfo, TopicIq, TopicOut
 use crate::error::{StanzaError, StreamError};
 use crate::message::ShardMessage;
 use crate::model::{PubsubEvent, Settlement, ShardId};
-use crate::session::{BoundSession, Cx, Sessions, Wait};
+use crate::sasl::Inline;
+use crate::session::{BoundSession, Cx, Resume, Sessions, Wait};
 use crate::shard::{self, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::stanza::{IqType, Stanza};
 use carillon_wire::xml::Element;
@@ -107,6 +108,14 @@ pub struct Hooks {
     pub open: Option<OpenHook>,
     /// A session ends.
     pub close: Option<CloseHook>,
+    /// A session has lost its connection, and waits for its client to resume it.
+    pub parked: Option<ParkedHook>,
+    /// A session was resumed, and its client has been sent what it lacked.
+    pub resumed: Option<ResumedHook>,
+    /// How clients resume sessions: one feature's.
+    pub resumption: Option<&'static ResumptionHandler>,
+    /// A stanza came from the client: whether it was handled before.
+    pub repeated: Option<RepeatedHook>,
     /// A stanza came from the client, before any decision on it.
     pub receive: Option<ReceiveHook>,
     /// A message from the client, before it is routed.
@@ -189,6 +198,10 @@ impl Hooks {
         login: &[],
         open: None,
         close: None,
+        parked: None,
+        resumed: None,
+        resumption: None,
+        repeated: None,
         receive: None,
         submit_message: None,
         submit_presence: None,
@@ -225,6 +238,14 @@ pub type OfferHook = fn(cx: &Cx<'_>, features: &mut Vec<Element>);
 pub type OpenHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 /// A session ends.
 pub type CloseHook = fn(session: &mut BoundSession, ending: Ending, cx: &mut Cx<'_>);
+/// A session was parked. `waiting`: the stanza from its client that still waits for an answer. The number under which the session wants
+/// to be told that this is settled ([`SettledHook`]), if it counts it.
+pub type ParkedHook =
+    fn(session: &mut BoundSession, waiting: Option<&Stanza>, cx: &mut Cx<'_>) -> Option<u32>;
+/// A session was resumed.
+pub type ResumedHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
+/// Whether a stanza of a resumed session was handled before, and comes once more because the client did not know.
+pub type RepeatedHook = fn(session: &mut BoundSession, stanza: &Stanza) -> bool;
 /// A stanza from the client was dealt with.
 pub type ReceiveHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 /// Decides on a stanza from the client, whose `from` is the client's JID. May change it, and may wait for an answer before it
@@ -354,8 +375,31 @@ pub struct NonzaHandler {
     pub ns: &'static str,
     /// The reply, if any: written to the stream, or put into `<bound/>`.
     pub handle: NonzaHandle,
-    /// The reply to a client that has no session yet and may still bind one; if there is none, its stream ends.
-    pub unbound: Option<fn() -> Element>,
+    /// What becomes of it when the client has no session yet and may still bind one; if nothing, its stream ends.
+    pub unbound: Option<Unbound>,
+}
+
+/// What becomes of an element that comes before a resource is bound.
+#[derive(Clone, Copy)]
+pub enum Unbound {
+    /// It is answered.
+    Reply(fn() -> Element),
+    /// The client wants to resume a session; or the reply, if it asks for one that cannot be.
+    Resume(fn(&Element) -> Result<Resume, Element>),
+}
+
+/// How clients resume sessions.
+pub struct ResumptionHandler {
+    /// What a client of SASL2 wants to resume; or the reply, if it asks for one that cannot be.
+    pub inline: fn(inline: &Inline) -> Option<Result<Resume, Element>>,
+    /// Whether the client can have as many stanzas of the session as it says.
+    pub check: fn(session: &BoundSession, h: u32) -> Result<(), StreamError>,
+    /// The answer to a client that resumes this session.
+    pub resumed: fn(session: &mut BoundSession) -> Element,
+    /// The client was answered, and has so many stanzas: it is sent the others.
+    pub go_on: fn(session: &mut BoundSession, h: u32, cx: &mut Cx<'_>),
+    /// The answer when there is no such session.
+    pub failed: fn() -> Element,
 }
 
 /// Whether a stanza from the client goes on.

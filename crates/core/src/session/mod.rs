@@ -20,6 +20,7 @@ mod loading;
 mod open;
 pub mod pipeline;
 mod presence;
+mod resumption;
 mod secure;
 mod sessions;
 mod submit;
@@ -32,6 +33,7 @@ pub(crate) use context::{Continuation, KeyContinuation, Work};
 pub use loading::{Loaded, Loading};
 pub use open::Opening;
 pub use presence::{Availability, Presence};
+pub use resumption::{Parked, Resume, Resuming, Resumption};
 pub use secure::{Offered, Securing};
 pub use sessions::Sessions;
 pub use submit::Next;
@@ -65,6 +67,8 @@ pub enum Session {
     Restarting(Box<Restarting>),
     /// Resource binding was offered.
     Binding(Box<Binding>),
+    /// A client wants to resume a session; the shard looks whether there is one.
+    Resuming(Box<Resuming>),
     /// A resource is chosen; the store is asked for what belongs to the account.
     Loading(Box<Loading>),
     /// The store has answered; the shard admits the session to its account.
@@ -89,6 +93,7 @@ impl Session {
             Session::Deriving(s) => &s.client.io,
             Session::Restarting(s) => &s.io,
             Session::Binding(s) => &s.io,
+            Session::Resuming(s) => &s.io,
             Session::Loading(s) => &s.io,
             Session::Loaded(s) => &s.io,
             Session::Closing(s) => &s.io,
@@ -108,6 +113,7 @@ impl Session {
             Session::Deriving(s) => &mut s.client.io,
             Session::Restarting(s) => &mut s.io,
             Session::Binding(s) => &mut s.io,
+            Session::Resuming(s) => &mut s.io,
             Session::Loading(s) => &mut s.io,
             Session::Loaded(s) => &mut s.io,
             Session::Closing(s) => &mut s.io,
@@ -127,6 +133,7 @@ impl Session {
             Session::Deriving(s) => s.client.io,
             Session::Restarting(s) => s.io,
             Session::Binding(s) => s.io,
+            Session::Resuming(s) => s.io,
             Session::Loading(s) => s.io,
             Session::Loaded(s) => s.io,
             Session::Closing(s) => s.io,
@@ -139,6 +146,7 @@ impl Session {
             self,
             Session::Restarting(_)
                 | Session::Binding(_)
+                | Session::Resuming(_)
                 | Session::Loading(_)
                 | Session::Loaded(_)
                 | Session::Bound(_)

@@ -20,6 +20,10 @@ pub struct Pipeline {
     login_parts: LoginParts,
     pub(crate) open: Vec<OpenHook>,
     pub(crate) close: Vec<CloseHook>,
+    pub(crate) parked: Vec<ParkedHook>,
+    pub(crate) resumed: Vec<ResumedHook>,
+    pub(crate) resumption: Option<&'static ResumptionHandler>,
+    pub(crate) repeated: Vec<RepeatedHook>,
     pub(crate) receive: Vec<ReceiveHook>,
     submit_message: Vec<SubmitHook>,
     submit_presence: Vec<SubmitHook>,
@@ -78,6 +82,10 @@ impl Pipeline {
             login: login().collect(),
             open: hooks(&features, |h| h.open),
             close: hooks(&features, |h| h.close),
+            parked: hooks(&features, |h| h.parked),
+            resumed: hooks(&features, |h| h.resumed),
+            resumption: features.iter().find_map(|f| f.hooks.resumption),
+            repeated: hooks(&features, |h| h.repeated),
             receive: hooks(&features, |h| h.receive),
             submit_message: hooks(&features, |h| h.submit_message),
             submit_presence: hooks(&features, |h| h.submit_presence),
@@ -172,8 +180,8 @@ impl Pipeline {
         self.nonza.get(&(name, ns)).map(|h| h.handle)
     }
 
-    /// The reply to an element that came before a resource was bound.
-    pub(crate) fn unbound(&self, element: &Element) -> Option<Element> {
-        self.nonza.get(&(element.name(), element.ns())).and_then(|h| h.unbound).map(|reply| reply())
+    /// What becomes of an element that came before a resource was bound.
+    pub(crate) fn unbound(&self, element: &Element) -> Option<Unbound> {
+        self.nonza.get(&(element.name(), element.ns())).and_then(|h| h.unbound)
     }
 }

@@ -39,7 +39,9 @@ pub trait Decision: Sized + 'static {
 /// A stanza that waits for an answer.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    stanza: Stanza,
+    pub(super) stanza: Stanza,
+    /// Its number, if it was counted when the connection was lost ([`ParkedHook`](super::hook::ParkedHook)).
+    pub(super) settles: Option<u32>,
     /// Tells the answer that it waits for from one that comes too late for another.
     number: u64,
     until: Mono,
@@ -100,7 +102,12 @@ impl BoundSession {
         cx: &mut Cx<'_>,
     ) {
         let (session, number) = (self.id, cx.number());
-        self.waiting = Some(Box::new(Waiting { stanza, number, until: cx.now.mono.plus(ANSWER_WAIT_MS) }));
+        self.waiting = Some(Box::new(Waiting {
+            stanza,
+            settles: None,
+            number,
+            until: cx.now.mono.plus(ANSWER_WAIT_MS),
+        }));
         (wait.0)(Place { session, number, next }, cx);
         cx.wake_in(session, ANSWER_WAIT_MS, Wake::Waiting);
         self.pause(cx);
@@ -114,12 +121,12 @@ impl BoundSession {
         cx: &mut Cx<'_>,
     ) {
         let Some(waiting) = self.waiting.take_if(|waiting| waiting.number == place.number) else { return };
-        let mut stanza = waiting.stanza;
+        let (mut stanza, settles) = (waiting.stanza, waiting.settles);
         match then(self, &mut stanza, cx) {
             Ok(decision) => decision.apply(self, stanza, place.next, cx),
             Err(error) => self.refuse(&stanza, &error, cx),
         }
-        self.decided(cx);
+        self.decided(settles, cx);
     }
 
     /// An answer did not come in time.
@@ -128,14 +135,16 @@ impl BoundSession {
         let error = StanzaError::new(Condition::ResourceConstraint)
             .with_text("what is needed to decide on this did not come in time; try again later");
         self.refuse(&waiting.stanza, &error, cx);
-        self.decided(cx);
+        self.decided(waiting.settles, cx);
     }
 
     /// A stanza that waited is dealt with, unless it waits once more.
-    fn decided(&mut self, cx: &mut Cx<'_>) {
-        if self.waiting.is_none() {
-            self.received(cx);
-            self.read_on(cx);
+    fn decided(&mut self, settles: Option<u32>, cx: &mut Cx<'_>) {
+        match (&mut self.waiting, settles) {
+            (Some(waiting), _) => return waiting.settles = settles,
+            (None, Some(number)) => cx.pipeline.settled.iter().for_each(|hook| hook(self, number, cx)),
+            (None, None) => self.received(cx),
         }
+        self.read_on(cx);
     }
 }

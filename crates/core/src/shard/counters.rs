@@ -3,13 +3,15 @@
 use super::{Latency, PendingFanout, PerDomain};
 use crate::model::DomainId;
 
-/// Counts since the start, and sizes now (the first five).
+/// Counts since the start, and sizes now (the first six).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Connections now.
     pub connections: u64,
     /// Bound sessions now.
     pub sessions: u64,
+    /// Of these, the parked ones: they have no connection.
+    pub parked: u64,
     /// Sessions with available presence now.
     pub available: u64,
     /// Sessions of the light protocol now.
@@ -22,6 +24,8 @@ pub struct Counters {
     pub logins_remembered: u64,
     /// Logins that failed, by the SASL condition that the client was told.
     pub login_failures: Reasons,
+    /// Sessions that were resumed.
+    pub resumed: u64,
     /// Sessions that ended, by cause.
     pub sessions_ended: Reasons,
     /// Stanzas received from clients.

@@ -29,6 +29,8 @@ pub enum Wake {
     Unthrottle,
     /// The answer that a stanza waits for must have come.
     Waiting,
+    /// The client of a parked session must have resumed it.
+    Parked,
     /// A timer of a feature.
     Feature(Timer),
 }

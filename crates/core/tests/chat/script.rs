@@ -241,7 +241,7 @@ impl Script {
         self.conns.get(name).copied().ok_or_else(|| format!("{name} is not connected"))
     }
 
-    /// `NAME[/RESOURCE] connects [as JID] [quietly] [with sm] [raw] [raw-plain] [websocket]`
+    /// `NAME[/RESOURCE] connects [quietly] [sm] [unbound] [raw] [raw-plain] [websocket]`
     fn connect(&mut self, name: &str, how: &[&str]) -> Result<(), String> {
         let framing = if how.contains(&"websocket") { Framing::WebSocket } else { Framing::Tcp };
         let conn = self.world.open(framing, !how.contains(&"raw-plain"));
@@ -266,7 +266,12 @@ impl Script {
             "<iq xmlns='jabber:client' type='set' id='bind'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><resource>{resource}</resource></bind></iq>"
         );
         let auth = format!("<auth xmlns='urn:ietf:params:xml:ns:xmpp-sasl' mechanism='PLAIN'>{plain}</auth>");
-        for (send, expect) in [(&open, 2), (&auth, 1), (&open, 2), (&bind, 1)] {
+        let mut steps = vec![(&open, 2), (&auth, 1), (&open, 2), (&bind, 1)];
+        let is_unbound = how.contains(&"unbound");
+        if is_unbound {
+            steps.pop();
+        }
+        for (send, expect) in steps {
             self.world.bytes(conn, send.as_bytes());
             for _ in 0..expect {
                 let got = self.world.received(conn).ok_or("the login went silent")?;
@@ -275,6 +280,9 @@ impl Script {
                     return Err(format!("the login failed: {got}"));
                 }
             }
+        }
+        if is_unbound {
+            return Ok(());
         }
         if how.contains(&"sm") {
             self.world.bytes(conn, b"<enable xmlns='urn:xmpp:sm:3'/>");

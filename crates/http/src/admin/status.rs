@@ -24,6 +24,8 @@ pub(crate) struct StatusView {
     connections: u64,
     /// Sessions bound now.
     sessions: u64,
+    /// Of these, the sessions that have no connection, and wait for their clients to resume them (XEP-0198).
+    parked: u64,
     /// Sessions with available presence now.
     available: u64,
     /// Sessions of the light protocol now.
@@ -121,6 +123,7 @@ impl StatusView {
             shards: status.shards,
             connections: status.connections,
             sessions: status.sessions,
+            parked: status.parked,
             available: status.available,
             light_sessions: status.light_sessions,
             accepted: status.accepted,

@@ -89,6 +89,8 @@ fn connections(page: &mut Page, status: &Status) {
     let help = "Connections that are open now whose TLS handshake or WebSocket upgrade is not complete.";
     page.gauge("carillon_handshakes_in_flight", help, status.handshakes_in_flight);
     page.gauge("carillon_sessions", "XMPP sessions that are bound now.", status.sessions);
+    let help = "XMPP sessions that have no connection now, and wait for their clients to resume them.";
+    page.gauge("carillon_sessions_parked", help, status.parked);
     let help = "XMPP sessions that have available presence now.";
     page.gauge("carillon_sessions_available", help, status.available);
     let help = "Sessions of the light protocol that are open now.";
@@ -98,6 +100,8 @@ fn connections(page: &mut Page, status: &Status) {
     let help = "Client connections refused before any handshake, by the bound that was reached.";
     page.counters("carillon_connections_refused_total", help, "reason", status.refusals.iter().copied());
     page.counter("carillon_tls_handshakes_total", "TLS handshakes completed.", status.handshakes);
+    let help = "Sessions that clients resumed over another connection.";
+    page.counter("carillon_sessions_resumed_total", help, status.resumed);
     let help = "XMPP sessions that ended: `closed` by the client, `lost` with the connection, or ended by the server \
                 with this stream error.";
     page.counters("carillon_sessions_ended_total", help, "reason", status.sessions_ended.iter());

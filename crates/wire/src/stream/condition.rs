@@ -97,8 +97,14 @@ impl Error {
     }
 }
 
-/// Appends a stream error. The stream must be closed after it.
-pub fn write_error(out: &mut Vec<u8>, condition: Condition, text: Option<&str>, framing: Framing) {
+/// Appends a stream error, with a condition of the application's own if there is one (RFC 6120 §4.9.4). The stream must be closed after it.
+pub fn write_error(
+    out: &mut Vec<u8>,
+    condition: Condition,
+    text: Option<&str>,
+    specific: Option<&Element>,
+    framing: Framing,
+) {
     let mut writer = Writer::new(out);
     start(&mut writer, framing);
     writer.empty(condition.as_str(), ns::STREAM_ERRORS);
@@ -106,7 +112,11 @@ pub fn write_error(out: &mut Vec<u8>, condition: Condition, text: Option<&str>, 
         writer.start("text").attr("xmlns", ns::STREAM_ERRORS).attr("xml:lang", "en").close_start();
         writer.text(text).end("text");
     }
-    writer.end("stream:error");
+    if let Some(specific) = specific {
+        // It declares its own namespace: the parent's is another, or none.
+        specific.write(out, "");
+    }
+    Writer::new(out).end("stream:error");
 }
 
 /// Appends the stream error `see-other-host` with `host`, which is `domain`, `domain:port` or an IP address likewise.
@@ -168,7 +178,7 @@ mod tests {
     #[test]
     fn an_error_on_tcp() {
         let mut out = Vec::new();
-        write_error(&mut out, Condition::PolicyViolation, Some("too <large>"), Framing::Tcp);
+        write_error(&mut out, Condition::PolicyViolation, Some("too <large>"), None, Framing::Tcp);
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "<stream:error><policy-violation xmlns='urn:ietf:params:xml:ns:xmpp-streams'/>\
@@ -180,7 +190,7 @@ mod tests {
     fn every_error_is_read_back() {
         for &condition in Condition::ALL {
             let mut out = Vec::new();
-            write_error(&mut out, condition, Some("why"), Framing::WebSocket);
+            write_error(&mut out, condition, Some("why"), None, Framing::WebSocket);
             let read = StreamError::parse(&Element::parse(&out, "").unwrap()).unwrap();
             assert_eq!((read.condition, read.text.as_deref()), (condition, Some("why")));
         }

@@ -26,6 +26,8 @@ pub const FEATURE: Feature = Feature {
     hooks: Hooks {
         offer: Some(|_, features| features.push(Element::new("csi", ns::CSI))),
         emit: Some(emit),
+        // XEP-0352 §5: a client that is back is active.
+        resumed: Some(release),
         nonza: &[
             NonzaHandler {
                 name: "active",

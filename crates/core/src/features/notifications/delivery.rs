@@ -33,8 +33,10 @@ pub(super) fn deliver(
     for slot in sessions.of(notification.to.as_str()) {
         let Some(session) = sessions.bound_in(slot) else { continue };
         let reason = match is_for(notification.audience, session) {
-            // It comes behind the older ones that are on their way.
-            Ok(()) if is_kept && session.state.notifications.is_behind() => DropReason::NotActive,
+            // It comes behind the older ones that are on their way, or when the client is back.
+            Ok(()) if is_kept && (session.is_parked() || session.state.notifications.is_behind()) => {
+                DropReason::NotActive
+            }
             Ok(()) if has_too_many(session) => DropReason::QueueFull,
             Ok(()) => {
                 send(session, notification, cx);
@@ -59,7 +61,7 @@ fn has_too_many(session: &BoundSession) -> bool {
 }
 
 fn is_for(audience: Audience, session: &BoundSession) -> Result<(), DropReason> {
-    match session.presence.reach() {
+    match session.reach() {
         Reach::Unavailable => Err(DropReason::NotConnected),
         Reach::Asleep if audience == Audience::Active => Err(DropReason::NotActive),
         Reach::Asleep | Reach::Active => Ok(()),
@@ -259,9 +261,24 @@ pub(super) fn submit(
 
 /// The session ends: what it did not acknowledge waits in the store for the next session, or is dropped.
 pub(super) fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
-    let Some(pager) = session.state.notifications.0.take() else { return };
+    if let Some(mut pager) = session.state.notifications.0.take() {
+        let lost = pager.take_back(|_| true);
+        give_up(session, &lost, cx);
+    }
+}
+
+/// The connection is gone: what stream management does not count is given up, as if the session had ended.
+pub(super) fn parked(session: &mut BoundSession, _waiting: Option<&Stanza>, cx: &mut Cx<'_>) -> Option<u32> {
+    let pager = session.state.notifications.0.as_mut()?;
+    let lost = pager.take_back(|entry| !entry.managed);
+    give_up(session, &lost, cx);
+    session.state.notifications.tidy();
+    None
+}
+
+fn give_up(session: &BoundSession, lost: &[InFlight], cx: &mut Cx<'_>) {
     let mut waits = false;
-    for entry in pager.in_flight() {
+    for entry in lost {
         if entry.audience == Audience::Always {
             // The store is told that it was sent before its trace is forgotten here.
             cx.shard.sent.note(entry.id, entry.sent, cx.now.mono);

@@ -61,6 +61,7 @@ pub const FEATURE: Feature = Feature {
             info.unacknowledged = session.state.notifications.in_flight().count() as u32;
         }),
         close: Some(delivery::close),
+        parked: Some(delivery::parked),
         ..Hooks::NONE
     },
     ..Feature::NONE

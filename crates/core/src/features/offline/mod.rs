@@ -49,6 +49,7 @@ pub const FEATURE: Feature = Feature {
         catch_up: Some(backlog::catch_up::<OfflineMessages>),
         awaits_arrival: Some(|session| session.state.offline.has_unmanaged()),
         unacked: Some(unacked),
+        parked: Some(parked),
         retry: Some(retry),
         tracked: &[TrackedHandler { kind: TRACKED, acknowledged }],
         timers: &[TimerHandler { timer: ARRIVAL, handle: check_arrival }],
@@ -87,6 +88,11 @@ impl Paged for OfflineMessages {
     fn give(session: &mut BoundSession, message: &OfflineMessage, cx: &mut Cx<'_>) {
         let seq = message.seq;
         session.state.offline.progress().last = seq;
+        let pager = &session.state.offline.progress().pager;
+        // It was given before those that are given again now.
+        if pager.in_flight().any(|given| given.seq == seq) {
+            return;
+        }
         // Another session has it.
         if cx.shard.retries.is_forgetting(seq) || cx.shard.reads.is_deleted(seq) {
             return;
@@ -213,6 +219,17 @@ fn check_arrival(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), Stre
     Ok(())
 }
 
+/// The connection is gone: what only the peer's TCP could have acknowledged is given again.
+fn parked(session: &mut BoundSession, _waiting: Option<&Stanza>, _cx: &mut Cx<'_>) -> Option<u32> {
+    if session.state.offline.has_unmanaged() {
+        let progress = session.state.offline.progress();
+        progress.pager.take_back(|given| !given.managed);
+        progress.pager.look_again();
+        progress.last = 0;
+    }
+    None
+}
+
 /// Without stream management, messages that have arrived at the peer's side are deleted.
 fn unacked(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>) {
     let Some(progress) = &session.state.offline.0 else { return };
@@ -222,9 +239,12 @@ fn unacked(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>) {
     look_later(session, cx);
 }
 
-/// Older messages are on their way to the session, or to the store.
+/// Older messages are on their way to the session, or to the store; or its client is away, and a crash must not lose what it is given
+/// when it returns.
 fn must_wait(session: &BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> bool {
-    let waits = session.state.offline.is_behind() || cx.shard.storing.is_under_way(session.bare.as_str());
+    let waits = session.is_parked()
+        || session.state.offline.is_behind()
+        || cx.shard.storing.is_under_way(session.bare.as_str());
     waits && xml::is_worth_keeping(stanza)
 }
 

@@ -28,6 +28,7 @@ pub const FEATURE: Feature = Feature {
     account_features: &[ns::PING],
     hooks: Hooks {
         open: Some(open),
+        resumed: Some(open),
         timers: &[
             TimerHandler { timer: IDLE, handle: look },
             TimerHandler { timer: WAIT, handle: expect_answer },
@@ -53,7 +54,7 @@ fn answer(
 
 fn open(session: &mut BoundSession, cx: &mut Cx<'_>) {
     let idle = cx.shard.settings.timeouts.ping_idle_ms;
-    if idle > 0 {
+    if idle > 0 && !std::mem::replace(&mut session.state.ping.timer_runs, true) {
         session.set_timer(idle, IDLE, cx);
     }
 }
@@ -63,8 +64,9 @@ fn open(session: &mut BoundSession, cx: &mut Cx<'_>) {
 fn look(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> {
     let timeouts = &cx.shard.settings.timeouts;
     let (idle, wait) = (timeouts.ping_idle_ms, timeouts.ping_wait_ms);
-    // Pings were switched off meanwhile.
-    if idle == 0 {
+    // Pings were switched off meanwhile, or there is nobody to be pinged until the session is resumed.
+    if idle == 0 || session.is_parked() {
+        session.state.ping.timer_runs = false;
         return Ok(());
     }
     let silent = cx.now.mono.since(session.heard);
@@ -80,6 +82,10 @@ fn look(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> 
 
 /// The client was pinged: anything it sent since is an answer.
 fn expect_answer(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+    if session.is_parked() {
+        session.state.ping.timer_runs = false;
+        return Ok(());
+    }
     if session.heard < session.state.ping.asked {
         return Err(StreamError::new(Condition::ConnectionTimeout, "no answer to a ping"));
     }

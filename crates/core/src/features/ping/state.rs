@@ -6,4 +6,6 @@ use crate::model::Mono;
 #[derive(Debug, Default)]
 pub struct State {
     pub(super) asked: Mono,
+    /// Whether one of the timers is set.
+    pub(super) timer_runs: bool,
 }

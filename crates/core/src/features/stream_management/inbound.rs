@@ -1,5 +1,6 @@
 //! What a client may be told of the stanzas it sent: those up to the first that is not settled.
 
+use carillon_wire::stanza::Stanza;
 use smallvec::SmallVec;
 
 /// The counts of a session's inbound stanzas. All numbers are modulo 2^32.
@@ -7,13 +8,25 @@ use smallvec::SmallVec;
 pub(super) struct Inbound {
     /// How many were handled.
     handled: u32,
-    /// Those of them, and the one that is being handled, that are not settled, oldest first. Four bytes each, and no more of them than
+    /// Those of them, and the one that is being handled, that are not settled, oldest first. Eight bytes each, and no more of them than
     /// the store and the other shards take to their queues.
-    unsettled: SmallVec<[u32; 4]>,
+    unsettled: SmallVec<[Unsettled; 4]>,
+    /// After a resumption: how many of those that were handled, but not acknowledged by it, the client has yet to repeat.
+    repeats: u32,
+    /// What the first of them was.
+    repeated: u32,
     /// The stanza up to which an `<r/>` waits to be answered.
     requested: Option<u32>,
     /// Whether the timer is set that answers an `<r/>` in any case.
     has_timer: bool,
+}
+
+/// A stanza that is not settled.
+#[derive(Clone, Copy, Debug)]
+struct Unsettled {
+    number: u32,
+    /// By which it is known again.
+    hash: u32,
 }
 
 /// What becomes of an `<r/>`.
@@ -32,16 +45,16 @@ impl Inbound {
     }
 
     /// The stanza that is being handled is not settled with that: its number.
-    pub(super) fn begin(&mut self) -> u32 {
+    pub(super) fn begin(&mut self, stanza: &Stanza) -> u32 {
         let number = self.handled.wrapping_add(1);
-        self.unsettled.push(number);
+        self.unsettled.push(Unsettled { number, hash: hash(stanza) });
         number
     }
 
     /// A stanza is settled. Returns the `h` for an `<r/>` that has waited for it.
     pub(super) fn settled(&mut self, number: u32) -> Option<u32> {
         // They are settled in their order, but for those to other shards.
-        if let Some(at) = self.unsettled.iter().position(|unsettled| *unsettled == number) {
+        if let Some(at) = self.unsettled.iter().position(|unsettled| unsettled.number == number) {
             self.unsettled.remove(at);
         }
         if self.unsettled.is_empty() {
@@ -57,8 +70,11 @@ impl Inbound {
 
     /// An `<r/>` came.
     pub(super) fn request(&mut self) -> Request {
-        if self.h() == self.handled {
-            return Request::Answer(self.handled);
+        // What it has not repeated yet it does not ask for.
+        if self.repeats > 0 || self.h() == self.handled {
+            let (h, repeated) = (self.h(), self.handled.wrapping_sub(self.repeats));
+            let is_settled = h.wrapping_sub(repeated).cast_signed() >= 0;
+            return Request::Answer(if is_settled { repeated } else { h });
         }
         self.requested = Some(self.handled);
         Request::Later { needs_timer: !std::mem::replace(&mut self.has_timer, true) }
@@ -72,29 +88,123 @@ impl Inbound {
 
     /// The stanzas that are acknowledged: all before the first that is not settled.
     fn h(&self) -> u32 {
-        self.unsettled.first().map_or(self.handled, |first| first.wrapping_sub(1))
+        self.unsettled.first().map_or(self.handled, |first| first.number.wrapping_sub(1))
     }
+
+    /// The connection is gone, and with it what was asked on it.
+    pub(super) fn is_cut(&mut self) {
+        self.requested = None;
+    }
+
+    /// The session is resumed: returns the `h` from which on the client repeats what it sent.
+    pub(super) fn resume(&mut self) -> u32 {
+        let h = self.h();
+        self.repeats = self.handled.wrapping_sub(h);
+        self.repeated = self.unsettled.first().map_or(0, |first| first.hash);
+        h
+    }
+
+    /// Whether a stanza was handled before the session was resumed. A client repeats from the first on that was not acknowledged, in
+    /// order, or it has given them up: then what it sends is new.
+    pub(super) fn is_repeated(&mut self, stanza: &Stanza) -> bool {
+        if self.repeats == 0 {
+            return false;
+        }
+        if self.repeated != 0 && self.repeated != hash(stanza) {
+            // They are settled when they are, but not acknowledged any more.
+            self.handled = self.handled.wrapping_sub(self.repeats);
+            self.repeats = 0;
+            self.unsettled = SmallVec::new();
+            return false;
+        }
+        self.repeated = 0;
+        self.repeats -= 1;
+        true
+    }
+}
+
+/// What a stanza is known again by, never 0: FNV-1a of its id, or of its payload where it has none. It is compared with the same client's
+/// own stanzas only, so that nobody gains anything by making two of them alike.
+fn hash(stanza: &Stanza) -> u32 {
+    let bytes = stanza.id.as_deref().map_or(&stanza.payload.bytes()[..], str::as_bytes);
+    bytes
+        .iter()
+        .fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+        .max(1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use carillon_wire::stanza::MessageType;
+
+    fn chat(id: &str) -> Stanza {
+        Stanza::message(MessageType::Chat).with_id(id)
+    }
+
+    /// One that was settled, one that is not, and two behind it; then the client comes back.
+    fn resumed() -> Inbound {
+        let mut inbound = Inbound::default();
+        inbound.handled();
+        inbound.begin(&chat("2"));
+        (0..3).for_each(|_| inbound.handled());
+        inbound.is_cut();
+        assert_eq!(inbound.resume(), 1);
+        inbound
+    }
+
+    #[test]
+    fn what_was_handled_is_not_handled_again() {
+        let mut inbound = resumed();
+        assert_eq!(inbound.request(), Request::Answer(1));
+        assert!(inbound.is_repeated(&chat("2")));
+        assert_eq!(inbound.request(), Request::Answer(1), "it is not settled");
+        assert_eq!(inbound.settled(2), None);
+        assert_eq!(inbound.request(), Request::Answer(2), "it has not repeated the others");
+        assert!(inbound.is_repeated(&chat("3")) && inbound.is_repeated(&chat("4")));
+        assert_eq!(inbound.request(), Request::Answer(4));
+        assert!(!inbound.is_repeated(&chat("5")));
+        inbound.handled();
+        assert_eq!(inbound.request(), Request::Answer(5));
+    }
+
+    #[test]
+    fn a_client_that_repeats_nothing_loses_nothing() {
+        let mut inbound = resumed();
+        assert!(!inbound.is_repeated(&chat("5")));
+        inbound.handled();
+        assert_eq!(inbound.request(), Request::Answer(2), "as the client counts");
+        assert_eq!(inbound.settled(2), None, "of one that nobody counts any more");
+        assert!(!inbound.is_repeated(&chat("2")));
+    }
+
+    #[test]
+    fn what_settles_while_the_client_is_away_is_acknowledged_when_it_returns() {
+        let mut inbound = Inbound::default();
+        inbound.begin(&chat("1"));
+        inbound.handled();
+        inbound.is_cut();
+        assert_eq!(inbound.settled(1), None);
+        assert_eq!(inbound.resume(), 1);
+        assert!(!inbound.is_repeated(&chat("1")));
+    }
 
     #[test]
     fn what_is_not_settled_is_not_acknowledged() {
         let mut inbound = Inbound::default();
+        let chat = chat("1");
         inbound.handled();
         assert_eq!(inbound.request(), Request::Answer(1));
-        let first = inbound.begin();
+        let first = inbound.begin(&chat);
         inbound.handled();
-        let second = inbound.begin();
+        let second = inbound.begin(&chat);
         inbound.handled();
         inbound.handled();
         assert_eq!(inbound.request(), Request::Later { needs_timer: true });
         assert_eq!(inbound.request(), Request::Later { needs_timer: false });
         assert_eq!(inbound.timer_fired(), Some(1), "the first is not settled");
         // Another one comes before they are settled, in another order.
-        let third = inbound.begin();
+        let third = inbound.begin(&chat);
         inbound.handled();
         assert_eq!(inbound.settled(second), None);
         assert_eq!(inbound.settled(first), Some(4));
@@ -105,10 +215,11 @@ mod tests {
 
     #[test]
     fn numbers_begin_again_after_the_last() {
+        let chat = chat("1");
         let mut inbound = Inbound { handled: u32::MAX - 1, ..Inbound::default() };
-        let last = inbound.begin();
+        let last = inbound.begin(&chat);
         inbound.handled();
-        let first = inbound.begin();
+        let first = inbound.begin(&chat);
         inbound.handled();
         assert_eq!((last, first), (u32::MAX, 0));
         assert_eq!(inbound.request(), Request::Later { needs_timer: true });

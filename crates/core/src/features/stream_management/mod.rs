@@ -3,13 +3,14 @@
 
 mod inbound;
 mod queue;
+mod resumption;
 mod state;
 
 pub use state::State;
 
 use crate::error::StreamError;
 use crate::route;
-use crate::session::hook::{Ending, Feature, Hooks, NonzaHandler, Outgoing, Spec, TimerHandler};
+use crate::session::hook::{Ending, Feature, Hooks, NonzaHandler, Outgoing, Spec, TimerHandler, Unbound};
 use crate::session::{BoundSession, Cx, backlog};
 use crate::shard::{Timer, Track, Tracked};
 use carillon_wire::ns;
@@ -18,9 +19,10 @@ use carillon_wire::stream::Condition;
 use carillon_wire::xml::Element;
 use carillon_wire::xml::writer::Writer;
 use inbound::Request;
-use queue::{Bounds, Next};
+use queue::{Bounds, Next, TooMany};
 use smallvec::SmallVec;
 use state::Sent;
+use std::sync::Arc;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
@@ -30,11 +32,17 @@ pub const FEATURE: Feature = Feature {
         id: "XEP-0198",
         title: "Stream Management",
         version: "1.6.3",
-        coverage: "Acknowledgement, also inline in Bind 2; a chat message is acknowledged when it is stored or its recipient's client has it. Resumption is refused: before binding with item-not-found, after it with feature-not-implemented.",
+        coverage: "Acknowledgement and resumption, also inline in Bind 2 and SASL2; a chat message is acknowledged when it is stored or its recipient's client has it.",
     }],
     inline_features: &[ns::SM],
     hooks: Hooks {
         offer: Some(|_, features| features.push(Element::new("sm", ns::SM))),
+        offer_inline: Some(resumption::offer),
+        resumption: Some(&resumption::HANDLER),
+        parked: Some(resumption::parked),
+        repeated: Some(|session, stanza| {
+            session.state.stream_management.as_mut().is_some_and(|state| state.inbound.is_repeated(stanza))
+        }),
         receive: Some(receive),
         unsettled: Some(unsettled),
         settled: Some(settled),
@@ -46,8 +54,18 @@ pub const FEATURE: Feature = Feature {
         close: Some(close),
         describe: Some(|session, info| info.stream_management = session.unacknowledged.is_some()),
         nonza: &[
-            NonzaHandler { name: "enable", ns: ns::SM, handle: enable, unbound: Some(enable_unbound) },
-            NonzaHandler { name: "resume", ns: ns::SM, handle: resume, unbound: Some(resume_unbound) },
+            NonzaHandler {
+                name: "enable",
+                ns: ns::SM,
+                handle: enable,
+                unbound: Some(Unbound::Reply(enable_unbound)),
+            },
+            NonzaHandler {
+                name: "resume",
+                ns: ns::SM,
+                handle: resume,
+                unbound: Some(Unbound::Resume(resumption::read)),
+            },
             NonzaHandler { name: "r", ns: ns::SM, handle: answer, unbound: None },
             NonzaHandler { name: "a", ns: ns::SM, handle: acknowledge, unbound: None },
         ],
@@ -58,33 +76,29 @@ pub const FEATURE: Feature = Feature {
 
 fn enable(
     session: &mut BoundSession,
-    _element: &Element,
-    _cx: &mut Cx<'_>,
+    element: &Element,
+    cx: &mut Cx<'_>,
 ) -> Result<Option<Element>, StreamError> {
     if session.state.stream_management.is_some() {
         return Ok(Some(failed(StanzaCondition::UnexpectedRequest)));
     }
     session.state.stream_management = Some(Box::default());
     session.unacknowledged = Some(0);
-    Ok(Some(Element::new("enabled", ns::SM)))
+    Ok(Some(resumption::enabled(session, element, cx)))
 }
 
+/// XEP-0198 §5: a session is resumed instead of binding one.
 fn resume(
-    _live: &mut BoundSession,
+    _session: &mut BoundSession,
     _element: &Element,
     _cx: &mut Cx<'_>,
 ) -> Result<Option<Element>, StreamError> {
-    Ok(Some(failed(StanzaCondition::FeatureNotImplemented)))
+    Ok(Some(failed(StanzaCondition::UnexpectedRequest)))
 }
 
 /// XEP-0198 §3: only a bound stream is managed.
 fn enable_unbound() -> Element {
     failed(StanzaCondition::UnexpectedRequest)
-}
-
-/// XEP-0198 §5: no former stream can be resumed; the client binds a resource instead.
-fn resume_unbound() -> Element {
-    failed(StanzaCondition::ItemNotFound)
 }
 
 fn failed(condition: StanzaCondition) -> Element {
@@ -125,27 +139,35 @@ fn acknowledge(
     element: &Element,
     cx: &mut Cx<'_>,
 ) -> Result<Option<Element>, StreamError> {
-    let state = session.state.stream_management.as_mut().ok_or_else(not_enabled)?;
+    if session.state.stream_management.is_none() {
+        return Err(not_enabled());
+    }
     let h: u32 = element.attr("h").and_then(|h| h.parse().ok()).ok_or_else(|| {
         StreamError::new(Condition::BadFormat, "the 'h' of <a/> is not a number below 2^32")
     })?;
-    let done = state.queue.acknowledge(h).map_err(|too_many| {
-        let text = format!("h={h} acknowledges more than the {} stanzas sent", too_many.sent);
-        StreamError::new(Condition::UndefinedCondition, text)
-    })?;
+    acknowledge_up_to(session, h, cx)?;
+    if session.state.stream_management.as_mut().is_some_and(|state| state.queue.request_again()) {
+        request(session, cx);
+    }
+    backlog::go_on(session, cx);
+    Ok(None)
+}
+
+/// The client has `h` stanzas.
+fn acknowledge_up_to(session: &mut BoundSession, h: u32, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+    let Some(state) = &mut session.state.stream_management else { return Ok(()) };
+    let done = state.queue.acknowledge(h).map_err(|too_many| too_high(h, &too_many))?;
     let mut done_with = |entry| match entry {
         Sent::Tracked(kind, id) => Some((kind, id)),
+        Sent::TrackedStanza(tracked) => Some((tracked.0, tracked.1)),
         Sent::Chat(message) => {
             cx.settle(message.1.settlement);
             None
         }
-        Sent::Anything => None,
+        Sent::Anything | Sent::Stanza(_) | Sent::Event(_) => None,
     };
     let done: SmallVec<[(Tracked, u128); 4]> = done.filter_map(&mut done_with).collect();
     session.unacknowledged = Some(state.queue.len() as u32);
-    if state.queue.request_again() {
-        request(session, cx);
-    }
     // Consecutive entries of one feature are told together.
     for run in done.chunk_by(|(a, _), (b, _)| a == b) {
         let ids: SmallVec<[u128; 4]> = run.iter().map(|(_, id)| *id).collect();
@@ -153,8 +175,14 @@ fn acknowledge(
             (handler.acknowledged)(session, &ids, cx);
         }
     }
-    backlog::go_on(session, cx);
-    Ok(None)
+    Ok(())
+}
+
+fn too_high(h: u32, too_many: &TooMany) -> StreamError {
+    let text = format!("h={h} acknowledges more than the {} stanzas sent", too_many.sent);
+    let specific = Element::new("handled-count-too-high", ns::SM).with_attr("h", h.to_string());
+    let specific = specific.with_attr("send-count", too_many.sent.to_string());
+    StreamError::new(Condition::UndefinedCondition, text).with(specific)
 }
 
 fn not_enabled() -> StreamError {
@@ -172,7 +200,7 @@ fn unsettled(session: &mut BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> Option
     let state = session.state.stream_management.as_mut()?;
     let may_be_stored = matches!(stanza.kind, Kind::Message(MessageType::Chat | MessageType::Normal));
     let is_durable = || Some(cx.shard.domains.numbered(session.domain)?.policy.messages_durable);
-    (may_be_stored && is_durable() == Some(true)).then(|| state.inbound.begin())
+    (may_be_stored && is_durable() == Some(true)).then(|| state.inbound.begin(stanza))
 }
 
 fn settled(session: &mut BoundSession, number: u32, cx: &mut Cx<'_>) {
@@ -184,12 +212,17 @@ fn settled(session: &mut BoundSession, number: u32, cx: &mut Cx<'_>) {
 
 fn emitted(session: &mut BoundSession, outgoing: &Outgoing<'_>, cx: &mut Cx<'_>) {
     let Some(state) = &mut session.state.stream_management else { return };
-    let entry = match outgoing {
-        Outgoing::Stanza(stanza, Track::Chat(chat)) => {
+    let entry = match (outgoing, &session.resumption) {
+        (Outgoing::Stanza(stanza, Track::Chat(chat)), _) => {
             Sent::Chat(Box::new(((*stanza).clone(), chat.clone())))
         }
-        Outgoing::Stanza(_, Track::Of(kind, id)) => Sent::Tracked(*kind, *id),
-        Outgoing::Stanza(_, Track::Nothing) | Outgoing::PubsubEvent(_) => Sent::Anything,
+        (Outgoing::Stanza(_, Track::Of(kind, id)), None) => Sent::Tracked(*kind, *id),
+        (Outgoing::Stanza(stanza, Track::Of(kind, id)), Some(_)) => {
+            Sent::TrackedStanza(Box::new((*kind, *id, (*stanza).clone())))
+        }
+        (Outgoing::Stanza(_, Track::Nothing) | Outgoing::PubsubEvent(_), None) => Sent::Anything,
+        (Outgoing::Stanza(stanza, Track::Nothing), Some(_)) => Sent::Stanza(Box::new((*stanza).clone())),
+        (Outgoing::PubsubEvent(event), Some(_)) => Sent::Event(Arc::clone(event)),
     };
     let limits = &cx.shard.settings.limits;
     let bounds = Bounds { stanzas: limits.unacknowledged as usize, bytes: limits.unacknowledged_bytes };
@@ -221,7 +254,13 @@ fn look_later(session: &mut BoundSession, cx: &mut Cx<'_>) {
 /// A client that acknowledges nothing for too long is taken for dead, so that senders need not wait for it: what it was sent goes
 /// another way.
 fn check(session: &mut BoundSession, cx: &mut Cx<'_>) -> Result<(), StreamError> {
+    let is_parked = session.is_parked();
     let Some(state) = &mut session.state.stream_management else { return Ok(()) };
+    // It is looked again when the client is back.
+    if is_parked {
+        state.due = None;
+        return Ok(());
+    }
     if state.due.take().is_some_and(|due| !state.queue.is_acknowledged(due)) {
         let text = "chat messages were not acknowledged in time";
         return Err(StreamError::new(Condition::ConnectionTimeout, text));

@@ -71,10 +71,8 @@ impl<E: Entry> Queue<E> {
 
     /// The client says that it received `h` stanzas, modulo 2^32: what it acknowledges by that, oldest first.
     pub(super) fn acknowledge(&mut self, h: u32) -> Result<impl Iterator<Item = E>, TooMany> {
+        self.can_be_acknowledged(h)?;
         let count = h.wrapping_sub(self.acknowledged) as usize;
-        if count > self.entries.len() {
-            return Err(TooMany { sent: self.sent() });
-        }
         self.acknowledged = h;
         self.requested = false;
         self.bytes -= self.entries.iter().take(count).map(Entry::bytes).sum::<usize>();
@@ -96,6 +94,17 @@ impl<E: Entry> Queue<E> {
     /// Whether the first `count` stanzas, modulo 2^32, are acknowledged.
     pub(super) fn is_acknowledged(&self, count: u32) -> bool {
         count.wrapping_sub(self.acknowledged).cast_signed() <= 0
+    }
+
+    /// Whether a client can have received `h` stanzas, modulo 2^32.
+    pub(super) fn can_be_acknowledged(&self, h: u32) -> Result<(), TooMany> {
+        let is_too_many = h.wrapping_sub(self.acknowledged) as usize > self.entries.len();
+        if is_too_many { Err(TooMany { sent: self.sent() }) } else { Ok(()) }
+    }
+
+    /// The connection is gone: an `<r/>` on its way is not answered any more.
+    pub(super) fn is_cut(&mut self) {
+        self.requested = false;
     }
 
     /// What is not acknowledged, oldest first.

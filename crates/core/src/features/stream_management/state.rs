@@ -2,8 +2,10 @@
 
 use super::inbound::Inbound;
 use super::queue::{Entry, Queue};
+use crate::model::PubsubEvent;
 use crate::shard::{Chat, Tracked};
 use carillon_wire::stanza::Stanza;
+use std::sync::Arc;
 
 /// The counts of a session whose client enabled stream management, and what it has not acknowledged.
 #[derive(Debug, Default)]
@@ -21,10 +23,16 @@ pub struct State {
 pub(super) enum Sent {
     /// It may be lost.
     Anything,
-    /// It is routed again when the connection ends, unless another session of the account has it.
+    /// It is routed again when the session ends, unless another session of the account has it.
     Chat(Box<(Stanza, Chat)>),
     /// A feature is told when it is acknowledged.
     Tracked(Tracked, u128),
+    /// It is sent again when the session is resumed.
+    Stanza(Box<Stanza>),
+    /// It is sent again, too. All who are sent it share it.
+    Event(Arc<PubsubEvent>),
+    /// It is sent again, and a feature is told when it is acknowledged.
+    TrackedStanza(Box<(Tracked, u128, Stanza)>),
 }
 
 impl Sent {
@@ -38,11 +46,14 @@ impl Entry for Sent {
     fn bytes(&self) -> usize {
         match self {
             Sent::Chat(message) => message.0.memory_bytes(),
+            Sent::Stanza(stanza) => stanza.memory_bytes(),
+            Sent::Event(event) => event.bytes(),
+            Sent::TrackedStanza(tracked) => tracked.2.memory_bytes(),
             Sent::Anything | Sent::Tracked(..) => 0,
         }
     }
 
     fn is_awaited(&self) -> bool {
-        !matches!(self, Sent::Anything)
+        matches!(self, Sent::Chat(_) | Sent::Tracked(..) | Sent::TrackedStanza(_))
     }
 }

@@ -30,4 +30,5 @@ pub use authenticating::Authenticating;
 pub use classic::{Binding, Restarting};
 pub use proven::{Authenticated, Greeting, Proved};
 pub use proving::{KnownAccount, Proven, Proving};
+pub(crate) use sasl2::Success;
 pub use waiting::{Asking, Deriving};

@@ -120,6 +120,11 @@ impl<E> Pager<E> {
         Some(self.in_flight.remove(at).entry)
     }
 
+    /// Takes out the entries that are to be given again.
+    pub fn take_back(&mut self, is_it: impl Fn(&E) -> bool) -> Vec<E> {
+        self.in_flight.extract_if(.., |given| is_it(&given.entry)).map(|given| given.entry).collect()
+    }
+
     /// What has arrived at the client's side, of which `unacked` bytes of the connection have not ([`crate::Input::Unacked`]).
     pub fn arrived(&self, unacked: u64) -> impl Iterator<Item = &E> {
         let arrived = move |given: &&InFlight<E>| has_arrived(self.given - given.end, unacked);

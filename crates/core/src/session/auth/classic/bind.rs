@@ -3,8 +3,9 @@
 use crate::connection::Io;
 use crate::error::StreamError;
 use crate::session::auth::{Authenticated, Greeting};
+use crate::session::hook::Unbound;
 use crate::session::open::check;
-use crate::session::{BoundSession, Closing, Cx, Loading, Session};
+use crate::session::{BoundSession, Closing, Cx, Loading, Resume, Resuming, Session};
 use carillon_wire::jid::Jid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza, StanzaError, Unit};
@@ -72,7 +73,15 @@ impl Binding {
                 Session::Binding(self)
             }
             Unit::Nonza(element) => {
-                if let Some(reply) = cx.pipeline.unbound(&element) {
+                let reply = match cx.pipeline.unbound(&element) {
+                    Some(Unbound::Reply(reply)) => Some(reply()),
+                    Some(Unbound::Resume(read)) => match read(&element) {
+                        Ok(resume) => return self.resume(resume),
+                        Err(reply) => Some(reply),
+                    },
+                    None => None,
+                };
+                if let Some(reply) = reply {
                     self.io.send_element(&reply, cx);
                     return Session::Binding(self);
                 }
@@ -99,8 +108,13 @@ impl Binding {
         Session::Binding(self)
     }
 
+    fn resume(self, resume: Resume) -> Session {
+        let Binding { io, authenticated } = self;
+        Session::Resuming(Box::new(Resuming { io, authenticated, resume, success: None }))
+    }
+
     /// As before: the client may try again.
-    pub(in crate::session) fn again(io: Io, authenticated: Authenticated) -> Session {
+    pub(crate) fn again(io: Io, authenticated: Authenticated) -> Session {
         Session::Binding(Box::new(Binding { io, authenticated }))
     }
 

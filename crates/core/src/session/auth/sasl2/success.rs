@@ -4,8 +4,8 @@ use super::bind;
 use crate::connection::{Client, Io};
 use crate::sasl::{self, Failure, Inline, SaslProfile};
 use crate::session::auth::proven::Proved;
-use crate::session::auth::{Binding, Greeting};
-use crate::session::{Closing, Cx, Loading, Session};
+use crate::session::auth::{Authenticated, Binding, Greeting};
+use crate::session::{Closing, Cx, Loading, Resuming, Session};
 use carillon_wire::ns;
 use carillon_wire::xml::Element;
 
@@ -31,17 +31,42 @@ pub(in crate::session::auth) fn succeed(
     let success = Success { inline, data: proved.data.take(), added };
     let authenticated = proved.authenticated(&mut client, cx);
     let io = client.io;
-    match success.inline.bind().map(|bind| bind::resource(&authenticated, bind, cx)) {
-        None => {
-            io.send_element(&success.element(authenticated.jid().as_str()), cx);
-            Binding::offer(io, authenticated, cx)
+    // XEP-0198 §9.2: what a client wants to resume comes before what it wants to bind otherwise.
+    match cx.pipeline.resumption.and_then(|handler| (handler.inline)(&success.inline)) {
+        None => success.go_on(io, authenticated, cx),
+        Some(Err(failed)) => success.with(failed).go_on(io, authenticated, cx),
+        Some(Ok(resume)) => {
+            Session::Resuming(Box::new(Resuming { io, authenticated, resume, success: Some(success) }))
         }
-        Some(Ok(jid)) => Loading::begin(io, authenticated, jid, Greeting::Success(success), cx),
-        Some(Err(_)) => success.refuse(io, Failure::MalformedRequest, cx),
     }
 }
 
 impl Success {
+    /// Binds a resource if the client asks for that inline; else it is told of its success, and may bind one.
+    pub(crate) fn go_on(self, io: Io, authenticated: Authenticated, cx: &mut Cx<'_>) -> Session {
+        match self.inline.bind().map(|bind| bind::resource(&authenticated, bind, cx)) {
+            None => {
+                io.send_element(&self.element(authenticated.jid().as_str()), cx);
+                Binding::offer(io, authenticated, cx)
+            }
+            Some(Ok(jid)) => Loading::begin(io, authenticated, jid, Greeting::Success(self), cx),
+            Some(Err(_)) => self.refuse(io, Failure::MalformedRequest, cx),
+        }
+    }
+
+    /// With something more to be told.
+    pub(crate) fn with(mut self, added: Element) -> Success {
+        self.added.push(added);
+        self
+    }
+
+    /// Tells the client of its success, and this of its session.
+    pub(crate) fn send_with(self, added: Element, identifier: &str, io: &Io, cx: &mut Cx<'_>) {
+        io.send_element(&self.with(added).element(identifier), cx);
+        // XEP-0388 §2.6: features follow a success at once.
+        io.send_features(&[], cx);
+    }
+
     /// The login fails after all: the account may not log in any more, or the resource cannot be bound.
     pub(in crate::session) fn refuse(self, io: Io, failure: Failure, cx: &mut Cx<'_>) -> Session {
         io.send_element(&SaslProfile::Sasl2(self.inline).failure(failure), cx);

@@ -1,0 +1,103 @@
+//! Resumption (XEP-0198 §5): what the client is told of it and what it says, and what is sent again.
+
+use super::{acknowledge_up_to, failed, look_later, request, too_high};
+use crate::error::StreamError;
+use crate::sasl::Protection;
+use crate::session::hook::ResumptionHandler;
+use crate::session::{BoundSession, Cx, Resume, Resumption};
+use carillon_wire::ns;
+use carillon_wire::stanza::{Condition, Stanza};
+use carillon_wire::xml::Element;
+
+use super::state::Sent;
+
+/// How clients resume sessions.
+pub(super) const HANDLER: ResumptionHandler = ResumptionHandler {
+    inline: |inline| inline.child("resume", ns::SM).map(read),
+    check,
+    resumed,
+    go_on,
+    failed: || failed(Condition::ItemNotFound),
+};
+
+/// XEP-0198 §9.2: that a client of SASL2 may resume inline.
+pub(super) fn offer(_protection: &Protection, _cx: &Cx<'_>) -> Option<Element> {
+    Some(Element::new("sm", ns::SM))
+}
+
+/// The answer to `<enable/>`: whether and how the session can be resumed, where the client asks for that.
+pub(super) fn enabled(session: &mut BoundSession, enable: &Element, cx: &mut Cx<'_>) -> Element {
+    let enabled = Element::new("enabled", ns::SM);
+    let wants = matches!(enable.attr("resume"), Some("true" | "1"));
+    let wanted_ms = enable.attr("max").and_then(|max| max.parse::<u64>().ok()).unwrap_or(u64::MAX);
+    let timeout_ms = cx.shard.settings.timeouts.resume_ms.min(wanted_ms.saturating_mul(1000));
+    if !wants || timeout_ms == 0 {
+        return enabled;
+    }
+    let key = cx.shard.random.number();
+    session.resumption = Some(Box::new(Resumption { key, timeout_ms, parked: None }));
+    let max = timeout_ms.div_ceil(1000).to_string();
+    enabled.with_attr("id", name(key)).with_attr("resume", "true").with_attr("max", max)
+}
+
+/// The name of a session for its client.
+fn name(key: u64) -> String {
+    format!("{key:016x}")
+}
+
+/// Reads `<resume/>`. One that names no session of ours may be another server's.
+pub(super) fn read(resume: &Element) -> Result<Resume, Element> {
+    let key =
+        resume.attr("previd").filter(|id| id.len() == 16).and_then(|id| u64::from_str_radix(id, 16).ok());
+    let key = key.ok_or_else(|| failed(Condition::ItemNotFound))?;
+    let h = resume.attr("h").and_then(|h| h.parse().ok()).ok_or_else(|| failed(Condition::BadRequest))?;
+    Ok(Resume { key, h })
+}
+
+fn check(session: &BoundSession, h: u32) -> Result<(), StreamError> {
+    let Some(state) = &session.state.stream_management else { return Ok(()) };
+    state.queue.can_be_acknowledged(h).map_err(|too_many| too_high(h, &too_many))
+}
+
+/// The connection is gone. A stanza that still waits counts as handled: the client repeats it, and it must not be handled twice.
+pub(super) fn parked(session: &mut BoundSession, waiting: Option<&Stanza>, _cx: &mut Cx<'_>) -> Option<u32> {
+    let state = session.state.stream_management.as_mut()?;
+    state.queue.is_cut();
+    state.inbound.is_cut();
+    let number = state.inbound.begin(waiting?);
+    state.inbound.handled();
+    Some(number)
+}
+
+/// `<resumed/>`: how many stanzas of the client are settled. It repeats the others.
+fn resumed(session: &mut BoundSession) -> Element {
+    let h = session.state.stream_management.as_mut().map_or(0, |state| state.inbound.resume());
+    let key = session.resumption.as_ref().map_or(0, |resumption| resumption.key);
+    Element::new("resumed", ns::SM).with_attr("h", h.to_string()).with_attr("previd", name(key))
+}
+
+/// The client has `h` stanzas; it is sent the others again, in their order.
+fn go_on(session: &mut BoundSession, h: u32, cx: &mut Cx<'_>) {
+    // It was checked.
+    let _ = acknowledge_up_to(session, h, cx);
+    let (Some(state), Some(io)) = (&mut session.state.stream_management, &session.io) else { return };
+    for entry in state.queue.entries() {
+        match entry {
+            // What was sent before it was known that the session can be resumed.
+            Sent::Anything | Sent::Tracked(..) => {}
+            Sent::Event(event) => {
+                cx.out.send(io.conn, |out| event.write(out, session.jid.as_str(), io.framing));
+            }
+            Sent::Chat(message) => cx.out.send(io.conn, |out| message.0.write(out, io.framing)),
+            Sent::Stanza(stanza) => cx.out.send(io.conn, |out| stanza.write(out, io.framing)),
+            Sent::TrackedStanza(tracked) => cx.out.send(io.conn, |out| tracked.2.write(out, io.framing)),
+        }
+    }
+    if state.queue.request_again() {
+        request(session, cx);
+    }
+    let awaited = session.state.stream_management.as_ref();
+    if awaited.is_some_and(|state| state.queue.entries().any(Sent::is_settled_by_acknowledgement)) {
+        look_later(session, cx);
+    }
+}
