@@ -467,6 +467,8 @@ pub struct TrackedHandler {
     pub kind: Tracked,
     /// The client acknowledged these (XEP-0198).
     pub acknowledged: fn(session: &mut BoundSession, ids: &[u128], cx: &mut Cx<'_>),
+    /// The session is resumed, and its client did not receive this: whether it is not to be given any more. Then the feature forgets it.
+    pub is_over: fn(session: &mut BoundSession, id: u128, cx: &mut Cx<'_>) -> bool,
 }
 
 /// How a session ends.

@@ -141,10 +141,10 @@ fn send(session: &mut BoundSession, notification: &Notification, cx: &mut Cx<'_>
     let began = cx.out.bytes.len();
     let stanza = xml::message(notification, session, !managed);
     session.send(&stanza, &Track::Of(TRACKED, id.0), cx);
-    let (audience, is_kept) = (notification.audience, notification.is_kept());
+    let (audience, expires, is_kept) = (notification.audience, notification.expires, notification.is_kept());
     let (sent, at) = (cx.now.unix, cx.now.mono);
     let pager = session.state.notifications.pager();
-    pager.gave(InFlight { id, audience, is_kept, sent, at, managed }, cx.out.bytes.len() - began);
+    pager.gave(InFlight { id, audience, expires, is_kept, sent, at, managed }, cx.out.bytes.len() - began);
     if !managed && pager.begin_timer() {
         session.set_timer(cx.shard.settings.receipt_wait_ms, RECEIPT, cx);
     }
@@ -161,6 +161,32 @@ pub(super) fn acknowledged_all(session: &mut BoundSession, ids: &[u128], cx: &mu
     for id in ids {
         acknowledged(session, NotificationId(*id), AcknowledgedBy::StreamManagement, cx);
     }
+}
+
+/// Whether one that the client did not receive is not to be given from memory: because it has ended, or because the store has it, which knows
+/// whether it has, and gives it again.
+pub(super) fn is_over(session: &mut BoundSession, id: u128, cx: &mut Cx<'_>) -> bool {
+    let id = NotificationId(id);
+    let Some(pager) = &mut session.state.notifications.0 else { return true };
+    let Some(entry) = pager.in_flight().find(|entry| entry.id == id).copied() else { return true };
+    if entry.audience == Audience::Always {
+        pager.acknowledged(|entry| entry.id == id);
+        pager.look_again();
+        return true;
+    }
+    let has_expired = entry.expires.is_some_and(|expires| expires <= cx.now.unix);
+    let trace = cx.shard.traces.find(id);
+    let has_ended = trace.is_some_and(|trace| trace.state.is_end());
+    if !has_expired && !has_ended {
+        return false;
+    }
+    pager.acknowledged(|entry| entry.id == id);
+    // The store finds out by itself when what it keeps expires.
+    if has_expired && !entry.is_kept {
+        end_unkept(session, id, cx, |trace| trace.state = NotificationState::Expired);
+    }
+    session.state.notifications.tidy();
+    true
 }
 
 /// The device has it.

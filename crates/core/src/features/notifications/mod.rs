@@ -55,7 +55,11 @@ pub const FEATURE: Feature = Feature {
         unacked: Some(delivery::unacked),
         retry: Some(ends::retry),
         tick: Some(ends::note_sent),
-        tracked: &[TrackedHandler { kind: delivery::TRACKED, acknowledged: delivery::acknowledged_all }],
+        tracked: &[TrackedHandler {
+            kind: delivery::TRACKED,
+            acknowledged: delivery::acknowledged_all,
+            is_over: delivery::is_over,
+        }],
         timers: &[TimerHandler { timer: delivery::RECEIPT, handle: delivery::check_receipts }],
         describe: Some(|session, info| {
             info.unacknowledged = session.state.notifications.in_flight().count() as u32;

@@ -12,6 +12,7 @@ pub struct State(pub(super) Option<Box<Pager<InFlight>>>);
 pub(super) struct InFlight {
     pub(super) id: NotificationId,
     pub(super) audience: Audience,
+    pub(super) expires: Option<UnixMs>,
     /// Whether the store has it, and ends it.
     pub(super) is_kept: bool,
     pub(super) sent: UnixMs,

@@ -51,7 +51,7 @@ pub const FEATURE: Feature = Feature {
         unacked: Some(unacked),
         parked: Some(parked),
         retry: Some(retry),
-        tracked: &[TrackedHandler { kind: TRACKED, acknowledged }],
+        tracked: &[TrackedHandler { kind: TRACKED, acknowledged, is_over }],
         timers: &[TimerHandler { timer: ARRIVAL, handle: check_arrival }],
         ..Hooks::NONE
     },
@@ -120,6 +120,15 @@ fn local(session: &BoundSession) -> Box<str> {
 fn acknowledged(session: &mut BoundSession, ids: &[u128], cx: &mut Cx<'_>) {
     let seqs = ids.iter().filter_map(|id| u64::try_from(*id).ok()).collect();
     delete(session, seqs, cx);
+}
+
+/// Whether another session of the account has one that the client did not receive.
+fn is_over(session: &mut BoundSession, id: u128, cx: &mut Cx<'_>) -> bool {
+    let is_gone = |seq| cx.shard.retries.is_forgetting(seq) || cx.shard.reads.is_deleted(seq);
+    let Some(seq) = u64::try_from(id).ok().filter(|seq| is_gone(*seq)) else { return false };
+    session.state.offline.progress().pager.acknowledged(|given| given.seq == seq);
+    session.state.offline.tidy();
+    true
 }
 
 /// The client has these messages, or can never be given them: the store deletes them.

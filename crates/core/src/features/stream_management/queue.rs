@@ -102,6 +102,13 @@ impl<E: Entry> Queue<E> {
         if is_too_many { Err(TooMany { sent: self.sent() }) } else { Ok(()) }
     }
 
+    /// Takes out what the client has not received and is not to be sent any more. What follows it moves up: the client counts what it
+    /// receives.
+    pub(super) fn retain(&mut self, is_sent: impl FnMut(&E) -> bool) {
+        self.entries.retain(is_sent);
+        self.bytes = self.entries.iter().map(Entry::bytes).sum();
+    }
+
     /// The connection is gone: an `<r/>` on its way is not answered any more.
     pub(super) fn is_cut(&mut self) {
         self.requested = false;

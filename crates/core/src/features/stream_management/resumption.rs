@@ -76,10 +76,26 @@ fn resumed(session: &mut BoundSession) -> Element {
     Element::new("resumed", ns::SM).with_attr("h", h.to_string()).with_attr("previd", name(key))
 }
 
+/// What has ended meanwhile, and the client never received, is not sent.
+fn forget_what_is_over(session: &mut BoundSession, cx: &mut Cx<'_>) {
+    // It is in use while features look at the session.
+    let Some(mut state) = session.state.stream_management.take() else { return };
+    state.queue.retain(|entry| match entry {
+        Sent::TrackedStanza(tracked) => {
+            let handler = cx.pipeline.tracked(tracked.0);
+            !handler.is_some_and(|handler| (handler.is_over)(session, tracked.1, cx))
+        }
+        _ => true,
+    });
+    session.unacknowledged = Some(state.queue.len() as u32);
+    session.state.stream_management = Some(state);
+}
+
 /// The client has `h` stanzas; it is sent the others again, in their order.
 fn go_on(session: &mut BoundSession, h: u32, cx: &mut Cx<'_>) {
     // It was checked.
     let _ = acknowledge_up_to(session, h, cx);
+    forget_what_is_over(session, cx);
     let (Some(state), Some(io)) = (&mut session.state.stream_management, &session.io) else { return };
     for entry in state.queue.entries() {
         match entry {
