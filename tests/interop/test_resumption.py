@@ -71,7 +71,9 @@ async def test_what_was_not_acknowledged_is_sent_again_in_order(peer, raw, api, 
     stream, key = await resumable(raw, user)
     alice.chat(user, "one")
     first = await stream.until(lambda e: body(e) == "one")
-    notified = await api.ok("POST", "/v1/notifications", {"to": user, "payload": 2, "audience": "connected"}, status=202)
+    notified = await api.ok(
+        "POST", "/v1/notifications", {"to": user, "payload": 2, "audience": "connected"}, status=202
+    )
     await stream.until(lambda e: e.get("id") == notified["id"])
     # Its presence, and one message of the two.
     stream.reset()
