@@ -18,6 +18,7 @@ SHORT = {
     "one-to-one": ["talk.for=2", "talk.rate=50"],
     "mass-disconnect": ["settle.for=0.2"],
     "churn": [],
+    "resume": ["resume.rate=100", "resume.cut.after=1", "resume.cut.for=1", "resume.cut.rounds=2", "resume.return.over=1"],
     "janus": ["publish.items=3", "publish.rate=5"],
 }
 # The least that must have been measured: metric and count.
@@ -29,6 +30,8 @@ MEASURED = {
     "one-to-one": ("RTT", 90),
     "mass-disconnect": ("login", 2 * PLAYERS),
     "churn": ("login", PLAYERS + 5),
+    # Half of the players, twice.
+    "resume": ("resume", PLAYERS),
     "janus": ("RTT", 3 * PLAYERS),
 }
 
@@ -86,6 +89,12 @@ async def test_scenario_against_carillon(server, tmp_path, scenario):
     if scenario == "churn":
         more += ["--set", "churn.rate=5", "--set", "churn.for=2"]
     is_sound(await load(tmp_path, scenario, target, *more), scenario)
+
+
+async def test_those_who_are_cut_lose_nothing(server, tmp_path):
+    report = await load(tmp_path, "resume", f"127.0.0.1:{server.port('c2s')}")
+    counts = {name: report["counts"][name] for name in ("streams_resumed", "not_resumed", "missing", "duplicates")}
+    assert counts == {"streams_resumed": PLAYERS, "not_resumed": 0, "missing": 0, "duplicates": 0}
 
 
 @pytest.mark.parametrize("scenario", ["login-storm", "fanout", "one-to-one"])
