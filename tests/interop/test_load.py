@@ -18,7 +18,13 @@ SHORT = {
     "one-to-one": ["talk.for=2", "talk.rate=50"],
     "mass-disconnect": ["settle.for=0.2"],
     "churn": [],
-    "resume": ["resume.rate=100", "resume.cut.after=1", "resume.cut.for=1", "resume.cut.rounds=2", "resume.return.over=1"],
+    "resume": [
+        "resume.rate=100",
+        "resume.cut.after=1",
+        "resume.cut.for=1",
+        "resume.cut.rounds=2",
+        "resume.return.over=1",
+    ],
     "janus": ["publish.items=3", "publish.rate=5"],
 }
 # The least that must have been measured: metric and count.
