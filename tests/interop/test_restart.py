@@ -45,6 +45,25 @@ def node(tmp_path):
     node.server.end()
 
 
+async def test_what_waits_with_a_session_without_a_connection_is_there_after_an_orderly_end(node):
+    async with node.api() as api:
+        await api.account("alice")
+        await api.account("bob")
+    alice = await Peer.connect(node.server, "alice@localhost")
+    bob = await Raw.logged_in(node.server, "bob", presence=False)
+    bob.send("<enable xmlns='urn:xmpp:sm:3' resume='true'/>")
+    await bob.until(lambda e: e.tag == "{urn:xmpp:sm:3}enabled")
+    await bob.available()
+    alice.chat("bob@localhost", "under way")
+    await bob.until(lambda e: e.findtext(CLIENT + "body") == "under way")
+    bob.reset()
+    await alice.ping()
+    node.restart("in order")
+    bob = await Peer.connect(node.server, "bob@localhost")
+    await bob.message("under way")
+    await bob.close()
+
+
 @pytest.mark.parametrize("how", ["in order", "power cut"])
 async def test_what_was_accepted_is_there_after_the_restart(node, how):
     async with node.api() as api:

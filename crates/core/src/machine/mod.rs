@@ -278,9 +278,13 @@ impl Turn<'_> {
     fn drain(&mut self) {
         self.cx.shard.drain();
         light::end_all(light::Ended::Shutdown, self.sessions, &mut self.cx);
+        let error = || StreamError::new(Condition::SystemShutdown, "the server is shutting down");
         for conn in self.sessions.conns() {
-            let error = StreamError::new(Condition::SystemShutdown, "the server is shutting down");
-            self.cx.end_connection(conn, error);
+            self.cx.end_connection(conn, error());
+        }
+        // Nobody can come back to them: what they have not acknowledged goes its way while there is a store.
+        for session in self.sessions.all_bound().filter(|session| session.is_parked()) {
+            self.cx.end(session.id, error());
         }
     }
 
