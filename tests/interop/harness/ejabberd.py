@@ -29,11 +29,15 @@ class Ejabberd:
             text = text.replace(word, str(value))
         (self.folder / "ejabberd.yml").write_text(text)
         (self.folder / "ejabberdctl.cfg").write_text("INET_DIST_INTERFACE=127.0.0.1\n")
-        # Erlang's port mapper stays when its nodes are gone: this one is ours, and ends with us.
-        self.mapper = free_port()
-        self.environment = {**os.environ, "ERL_EPMD_PORT": str(self.mapper)}
+        # Erlang's port mapper stays when its nodes are gone: this one is ours, and ends with us. A node that starts one
+        # itself does not wait until that listens, and ends when it was quicker.
+        mapper = free_port()
+        self.environment = {**os.environ, "ERL_EPMD_PORT": str(mapper)}
         self.sessions = f"curl -s -X POST -d '{{}}' http://127.0.0.1:{api}/api/connected_users_number | tr -dc 0-9"
         self.log = (self.folder / "log").open("wb")
+        listen = ["epmd", "-address", "127.0.0.1", "-port", str(mapper)]
+        self.mapper = subprocess.Popen(listen, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        self._await(self.mapper, mapper)
         if os.getuid() == 0:
             self._give_away()
         self.process = subprocess.Popen(
@@ -43,24 +47,23 @@ class Ejabberd:
             stdout=self.log,
             stderr=self.log,
         )
-        self._await()
+        self._await(self.process, self.port)
 
     @property
     def target(self):
         return f"127.0.0.1:{self.port}"
 
     def end(self):
-        self._run(*self._command("stop"))
+        stop = self._command("stop")
+        subprocess.run(stop, env=self.environment, capture_output=True, timeout=START_S, check=False)
         try:
             self.process.wait(timeout=START_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        self._run("epmd", "-port", str(self.mapper), "-kill")
+        self.mapper.terminate()
+        self.mapper.wait()
         self.log.close()
-
-    def _run(self, *command):
-        subprocess.run(command, env=self.environment, capture_output=True, timeout=START_S, check=False)
 
     def _command(self, word):
         control = ["ejabberdctl", "-n", NODE, "-d", str(self.folder), "-s", str(self.folder / "spool")]
@@ -80,19 +83,19 @@ class Ejabberd:
             if parent.stat().st_uid == os.getuid() and parent.stat().st_mode & 0o001 == 0:
                 parent.chmod(parent.stat().st_mode | 0o011)
 
-    def _await(self):
+    def _await(self, process, port):
         end = time.monotonic() + START_S
         while time.monotonic() < end:
             try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
                 return
             except OSError:
                 try:
-                    code = self.process.wait(timeout=0.1)
+                    code = process.wait(timeout=0.1)
                 except subprocess.TimeoutExpired:
                     continue
-                raise AssertionError(f"ejabberd ended with {code}: {self.said()}") from None
-        raise AssertionError(f"ejabberd was not ready within {START_S} s: {self.said()}")
+                raise AssertionError(f"{process.args[0]} ended with {code}: {self.said()}") from None
+        raise AssertionError(f"{process.args[0]} was not ready within {START_S} s: {self.said()}")
 
     def said(self):
         return (self.folder / "log").read_text(errors="replace")
