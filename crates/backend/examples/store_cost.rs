@@ -1,4 +1,4 @@
-//! What the SQLite store costs on this machine: `cargo run --release -p carillon-backend --example store_cost [FOLDER [notifications]]`.
+//! What the SQLite store costs on this machine: `cargo run --release -p carillon-backend --example store_cost [FOLDER [notifications|parked]]`.
 //!
 //! FOLDER is where the databases go and decides which disk is measured; a temporary folder when it is not given. Every
 //! figure is through the store's own queue and threads, except the comparison of ways to read a login, which is one
@@ -14,9 +14,12 @@ use carillon_core::ports::store::items::Publish;
 use carillon_core::ports::store::notifications::{
     EndNotifications, NotificationChange, NotificationQuery, StoreNotification, Whose,
 };
+use carillon_core::ports::store::parked::{
+    ForgetParked, ParkedGroup, ParkedGroups, StoreParked, StoreParkedAnswer,
+};
 use carillon_core::ports::store::subscriptions::Subscribe;
 use carillon_core::ports::store::topics::{CreateTopic, CreateTopicAnswer};
-use carillon_core::ports::{Answer, Ask, Question, Store};
+use carillon_core::ports::{Answer, Ask, Page, Question, Store};
 use carillon_wire::jid::BareJid;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params};
@@ -39,8 +42,15 @@ const IN_FLIGHT: usize = 4_000;
 fn main() {
     let temporary = tempfile::tempdir().expect("a temporary folder");
     let folder = std::env::args().nth(1).map_or_else(|| temporary.path().to_owned(), PathBuf::from);
+    let only = std::env::args().nth(2);
+    if only.as_deref() != Some("notifications") {
+        parked(&folder.join("parked.db"));
+    }
+    if only.as_deref() == Some("parked") {
+        return;
+    }
     notifications(&folder.join("notifications.db"));
-    if std::env::args().nth(2).as_deref() == Some("notifications") {
+    if only.is_some() {
         return;
     }
     logins(&folder.join("logins.db"));
@@ -162,6 +172,55 @@ fn list_ask(domain: DomainId, n: u64) -> NotificationQuery {
 fn id(n: u64) -> NotificationId {
     NotificationId::new(NOW.plus(n / 20), 7, n.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
+
+// ---- parked sessions
+
+/// What a node writes when it ends, and reads when it starts: 15,000 sessions of 1.5 KiB, in groups of 256 KiB.
+fn parked(path: &Path) {
+    let groups = (PARKED * PARKED_BYTES).div_ceil(GROUP_BYTES);
+    let store = SqliteStore::open(Options::new(path)).expect("opens");
+    let start = Instant::now();
+    let (sender, answers) = sync_channel(groups);
+    for number in 0..groups {
+        let group = ParkedGroup {
+            number: number as u32,
+            shard: 0,
+            shards: 1,
+            sessions: (PARKED / groups) as u32,
+            written: NOW,
+            bytes: vec![number as u8; GROUP_BYTES].into(),
+        };
+        let sender = sender.clone();
+        let question = StoreParked { group, bytes_max: u64::MAX };
+        store.ask(question.into(), Box::new(move |answer| sender.send(answer).expect("someone counts")));
+    }
+    for _ in 0..groups {
+        let answer = StoreParked::answer(answers.recv().expect("answers"));
+        assert_eq!(answer, Ok(StoreParkedAnswer::Stored));
+    }
+    println!("{PARKED} sessions parked    {:?} ({groups} groups)", start.elapsed());
+    store.close();
+
+    let store = SqliteStore::open(Options::new(path)).expect("opens");
+    let start = Instant::now();
+    let (mut after, mut read) = (None, 0);
+    loop {
+        let page = Page { entries: u16::MAX, bytes: 8 << 20 };
+        let part = wait(&store, ParkedGroups { after, page });
+        read += part.entries.len();
+        after = part.entries.last().map(|group| group.number);
+        if !part.more {
+            break;
+        }
+    }
+    wait(&store, ForgetParked);
+    assert_eq!(read, groups);
+    println!("read and forgotten        {:?}", start.elapsed());
+}
+
+const PARKED: usize = 15_000;
+const PARKED_BYTES: usize = 1536;
+const GROUP_BYTES: usize = 256 * 1024;
 
 // ---- logins
 

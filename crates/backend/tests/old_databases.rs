@@ -90,12 +90,17 @@ fn of_the_ninth_version() {
     is_upgraded(9, include_str!("old/version-9.sql"));
 }
 
+#[test]
+fn of_the_twelfth_version() {
+    is_upgraded(12, include_str!("old/version-12.sql"));
+}
+
 /// The database of this version has lost nothing, and can be used.
 fn is_upgraded(version: u32, dump: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("carillon.db");
     let store = restore(&path, dump);
-    everything_is_there(&store);
+    everything_is_there(&store, version);
     if version >= 5 {
         tokens_and_senders(&store);
     }
@@ -113,8 +118,8 @@ fn is_upgraded(version: u32, dump: &str) {
     is_as_if_it_were_new(&store, &path);
 }
 
-fn everything_is_there(store: &dyn Store) {
-    domains_and_keys(store);
+fn everything_is_there(store: &dyn Store, version: u32) {
+    domains_and_keys(store, version);
     accounts(store);
     topics(store);
     items(store);
@@ -125,13 +130,14 @@ fn everything_is_there(store: &dyn Store) {
     assert!(messages[1].stanza.ends_with(b"<body>two</body></message>"));
 }
 
-fn domains_and_keys(store: &dyn Store) {
+fn domains_and_keys(store: &dyn Store, version: u32) {
     let policy = |sessions, registration, pubsub_create, sessions_max| Policy {
         sessions,
         registration,
         pubsub_create,
         sessions_max,
-        messages_durable: true,
+        // Of domains made before version 11, all are.
+        messages_durable: registration || version < 11,
     };
     let domain = |id, name: &str, policy| Domain { id, name: name.into(), policy };
     let expected = [

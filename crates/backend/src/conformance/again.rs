@@ -1,6 +1,7 @@
 //! Writes that are asked again: as they are where they are idempotent, with the id of their operation otherwise.
 
 use super::ground::*;
+use super::parked;
 use super::webhooks;
 use carillon_core::model::*;
 use carillon_core::ports::store::{OPERATION_KEPT_MS, Question, WriteAsk, accounts};
@@ -94,6 +95,7 @@ fn state(store: &dyn Store, Ground { domain, news, other, .. }: &Ground) -> Stri
         limit: 99,
     };
     text += &format!("{:?} {:?}", ask(store, listed), ask(store, Keys { domain: None }));
+    text += &format!("{:?}", parked::kept(store));
     for webhook in ask(store, Webhooks { domain: None }) {
         text += &format!("{webhook:?} {:?}", webhooks::letters(store, webhook.id));
     }
@@ -157,6 +159,8 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         .into(),
         DeleteDeadLetters { webhook, events: vec![1] }.into(),
         DeleteWebhook { id: webhook }.into(),
+        parked::keep(&parked::group(1, 10)).into(),
+        ForgetParked.into(),
         SetCredentials { domain, local: alice(), credentials: keys(7) }.into(),
         SetAccountState { domain, local: alice(), state: AccountState::Disabled(T) }.into(),
         DeleteTopic { topic: other }.into(),

@@ -28,6 +28,9 @@ pub(super) use carillon_core::ports::store::notifications::{
 pub(super) use carillon_core::ports::store::offline::{
     DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer,
 };
+pub(super) use carillon_core::ports::store::parked::{
+    ForgetParked, ParkedGroup, ParkedGroups, StoreParked, StoreParkedAnswer,
+};
 pub(super) use carillon_core::ports::store::subscriptions::{
     IsSubscribed, Subscribe, SubscribeAnswer, SubscriberCount, Subscribers, SubscriptionsOf, Unsubscribe,
 };

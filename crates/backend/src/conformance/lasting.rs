@@ -3,6 +3,7 @@
 use super::Lasting;
 use super::events;
 use super::ground::*;
+use super::parked;
 use super::webhooks;
 use carillon_core::model::*;
 use carillon_core::ports::Store;
@@ -12,6 +13,7 @@ pub(super) const ALL: &[Lasting] = &[
     Lasting { name: "lasting::revisions", write: write_revisions, check: check_revisions },
     Lasting { name: "lasting::events", write: events::write_lasting, check: events::check_lasting },
     Lasting { name: "lasting::webhooks", write: webhooks::write_lasting, check: webhooks::check_lasting },
+    Lasting { name: "lasting::parked", write: parked::write_lasting, check: parked::check_lasting },
     Lasting { name: "lasting::unanswered", write: write_unanswered, check: check_unanswered },
 ];
 

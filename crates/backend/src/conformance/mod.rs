@@ -19,6 +19,7 @@ mod logins;
 mod names;
 mod notifications;
 mod offline;
+mod parked;
 mod schedule;
 mod subscriptions;
 mod together;
@@ -92,6 +93,7 @@ pub const CASES: &[Case] = cases! {
         go_with_their_domain, are_one_owners_until_the_claim_ends, that_are_disabled_are_not_claimed, are_committed_by_their_owner,
         pass_what_is_of_no_interest, whose_receiver_is_gone_are_disabled, keep_dead_letters, letters_come_in_pages, letters_are_bounded,
         letters_are_bounded_by_bytes;
+    parked: groups_are_kept_by_their_numbers, groups_come_in_pages, groups_are_bounded_by_bytes, groups_are_forgotten;
     again: every_write_is_done_once, with_another_id_it_is_done_again,
         is_forgotten_after_its_time;
     names: in_every_script, hostile, very_long, far_in_time;

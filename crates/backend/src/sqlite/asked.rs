@@ -2,7 +2,7 @@
 
 use carillon_core::model::{DeadLetter, OperationId};
 use carillon_core::ports::store::{
-    ReadAsk, WriteAsk, accounts, idempotency, items, notifications, offline, webhooks,
+    ReadAsk, WriteAsk, accounts, idempotency, items, notifications, offline, parked, webhooks,
 };
 use carillon_core::ports::{Answer, Fault, Reply};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -53,6 +53,7 @@ impl Carries for Write {
             WriteAsk::Webhooks(webhooks::WriteAsk::CommitWebhook(asked)) => {
                 asked.letters.iter().map(DeadLetter::bytes).sum()
             }
+            WriteAsk::Parked(parked::WriteAsk::StoreParked(asked)) => asked.group.bytes.len(),
             _ => 0,
         }
     }

@@ -39,6 +39,7 @@ mod offline;
 mod operation;
 mod options;
 mod page;
+mod parked;
 mod queue;
 mod reader;
 mod run;

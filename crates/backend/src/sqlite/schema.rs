@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0010_webhooks.sql"),
     include_str!("migrations/0011_durable.sql"),
     include_str!("migrations/0012_order.sql"),
+    include_str!("migrations/0013_parked.sql"),
 ];
 
 /// `PRAGMA application_id` of our databases: "CRLN".

@@ -13,6 +13,7 @@ pub mod keys;
 pub mod notifications;
 pub mod offline;
 mod page;
+pub mod parked;
 mod question;
 pub mod subscriptions;
 pub mod topics;
@@ -65,6 +66,8 @@ use crate::model::{Durations, OperationId};
 /// - **A webhook is one owner's.** What [`ClaimWebhooks`](webhooks::ClaimWebhooks) gives to one is given to nobody else until the claim
 ///   ends, and what was sent is committed by the owner alone, together with what could not be sent
 ///   (`webhooks::are_one_owners_until_the_claim_ends`, `webhooks::are_committed_by_their_owner`, `lasting::webhooks`).
+/// - **Parked sessions are forgotten for good.** What was read before [`ForgetParked`](parked::ForgetParked) was answered is not there
+///   after it, whatever ends the process (`parked::groups_are_forgotten`, `lasting::parked`).
 /// - **One answer.** `reply` is called exactly once, with [`Answer::Failed`] when the store could not do it
 ///   (`together::each_question_is_answered_once`, `together::closed_answers_closed`).
 pub trait Store: Send + Sync + 'static {
@@ -273,6 +276,7 @@ nouns! {
     Keys in keys,
     Idempotency in idempotency,
     Webhooks in webhooks,
+    Parked in parked,
 }
 
 impl Kind for ReadAsk {

@@ -13,6 +13,7 @@ mod listing;
 mod notifications;
 mod offline;
 mod page;
+mod parked;
 mod subscriptions;
 mod tables;
 mod topics;

@@ -6,6 +6,7 @@ use crate::model::{
     TopicConfig, TopicId, TopicRecord, Trace, UnixMs, Webhook, WebhookId,
 };
 use crate::ports::Answer;
+use crate::ports::store::parked::ParkedGroup;
 use bytes::Bytes;
 use carillon_wire::jid::BareJid;
 use std::any::TypeId;
@@ -34,6 +35,7 @@ pub struct Committed {
     pub(super) operations: BTreeMap<OperationId, (TypeId, Answer)>,
     pub(super) reserved: BTreeMap<(KeyId, Box<str>), Reserved>,
     pub(super) webhooks: BTreeMap<WebhookId, Hook>,
+    pub(super) parked: BTreeMap<u32, ParkedGroup>,
 }
 
 /// An account and what belongs to it alone.
