@@ -73,7 +73,15 @@ fn domains_and_keys(store: &dyn Store) {
         ("other.example", SessionPolicy::Multi, false, PubsubCreate::Any, 20),
     ] {
         let messages_durable = registration;
-        let policy = Policy { sessions, registration, pubsub_create, sessions_max, messages_durable };
+        let resumption_ms_max = 60_000 * sessions_max as u32;
+        let policy = Policy {
+            sessions,
+            registration,
+            pubsub_create,
+            sessions_max,
+            messages_durable,
+            resumption_ms_max,
+        };
         ask(store, PutDomain { name: name.into(), policy });
     }
     for (hash, name, domain, scope, now) in

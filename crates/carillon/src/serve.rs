@@ -308,6 +308,8 @@ fn policy(config: &Config, present: Policy) -> Policy {
         } else {
             present.messages_durable
         },
+        // The node's own setting bounds it for all domains.
+        resumption_ms_max: present.resumption_ms_max,
     }
 }
 

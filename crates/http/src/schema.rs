@@ -111,6 +111,10 @@ pub(crate) struct Policy {
     /// otherwise it is when it was routed, so that a crash can lose it.
     #[schema(default = true)]
     messages_durable: Option<bool>,
+    /// How long, in milliseconds, a session whose connection is lost waits at most for its client to resume it (XEP-0198 §5); 0 where
+    /// sessions end with their connections. The node's setting `resumption.timeout_ms` applies as well.
+    #[schema(minimum = 0, maximum = 86_400_000, default = 86_400_000)]
+    resumption_ms_max: Option<u32>,
 }
 
 /// What went wrong (RFC 9457), where it stands inside another answer.

@@ -34,10 +34,11 @@ test("a domain is created, its policy changed, and it is removed once its name i
   await at.click('[data-domain="shop.example"] button:has-text("Policy")');
   await says(at, "Policy of shop.example");
   await at.check("#domain-registration");
+  await at.fill("#domain-resumption", "90");
   await at.click("#domain-edit-submit");
   await at.waitForSelector('[data-domain="shop.example"] .badge.warn');
   const { policy } = await server.api("GET", "/v1/admin/domains/shop.example");
-  assert.deepEqual([policy.sessions, policy.registration], ["single", true]);
+  assert.deepEqual([policy.sessions, policy.registration, policy.resumption_ms_max], ["single", true, 90_000]);
   await pictures(at, "domains");
   await at.click('[data-domain="shop.example"] button:has-text("Remove")');
   assert.ok(await at.isDisabled("#confirm-yes"));

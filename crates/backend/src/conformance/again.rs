@@ -167,12 +167,14 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         DeleteAccount { domain, local: alice(), now: T }.into(),
         DeleteDomain { domain }.into(),
     ];
-    asks.into_iter()
-        .map(|ask| match ask {
-            Ask::Write(ask) => ask,
-            other => panic!("{other:?}"),
-        })
-        .collect()
+    asks.into_iter().map(write).collect()
+}
+
+fn write(ask: Ask) -> WriteAsk {
+    match ask {
+        Ask::Write(ask) => ask,
+        other => panic!("{other:?}"),
+    }
 }
 
 pub(super) fn every_write_is_done_once(store: &dyn Store) {

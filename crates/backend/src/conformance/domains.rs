@@ -28,6 +28,7 @@ pub(super) fn are_changed_by_putting_them_again(store: &dyn Store) {
         pubsub_create: PubsubCreate::Admin,
         sessions_max: 1000,
         messages_durable: false,
+        resumption_ms_max: 0,
     };
     let second = answer!(ask(store, put(policy)), PutDomainAnswer { domain, created: false } => domain);
     assert_eq!((second.id, second.policy), (first.id, policy));

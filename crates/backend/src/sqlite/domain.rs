@@ -14,8 +14,8 @@ use rusqlite::{Error, OptionalExtension, Result, params};
 impl Answers<Domains, Error> for Snapshot<'_> {
     fn answer(&mut self, Domains: &Domains) -> Result<Vec<Domain>> {
         let mut query = self.db.prepare_cached(
-            "SELECT id, name, sessions, registration, pubsub_create, sessions_max, messages_durable
-             FROM domain ORDER BY name",
+            "SELECT id, name, sessions, registration, pubsub_create, sessions_max, messages_durable,
+             resumption_ms_max FROM domain ORDER BY name",
         )?;
         let domains = query.query_map([], |row| {
             Ok(Domain {
@@ -27,6 +27,7 @@ impl Answers<Domains, Error> for Snapshot<'_> {
                     pubsub_create: code(row, 4)?,
                     sessions_max: row.get(5)?,
                     messages_durable: row.get(6)?,
+                    resumption_ms_max: row.get(7)?,
                 },
             })
         })?;
@@ -58,21 +59,22 @@ fn put(write: &mut Transaction<'_>, name: &str, policy: Policy) -> Result<PutDom
         policy.registration,
         policy.pubsub_create.code(),
         policy.sessions_max,
-        policy.messages_durable
+        policy.messages_durable,
+        policy.resumption_ms_max
     ];
     let id = match known {
         Some(id) => {
             write.run(
                 "UPDATE domain SET sessions = ?2, registration = ?3, pubsub_create = ?4, sessions_max = ?5,
-                 messages_durable = ?6 WHERE name = ?1",
+                 messages_durable = ?6, resumption_ms_max = ?7 WHERE name = ?1",
                 columns,
             )?;
             id
         }
         None => {
             write.run(
-                "INSERT INTO domain (name, sessions, registration, pubsub_create, sessions_max, messages_durable)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT INTO domain (name, sessions, registration, pubsub_create, sessions_max, messages_durable,
+                 resumption_ms_max) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
                 columns,
             )?;
             number(write.db.last_insert_rowid())?

@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0011_durable.sql"),
     include_str!("migrations/0012_order.sql"),
     include_str!("migrations/0013_parked.sql"),
+    include_str!("migrations/0014_resumption.sql"),
 ];
 
 /// `PRAGMA application_id` of our databases: "CRLN".

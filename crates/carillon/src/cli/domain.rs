@@ -63,6 +63,10 @@ struct PolicyArgs {
     /// when it was routed
     #[arg(long, value_name = "BOOL")]
     messages_durable: Option<bool>,
+    /// How long a session whose connection is lost waits at most for its client to resume it (XEP-0198), in milliseconds; 0 where
+    /// sessions end with their connections
+    #[arg(long, value_name = "MS")]
+    resumption_ms_max: Option<u32>,
 }
 
 const COLUMNS: &[Column] = &[
@@ -72,6 +76,7 @@ const COLUMNS: &[Column] = &[
     ("REGISTRATION", "registration"),
     ("TOPICS BY", "pubsub_create"),
     ("DURABLE", "messages_durable"),
+    ("RESUMED WITHIN MS", "resumption_ms_max"),
 ];
 
 /// Does what is said.
@@ -117,6 +122,7 @@ impl PolicyArgs {
             ("registration", self.registration.map(Value::from)),
             ("pubsub_create", self.pubsub_create.map(Value::from)),
             ("messages_durable", self.messages_durable.map(Value::from)),
+            ("resumption_ms_max", self.resumption_ms_max.map(Value::from)),
         ];
         policy.extend(named.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
         Value::Object(policy)

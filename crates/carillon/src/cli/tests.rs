@@ -159,7 +159,7 @@ fn explain_shows_every_setting() {
 #[test]
 fn domains_are_listed_made_and_changed() {
     let policy = json!({"sessions": "multi", "registration": false, "pubsub_create": "any", "sessions_max": 20,
-            "messages_durable": true});
+            "messages_durable": true, "resumption_ms_max": 86_400_000});
     let domain = json!({"domain": "a.example", "policy": policy});
     let node = FakeNode::new(vec![
         ok(&json!({"domains": [domain], "default_domain": "a.example"})),
@@ -170,11 +170,14 @@ fn domains_are_listed_made_and_changed() {
     ]);
     assert_eq!(
         node.run(&["domain", "list"]).0,
-        "DOMAIN     SESSIONS  MAX  REGISTRATION  TOPICS BY  DURABLE\n\
-         a.example  multi     20   no            any        yes\n"
+        "DOMAIN     SESSIONS  MAX  REGISTRATION  TOPICS BY  DURABLE  RESUMED WITHIN MS\n\
+         a.example  multi     20   no            any        yes      86400000\n"
     );
     assert_eq!(node.run(&["domain", "add", "b.example", "--registration", "true"]).0, "created b.example\n");
-    assert_eq!(node.run(&["domain", "set", "a.example", "--sessions", "single"]).0, "changed a.example\n");
+    assert_eq!(
+        node.run(&["domain", "set", "a.example", "--sessions", "single", "--resumption-ms-max", "60000"]).0,
+        "changed a.example\n"
+    );
     assert_eq!(
         node.run(&["domain", "remove", "a.example"]).1,
         Err((
@@ -191,7 +194,7 @@ fn domains_are_listed_made_and_changed() {
             asked("GET /v1/admin/domains/a.example", ""),
             asked(
                 "PUT /v1/admin/domains/a.example",
-                r#"{"messages_durable":true,"pubsub_create":"any","registration":false,"sessions":"single","sessions_max":20}"#
+                r#"{"messages_durable":true,"pubsub_create":"any","registration":false,"resumption_ms_max":60000,"sessions":"single","sessions_max":20}"#
             ),
         ]
     );

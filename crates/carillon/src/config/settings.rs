@@ -221,8 +221,9 @@ settings! {
         /// How long a client that was pinged may take to answer, and one with stream management (XEP-0198) to acknowledge a chat message
         /// whose sender waits for that, before its connection counts as lost.
         "ping.wait_ms" = core.timeouts.ping_wait_ms, ms(100, HOUR), Live;
-        /// How long a session whose connection is lost waits for its client to resume it (XEP-0198 §5). A client may ask for less. 0
-        /// where sessions end with their connections. Sessions that exist keep what their client was told.
+        /// How long a session whose connection is lost waits for its client to resume it (XEP-0198 §5), at most: a client may ask for
+        /// less, and a domain's policy `resumption_ms_max` may allow less. 0 where sessions end with their connections. Sessions that
+        /// exist keep what their client was told.
         "resumption.timeout_ms" = core.timeouts.resume_ms, ms(0, DAY), Live;
     }
 

@@ -29,6 +29,14 @@ pub struct Policy {
     /// Whether a chat message is acknowledged to its sender (XEP-0198) when it is stored or the recipient's client has acknowledged it;
     /// otherwise it is when it was routed, so that a crash can lose it.
     pub messages_durable: bool,
+    /// How long a session whose connection is lost is parked at most (XEP-0198 §5), 0 to [`Policy::RESUMPTION_MS_MAX`]; 0 where
+    /// sessions end with their connections. The node's own bound applies as well.
+    pub resumption_ms_max: u32,
+}
+
+impl Policy {
+    /// The highest [`Policy::resumption_ms_max`]: a day, which is as much as a node allows.
+    pub const RESUMPTION_MS_MAX: u32 = 24 * 60 * 60 * 1000;
 }
 
 impl Default for Policy {
@@ -39,6 +47,7 @@ impl Default for Policy {
             pubsub_create: PubsubCreate::Any,
             sessions_max: 20,
             messages_durable: true,
+            resumption_ms_max: Policy::RESUMPTION_MS_MAX,
         }
     }
 }

@@ -69,6 +69,13 @@ impl BoundSession {
         self.resumption.is_some() && !self.is_leaving() && !cx.shard.is_draining()
     }
 
+    /// How long it may be parked, by the node's setting and its domain's policy.
+    pub fn resumption_ms_max(&self, cx: &Cx<'_>) -> u64 {
+        let domain = cx.shard.domains.numbered(self.domain);
+        let policy_ms = domain.map_or(0, |domain| domain.policy.resumption_ms_max.into());
+        cx.shard.settings.timeouts.resume_ms.min(policy_ms)
+    }
+
     /// Its connection is gone: it waits for the client to come back.
     pub(crate) fn park(&mut self, address: IpAddr, cx: &mut Cx<'_>) {
         let Some(resumption) = &mut self.resumption else { return };

@@ -564,9 +564,12 @@ fn policy(flags: &[&str]) -> Result<Policy, String> {
             "registration" => policy.registration = true,
             "routed" => policy.messages_durable = false,
             "pubsub-admin" => policy.pubsub_create = PubsubCreate::Admin,
-            other => match other.strip_prefix("sessions=") {
-                Some(n) => policy.sessions_max = n.parse().map_err(|_| "sessions=NUMBER")?,
-                None => return Err(format!("no policy {other}")),
+            other => match other.split_once('=') {
+                Some(("sessions", n)) => policy.sessions_max = n.parse().map_err(|_| "sessions=NUMBER")?,
+                Some(("resumption", ms)) => {
+                    policy.resumption_ms_max = ms.parse().map_err(|_| "resumption=MILLISECONDS")?;
+                }
+                _ => return Err(format!("no policy {other}")),
             },
         }
     }

@@ -86,6 +86,10 @@ pub(crate) async fn put(
     if !(1..=1000).contains(&policy.sessions_max) {
         return Err(Problem::new(Code::InvalidValue, "`sessions_max` is from 1 to 1000").at("/sessions_max"));
     }
+    if policy.resumption_ms_max > Policy::RESUMPTION_MS_MAX {
+        let text = format!("`resumption_ms_max` is from 0 to {}", Policy::RESUMPTION_MS_MAX);
+        return Err(Problem::new(Code::InvalidValue, text).at("/resumption_ms_max"));
+    }
     let put = app.ask(PutDomain { name: name.into(), policy }).await?;
     app.reload_domains().await?;
     let status = if put.created { StatusCode::CREATED } else { StatusCode::OK };

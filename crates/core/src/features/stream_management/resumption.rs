@@ -30,7 +30,7 @@ pub(super) fn enabled(session: &mut BoundSession, enable: &Element, cx: &mut Cx<
     let enabled = Element::new("enabled", ns::SM);
     let wants = matches!(enable.attr("resume"), Some("true" | "1"));
     let wanted_ms = enable.attr("max").and_then(|max| max.parse::<u64>().ok()).unwrap_or(u64::MAX);
-    let timeout_ms = cx.shard.settings.timeouts.resume_ms.min(wanted_ms.saturating_mul(1000));
+    let timeout_ms = session.resumption_ms_max(cx).min(wanted_ms.saturating_mul(1000));
     if !wants || timeout_ms == 0 {
         return enabled;
     }
