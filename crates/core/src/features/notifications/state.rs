@@ -7,6 +7,8 @@ use crate::shard::Pager;
 #[derive(Debug, Default)]
 pub struct State(pub(super) Option<Box<Pager<InFlight>>>);
 
+crate::form! { struct State(pager) }
+
 /// A notification given to the connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InFlight {
@@ -21,6 +23,8 @@ pub(super) struct InFlight {
     /// Whether stream management counts it.
     pub(super) managed: bool,
 }
+
+crate::form! { struct InFlight { id, audience, expires, is_kept, sent, at, managed } }
 
 impl State {
     /// Takes note of what a login read: whether any wait.
@@ -64,5 +68,25 @@ impl State {
         if self.0.as_ref().is_some_and(|pager| pager.is_idle()) {
             self.0 = None;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::form::testing::proves;
+
+    #[test]
+    fn its_form() {
+        let given = |id, audience, expires, managed| {
+            let (sent, at) = (UnixMs(1_795_167_000_125), Mono(990_000));
+            InFlight { id: NotificationId(id), audience, expires, is_kept: managed, sent, at, managed }
+        };
+        let mut state = State::default();
+        proves("notifications, none", &state);
+        state.pager().gave(given(1 << 90, Audience::Always, Some(UnixMs(1_795_170_000_000)), true), 300);
+        state.pager().gave(given(7, Audience::Active, None, false), 200);
+        state.look_again();
+        proves("notifications", &state);
     }
 }

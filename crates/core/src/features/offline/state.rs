@@ -6,6 +6,8 @@ use crate::shard::Pager;
 #[derive(Debug, Default)]
 pub struct State(pub(super) Option<Box<Progress>>);
 
+crate::form! { struct State(progress) }
+
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     pub(super) pager: Pager<Given>,
@@ -15,6 +17,9 @@ pub(super) struct Progress {
     pub(super) deletions: u32,
 }
 
+// The store ends with the deletions that it was asked for before another process asks it anything.
+crate::form! { struct Progress { pager, last, deletions: omitted(0) } }
+
 /// A message given to the connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Given {
@@ -22,6 +27,8 @@ pub(super) struct Given {
     /// Whether stream management counts it.
     pub(super) managed: bool,
 }
+
+crate::form! { struct Given { seq, managed } }
 
 impl State {
     /// Takes note of what a login read: whether any wait.
@@ -55,5 +62,26 @@ impl State {
         if self.0.as_ref().is_some_and(|progress| progress.pager.is_idle() && progress.deletions == 0) {
             self.0 = None;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::form::testing::proves;
+    use crate::form::{decode, encode, testing::AT_ONCE};
+
+    #[test]
+    fn its_form() {
+        let mut state = State::default();
+        proves("offline, none", &state);
+        state.progress().pager.gave(Given { seq: 1 << 33, managed: true }, 300);
+        state.progress().pager.gave(Given { seq: (1 << 33) + 1, managed: false }, 400);
+        state.progress().last = (1 << 33) + 1;
+        proves("offline", &state);
+        // Nobody counts in another process what the store has been asked for in this one.
+        state.progress().deletions = 2;
+        let read: State = decode(&encode(&state, 1_000_000), AT_ONCE).unwrap();
+        assert_eq!(read.0.unwrap().deletions, 0);
     }
 }

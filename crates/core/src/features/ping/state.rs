@@ -9,3 +9,16 @@ pub struct State {
     /// Whether one of the timers is set.
     pub(super) timer_runs: bool,
 }
+
+crate::form! { struct State { asked, timer_runs } }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::form::testing::proves;
+
+    #[test]
+    fn its_form() {
+        proves("ping", &State { asked: Mono(940_000), timer_runs: true });
+    }
+}

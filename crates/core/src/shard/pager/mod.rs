@@ -1,6 +1,8 @@
 //! What the store holds for a session: whether anything is still to be read of it, a page at a time, and what was given of it and
 //! is not acknowledged. Counting alone, without a connection or a clock: [`crate::session::backlog`] asks and writes.
 
+use crate::form::{Form, Malformed, Reader, Writer};
+
 /// How far a session is with what the store holds for it: one for each feature that has the store hold something. `E` is what is
 /// known of an entry until it is acknowledged.
 #[derive(Debug)]
@@ -16,12 +18,19 @@ pub struct Pager<E> {
     in_flight: Vec<InFlight<E>>,
 }
 
+crate::form! {
+    struct Pager<E> { place, failures, timer_runs, given, in_flight }
+        if Pager::is_sound, "a pager was acknowledged more than it gave"
+}
+
 #[derive(Debug)]
 struct InFlight<E> {
     entry: E,
     /// [`Pager::given`] with this one.
     end: u64,
 }
+
+crate::form! { struct InFlight<E> { entry, end } }
 
 /// How far a session is with the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +41,24 @@ enum Place {
     Behind,
     /// A page is on its way. `again`: the store may hold something that is not in it.
     Asked { again: bool },
+}
+
+// A page that is on its way does not come to another process, which has to ask for it again.
+impl Form for Place {
+    fn write(&self, out: &mut Writer) {
+        match self {
+            Place::CaughtUp => out.tag(0),
+            Place::Behind | Place::Asked { .. } => out.tag(1),
+        }
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Place, Malformed> {
+        match input.tag()? {
+            0 => Ok(Place::CaughtUp),
+            1 => Ok(Place::Behind),
+            _ => Err(input.unknown_tag("no place of a pager has this number")),
+        }
+    }
 }
 
 /// What follows for a session that can be given more.
@@ -139,6 +166,14 @@ impl<E> Pager<E> {
     /// That timer fired.
     pub fn timer_fired(&mut self) {
         self.timer_runs = false;
+    }
+
+    /// Whether the counts fit each other, as they always do here: those that were read may not.
+    fn is_sound(&self) -> bool {
+        let ends = self.in_flight.iter().map(|given| given.end);
+        self.failures <= DOUBLINGS_MAX
+            && ends.is_sorted()
+            && self.in_flight.last().is_none_or(|last| last.end <= self.given)
     }
 }
 

@@ -1,6 +1,8 @@
 //! The pager between a store, a client and a socket that a random program drives.
 
 use super::*;
+use crate::form;
+use crate::form::testing::{attempt, proves};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -31,6 +33,8 @@ enum Step {
     Flushes,
     /// The client acknowledges so many, at most.
     Acknowledges(usize),
+    /// The session goes on in another process, to which the answer to a question does not come.
+    Moves,
 }
 
 /// A page that was asked for.
@@ -109,6 +113,13 @@ impl World {
                     assert_eq!(progress.0.acknowledged(|entry| *entry == number), Some(number));
                     self.stored.remove(&number);
                 }
+            }
+            Step::Moves => {
+                let bytes = form::encode(&self.progress, 0);
+                self.progress = form::decode(&bytes, form::Clock::default()).unwrap();
+                self.questions.clear();
+                self.page = None;
+                self.go_on();
             }
         }
         self.check();
@@ -234,6 +245,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => Just(Step::Toggles),
         4 => Just(Step::Flushes),
         2 => (0usize..5).prop_map(Step::Acknowledges),
+        1 => Just(Step::Moves),
     ];
     prop::collection::vec(step, 0..200)
 }
@@ -292,4 +304,32 @@ fn a_pager_is_idle_when_it_has_nothing_to_know() {
 #[test]
 fn a_pager_is_small() {
     assert!(size_of::<Pager<u64>>() <= 40, "{} bytes", size_of::<Pager<u64>>());
+}
+
+#[test]
+fn its_form() {
+    let mut pager = Pager::default();
+    proves("Pager, idle", &pager);
+    pager.gave(700u64, 100);
+    pager.gave(14_000, 2000);
+    (0..3).for_each(|_| _ = pager.failed());
+    pager.begin_timer();
+    proves("Pager", &pager);
+    // A page that was asked for does not come to another process.
+    assert_eq!(pager.next(true), Next::Ask);
+    let mut read: Pager<u64> = attempt(&form::encode(&pager, 0)).unwrap();
+    assert_eq!(read.next(true), Next::Ask);
+}
+
+#[test]
+fn counts_that_do_not_fit_each_other_are_refused() {
+    let read = |failures: u8, given: u64, ends: [u64; 2]| {
+        let in_flight = ends.map(|end| InFlight { entry: 1u64, end }).into_iter().collect();
+        let pager = Pager { place: Place::CaughtUp, failures, timer_runs: false, given, in_flight };
+        attempt::<Pager<u64>>(&form::encode(&pager, 0)).is_ok()
+    };
+    assert!(read(DOUBLINGS_MAX, 9, [3, 9]));
+    assert!(!read(DOUBLINGS_MAX + 1, 9, [3, 9]), "the pause would be too long");
+    assert!(!read(0, 8, [3, 9]), "more is in flight than was given");
+    assert!(!read(0, 9, [9, 3]), "they are in order");
 }
