@@ -147,7 +147,7 @@ said! {
     SubscribeAnswer { SubscribeAnswer::Subscribed { .. }, Missing }
     CancelNotificationAnswer { CancelNotificationAnswer::Cancelled(_), Missing }
     StoreNotificationAnswer { StoreNotificationAnswer::Stored { .. }, NoAccount }
-    StoreOfflineAnswer { StoreOfflineAnswer::Stored, NoAccount }
+    StoreOfflineAnswer { StoreOfflineAnswer::Stored(_), NoAccount }
 }
 
 // ---- things

@@ -28,7 +28,7 @@ impl Answers<StoreOffline, Error> for Transaction<'_> {
             "INSERT INTO offline (account, received, stanza) VALUES (?1, ?2, ?3)",
             params![int(account.0), int(asked.received.0), &asked.stanza[..]],
         )?;
-        Ok(StoreOfflineAnswer::Stored)
+        Ok(StoreOfflineAnswer::Stored(self.db.last_insert_rowid().cast_unsigned()))
     }
 }
 

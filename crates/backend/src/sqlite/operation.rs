@@ -89,7 +89,6 @@ done! {
     Retract = 5, Ok(()) => Ok::<(), Missing>(());
     DeleteKey = 6, Ok(()) => Ok::<(), Missing>(());
     DeleteWebhook = 18, Ok(()) => Ok::<(), Missing>(());
-    StoreOffline = 7, StoreOfflineAnswer::Stored => StoreOfflineAnswer::Stored;
 }
 
 /// Writes of whose answer a number is remembered.
@@ -132,6 +131,9 @@ numbered! {
         // Of a topic that is gone since there is no last item.
         let last = write.newest(asked.topic)?;
         Ok(Some(SubscribeAnswer::Subscribed { new: true, last }))
+    };
+    StoreOffline = 7, StoreOfflineAnswer::Stored(seq) => *seq, |_asked, known, _write| {
+        Ok(Some(StoreOfflineAnswer::Stored(known)))
     };
     Reserve = 14, Reservation::Go { since } => since.0, |_asked, known, _write| {
         Ok(Some(Reservation::Go { since: UnixMs(known) }))

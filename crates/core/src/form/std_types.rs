@@ -5,7 +5,6 @@ use smallvec::{Array, SmallVec};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 impl Form for u8 {
     fn write(&self, out: &mut Writer) {
@@ -85,16 +84,6 @@ impl Form for bool {
             1 => Ok(true),
             _ => Err(input.unknown_tag("neither false nor true")),
         }
-    }
-}
-
-impl Form for AtomicBool {
-    fn write(&self, out: &mut Writer) {
-        self.load(Ordering::Relaxed).write(out);
-    }
-
-    fn read(input: &mut Reader<'_>) -> Result<AtomicBool, Malformed> {
-        bool::read(input).map(AtomicBool::new)
     }
 }
 

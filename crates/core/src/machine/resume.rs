@@ -10,8 +10,18 @@ use crate::session::{BoundSession, Closing, Resuming, Session};
 use carillon_wire::stream::Condition;
 
 impl Turn<'_> {
-    /// A session loses its connection: it is parked if its client may resume it, else it ends. What is left is the connection.
-    pub(super) fn lose(&mut self, mut session: Box<BoundSession>, leave: Leave) -> Option<Io> {
+    /// The connection of a session is lost, and its client with it for now. What is left is the connection.
+    pub(super) fn lose(&mut self, session: Box<BoundSession>, leave: Leave) -> Option<Io> {
+        let id = session.id;
+        let io = self.cut(session, leave);
+        if let Some(handler) = self.cx.pipeline.resumption {
+            (handler.away)(id, self.sessions, &mut self.cx);
+        }
+        io
+    }
+
+    /// A session loses its connection: it is parked if its client may resume it, else it ends.
+    fn cut(&mut self, mut session: Box<BoundSession>, leave: Leave) -> Option<Io> {
         if session.is_parked() || !session.is_resumable(&self.cx) {
             return self.part(session, leave);
         }
@@ -69,7 +79,7 @@ impl Turn<'_> {
     fn detach(&mut self, id: SessionId) {
         let Some(session) = self.sessions.take_bound(id) else { return };
         let Some(conn) = session.conn() else { return self.sessions.put_bound(session) };
-        if let Some(io) = self.lose(session, Leave::Error(Condition::Conflict)) {
+        if let Some(io) = self.cut(session, Leave::Error(Condition::Conflict)) {
             let error =
                 StreamError::new(Condition::Conflict, "the session was resumed over another connection");
             let closing = Closing::with_error(io, &error, &mut self.cx);

@@ -3,11 +3,9 @@
 use crate::model::Settlement;
 use crate::session::hook::{Delivery, Plan};
 use crate::session::{BoundSession, Cx, Sessions};
-use crate::shard::{Chat, Recipients, Track};
+use crate::shard::{Chat, Fate, Recipients, Track};
 use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, PresenceType, Stanza, StanzaError};
 use smallvec::SmallVec;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Gives a stanza to the sessions of its account, or answers it with an error. With that it is settled, unless it has to be stored or
 /// a client is to acknowledge it.
@@ -37,26 +35,36 @@ pub fn stanza(stanza: &Stanza, mut settlement: Option<Settlement>, sessions: &mu
     cx.settle(settlement);
 }
 
-/// A message that a session did not acknowledge is routed again, unless another session that was given it is still there: if
-/// that does not acknowledge it either, it is routed then. So no client is given it twice.
+/// A message that a session did not acknowledge before its connection was lost. Another session that was given it may still be
+/// there: if that does not acknowledge it either, it comes here again. If all that were given it are parked, it is stored, so that
+/// its sender need not wait for their clients. If none is left, it is routed again. So no client is given it twice.
 pub fn unacknowledged(message: &Stanza, chat: Chat, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Chat { recipients, settlement } = chat;
     if let Some(recipients) = recipients {
-        let mut has_it = false;
-        for id in &recipients.sessions {
-            let Some(session) = sessions.bound(*id) else { continue };
-            // It settles it, too.
-            if session.is_managed() {
-                return;
-            }
-            has_it = true;
-        }
-        if has_it {
-            return cx.settle(settlement);
-        }
-        if recipients.has_gone_on.swap(true, Ordering::Relaxed) {
+        if recipients.fate() != Fate::Theirs {
             return;
         }
+        let (mut has_it, mut is_parked) = (false, false);
+        for id in &recipients.sessions {
+            match sessions.bound(*id) {
+                None => {}
+                Some(session) if session.is_parked() => is_parked = true,
+                // It settles it, too.
+                Some(session) if session.is_managed() => return,
+                Some(_) => has_it = true,
+            }
+        }
+        if has_it {
+            recipients.decide(Fate::Settled);
+            return cx.settle(settlement);
+        }
+        if is_parked {
+            if let Some(handler) = cx.pipeline.keep {
+                (handler.keep)(message, recipients, settlement, cx);
+            }
+            return;
+        }
+        recipients.decide(Fate::Settled);
     }
     stanza(message, settlement, sessions, cx);
 }
@@ -67,8 +75,7 @@ fn note_recipients(plan: &mut Plan, lives: &[&BoundSession]) {
         return;
     }
     let ids = lives.iter().map(|session| session.id).filter(|id| plan.iter().any(|d| d.slot == id.slot));
-    let recipients = Recipients { sessions: ids.collect(), has_gone_on: AtomicBool::new(false) };
-    let recipients = Arc::new(recipients);
+    let recipients = Recipients::of(ids);
     for delivery in plan {
         if let Track::Chat(chat) = &mut delivery.track {
             chat.recipients = Some(recipients.clone());

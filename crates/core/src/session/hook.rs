@@ -18,10 +18,10 @@ use crate::ReplyTo;
 use crate::command::{Command, PendingIq, Refusal, SessionInfo, TopicIq, TopicOutcome};
 use crate::error::{StanzaError, StreamError};
 use crate::message::ShardMessage;
-use crate::model::{PubsubEvent, Settlement, ShardId};
+use crate::model::{PubsubEvent, SessionId, Settlement, ShardId};
 use crate::sasl::Inline;
 use crate::session::{BoundSession, Cx, Resume, Sessions, Wait};
-use crate::shard::{self, RefusedWrite, Timer, Track, Tracked};
+use crate::shard::{self, Recipients, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::stanza::{IqType, Stanza};
 use carillon_wire::xml::Element;
 use smallvec::SmallVec;
@@ -136,6 +136,8 @@ pub struct Hooks {
     pub must_wait: Option<MustWaitHook>,
     /// A message to an account none of whose sessions takes it.
     pub absent: Option<AbsentHook>,
+    /// Stores a message that was given to parked sessions only: one feature's.
+    pub keep: Option<&'static KeepHandler>,
     /// A stanza about to be given to a session.
     pub deliver: Option<DeliverHook>,
     /// Something about to be written to the client.
@@ -212,6 +214,7 @@ impl Hooks {
         routed: None,
         must_wait: None,
         absent: None,
+        keep: None,
         deliver: None,
         emit: None,
         emitted: None,
@@ -270,6 +273,15 @@ pub type AbsentHook = fn(
     settlement: &mut Option<Settlement>,
     cx: &mut Cx<'_>,
 ) -> Result<bool, StanzaError>;
+/// Stores messages that were given to parked sessions.
+pub struct KeepHandler {
+    /// The kind under whose number ([`Fate::Stored`](crate::shard::Fate::Stored)) an acknowledgement is told.
+    pub kind: Tracked,
+    /// Asks the store to keep a message, or settles it if it is not worth that.
+    pub keep:
+        fn(message: &Stanza, recipients: Arc<Recipients>, settlement: Option<Settlement>, cx: &mut Cx<'_>),
+}
+
 /// Changes a stanza that a session is given.
 pub type DeliverHook = fn(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>);
 /// Decides whether something is written now.
@@ -398,6 +410,8 @@ pub struct ResumptionHandler {
     pub resumed: fn(session: &mut BoundSession) -> Element,
     /// The client was answered, and has so many stanzas: it is sent the others.
     pub go_on: fn(session: &mut BoundSession, h: u32, cx: &mut Cx<'_>),
+    /// The session is parked, and its client did not come back at once: what others wait for is not to wait for that.
+    pub away: fn(session: SessionId, sessions: &mut Sessions, cx: &mut Cx<'_>),
     /// The answer when there is no such session.
     pub failed: fn() -> Element,
 }

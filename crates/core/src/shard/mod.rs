@@ -36,7 +36,7 @@ pub use pager::{Next, Pager, TURN_BYTES_MAX, Turn};
 pub use per_domain::{DomainCounters, PerDomain};
 pub use reads::Reads;
 pub use recent::Recent;
-pub use retries::{End, Forget, RefusedWrite, Retries};
+pub use retries::{End, Forget, Keep, RefusedWrite, Retries};
 pub use sent::Sent;
 pub use state::ShardState;
 pub use storing::Storing;
@@ -46,7 +46,7 @@ pub use subscribers::Subscribers;
 pub use throttle::{Throttle, Throttled};
 pub use told::Told;
 pub use traces::Traces;
-pub use track::{Chat, Recipients, Track, Tracked};
+pub use track::{Chat, Fate, Recipients, Track, Tracked};
 pub use walks::{PendingFanout, Slice};
 pub use wheel::{Deadline, Timer, Wake, Wheel};
 

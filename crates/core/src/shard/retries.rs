@@ -1,11 +1,15 @@
-//! Writes that the store has not done yet: ends of notifications and deletions of messages. The store may refuse a write
+//! Writes that the store has not done yet: ends of notifications, deletions of messages, and messages to be kept for parked sessions. The store may refuse a write
 //! because it is busy or broken; the write is then repeated, with growing pauses, until the store has done it.
 //!
 //! What a device acknowledged must not be delivered again in the meantime, although the store still holds it: whoever reads
 //! what waits for an account leaves out what is listed here.
 
-use crate::model::{DomainId, Mono, Notification, NotificationId, Set};
+use super::{Fate, Recipients};
+use crate::model::{DomainId, Map, Mono, Notification, NotificationId, Set, Settlement};
 use crate::ports::store::notifications::NotificationChange;
+use crate::ports::store::offline::StoreOffline;
+use carillon_wire::jid::BareJid;
+use carillon_wire::stanza::Stanza;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -16,6 +20,8 @@ pub struct Retries {
     ending: Set<NotificationId>,
     /// Numbers of messages whose deletion is not committed.
     forgetting: Set<u64>,
+    /// Accounts for whose parked sessions messages are being kept, and how many.
+    keeping: Map<Box<str>, u32>,
     /// What the store refused, oldest first.
     refused: VecDeque<RefusedWrite>,
     bytes: usize,
@@ -34,6 +40,8 @@ pub enum RefusedWrite {
     End(End),
     /// Messages of an account are to be deleted.
     Forget(Forget),
+    /// A message that parked sessions were given is to be kept.
+    Keep(Box<Keep>),
     /// A due notification for who is there: it is stored, and what became of it could not be read.
     Store(Arc<Notification>),
 }
@@ -56,6 +64,23 @@ pub struct Forget {
     pub local: Box<str>,
     /// The messages' numbers.
     pub seqs: Vec<u64>,
+}
+
+/// A message that parked sessions were given, and that is to be kept for them.
+#[derive(Debug)]
+pub struct Keep {
+    /// The message.
+    pub message: Stanza,
+    /// Its account.
+    pub account: BareJid,
+    /// What the store is asked.
+    pub question: StoreOffline,
+    /// The sessions.
+    pub recipients: Arc<Recipients>,
+    /// Its sender, which waits until it is kept.
+    pub settlement: Option<Settlement>,
+    /// Whether the store may have it, and did not say so.
+    pub is_unsure: bool,
 }
 
 impl Retries {
@@ -94,6 +119,26 @@ impl Retries {
     /// Whether this one is being deleted.
     pub fn is_forgetting(&self, seq: u64) -> bool {
         self.forgetting.contains(&seq)
+    }
+
+    /// The store is asked to keep a message that parked sessions of an account were given.
+    pub fn begin_keeping(&mut self, account: &str) {
+        *self.keeping.entry(account.into()).or_default() += 1;
+    }
+
+    /// It has done so, or it was given up.
+    pub fn kept(&mut self, account: &str) {
+        if let Some(count) = self.keeping.get_mut(account) {
+            *count -= 1;
+            if *count == 0 {
+                self.keeping.remove(account);
+            }
+        }
+    }
+
+    /// Whether the store may have a message that a session of this account was given otherwise, and it is not known under which number.
+    pub fn is_keeping(&self, account: &str) -> bool {
+        !self.keeping.is_empty() && self.keeping.contains_key(account)
     }
 
     /// The store refused a write: it is to be repeated. Past the bound the oldest write is given up: its notification or
@@ -160,6 +205,13 @@ impl Retries {
         match write {
             RefusedWrite::End(end) => self.ended(end.change.id),
             RefusedWrite::Forget(forget) => self.forgotten(&forget.seqs),
+            RefusedWrite::Keep(keep) => {
+                // Its sender waits for one of the sessions.
+                if keep.recipients.fate() == Fate::Asked {
+                    keep.recipients.decide(Fate::Theirs);
+                }
+                self.kept(keep.account.as_str());
+            }
             RefusedWrite::Store(_) => {}
         }
     }
@@ -168,6 +220,9 @@ impl Retries {
     pub fn tidy(&mut self) {
         if self.ending.capacity() > 4 * self.ending.len() + 64 {
             self.ending.shrink_to_fit();
+        }
+        if self.keeping.capacity() > 4 * self.keeping.len() + 64 {
+            self.keeping.shrink_to_fit();
         }
         if self.forgetting.capacity() > 4 * self.forgetting.len() + 64 {
             self.forgetting.shrink_to_fit();
@@ -179,7 +234,7 @@ impl RefusedWrite {
     /// How many notifications and messages it is about.
     fn len(&self) -> u64 {
         match self {
-            RefusedWrite::End(_) | RefusedWrite::Store(_) => 1,
+            RefusedWrite::End(_) | RefusedWrite::Store(_) | RefusedWrite::Keep(_) => 1,
             RefusedWrite::Forget(forget) => forget.seqs.len() as u64,
         }
     }
@@ -189,6 +244,12 @@ impl RefusedWrite {
         let carried = match self {
             RefusedWrite::End(_) => size_of::<NotificationId>(),
             RefusedWrite::Forget(forget) => forget.local.len() + 2 * forget.seqs.len() * size_of::<u64>(),
+            RefusedWrite::Keep(keep) => {
+                size_of::<Keep>()
+                    + keep.message.memory_bytes()
+                    + keep.question.stanza.len()
+                    + keep.account.as_str().len()
+            }
             RefusedWrite::Store(notification) => size_of::<Notification>() + notification.payload.bytes(),
         };
         size_of::<RefusedWrite>() + carried

@@ -1,8 +1,9 @@
 //! What is tracked of a stanza until the client acknowledges it.
 
+use crate::form::{Form, Malformed, Reader, Writer};
 use crate::model::{SessionId, Settlement};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What is tracked of something written to the client.
 #[derive(Clone, Debug)]
@@ -39,28 +40,102 @@ crate::form! { struct Tracked(name) }
 pub struct Recipients {
     /// Their names.
     pub sessions: Box<[SessionId]>,
-    /// Whether the message was routed again already, because none of them acknowledged it.
-    pub has_gone_on: AtomicBool,
+    /// See [`Fate`].
+    fate: AtomicU64,
 }
 
 // It stays shared only among what one writer writes: the sessions of an account.
-crate::form! { struct Recipients { sessions, has_gone_on } }
+impl Form for Recipients {
+    fn write(&self, out: &mut Writer) {
+        let Recipients { sessions, fate } = self;
+        sessions.write(out);
+        elsewhere(fate.load(Ordering::Relaxed)).write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Recipients, Malformed> {
+        let sessions = Form::read(input)?;
+        Ok(Recipients { sessions, fate: AtomicU64::new(elsewhere(u64::read(input)?)) })
+    }
+}
+
+/// What becomes of a message in another process: there, no answer comes.
+fn elsewhere(fate: u64) -> u64 {
+    if fate == ASKED { THEIRS } else { fate }
+}
+
+/// What becomes of a message that several sessions were given, or one that is parked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// One of them is to acknowledge it.
+    Theirs,
+    /// All of them are parked: the store is asked to keep it.
+    Asked,
+    /// The store has it, under this number.
+    Stored(u64),
+    /// One of them has it, or it was routed again: nobody else is to be given it.
+    Settled,
+}
+
+impl Recipients {
+    /// These sessions; one of them is to acknowledge the message.
+    pub fn of(sessions: impl IntoIterator<Item = SessionId>) -> Arc<Recipients> {
+        Arc::new(Recipients { sessions: sessions.into_iter().collect(), fate: AtomicU64::new(THEIRS) })
+    }
+
+    /// What becomes of it.
+    pub fn fate(&self) -> Fate {
+        match self.fate.load(Ordering::Relaxed) {
+            THEIRS => Fate::Theirs,
+            ASKED => Fate::Asked,
+            SETTLED => Fate::Settled,
+            number => Fate::Stored(number),
+        }
+    }
+
+    /// One of them has it. Returns the number under which the store is to delete it, if it has it.
+    pub fn acknowledged(&self) -> Option<u64> {
+        match self.fate() {
+            Fate::Stored(number) => Some(number),
+            Fate::Theirs | Fate::Asked | Fate::Settled => {
+                self.decide(Fate::Settled);
+                None
+            }
+        }
+    }
+
+    /// Notes what becomes of it. Returns what it was to be until now.
+    pub fn decide(&self, fate: Fate) -> Fate {
+        let before = self.fate();
+        let number = match fate {
+            Fate::Theirs => THEIRS,
+            Fate::Asked => ASKED,
+            Fate::Settled => SETTLED,
+            Fate::Stored(number) => number,
+        };
+        self.fate.store(number, Ordering::Relaxed);
+        before
+    }
+}
+
+/// The store's numbers begin at 1, and end before these.
+const THEIRS: u64 = 0;
+const ASKED: u64 = u64::MAX;
+const SETTLED: u64 = u64::MAX - 1;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::form::testing::{proves, together};
     use crate::model::ShardId;
-    use std::sync::atomic::Ordering;
 
     const SESSION: SessionId = SessionId { slot: 3, generation: 1 };
 
     #[test]
     fn its_form() {
-        let recipients =
-            Recipients { sessions: Box::new([SESSION, SESSION]), has_gone_on: AtomicBool::new(true) };
+        let recipients = Recipients::of([SESSION, SESSION]);
+        recipients.decide(Fate::Stored(7));
         let settlement = Settlement { shard: ShardId(1), session: SESSION, number: 9 };
-        let chat = Chat { recipients: Some(Arc::new(recipients)), settlement: Some(settlement) };
+        let chat = Chat { recipients: Some(recipients), settlement: Some(settlement) };
         let all = [Track::Nothing, Track::Chat(chat), Track::Of(Tracked(*b"noti"), 1 << 100)];
         proves("Track", &all.to_vec());
     }
@@ -68,12 +143,10 @@ mod tests {
     /// What one session of an account does with a message, the others see.
     #[test]
     fn sessions_of_an_account_go_on_sharing_a_message() {
-        let recipients =
-            Recipients { sessions: Box::new([SESSION, SESSION]), has_gone_on: AtomicBool::new(false) };
-        let chat = Chat { recipients: Some(Arc::new(recipients)), settlement: None };
+        let chat = Chat { recipients: Some(Recipients::of([SESSION, SESSION])), settlement: None };
         let (_, read) = together(&[chat.clone(), chat]);
         let [first, second] = [&read[0], &read[1]].map(|chat| chat.recipients.as_ref().unwrap());
-        first.has_gone_on.store(true, Ordering::Relaxed);
-        assert!(second.has_gone_on.load(Ordering::Relaxed));
+        assert_eq!(first.decide(Fate::Settled), Fate::Theirs);
+        assert_eq!(second.fate(), Fate::Settled);
     }
 }

@@ -84,6 +84,15 @@ pub(super) const FIXED: &[Fixed] = &[
     Fixed { seed: 3_000_009_285, steps: 400, mix: Mix::Living },
     // The end of one was read, and then a state before it, because the store did not answer.
     Fixed { seed: 45_945_033_338_429, steps: 400, mix: Mix::Jumping },
+    // What is kept was given to one session by a page, and newer ones to the others before it.
+    Fixed { seed: 139_151, steps: 400, mix: Mix::Returning },
+    Fixed { seed: 236_991, steps: 400, mix: Mix::Returning },
+    // One that was cancelled while it waited with a parked session was sent when that was resumed.
+    Fixed { seed: 104_495, steps: 400, mix: Mix::Returning },
+    // A message that another session acknowledged was sent again when the session was resumed.
+    Fixed { seed: 101_430, steps: 400, mix: Mix::Returning },
+    // A message that was stored when the connection was lost came from there, too.
+    Fixed { seed: 102_384, steps: 400, mix: Mix::Returning },
     // Two that were wrong themselves: a message that somebody did not take was taken for one that was overtaken, after a crash.
     Fixed { seed: 1_000_003_897, steps: 400, mix: Mix::Breaking },
     Fixed { seed: 2_000_003_367, steps: 400, mix: Mix::Breaking },

@@ -78,6 +78,17 @@ pub(super) fn look_again(account: &BareJid, sessions: &mut Sessions, cx: &mut Cx
     }
 }
 
+/// The same for one notification that another session was given from there.
+pub(super) fn look_for(id: NotificationId, account: &BareJid, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    for slot in sessions.of(account.as_str()) {
+        let Some(session) = sessions.bound_in(slot) else { continue };
+        if session.state.notifications.in_flight().all(|entry| entry.id != id) {
+            session.state.notifications.look_again();
+            backlog::go_on(session, cx);
+        }
+    }
+}
+
 /// What the store holds: notifications with the audience `always`. What a device cannot take yet stays there.
 pub(super) struct Kept;
 
@@ -176,17 +187,34 @@ pub(super) fn is_over(session: &mut BoundSession, id: u128, cx: &mut Cx<'_>) -> 
     }
     let has_expired = entry.expires.is_some_and(|expires| expires <= cx.now.unix);
     let trace = cx.shard.traces.find(id);
-    let has_ended = trace.is_some_and(|trace| trace.state.is_end());
+    let is_unknown = trace.is_none();
+    // The trace of one that the store has is here until its end is committed, unless there were too many.
+    let has_ended = trace.map_or(entry.is_kept, |trace| trace.state.is_end());
     if !has_expired && !has_ended {
         return false;
     }
     pager.acknowledged(|entry| entry.id == id);
-    // The store finds out by itself when what it keeps expires.
-    if has_expired && !entry.is_kept {
+    if is_unknown && entry.is_kept {
+        drop_kept(session.domain, &entry, cx);
+    } else if has_expired && !entry.is_kept {
+        // The store finds out by itself when what it keeps expires.
         end_unkept(session, id, cx, |trace| trace.state = NotificationState::Expired);
     }
     session.state.notifications.tidy();
     true
+}
+
+/// One that the store has was given to a connection that is lost, and is not to be given again.
+fn drop_kept(domain: DomainId, entry: &InFlight, cx: &mut Cx<'_>) {
+    let change = NotificationChange {
+        id: entry.id,
+        state: NotificationState::Dropped,
+        sent: Some(entry.sent),
+        at: cx.now.unix,
+        acknowledged_by: None,
+        reason: Some(DropReason::ConnectionLost),
+    };
+    ends::end(End { domain, change }, cx);
 }
 
 /// The device has it.
@@ -310,15 +338,7 @@ fn give_up(session: &BoundSession, lost: &[InFlight], cx: &mut Cx<'_>) {
             cx.shard.sent.note(entry.id, entry.sent, cx.now.mono);
             waits = true;
         } else if entry.is_kept {
-            let change = NotificationChange {
-                id: entry.id,
-                state: NotificationState::Dropped,
-                sent: Some(entry.sent),
-                at: cx.now.unix,
-                acknowledged_by: None,
-                reason: Some(DropReason::ConnectionLost),
-            };
-            ends::end(End { domain: session.domain, change }, cx);
+            drop_kept(session.domain, entry, cx);
         } else {
             end_unkept(session, entry.id, cx, |trace| {
                 trace.state = NotificationState::Dropped;

@@ -301,8 +301,12 @@ fn committed(
     answer(reply, Outcome::Notified(Box::new(trace.clone())), cx);
     // It may have been read from the store and given before this answer came, and have ended; or its end is being committed.
     let id = trace.id;
-    if cx.shard.traces.find(id).is_some() || cx.shard.reads.has_ended(id) {
+    if cx.shard.reads.has_ended(id) {
         return;
+    }
+    if cx.shard.traces.find(id).is_some() {
+        // To one session; the others must not be given newer ones before it.
+        return delivery::look_for(id, &notification.to, sessions, cx);
     }
     if cx.shard.retries.is_ending(id) {
         return pass_over(notification, cx);

@@ -33,7 +33,7 @@ fn world() -> World {
 
 /// A client of an account without presence, and its connection.
 fn login(world: &mut World, account: &str, sends_receipts: bool) -> (XmppClient, usize) {
-    let kind = Kind { framing: Framing::Tcp, is_managed: false, sends_receipts };
+    let kind = Kind { framing: Framing::Tcp, is_managed: false, resumes: false, sends_receipts };
     let (client, conn) = (XmppClient::new(account, "d", kind), world.open(Framing::Tcp, true));
     client.login().iter().for_each(|piece| world.bytes(conn, piece.as_bytes()));
     (client, conn)

@@ -1,6 +1,7 @@
 //! Offline messages (XEP-0160): chat messages for an absent account are kept, and given to the next session that becomes
 //! available, in their order and with the time they came (XEP-0203).
 
+mod keep;
 mod state;
 mod xml;
 
@@ -11,7 +12,7 @@ use crate::model::{OfflineMessage, SessionId, Settlement};
 use crate::ports::store::offline::{DeleteOffline, Offline, StoreOffline, StoreOfflineAnswer};
 use crate::ports::{Fault, Page};
 use crate::session::backlog::Paged;
-use crate::session::hook::{Feature, Hooks, LoginPart, Spec, Step, TimerHandler, TrackedHandler};
+use crate::session::hook::{Ending, Feature, Hooks, LoginPart, Spec, Step, TimerHandler, TrackedHandler};
 use crate::session::{BoundSession, Cx, Sessions, backlog};
 use crate::shard::{Forget, Pager, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::jid::BareJid;
@@ -41,12 +42,14 @@ pub const FEATURE: Feature = Feature {
     hooks: Hooks {
         must_wait: Some(must_wait),
         absent: Some(absent),
+        keep: Some(&keep::HANDLER),
         login: &[LoginPart::Messages(|session, wait| session.state.offline.take_login(wait))],
         available: Some(|session, _, _, _| match session.state.offline.is_behind() {
             true => Step::Waits,
             false => Step::Done,
         }),
-        catch_up: Some(backlog::catch_up::<OfflineMessages>),
+        catch_up: Some(catch_up),
+        close: Some(close),
         awaits_arrival: Some(|session| session.state.offline.has_unmanaged()),
         unacked: Some(unacked),
         parked: Some(parked),
@@ -112,6 +115,14 @@ impl Paged for OfflineMessages {
     }
 }
 
+/// While the store may have a message that the session was given otherwise, no page is asked for: it would be in it.
+fn catch_up(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
+    if session.state.offline.is_behind() && cx.shard.retries.is_keeping(session.bare.as_str()) {
+        return Step::Waits;
+    }
+    backlog::catch_up::<OfflineMessages>(session, cx)
+}
+
 fn local(session: &BoundSession) -> Box<str> {
     session.bare.local().unwrap_or_default().into()
 }
@@ -124,11 +135,17 @@ fn acknowledged(session: &mut BoundSession, ids: &[u128], cx: &mut Cx<'_>) {
 
 /// Whether another session of the account has one that the client did not receive.
 fn is_over(session: &mut BoundSession, id: u128, cx: &mut Cx<'_>) -> bool {
-    let is_gone = |seq| cx.shard.retries.is_forgetting(seq) || cx.shard.reads.is_deleted(seq);
-    let Some(seq) = u64::try_from(id).ok().filter(|seq| is_gone(*seq)) else { return false };
-    session.state.offline.progress().pager.acknowledged(|given| given.seq == seq);
-    session.state.offline.tidy();
-    true
+    let is_it = |given: &Given| u128::from(given.seq) == id;
+    let Some(progress) = &mut session.state.offline.0 else { return true };
+    if !progress.pager.in_flight().any(is_it) {
+        return true;
+    }
+    let is_going = u64::try_from(id).is_ok_and(|seq| cx.shard.retries.is_forgetting(seq));
+    if is_going {
+        progress.pager.acknowledged(is_it);
+        session.state.offline.tidy();
+    }
+    is_going
 }
 
 /// The client has these messages, or can never be given them: the store deletes them.
@@ -151,6 +168,7 @@ fn forget(forget: Forget, counts: Option<SessionId>, cx: &mut Cx<'_>) {
     cx.ask(DeleteOffline { domain, local, seqs }, move |answer, sessions, cx| {
         match answer {
             Ok(()) => {
+                take_back(&forget, sessions, cx);
                 cx.shard.retries.forgotten(&forget.seqs);
                 cx.shard.reads.note_deleted(&forget.seqs);
                 cx.shard.retries.succeeded(cx.now.mono);
@@ -165,12 +183,25 @@ fn forget(forget: Forget, counts: Option<SessionId>, cx: &mut Cx<'_>) {
     });
 }
 
+/// Messages are deleted: other sessions that were given them, too, and are parked, are not given them again.
+fn take_back(forget: &Forget, sessions: &mut Sessions, cx: &Cx<'_>) {
+    let Some(domain) = cx.shard.domains.numbered(forget.domain) else { return };
+    for slot in sessions.of(&format!("{}@{}", forget.local, domain.name)) {
+        let Some(session) = sessions.bound_in(slot) else { continue };
+        if let Some(progress) = &mut session.state.offline.0 {
+            progress.pager.take_back(|given| forget.seqs.contains(&given.seq));
+        }
+        session.state.offline.tidy();
+    }
+}
+
 /// Repeats deletions that the store refused.
 fn retry(refused: Vec<RefusedWrite>, cx: &mut Cx<'_>) -> Vec<RefusedWrite> {
     let mut others = Vec::new();
     for write in refused {
         match write {
             RefusedWrite::Forget(messages) => forget(messages, None, cx),
+            RefusedWrite::Keep(keep) => keep::again(keep, cx),
             other => others.push(other),
         }
     }
@@ -185,7 +216,7 @@ fn stored(
     cx: &mut Cx<'_>,
 ) {
     let condition = match answer {
-        Ok(StoreOfflineAnswer::Stored) => return kept(stanza, sessions, cx),
+        Ok(StoreOfflineAnswer::Stored(_)) => return kept(stanza, sessions, cx),
         Ok(StoreOfflineAnswer::NoAccount | StoreOfflineAnswer::Full) => Condition::ServiceUnavailable,
         Err(fault) => {
             // It may be stored: newer ones must not overtake it.
@@ -204,10 +235,26 @@ fn stored(
 fn kept(stanza: &Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(to) = &stanza.to else { return };
     cx.shard.changed(to.bare_str());
-    for slot in sessions.of(to.bare_str()) {
+    look_again(&to.bare(), true, sessions, cx);
+}
+
+/// The sessions of an account go on with what waits for them. `is_new`: the store may hold something that they were not given.
+fn look_again(account: &BareJid, is_new: bool, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    for slot in sessions.of(account.as_str()) {
         let Some(session) = sessions.bound_in(slot) else { continue };
-        session.state.offline.look_again();
+        if is_new {
+            session.state.offline.look_again();
+        }
         backlog::go_on(session, cx);
+    }
+}
+
+/// The session ends: what it was given and did not acknowledge is for the others of its account.
+fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
+    let progress = session.state.offline.0.take();
+    if progress.is_some_and(|progress| progress.pager.in_flight().len() > 0) {
+        let account = session.bare.clone();
+        cx.later(move |sessions, cx| look_again(&account, true, sessions, cx));
     }
 }
 
@@ -253,7 +300,8 @@ fn unacked(session: &mut BoundSession, bytes: u64, cx: &mut Cx<'_>) {
 fn must_wait(session: &BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> bool {
     let waits = session.is_parked()
         || session.state.offline.is_behind()
-        || cx.shard.storing.is_under_way(session.bare.as_str());
+        || cx.shard.storing.is_under_way(session.bare.as_str())
+        || cx.shard.retries.is_keeping(session.bare.as_str());
     waits && xml::is_worth_keeping(stanza)
 }
 
@@ -267,7 +315,7 @@ fn absent(
     if !xml::is_worth_keeping(stanza) {
         return Ok(false);
     }
-    let Some(ask) = keep(stanza, &to, cx) else { return Ok(false) };
+    let Some(ask) = question(stanza, &to, cx) else { return Ok(false) };
     let (stanza, settlement) = (stanza.clone(), settlement.take());
     cx.shard.storing.begin(to.as_str());
     cx.ask(ask, move |answer, sessions, cx| {
@@ -278,7 +326,7 @@ fn absent(
     Ok(true)
 }
 
-fn keep(stanza: &Stanza, to: &BareJid, cx: &Cx<'_>) -> Option<StoreOffline> {
+fn question(stanza: &Stanza, to: &BareJid, cx: &Cx<'_>) -> Option<StoreOffline> {
     let domain = cx.shard.domains.named(to.domain())?.id;
     let local = to.local()?.into();
     let queue_max = cx.shard.settings.limits.offline_messages;

@@ -50,7 +50,7 @@ fn a_login_that_read_an_item_before_its_successor_was_given_up_reads_again() {
     world.ask(Publish { item: item(record.id, domain, "1", "<x xmlns='urn:x'/>".into()), keep: 1 });
     topic(&mut world, TopicOp::Subscribe { account: BareJid::new(ALICE).expect("an address") });
 
-    let kind = Kind { framing: Framing::Tcp, is_managed: false, sends_receipts: false };
+    let kind = Kind { framing: Framing::Tcp, is_managed: false, resumes: false, sends_receipts: false };
     let (mut client, conn) = (XmppClient::new("alice", "d", kind), world.open(Framing::Tcp, true));
     client.login().iter().for_each(|piece| world.bytes(conn, piece.as_bytes()));
     world.settle_without_store();

@@ -157,12 +157,14 @@ fn acknowledge(
 fn acknowledge_up_to(session: &mut BoundSession, h: u32, cx: &mut Cx<'_>) -> Result<(), StreamError> {
     let Some(state) = &mut session.state.stream_management else { return Ok(()) };
     let done = state.queue.acknowledge(h).map_err(|too_many| too_high(h, &too_many))?;
+    let kept = cx.pipeline.keep.map(|handler| handler.kind);
     let mut done_with = |entry| match entry {
         Sent::Tracked(kind, id) => Some((kind, id)),
         Sent::TrackedStanza(tracked) => Some((tracked.0, tracked.1)),
         Sent::Chat(message) => {
             cx.settle(message.1.settlement);
-            None
+            let number = message.1.recipients.and_then(|recipients| recipients.acknowledged());
+            Some((kept?, number?.into()))
         }
         Sent::Anything | Sent::Stanza(_) | Sent::Event(_) => None,
     };

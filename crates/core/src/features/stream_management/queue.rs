@@ -119,6 +119,11 @@ impl<E: Entry> Queue<E> {
         self.entries.iter()
     }
 
+    /// The same, to be changed; but not [`Entry::bytes`].
+    pub(super) fn entries_mut(&mut self) -> impl Iterator<Item = &mut E> {
+        self.entries.iter_mut()
+    }
+
     /// How many stanzas are not acknowledged.
     pub(super) fn len(&self) -> usize {
         self.entries.len()

@@ -2,9 +2,12 @@
 
 use super::{acknowledge_up_to, failed, look_later, request, too_high};
 use crate::error::StreamError;
+use crate::model::SessionId;
+use crate::route;
 use crate::sasl::Protection;
 use crate::session::hook::ResumptionHandler;
-use crate::session::{BoundSession, Cx, Resume, Resumption};
+use crate::session::{BoundSession, Cx, Resume, Resumption, Sessions};
+use crate::shard::{Fate, Recipients};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, Stanza};
 use carillon_wire::xml::Element;
@@ -17,6 +20,7 @@ pub(super) const HANDLER: ResumptionHandler = ResumptionHandler {
     check,
     resumed,
     go_on,
+    away,
     failed: || failed(Condition::ItemNotFound),
 };
 
@@ -67,6 +71,26 @@ pub(super) fn parked(session: &mut BoundSession, waiting: Option<&Stanza>, _cx: 
     let number = state.inbound.begin(waiting?);
     state.inbound.handled();
     Some(number)
+}
+
+/// The client did not come back at once. Chat messages that it may not have are stored, where no other session has them: their senders do
+/// not wait for it, and newer ones, which are stored while it is away, come behind them.
+fn away(id: SessionId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let Some(session) = sessions.bound(id) else { return };
+    let Some(state) = &mut session.state.stream_management else { return };
+    let mut messages = Vec::new();
+    for entry in state.queue.entries_mut() {
+        let Sent::Chat(message) = entry else { continue };
+        let recipients = message.1.recipients.get_or_insert_with(|| Recipients::of([id]));
+        if recipients.fate() == Fate::Theirs {
+            let mut stanza = message.0.clone();
+            stanza.to = Some(session.bare.to_jid());
+            messages.push((stanza, message.1.clone()));
+        }
+    }
+    for (stanza, chat) in messages {
+        route::unacknowledged(&stanza, chat, sessions, cx);
+    }
 }
 
 /// `<resumed/>`: how many stanzas of the client are settled. It repeats the others.

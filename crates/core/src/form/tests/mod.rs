@@ -11,7 +11,6 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// The bytes of a value behind its head.
 fn body<T: Form>(value: &T) -> Vec<u8> {
@@ -45,7 +44,6 @@ fn what_the_standard_library_has() {
     proves("usize", &5usize);
     proves("i64", &i64::MIN);
     proves("bool", &true);
-    proves("AtomicBool", &AtomicBool::new(true));
     proves("array", b"csi!");
     proves("String", &"ä€".to_owned());
     proves("Box<str>", &Box::<str>::from("x"));

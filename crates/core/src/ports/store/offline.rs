@@ -43,8 +43,8 @@ pub struct StoreOffline {
 /// What became of [`StoreOffline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreOfflineAnswer {
-    /// It is kept.
-    Stored,
+    /// It is kept, under this number ([`OfflineMessage::seq`]): 1 or higher.
+    Stored(u64),
     /// There is no such account.
     NoAccount,
     /// The account has as many as it may.

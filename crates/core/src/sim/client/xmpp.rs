@@ -4,6 +4,7 @@ use super::{Got, PASSWORD, value};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use carillon_wire::Framing;
+use std::collections::VecDeque;
 
 /// What a client speaks, and how it acknowledges what it is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub struct Kind {
     pub framing: Framing,
     /// By stream management (XEP-0198).
     pub is_managed: bool,
+    /// And it resumes its session when its connection is lost.
+    pub resumes: bool,
     /// By receipts (XEP-0184).
     pub sends_receipts: bool,
 }
@@ -47,6 +50,12 @@ pub struct XmppClient {
     pub error: Option<String>,
     /// What it was told that breaks the protocol.
     pub nonsense: Option<String>,
+    /// What it names its session by to resume it.
+    key: Option<String>,
+    /// It asked to resume its session, and has no answer.
+    pub is_returning: bool,
+    /// What it sent and was not told to be dealt with: it repeats that in a resumed session.
+    uncovered: VecDeque<String>,
 }
 
 impl XmppClient {
@@ -67,6 +76,9 @@ impl XmppClient {
             requests: Vec::new(),
             error: None,
             nonsense: None,
+            key: None,
+            is_returning: false,
+            uncovered: VecDeque::new(),
         }
     }
 
@@ -83,15 +95,58 @@ impl XmppClient {
         };
         let plain = BASE64.encode(format!("\0{account}\0{PASSWORD}"));
         let auth = format!("<auth xmlns='urn:ietf:params:xml:ns:xmpp-sasl' mechanism='PLAIN'>{plain}</auth>");
-        let bind = "<iq type='set' id='b'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'/></iq>";
-        let mut login = vec![open.clone(), auth, open, self.framed(bind)];
-        if self.kind.is_managed {
-            login.push("<enable xmlns='urn:xmpp:sm:3'/>".to_owned());
+        let mut login = vec![open.clone(), auth, open];
+        match &self.key {
+            Some(key) if self.is_returning => {
+                let h = self.handled();
+                login.push(format!("<resume xmlns='urn:xmpp:sm:3' h='{h}' previd='{key}'/>"));
+            }
+            _ => {
+                let bind = "<iq type='set' id='b'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'/></iq>";
+                login.push(self.framed(bind));
+                let resume = if self.kind.resumes { " resume='true'" } else { "" };
+                if self.kind.is_managed {
+                    login.push(format!("<enable xmlns='urn:xmpp:sm:3'{resume}/>"));
+                }
+            }
         }
         match self.kind.framing {
             Framing::Tcp => vec![login.concat()],
             Framing::WebSocket => login,
         }
+    }
+
+    /// How many stanzas it has of its session.
+    pub fn handled(&self) -> u32 {
+        self.handled.unwrap_or(0)
+    }
+
+    /// Whether it may resume its session.
+    pub fn can_return(&self) -> bool {
+        self.key.is_some() && !self.is_leaving && self.error.is_none()
+    }
+
+    /// It resumes its session over a new connection: all that this needs, as in [`XmppClient::login`].
+    pub fn returns(&mut self) -> Vec<String> {
+        self.is_returning = true;
+        self.acknowledges = self.handled();
+        self.login()
+    }
+
+    /// What is sent again in a resumed session, the server having dealt with `h` stanzas.
+    fn repeats(&mut self, h: u32) -> Vec<String> {
+        if h < self.covered || h > self.sent {
+            self.nonsense = Some(format!("resumed with h={h}, of {} and {} before", self.sent, self.covered));
+        }
+        self.is_covered(h);
+        self.is_returning = false;
+        self.uncovered.iter().cloned().collect()
+    }
+
+    fn is_covered(&mut self, h: u32) {
+        let more = h.saturating_sub(self.covered) as usize;
+        self.uncovered.drain(..more.min(self.uncovered.len()));
+        self.covered = h;
     }
 
     /// Whether its session is bound.
@@ -131,7 +186,11 @@ impl XmppClient {
     /// A stanza of its own.
     pub fn stanza(&mut self, stanza: &str) -> String {
         self.sent += 1;
-        self.framed(stanza)
+        let says = self.framed(stanza);
+        if self.kind.resumes {
+            self.uncovered.push_back(says.clone());
+        }
+        says
     }
 
     /// A stanza as it is written on its transport: each message of WebSocket declares its namespace.
@@ -152,6 +211,15 @@ impl XmppClient {
         }
         if text.starts_with("<enabled") {
             self.handled = Some(0);
+            self.key = value(&text, " id='").map(str::to_owned);
+            return Vec::new();
+        }
+        if text.starts_with("<resumed") {
+            let h = value(&text, " h='").and_then(|h| h.parse().ok()).unwrap_or(u32::MAX);
+            return self.repeats(h);
+        }
+        if text.starts_with("<failed") {
+            self.error = Some(text.into_owned());
             return Vec::new();
         }
         if text.starts_with("<r ") {
@@ -159,7 +227,8 @@ impl XmppClient {
             return vec![format!("<a xmlns='urn:xmpp:sm:3' h='{}'/>", self.acknowledges)];
         }
         if text.starts_with("<a ") {
-            self.covered = value(&text, " h='").and_then(|h| h.parse().ok()).unwrap_or(u32::MAX);
+            let h = value(&text, " h='").and_then(|h| h.parse().ok()).unwrap_or(u32::MAX);
+            self.is_covered(h);
             return Vec::new();
         }
         if !is_stanza(&text) {

@@ -19,6 +19,7 @@ pub(super) enum Deed {
     Available,
     Unavailable,
     Close,
+    Return,
     Leave,
     Subscribe,
     Unsubscribe,
@@ -101,6 +102,10 @@ impl Program {
             Deed::Available => self.becomes_available(whose),
             Deed::Unavailable => self.becomes_unavailable(whose),
             Deed::Close => self.closes(whose),
+            Deed::Return => {
+                let whose = self.dice.below(self.clients.len());
+                self.returns(whose);
+            }
             Deed::Leave => self.leaves(whose),
             Deed::Subscribe => self.operate(topic, TopicOp::Subscribe { account: jid(account) }),
             Deed::Unsubscribe => self.operate(topic, TopicOp::Unsubscribe { account: jid(account) }),

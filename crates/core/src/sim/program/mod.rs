@@ -24,7 +24,7 @@ use crate::command::Outcome;
 use crate::model::{NotificationId, Policy, UnixMs};
 use crate::ports::Question;
 use crate::ports::store::items::Publish;
-use crate::settings::{Fanout, Light, Limits, Settings};
+use crate::settings::{Fanout, Light, Limits, Settings, Timeouts};
 use chats::Chats;
 use notifications::Notifications;
 use std::collections::BTreeSet;
@@ -34,6 +34,9 @@ use std::sync::mpsc::Receiver;
 const DOMAIN: &str = "d";
 const ACCOUNTS: [&str; 3] = ["ann", "bob", "cid"];
 const TOPICS: [&str; 2] = ["t0", "t1"];
+
+/// How long a session waits for its client to resume it.
+const RESUME_MS: u64 = 20_000;
 
 /// Says what does not hold, unless it does.
 fn holds(is_so: bool, what: impl FnOnce() -> String) -> Result<(), String> {
@@ -139,6 +142,11 @@ struct Connected {
     seen_bytes: u64,
     /// The notifications that it was sent.
     given: BTreeSet<NotificationId>,
+    /// Those that it was sent over a connection that it lost, and did not receive: in a resumed session they come again, whatever became of
+    /// them meanwhile.
+    again: BTreeSet<NotificationId>,
+    /// The same of chat messages.
+    chats_again: BTreeSet<usize>,
     /// How many stanzas it was sent since stream management was enabled; none without.
     places: Option<u32>,
     /// How many of them the server knows to be acknowledged.
@@ -150,7 +158,7 @@ struct Connected {
 }
 
 enum Client {
-    Xmpp(XmppClient),
+    Xmpp(Box<XmppClient>),
     Light(LightClient),
 }
 
@@ -161,6 +169,8 @@ impl Connected {
             client,
             seen_bytes: 0,
             given: BTreeSet::new(),
+            again: BTreeSet::new(),
+            chats_again: BTreeSet::new(),
             places: None,
             acknowledged: 0,
             bodies: Vec::new(),
@@ -203,6 +213,9 @@ impl Program {
         let limits = (recipe.limits)(Limits::default());
         let settings =
             Settings { fanout, light, limits: limits.clone(), scram_iterations: 1, ..Settings::default() };
+        // Who does not come back in a program ends in it.
+        let timeouts = Timeouts { resume_ms: RESUME_MS, ..Timeouts::default() };
+        let settings = Settings { timeouts, ..settings };
         let plan = Plan {
             shards: 3,
             settings,

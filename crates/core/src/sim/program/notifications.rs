@@ -261,6 +261,10 @@ impl Program {
         holds(account == notification.to.local(), || {
             format!("{id} for {} was sent to {account:?}", notification.to)
         })?;
+        if connected.again.remove(&id) {
+            connected.given.insert(id);
+            return Ok(());
+        }
         holds(!notifications.ended.contains(&id), || format!("{id} was sent after its end was committed"))?;
         let is_over = notification.expires.is_some_and(|at| at <= self.world.now().unix);
         holds(!is_over || !notifications.swept.contains(&id), || {

@@ -1,6 +1,6 @@
 //! The clients of a program.
 
-use super::{Client, Connected, DOMAIN, Program};
+use super::{Client, Connected, DOMAIN, Mix, Program};
 use crate::sim::client::{Kind, LightClient, XmppClient};
 use carillon_wire::Framing;
 
@@ -8,15 +8,34 @@ impl Program {
     /// A client connects and sends all that a login needs.
     pub(super) fn connect(&mut self, account: &str) {
         let is_plain = self.mix.recipe().is_about_topics;
+        let is_managed = !is_plain && self.dice.once_in(2);
         let kind = Kind {
-            is_managed: !is_plain && self.dice.once_in(2),
+            is_managed,
+            resumes: is_managed && self.mix == Mix::Returning && self.dice.below(4) > 0,
             sends_receipts: !is_plain && self.dice.once_in(2),
             framing: if !is_plain && self.dice.once_in(4) { Framing::WebSocket } else { Framing::Tcp },
         };
         let client = XmppClient::new(account, DOMAIN, kind);
         let link = self.world.open(kind.framing, true);
         client.login().iter().for_each(|piece| self.world.bytes(link, piece.as_bytes()));
-        self.clients.push(Connected::new(link, Client::Xmpp(client)));
+        self.clients.push(Connected::new(link, Client::Xmpp(Box::new(client))));
+    }
+
+    /// A client resumes its session over a new connection, whether it has lost the old one or not.
+    pub(super) fn returns(&mut self, whose: usize) {
+        let Some(Connected { link, client: Client::Xmpp(client), seen_bytes, is_over, .. }) =
+            self.clients.get_mut(whose)
+        else {
+            return;
+        };
+        if !client.can_return() {
+            return;
+        }
+        self.world.lose(*link);
+        *link = self.world.open(client.kind.framing, true);
+        (*seen_bytes, *is_over) = (0, false);
+        let link = *link;
+        client.returns().iter().for_each(|piece| self.world.bytes(link, piece.as_bytes()));
     }
 
     /// Somebody: mostly one who is connected, and of these mostly one whose session is bound.
@@ -46,7 +65,11 @@ impl Program {
         let Some(Connected { link, client: Client::Xmpp(client), .. }) = self.clients.get_mut(whose) else {
             return;
         };
-        if client.is_bound() && !client.is_leaving && self.world.connection(*link).is_open() {
+        if client.is_bound()
+            && !client.is_returning
+            && !client.is_leaving
+            && self.world.connection(*link).is_open()
+        {
             let says = what(client);
             self.world.bytes(*link, says.as_bytes());
         }

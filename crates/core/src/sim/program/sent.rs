@@ -5,8 +5,8 @@ use crate::ports::Question;
 use crate::ports::store::notifications::Pending;
 use crate::ports::store::offline::Offline;
 use crate::shard::TURN_BYTES_MAX;
-use crate::sim::client::{is_stanza, value};
-use std::collections::BTreeMap;
+use crate::sim::client::{XmppClient, is_stanza, value};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes that may wait for a connection: few, so that the bound is met, and enough for what is written in one turn.
 pub(super) const QUEUE_BYTES_MAX: usize = 40 * 1024;
@@ -47,6 +47,9 @@ impl Program {
         if text.starts_with("<enabled") {
             self.clients[whose].places = Some(0);
         }
+        if text.starts_with("<resumed") {
+            self.is_resumed(whose);
+        }
         if !is_stanza(text) {
             return Ok(());
         }
@@ -64,6 +67,20 @@ impl Program {
             self.clients[whose].bodies.extend(bytes.map(|(body, _)| (place, body.len())));
         }
         Ok(())
+    }
+
+    /// A client resumes its session: it is sent again what it has not received.
+    fn is_resumed(&mut self, whose: usize) {
+        let h = self.clients[whose].xmpp().map_or(0, XmppClient::handled);
+        let connected = &mut self.clients[whose];
+        (connected.places, connected.acknowledged) = (Some(h), h);
+        connected.bodies.retain(|(place, _)| *place <= h);
+        let given = std::mem::take(&mut connected.given);
+        let (had, again): (BTreeSet<_>, BTreeSet<_>) =
+            given.into_iter().partition(|id| connected.had_notification(&id.to_string()));
+        connected.given = had;
+        connected.again.extend(again);
+        self.takes_back_chats(whose, h);
     }
 
     /// No more waits for a connection than the bound or, where nothing waited, what is written in one turn.

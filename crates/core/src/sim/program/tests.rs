@@ -57,6 +57,12 @@ fn chats_come_in_order_and_once() {
     each(Mix::Breaking, 0..200);
 }
 
+/// And when connections are cut and sessions resumed.
+#[test]
+fn sessions_are_resumed() {
+    each(Mix::Returning, 0..300);
+}
+
 /// Where little may wait, no more does, and what does not fit is said not to.
 #[test]
 fn bounds_hold() {

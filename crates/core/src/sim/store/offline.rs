@@ -28,7 +28,7 @@ fn keep(store: &mut Committed, asked: &StoreOffline) -> StoreOfflineAnswer {
     }
     let message = OfflineMessage { seq, received: asked.received, stanza: asked.stanza.clone() };
     account.messages.insert(seq, message);
-    StoreOfflineAnswer::Stored
+    StoreOfflineAnswer::Stored(seq)
 }
 
 fn delete(store: &mut Committed, asked: &DeleteOffline) {

@@ -10,6 +10,7 @@ mod jumping;
 mod living;
 mod notifying;
 mod publishing;
+mod returning;
 
 use super::deeds::Deed;
 use crate::settings::Limits;
@@ -38,6 +39,8 @@ pub enum Mix {
     Crowding,
     /// All of it, while the system clock is set forwards and back.
     Jumping,
+    /// Chats and notifications of clients that lose their connections and resume their sessions.
+    Returning,
 }
 
 /// What a mix is made of.
@@ -52,7 +55,7 @@ pub(super) struct Recipe {
 
 impl Mix {
     /// All of them.
-    pub const ALL: [Mix; 10] = [
+    pub const ALL: [Mix; 11] = [
         Mix::Publishing,
         Mix::Following,
         Mix::Changing,
@@ -63,6 +66,7 @@ impl Mix {
         Mix::Breaking,
         Mix::Crowding,
         Mix::Jumping,
+        Mix::Returning,
     ];
 
     /// The one that a seed runs, where nobody says which.
@@ -82,6 +86,7 @@ impl Mix {
             Mix::Breaking => breaking::RECIPE,
             Mix::Crowding => crowding::RECIPE,
             Mix::Jumping => jumping::RECIPE,
+            Mix::Returning => returning::RECIPE,
         }
     }
 }
