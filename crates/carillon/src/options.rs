@@ -27,6 +27,8 @@ pub struct Node {
     pub stream_management: bool,
     /// How long the node goes on as before after SIGTERM, milliseconds.
     pub drain_delay_ms: u64,
+    /// Over how long streams are closed then, where there are many, milliseconds.
+    pub drain_spread_ms: u64,
     /// How long sessions are given to end after that, milliseconds.
     pub drain_timeout_ms: u64,
 }
@@ -44,6 +46,7 @@ impl Default for Node {
             websocket_url: String::new(),
             stream_management: true,
             drain_delay_ms: 0,
+            drain_spread_ms: 2000,
             drain_timeout_ms: 10_000,
         }
     }

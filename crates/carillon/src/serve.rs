@@ -222,8 +222,9 @@ impl Running {
         if delay_ms == 0 {
             return;
         }
-        let timeout_ms = self.config.settings.node.drain_timeout_ms;
-        self.supervisor.stopping(Duration::from_millis(delay_ms + timeout_ms));
+        let node = &self.config.settings.node;
+        let ending_ms = delay_ms + node.drain_spread_ms + node.drain_timeout_ms;
+        self.supervisor.stopping(Duration::from_millis(ending_ms));
         self.server.node().retire();
         tracing::info!(delay_ms, "not ready any more, still taking sessions; another signal ends the wait");
         let wait = async { tokio::time::timeout(Duration::from_millis(delay_ms), quit(signals)).await };
@@ -233,9 +234,11 @@ impl Running {
     /// Ends: no new sessions, the present ones are told, the store is flushed. HTTP ends last, so that `/readyz` answers 503
     /// for as long as the sessions take.
     pub fn drain(self) -> ExitCode {
-        let timeout = Duration::from_millis(self.config.settings.node.drain_timeout_ms);
-        self.supervisor.stopping(timeout);
-        let all_gone = self.server.drain(timeout);
+        let node = &self.config.settings.node;
+        let timeout = Duration::from_millis(node.drain_timeout_ms);
+        let spread = Duration::from_millis(node.drain_spread_ms);
+        self.supervisor.stopping(spread + timeout);
+        let all_gone = self.server.drain(timeout, spread);
         let _ = self.end_http.send(());
         let ended = async { tokio::time::timeout(timeout, self.http_ended).await };
         let _ = self.runtime.block_on(ended);

@@ -16,12 +16,14 @@ pub struct StreamError {
     pub text: Cow<'static, str>,
     /// A condition of the application's own, which says more (RFC 6120 §4.9.4).
     pub specific: Option<Box<Element>>,
+    /// Where the client is to go, with [`Condition::SeeOtherHost`].
+    pub other_host: Option<Box<str>>,
 }
 
 impl StreamError {
     /// An error with words.
     pub fn new(condition: Condition, text: impl Into<Cow<'static, str>>) -> StreamError {
-        StreamError { condition, text: text.into(), specific: None }
+        StreamError { condition, text: text.into(), specific: None, other_host: None }
     }
 
     /// With a condition of the application's own.

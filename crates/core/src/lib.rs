@@ -51,7 +51,7 @@ pub use effect::{Effect, Effects};
 
 use connection::Claimed;
 use message::ShardMessage;
-use model::{ConnId, Ticket};
+use model::{ConnId, DrainSlice, Ticket};
 use ports::{Answer, Derived};
 use sasl::ChannelBinding;
 
@@ -131,4 +131,8 @@ pub enum Input<'a> {
     Tick,
     /// The node drains: no new sessions, the present ones are told `<system-shutdown/>`.
     Drain,
+    /// The node drains, in slices: no new sessions, and some of the present ones end.
+    DrainSlice(DrainSlice),
+    /// The node does not drain any more.
+    StopDraining,
 }

@@ -1,6 +1,6 @@
 //! The API's routes, and the OpenAPI document that comes out of the same list.
 
-use crate::admin::{accounts, domains, history, import, keys, sessions, status, webhooks};
+use crate::admin::{accounts, domains, drain, history, import, keys, sessions, status, webhooks};
 use crate::app::App;
 use crate::consumer::{credentials, devices, subscriptions};
 use crate::options::Options;
@@ -123,6 +123,7 @@ fn admin() -> OpenApiRouter<App> {
         .routes(routes!(sessions::list))
         .routes(routes!(sessions::end))
         .routes(routes!(status::status))
+        .routes(routes!(drain::start, drain::progress, drain::cancel))
         .routes(routes!(history::history))
 }
 

@@ -10,7 +10,7 @@ use carillon_core::command::ReplyTo;
 use carillon_core::connection::Claimed;
 use carillon_core::event::Kinds;
 use carillon_core::message::ShardMessage;
-use carillon_core::model::{Domains, Ticket};
+use carillon_core::model::{Domains, DrainSlice, Ticket};
 use carillon_core::ports::{Answer, Derived};
 use carillon_core::settings::Settings;
 use std::collections::VecDeque;
@@ -51,6 +51,12 @@ pub(crate) struct Arrival {
 pub(crate) enum Control {
     /// Accept no more connections, and have the core close every stream.
     Drain,
+    /// Accept no more connections.
+    StopListening,
+    /// Have the core end a slice of the sessions, and take no new ones.
+    DrainSlice(DrainSlice),
+    /// Have the core take sessions again.
+    StopDraining,
     /// Close the remaining connections and end.
     Stop,
     /// Use these TLS settings for new connections.

@@ -37,6 +37,7 @@ mod clock;
 mod conn;
 mod deadlines;
 mod derivers;
+mod drain;
 mod event_loop;
 pub mod events;
 pub mod history;
@@ -63,6 +64,7 @@ pub mod tls;
 mod watch;
 mod websocket;
 
+pub use drain::DrainProgress;
 pub use listen::{BindError, Bounds, Ports};
 pub use network::{Network, NoNetwork};
 pub use node::Node;

@@ -172,6 +172,11 @@ impl Snapshot {
         self
     }
 
+    /// Parked sessions.
+    pub(crate) fn parked(&self) -> u64 {
+        self.core.parked
+    }
+
     /// The part of the status that shards count. `domains` has the names.
     pub(crate) fn status(self, domains: &Domains) -> Status {
         let Snapshot { io, core } = self;

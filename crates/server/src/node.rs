@@ -1,6 +1,7 @@
 //! The handle to a running node, for HTTP, the command line and the demo.
 
 use crate::clock::{Clock, unix};
+use crate::drain::Drain;
 use crate::events;
 use crate::history::{History, Sample};
 use crate::inbox::{Control, Inbox, InboxItem, turn_away};
@@ -35,6 +36,7 @@ struct Inner {
     clock: Clock,
     events: Option<Arc<events::LogFigures>>,
     ready: AtomicBool,
+    drain: Drain,
     domains: Mutex<Known>,
     /// The number of the last question for domains.
     domains_asked: AtomicU64,
@@ -73,6 +75,7 @@ impl Node {
             clock,
             events,
             ready: AtomicBool::new(false),
+            drain: Drain::default(),
             domains: Mutex::new(Known { domains, asked: 0 }),
             domains_asked: AtomicU64::new(0),
             rates: Mutex::default(),
@@ -227,6 +230,21 @@ impl Node {
 
     pub(crate) fn set_ready(&self, ready: bool) {
         self.inner.ready.store(ready, Ordering::Release);
+    }
+
+    /// The drain of the node.
+    pub(crate) fn drain_state(&self) -> &Drain {
+        &self.inner.drain
+    }
+
+    /// Open connections.
+    pub(crate) fn connections(&self) -> u64 {
+        self.inner.admission.open()
+    }
+
+    /// Parked sessions, as the shards published them.
+    pub(crate) fn parked(&self) -> u64 {
+        Snapshot::sum(&self.inner.figures).parked()
     }
 
     /// Sends every shard a control message.

@@ -9,6 +9,7 @@ mod config;
 mod confirm;
 mod connect;
 mod domain;
+mod drain;
 mod events;
 mod failure;
 mod generate;
@@ -59,6 +60,8 @@ enum Printing {
     Connect(Box<connect::Args>),
     /// Show the figures of a node
     Status(status::Args),
+    /// End the sessions of a node over a time, and have it take no others
+    Drain(drain::Args),
     /// Domains: the tenants of a node
     Domain(domain::Args),
     /// Accounts of people and devices
@@ -109,6 +112,7 @@ fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
         Printing::Connect(args) => connect::run(&args, out),
         Printing::Status(args) => status::run(&args, out),
+        Printing::Drain(args) => drain::run(&args, out),
         Printing::Domain(args) => domain::run(args, out),
         Printing::Account(args) => account::run(args, out),
         Printing::Key(args) => key::run(args, out),

@@ -353,7 +353,10 @@ settings! {
         /// How long the node goes on as before after SIGTERM while `/readyz` already answers 503: as long as a load balancer
         /// needs to notice. A second signal ends the wait.
         "drain.delay_ms" = node.drain_delay_ms, ms(0, HOUR), Live;
-        /// How long sessions are given to end after SIGTERM and `drain.delay_ms`; one more signal ends the node at once.
+        /// Over how long streams are closed after SIGTERM and `drain.delay_ms`, in slices of 100 or more, so that clients do not return all
+        /// at once. Clients that know `<retry-after xmlns='urn:carillon:retry:0'/>` are told to come back over as long a time.
+        "drain.spread_ms" = node.drain_spread_ms, ms(0, HOUR), Restart;
+        /// How long sessions are given to end after that; one more signal ends the node at once.
         "drain.timeout_ms" = node.drain_timeout_ms, ms(0, HOUR), Restart;
     }
 

@@ -20,7 +20,7 @@ const TIMES: [(&str, u64); 5] = [("d", DAY), ("h", HOUR), ("m", MINUTE), ("s", S
 const SIZES: [(&str, u64); 4] = [("GiB", GIB), ("MiB", MIB), ("KiB", KIB), ("B", 1)];
 
 /// The milliseconds of `250ms`, `30s`, `5m`, `12h` or `7d`.
-pub(super) fn milliseconds(text: &str) -> Option<u64> {
+pub fn milliseconds(text: &str) -> Option<u64> {
     with_unit(text, &TIMES)
 }
 

@@ -3,6 +3,7 @@
 
 mod admit;
 mod commands;
+mod drain;
 mod light;
 mod messages;
 mod reading;
@@ -162,6 +163,8 @@ impl Turn<'_> {
             Input::Derived { ticket, derived } => self.derived(ticket, derived),
             Input::Tick => self.tick(),
             Input::Drain => self.drain(),
+            Input::DrainSlice(slice) => self.end_slice(&slice),
+            Input::StopDraining => self.stop_draining(),
         }
         self.work();
     }
@@ -272,19 +275,6 @@ impl Turn<'_> {
                     }
                 }
             }
-        }
-    }
-
-    fn drain(&mut self) {
-        self.cx.shard.drain();
-        light::end_all(light::Ended::Shutdown, self.sessions, &mut self.cx);
-        let error = || StreamError::new(Condition::SystemShutdown, "the server is shutting down");
-        for conn in self.sessions.conns() {
-            self.cx.end_connection(conn, error());
-        }
-        // Nobody can come back to them: what they have not acknowledged goes its way while there is a store.
-        for session in self.sessions.all_bound().filter(|session| session.is_parked()) {
-            self.cx.end(session.id, error());
         }
     }
 

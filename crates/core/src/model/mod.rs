@@ -3,6 +3,7 @@
 
 mod account;
 mod domain;
+mod drain;
 mod durations;
 mod id;
 mod key;
@@ -19,6 +20,7 @@ mod webhook;
 
 pub use account::{AccountState, Credentials, Identity, Login, LoginParts, ScramKeys, Subscription, Waiting};
 pub use domain::{Domain, Domains, Policy, PubsubCreate, SessionPolicy};
+pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};
 pub use durations::Durations;
 pub use id::{
     AccountId, ConnId, DomainId, Generation, KeyId, NotificationId, OperationId, Revision, SessionId,

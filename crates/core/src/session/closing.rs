@@ -5,8 +5,11 @@ use super::Session;
 use crate::Effect;
 use crate::connection::Io;
 use crate::error::StreamError;
+use crate::model::Farewell;
 use crate::session::Cx;
-use carillon_wire::stream;
+use carillon_wire::ns;
+use carillon_wire::stream::{self, Condition};
+use carillon_wire::xml::Element;
 
 /// Our end of the stream is closed. What the client still sends is ignored.
 #[derive(Debug)]
@@ -25,8 +28,11 @@ impl Closing {
     pub fn with_error(io: Io, error: &StreamError, cx: &mut Cx<'_>) -> Session {
         cx.shard.counters.stream_errors.count(error.condition.as_str());
         let text = (!error.text.is_empty()).then_some(&*error.text);
-        cx.out.send(io.conn, |out| {
-            stream::write_error(out, error.condition, text, error.specific.as_deref(), io.framing);
+        cx.out.send(io.conn, |out| match &error.other_host {
+            Some(host) => stream::write_see_other_host(out, host, io.framing),
+            None => {
+                stream::write_error(out, error.condition, text, error.specific.as_deref(), io.framing);
+            }
         });
         write_close(&io, cx);
         // A peer that broke the rules is not asked for good manners: close as soon as this has left.
@@ -45,6 +51,22 @@ impl Closing {
     pub fn at_once(io: Io, cx: &mut Cx<'_>) -> Session {
         cx.out.push(Effect::Close { conn: io.conn });
         Session::Closing(Box::new(Closing { io }))
+    }
+}
+
+/// What whoever is ended by a drain is told. `random` gives a number up to the one that it is given.
+pub(crate) fn farewell(farewell: &Farewell, random: impl FnOnce(u32) -> u32) -> StreamError {
+    let shutdown = || StreamError::new(Condition::SystemShutdown, "the server is shutting down");
+    match farewell {
+        Farewell::Shutdown => shutdown(),
+        Farewell::SeeOtherHost(host) => StreamError {
+            other_host: Some(host.as_str().into()),
+            ..StreamError::new(Condition::SeeOtherHost, "")
+        },
+        Farewell::Restart { least_s, spread_s } => {
+            let seconds = least_s.saturating_add(random(*spread_s)).to_string();
+            shutdown().with(Element::new("retry-after", ns::RETRY).with_attr("seconds", seconds))
+        }
     }
 }
 

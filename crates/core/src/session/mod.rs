@@ -28,6 +28,7 @@ mod wait;
 
 pub use bound::BoundSession;
 pub use closing::Closing;
+pub(crate) use closing::farewell;
 pub use context::{Agenda, Cx, LaterWork};
 pub(crate) use context::{Continuation, KeyContinuation, Work};
 pub use loading::{Loaded, Loading};

@@ -73,8 +73,9 @@ pub(super) fn check(header: &Header, cx: &Cx<'_>) -> Result<Arc<Domain>, StreamE
     if header.version.is_none_or(|(major, _)| major < 1) {
         return Err(StreamError::new(Condition::UnsupportedVersion, "only version 1.0"));
     }
-    if cx.shard.is_draining() {
-        return Err(StreamError::new(Condition::SystemShutdown, "the server is shutting down"));
+    if let Some(farewell) = cx.shard.draining() {
+        // Who comes now is told the least time: it has waited already.
+        return Err(super::farewell(farewell, |_| 0));
     }
     let Some(to) = &header.to else {
         return Err(StreamError::new(Condition::HostUnknown, "no domain in the header's 'to'"));

@@ -66,7 +66,7 @@ impl BoundSession {
 
     /// Whether it is parked when its connection is lost.
     pub fn is_resumable(&self, cx: &Cx<'_>) -> bool {
-        self.resumption.is_some() && !self.is_leaving() && !cx.shard.is_draining()
+        self.resumption.is_some() && !self.is_leaving() && !cx.shard.ends_sessions()
     }
 
     /// How long it may be parked, by the node's setting and its domain's policy.

@@ -129,6 +129,17 @@ impl Sessions {
         }
     }
 
+    /// Whether a connection is being closed.
+    pub fn is_closing(&self, conn: ConnId) -> bool {
+        match self.peek(conn) {
+            Some(User::Unbound(session)) => matches!(session, Session::Closing(_)),
+            Some(User::Session(id)) => self.slots.get(id.slot as usize).is_some_and(
+                |slot| matches!(&slot.occupant, Occupant::Light(light) if matches!(**light, Light::Closing)),
+            ),
+            Some(User::Nobody) | None => false,
+        }
+    }
+
     /// Whether there is a client at a connection.
     pub fn has(&self, conn: ConnId) -> bool {
         !matches!(self.peek(conn), None | Some(User::Nobody))

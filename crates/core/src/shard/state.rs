@@ -5,7 +5,7 @@ use super::{
     Storing, Subscribers, Throttle, Told, Traces, Wake, Wheel,
 };
 use crate::light;
-use crate::model::{AccountId, ConnId, Domains, Mono, SessionId, Set, ShardId};
+use crate::model::{AccountId, ConnId, Domains, Farewell, Mono, SessionId, Set, ShardId};
 use crate::random::Random;
 use crate::sasl::fast::Replays;
 use crate::settings::Settings;
@@ -63,7 +63,7 @@ pub struct ShardState {
     pub sent: Sent,
     /// Writes that the store has not done yet.
     pub retries: Retries,
-    draining: bool,
+    drain: Option<Drain>,
 }
 
 impl ShardState {
@@ -101,7 +101,7 @@ impl ShardState {
             sent: Sent::default(),
             storing: Storing::default(),
             retries: Retries::default(),
-            draining: false,
+            drain: None,
             settings,
             domains,
         }
@@ -126,10 +126,34 @@ impl ShardState {
 
     /// Whether the node drains and takes no new sessions.
     pub fn is_draining(&self) -> bool {
-        self.draining
+        self.drain.is_some()
     }
 
-    pub(crate) fn drain(&mut self) {
-        self.draining = true;
+    /// What is told to those who end, and to those who come, if the node drains.
+    pub fn draining(&self) -> Option<&Farewell> {
+        self.drain.as_ref().map(|drain| &*drain.farewell)
     }
+
+    /// Whether sessions whose connections are lost end, because nobody can come back to them.
+    pub fn ends_sessions(&self) -> bool {
+        self.draining().is_some_and(|farewell| !matches!(farewell, Farewell::Restart { .. }))
+    }
+
+    /// The node drains; `present` is who is there. How many there were when it began.
+    pub(crate) fn drain(&mut self, farewell: Arc<Farewell>, present: usize) -> usize {
+        let of = self.drain.as_ref().map_or(present, |drain| drain.of);
+        self.drain = Some(Drain { farewell, of });
+        of
+    }
+
+    pub(crate) fn stop_draining(&mut self) {
+        self.drain = None;
+    }
+}
+
+/// A drain under way.
+struct Drain {
+    farewell: Arc<Farewell>,
+    /// How many were there when it began.
+    of: usize,
 }

@@ -4,6 +4,7 @@ use crate::tokens;
 use crate::world::{Kept, Questions, World};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use carillon_core::Input;
 use carillon_core::command::{Actor, Command, Outcome, TopicOp, TopicOutcome};
 use carillon_core::event::{Kind, Kinds};
 use carillon_core::model::*;
@@ -122,7 +123,7 @@ impl Script {
             ["trace", id, "is", state @ ..] => self.trace(id, &state.join(" ")),
             ["cancel", id, "is", state @ ..] => self.cancel(id, &state.join(" ")),
             ["topic", name, op, rest @ ..] => self.topic(name, op, rest),
-            ["domain" | "account" | "revoke" | "password", ..] => self.administer(&words),
+            ["domain" | "account" | "revoke" | "password" | "drain", ..] => self.administer(&words),
             [name, words @ ..] => self.connection(name, words),
             [] => Err("not understood".into()),
         }
@@ -147,6 +148,11 @@ impl Script {
             }
             ["password", local, password] => {
                 self.world.password(DOMAIN, local, password);
+            }
+            ["drain", "stops"] => self.world.every_shard(&|| Input::StopDraining),
+            ["drain", "slice", number, "of", slices, farewell @ ..] => {
+                let slice = drain_slice(number, slices, farewell)?;
+                self.world.every_shard(&|| Input::DrainSlice(slice.clone()));
             }
             _ => return Err("not understood".into()),
         }
@@ -574,6 +580,18 @@ fn policy(flags: &[&str]) -> Result<Policy, String> {
         }
     }
     Ok(policy)
+}
+
+fn drain_slice(number: &str, slices: &str, farewell: &[&str]) -> Result<DrainSlice, String> {
+    let count = |text: &str| text.parse::<u32>().map_err(|e| e.to_string());
+    let farewell = match farewell {
+        [] => Farewell::Shutdown,
+        ["to", host] => Farewell::SeeOtherHost(host.parse().map_err(|e| format!("{host}: {e}"))?),
+        ["restart", least, spread] => Farewell::Restart { least_s: count(least)?, spread_s: count(spread)? },
+        _ => return Err("drain slice K of N [to HOST | restart SECONDS SPREAD]".into()),
+    };
+    let slices = count(slices)?;
+    Ok(DrainSlice { farewell: farewell.into(), slices_left: slices - count(number)?, slices })
 }
 
 /// `\xNN` and `\0` for bytes that cannot stand in a script.

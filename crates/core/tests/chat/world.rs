@@ -2,7 +2,6 @@
 
 use allocation_counter::AllocationInfo;
 use carillon_backend::sqlite::{Options, SqliteStore};
-use carillon_core::Security;
 use carillon_core::command::{Command, Outcome};
 use carillon_core::event::{Kinds, Record, Value, records};
 use carillon_core::model::*;
@@ -13,6 +12,7 @@ use carillon_core::ports::{Answer, Ask, Fault, Question, Store};
 use carillon_core::settings::Settings;
 use carillon_core::sim::store::{Asks, Committed, Engine, Mood};
 use carillon_core::sim::{Meters, Plan, World as Node};
+use carillon_core::{Input, Security};
 use carillon_wire::Framing;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -163,6 +163,12 @@ impl World {
     /// Has a command carried out at the home of `name`.
     pub(crate) fn command(&mut self, name: &str, command: Command) -> Outcome {
         self.node.command(name, command)
+    }
+
+    /// Gives every shard an input, and waits for all that comes of it.
+    pub(crate) fn every_shard(&mut self, input: &dyn Fn() -> Input<'static>) {
+        self.node.every_shard(input);
+        self.node.settle();
     }
 
     /// Holds derived keys from now on, as if those who derive them took long.

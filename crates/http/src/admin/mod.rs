@@ -2,6 +2,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod domains;
+pub(crate) mod drain;
 pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod keys;

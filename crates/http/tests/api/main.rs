@@ -4,6 +4,7 @@ mod admin;
 mod auth;
 mod batch;
 mod devices;
+mod drain;
 mod errors;
 mod events;
 mod examples;

@@ -37,7 +37,7 @@ async fn metrics_may_need_a_key() {
 async fn a_draining_node_is_not_ready() {
     let world = world();
     let router = world.router.clone();
-    assert!(world.server.drain(Duration::from_secs(20)));
+    assert!(world.server.drain(Duration::from_secs(20), Duration::ZERO));
     let response = tower::ServiceExt::oneshot(router, anonymous("/readyz")).await.unwrap();
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
 }

@@ -61,6 +61,9 @@ impl<M: Machine> EventLoop<M> {
     fn apply(&mut self, control: Control) {
         match control {
             Control::Drain => self.drain(),
+            Control::StopListening => self.stop_listening(),
+            Control::DrainSlice(slice) => self.handle(Input::DrainSlice(slice)),
+            Control::StopDraining => self.handle(Input::StopDraining),
             Control::Stop => self.phase = Phase::Stopping,
             Control::Tls(tls) => self.io.tls = tls,
             Control::OutQueue(bytes) => self.io.out_queue_bytes = bytes,
@@ -90,16 +93,20 @@ impl<M: Machine> EventLoop<M> {
         }
     }
 
-    /// Accepts no more connections, and has the core close every stream. Connections that the core does not know yet are
-    /// dropped.
+    /// Accepts no more connections, and has the core close every stream.
     fn drain(&mut self) {
+        self.stop_listening();
+        self.handle(Input::Drain);
+    }
+
+    /// Accepts no more connections. Those that the core does not know yet are dropped.
+    fn stop_listening(&mut self) {
         self.listeners.clear();
         for id in self.io.conns.ids() {
             if self.io.conns.get_mut(id).is_some_and(|conn| matches!(conn.stage, Stage::New(_))) {
                 self.io.drop_conn(id);
             }
         }
-        self.handle(Input::Drain);
     }
 
     /// Ends the loop. Whoever waits for an answer gets one.

@@ -181,10 +181,11 @@ impl Server {
         self.node.control(|| Control::Settings(Arc::clone(settings)));
     }
 
-    /// Accepts no more connections, closes every stream and waits up to `timeout` until all connections are gone; then
-    /// closes the rest and the store. Whether all connections were gone in time.
-    pub fn drain(mut self, timeout: Duration) -> bool {
+    /// Accepts no more connections, closes every stream, in slices over `spread` where there are many, and waits up to `timeout` until
+    /// all connections are gone; then closes the rest and the store. Whether all connections were gone in time.
+    pub fn drain(mut self, timeout: Duration, spread: Duration) -> bool {
         self.node.set_ready(false);
+        self.node.park_in_slices(spread);
         self.node.control(|| Control::Drain);
         let gone = self.admission.wait_until_empty(timeout);
         tracing::info!(left = self.admission.open(), "drained");

@@ -113,6 +113,6 @@ fn the_server_says_goodbye() {
     let mut client = Client::connect(server.ports().c2s.unwrap()).starttls();
     client.login("u1");
     let reader = std::thread::spawn(move || client.until("</stream:stream>"));
-    assert!(server.drain(Duration::from_secs(20)));
+    assert!(server.drain(Duration::from_secs(20), Duration::ZERO));
     assert!(reader.join().unwrap().contains("<system-shutdown"));
 }

@@ -108,7 +108,7 @@ impl World {
     pub(crate) fn restart(self) -> World {
         let World { router, server, admin, store, dir } = self;
         drop((router, store));
-        server.drain(Duration::from_secs(20));
+        server.drain(Duration::from_secs(20), Duration::ZERO);
         let store = open(&dir);
         start(dir, store, admin, |_| {})
     }

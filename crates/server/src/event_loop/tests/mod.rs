@@ -249,7 +249,7 @@ fn draining_waits_for_those_who_go_and_closes_the_rest() {
     assert!(node.is_ready());
     let mut stays = connect(ports.c2s);
     expect(&mut stays, "hello Tcp;");
-    assert!(!server.drain(Duration::from_millis(20)));
+    assert!(!server.drain(Duration::from_millis(20), Duration::ZERO));
     assert_eq!(rest(&mut stays), b"");
     assert!(!node.is_ready() && store.closed.load(Ordering::SeqCst));
     assert!(TcpStream::connect((Ipv4Addr::LOCALHOST, ports.c2s.unwrap())).is_err());

@@ -21,7 +21,7 @@ fn a_connection_leaves_its_lines() {
     client.read_to_end(&mut Vec::new()).unwrap();
     drop(client);
     let node = server.node();
-    assert!(server.drain(Duration::from_secs(10)));
+    assert!(server.drain(Duration::from_secs(10), Duration::ZERO));
     let (lines, findings) = rig.read();
     let kinds: Vec<&str> = lines.iter().map(|line| head(line.as_bytes()).unwrap().kind.as_str()).collect();
     assert_eq!((&kinds[..], findings), (&["start", "connect", "disconnect", "stop"][..], vec![]));
@@ -46,7 +46,7 @@ fn only_what_is_wanted_is_kept() {
     server.node().fresh_status(Box::new(move |_| done.send(()).unwrap()));
     obeyed.recv().unwrap();
     connect();
-    assert!(server.drain(Duration::from_secs(10)));
+    assert!(server.drain(Duration::from_secs(10), Duration::ZERO));
     let kinds: Vec<&str> =
         rig.read().0.iter().map(|line| head(line.as_bytes()).unwrap().kind.as_str()).collect();
     assert_eq!(kinds, ["start", "connect", "stop"]);

@@ -1,0 +1,85 @@
+//! `carillon drain`: ends the sessions of a node over a time, and shows how far it has come.
+
+use super::client::Client;
+use super::failure::Failure;
+use super::remote::Remote;
+use crate::config;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::time::Duration;
+
+/// What `carillon drain` is told.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    remote: Remote,
+    /// Over how long sessions end
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
+    over: u64,
+    /// Send clients to this host (`<see-other-host/>`); without it they are told that the server shuts down
+    #[arg(long, value_name = "HOST[:PORT]")]
+    to: Option<String>,
+    /// Do not wait for the end
+    #[arg(long)]
+    no_wait: bool,
+    /// Cancel the drain: the node takes sessions again
+    #[arg(long, conflicts_with_all = ["over", "to", "no_wait"])]
+    cancel: bool,
+}
+
+fn time(text: &str) -> Result<u64, String> {
+    config::milliseconds(text).ok_or_else(|| "a time is a number with a unit: 500ms, 60s, 5m".to_owned())
+}
+
+/// Does what is said. While it waits it prints a line every second.
+pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Failure> {
+    let client = args.remote.client()?;
+    if args.cancel {
+        let gone = client.delete(PATH)?;
+        return args.remote.output(out).done("the node takes sessions", &gone);
+    }
+    let mut body = json!({"over_ms": args.over});
+    if let (Some(to), Some(body)) = (&args.to, body.as_object_mut()) {
+        body.insert("to".into(), to.as_str().into());
+    }
+    let begun = client.put(PATH, &body)?;
+    if args.no_wait {
+        return args.remote.output(out).done(&sentence(&begun), &begun);
+    }
+    wait(args, &client, begun, out)
+}
+
+fn wait(args: &Args, client: &Client, mut progress: Value, out: &mut dyn Write) -> Result<(), Failure> {
+    loop {
+        if args.remote.is_json() {
+            // An object per line, for programs.
+            writeln!(out, "{progress}")?;
+        } else {
+            writeln!(out, "{}", sentence(&progress))?;
+        }
+        out.flush()?;
+        match progress["state"].as_str() {
+            Some("draining") => {}
+            Some("drained") => return Ok(()),
+            _ => return Err(Failure::Refused("the drain was cancelled".to_owned())),
+        }
+        let left = Duration::from_millis(progress["ends_in_ms"].as_u64().unwrap_or_default());
+        std::thread::sleep(left.clamp(SOON, SECOND));
+        progress = client.get(PATH)?;
+    }
+}
+
+/// How far it has come, for people.
+fn sentence(progress: &Value) -> String {
+    let number = |name: &str| progress[name].as_u64().unwrap_or_default();
+    let (total, left) = (number("total"), number("left"));
+    match progress["state"].as_str() {
+        Some("drained") => format!("drained: none of {total} left"),
+        _ => format!("{left} of {total} left, {} s to go", number("ends_in_ms").div_ceil(1000)),
+    }
+}
+
+const PATH: &str = "/v1/admin/drain";
+const SECOND: Duration = Duration::from_secs(1);
+/// The least time between two questions, when the last sessions are about to go.
+const SOON: Duration = Duration::from_millis(100);
