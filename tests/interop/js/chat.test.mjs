@@ -57,6 +57,27 @@ test("kept while away", async () => {
   assert.ok((await bob.message("later")).getChild("delay", "urn:xmpp:delay"));
 });
 
+test("comes back to its session", async () => {
+  const [alice, bob] = [await connect(), await connect()];
+  const jid = alice.jid;
+  // It asks for an acknowledgement after a quarter of a second: this one it repeats.
+  await alice.chat(bob.bare, "before");
+  await bob.message("before");
+  const { streamManagement, reconnect, socket } = alice.xmpp;
+  const resumed = new Promise((resolve) => streamManagement.once("resumed", resolve));
+  const cut = alice.disconnected();
+  socket.socket.terminate();
+  await within("the end of the connection", cut);
+  await bob.chat(alice.bare, "meanwhile");
+  await within("the new connection", reconnect.reconnect());
+  await within("the old session", resumed);
+  assert.equal(alice.jid, jid);
+  await alice.message("meanwhile");
+  await alice.chat(bob.bare, "after");
+  await bob.message("after");
+  assert.deepEqual(bob.items.map(String), [], "nothing twice, and nobody saw it go");
+});
+
 test("asks and is answered", async () => {
   const alice = await connect();
   await alice.ask("get", xml("ping", "urn:xmpp:ping"), "localhost");

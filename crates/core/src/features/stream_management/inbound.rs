@@ -1,5 +1,6 @@
 //! What a client may be told of the stanzas it sent: those up to the first that is not settled.
 
+use carillon_wire::ns;
 use carillon_wire::stanza::Stanza;
 use smallvec::SmallVec;
 
@@ -123,20 +124,31 @@ impl Inbound {
     }
 }
 
-/// What a stanza is known again by, never 0: FNV-1a of its id, or of its payload where it has none. It is compared with the same client's
-/// own stanzas only, so that nobody gains anything by making two of them alike.
+/// What a stanza is known again by, never 0: FNV-1a of its id, or of its payload where it has none, but for the stamp that some clients add when
+/// they repeat it (XEP-0203). It is compared with the same client's own stanzas only, so that nobody gains anything by making two of them
+/// alike.
 fn hash(stanza: &Stanza) -> u32 {
-    let bytes = stanza.id.as_deref().map_or(&stanza.payload.bytes()[..], str::as_bytes);
-    bytes
-        .iter()
-        .fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
-        .max(1)
+    let fnv = |hash, bytes: &[u8]| {
+        bytes.iter().fold(hash, |hash: u32, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+    };
+    let hash = match &stanza.id {
+        Some(id) => fnv(OFFSET, id.as_bytes()),
+        None => stanza
+            .payload
+            .children()
+            .filter(|child| !child.is("delay", ns::DELAY))
+            .fold(OFFSET, |hash, child| fnv(hash, child.bytes())),
+    };
+    hash.max(1)
 }
+
+/// The basis of FNV-1a.
+const OFFSET: u32 = 0x811c_9dc5;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use carillon_wire::stanza::MessageType;
+    use carillon_wire::stanza::{MessageType, Payload};
 
     fn chat(id: &str) -> Stanza {
         Stanza::message(MessageType::Chat).with_id(id)
@@ -166,6 +178,22 @@ mod tests {
         assert!(!inbound.is_repeated(&chat("5")));
         inbound.handled();
         assert_eq!(inbound.request(), Request::Answer(5));
+    }
+
+    /// Some clients give no ids, and stamp what they repeat.
+    #[test]
+    fn a_stamp_makes_no_other_stanza() {
+        let payload = |xml: &str| Payload::parse(xml.to_owned().into()).unwrap();
+        let body = "<body xmlns='jabber:client'>x</body>";
+        let stamped = format!("{body}<delay xmlns='urn:xmpp:delay' stamp='2026-11-20T09:30:00Z'/>");
+        let with = |xml: &str| Stanza { payload: payload(xml), ..Stanza::message(MessageType::Chat) };
+        let mut inbound = Inbound::default();
+        inbound.begin(&with(body));
+        inbound.handled();
+        inbound.resume();
+        assert!(inbound.is_repeated(&with(&stamped)));
+        inbound.resume();
+        assert!(!inbound.is_repeated(&with("<body xmlns='jabber:client'>y</body>")));
     }
 
     #[test]
