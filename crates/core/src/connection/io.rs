@@ -20,6 +20,11 @@ pub struct Io {
     pub noted: Noted,
 }
 
+// The connection has another name in another process, which says it.
+crate::form! {
+    struct Io { conn: omitted(ConnId { slot: u32::MAX, generation: 0 }), address, framing, reader, noted }
+}
+
 /// What the event log was told of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noted {
@@ -28,3 +33,5 @@ pub enum Noted {
     /// That it ended, with its session.
     Ended,
 }
+
+crate::form! { enum Noted { 0 = Begun, 1 = Ended } }

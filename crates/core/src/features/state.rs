@@ -23,3 +23,7 @@ pub struct PerSession {
     /// Which last items the session was given.
     pub pubsub: pubsub::State,
 }
+
+crate::form! {
+    struct PerSession { presence, carbons, csi, stream_management, notifications, offline, ping, pubsub }
+}

@@ -19,11 +19,7 @@ impl Turn<'_> {
         let (id, conn) = (self.sessions.begin(), io.conn);
         let (domain, account) = (authenticated.domain(), authenticated.account());
         let mut session = Box::new(BoundSession::new(id, io, jid, domain, account, &self.cx));
-        if self.sessions.bind(&session.bare, id.slot) > 1 {
-            self.cx.shard.in_company.insert(session.account);
-        }
-        self.cx.shard.counters.sessions += 1;
-        self.cx.shard.counters.domains.of(session.domain).sessions += 1;
+        self.join_account(&session);
         if let Some(io) = &session.io {
             self.cx.out.journal.note(self.cx.now.unix, Kind::Login, || Entry::Login {
                 jid: session.jid.as_str(),
@@ -43,6 +39,26 @@ impl Turn<'_> {
             hook(&mut session, &mut self.cx);
         }
         self.sessions.put(conn, Session::Bound(session));
+    }
+
+    /// Adds a session to its account.
+    pub(super) fn join_account(&mut self, session: &BoundSession) {
+        if self.sessions.bind(&session.bare, session.id.slot) > 1 {
+            self.cx.shard.in_company.insert(session.account);
+        }
+        self.cx.shard.counters.sessions += 1;
+        self.cx.shard.counters.domains.of(session.domain).sessions += 1;
+    }
+
+    /// Removes a session from its account.
+    pub(super) fn leave_account(&mut self, session: &BoundSession) {
+        if self.sessions.unbind(&session.bare, session.id.slot) <= 1 {
+            self.cx.shard.in_company.remove(&session.account);
+        }
+        self.cx.shard.counters.sessions -= 1;
+        self.cx.shard.counters.domains.of(session.domain).sessions -= 1;
+        let parked = session.resumption.as_ref().and_then(|resumption| resumption.parked);
+        self.cx.shard.counters.parked -= u64::from(parked.is_some());
     }
 
     /// Ends the sessions that a new one replaces (RFC 6120 §7.7.2.2), and the oldest of too many.
@@ -69,11 +85,7 @@ impl Turn<'_> {
     /// Removes a session: its features are told, its account and topics forget it. Nothing is written to the store. What is
     /// left is the connection, if it had one.
     pub(super) fn part(&mut self, mut session: Box<BoundSession>, leave: Leave) -> Option<Io> {
-        if self.sessions.unbind(&session.bare, session.id.slot) <= 1 {
-            self.cx.shard.in_company.remove(&session.account);
-        }
-        self.cx.shard.counters.sessions -= 1;
-        self.cx.shard.counters.domains.of(session.domain).sessions -= 1;
+        self.leave_account(&session);
         self.cx.shard.counters.sessions_ended.count(leave.as_str());
         let ending = if leave == Leave::Closed { Ending::Closed } else { Ending::Lost };
         for hook in &self.cx.pipeline.close {
@@ -84,7 +96,6 @@ impl Turn<'_> {
         }
         self.sessions.end(session.id);
         let parked = session.resumption.as_ref().and_then(|resumption| resumption.parked);
-        self.cx.shard.counters.parked -= u64::from(parked.is_some());
         let mut io = session.io.take();
         // Behind what its features noted of it.
         if let Some(address) = io.as_ref().map(|io| io.address).or(parked.map(|parked| parked.address)) {

@@ -7,10 +7,13 @@ mod drain;
 mod light;
 mod messages;
 mod reading;
+mod restart;
 mod resume;
 mod returning;
 #[cfg(test)]
 mod tests;
+
+pub use restart::{Group, Restored};
 
 use crate::error::StreamError;
 use crate::event::Leave;

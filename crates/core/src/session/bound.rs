@@ -55,6 +55,29 @@ pub struct BoundSession {
     allowance: Allowance,
 }
 
+// No answer comes to another process: a stanza that waits for one is the client's to repeat.
+crate::form! {
+    struct BoundSession {
+        id,
+        io,
+        jid,
+        bare: omitted(Jid::bare(&jid)),
+        account,
+        domain,
+        since,
+        heard,
+        presence,
+        unacknowledged,
+        resumption,
+        awaits_flush,
+        leaving,
+        waiting: omitted(None),
+        topics,
+        state,
+        allowance,
+    }
+}
+
 impl BoundSession {
     pub(crate) fn new(
         id: SessionId,

@@ -105,6 +105,11 @@ impl Agenda {
         self.queue.pop_front()
     }
 
+    /// How many questions await their answer.
+    pub(crate) fn awaited(&self) -> usize {
+        self.asks.len()
+    }
+
     /// Takes the continuation of an answered question.
     pub(crate) fn answered(&mut self, ticket: Ticket) -> Option<Continuation> {
         self.asks.remove(&ticket)

@@ -21,7 +21,7 @@ use crate::message::ShardMessage;
 use crate::model::{PubsubEvent, SessionId, Settlement, ShardId};
 use crate::sasl::Inline;
 use crate::session::{BoundSession, Cx, Resume, Sessions, Wait};
-use crate::shard::{self, Recipients, RefusedWrite, Timer, Track, Tracked};
+use crate::shard::{self, Names, Recipients, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::stanza::{IqType, Stanza};
 use carillon_wire::xml::Element;
 use smallvec::SmallVec;
@@ -112,6 +112,8 @@ pub struct Hooks {
     pub parked: Option<ParkedHook>,
     /// A session was resumed, and its client has been sent what it lacked.
     pub resumed: Option<ResumedHook>,
+    /// See [`RestoredHook`].
+    pub restored: Option<RestoredHook>,
     /// How clients resume sessions: one feature's.
     pub resumption: Option<&'static ResumptionHandler>,
     /// A stanza came from the client: whether it was handled before.
@@ -201,6 +203,7 @@ impl Hooks {
         open: None,
         close: None,
         parked: None,
+        restored: None,
         resumed: None,
         resumption: None,
         repeated: None,
@@ -247,6 +250,8 @@ pub type ParkedHook =
     fn(session: &mut BoundSession, waiting: Option<&Stanza>, cx: &mut Cx<'_>) -> Option<u32>;
 /// A session was resumed.
 pub type ResumedHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
+/// A parked session came from another process, and is in its account's list: brings what the feature knows of it in line with this one.
+pub type RestoredHook = fn(session: &mut BoundSession, names: &mut Names, cx: &mut Cx<'_>);
 /// Whether a stanza of a resumed session was handled before, and comes once more because the client did not know.
 pub type RepeatedHook = fn(session: &mut BoundSession, stanza: &Stanza) -> bool;
 /// A stanza from the client was dealt with.

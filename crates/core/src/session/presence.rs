@@ -16,6 +16,8 @@ pub struct Presence {
     payload: Option<Box<Payload>>,
 }
 
+crate::form! { struct Presence { availability, priority, is_inactive, payload } }
+
 /// How available a session is (RFC 6121 §4.7.2.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Availability {
@@ -33,6 +35,8 @@ pub enum Availability {
     /// Not to be disturbed.
     Dnd,
 }
+
+crate::form! { enum Availability { 0 = Unavailable, 1 = Available, 2 = Chat, 3 = Away, 4 = Xa, 5 = Dnd } }
 
 impl Presence {
     /// A presence was sent.

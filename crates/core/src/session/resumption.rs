@@ -24,6 +24,8 @@ pub struct Resumption {
     pub parked: Option<Parked>,
 }
 
+crate::form! { struct Resumption { key, timeout_ms, parked } }
+
 /// How a session is parked.
 #[derive(Clone, Copy, Debug)]
 pub struct Parked {
@@ -32,6 +34,8 @@ pub struct Parked {
     /// The client's last address.
     pub address: IpAddr,
 }
+
+crate::form! { struct Parked { until, address } }
 
 /// What a client wants to resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +98,7 @@ impl BoundSession {
     }
 
     /// Whether the client did not come back in time.
-    pub(super) fn is_overdue(&self, cx: &Cx<'_>) -> bool {
+    pub(crate) fn is_overdue(&self, cx: &Cx<'_>) -> bool {
         let parked = self.resumption.as_ref().and_then(|resumption| resumption.parked);
         parked.is_some_and(|parked| parked.until <= cx.now.mono)
     }

@@ -6,6 +6,7 @@ mod counters;
 mod figures;
 mod latency;
 mod login_cache;
+mod names;
 mod offers;
 mod pager;
 mod per_domain;
@@ -29,6 +30,7 @@ pub use counters::{Counters, Reasons};
 pub use figures::CountedTopics;
 pub use latency::Latency;
 pub use login_cache::{CachedLogin, Known, LoginCache};
+pub use names::Names;
 pub use offers::{OfferShape, Offers};
 #[cfg(test)]
 pub(crate) use pager::IN_FLIGHT_BYTES_MAX;

@@ -82,6 +82,12 @@ impl Recipients {
         Arc::new(Recipients { sessions: sessions.into_iter().collect(), fate: AtomicU64::new(THEIRS) })
     }
 
+    /// The same message, of the same sessions under other names.
+    pub(super) fn renamed(&self, name: impl Fn(SessionId) -> Option<SessionId>) -> Recipients {
+        let sessions = self.sessions.iter().filter_map(|id| name(*id)).collect();
+        Recipients { sessions, fate: AtomicU64::new(self.fate.load(Ordering::Relaxed)) }
+    }
+
     /// What becomes of it.
     pub fn fate(&self) -> Fate {
         match self.fate.load(Ordering::Relaxed) {

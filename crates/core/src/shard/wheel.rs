@@ -7,6 +7,8 @@ use crate::model::Mono;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timer(pub [u8; 4]);
 
+crate::form! { struct Timer(name) }
+
 /// What a timer of a connection is for whose session is not bound, or is a light one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deadline {
@@ -34,6 +36,8 @@ pub enum Wake {
     /// A timer of a feature.
     Feature(Timer),
 }
+
+crate::form! { enum Wake { 0 = Backlog, 1 = Unthrottle, 2 = Waiting, 3 = Parked, 4 = Feature(timer) } }
 
 /// One timer.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +98,11 @@ impl<T: Copy> Wheel<T> {
             }
         }
         self.tick = self.tick.max(current);
+    }
+
+    /// Every timer that is set, and when it fires.
+    pub fn iter(&self) -> impl Iterator<Item = (Mono, T)> {
+        self.slots.iter().flatten().map(|scheduled| (scheduled.at, scheduled.timer))
     }
 
     /// When the wheel must be looked at again, if any timer is set.

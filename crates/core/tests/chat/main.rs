@@ -22,7 +22,17 @@ fn every_conversation_goes_as_written_with_a_real_store() {
     play_all(Kept::BySqlite);
 }
 
+/// Nobody can tell either whether a session that is parked was written and read meanwhile.
+#[test]
+fn every_conversation_goes_as_written_while_parked_sessions_move() {
+    play_each(Kept::InMemory, true);
+}
+
 fn play_all(kept: Kept) {
+    play_each(kept, false);
+}
+
+fn play_each(kept: Kept, moves: bool) {
     let mut files = Vec::new();
     find(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")), &mut files);
     files.sort();
@@ -32,7 +42,7 @@ fn play_all(kept: Kept) {
     let mut failures = Vec::new();
     for file in &files {
         let text = std::fs::read_to_string(file).expect("a readable file");
-        if let Err(error) = script::play(&text, kept) {
+        if let Err(error) = script::play(&text, kept, moves) {
             failures.push(format!("{}: {error}", file.display()));
         }
     }

@@ -19,12 +19,23 @@ const HEADER: &str = "<stream:stream xmlns='jabber:client' \
     xmlns:stream='http://etherx.jabber.org/streams' to='localhost' version='1.0'>";
 
 /// Plays a conversation; what went otherwise than written.
-pub(crate) fn play(text: &str, kept: Kept) -> Result<(), String> {
-    let mut script = Script::new(text, kept);
+pub(crate) fn play(text: &str, kept: Kept, moves: bool) -> Result<(), String> {
+    let mut script = Script::new(text, kept, moves);
     for (number, line) in lines(text) {
         script.line(&line).map_err(|error| format!("line {number}: {error}\n  {line}"))?;
+        if script.moves {
+            script.world.move_parked();
+        }
     }
     script.leftovers()
+}
+
+fn milliseconds(time: &str) -> Result<u64, String> {
+    let (number, unit) = match time.strip_suffix("ms") {
+        Some(number) => (number, 1),
+        None => (time.trim_end_matches('s'), 1000),
+    };
+    number.parse::<u64>().map(|number| number * unit).map_err(|_| format!("{time} is no time"))
 }
 
 /// Lines with their numbers; an indented line goes on with the one before.
@@ -46,6 +57,8 @@ fn lines(text: &str) -> Vec<(usize, String)> {
 
 struct Script {
     world: World,
+    /// Whether sessions move whenever one may have been parked.
+    moves: bool,
     conns: BTreeMap<String, usize>,
     bound: BTreeMap<String, String>,
     passwords: BTreeMap<String, String>,
@@ -53,7 +66,8 @@ struct Script {
 }
 
 impl Script {
-    fn new(text: &str, kept: Kept) -> Script {
+    fn new(text: &str, kept: Kept, moves: bool) -> Script {
+        let mut moves = moves;
         let mut settings = Settings { secret: [7; 32], ..Settings::default() };
         for line in text.lines().filter_map(|line| line.strip_prefix("setting ")) {
             let (key, value) = line.split_once(' ').expect("setting KEY VALUE");
@@ -61,6 +75,8 @@ impl Script {
                 "features.disabled" => {
                     settings.features_disabled = value.split(',').map(Into::into).collect();
                 }
+                // What others have not settled, a client repeats after a move.
+                "parked_sessions_move" => moves &= value == "yes",
                 "unacknowledged" => settings.limits.unacknowledged = value.parse().expect("a number"),
                 "offline_messages" => settings.limits.offline_messages = value.parse().expect("a number"),
                 "bytes_per_second" => {
@@ -89,6 +105,7 @@ impl Script {
         world.domain(DOMAIN, Policy::default());
         Script {
             world,
+            moves,
             conns: BTreeMap::new(),
             bound: BTreeMap::new(),
             passwords: BTreeMap::new(),
@@ -116,6 +133,7 @@ impl Script {
             ["setting", ..] => Ok(()),
             ["store", words @ ..] => self.store(words),
             ["after", time] => self.pass(time),
+            ["restarts", "for", time, rest @ ..] => self.restart(time, rest),
             ["asked", who, "identities", what, "logins", parts @ ..] => self.asked(who, what, parts),
             ["log", kinds @ ..] => self.log(kinds),
             ["logged", ..] => self.logged(line.trim_start_matches("logged ")),
@@ -215,12 +233,15 @@ impl Script {
     }
 
     fn pass(&mut self, time: &str) -> Result<(), String> {
-        let ms = match time.strip_suffix("ms") {
-            Some(ms) => ms.parse().map_err(|_| "after NUMBERms")?,
-            None => time.trim_end_matches('s').parse::<u64>().map_err(|_| "after NUMBERs")? * 1000,
-        };
-        self.world.pass(ms);
+        self.world.pass(milliseconds(time)?);
         Ok(())
+    }
+
+    /// `restarts for TIME: N sessions go on, M end`: the node ends in an orderly way and starts TIME later.
+    fn restart(&mut self, time: &str, wanted: &[&str]) -> Result<(), String> {
+        let (go_on, end) = self.world.restart(milliseconds(time.trim_end_matches(':'))?);
+        let found = format!("{go_on} sessions go on, {end} end");
+        (found == wanted.join(" ")).then_some(()).ok_or(found)
     }
 
     /// `asked COUNT identities COUNT logins [for PART …]`: what the store was asked since somebody looked

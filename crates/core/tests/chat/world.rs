@@ -152,6 +152,17 @@ impl World {
         self.node.settle();
     }
 
+    /// The node ends and starts again: how many sessions went on, and how many ended.
+    pub(crate) fn restart(&mut self, away_ms: u64) -> (u32, u32) {
+        let restored = self.node.restart(away_ms);
+        (restored.restored, restored.expired + restored.refused)
+    }
+
+    /// Parked sessions leave their shards as bytes, and come back.
+    pub(crate) fn move_parked(&mut self) {
+        self.node.move_parked();
+    }
+
     pub(crate) fn pass(&mut self, ms: u64) {
         self.node.pass(ms);
     }

@@ -66,6 +66,8 @@ pub const FEATURE: Feature = Feature {
         }),
         close: Some(delivery::close),
         parked: Some(delivery::parked),
+        // One may have been stored while it was in no process.
+        restored: Some(|session, _, _| session.state.notifications.look_again()),
         ..Hooks::NONE
     },
     ..Feature::NONE

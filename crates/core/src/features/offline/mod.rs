@@ -53,6 +53,8 @@ pub const FEATURE: Feature = Feature {
         awaits_arrival: Some(|session| session.state.offline.has_unmanaged()),
         unacked: Some(unacked),
         parked: Some(parked),
+        // Something may have been stored while it was in no process.
+        restored: Some(|session, _, _| session.state.offline.look_again()),
         retry: Some(retry),
         tracked: &[TrackedHandler { kind: TRACKED, acknowledged, is_over }],
         timers: &[TimerHandler { timer: ARRIVAL, handle: check_arrival }],

@@ -8,7 +8,7 @@ use crate::ports::Fault;
 use crate::ports::store::subscriptions::SubscriptionsOf;
 use crate::session::hook::Step;
 use crate::session::{BoundSession, Cx, Sessions, backlog};
-use crate::shard::Turn;
+use crate::shard::{Names, Turn};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
 use std::sync::Arc;
@@ -178,6 +178,16 @@ fn answered(
     }
     backlog::go_on(session, cx);
     left.into_iter().for_each(|topic| unfollow(id.slot, topic, sessions, cx));
+}
+
+/// A session came from another process: it follows its topics here, too.
+pub(super) fn restored(session: &mut BoundSession, _names: &mut Names, cx: &mut Cx<'_>) {
+    for followed in &mut session.topics {
+        followed.position = cx.shard.subscribers.add(followed.topic, session.id.slot, None);
+    }
+    if session.state.pubsub.following != Following::Known {
+        ask(session, cx);
+    }
 }
 
 fn ask(session: &mut BoundSession, cx: &mut Cx<'_>) {

@@ -22,6 +22,8 @@ pub(super) struct Inbound {
     has_timer: bool,
 }
 
+crate::form! { struct Inbound { handled, unsettled, repeats, repeated, requested, has_timer } }
+
 /// A stanza that is not settled.
 #[derive(Clone, Copy, Debug)]
 struct Unsettled {
@@ -29,6 +31,8 @@ struct Unsettled {
     /// By which it is known again.
     hash: u32,
 }
+
+crate::form! { struct Unsettled { number, hash } }
 
 /// What becomes of an `<r/>`.
 #[derive(Debug, PartialEq, Eq)]
@@ -94,6 +98,14 @@ impl Inbound {
 
     /// The connection is gone, and with it what was asked on it.
     pub(super) fn is_cut(&mut self) {
+        self.requested = None;
+    }
+
+    /// The session goes on in another process, which does not learn what becomes of a stanza that is not settled: the client repeats it,
+    /// and those behind it, and they are handled once more.
+    pub(super) fn is_moved(&mut self) {
+        self.handled = self.h();
+        (self.unsettled, self.repeats, self.repeated) = (SmallVec::new(), 0, 0);
         self.requested = None;
     }
 

@@ -40,6 +40,7 @@ pub const FEATURE: Feature = Feature {
         offer_inline: Some(resumption::offer),
         resumption: Some(&resumption::HANDLER),
         parked: Some(resumption::parked),
+        restored: Some(resumption::restored),
         repeated: Some(|session, stanza| {
             session.state.stream_management.as_mut().is_some_and(|state| state.inbound.is_repeated(stanza))
         }),

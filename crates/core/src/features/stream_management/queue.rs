@@ -1,5 +1,6 @@
 //! What a client was sent and has not acknowledged, in order (XEP-0198): counting alone, without a connection or a clock.
 
+use crate::form::{Form, Malformed, Reader, Writer};
 use std::collections::VecDeque;
 
 /// What was sent since stream management was enabled and is not acknowledged, oldest first.
@@ -12,6 +13,23 @@ pub(super) struct Queue<E> {
     entries: VecDeque<E>,
     /// Sum of [`Entry::bytes`].
     bytes: usize,
+}
+
+// How many bytes an entry keeps is counted anew: another release may keep it otherwise.
+impl<E: Form + Entry> Form for Queue<E> {
+    fn write(&self, out: &mut Writer) {
+        let Queue { acknowledged, requested, entries, bytes: _ } = self;
+        acknowledged.write(out);
+        requested.write(out);
+        entries.write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Queue<E>, Malformed> {
+        let (acknowledged, requested) = (Form::read(input)?, Form::read(input)?);
+        let entries = VecDeque::<E>::read(input)?;
+        let bytes = entries.iter().map(Entry::bytes).sum();
+        Ok(Queue { acknowledged, requested, entries, bytes })
+    }
 }
 
 /// A stanza that was sent.

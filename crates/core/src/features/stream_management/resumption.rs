@@ -7,7 +7,7 @@ use crate::route;
 use crate::sasl::Protection;
 use crate::session::hook::ResumptionHandler;
 use crate::session::{BoundSession, Cx, Resume, Resumption, Sessions};
-use crate::shard::{Fate, Recipients};
+use crate::shard::{Fate, Names, Recipients};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, Stanza};
 use carillon_wire::xml::Element;
@@ -90,6 +90,18 @@ fn away(id: SessionId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     }
     for (stanza, chat) in messages {
         route::unacknowledged(&stanza, chat, sessions, cx);
+    }
+}
+
+/// The session came from another process. What was not settled there is not settled by anything here.
+pub(super) fn restored(session: &mut BoundSession, names: &mut Names, _cx: &mut Cx<'_>) {
+    let Some(state) = &mut session.state.stream_management else { return };
+    state.inbound.is_moved();
+    for entry in state.queue.entries_mut() {
+        let Sent::Chat(message) = entry else { continue };
+        let chat = &mut message.1;
+        chat.settlement = None;
+        chat.recipients = chat.recipients.as_ref().map(|recipients| names.renamed(recipients));
     }
 }
 

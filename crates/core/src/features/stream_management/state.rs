@@ -18,6 +18,8 @@ pub struct State {
     pub(super) queue: Queue<Sent>,
 }
 
+crate::form! { struct State { inbound, due, queue } }
+
 /// A stanza sent and not yet acknowledged.
 #[derive(Debug)]
 pub(super) enum Sent {
@@ -33,6 +35,17 @@ pub(super) enum Sent {
     Event(Arc<PubsubEvent>),
     /// It is sent again, and a feature is told when it is acknowledged.
     TrackedStanza(Box<(Tracked, u128, Stanza)>),
+}
+
+crate::form! {
+    enum Sent {
+        0 = Anything,
+        1 = Chat(message),
+        2 = Tracked(kind, number),
+        3 = Stanza(stanza),
+        4 = Event(event),
+        5 = TrackedStanza(tracked),
+    }
 }
 
 impl Sent {

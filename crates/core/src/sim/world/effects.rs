@@ -62,7 +62,7 @@ impl World {
     }
 
     /// Carries out effects, then tells the shard what it has to hear of them.
-    fn carry_out(&mut self, shard: usize, mut effects: Effects) {
+    pub(super) fn carry_out(&mut self, shard: usize, mut effects: Effects) {
         let mut upcalls = VecDeque::new();
         let mut list = std::mem::take(&mut effects.list);
         let mut left = list.drain(..).peekable();

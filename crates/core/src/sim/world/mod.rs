@@ -7,6 +7,7 @@
 mod choices;
 mod effects;
 mod link;
+mod moving;
 mod operator;
 mod time;
 
