@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
+import sqlite3
 
 import pytest
 
 from harness.api import Api
-from harness.inbox import deadline
+from harness.inbox import Inbox, deadline
 from harness.peer import CLIENT, JSON, Peer
-from harness.raw import Raw
+from harness.raw import STREAM, STREAM_ERRORS, Raw
 from harness.server import Server
 
 SM = ["xep_0198"]
@@ -270,3 +271,227 @@ async def test_an_item_that_is_published_again_after_the_restart_is_the_same_ite
             assert message.find(".//{http://jabber.org/protocol/pubsub#event}item").get("id") == id
         assert [i["id"] for i in (await api.ok("GET", path))["items"]] == ids[::-1]
     await alice.close()
+
+
+# ---- sessions that go on in the next process
+
+STREAM_MANAGEMENT = "{urn:xmpp:sm:3}"
+
+
+def body(element):
+    return element.findtext(CLIENT + "body")
+
+
+async def resumable(server, user, wanted=""):
+    """A session that can be resumed, and the key of it."""
+    raw = await Raw.logged_in(server, user, presence=False)
+    raw.send(f"<enable xmlns='urn:xmpp:sm:3' resume='true'{wanted}/>")
+    enabled = await raw.until(lambda e: e.tag == STREAM_MANAGEMENT + "enabled")
+    assert enabled.get("resume") == "true"
+    await raw.available()
+    return raw, enabled.get("id")
+
+
+async def resumed(server, user, key, h):
+    """A client that wants to resume a session, and what it is answered."""
+    raw = await Raw.secured(server)
+    await raw.authenticate(user)
+    raw.send(f"<resume xmlns='urn:xmpp:sm:3' previd='{key}' h='{h}'/>")
+    return raw, await raw.element()
+
+
+async def retry_after(raw):
+    """The end of a stream before a restart: for how many seconds its client is to wait."""
+    error = await raw.until(lambda e: e.tag == STREAM + "error")
+    assert error.find(STREAM_ERRORS + "system-shutdown") is not None
+    await raw.end_of_stream()
+    return int(error.find("{urn:carillon:retry:0}retry-after").get("seconds"))
+
+
+async def bodies(raw, count):
+    """The bodies of the next messages, in order."""
+    return [body(await raw.until(lambda e: e.tag == CLIENT + "message")) for _ in range(count)]
+
+
+async def test_a_session_goes_on_after_the_restart_with_its_queue_in_order(node):
+    async with node.api() as api:
+        for user in ("alice", "bob"):
+            await api.account(user)
+        await api.ok("PUT", "/v1/topics/news", {"max_items": 5}, status=201)
+        await api.ok("PUT", "/v1/devices/bob/subscriptions/news", status=201)
+        bob, key = await resumable(node.server, "bob")
+        alice, alices_key = await resumable(node.server, "alice")
+        for text in ("one", "two"):
+            alice.send(f"<message to='bob@localhost' type='chat' id='{text}'><body>{text}</body></message>")
+            await bob.until(lambda e, text=text: body(e) == text)
+        published = await api.ok("POST", "/v1/topics/news/items", {"id": "i", "payload": "item"}, status=202)
+        assert published
+        await bob.until(lambda e: e.find(".//{http://jabber.org/protocol/pubsub#event}item") is not None)
+        # Bob has his presence and "one"; "two" and the item were under way when his connection broke.
+        bob.reset()
+        kept = await api.notify("bob", "kept")
+        await api.eventually("/v1/admin/status", lambda seen: seen["parked"] == 1)
+        alice.send("<message to='bob@localhost' type='chat' id='three'><body>three</body></message>")
+        await alice.ping()
+        ending = asyncio.create_task(asyncio.to_thread(node.server.end))
+        assert await retry_after(alice) == 1
+        async with deadline("the end of the node"):
+            await ending
+    node.server = Server(node.folder)
+    async with node.api() as api:
+        await api.figure_is("sessions_restored_total", lambda seen: seen == 2)
+        sessions = (await api.ok("GET", "/v1/admin/sessions"))["sessions"]
+        assert {(s["jid"], s["address"], s["presence"]) for s in sessions} == {
+            ("bob@localhost/raw", None, "available"),
+            ("alice@localhost/raw", None, "available"),
+        }
+        bob, answer = await resumed(node.server, "bob", key, h=2)
+        assert answer.tag == STREAM_MANAGEMENT + "resumed"
+        assert await bodies(bob, 1) == ["two"]
+        item = await bob.until(lambda e: e.tag == CLIENT + "message")
+        assert item.get("from") == "pubsub.localhost"
+        # What was kept meanwhile comes from the store.
+        left = [await bob.until(lambda e: e.tag == CLIENT + "message") for _ in range(2)]
+        assert {body(e) or e.get("id") for e in left} == {"three", kept["id"]}
+        bob.send("<a xmlns='urn:xmpp:sm:3' h='6'/>")
+        # He was never away for Alice, who is back too.
+        alice, answer = await resumed(node.server, "alice", alices_key, h=1)
+        assert answer.tag == STREAM_MANAGEMENT + "resumed"
+        bob.send("<message to='alice@localhost' type='chat'><body>back</body></message>")
+        assert await bodies(alice, 1) == ["back"]
+        await api.eventually(f"/v1/notifications/{kept['id']}", lambda seen: seen["state"] == "acknowledged")
+    for raw in (alice, bob):
+        await raw.close()
+
+
+async def test_slixmpp_goes_on_after_the_restart(node):
+    async with node.api() as api:
+        for user in ("alice", "bob"):
+            await api.account(user)
+    bob = await Peer.connect(node.server, "bob@localhost", plugins=SM)
+    back = Inbox("resumptions")
+    bob.xmpp.add_event_handler("session_resumed", back.put)
+    jid = bob.jid
+    ending = asyncio.create_task(asyncio.to_thread(node.server.end))
+    assert await bob.stream_error() == "system-shutdown"
+    async with deadline("the end of the node"):
+        await ending
+    node.server = Server(node.folder)
+    bob.reconnect(node.server)
+    await back.take(what="the resumption")
+    assert bob.jid == jid
+    alice = await Peer.connect(node.server, "alice@localhost")
+    alice.chat("bob@localhost", "hello again")
+    await bob.message("hello again")
+    for peer in (alice, bob):
+        await peer.close()
+
+
+async def test_a_session_whose_time_was_up_while_the_node_was_away_has_ended(node):
+    async with node.api() as api:
+        for user in ("alice", "bob"):
+            await api.account(user)
+        await api.ok("PUT", "/v1/admin/domains/localhost", {"resumption_ms_max": 1})
+        bob, key = await resumable(node.server, "bob")
+        alice = await Peer.connect(node.server, "alice@localhost")
+        alice.chat("bob@localhost", "under way")
+        await bob.until(lambda e: body(e) == "under way")
+        ending = asyncio.create_task(asyncio.to_thread(node.server.end))
+        await alice.stream_error()
+        async with deadline("the end of the node"):
+            await ending
+    node.server = Server(node.folder)
+    async with node.api() as api:
+        await api.figure_is("sessions_restored_total", lambda seen: seen == 0)
+        assert (await api.ok("GET", "/v1/admin/sessions"))["sessions"] == []
+    raw, answer = await resumed(node.server, "bob", key, h=1)
+    assert answer.tag == STREAM_MANAGEMENT + "failed"
+    await raw.close()
+    # What it had not acknowledged was stored.
+    bob = await Peer.connect(node.server, "bob@localhost")
+    await bob.message("under way")
+    await bob.close()
+
+
+async def test_a_kill_after_the_restart_brings_no_session_back(node):
+    """The start forgets what it restores: killed, it leaves what the store holds, and nothing of the sessions."""
+    async with node.api() as api:
+        for user in ("alice", "bob"):
+            await api.account(user)
+        bob, key = await resumable(node.server, "bob")
+        bob.reset()
+        await api.eventually("/v1/admin/status", lambda seen: seen["parked"] == 1)
+        kept = await api.notify("bob", "kept")
+    node.restart("in order")
+    async with node.api() as api:
+        await api.figure_is("sessions_restored_total", lambda seen: seen == 1)
+    alice = await Peer.connect(node.server, "alice@localhost")
+    alice.chat("bob@localhost", "stored")
+    await alice.ping()
+    node.restart("power cut")
+    async with node.api() as api:
+        await api.figure_is("sessions_restored_total", lambda seen: seen == 0)
+    raw, answer = await resumed(node.server, "bob", key, h=1)
+    assert answer.tag == STREAM_MANAGEMENT + "failed"
+    await raw.close()
+    bob = await Peer.connect(node.server, "bob@localhost", plugins=SM)
+    await bob.message("stored")
+    await bob.notification(kept["id"])
+    await bob.close()
+
+
+async def everything(raw, last):
+    """The ids of the messages that come: up to the last one, and what else comes before a later answer."""
+    ids = []
+    while not ids or ids[-1] != last:
+        ids.append((await raw.until(lambda e: e.tag == CLIENT + "message")).get("id"))
+    raw.send("<iq type='get' id='ping'><ping xmlns='urn:xmpp:ping'/></iq>")
+    while (element := await raw.until(lambda e: e.tag in (CLIENT + "message", CLIENT + "iq"))).get("id") != "ping":
+        ids.append(element.get("id"))
+    return ids
+
+
+def group_is_stored(server):
+    """Waits until the store has the first group of parked sessions, or the node has ended."""
+    with contextlib.closing(sqlite3.connect(f"file:{server.data / 'carillon.db'}?mode=ro", uri=True)) as store:
+        while server.is_running() and not store.execute("SELECT count(*) FROM parked").fetchone()[0]:
+            pass
+
+
+@pytest.mark.parametrize("moment", ["the first stream ends", "a group is stored", "the last stream ends"])
+async def test_a_kill_while_sessions_are_written_loses_nothing_that_is_kept(node, moment):
+    users = [f"user{n}" for n in range(8)]
+    sessions = {}
+    async with node.api() as api:
+        for user in users:
+            await api.account(user)
+            raw, key = await resumable(node.server, user)
+            # Large enough for a group of its own.
+            waits = [
+                (await api.notify(user, {"n": n, "text": "x" * 30_000}, audience="connected"))["id"] for n in range(7)
+            ]
+            for id in waits:
+                await raw.until(lambda e, id=id: e.get("id") == id)
+            kept = (await api.notify(user, "kept"))["id"]
+            await raw.until(lambda e, kept=kept: e.get("id") == kept)
+            sessions[user] = (raw, key, waits, kept)
+    streams = [asyncio.create_task(retry_after(raw)) for raw, *_ in sessions.values()]
+    node.server.process.terminate()
+    if moment == "a group is stored":
+        async with deadline("a group in the store"):
+            await asyncio.to_thread(group_is_stored, node.server)
+    else:
+        when = asyncio.FIRST_COMPLETED if moment == "the first stream ends" else asyncio.ALL_COMPLETED
+        await asyncio.wait(streams, return_when=when)
+    node.server.kill()
+    await asyncio.gather(*streams, return_exceptions=True)
+    node.server = Server(node.folder)
+    for user, (_, key, waits, kept) in sessions.items():
+        raw, answer = await resumed(node.server, user, key, h=1)
+        if answer.tag == STREAM_MANAGEMENT + "resumed":
+            assert await everything(raw, kept) == [*waits, kept]
+        else:
+            await raw.close()
+            raw = await Raw.logged_in(node.server, user)
+            assert await everything(raw, kept) == [kept]
+        await raw.close()

@@ -4,6 +4,7 @@
 use crate::conn::Conn;
 use crate::join::{AllDone, Countdown};
 use crate::listener_tls::ListenerTls;
+use crate::parked::ParkedSink;
 use crate::watch::Watcher;
 use carillon_core::command::Outcome;
 use carillon_core::command::ReplyTo;
@@ -11,9 +12,11 @@ use carillon_core::connection::Claimed;
 use carillon_core::event::Kinds;
 use carillon_core::message::ShardMessage;
 use carillon_core::model::{Domains, DrainSlice, Ticket};
+use carillon_core::ports::store::parked::ParkedGroup;
 use carillon_core::ports::{Answer, Derived};
 use carillon_core::settings::Settings;
 use std::collections::VecDeque;
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An item in a shard's inbox.
@@ -57,6 +60,12 @@ pub(crate) enum Control {
     DrainSlice(DrainSlice),
     /// Have the core take sessions again.
     StopDraining,
+    /// Say how many answers of the store the core awaits.
+    Awaited(Sender<usize>),
+    /// Take all parked sessions out of the core, as bytes.
+    WriteParked(ParkedSink),
+    /// Have the core park the sessions of these groups.
+    Restore(Vec<ParkedGroup>),
     /// Close the remaining connections and end.
     Stop,
     /// Use these TLS settings for new connections.

@@ -53,6 +53,7 @@ pub mod metrics;
 mod network;
 pub mod node;
 mod options;
+mod parked;
 mod plaintext;
 mod rates;
 mod sends;

@@ -1,6 +1,7 @@
 //! The core as the event loop drives it. It is a trait so that the loop can be tested with a simple machine.
 
-use carillon_core::machine::ShardMachine;
+use carillon_core::form::Unreadable;
+use carillon_core::machine::{Group, Restored, ShardMachine};
 use carillon_core::model::{ConnId, Mono, Now};
 use carillon_core::settings::Settings;
 use carillon_core::shard::Counters;
@@ -21,6 +22,18 @@ pub(crate) trait Machine: Send + 'static {
     fn counters(&self) -> &Counters;
     /// Replaces its settings.
     fn reload(&mut self, settings: Arc<Settings>);
+    /// How many answers of the store it waits for.
+    fn awaited(&self) -> usize;
+    /// Takes parked sessions out of the shard, as bytes.
+    fn write_parked(&mut self, now: Now, bytes_max: usize, effects: &mut Effects) -> Option<Group>;
+    /// Parks the sessions of a group again.
+    fn restore(
+        &mut self,
+        now: Now,
+        elapsed_ms: u64,
+        bytes: &[u8],
+        effects: &mut Effects,
+    ) -> Result<Restored, Unreadable>;
 }
 
 impl Machine for ShardMachine {
@@ -46,5 +59,23 @@ impl Machine for ShardMachine {
 
     fn reload(&mut self, settings: Arc<Settings>) {
         ShardMachine::reload(self, settings);
+    }
+
+    fn awaited(&self) -> usize {
+        ShardMachine::awaited(self)
+    }
+
+    fn write_parked(&mut self, now: Now, bytes_max: usize, effects: &mut Effects) -> Option<Group> {
+        ShardMachine::write_parked(self, now, bytes_max, effects)
+    }
+
+    fn restore(
+        &mut self,
+        now: Now,
+        elapsed_ms: u64,
+        bytes: &[u8],
+        effects: &mut Effects,
+    ) -> Result<Restored, Unreadable> {
+        ShardMachine::restore(self, now, elapsed_ms, bytes, effects)
     }
 }

@@ -40,6 +40,10 @@ pub struct Status {
     pub login: Latency,
     /// Sessions that were resumed.
     pub resumed: u64,
+    /// Parked sessions of the process before this one that were restored at the start.
+    pub restored: u64,
+    /// Parked sessions of the process before this one whose time was up at the start.
+    pub not_restored: u64,
     /// Sessions that ended, by what ended them.
     pub sessions_ended: Reasons,
     /// Logins per second over the last ten seconds.
@@ -127,6 +131,8 @@ pub(crate) struct IoCounters {
     pub(crate) sends: u64,
     pub(crate) send_calls: u64,
     pub(crate) overflows: u64,
+    pub(crate) sessions_restored: u64,
+    pub(crate) sessions_expired: u64,
 }
 
 /// The figures of a shard as last published.
@@ -199,6 +205,8 @@ impl Snapshot {
             login_failures: core.login_failures,
             login: core.login,
             resumed: core.resumed,
+            restored: io.sessions_restored,
+            not_restored: io.sessions_expired,
             sessions_ended: core.sessions_ended,
             stanzas_in: core.stanzas_in,
             stanzas_out: core.stanzas_out,
@@ -230,8 +238,18 @@ impl Snapshot {
 // Each field is named, so that one that is added and not summed does not compile.
 
 fn add_io(sum: &mut IoCounters, other: IoCounters) {
-    let IoCounters { accepted, refusals, handshakes, bytes_in, bytes_out, sends, send_calls, overflows } =
-        other;
+    let IoCounters {
+        accepted,
+        refusals,
+        handshakes,
+        bytes_in,
+        bytes_out,
+        sends,
+        send_calls,
+        overflows,
+        sessions_restored,
+        sessions_expired,
+    } = other;
     sum.accepted += accepted;
     sum.refusals.iter_mut().zip(refusals).for_each(|(sum, more)| *sum += more);
     sum.handshakes += handshakes;
@@ -240,6 +258,8 @@ fn add_io(sum: &mut IoCounters, other: IoCounters) {
     sum.sends += sends;
     sum.send_calls += send_calls;
     sum.overflows += overflows;
+    sum.sessions_restored += sessions_restored;
+    sum.sessions_expired += sessions_expired;
 }
 
 fn add_core(sum: &mut Counters, other: Counters) {

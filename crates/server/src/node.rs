@@ -254,6 +254,11 @@ impl Node {
         }
     }
 
+    /// Sends one shard a control message.
+    pub(crate) fn control_of(&self, shard: ShardId, control: Control) {
+        self.inbox(shard).push(InboxItem::Control(control));
+    }
+
     pub(crate) fn inbox(&self, shard: ShardId) -> &Inbox {
         &self.inner.inboxes[usize::from(shard.0)]
     }

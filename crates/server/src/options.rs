@@ -34,6 +34,8 @@ pub struct Options {
     pub bounds: Bounds,
     /// Bytes that may wait for a client that reads too slowly, before it is disconnected.
     pub out_queue_bytes: usize,
+    /// Bytes of parked sessions that the store keeps at most when the process ends; 0 for none.
+    pub parked_bytes_max: u64,
     /// How long the trace of an ended notification is kept, in milliseconds.
     pub traces_kept_ms: u64,
     /// Options of the event log.
@@ -87,6 +89,7 @@ impl Default for Options {
             io_uring: true,
             bounds: Bounds::default(),
             out_queue_bytes: 256 * 1024,
+            parked_bytes_max: 1 << 30,
             traces_kept_ms: 7 * 86_400_000,
             event_log: events::Options::default(),
         }

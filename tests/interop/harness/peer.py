@@ -57,8 +57,10 @@ class Peer:
         if presence:
             await self.available()
 
-    def reconnect(self):
-        """Connects once more after the connection was lost."""
+    def reconnect(self, server=None):
+        """Connects once more after the connection was lost; `server`: the process that took the place of the first."""
+        if server:
+            self._address = ("127.0.0.1", server.port("c2s"))
         self.xmpp.connect(*self._address)
 
     async def failed_login(self):

@@ -225,6 +225,9 @@ settings! {
         /// less, and a domain's policy `resumption_ms_max` may allow less. 0 where sessions end with their connections. Sessions that
         /// exist keep what their client was told.
         "resumption.timeout_ms" = core.timeouts.resume_ms, ms(0, DAY), Live;
+        /// Sessions that wait for their clients go on after a restart: so many bytes of them are stored when the process ends. Those for
+        /// which there is no room end, and their clients log in anew; 0 for all of them.
+        "resumption.stored_bytes" = server.parked_bytes_max, bytes(0, 64 * GIB), Restart;
     }
 
     "The certificate clients see. SIGHUP reads the files again." {

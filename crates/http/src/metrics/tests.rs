@@ -13,6 +13,8 @@ use std::time::Duration;
 fn full() -> String {
     let mut status = Status {
         uptime_ms: 1500,
+        restored: 12,
+        not_restored: 2,
         refusals: vec![("node", 1)],
         certificate_expires: Some(UnixMs(1_900_000_000_000)),
         events: Some(EventLogStatus { lines: 7, ..EventLogStatus::default() }),
@@ -57,6 +59,8 @@ fn figures_are_where_they_belong() {
         "carillon_sessions_ended_total{reason=\"lost\"} 1",
         "carillon_login_failures_total{reason=\"not-authorized\"} 1",
         "carillon_notifications_ended_total{reason=\"queue-full\"} 1",
+        "carillon_sessions_restored_total 12",
+        "carillon_sessions_not_restored_total 2",
         "carillon_delivery_duration_seconds_bucket{le=\"0.005\"} 1",
         "carillon_delivery_duration_seconds_bucket{le=\"0.08\"} 2",
         "carillon_delivery_duration_seconds_bucket{le=\"+Inf\"} 3",

@@ -44,6 +44,7 @@ impl Bench {
             producer: None,
             io_uring: false,
             clock: Clock::start(),
+            left_parked: Arc::default(),
         };
         let shard = EventLoop::new(Echo::default(), io, poll, Vec::new(), shared).unwrap();
         Bench { shard, calls: 0, bytes: 0 }

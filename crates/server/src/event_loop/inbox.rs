@@ -64,6 +64,10 @@ impl<M: Machine> EventLoop<M> {
             Control::StopListening => self.stop_listening(),
             Control::DrainSlice(slice) => self.handle(Input::DrainSlice(slice)),
             Control::StopDraining => self.handle(Input::StopDraining),
+            // Who asked may have given up.
+            Control::Awaited(count) => drop(count.send(self.machine.awaited())),
+            Control::WriteParked(sink) => self.write_parked(&sink),
+            Control::Restore(groups) => self.restore(&groups),
             Control::Stop => self.phase = Phase::Stopping,
             Control::Tls(tls) => self.io.tls = tls,
             Control::OutQueue(bytes) => self.io.out_queue_bytes = bytes,

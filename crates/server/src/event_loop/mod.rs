@@ -16,6 +16,7 @@ mod accept;
 #[cfg(test)]
 mod counts;
 mod inbox;
+mod parked;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ use crate::metrics::ShardFigures;
 use crate::sends::SendBatch;
 use crate::shard_io::{ShardIo, Upcall, conn_of, special};
 use carillon_core::model::{Mono, Now};
+use carillon_core::ports::store::parked::ParkedGroup;
 use carillon_core::{Effects, Input};
 use mio::{Events, Interest, Poll};
 use std::collections::VecDeque;
@@ -68,6 +70,8 @@ pub(crate) struct EventLoop<M> {
     /// Something happened since the figures were published.
     unpublished: bool,
     published: Mono,
+    /// What the process before this one left, until the first turn.
+    left_parked: Arc<[ParkedGroup]>,
 }
 
 /// Whether the loop goes on.
@@ -85,6 +89,7 @@ pub(crate) struct Shared {
     pub(crate) producer: Option<Producer>,
     pub(crate) io_uring: bool,
     pub(crate) clock: Clock,
+    pub(crate) left_parked: Arc<[ParkedGroup]>,
 }
 
 impl<M: Machine> EventLoop<M> {
@@ -99,7 +104,7 @@ impl<M: Machine> EventLoop<M> {
         for (n, listener) in listeners.iter_mut().enumerate() {
             poll.registry().register(&mut listener.socket, special(n), Interest::READABLE)?;
         }
-        let Shared { admission, inbox, figures, producer, io_uring, clock } = shared;
+        let Shared { admission, inbox, figures, producer, io_uring, clock, left_parked } = shared;
         let mut effects = Effects::default();
         if let Some(producer) = &producer {
             producer.begin(&mut effects.journal, clock.now().unix);
@@ -127,6 +132,7 @@ impl<M: Machine> EventLoop<M> {
             overloaded: false,
             unpublished: true,
             published: Mono(0),
+            left_parked,
         })
     }
 
@@ -136,6 +142,11 @@ impl<M: Machine> EventLoop<M> {
             // Only the thread that made a ring may use it.
             self.io.sends = SendBatch::by_ring();
         }
+        // Before anybody's login is answered.
+        let left_parked = std::mem::take(&mut self.left_parked);
+        self.update_clock();
+        self.restore(&left_parked);
+        drop(left_parked);
         while self.phase == Phase::Running {
             self.turn();
         }

@@ -15,6 +15,7 @@ use crate::machine::Machine;
 use crate::metrics::ShardFigures;
 use crate::node::{Node, NodeParts};
 use crate::options::Options;
+use crate::parked;
 use crate::tls;
 use carillon_core::machine::ShardMachine as Core;
 use carillon_core::model::{Domains, ShardId};
@@ -26,7 +27,7 @@ use seeds::Seeds;
 use shards::{ShardBuilder, ShardParts, inbox};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use threads::Threads;
 
 /// A running server. Dropping it stops it at once; [`Server::drain`] closes every stream first.
@@ -38,6 +39,7 @@ pub struct Server {
     threads: Threads,
     tls: Mutex<Arc<ListenerTls>>,
     descriptor_limit: DescriptorLimit,
+    parked_bytes_max: u64,
     /// Dropped last: it ends when all events of the shards are written.
     _events: Option<EventLog>,
 }
@@ -51,6 +53,9 @@ pub enum StartError {
     /// The store could not list the domains.
     #[error("cannot read the domains: {0}")]
     Store(#[from] Fault),
+    /// The store could not give or forget the sessions that the process before left.
+    #[error("cannot take the parked sessions from the store: {0}")]
+    Parked(Fault),
     /// The store did not answer.
     #[error("cannot read the domains: the store did not answer within {} s", STORE_PATIENCE.as_secs())]
     StoreSilent,
@@ -105,6 +110,7 @@ impl Server {
             admission: &admission,
             tls: &listener_tls,
             clock,
+            left_parked: parked::take(&*store).map_err(StartError::Parked)?.into(),
         };
         let (events, producers) = start_event_log(&options.event_log, count)?;
         let mut producers = producers.into_iter();
@@ -142,6 +148,7 @@ impl Server {
             threads,
             tls: Mutex::new(listener_tls),
             descriptor_limit,
+            parked_bytes_max: options.parked_bytes_max,
             _events: events,
         })
     }
@@ -186,6 +193,12 @@ impl Server {
     pub fn drain(mut self, timeout: Duration, spread: Duration) -> bool {
         self.node.set_ready(false);
         self.node.park_in_slices(spread);
+        if self.parked_bytes_max > 0 {
+            let began = Instant::now();
+            let written = parked::write(&self.node, &*self.store, self.parked_bytes_max);
+            let took_ms = began.elapsed().as_millis() as u64;
+            tracing::info!(?written, took_ms, "parked sessions stored");
+        }
         self.node.control(|| Control::Drain);
         let gone = self.admission.wait_until_empty(timeout);
         tracing::info!(left = self.admission.open(), "drained");

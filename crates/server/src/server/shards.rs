@@ -17,6 +17,7 @@ use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
 use carillon_core::model::{Mono, ShardId};
 use carillon_core::ports::Store;
+use carillon_core::ports::store::parked::ParkedGroup;
 use carillon_core::settings::Settings;
 use mio::{Poll, Waker};
 use std::io;
@@ -32,6 +33,7 @@ pub(super) struct ShardBuilder<'a> {
     pub(super) admission: &'a Arc<Admission>,
     pub(super) tls: &'a Arc<ListenerTls>,
     pub(super) clock: Clock,
+    pub(super) left_parked: Arc<[ParkedGroup]>,
 }
 
 /// What one shard alone has.
@@ -84,6 +86,7 @@ impl ShardBuilder<'_> {
             producer,
             io_uring: self.options.io_uring,
             clock: self.clock,
+            left_parked: Arc::clone(&self.left_parked),
         };
         EventLoop::new(machine, io, poll, listeners, shared)
     }

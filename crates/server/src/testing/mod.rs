@@ -20,9 +20,12 @@ use crate::shard_io::{Deferred, Outboxes, Ready, Scratch, ShardIo, special};
 use crate::tls;
 use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
+use carillon_core::form::Unreadable;
+use carillon_core::machine::{Group, Restored};
 use carillon_core::model::{ConnId, Domain, DomainId, Mono, Now, Policy, ShardId, States};
 use carillon_core::ports::store::domains::Domains;
 use carillon_core::ports::store::notifications::{ClaimDue, Sweep};
+use carillon_core::ports::store::parked::ParkedGroups;
 use carillon_core::ports::{Answer, Ask, Fault, Part, Question, Reply, Store, StoreStats};
 use carillon_core::settings::Settings;
 use carillon_core::shard::Counters;
@@ -46,6 +49,8 @@ impl Store for EmptyStore {
             Domains::wrap(vec![domain])
         } else if ClaimDue::of(&ask).is_some() {
             ClaimDue::wrap(Part::default())
+        } else if ParkedGroups::of(&ask).is_some() {
+            ParkedGroups::wrap(Part::default())
         } else if Sweep::of(&ask).is_some() {
             Sweep::wrap(Part::default())
         } else {
@@ -117,6 +122,18 @@ impl Machine for Echo {
     }
 
     fn reload(&mut self, _: Arc<Settings>) {}
+
+    fn awaited(&self) -> usize {
+        0
+    }
+
+    fn write_parked(&mut self, _: Now, _: usize, _: &mut Effects) -> Option<Group> {
+        None
+    }
+
+    fn restore(&mut self, _: Now, _: u64, _: &[u8], _: &mut Effects) -> Result<Restored, Unreadable> {
+        Err(Unreadable::NotOurs)
+    }
 }
 
 impl Echo {
