@@ -16,7 +16,7 @@ use carillon_core::ports::store::parked::ParkedGroup;
 use carillon_core::ports::{Answer, Derived};
 use carillon_core::settings::Settings;
 use std::collections::VecDeque;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An item in a shard's inbox.
@@ -61,7 +61,7 @@ pub(crate) enum Control {
     /// Have the core take sessions again.
     StopDraining,
     /// Say how many answers of the store the core awaits.
-    Awaited(Sender<usize>),
+    Awaited(SyncSender<usize>),
     /// Take all parked sessions out of the core, as bytes.
     WriteParked(ParkedSink),
     /// Have the core park the sessions of these groups.

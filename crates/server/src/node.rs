@@ -254,6 +254,11 @@ impl Node {
         }
     }
 
+    /// How many shards there are.
+    pub(crate) fn shard_count(&self) -> usize {
+        self.inner.inboxes.len()
+    }
+
     /// Sends one shard a control message.
     pub(crate) fn control_of(&self, shard: ShardId, control: Control) {
         self.inbox(shard).push(InboxItem::Control(control));

@@ -7,7 +7,7 @@ use carillon_core::ports::store::parked::{
     ForgetParked, ParkedGroup, ParkedGroups, StoreParked, StoreParkedAnswer,
 };
 use carillon_core::ports::{Fault, Page, Question, Store};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 /// All groups that the process before this one wrote. The store does not have them any more: whatever happens to this process, no
@@ -48,7 +48,8 @@ pub(crate) fn write(node: &Node, store: &dyn Store, bytes_max: u64) -> Written {
     let (sender, groups) = sync_channel(WAITING_MAX);
     node.control(|| Control::WriteParked(sender.clone()));
     drop(sender);
-    let (answered, answers) = channel();
+    // Each answer has its place: it never waits.
+    let (answered, answers) = sync_channel(WAITING_MAX);
     let mut writing = Writing { store, bytes_max, under_way: 0, answers, written: Written::default() };
     let mut returned = Vec::new();
     // It ends when the last shard has dropped its sender.
@@ -76,7 +77,7 @@ struct Writing<'a> {
     written: Written,
 }
 
-type Answered = Sender<(ParkedGroup, Result<StoreParkedAnswer, Fault>)>;
+type Answered = SyncSender<(ParkedGroup, Result<StoreParkedAnswer, Fault>)>;
 
 impl Writing<'_> {
     fn ask(&mut self, group: ParkedGroup, answered: &Answered) {
@@ -126,7 +127,7 @@ fn settle(node: &Node) {
     let until = Instant::now() + SETTLE;
     let mut quiet = 0;
     while quiet < QUIET_ROUNDS && Instant::now() < until {
-        let (sender, counts) = channel();
+        let (sender, counts) = sync_channel(node.shard_count());
         node.control(|| Control::Awaited(sender.clone()));
         drop(sender);
         let mut awaited = 0;

@@ -87,7 +87,7 @@ fn what_cannot_be_forgotten_is_not_taken() {
 #[test]
 fn what_has_no_room_or_is_not_taken_is_returned() {
     let store = store(0, &[Fault::Broken, Fault::Unknown]);
-    let (answered, answers) = channel();
+    let (answered, answers) = sync_channel(WAITING_MAX);
     let mut writing =
         Writing { store: &store, bytes_max: 250, under_way: 0, answers, written: Written::default() };
     // The first is unknown at first, the second fails, the third has room, the fourth has not.
