@@ -33,6 +33,13 @@ pub(crate) fn proves<T: Form + Debug>(name: &str, value: &T) {
     survives(value);
 }
 
+/// The value that the first version in which there is one was written as, for a type that is made at length only.
+pub(crate) fn written<T: Form>(name: &str) -> T {
+    let lines = WRITTEN.iter().flat_map(|(_, text)| text.lines()).filter_map(|line| line.rsplit_once(' '));
+    let (_, hex) = lines.into_iter().find(|(of, _)| *of == name).unwrap();
+    decode(&unhex(hex), AT_ONCE).unwrap()
+}
+
 /// A value is read as it was written; and whatever becomes of its bytes, reading them neither panics nor takes much more memory than
 /// they are long.
 pub(crate) fn survives<T: Form + Debug>(value: &T) {

@@ -16,3 +16,38 @@ pub(crate) struct Moved {
 }
 
 crate::form! { struct Moved { session, timers, last_items } }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::{Io, Noted, Reader};
+    use crate::form::testing::{proves, written};
+    use crate::model::ConnId;
+    use crate::settings::Limits;
+    use crate::shard::Timer;
+    use carillon_wire::Framing;
+
+    /// One of machine/restart.chat: with carbons, held-back presence, a topic's item and a notification that were not acknowledged.
+    #[test]
+    fn its_form() {
+        let parked: Moved = written("Moved, parked");
+        assert_eq!(parked.session.jid.as_str(), "alice@localhost/r");
+        proves("Moved, parked", &parked);
+        // The same session while it has a connection.
+        let mut connected = parked;
+        let conn = ConnId { slot: u32::MAX, generation: 0 };
+        let mut reader = Reader::new(&Limits::default());
+        reader.keep(b"<message");
+        let (address, framing) = ([127, 0, 0, 1].into(), Framing::WebSocket);
+        connected.session.io = Some(Io { conn, address, framing, reader, noted: Noted::Begun });
+        connected.session.resumption = None;
+        proves("Moved, connected", &connected);
+    }
+
+    #[test]
+    fn the_form_of_a_timer() {
+        let wakes =
+            [Wake::Backlog, Wake::Unthrottle, Wake::Waiting, Wake::Parked, Wake::Feature(Timer(*b"ping"))];
+        proves("Wake", &wakes.to_vec());
+    }
+}

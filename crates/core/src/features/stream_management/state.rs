@@ -70,3 +70,35 @@ impl Entry for Sent {
         matches!(self, Sent::Chat(_) | Sent::Tracked(..) | Sent::TrackedStanza(_))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::form::testing::proves;
+    use crate::shard::Chat;
+    use carillon_wire::stanza::MessageType;
+
+    #[test]
+    fn its_form() {
+        let (mut state, chat) = (State::default(), Stanza::message(MessageType::Chat).with_id("1"));
+        proves("stream management, begun", &state);
+        state.inbound.handled();
+        let number = state.inbound.begin(&chat);
+        state.inbound.handled();
+        state.inbound.request();
+        state.due = Some(number);
+        let tracked = (Tracked(*b"noti"), 1 << 100, chat.clone());
+        let entries = [
+            Sent::Anything,
+            Sent::Chat(Box::new((chat.clone(), Chat::default()))),
+            Sent::Tracked(Tracked(*b"offl"), 7),
+            Sent::Stanza(Box::new(chat)),
+            Sent::TrackedStanza(Box::new(tracked)),
+        ];
+        let bounds = super::super::queue::Bounds { stanzas: 100, bytes: 10_000 };
+        for entry in entries {
+            state.queue.push(entry, bounds);
+        }
+        proves("stream management", &state);
+    }
+}
