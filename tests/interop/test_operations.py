@@ -256,8 +256,8 @@ async def test_the_service_manager_is_told(tmp_path, kind):
     server.end()
     stopping = next(state for state in iter(told, None) if "WATCHDOG" not in state)
     assert stopping["STOPPING"] == "1"
-    # drain.timeout_ms, and the time to close the store.
-    assert stopping["EXTEND_TIMEOUT_USEC"] == "40000000"
+    # drain.timeout_ms, drain.spread_ms, and the time to close the store.
+    assert stopping["EXTEND_TIMEOUT_USEC"] == "42000000"
     manager.close()
 
 

@@ -345,15 +345,17 @@ async def test_a_session_goes_on_after_the_restart_with_its_queue_in_order(node)
             ("bob@localhost/raw", None, "available"),
             ("alice@localhost/raw", None, "available"),
         }
+        await api.ok("POST", "/v1/topics/news/items", {"id": "j", "payload": "while away"}, status=202)
         bob, answer = await resumed(node.server, "bob", key, h=2)
         assert answer.tag == STREAM_MANAGEMENT + "resumed"
         assert await bodies(bob, 1) == ["two"]
-        item = await bob.until(lambda e: e.tag == CLIENT + "message")
-        assert item.get("from") == "pubsub.localhost"
+        for id in ("i", "j"):
+            event = await bob.until(lambda e: e.tag == CLIENT + "message")
+            assert event.find(".//{http://jabber.org/protocol/pubsub#event}item").get("id") == id
         # What was kept meanwhile comes from the store.
         left = [await bob.until(lambda e: e.tag == CLIENT + "message") for _ in range(2)]
         assert {body(e) or e.get("id") for e in left} == {"three", kept["id"]}
-        bob.send("<a xmlns='urn:xmpp:sm:3' h='6'/>")
+        bob.send("<a xmlns='urn:xmpp:sm:3' h='7'/>")
         # He was never away for Alice, who is back too.
         alice, answer = await resumed(node.server, "alice", alices_key, h=1)
         assert answer.tag == STREAM_MANAGEMENT + "resumed"
@@ -425,9 +427,9 @@ async def test_a_kill_after_the_restart_brings_no_session_back(node):
     node.restart("in order")
     async with node.api() as api:
         await api.figure_is("sessions_restored_total", lambda seen: seen == 1)
-    alice = await Peer.connect(node.server, "alice@localhost")
-    alice.chat("bob@localhost", "stored")
-    await alice.ping()
+    alice, _ = await resumable(node.server, "alice")
+    alice.send("<message to='bob@localhost' type='chat'><body>stored</body></message><r xmlns='urn:xmpp:sm:3'/>")
+    await alice.until(lambda e: e.tag == STREAM_MANAGEMENT + "a" and e.get("h") == "2")
     node.restart("power cut")
     async with node.api() as api:
         await api.figure_is("sessions_restored_total", lambda seen: seen == 0)

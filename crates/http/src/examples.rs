@@ -21,6 +21,7 @@ const BODIES: &[(&str, &str)] = &[
     ("enrolDevice", r#"{"id": "alice"}"#),
     ("rotateSecret", r#"{"secret": "correct horse battery staple"}"#),
     ("validateSecret", r#"{"secret": "correct horse battery staple"}"#),
+    ("startDrain", r#"{"over_ms": 60000, "to": "chat2.games.example"}"#),
     ("putDomain", r#"{"sessions": "single", "registration": false}"#),
     ("createAccount", r#"{"jid": "bob", "password": "correct horse battery staple"}"#),
     ("setPassword", r#"{"password": "a new and better one", "keep_sessions": true}"#),

@@ -20,14 +20,14 @@ pub(crate) fn take(store: &dyn Store) -> Result<Vec<ParkedGroup>, Fault> {
     loop {
         let after = groups.last().map(|group| group.number);
         let page = Page { entries: u16::MAX, bytes: PAGE_BYTES };
-        let part = ask(store, ParkedGroups { after, page })?;
+        let part = ask(store, &ParkedGroups { after, page })?;
         groups.extend(part.entries);
         if !part.more {
             break;
         }
     }
     if !groups.is_empty() {
-        ask(store, ForgetParked)?;
+        ask(store, &ForgetParked)?;
     }
     Ok(groups)
 }
@@ -99,7 +99,7 @@ impl Writing<'_> {
         let answer = match answer {
             // Asked again it is settled: the group has a number.
             Err(Fault::Unknown | Fault::Busy) => {
-                ask(self.store, StoreParked { group: group.clone(), bytes_max: self.bytes_max })
+                ask(self.store, &StoreParked { group: group.clone(), bytes_max: self.bytes_max })
             }
             answer => answer,
         };
@@ -148,7 +148,7 @@ fn settle(node: &Node) {
 }
 
 /// Asks and waits; again where that settles it.
-fn ask<Q: Question>(store: &dyn Store, question: Q) -> Result<Q::Answer, Fault> {
+fn ask<Q: Question>(store: &dyn Store, question: &Q) -> Result<Q::Answer, Fault> {
     let mut answer = Err(Fault::Unknown);
     for _ in 0..ATTEMPTS {
         let (sender, answers) = sync_channel(1);

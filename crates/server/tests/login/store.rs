@@ -6,6 +6,7 @@ use carillon_core::model::{
 use carillon_core::ports::store::accounts;
 use carillon_core::ports::store::domains::Domains;
 use carillon_core::ports::store::notifications::{ClaimDue, Sweep};
+use carillon_core::ports::store::parked::ParkedGroups;
 use carillon_core::ports::{Answer, Ask, Fault, Part, Question, Reply, Store, StoreStats};
 use carillon_core::sasl::scram;
 use std::sync::mpsc;
@@ -37,6 +38,8 @@ fn answer(ask: &Ask, credentials: &Credentials) -> Answer {
         accounts::Login::wrap(Some(Box::new(login())))
     } else if ClaimDue::of(ask).is_some() {
         ClaimDue::wrap(Part::default())
+    } else if ParkedGroups::of(ask).is_some() {
+        ParkedGroups::wrap(Part::default())
     } else if Sweep::of(ask).is_some() {
         Sweep::wrap(Part::default())
     } else {
