@@ -113,7 +113,7 @@ impl SqliteStore {
         let last = Arc::new(LastItems::new(options.items_bytes_max));
         let writer =
             Writer::new(db, store.writes.clone(), last.clone(), store.counters.clone()).map_err(sqlite)?;
-        store.start("store-writer", store.writes.clone(), || writer.run())?;
+        store.start(WRITER, store.writes.clone(), || writer.run())?;
         let readers = options.readers.clamp(1, 64);
         for _ in 0..readers {
             let reader = Reader {
@@ -194,21 +194,34 @@ impl Store for SqliteStore {
     }
 
     fn close(&self) {
-        self.writes.close();
-        self.reads.close();
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let Open { threads, lock } = std::mem::take(&mut *open);
-        let here = std::thread::current().id();
-        for thread in threads {
-            // Closed from within an answer: that thread ends by itself once the answer is given.
-            if thread.thread().id() != here && thread.join().is_err() {
-                tracing::error!("a thread of the store had panicked");
-            }
-        }
+        let (writers, readers): (Vec<_>, Vec<_>) =
+            threads.into_iter().partition(|thread| thread.thread().name() == Some(WRITER));
+        // The writer ends last and alone: the last connection takes the write-ahead log into the database, and of two that end at the same
+        // moment each leaves that to the other.
+        self.reads.close();
+        join(readers);
+        self.writes.close();
+        join(writers);
         // Last, so that whoever opens the file next finds it checkpointed and at rest.
         drop(lock);
     }
 }
+
+/// Waits until threads have ended.
+fn join(threads: Vec<JoinHandle<()>>) {
+    let here = std::thread::current().id();
+    for thread in threads {
+        // Closed from within an answer: that thread ends by itself once the answer is given.
+        if thread.thread().id() != here && thread.join().is_err() {
+            tracing::error!("a thread of the store had panicked");
+        }
+    }
+}
+
+/// The name of the thread that writes.
+const WRITER: &str = "store-writer";
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
