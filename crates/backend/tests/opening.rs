@@ -219,6 +219,23 @@ fn questions_that_carry_too_much_are_answered_at_once() {
     }
 }
 
+/// Whoever copies the file of a closed database has all of it.
+#[test]
+fn a_closed_database_has_no_log_beside_it() {
+    for _ in 0..30 {
+        let (_folder, path) = folder();
+        let store = open(&path).unwrap();
+        for question in both() {
+            store.ask(question, Box::new(drop));
+        }
+        store.close();
+        for beside in ["-wal", "-shm"] {
+            let file = PathBuf::from(format!("{}{beside}", path.display()));
+            assert!(!file.exists(), "{}", file.display());
+        }
+    }
+}
+
 #[test]
 fn too_many_questions_are_answered_at_once() {
     let (_folder, path) = folder();
