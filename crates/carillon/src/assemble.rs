@@ -57,9 +57,9 @@ pub fn event_folder(settings: &Settings) -> PathBuf {
     if folder.as_os_str().is_empty() { settings.node.data_dir.join("events") } else { folder.clone() }
 }
 
-/// Opens the store.
-pub fn open_store(settings: &Settings) -> Result<Arc<SqliteStore>, sqlite::OpenError> {
-    Ok(Arc::new(SqliteStore::open(store(settings))?))
+/// Opens the store, and searches it for damage if that is wanted.
+pub fn open_store(settings: &Settings, is_searched: bool) -> Result<Arc<SqliteStore>, sqlite::OpenError> {
+    Ok(Arc::new(SqliteStore::open(sqlite::Options { is_searched, ..store(settings) })?))
 }
 
 /// Tells the HTTP side how a store is. It does not keep the store from being closed.

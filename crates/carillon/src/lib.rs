@@ -11,6 +11,7 @@
 //! | [`files`] | the small files that tell others about a running node |
 //! | [`supervisor`] | notifications to the service manager |
 //! | [`preflight`] | checks of the machine before a start: ports, folders, certificate, descriptors |
+//! | [`upgrade`] | the live upgrade: the node goes on in the process of another binary |
 //! | [`welcome`] | what is printed once a node runs |
 //! | [`telemetry`] | the log |
 //! | [`signal`] | what SIGHUP, SIGTERM and SIGINT ask for |
@@ -26,4 +27,5 @@ pub mod serve;
 pub mod signal;
 pub mod supervisor;
 pub mod telemetry;
+pub mod upgrade;
 pub mod welcome;

@@ -7,13 +7,16 @@ use crate::preflight::{self, Finding, Purpose, Severity};
 use crate::signal::{Signals, Wish};
 use crate::supervisor::Supervisor;
 use crate::telemetry::Telemetry;
+use crate::upgrade::{self, Departure, Gone, HandOverError, Handed};
 use crate::welcome::Welcome;
 use carillon_core::model::{Policy, Scope, Scopes, UnixMs};
 use carillon_core::ports::store::domains::{Domains, PutDomain};
 use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, Key};
 use carillon_core::ports::{Question, Store};
-use carillon_server::Server;
+use carillon_server::handover::{Relays, TakeOver};
+use carillon_server::{Server, tls};
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
@@ -32,8 +35,11 @@ pub struct Args {
     pub ready_file: Option<PathBuf>,
 }
 
-/// Runs a node until a signal ends it.
+/// Runs a node until a signal ends it, or another process goes on with it.
 pub fn run(args: &Args) -> ExitCode {
+    if upgrade::is_successor() {
+        return upgrade::run(args);
+    }
     let Started { mut running, signals, telemetry } = match start(&args.source) {
         Ok(started) => started,
         Err(code) => return code,
@@ -74,7 +80,8 @@ pub fn start(source: &Source) -> Result<Started, ExitCode> {
     if findings.iter().any(|finding| finding.stops) {
         return Err(ExitCode::FAILURE);
     }
-    let running = Running::start(config).map_err(|error| failed(&error))?;
+    let prepared = Prepared::new(config).map_err(|error| failed(&error))?;
+    let running = Running::start(prepared, None).map_err(|error| failed(&error))?;
     // Before anyone can know that the node is there: a signal from now on is ours.
     let signals = running.listen().map_err(|error| failed(&error.to_string()))?;
     Ok(Started { running, signals, telemetry })
@@ -97,54 +104,118 @@ fn failed(error: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// A node with its HTTP side.
-pub struct Running {
+/// Everything that a node needs and that touches nothing: another process may still have its store.
+pub struct Prepared {
     config: Config,
     secret: [u8; 32],
-    server: Server,
+    tls: tls::Settings,
+    webhook_roots: carillon_http::WebhookRoots,
     runtime: tokio::runtime::Runtime,
-    http: SocketAddr,
-    end_http: oneshot::Sender<()>,
-    http_ended: oneshot::Receiver<()>,
-    admin_key: AdminKey,
-    supervisor: Supervisor,
-    is_new: bool,
 }
 
-impl Running {
-    /// Starts a node: opens the store, makes sure that its domain and admin key are there, binds every port.
-    pub fn start(config: Config) -> Result<Running, String> {
+impl Prepared {
+    /// Reads the files that the settings name.
+    pub fn new(config: Config) -> Result<Prepared, String> {
         let settings = &config.settings;
         let data_dir = &settings.node.data_dir;
         std::fs::create_dir_all(data_dir).map_err(|e| format!("cannot make {}: {e}", data_dir.display()))?;
-        let store = assemble::open_store(settings).map_err(|e| e.to_string())?;
-        let watch = assemble::watch(&store);
-        let is_new = ensure_domain(&*store, &config)?;
-        let admin_key = ensure_admin_key(&*store, data_dir)?;
-        let secret = assemble::secret(data_dir).map_err(|e| e.to_string())?;
-        let tls = assemble::certificate(settings).map_err(|e| e.to_string())?;
-        let webhook_roots = assemble::webhook_roots(settings)?;
-        let core = Arc::new(assemble::core(settings, secret));
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .thread_name("http")
             .enable_all()
             .build()
             .map_err(|e| e.to_string())?;
-        let listeners = runtime.block_on(bind_http(settings))?;
-        let http = listeners[0].local_addr().map_err(|e| e.to_string())?;
-        let server =
-            Server::start(&assemble::server(settings), &tls, &core, store).map_err(|e| e.to_string())?;
+        Ok(Prepared {
+            secret: assemble::secret(data_dir).map_err(|e| e.to_string())?,
+            tls: assemble::certificate(settings).map_err(|e| e.to_string())?,
+            webhook_roots: assemble::webhook_roots(settings)?,
+            runtime,
+            config,
+        })
+    }
+}
+
+/// What another process left to this one.
+pub struct Heritage {
+    /// Sessions and the listeners of clients.
+    pub take_over: TakeOver,
+    /// The listeners of the HTTP APIs.
+    pub http: Vec<std::net::TcpListener>,
+}
+
+/// A node with its HTTP side.
+pub struct Running {
+    config: Config,
+    secret: [u8; 32],
+    server: Server,
+    runtime: tokio::runtime::Runtime,
+    http: HttpSide,
+    admin_key: AdminKey,
+    supervisor: Supervisor,
+    is_new: bool,
+    /// Sessions that another process left.
+    inherited: u64,
+    /// The binary of this process.
+    binary: PathBuf,
+}
+
+/// What became of a node that was handed over.
+pub enum Left {
+    /// The other process serves it.
+    Served {
+        /// The process.
+        pid: u32,
+        /// Sessions that it serves.
+        sessions: u64,
+        /// How long clients waited.
+        silence_ms: u64,
+        /// Connections that cannot leave this process.
+        relays: Relays,
+        /// How long they are relayed.
+        relayed: Duration,
+    },
+    /// The other process took it and does not serve it: the node is down.
+    Lost(String),
+}
+
+/// The HTTP APIs.
+struct HttpSide {
+    at: SocketAddr,
+    options: carillon_http::Options,
+    /// The listening sockets once more, for a process that takes over.
+    listeners: Vec<std::net::TcpListener>,
+    /// What ends them, and what tells that they ended.
+    serving: Option<(oneshot::Sender<()>, oneshot::Receiver<()>)>,
+}
+
+impl Running {
+    /// Starts a node: opens the store, makes sure that its domain and admin key are there, binds every port.
+    pub fn start(prepared: Prepared, heritage: Option<Heritage>) -> Result<Running, String> {
+        let Prepared { config, secret, tls, webhook_roots, runtime } = prepared;
+        let settings = &config.settings;
+        let data_dir = &settings.node.data_dir;
+        let (take_over, left) = heritage.map(|left| (left.take_over, left.http)).unzip();
+        // What another process had open until now is not searched for damage: clients wait.
+        let store = assemble::open_store(settings, take_over.is_none()).map_err(|e| e.to_string())?;
+        let watch = assemble::watch(&store);
+        let is_new = ensure_domain(&*store, &config)?;
+        let admin_key = ensure_admin_key(&*store, data_dir)?;
+        let core = Arc::new(assemble::core(settings, secret));
+        let listeners = runtime.block_on(bind_http(settings, left.unwrap_or_default()))?;
+        let at = listeners[0].local_addr().map_err(|e| e.to_string())?;
+        let inherited = take_over.as_ref().map_or(0, |take_over| take_over.sessions() as u64);
+        let server = Server::start_after(&assemble::server(settings), &tls, &core, store, take_over)
+            .map_err(|e| e.to_string())?;
         tell(&uncovered(settings, &tls, &server));
         let options = assemble::http(settings, core, server.ports(), watch, webhook_roots);
-        let (end_http, http_ended) = serve_http(&runtime, listeners, &server, options);
-        let at = |port: u16| reachable(SocketAddr::new(settings.server.addresses[0], port));
+        let http = HttpSide::start(&runtime, listeners, at, &server, options).map_err(|e| e.to_string())?;
+        let client_at = |port: u16| reachable(SocketAddr::new(settings.server.addresses[0], port));
         let node = NodeFile {
             pid: std::process::id(),
-            http: format!("http://{}", reachable(http)),
-            c2s: server.ports().c2s.map(at),
-            c2s_tls: server.ports().c2s_tls.map(at),
-            ports: ready(&server, http).ports(),
+            http: format!("http://{}", reachable(at)),
+            c2s: server.ports().c2s.map(client_at),
+            c2s_tls: server.ports().c2s_tls.map(client_at),
+            ports: ready(&server, at).ports(),
         };
         node.write(data_dir).map_err(|e| e.to_string())?;
         Ok(Running {
@@ -153,23 +224,29 @@ impl Running {
             server,
             runtime,
             http,
-            end_http,
-            http_ended,
             admin_key,
             is_new,
             supervisor: Supervisor::default(),
+            inherited,
+            // Before another file is put in its place.
+            binary: std::env::current_exe().map_err(|e| e.to_string())?,
         })
+    }
+
+    /// Sessions that another process left.
+    pub fn sessions(&self) -> u64 {
+        self.inherited
     }
 
     /// The ports in use.
     pub fn ready(&self) -> Ready {
-        ready(&self.server, self.http)
+        ready(&self.server, self.http.at)
     }
 
     /// Prints where it listens, where the key is, and what to type next.
     pub fn welcome(&self) {
         let (config, ready) = (&self.config, self.ready());
-        Welcome { config, ready, http: reachable(self.http), is_new: self.is_new }.print();
+        Welcome { config, ready, http: reachable(self.http.at), is_new: self.is_new }.print();
     }
 
     /// The key with every right on the node.
@@ -203,6 +280,14 @@ impl Running {
                     self.reload(telemetry);
                     self.supervisor.ready(&self.ready().sentence());
                 }
+                Wish::Upgrade => match self.upgrade(None, &mut |step| tracing::info!("{step}")) {
+                    Ok(Left::Served { relays, relayed, .. }) => return relay(relays, relayed),
+                    Ok(Left::Lost(why)) => return failed(&why),
+                    Err((running, why)) => {
+                        tracing::error!(%why, "not handed over; this process goes on");
+                        self = *running;
+                    }
+                },
                 Wish::Drain => break,
                 Wish::Quit => return ExitCode::FAILURE,
             }
@@ -233,15 +318,14 @@ impl Running {
 
     /// Ends: no new sessions, the present ones are told, the store is flushed. HTTP ends last, so that `/readyz` answers 503
     /// for as long as the sessions take.
-    pub fn drain(self) -> ExitCode {
+    pub fn drain(mut self) -> ExitCode {
         let node = &self.config.settings.node;
         let timeout = Duration::from_millis(node.drain_timeout_ms);
         let spread = Duration::from_millis(node.drain_spread_ms);
         self.supervisor.stopping(spread + timeout);
+        self.http.listeners.clear();
         let all_gone = self.server.drain(timeout, spread);
-        let _ = self.end_http.send(());
-        let ended = async { tokio::time::timeout(timeout, self.http_ended).await };
-        let _ = self.runtime.block_on(ended);
+        self.http.end(&self.runtime, timeout);
         self.runtime.shutdown_timeout(Duration::from_millis(100));
         if let Err(error) = NodeFile::remove(&self.config.settings.node.data_dir) {
             tracing::warn!(%error, "cannot remove node.json");
@@ -250,6 +334,61 @@ impl Running {
             tracing::warn!("some connections did not end in time and were closed");
         }
         ExitCode::SUCCESS
+    }
+
+    /// Hands the node over to a process of `binary`, or of this one's own; `told` hears of the steps. The node goes on here if that
+    /// fails.
+    pub fn upgrade(
+        mut self,
+        binary: Option<&Path>,
+        told: &mut dyn FnMut(&str),
+    ) -> Result<Left, (Box<Running>, String)> {
+        let binary = binary.unwrap_or(&self.binary).to_owned();
+        match self.hand_over(&binary, told) {
+            Ok(handed) => Ok(self.leave(handed, told)),
+            Err(error) => Err((Box::new(self), error.to_string())),
+        }
+    }
+
+    /// Gives all sessions to another process, which waits for a last word.
+    fn hand_over(&mut self, binary: &Path, told: &mut dyn FnMut(&str)) -> Result<Handed, HandOverError> {
+        let timeouts = self.config.settings.upgrade.timeouts();
+        told(&format!("starting {}", binary.display()));
+        let mut departure = Departure::begin(binary, self.data_dir(), timeouts)?;
+        told(&format!("process {} of release {} is ready to take over", departure.pid, departure.release));
+        departure.listeners(&self.server, &self.http.listeners, timeouts)?;
+        self.server.set_accepting(false);
+        self.http.end(&self.runtime, timeouts.requests);
+        let handed = departure.sessions(&self.server, timeouts);
+        if handed.is_err() {
+            self.server.set_accepting(true);
+            if let Err(error) = self.http.resume(&self.runtime, &self.server) {
+                tracing::error!(%error, "the HTTP APIs are not served any more; restart the node");
+            }
+        }
+        handed
+    }
+
+    /// Has the other process go on, and ends.
+    fn leave(mut self, handed: Handed, told: &mut dyn FnMut(&str)) -> Left {
+        let settings = &self.config.settings;
+        let relayed = Duration::from_millis(settings.upgrade.relay_timeout_ms);
+        let closing = Duration::from_millis(settings.core.timeouts.close_ms);
+        let pid = handed.pid();
+        let (gone, sessions) = match handed.go(&mut self.server) {
+            Ok(gone) => gone,
+            Err(why) => {
+                return Left::Lost(format!("the new process, which was to serve: {why}; see its log"));
+            }
+        };
+        self.supervisor.main_pid(pid);
+        let Gone { sessions: count, silence } = gone;
+        let silence_ms = silence.as_millis() as u64;
+        tracing::info!(pid, sessions = count, silence_ms, "handed over");
+        told(&format!("{count} sessions go on in process {pid}; clients waited for {silence_ms} ms"));
+        let relays = self.server.leave(sessions, closing);
+        self.runtime.shutdown_timeout(Duration::from_millis(100));
+        Left::Served { pid, sessions: count, silence_ms, relays, relayed }
     }
 
     /// Reads the configuration again and applies what can be applied.
@@ -316,6 +455,17 @@ fn policy(config: &Config, present: Policy) -> Policy {
     }
 }
 
+/// Stays for the connections that cannot leave this process.
+fn relay(relays: Relays, time: Duration) -> ExitCode {
+    if !relays.is_empty() {
+        tracing::info!(connections = relays.len(), "relaying connections under TLS 1.2");
+        if let Err(error) = relays.run(time) {
+            return failed(&format!("connections under TLS 1.2 are not relayed: {error}"));
+        }
+    }
+    ExitCode::SUCCESS
+}
+
 /// Waits for the signal that ends the node at once.
 async fn quit(signals: &mut Signals) {
     while signals.next().await != Wish::Quit {}
@@ -337,7 +487,7 @@ fn ready(server: &Server, http: SocketAddr) -> Ready {
 /// The domains made at run time that the operator's certificate does not name; the configured one was looked at before.
 fn uncovered(
     settings: &crate::config::Settings,
-    certificate: &carillon_server::tls::Settings,
+    certificate: &tls::Settings,
     server: &Server,
 ) -> Vec<Finding> {
     if settings.node.certificate.is_none() {
@@ -406,7 +556,11 @@ fn ask<Q: Question>(store: &dyn Store, question: Q) -> Result<Q::Answer, String>
     answer.map_err(|fault| fault.to_string())
 }
 
-async fn bind_http(settings: &crate::config::Settings) -> Result<Vec<TcpListener>, String> {
+/// Binds the addresses of the HTTP APIs, unless another process left its sockets there.
+async fn bind_http(
+    settings: &crate::config::Settings,
+    mut left: Vec<std::net::TcpListener>,
+) -> Result<Vec<TcpListener>, String> {
     let addresses = match settings.node.http_addresses.as_slice() {
         [] => &settings.server.addresses,
         some => some,
@@ -415,8 +569,14 @@ async fn bind_http(settings: &crate::config::Settings) -> Result<Vec<TcpListener
     let mut port = settings.node.http_port;
     for address in addresses {
         let at = SocketAddr::new(*address, port);
-        let listener =
-            TcpListener::bind(at).await.map_err(|e| format!("cannot listen on {at} (http.port): {e}"))?;
+        let fits = |left: &std::net::TcpListener| {
+            left.local_addr().is_ok_and(|bound| bound.ip() == at.ip() && (port == 0 || bound.port() == port))
+        };
+        let listener = match left.iter().position(fits) {
+            Some(n) => TcpListener::from_std(left.swap_remove(n)),
+            None => TcpListener::bind(at).await,
+        };
+        let listener = listener.map_err(|e| format!("cannot listen on {at} (http.port): {e}"))?;
         // Port 0: the first choice is good for all addresses.
         port = listener.local_addr().map_err(|e| e.to_string())?.port();
         listeners.push(listener);
@@ -424,20 +584,51 @@ async fn bind_http(settings: &crate::config::Settings) -> Result<Vec<TcpListener
     if listeners.is_empty() { Err("no address to listen on (listen.address)".into()) } else { Ok(listeners) }
 }
 
-fn serve_http(
-    runtime: &tokio::runtime::Runtime,
-    listeners: Vec<TcpListener>,
-    server: &Server,
-    options: carillon_http::Options,
-) -> (oneshot::Sender<()>, oneshot::Receiver<()>) {
-    let (end, told) = oneshot::channel::<()>();
-    let (ended, http_ended) = oneshot::channel();
-    let serving = carillon_http::serve(listeners, server.node(), options, told);
-    runtime.spawn(async move {
-        serving.await;
-        let _ = ended.send(());
-    });
-    (end, http_ended)
+impl HttpSide {
+    /// Serves on these sockets.
+    fn start(
+        runtime: &tokio::runtime::Runtime,
+        listeners: Vec<TcpListener>,
+        at: SocketAddr,
+        server: &Server,
+        options: carillon_http::Options,
+    ) -> std::io::Result<HttpSide> {
+        let copy = |listener: &TcpListener| Ok(listener.as_fd().try_clone_to_owned()?.into());
+        let copies = listeners.iter().map(copy).collect::<std::io::Result<_>>()?;
+        let mut http = HttpSide { at, options, listeners: copies, serving: None };
+        http.serve(runtime, listeners, server);
+        Ok(http)
+    }
+
+    fn serve(&mut self, runtime: &tokio::runtime::Runtime, listeners: Vec<TcpListener>, server: &Server) {
+        let (end, told) = oneshot::channel::<()>();
+        let (sender, ended) = oneshot::channel();
+        let serving = carillon_http::serve(listeners, server.node(), self.options.clone(), told);
+        runtime.spawn(async move {
+            serving.await;
+            let _ = sender.send(());
+        });
+        self.serving = Some((end, ended));
+    }
+
+    /// Accepts no more connections and lets the requests end that are under way, for `timeout` at most.
+    fn end(&mut self, runtime: &tokio::runtime::Runtime, timeout: Duration) {
+        let Some((end, ended)) = self.serving.take() else { return };
+        let _ = end.send(());
+        let in_time = runtime.block_on(async { tokio::time::timeout(timeout, ended).await });
+        if in_time.is_err() {
+            tracing::warn!("requests are under way for too long; they may fail");
+        }
+    }
+
+    /// Serves again.
+    fn resume(&mut self, runtime: &tokio::runtime::Runtime, server: &Server) -> std::io::Result<()> {
+        let _within = runtime.enter();
+        let copy = |listener: &std::net::TcpListener| TcpListener::from_std(listener.try_clone()?);
+        let listeners = self.listeners.iter().map(copy).collect::<std::io::Result<_>>()?;
+        self.serve(runtime, listeners, server);
+        Ok(())
+    }
 }
 
 /// An address under which the commands of this machine reach a listener.

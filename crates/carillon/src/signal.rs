@@ -1,4 +1,4 @@
-//! Signals as values: SIGHUP asks to read the configuration again, SIGTERM and SIGINT to end.
+//! Signals as values: SIGHUP asks to read the configuration again, SIGUSR2 to go on in a new process, SIGTERM and SIGINT to end.
 
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -12,6 +12,8 @@ pub enum Wish {
     Drain,
     /// End at once (the second).
     Quit,
+    /// Go on in a process of the present binary (SIGUSR2).
+    Upgrade,
 }
 
 /// The signals sent to this process from now on.
@@ -20,17 +22,19 @@ pub struct Signals {
     hangup: Signal,
     terminate: Signal,
     interrupt: Signal,
+    upgrade: Signal,
     order: Order,
 }
 
 impl Signals {
-    /// Takes over the handling of the three signals. To be called in a Tokio runtime, and before anyone is told that the
+    /// Takes over the handling of the four signals. To be called in a Tokio runtime, and before anyone is told that the
     /// process is there: until then a signal ends it.
     pub fn listen() -> io::Result<Signals> {
         Ok(Signals {
             hangup: signal(SignalKind::hangup())?,
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            upgrade: signal(SignalKind::user_defined2())?,
             order: Order::default(),
         })
     }
@@ -41,6 +45,7 @@ impl Signals {
             Some(()) = self.hangup.recv() => Wish::Reload,
             Some(()) = self.terminate.recv() => self.order.end(),
             Some(()) = self.interrupt.recv() => self.order.end(),
+            Some(()) = self.upgrade.recv() => Wish::Upgrade,
             else => std::future::pending().await,
         }
     }

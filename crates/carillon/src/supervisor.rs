@@ -59,6 +59,11 @@ impl Supervisor {
         self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={us}\nSTATUS=Reading the configuration again."));
     }
 
+    /// STUB
+    pub fn main_pid(&self, pid: u32) {
+        self.tell(&format!("MAINPID={pid}"));
+    }
+
     /// The node drains, which takes as long as `timeout` at most, and a little for what comes after.
     pub fn stopping(&self, timeout: Duration) {
         let us = (timeout + AFTER_DRAIN).as_micros();

@@ -2,6 +2,7 @@
 //! per turn. The shard holds the lock twice per turn, to swap two pointers.
 
 use crate::conn::Conn;
+use crate::handover::{HandedPart, HandedSink};
 use crate::join::{AllDone, Countdown};
 use crate::listener_tls::ListenerTls;
 use crate::parked::ParkedSink;
@@ -66,6 +67,18 @@ pub(crate) enum Control {
     WriteParked(ParkedSink),
     /// Have the core park the sessions of these groups.
     Restore(Vec<ParkedGroup>),
+    /// Accept connections, or leave them in the kernel's queues.
+    Accept(bool),
+    /// Say how many connections have no session yet.
+    Unbound(SyncSender<usize>),
+    /// Read no connection and run no timer; or do so again.
+    Freeze(bool),
+    /// Take all sessions out of the core, with their connections.
+    HandOver(HandedSink),
+    /// Take sessions back, with their connections.
+    TakeBack(Vec<HandedPart>),
+    /// End the event log of this shard; the token is dropped when that is done.
+    EndEvents(Arc<AllDone>),
     /// Close the remaining connections and end.
     Stop,
     /// Use these TLS settings for new connections.

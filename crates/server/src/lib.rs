@@ -22,6 +22,7 @@
 //! | `conn`, `plaintext`, `deadlines` | a connection, in as few bytes as it can be |
 //! | `derivers` | threads that derive keys from passwords |
 //! | `listen` | binding, accepting, refusing |
+//! | [`handover`] | a live upgrade: sessions and their sockets go to another process |
 //! | `websocket`, [`host_meta`] | the HTTP request before the frames, and where clients learn of the port |
 //! | [`tls`], `listener_tls` | TLS, and what each listener offers |
 //! | `inbox`, `join`, `watch` | between threads |
@@ -40,6 +41,7 @@ mod derivers;
 mod drain;
 mod event_loop;
 pub mod events;
+pub mod handover;
 pub mod history;
 pub mod host_meta;
 mod inbox;
@@ -70,4 +72,4 @@ pub use listen::{BindError, Bounds, Ports};
 pub use network::{Network, NoNetwork};
 pub use node::Node;
 pub use options::{Light, Options, Tcp, WebSocket};
-pub use server::{Server, StartError};
+pub use server::{FreezeError, HandedOver, Server, StartError};

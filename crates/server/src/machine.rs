@@ -1,7 +1,7 @@
 //! The core as the event loop drives it. It is a trait so that the loop can be tested with a simple machine.
 
 use carillon_core::form::Unreadable;
-use carillon_core::machine::{Group, Restored, ShardMachine};
+use carillon_core::machine::{Group, HandedGroup, HandedSession, Restored, ShardMachine};
 use carillon_core::model::{ConnId, Mono, Now};
 use carillon_core::settings::Settings;
 use carillon_core::shard::Counters;
@@ -34,6 +34,17 @@ pub(crate) trait Machine: Send + 'static {
         bytes: &[u8],
         effects: &mut Effects,
     ) -> Result<Restored, Unreadable>;
+    /// How many connections have no session yet.
+    fn unbound(&self) -> usize;
+    /// Takes sessions out of the shard, with their connections.
+    fn hand_over(&mut self, now: Now, bytes_max: usize, effects: &mut Effects) -> Option<HandedGroup>;
+    /// Takes in sessions that were handed over.
+    fn take_over(
+        &mut self,
+        now: Now,
+        sessions: Vec<(HandedSession, Option<ConnId>)>,
+        effects: &mut Effects,
+    ) -> Restored;
 }
 
 impl Machine for ShardMachine {
@@ -77,5 +88,22 @@ impl Machine for ShardMachine {
         effects: &mut Effects,
     ) -> Result<Restored, Unreadable> {
         ShardMachine::restore(self, now, elapsed_ms, bytes, effects)
+    }
+
+    fn unbound(&self) -> usize {
+        ShardMachine::unbound(self)
+    }
+
+    fn hand_over(&mut self, now: Now, bytes_max: usize, effects: &mut Effects) -> Option<HandedGroup> {
+        ShardMachine::hand_over(self, now, bytes_max, effects)
+    }
+
+    fn take_over(
+        &mut self,
+        now: Now,
+        sessions: Vec<(HandedSession, Option<ConnId>)>,
+        effects: &mut Effects,
+    ) -> Restored {
+        ShardMachine::take_over(self, now, sessions, effects)
     }
 }

@@ -19,8 +19,9 @@ use carillon_core::ports::store::notifications::Whose;
 use carillon_core::ports::{Fault, Question, Reply, Store};
 use carillon_core::shard::home;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A running node. Cheap to clone; every clone is the same node.
 #[derive(Clone)]
@@ -254,9 +255,21 @@ impl Node {
         }
     }
 
-    /// How many shards there are.
-    pub(crate) fn shard_count(&self) -> usize {
-        self.inner.inboxes.len()
+    /// Asks every shard for a number, and adds up what they answer within `timeout`; a shard that has ended has none.
+    pub(crate) fn sum(&self, control: impl Fn(SyncSender<usize>) -> Control, timeout: Duration) -> usize {
+        let (sender, numbers) = sync_channel(self.inner.inboxes.len());
+        self.control(|| control(sender.clone()));
+        drop(sender);
+        let mut sum = 0;
+        // It ends when all shards have answered, or have ended.
+        loop {
+            match numbers.recv_timeout(timeout) {
+                Ok(number) => sum += number,
+                Err(RecvTimeoutError::Disconnected) => return sum,
+                // A shard that does not answer does not rest.
+                Err(RecvTimeoutError::Timeout) => return usize::MAX,
+            }
+        }
     }
 
     /// Sends one shard a control message.

@@ -44,7 +44,9 @@ pub(crate) struct Written {
 
 /// Has the shards write their parked sessions, and the store keep them. What it does not keep goes back to its shard.
 pub(crate) fn write(node: &Node, store: &dyn Store, bytes_max: u64) -> Written {
-    settle(node);
+    if !settle(node, SETTLE) {
+        tracing::warn!("sessions are written while answers of the store are awaited");
+    }
     let (sender, groups) = sync_channel(WAITING_MAX);
     node.control(|| Control::WriteParked(sender.clone()));
     drop(sender);
@@ -121,30 +123,21 @@ impl Writing<'_> {
     }
 }
 
-/// Waits until no shard awaits an answer of the store and no message is on its way between them, but not for long. A session is
-/// written with what it awaits as not done: a message that is being stored for it would be in its queue, too.
-fn settle(node: &Node) {
-    let until = Instant::now() + SETTLE;
+/// Waits until nothing is under way: no shard awaits an answer of the store or has a message for another. Not longer than `limit`;
+/// whether it came to that. A session is written with what it awaits as not done: a message that is being stored for it would be in
+/// its queue, too.
+pub(crate) fn settle(node: &Node, limit: Duration) -> bool {
+    let until = Instant::now() + limit;
     let mut quiet = 0;
     while quiet < QUIET_ROUNDS && Instant::now() < until {
-        let (sender, counts) = sync_channel(node.shard_count());
-        node.control(|| Control::Awaited(sender.clone()));
-        drop(sender);
-        let mut awaited = 0;
-        // It ends when all shards have answered, or have ended.
-        while let Ok(count) = counts.recv_timeout(SETTLE) {
-            awaited += count;
-        }
-        if awaited == 0 {
+        if node.sum(Control::Awaited, limit) == 0 {
             quiet += 1;
         } else {
             quiet = 0;
             std::thread::sleep(MOMENT);
         }
     }
-    if quiet < QUIET_ROUNDS {
-        tracing::warn!("sessions are written while answers of the store are awaited");
-    }
+    quiet == QUIET_ROUNDS
 }
 
 /// Asks and waits; again where that settles it.

@@ -54,6 +54,7 @@ mod writer;
 pub use copy::{Contents, CopyError, Restored, backup, restore};
 pub use counters::Health;
 pub use options::{OpenError, Options};
+pub use schema::SCHEMA;
 
 use asked::{Asked, Carries, Respond, Write};
 use carillon_core::ports::store::ReadAsk;
@@ -103,7 +104,7 @@ impl SqliteStore {
         let options = &store.options;
         let sqlite = |source| OpenError::of(&options.path, source);
         let mut db = file::connect_writer(options).map_err(sqlite)?;
-        if !file::check(&db, &options.path, file::CHECK_MAX)? {
+        if options.is_searched && !file::check(&db, &options.path, file::CHECK_MAX)? {
             let path = options.path.display();
             tracing::info!(%path, "only a part of the store was checked for damage; a backup checks all of it");
         }

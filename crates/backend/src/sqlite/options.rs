@@ -29,6 +29,8 @@ pub struct Options {
     /// Bytes the database may grow to, where it is to leave room on the disk for others. Writes that need more fail as
     /// on a full disk, and go on when something was removed.
     pub bytes_max: Option<u64>,
+    /// Whether it is searched for damage first. Not for whoever opens it at once after another process had it.
+    pub is_searched: bool,
 }
 
 impl Default for Options {
@@ -50,6 +52,7 @@ impl Options {
             cache_kib: 8 * 1024,
             items_bytes_max: 16 << 20,
             bytes_max: None,
+            is_searched: true,
         }
     }
 }

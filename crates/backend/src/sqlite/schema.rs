@@ -22,6 +22,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0014_resumption.sql"),
 ];
 
+/// The version of the schema that this release uses.
+pub const SCHEMA: u32 = MIGRATIONS.len() as u32;
+
 /// `PRAGMA application_id` of our databases: "CRLN".
 const APPLICATION_ID: i32 = 0x4352_4c4e;
 
@@ -29,7 +32,7 @@ const APPLICATION_ID: i32 = 0x4352_4c4e;
 pub(super) fn migrate(db: &mut Connection, path: &Path) -> Result<(), OpenError> {
     let sqlite = |source| OpenError::of(path, source);
     let found = if is_empty(db).map_err(sqlite)? { 0 } else { version(db, path)? };
-    let known = MIGRATIONS.len() as u32;
+    let known = SCHEMA;
     if found < known {
         upgrade(db, found).map_err(sqlite)?;
         tracing::info!(path = %path.display(), from = found, to = known, "store schema upgraded");
@@ -45,7 +48,7 @@ pub(super) fn version(db: &Connection, path: &Path) -> Result<u32, OpenError> {
     if owner != APPLICATION_ID || is_empty(db).map_err(sqlite)? {
         return Err(OpenError::Foreign { path: path.to_owned() });
     }
-    let known = MIGRATIONS.len() as u32;
+    let known = SCHEMA;
     if found > known {
         return Err(OpenError::Newer { path: path.to_owned(), found, known });
     }
@@ -58,7 +61,7 @@ fn upgrade(db: &mut Connection, from: u32) -> rusqlite::Result<()> {
         tx.execute_batch(sql)?;
     }
     tx.pragma_update(None, "application_id", APPLICATION_ID)?;
-    tx.pragma_update(None, "user_version", MIGRATIONS.len() as u32)?;
+    tx.pragma_update(None, "user_version", SCHEMA)?;
     tx.commit()
 }
 

@@ -4,8 +4,9 @@ use super::declare::SETTINGS;
 
 /// What the names of all of this program's variables begin with.
 const PREFIX: &str = "CARILLON_";
-/// Variables that are no settings: what commands take in place of an option, and those of the load tester.
-const OTHERS: [&str; 2] = ["CARILLON_URL", "CARILLON_KEY"];
+/// Variables that are no settings: what commands take in place of an option, what a live upgrade starts the new process with, and
+/// those of the load tester.
+const OTHERS: [&str; 3] = ["CARILLON_URL", "CARILLON_KEY", "CARILLON_UPGRADE"];
 const LOAD_TESTER: &str = "CARILLON_LOAD_";
 
 /// The variable of a setting.

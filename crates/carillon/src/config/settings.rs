@@ -7,6 +7,7 @@ use super::unit::{DAY, GIB, HOUR, KIB, MIB, MINUTE, SECOND};
 use super::value::{Field, Profile, Words};
 use crate::options::Node;
 use crate::telemetry::{Log, LogFormat, LogLevel};
+use crate::upgrade;
 use carillon_backend::sqlite;
 use carillon_core::model::{Policy, PubsubCreate, SessionPolicy};
 use carillon_core::sasl::Mechanism;
@@ -20,6 +21,8 @@ pub struct Settings {
     pub node: Node,
     /// The node's log.
     pub log: Log,
+    /// Live upgrades.
+    pub upgrade: upgrade::Options,
     /// Which defaults the limits have.
     pub profile: Profile,
     /// The policy of the domain named by `domain`. Other domains have policies of their own.
@@ -361,6 +364,19 @@ settings! {
         "drain.spread_ms" = node.drain_spread_ms, ms(0, HOUR), Restart;
         /// How long sessions are given to end after that; one more signal ends the node at once.
         "drain.timeout_ms" = node.drain_timeout_ms, ms(0, HOUR), Restart;
+    }
+
+    "Live upgrades: the node goes on in the process of another binary." {
+        /// How long the new process may take until it has checked everything.
+        "upgrade.start_timeout_ms" = upgrade.start_timeout_ms, ms(SECOND, HOUR), Live;
+        /// How long HTTP requests and logins that are under way are given to end before the node is handed over. Those that come
+        /// meanwhile wait.
+        "upgrade.requests_timeout_ms" = upgrade.requests_timeout_ms, ms(0, MINUTE), Live;
+        /// How long clients may wait until the new process has every session; after that the old process goes on.
+        "upgrade.pause_timeout_ms" = upgrade.pause_timeout_ms, ms(100, MINUTE), Live;
+        /// How long the old process stays for connections under TLS 1.2, which only it can read. After that they are closed, and their
+        /// clients resume their sessions.
+        "upgrade.relay_timeout_ms" = upgrade.relay_timeout_ms, ms(0, 7 * DAY), Live;
     }
 
     "The node's log, on standard error." {

@@ -1,7 +1,7 @@
 //! A node to be loaded, and an engine that is led through a scenario as an orchestrator would.
 
 use carillon::config::{Config, Source};
-use carillon::serve::Running;
+use carillon::serve::{Prepared, Running};
 use carillon_load::control::{Fault, Job, Position, Progress};
 use carillon_load::plan::{Scenario, Target, TransportKind};
 use carillon_load::worker::Engine;
@@ -43,7 +43,7 @@ impl World {
         ];
         overrides.extend(settings.iter().map(|setting| (*setting).to_owned()));
         let config = Config::load(&Source { overrides, ..Source::default() }).unwrap();
-        let running = Running::start(config).unwrap();
+        let running = Running::start(Prepared::new(config).unwrap(), None).unwrap();
         let ready = running.ready();
         let target = Target {
             address: format!("127.0.0.1:{}", ready.c2s.unwrap()),

@@ -1,7 +1,7 @@
 //! A node, and the program that is let loose on it.
 
 use carillon::config::{Config, Source};
-use carillon::serve::Running;
+use carillon::serve::{Prepared, Running};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -35,8 +35,8 @@ impl World {
         let mut overrides: Vec<String> = ports.map(str::to_owned).to_vec();
         overrides.extend([format!("data_dir={}", data.display()), "limits.profile=benchmark".to_owned()]);
         overrides.extend_from_slice(settings);
-        let running =
-            Running::start(Config::load(&Source { overrides, ..Source::default() }).unwrap()).unwrap();
+        let config = Config::load(&Source { overrides, ..Source::default() }).unwrap();
+        let running = Running::start(Prepared::new(config).unwrap(), None).unwrap();
         let world = World { running: Some(running), dir };
         world.import();
         world

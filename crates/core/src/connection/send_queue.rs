@@ -183,6 +183,11 @@ impl SendQueue {
         }
     }
 
+    /// Whether the session waits to be told that what was taken is sent.
+    pub fn is_watched(&self) -> bool {
+        self.0.as_ref().is_some_and(|backlog| backlog.watched.is_some())
+    }
+
     /// How many of the last bytes the peer has not acknowledged: those that wait, and `in_socket`, which is asked only if it
     /// matters. All there are, [`u64::MAX`], if bytes were dropped or the socket does not know.
     pub fn unacked(&self, in_socket: impl FnOnce() -> Option<u64>) -> u64 {

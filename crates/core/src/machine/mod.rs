@@ -4,6 +4,7 @@
 mod admit;
 mod commands;
 mod drain;
+mod handover;
 mod light;
 mod messages;
 mod reading;
@@ -13,6 +14,7 @@ mod returning;
 #[cfg(test)]
 mod tests;
 
+pub use handover::{HandedGroup, HandedSession};
 pub use restart::{Group, Restored};
 
 use crate::error::StreamError;
@@ -95,6 +97,13 @@ impl ShardMachine {
             true => limits.stanza_bytes,
             false => limits.stanza_bytes_before_auth,
         }
+    }
+
+    /// How many connections have no session yet, and are not being closed either.
+    pub fn unbound(&self) -> usize {
+        let is_unbound =
+            |conn: &ConnId| self.sessions.session_at(*conn).is_none() && !self.sessions.is_closing(*conn);
+        self.sessions.conns().filter(is_unbound).count()
     }
 
     /// The shard's counters.

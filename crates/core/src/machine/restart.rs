@@ -8,12 +8,14 @@
 
 use super::{ShardMachine, Turn};
 use crate::Effects;
+use crate::error::StreamError;
 use crate::event::Leave;
 use crate::form::{Clock, Form, Reader, Unreadable, Writer};
-use crate::model::{Map, Mono, Now, SessionId, Set};
-use crate::session::{BoundSession, Moved};
+use crate::model::{ConnId, Map, Mono, Now, SessionId, Set};
+use crate::session::{BoundSession, Closing, Moved, Session};
 use crate::shard::{Names, Wake, home};
 use carillon_wire::jid::BareJid;
+use carillon_wire::stream::Condition;
 
 /// Parked sessions as bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,19 +52,8 @@ impl ShardMachine {
     pub fn write_parked(&mut self, now: Now, bytes_max: usize, effects: &mut Effects) -> Option<Group> {
         let mut turn = self.turn(now, effects);
         let mut out = Writer::new(now.mono.0);
-        let mut sessions = 0;
-        let (names, accounts) = turn.parked(bytes_max);
-        let mut timers = turn.timers_of(&names);
-        for account in accounts {
-            for moved in turn.take_out(&account, &mut timers) {
-                moved.write(&mut out);
-                sessions += 1;
-            }
-            if out.position() >= bytes_max {
-                break;
-            }
-        }
-        (sessions > 0).then(|| Group { bytes: out.finish(), sessions })
+        let taken = turn.take_out_some(bytes_max, BoundSession::is_parked, &mut out);
+        (taken.sessions > 0).then(|| Group { bytes: out.finish(), sessions: taken.sessions })
     }
 
     /// Parks the sessions of a group again, `elapsed_ms` after it was written; those alone of whose accounts this shard is the home.
@@ -79,7 +70,7 @@ impl ShardMachine {
         let mut input = Reader::new(bytes, Clock { now_ms: now.mono.0, elapsed_ms })?;
         let mut all = Vec::new();
         while !input.is_done() {
-            all.push(Moved::read(&mut input)?);
+            all.push((Moved::read(&mut input)?, None));
         }
         let mut turn = self.turn(now, effects);
         let restored = turn.take_in(all);
@@ -91,11 +82,40 @@ impl ShardMachine {
 /// The timers of sessions.
 type Timers = Map<SessionId, Vec<(Mono, Wake)>>;
 
+/// Sessions that were taken out.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    pub(super) sessions: u32,
+    /// The connections of those that have one.
+    pub(super) conns: Vec<ConnId>,
+}
+
+/// Which sessions are taken out.
+type Which = fn(&BoundSession) -> bool;
+
 impl Turn<'_> {
-    /// Parked sessions that may fill so many bytes, and their accounts.
-    fn parked(&self, bytes_max: usize) -> (Set<SessionId>, Vec<BareJid>) {
+    /// Takes sessions out of the shard, and writes them: those of as many accounts as fill `bytes_max` bytes.
+    pub(super) fn take_out_some(&mut self, bytes_max: usize, which: Which, out: &mut Writer) -> Taken {
+        let mut taken = Taken::default();
+        let (names, accounts) = self.some(bytes_max, which);
+        let mut timers = self.timers_of(&names);
+        for account in accounts {
+            for moved in self.take_out(&account, which, &mut timers) {
+                moved.write(out);
+                taken.sessions += 1;
+                taken.conns.extend(moved.session.conn());
+            }
+            if out.position() >= bytes_max {
+                break;
+            }
+        }
+        taken
+    }
+
+    /// Sessions that may fill so many bytes, and their accounts.
+    fn some(&self, bytes_max: usize, which: Which) -> (Set<SessionId>, Vec<BareJid>) {
         let (mut names, mut seen, mut accounts) = (Set::default(), Set::default(), Vec::new());
-        for session in self.sessions.all_bound().filter(|session| session.is_parked()) {
+        for session in self.sessions.all_bound().filter(|session| which(session)) {
             if !seen.contains(&session.account) {
                 if accounts.len() * SESSION_BYTES_MIN >= bytes_max.max(1) {
                     break;
@@ -118,18 +138,22 @@ impl Turn<'_> {
         timers
     }
 
-    /// Takes the parked sessions of an account out of all lists. Who shares it is told: nobody is to notice that they are away.
-    fn take_out(&mut self, account: &BareJid, timers: &mut Timers) -> Vec<Moved> {
+    /// Takes sessions of an account out of all lists. Who shares it is told: nobody is to notice that they are away.
+    fn take_out(&mut self, account: &BareJid, which: Which, timers: &mut Timers) -> Vec<Moved> {
         let sessions = self.sessions.bound_of(account.as_str());
-        let parked = sessions.iter().filter(|session| session.is_parked()).map(|session| session.id);
-        let parked: Vec<SessionId> = parked.collect();
+        let wanted = sessions.iter().filter(|session| which(session)).map(|session| session.id);
+        let wanted: Vec<SessionId> = wanted.collect();
         drop(sessions);
-        let mut all = Vec::with_capacity(parked.len());
-        for session in parked {
+        let mut all = Vec::with_capacity(wanted.len());
+        for session in wanted {
             let Some(session) = self.sessions.take_bound(session) else { continue };
             let last = |topic| self.cx.shard.subscribers.last(topic).cloned();
             let last_items = session.topics.iter().filter_map(|followed| last(followed.topic)).collect();
             self.leave_account(&session);
+            if let Some(conn) = session.conn() {
+                self.cx.shard.counters.connections -= 1;
+                self.sessions.leave(conn);
+            }
             self.cx.shard.counters.available -= u64::from(session.presence.is_available());
             for followed in session.topics.clone() {
                 self.cx.unfollow(followed, self.sessions);
@@ -140,37 +164,50 @@ impl Turn<'_> {
         all
     }
 
-    /// Parks sessions that another process wrote.
-    fn take_in(&mut self, all: Vec<Moved>) -> Restored {
+    /// Goes on with sessions that another process wrote, each with the name that its connection has here, if it has one.
+    pub(super) fn take_in(&mut self, all: Vec<(Moved, Option<ConnId>)>) -> Restored {
         let (mut result, mut names, mut here) = (Restored::default(), Names::default(), Vec::new());
-        for mut moved in all {
+        for (mut moved, conn) in all {
+            if let (Some(io), Some(conn)) = (&mut moved.session.io, conn) {
+                io.conn = conn;
+                io.reader.trust(&self.cx.shard.settings.limits);
+                self.cx.shard.counters.connections += 1;
+            }
             if home(moved.session.bare.as_str(), self.cx.shard.shard_count) != self.cx.shard.id {
                 result.elsewhere += 1;
+                self.turn_away(&mut moved.session, conn);
             } else if !self.can_restore(&moved.session) {
                 result.refused += 1;
+                self.turn_away(&mut moved.session, conn);
             } else {
                 let id = self.sessions.begin();
                 names.add(moved.session.id, id);
                 moved.session.id = id;
                 self.join_account(&moved.session);
-                here.push(moved);
+                here.push((moved, conn));
             }
         }
-        let ids: Vec<SessionId> = here.iter().map(|moved| moved.session.id).collect();
-        for moved in here {
-            self.put_back(moved, &mut names);
+        let ids: Vec<_> = here.iter().map(|(moved, conn)| (moved.session.id, *conn)).collect();
+        for (moved, conn) in here {
+            self.put_back(moved, conn, &mut names);
         }
         // When all of them are there: one looks for the others of its account.
-        for id in ids {
+        for (id, conn) in ids {
             match self.sessions.take_bound(id) {
                 Some(session) if session.is_overdue(&self.cx) => {
                     result.expired += 1;
                     self.part(session, Leave::NotResumed);
                 }
-                Some(session) => {
+                Some(session) if session.io.is_some() && conn.is_none() => {
                     result.restored += 1;
+                    self.lose(session, Leave::Lost);
+                }
+                Some(mut session) => {
+                    result.restored += 1;
+                    session.carry_on(&mut self.cx);
+                    let is_parked = session.is_parked();
                     self.sessions.put_bound(session);
-                    if let Some(handler) = self.cx.pipeline.resumption {
+                    if let Some(handler) = self.cx.pipeline.resumption.filter(|_| is_parked) {
                         (handler.away)(id, self.sessions, &mut self.cx);
                     }
                 }
@@ -180,18 +217,31 @@ impl Turn<'_> {
         result
     }
 
-    /// Whether a session can wait here for its client.
+    /// Closes the connection of a session that cannot go on here.
+    fn turn_away(&mut self, session: &mut BoundSession, conn: Option<ConnId>) {
+        if let (Some(io), Some(conn)) = (session.io.take(), conn) {
+            let error = StreamError::new(Condition::Reset, "the session cannot go on here; log in again");
+            let closing = Closing::with_error(io, &error, &mut self.cx);
+            self.sessions.put(conn, closing);
+        }
+    }
+
+    /// Whether a session can go on here: with its connection, or waiting for its client.
     fn can_restore(&self, session: &BoundSession) -> bool {
-        let is_parked = session.io.is_none()
-            && session.resumption.as_ref().is_some_and(|resumption| resumption.parked.is_some());
+        let is_parked = session.resumption.as_ref().is_some_and(|resumption| resumption.parked.is_some());
+        let goes_on = if session.io.is_some() {
+            !is_parked
+        } else {
+            is_parked && self.cx.pipeline.resumption.is_some()
+        };
         let domain = self.cx.shard.domains.numbered(session.domain);
         let has_domain = domain.is_some_and(|domain| *domain.name == *session.jid.domain());
         let of_account = self.sessions.bound_of(session.bare.as_str());
         let is_new = of_account.iter().all(|other| other.jid != session.jid);
-        is_parked && has_domain && is_new && self.cx.pipeline.resumption.is_some()
+        goes_on && has_domain && is_new
     }
 
-    fn put_back(&mut self, moved: Moved, names: &mut Names) {
+    fn put_back(&mut self, moved: Moved, conn: Option<ConnId>, names: &mut Names) {
         let Moved { mut session, timers, last_items } = moved;
         for last in last_items {
             self.cx.shard.subscribers.learn(last);
@@ -199,12 +249,15 @@ impl Turn<'_> {
         for (at, wake) in timers {
             self.cx.shard.timers.set(at, (session.id, wake));
         }
-        self.cx.shard.counters.parked += 1;
+        self.cx.shard.counters.parked += u64::from(session.is_parked());
         self.cx.shard.counters.available += u64::from(session.presence.is_available());
         for hook in &self.cx.pipeline.restored {
             hook(&mut session, names, &mut self.cx);
         }
-        self.sessions.put_bound(session);
+        match conn.filter(|_| session.io.is_some()) {
+            Some(conn) => self.sessions.put(conn, Session::Bound(session)),
+            None => self.sessions.put_bound(session),
+        }
     }
 }
 

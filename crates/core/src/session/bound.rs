@@ -296,6 +296,15 @@ impl BoundSession {
         }
     }
 
+    /// Goes on where it stood in another process: with what waits for its client, and with what came from it.
+    pub fn carry_on(&mut self, cx: &mut Cx<'_>) {
+        if self.leaving {
+            return self.count_unacked(cx);
+        }
+        backlog::go_on(self, cx);
+        self.read_on(cx);
+    }
+
     /// The socket took what was sent.
     pub fn flushed(&mut self, cx: &mut Cx<'_>) {
         backlog::flushed(self, cx);

@@ -17,7 +17,7 @@ pub(crate) struct Conn {
     pub(crate) pending_input: Option<Box<PendingInput>>,
     pub(crate) send_queue: SendQueue,
     /// Its place among the connections that the node may have; released when it is dropped.
-    permit: Permit,
+    pub(super) permit: Permit,
     pub(crate) stage: Stage,
     pub(crate) readiness: Readiness,
     pub(crate) flow: ReadFlow,

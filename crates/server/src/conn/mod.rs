@@ -8,6 +8,7 @@
 //! While nothing is in flight a connection is this value and its keys: no buffer, no parser, no task. Buffers exist only
 //! while something is incomplete.
 
+mod carried;
 mod connection;
 mod input;
 mod output;
@@ -15,6 +16,7 @@ mod slab;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use carried::{Carried, Relayed};
 pub(crate) use connection::{Conn, Handshaking, Protocol, ReadFlow, Readiness, Stage, Transport};
 pub(crate) use input::{HandshakeStep, ReadOutcome, SCRATCH_BYTES};
 pub(crate) use output::{ConnError, SendOutcome, Sent};

@@ -65,9 +65,18 @@ impl<M: Machine> EventLoop<M> {
             Control::DrainSlice(slice) => self.handle(Input::DrainSlice(slice)),
             Control::StopDraining => self.handle(Input::StopDraining),
             // Who asked may have given up.
-            Control::Awaited(count) => drop(count.send(self.machine.awaited())),
+            Control::Awaited(count) => drop(count.send(self.awaited())),
             Control::WriteParked(sink) => self.write_parked(&sink),
             Control::Restore(groups) => self.restore(&groups),
+            Control::Accept(accepts) => self.accepts = accepts,
+            Control::Unbound(count) => drop(count.send(self.machine.unbound())),
+            Control::Freeze(frozen) => self.frozen = frozen,
+            Control::HandOver(sink) => self.hand_over(&sink),
+            Control::TakeBack(parts) => self.take_back(parts),
+            Control::EndEvents(done) => {
+                self.end_events();
+                drop(done);
+            }
             Control::Stop => self.phase = Phase::Stopping,
             Control::Tls(tls) => self.io.tls = tls,
             Control::OutQueue(bytes) => self.io.out_queue_bytes = bytes,
@@ -123,10 +132,15 @@ impl<M: Machine> EventLoop<M> {
         for id in self.io.conns.ids() {
             self.io.conns.remove(id);
         }
+        self.end_events();
+        self.publish();
+    }
+
+    /// Ends the event log of this shard.
+    fn end_events(&mut self) {
         if let Some(producer) = self.producer.take() {
             producer.end(&mut self.effects.journal, self.clock.now().unix);
         }
-        self.publish();
     }
 }
 

@@ -15,6 +15,7 @@
 mod accept;
 #[cfg(test)]
 mod counts;
+mod handover;
 mod inbox;
 mod parked;
 mod read;
@@ -24,6 +25,7 @@ mod tests;
 use crate::clock::Clock;
 use crate::conn::Readiness;
 use crate::events::Producer;
+use crate::handover::Handed;
 use crate::inbox::{Inbox, InboxItem};
 use crate::listen::{Admission, Listener, RefusedConns, SpareDescriptor};
 use crate::machine::Machine;
@@ -72,6 +74,12 @@ pub(crate) struct EventLoop<M> {
     published: Mono,
     /// What the process before this one left, until the first turn.
     left_parked: Arc<[ParkedGroup]>,
+    /// What the process before this one handed over, until the first turn.
+    handed: Vec<Handed>,
+    /// Connections are accepted.
+    accepts: bool,
+    /// No connection is read and no timer runs: the sessions are about to be handed over.
+    frozen: bool,
 }
 
 /// Whether the loop goes on.
@@ -90,6 +98,7 @@ pub(crate) struct Shared {
     pub(crate) io_uring: bool,
     pub(crate) clock: Clock,
     pub(crate) left_parked: Arc<[ParkedGroup]>,
+    pub(crate) handed: Vec<Handed>,
 }
 
 impl<M: Machine> EventLoop<M> {
@@ -104,7 +113,7 @@ impl<M: Machine> EventLoop<M> {
         for (n, listener) in listeners.iter_mut().enumerate() {
             poll.registry().register(&mut listener.socket, special(n), Interest::READABLE)?;
         }
-        let Shared { admission, inbox, figures, producer, io_uring, clock, left_parked } = shared;
+        let Shared { admission, inbox, figures, producer, io_uring, clock, left_parked, handed } = shared;
         let mut effects = Effects::default();
         if let Some(producer) = &producer {
             producer.begin(&mut effects.journal, clock.now().unix);
@@ -133,6 +142,9 @@ impl<M: Machine> EventLoop<M> {
             unpublished: true,
             published: Mono(0),
             left_parked,
+            handed,
+            accepts: true,
+            frozen: false,
         })
     }
 
@@ -147,6 +159,8 @@ impl<M: Machine> EventLoop<M> {
         self.update_clock();
         self.restore(&left_parked);
         drop(left_parked);
+        let handed = std::mem::take(&mut self.handed);
+        self.take_over(handed);
         while self.phase == Phase::Running {
             self.turn();
         }
@@ -164,14 +178,20 @@ impl<M: Machine> EventLoop<M> {
         self.update_clock();
         let began = self.now.mono;
         self.handle_readiness();
-        self.accept();
-        self.read_ready();
+        if self.accepts {
+            self.accept();
+        }
+        if !self.frozen {
+            self.read_ready();
+        }
         self.flush_deferred();
         self.update_clock();
         self.handle_inbox();
         self.flush_deferred();
         self.update_clock();
-        self.run_due_timers();
+        if !self.frozen {
+            self.run_due_timers();
+        }
         self.walking = self.machine.walk(self.now, &mut self.effects);
         self.unpublished |= self.walking;
         self.run_effects();
@@ -270,15 +290,15 @@ impl<M: Machine> EventLoop<M> {
         let busy = self.walking
             || !self.io.upcalls.is_empty()
             || !self.items.is_empty()
-            || (!held_back && !self.io.ready.is_empty())
-            || self.listeners.iter_mut().any(|listener| listener.is_ready(now));
+            || (!held_back && !self.frozen && !self.io.ready.is_empty())
+            || (self.accepts && self.listeners.iter_mut().any(|listener| listener.is_ready(now)));
         if busy || !self.inbox.sleep() {
             return Some(Duration::ZERO);
         }
         let due = [
-            self.machine.next_wake(),
-            self.io.deadlines.next(),
-            self.listeners.iter().filter_map(Listener::retry_at).min(),
+            self.machine.next_wake().filter(|_| !self.frozen),
+            self.io.deadlines.next().filter(|_| !self.frozen),
+            self.listeners.iter().filter_map(Listener::retry_at).min().filter(|_| self.accepts),
             self.refused_conns.due(),
             self.unpublished.then(|| self.published.plus(PUBLISH_MS)),
             // The shard that is behind does not announce that it has caught up.

@@ -34,6 +34,11 @@ impl<Q: Question> Job<Q> {
         node.ask_as(*operation, question.clone(), reply);
     }
 
+    /// Whether the question is with the store.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.is_under_way
+    }
+
     /// What was answered, and when it was first asked; nothing when the store could not do it, which is logged.
     pub(super) fn answered<T>(&mut self, answer: Result<Part<T>, Fault>) -> (Part<T>, Instant) {
         self.is_under_way = false;

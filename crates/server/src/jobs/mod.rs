@@ -24,6 +24,10 @@ pub(crate) enum JobMessage {
     HandedOver,
     /// The store's answer: the notifications that expired.
     Swept(Result<Part<Trace>, Fault>),
+    /// Ask nothing more; the sender is dropped when no answer is awaited and nothing is claimed.
+    Pause(SyncSender<()>),
+    /// Go on after a pause.
+    Resume,
     /// The node stops.
     Stop,
 }
@@ -46,6 +50,21 @@ struct UnderWay {
     /// Whether the store has more that is due.
     more: bool,
     sweep: Job<Sweep>,
+    /// Nothing is begun; whoever wants to know that nothing is under way any more.
+    paused: Option<Option<SyncSender<()>>>,
+}
+
+impl UnderWay {
+    /// Tells whoever waits for it that nothing is under way.
+    fn rest(&mut self) {
+        if !self.due.is_under_way()
+            && self.claim.is_none()
+            && !self.sweep.is_under_way()
+            && let Some(waiter) = &mut self.paused
+        {
+            *waiter = None;
+        }
+    }
 }
 
 impl Jobs {
@@ -69,6 +88,8 @@ impl Jobs {
                         self.ask_sweep(&mut under_way);
                     }
                 }
+                Ok(JobMessage::Pause(waiter)) => under_way.paused = Some(Some(waiter)),
+                Ok(JobMessage::Resume) => under_way.paused = None,
                 Ok(JobMessage::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
                     tick = Instant::now() + TICK;
@@ -80,10 +101,14 @@ impl Jobs {
                     self.ask_sweep(&mut under_way);
                 }
             }
+            under_way.rest();
         }
     }
 
     fn ask_due(&self, under_way: &mut UnderWay) {
+        if under_way.paused.is_some() {
+            return;
+        }
         let sender = self.sender.clone();
         let question = || {
             let now = unix();
@@ -94,6 +119,9 @@ impl Jobs {
     }
 
     fn ask_sweep(&self, under_way: &mut UnderWay) {
+        if under_way.paused.is_some() {
+            return;
+        }
         let sender = self.sender.clone();
         let question = || {
             let now = unix();
@@ -120,7 +148,7 @@ impl Jobs {
 }
 
 /// Messages that wait at most: one of each kind, and the end, which may be told twice.
-pub(crate) const MESSAGES_MAX: usize = 5;
+pub(crate) const MESSAGES_MAX: usize = 7;
 const TICK: Duration = Duration::from_secs(1);
 /// Scheduled notifications claimed at once.
 const DUE: Page = Page { entries: 500, bytes: 4 << 20 };

@@ -189,6 +189,17 @@ impl Admission {
         Ok(permit)
     }
 
+    /// Admits a connection that the process before this one had admitted, at its place there ([`Permit::place`]).
+    pub(crate) fn readmit(self: &Arc<Self>, place: u64) -> Permit {
+        self.open.fetch_add(1, Ordering::AcqRel);
+        let is_counted = place != UNCOUNTED && self.per_address_max.load(Ordering::Relaxed) > 0;
+        if is_counted {
+            *self.stripe(place).entry(place).or_default() += 1;
+        }
+        let address = if is_counted { place } else { UNCOUNTED };
+        Permit { admission: Arc::clone(self), address, opening: false }
+    }
+
     /// Waits until no connection is open, `timeout` at most. Whether none is open.
     pub(crate) fn wait_until_empty(&self, timeout: Duration) -> bool {
         self.has_waiter.store(true, Ordering::SeqCst);
@@ -233,6 +244,11 @@ impl Admission {
 }
 
 impl Permit {
+    /// What it counts for among the connections of an address.
+    pub(crate) fn place(&self) -> u64 {
+        self.address
+    }
+
     /// The handshake of its connection is complete.
     pub(crate) fn opened(&mut self) {
         if std::mem::take(&mut self.opening) {

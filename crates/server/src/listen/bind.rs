@@ -2,6 +2,7 @@
 
 use super::accept::Listener;
 use super::service::{ListenConfig, Service};
+use crate::handover::Inherited;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind};
 use std::net::{Ipv6Addr, SocketAddr};
@@ -29,12 +30,16 @@ pub struct Ports {
     pub light: Option<u16>,
 }
 
-/// Binds every port on every address, once per shard. Returns the listeners of each shard.
-pub(crate) fn bind(config: &ListenConfig<'_>) -> Result<(Ports, Vec<Vec<Listener>>), BindError> {
+/// Binds every port on every address, once per shard, unless another process left its socket there. Returns the listeners of each
+/// shard. What was left and is not wanted is closed.
+pub(crate) fn bind(
+    config: &ListenConfig<'_>,
+    mut inherited: Vec<Inherited>,
+) -> Result<(Ports, Vec<Vec<Listener>>), BindError> {
     let mut ports = Ports::default();
     let mut shards: Vec<Vec<Listener>> = std::iter::repeat_with(Vec::new).take(config.shards).collect();
     for &(service, port) in &config.services {
-        let (port, sockets) = with_port(config, port)?;
+        let (port, sockets) = with_port(config, service, port, &mut inherited)?;
         *match service {
             Service::StartTls => &mut ports.c2s,
             Service::DirectTls => &mut ports.c2s_tls,
@@ -50,22 +55,37 @@ pub(crate) fn bind(config: &ListenConfig<'_>) -> Result<(Ports, Vec<Vec<Listener
 
 /// Binds one port on every address. For port 0 the system chooses on the first address; if that port is taken on another
 /// address, it chooses again.
-fn with_port(config: &ListenConfig<'_>, port: u16) -> Result<(u16, Vec<Vec<Socket>>), BindError> {
+fn with_port(
+    config: &ListenConfig<'_>,
+    service: Service,
+    port: u16,
+    inherited: &mut Vec<Inherited>,
+) -> Result<(u16, Vec<Vec<Socket>>), BindError> {
     for _ in 1..CHOICES {
-        match on_all(config, port) {
+        match on_all(config, service, port, inherited) {
             Err(error) if port == 0 && error.source.kind() == ErrorKind::AddrInUse => {}
             result => return result,
         }
     }
-    on_all(config, port)
+    on_all(config, service, port, inherited)
 }
 
-fn on_all(config: &ListenConfig<'_>, port: u16) -> Result<(u16, Vec<Vec<Socket>>), BindError> {
+fn on_all(
+    config: &ListenConfig<'_>,
+    service: Service,
+    port: u16,
+    inherited: &mut Vec<Inherited>,
+) -> Result<(u16, Vec<Vec<Socket>>), BindError> {
     let mut port = port;
     let mut shards: Vec<Vec<Socket>> = std::iter::repeat_with(Vec::new).take(config.shards).collect();
     for &address in config.addresses {
         let error = |port| move |source| BindError { address: SocketAddr::new(address, port), source };
-        let sockets = match on_one(config, SocketAddr::new(address, port)) {
+        let left = take(inherited, service, SocketAddr::new(address, port));
+        let bound = match left.is_empty() {
+            true => on_one(config, SocketAddr::new(address, port)),
+            false => spread(left, config.shards),
+        };
+        let sockets = match bound {
             // A host without IPv6, with a configuration that means every address.
             Err(e)
                 if address == Ipv6Addr::UNSPECIFIED && config.addresses.len() > 1 && is_unsupported(&e) =>
@@ -75,17 +95,42 @@ fn on_all(config: &ListenConfig<'_>, port: u16) -> Result<(u16, Vec<Vec<Socket>>
             }
             result => result.map_err(error(port))?,
         };
-        let bound = sockets.first().map(Socket::local_addr).transpose().map_err(error(port))?;
+        let bound =
+            sockets.iter().flatten().next().map(Socket::local_addr).transpose().map_err(error(port))?;
         port = bound.and_then(|bound| bound.as_socket()).map_or(port, |bound| bound.port());
-        for (shard, socket) in shards.iter_mut().zip(sockets) {
-            shard.push(socket);
+        for (shard, sockets) in shards.iter_mut().zip(sockets) {
+            shard.extend(sockets);
         }
     }
     Ok((port, shards))
 }
 
+/// The sockets that another process left at this address; at any port for port 0.
+fn take(inherited: &mut Vec<Inherited>, service: Service, at: SocketAddr) -> Vec<Socket> {
+    let fits = |left: &Inherited| {
+        left.service == service
+            && left.address.ip() == at.ip()
+            && (at.port() == 0 || left.address.port() == at.port())
+    };
+    let (taken, rest): (Vec<_>, Vec<_>) = std::mem::take(inherited).into_iter().partition(fits);
+    *inherited = rest;
+    taken.into_iter().map(|left| left.socket).collect()
+}
+
+/// Gives every shard a socket, and every socket a shard: the kernel spreads connections over all of them.
+fn spread(sockets: Vec<Socket>, shards: usize) -> io::Result<Vec<Vec<Socket>>> {
+    let mut all: Vec<Vec<Socket>> = std::iter::repeat_with(Vec::new).take(shards).collect();
+    for n in sockets.len()..shards {
+        all[n].push(sockets[n % sockets.len()].try_clone()?);
+    }
+    for (n, socket) in sockets.into_iter().enumerate() {
+        all[n % shards].push(socket);
+    }
+    Ok(all)
+}
+
 /// Binds one address and port, for every shard.
-fn on_one(config: &ListenConfig<'_>, address: SocketAddr) -> io::Result<Vec<Socket>> {
+fn on_one(config: &ListenConfig<'_>, address: SocketAddr) -> io::Result<Vec<Vec<Socket>>> {
     let share = config.reuse_port && config.shards > 1;
     if share && address.port() != 0 {
         // With SO_REUSEPORT a second server would start without an error and take half of the connections.
@@ -100,7 +145,7 @@ fn on_one(config: &ListenConfig<'_>, address: SocketAddr) -> io::Result<Vec<Sock
             false => sockets[0].try_clone()?,
         });
     }
-    Ok(sockets)
+    Ok(sockets.into_iter().map(|socket| vec![socket]).collect())
 }
 
 fn listen(config: &ListenConfig<'_>, address: SocketAddr, share: bool) -> io::Result<Socket> {

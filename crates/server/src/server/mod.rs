@@ -1,5 +1,6 @@
 //! A running server: starting, reloading and draining it. Everything that can fail is done before the first thread runs.
 
+mod leaving;
 mod seeds;
 mod shards;
 mod threads;
@@ -7,9 +8,10 @@ mod threads;
 use crate::clock::Clock;
 use crate::derivers::Derivers;
 use crate::events::{self, EventLog, EventLogError, Kinds, Producer};
+use crate::handover::TakeOver;
 use crate::inbox::Control;
 use crate::jobs::{Jobs, MESSAGES_MAX};
-use crate::listen::{Admission, BindError, Bounds, DescriptorLimit, Ports, bind};
+use crate::listen::{Admission, BindError, Bounds, DescriptorLimit, Listener, Ports, Service, bind};
 use crate::listener_tls::ListenerTls;
 use crate::machine::Machine;
 use crate::metrics::ShardFigures;
@@ -22,10 +24,13 @@ use carillon_core::model::{Domains, ShardId};
 use carillon_core::ports::store::domains;
 use carillon_core::ports::{Fault, Question, Store};
 use carillon_core::settings::Settings;
+pub use leaving::{FreezeError, HandedOver};
 use mio::Poll;
 use seeds::Seeds;
 use shards::{ShardBuilder, ShardParts, inbox};
+use socket2::Socket;
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 use threads::Threads;
@@ -40,8 +45,10 @@ pub struct Server {
     tls: Mutex<Arc<ListenerTls>>,
     descriptor_limit: DescriptorLimit,
     parked_bytes_max: u64,
+    /// The listening sockets once more, for a process that takes over.
+    listening: Vec<(Service, Socket)>,
     /// Dropped last: it ends when all events of the shards are written.
-    _events: Option<EventLog>,
+    events: Mutex<Option<EventLog>>,
 }
 
 /// Why a server could not be started.
@@ -75,11 +82,22 @@ impl Server {
         core: &Arc<Settings>,
         store: Arc<dyn Store>,
     ) -> Result<Server, StartError> {
+        Server::start_after(options, tls, core, store, None)
+    }
+
+    /// Like [`Server::start`], and goes on with what another process handed over.
+    pub fn start_after(
+        options: &Options,
+        tls: &tls::Settings,
+        core: &Arc<Settings>,
+        store: Arc<dyn Store>,
+        take_over: Option<TakeOver>,
+    ) -> Result<Server, StartError> {
         let seeds = Seeds::new()?;
         let machine = |id: ShardId, shards, domains: &Arc<Domains>| {
             Core::new(id, shards, Arc::clone(core), Arc::clone(domains), seeds.of(id))
         };
-        Server::start_with(options, tls, core, store, machine)
+        Server::start_with(options, tls, core, store, machine, take_over)
     }
 
     /// Like [`Server::start`], with any machine as the core of the shards.
@@ -89,11 +107,14 @@ impl Server {
         core: &Arc<Settings>,
         store: Arc<dyn Store>,
         machine: impl Fn(ShardId, u16, &Arc<Domains>) -> M,
+        mut take_over: Option<TakeOver>,
     ) -> Result<Server, StartError> {
-        let clock = Clock::start();
+        let clock = take_over.as_ref().map_or_else(Clock::start, |take_over| take_over.clock);
+        let inherited = take_over.as_mut().map(|t| std::mem::take(&mut t.listeners)).unwrap_or_default();
         let domains = Arc::new(read_domains(&*store)?);
         let count = options.shard_count();
-        let (ports, listeners) = bind(&options.listen_config())?;
+        let (ports, listeners) = bind(&options.listen_config(), inherited)?;
+        let listening = copies(&listeners)?;
         let polls = (0..count).map(|_| Poll::new()).collect::<io::Result<Vec<_>>>()?;
         let inboxes = polls.iter().map(inbox).collect::<io::Result<Arc<[_]>>>()?;
         let descriptor_limit = DescriptorLimit::find();
@@ -112,12 +133,15 @@ impl Server {
             clock,
             left_parked: parked::take(&*store).map_err(StartError::Parked)?.into(),
         };
+        let handed = take_over.map(|take_over| take_over.into_shards(count, &admission));
+        let mut handed = handed.unwrap_or_default().into_iter();
         let (events, producers) = start_event_log(&options.event_log, count)?;
         let mut producers = producers.into_iter();
         let mut shards = Vec::new();
         for (n, (poll, listeners)) in polls.into_iter().zip(listeners).enumerate() {
             let id = ShardId(n as u16);
-            let parts = ShardParts { poll, listeners, producer: producers.next() };
+            let handed = handed.next().unwrap_or_default();
+            let parts = ShardParts { poll, listeners, producer: producers.next(), handed };
             shards.push(builder.build(id, machine(id, count, &domains), parts, &figures[n])?);
         }
         let node = Node::new(NodeParts {
@@ -149,7 +173,8 @@ impl Server {
             tls: Mutex::new(listener_tls),
             descriptor_limit,
             parked_bytes_max: options.parked_bytes_max,
-            _events: events,
+            listening,
+            events: Mutex::new(events),
         })
     }
 
@@ -192,6 +217,7 @@ impl Server {
     /// all connections are gone; then closes the rest and the store. Whether all connections were gone in time.
     pub fn drain(mut self, timeout: Duration, spread: Duration) -> bool {
         self.node.set_ready(false);
+        self.listening.clear();
         self.node.park_in_slices(spread);
         if self.parked_bytes_max > 0 {
             let began = Instant::now();
@@ -213,6 +239,15 @@ impl Drop for Server {
         self.node.set_ready(false);
         self.threads.stop(&self.node);
     }
+}
+
+/// The listening sockets once more.
+fn copies(listeners: &[Vec<Listener>]) -> io::Result<Vec<(Service, Socket)>> {
+    let copy = |listener: &Listener| {
+        let socket = listener.socket.as_fd().try_clone_to_owned()?;
+        Ok((listener.service, Socket::from(socket)))
+    };
+    listeners.iter().flatten().map(copy).collect()
 }
 
 /// Starts the event log, if there is one: the log, and a producer for each shard.

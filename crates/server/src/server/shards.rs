@@ -5,6 +5,7 @@ use crate::deadlines::Deadlines;
 use crate::derivers::Derivers;
 use crate::event_loop::{EventLoop, Shared};
 use crate::events::Producer;
+use crate::handover::Handed;
 use crate::inbox::Inbox;
 use crate::listen::{Admission, Listener};
 use crate::listener_tls::ListenerTls;
@@ -41,6 +42,7 @@ pub(super) struct ShardParts {
     pub(super) poll: Poll,
     pub(super) listeners: Vec<Listener>,
     pub(super) producer: Option<Producer>,
+    pub(super) handed: Vec<Handed>,
 }
 
 impl ShardBuilder<'_> {
@@ -51,7 +53,7 @@ impl ShardBuilder<'_> {
         parts: ShardParts,
         figures: &Arc<ShardFigures>,
     ) -> io::Result<EventLoop<M>> {
-        let ShardParts { poll, listeners, producer } = parts;
+        let ShardParts { poll, listeners, producer, handed } = parts;
         let endpoint = WebSocketEndpoint {
             path: self.options.websocket.path.as_str().into(),
             secure: self.options.websocket.tls,
@@ -87,6 +89,7 @@ impl ShardBuilder<'_> {
             io_uring: self.options.io_uring,
             clock: self.clock,
             left_parked: Arc::clone(&self.left_parked),
+            handed,
         };
         EventLoop::new(machine, io, poll, listeners, shared)
     }

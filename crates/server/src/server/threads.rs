@@ -7,8 +7,9 @@ use crate::machine::Machine;
 use crate::node::Node;
 use carillon_core::model::ShardId;
 use std::io;
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 /// The threads of a server.
 pub(super) struct Threads {
@@ -49,6 +50,27 @@ impl Threads {
         }
         self.jobs = Some(Builder::new().name("jobs".to_owned()).spawn(move || jobs.run())?);
         Ok(())
+    }
+
+    /// Has the jobs begin nothing, and waits until nothing of them is under way. Whether that was so in time.
+    pub(super) fn pause_jobs(&self, timeout: Duration) -> bool {
+        let (waiter, rests) = sync_channel(0);
+        let paused = self.stop_jobs.send(JobMessage::Pause(waiter));
+        paused.is_err() || rests.recv_timeout(timeout) == Err(RecvTimeoutError::Disconnected)
+    }
+
+    /// Has the jobs go on.
+    pub(super) fn resume_jobs(&self) {
+        // Sending fails only if the thread has ended.
+        let _ = self.stop_jobs.send(JobMessage::Resume);
+    }
+
+    /// Stops the jobs and waits for their end.
+    pub(super) fn stop_jobs(&mut self) {
+        let _ = self.stop_jobs.send(JobMessage::Stop);
+        if self.jobs.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the thread of the jobs had panicked");
+        }
     }
 
     /// Stops all threads now and waits for them.

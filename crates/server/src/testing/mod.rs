@@ -21,7 +21,7 @@ use crate::tls;
 use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
 use carillon_core::form::Unreadable;
-use carillon_core::machine::{Group, Restored};
+use carillon_core::machine::{Group, HandedGroup, HandedSession, Restored};
 use carillon_core::model::{ConnId, Domain, DomainId, Mono, Now, Policy, ShardId, States};
 use carillon_core::ports::store::domains::Domains;
 use carillon_core::ports::store::notifications::{ClaimDue, Sweep};
@@ -133,6 +133,18 @@ impl Machine for Echo {
 
     fn restore(&mut self, _: Now, _: u64, _: &[u8], _: &mut Effects) -> Result<Restored, Unreadable> {
         Err(Unreadable::NotOurs)
+    }
+
+    fn unbound(&self) -> usize {
+        0
+    }
+
+    fn hand_over(&mut self, _: Now, _: usize, _: &mut Effects) -> Option<HandedGroup> {
+        None
+    }
+
+    fn take_over(&mut self, _: Now, _: Vec<(HandedSession, Option<ConnId>)>, _: &mut Effects) -> Restored {
+        Restored::default()
     }
 }
 

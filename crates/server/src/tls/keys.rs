@@ -48,7 +48,7 @@ pub(super) enum DirectionState {
     Broken = 2,
 }
 
-/// Bytes that [`Keys::into_bytes`] cannot have made.
+/// Bytes that [`Keys::to_bytes`] cannot have made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not the keys of a TLS connection")]
 pub struct Malformed;
@@ -73,8 +73,9 @@ impl Keys {
         }
     }
 
-    /// Serialises the connection so that another process can carry it on; consumes it, as only one may.
-    pub fn into_bytes(self) -> Zeroizing<[u8; Keys::BYTES]> {
+    /// Serialises the connection so that another process can carry it on. From then on only one of the two may be used: both would
+    /// use the same nonces.
+    pub fn to_bytes(&self) -> Zeroizing<[u8; Keys::BYTES]> {
         let mut bytes = Zeroizing::new([0; Keys::BYTES]);
         let (head, halves) = bytes.split_at_mut(HEAD_BYTES);
         head.copy_from_slice(&[
@@ -92,7 +93,7 @@ impl Keys {
         bytes
     }
 
-    /// Takes over a connection that [`Keys::into_bytes`] serialised. The bytes are secret: wipe them afterwards.
+    /// Takes over a connection that [`Keys::to_bytes`] serialised. The bytes are secret: wipe them afterwards.
     pub fn from_bytes(bytes: &[u8]) -> Result<Keys, Malformed> {
         let bytes: &[u8; Keys::BYTES] = bytes.try_into().map_err(|_| Malformed)?;
         let (head, halves) = bytes.split_at(HEAD_BYTES);

@@ -179,7 +179,7 @@ fn a_connection_moves_to_another_process() {
         let mut pair = pair_with(suite);
         for round in 0..20 {
             let Link::Extracted(keys) = pair.link else { panic!("not extracted") };
-            let bytes = keys.into_bytes();
+            let bytes = keys.to_bytes();
             pair.link = Link::Extracted(Box::new(Keys::from_bytes(&*bytes).unwrap()));
             if round % 5 == 4 {
                 pair.client.refresh_traffic_keys().unwrap();

@@ -38,7 +38,7 @@ impl World {
                 let (suite, secret) = (self.ends[from].suite, [9; 48]);
                 let half = || super::Half::from_secret(suite, &secret[..suite.secret_len()], 0).unwrap();
                 let moved = std::mem::replace(&mut self.ends[from], Keys::new(suite, half(), half()));
-                self.ends[from] = Keys::from_bytes(&*moved.into_bytes()).unwrap();
+                self.ends[from] = Keys::from_bytes(&*moved.to_bytes()).unwrap();
             }
             _ => {
                 let len = dice.roll(self.wire[from].len() + 1);
@@ -126,7 +126,7 @@ fn random_content_of_sealed_records_harms_nobody() {
 #[test]
 fn serialised_keys_are_checked() {
     let (_, server) = peers(SUITES[0]);
-    let good = server.into_bytes();
+    let good = server.to_bytes();
     assert!(Keys::from_bytes(&good[..good.len() - 1]).is_err());
     assert!(Keys::from_bytes(&[&good[..], &[0]].concat()).is_err());
     // Layout, suite, the two directions' states, bytes of a KeyUpdate seen, whether one is owed.

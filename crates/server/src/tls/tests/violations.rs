@@ -222,7 +222,7 @@ fn a_key_update_in_fragments_between_reads() {
                 assert!(reply.is_empty());
                 reply = outcome.reply;
                 // It survives a move to another process in the middle.
-                server = Keys::from_bytes(&*server.into_bytes()).unwrap();
+                server = Keys::from_bytes(&*server.to_bytes()).unwrap();
             }
             client.tx.update(suite).unwrap();
             let wire = record(&mut client, kind::APPLICATION_DATA, b"new key");
@@ -272,7 +272,7 @@ fn requests_are_answered_once_while_something_waits_to_be_sent() {
         assert_eq!((outcome.plain, outcome.reply), (b"x".to_vec(), Vec::new()));
     }
     // It is not forgotten by a move to another process.
-    server = Keys::from_bytes(&*server.into_bytes()).unwrap();
+    server = Keys::from_bytes(&*server.to_bytes()).unwrap();
     let (mut first, mut second) = (Vec::new(), Vec::new());
     server.seal(b"y", &mut first).unwrap();
     server.seal(b"z", &mut second).unwrap();

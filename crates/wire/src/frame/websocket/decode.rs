@@ -1,6 +1,6 @@
 //! Reading frames.
 
-use super::encode::apply_mask;
+use super::encode::{FIN, MASKED, apply_mask, begin};
 use super::opcode::{CONTROL_BYTES_MAX, Error, Opcode};
 use crate::xml::Limits;
 
@@ -92,6 +92,48 @@ impl Decoder {
     /// Whether no incomplete message or frame is buffered.
     pub fn is_idle(&self) -> bool {
         !self.fragmented && matches!(self.state, State::Header { known: 0, .. } | State::Closed)
+    }
+
+    /// Bytes that bring a new decoder of the same role to where this one stands: what it has of a message or frame that is
+    /// incomplete. None when it is idle.
+    pub fn replay(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let earlier = match &self.state {
+            State::Payload(frame) if frame.opcode == Opcode::Text => None,
+            State::Payload(frame) => self.payload.get(..frame.start as usize),
+            State::Header { .. } | State::Closed => Some(self.payload.as_slice()),
+        };
+        if let Some(earlier) = earlier.filter(|_| self.fragmented) {
+            self.frame(&mut out, Opcode::Text.bits(), earlier, earlier.len(), [0; 4]);
+        }
+        match &self.state {
+            State::Payload(frame) => {
+                let taken = self.payload.get(frame.start as usize..).unwrap_or_default();
+                let mut mask = frame.mask;
+                mask.rotate_right(taken.len() % 4);
+                let first = frame.opcode.bits() | if frame.fin { FIN } else { 0 };
+                self.frame(&mut out, first, taken, taken.len() + frame.remaining as usize, mask);
+            }
+            State::Header { bytes, known } => {
+                out.extend_from_slice(bytes.get(..usize::from(*known)).unwrap_or_default());
+            }
+            State::Closed => {}
+        }
+        out
+    }
+
+    /// Appends a frame of `length` bytes, of which `payload` is the beginning, as the other side sends it.
+    fn frame(&self, out: &mut Vec<u8>, first: u8, payload: &[u8], length: usize, mask: [u8; 4]) {
+        match self.role {
+            Role::Server => {
+                begin(out, first, length, MASKED);
+                out.extend_from_slice(&mask);
+            }
+            Role::Client => begin(out, first, length, 0),
+        }
+        let start = out.len();
+        out.extend_from_slice(payload);
+        apply_mask(out.get_mut(start..).unwrap_or_default(), mask);
     }
 
     /// Consumes bytes of `input` until an event is complete, or all of them (`None`).

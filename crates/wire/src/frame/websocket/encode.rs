@@ -2,8 +2,8 @@
 
 use super::opcode::{CONTROL_BYTES_MAX, Opcode};
 
-const FIN: u8 = 0x80;
-const MASKED: u8 = 0x80;
+pub(super) const FIN: u8 = 0x80;
+pub(super) const MASKED: u8 = 0x80;
 
 /// Appends a text message as a server sends it: one frame, unmasked.
 pub fn encode_text(out: &mut Vec<u8>, payload: &[u8]) {
@@ -37,7 +37,12 @@ pub fn encode_masked(out: &mut Vec<u8>, opcode: Opcode, payload: &[u8], mask: [u
 }
 
 fn header(out: &mut Vec<u8>, opcode: Opcode, length: usize, masked: u8) {
-    out.push(FIN | opcode.bits());
+    begin(out, FIN | opcode.bits(), length, masked);
+}
+
+/// Appends the header of a frame, up to the mask.
+pub(super) fn begin(out: &mut Vec<u8>, first: u8, length: usize, masked: u8) {
+    out.push(first);
     match length {
         0..=125 => out.push(masked | length as u8),
         126..=0xFFFF => {

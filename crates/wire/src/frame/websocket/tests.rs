@@ -148,3 +148,36 @@ fn a_large_promise_allocates_nothing() {
 fn stays_small() {
     assert!(size_of::<Decoder>() <= 64, "{}", size_of::<Decoder>());
 }
+
+#[test]
+fn another_decoder_goes_on_from_any_byte() {
+    let server: Vec<u8> = [
+        masked(0x01, &b"a".repeat(130)),
+        masked(0x89, b"ping"),
+        masked(0x00, b""),
+        masked(0x80, b"end"),
+        masked(0x81, "x".repeat(300).as_bytes()),
+        masked(0x88, &1000u16.to_be_bytes()),
+    ]
+    .concat();
+    let client = b"\x01\x03Hel\x89\x01p\x80\x02lo\x81\x00\x88\x00".to_vec();
+    for (role, stream) in [(Role::Server, server), (Role::Client, client)] {
+        let whole = decode(role, &stream).unwrap();
+        for cut in 0..=stream.len() {
+            let (mut before, mut after) = stream.split_at(cut);
+            let mut first = Decoder::new(role, Limits::default());
+            let mut events = Vec::new();
+            while let Some(event) = first.poll(&mut before).unwrap() {
+                events.push(event);
+            }
+            let replay = first.replay();
+            assert_eq!(replay.is_empty(), first.is_idle(), "cut at {cut}");
+            let mut second = Decoder::new(role, Limits::default());
+            assert_eq!(second.poll(&mut replay.as_slice()), Ok(None));
+            while let Some(event) = second.poll(&mut after).unwrap() {
+                events.push(event);
+            }
+            assert_eq!(events, whole, "cut at {cut}");
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The process that takes over. It touches nothing of the node's until it is told to go on.
+
+use super::VARIABLE;
+use super::channel::{Channel, Frame};
+use super::wire::{self, Broken, Checked, End, HTTP, Hello, Listener, PROTOCOL, Refused, Serving, kind};
+use crate::config::Config;
+use crate::preflight::{self, Purpose};
+use crate::serve::{Args, Heritage, Prepared, Running};
+use crate::supervisor::Supervisor;
+use crate::telemetry::Telemetry;
+use carillon_backend::sqlite::SCHEMA;
+use carillon_core::form;
+use carillon_server::handover::{ListenerKind, TakeOver};
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Whether this process is to take over from another.
+pub fn is_successor() -> bool {
+    std::env::var_os(VARIABLE).is_some()
+}
+
+/// Takes over, and runs the node until a signal ends it.
+pub fn run(args: &Args) -> ExitCode {
+    let mut channel = match predecessor() {
+        Ok(channel) => channel,
+        Err(error) => return failed(&format!("{VARIABLE} is set, and standard input is no socket: {error}")),
+    };
+    match take_over(args, &mut channel) {
+        Ok((running, telemetry)) => serve(args, running, &telemetry, channel),
+        Err(why) => {
+            // The other process says it to whoever asked; it may be gone.
+            let _ = wire::say(&mut channel, kind::REFUSED, &Refused { why: why.clone() });
+            failed(&why)
+        }
+    }
+}
+
+fn failed(error: &str) -> ExitCode {
+    eprintln!("carillon: cannot take over: {error}");
+    ExitCode::FAILURE
+}
+
+/// The socket to the other process, which standard input is; that reads nothing from now on.
+fn predecessor() -> io::Result<Channel> {
+    let socket = rustix::stdio::stdin().try_clone_to_owned()?;
+    rustix::net::sockopt::socket_type(&socket)?;
+    rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
+    let mut channel = Channel::new(UnixStream::from(socket));
+    channel.allow(PATIENCE);
+    Ok(channel)
+}
+
+fn take_over(args: &Args, channel: &mut Channel) -> Result<(Running, Telemetry), String> {
+    let config = Config::load(&args.source).map_err(|problems| problems.to_string())?;
+    let telemetry = Telemetry::start(&config.settings.log).map_err(|error| error.to_string())?;
+    preflight::descriptors::raise();
+    let findings = preflight::inspect(&config, Purpose::Check);
+    if let Some(finding) = findings.iter().find(|finding| finding.stops) {
+        return Err(finding.sentence());
+    }
+    let hello: Hello = wire::expect(channel, kind::HELLO).map_err(|why| why.to_string())?;
+    check(&hello, &config)?;
+    let prepared = Prepared::new(config)?;
+    let checked = Checked { release: env!("CARGO_PKG_VERSION").to_owned(), pid: std::process::id() };
+    wire::say(channel, kind::CHECKED, &checked).map_err(|why| why.to_string())?;
+    let mut heritage =
+        Heritage { take_over: TakeOver::begin().map_err(|e| e.to_string())?, http: Vec::new() };
+    receive(channel, &mut heritage)?;
+    let connections = heritage.take_over.connections();
+    wire::say(channel, kind::READY, &serde_json::json!({})).map_err(|why| why.to_string())?;
+    channel.allow(PATIENCE);
+    match wire::hear(channel) {
+        Ok(Frame { kind: kind::GO, .. }) => {}
+        // It was the last to know of the sessions, besides this process, and its store is free.
+        Err(Broken::Ended) => {
+            tracing::warn!("the old process ended before it said so; going on in its place");
+        }
+        Ok(_) => return Err("the old process does not speak as it should".to_owned()),
+        Err(why) => return Err(format!("the old process: {why}")),
+    }
+    let running = Running::start(prepared, Some(heritage))?;
+    tracing::info!(predecessor = hello.pid, release = hello.release, connections, "took over");
+    Ok((running, telemetry))
+}
+
+/// Whether this process can go on with what the other one has.
+fn check(hello: &Hello, config: &Config) -> Result<(), String> {
+    let own = env!("CARGO_PKG_VERSION");
+    let Hello { protocol, release, form, schema, data_dir, .. } = hello;
+    if *protocol != PROTOCOL {
+        return Err(format!(
+            "release {own} speaks version {PROTOCOL} of the hand-over and release {release} version {protocol}"
+        ));
+    }
+    if !(form::OLDEST..=form::VERSION).contains(form) {
+        return Err(format!(
+            "release {own} reads sessions of the versions {} to {}, and release {release} writes version {form}",
+            form::OLDEST,
+            form::VERSION
+        ));
+    }
+    if *schema > SCHEMA {
+        return Err(format!(
+            "the store has schema {schema}, which release {own} does not know: it knows {SCHEMA} and older ones"
+        ));
+    }
+    let folder = &config.settings.node.data_dir;
+    // Both are there, and the two processes have the same working folder.
+    if std::fs::canonicalize(folder).ok() != std::fs::canonicalize(data_dir).ok() {
+        return Err(format!(
+            "its data folder is {}, and that of the running node {}",
+            folder.display(),
+            data_dir.display()
+        ));
+    }
+    Ok(())
+}
+
+fn receive(channel: &mut Channel, heritage: &mut Heritage) -> Result<(), String> {
+    loop {
+        channel.allow(PATIENCE);
+        let frame = wire::hear(channel).map_err(|why| format!("the old process: {why}"))?;
+        match frame.kind {
+            kind::LISTENER => listener(frame, heritage)?,
+            kind::GROUP => {
+                let Frame { content, descriptors, .. } = frame;
+                heritage.take_over.add_group(&content, descriptors).map_err(|error| error.to_string())?;
+            }
+            kind::END => {
+                let end: End = wire::object(&frame).map_err(|why| why.to_string())?;
+                let sessions = heritage.take_over.sessions() as u64;
+                if end.sessions != sessions {
+                    return Err(format!("{sessions} sessions came in place of {}", end.sessions));
+                }
+                return Ok(());
+            }
+            // What a later release has besides, it can do without.
+            _ => {}
+        }
+    }
+}
+
+fn listener(frame: Frame, heritage: &mut Heritage) -> Result<(), String> {
+    let Listener { kind } = wire::object(&frame).map_err(|why| why.to_string())?;
+    for socket in frame.descriptors {
+        if kind == HTTP {
+            heritage.http.push(http(socket).map_err(|error| error.to_string())?);
+        } else if let Some(kind) = ListenerKind::named(&kind) {
+            heritage.take_over.add_listener(kind, socket).map_err(|error| error.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+fn http(socket: OwnedFd) -> io::Result<TcpListener> {
+    let listener = TcpListener::from(socket);
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Serves, and says so to all who want to know.
+fn serve(args: &Args, mut running: Running, telemetry: &Telemetry, mut channel: Channel) -> ExitCode {
+    let signals = match running.listen() {
+        Ok(signals) => signals,
+        Err(error) => return failed(&error.to_string()),
+    };
+    if let Some(path) = &args.ready_file
+        && let Err(error) = running.ready().write(path)
+    {
+        tracing::error!(%error, path = %path.display(), "the ready file was not written");
+    }
+    channel.allow(PATIENCE);
+    let serving = Serving { sessions: running.sessions() };
+    if let Err(why) = wire::say(&mut channel, kind::SERVING, &serving) {
+        tracing::warn!(%why, "the old process was not told");
+    }
+    drop(channel);
+    match Supervisor::from_env() {
+        Ok(supervisor) => running.report_to(supervisor),
+        Err(error) => tracing::error!(%error, "NOTIFY_SOCKET cannot be used"),
+    }
+    running.until_told(signals, telemetry)
+}
+
+/// How long the other process may be silent. Its own times are shorter: this is for the case that it hangs.
+const PATIENCE: Duration = Duration::from_secs(120);

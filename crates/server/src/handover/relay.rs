@@ -1,0 +1,182 @@
+//! Connections under TLS 1.2, whose record layer cannot leave the process. The session is the successor's; this process opens what
+//! comes from the client and seals what comes from the successor, until one of them ends or the time is up. A client whose time is
+//! up finds its connection closed and resumes its session at the successor.
+
+use super::HandedConn;
+use crate::conn::Relayed;
+use crate::tls::Circumstances;
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
+use socket2::Socket;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
+
+/// Connections that this process relays.
+pub struct Relays(Vec<Relay>);
+
+/// A connection between a client, under TLS, and the successor, in the clear.
+struct Relay {
+    client: Relayed,
+    inner: Socket,
+    /// Opened, and not yet taken by the successor.
+    to_inner: Vec<u8>,
+    /// The client sends no more: when all is passed on, the successor is told.
+    client_ended: bool,
+    /// The successor sends no more: when all is passed on, the client is told.
+    inner_ended: bool,
+}
+
+/// Whether a relay goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Goes,
+    Over,
+}
+
+impl Relays {
+    /// Those of the connections that are relayed; the others are closed here.
+    pub(crate) fn new(conns: impl Iterator<Item = HandedConn>) -> Relays {
+        let relay = |HandedConn { conn, relay }: HandedConn| {
+            let (inner, _theirs) = relay?;
+            let client = conn.into_relayed()?;
+            Some(Relay { client, inner, to_inner: Vec::new(), client_ended: false, inner_ended: false })
+        };
+        Relays(conns.filter_map(relay).collect())
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Relays until all have ended, `time` at most; then the rest is closed.
+    ///
+    /// # Errors
+    /// If the system provides no poll.
+    pub fn run(self, time: Duration) -> io::Result<()> {
+        let until = Instant::now() + time;
+        let mut poll = Poll::new()?;
+        let mut events = Events::with_capacity(EVENTS);
+        let mut relays: Vec<Option<Relay>> = Vec::with_capacity(self.0.len());
+        for (n, relay) in self.0.into_iter().enumerate() {
+            let both = Interest::READABLE | Interest::WRITABLE;
+            for fd in [relay.client.socket.as_raw_fd(), relay.inner.as_raw_fd()] {
+                poll.registry().register(&mut SourceFd(&fd), Token(n), both)?;
+            }
+            relays.push(Some(relay));
+        }
+        let mut left = relays.len();
+        let mut buffer = vec![0; BUFFER_BYTES];
+        while left > 0 {
+            let wait = until.saturating_duration_since(Instant::now());
+            if wait.is_zero() {
+                tracing::info!(left, "connections under TLS 1.2 are closed: their time is up");
+                break;
+            }
+            match poll.poll(&mut events, Some(wait)) {
+                Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
+                _ => {}
+            }
+            for event in &events {
+                let Some(place) = relays.get_mut(event.token().0) else { continue };
+                let Some(relay) = place else { continue };
+                if relay.pass(&mut buffer) == Fate::Over {
+                    *place = None;
+                    left -= 1;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Relay {
+    /// Passes on what there is, in both directions, until both sockets have no more or take no more: the poll announces edges.
+    fn pass(&mut self, buffer: &mut [u8]) -> Fate {
+        match (self.inwards(buffer), self.outwards(buffer)) {
+            (Ok(()), Ok(())) if self.client_ended && self.inner_ended => Fate::Over,
+            (Ok(()), Ok(())) => Fate::Goes,
+            _ => Fate::Over,
+        }
+    }
+
+    fn inwards(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        loop {
+            if !self.to_inner.is_empty() {
+                let taken = match (&self.inner).write(&self.to_inner) {
+                    Ok(taken) => taken,
+                    Err(error) => return later(error),
+                };
+                self.to_inner.drain(..taken);
+                continue;
+            }
+            if self.client_ended {
+                // It may be told twice.
+                let _ = self.inner.shutdown(Shutdown::Write);
+                return Ok(());
+            }
+            let read = match (&self.client.socket).read(buffer) {
+                Ok(read) => read,
+                Err(error) => return later(error),
+            };
+            self.client_ended = read == 0;
+            self.client.record.extend_from_slice(&buffer[..read]);
+            let mut reply = Vec::new();
+            let circumstances = Circumstances { minute: 0, has_queue: !self.client.sealed.is_empty() };
+            let opened =
+                self.client.link.open(&mut self.client.record, &mut self.to_inner, &mut reply, circumstances);
+            self.client.sealed.extend_from_slice(&reply);
+            match opened {
+                Ok(opened) => {
+                    self.client.record.drain(..opened.consumed);
+                    self.client_ended |= opened.closed;
+                }
+                // What came before the fault is passed on; the alert goes out with what waits.
+                Err(_) => self.client_ended = true,
+            }
+        }
+    }
+
+    fn outwards(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        loop {
+            if !self.client.sealed.is_empty() {
+                let taken = match (&self.client.socket).write(&self.client.sealed) {
+                    Ok(taken) => taken,
+                    Err(error) => return later(error),
+                };
+                self.client.sealed.drain(..taken);
+                continue;
+            }
+            if self.inner_ended {
+                let _ = self.client.socket.shutdown(Shutdown::Write);
+                return Ok(());
+            }
+            match (&self.inner).read(buffer) {
+                Ok(0) => {
+                    self.inner_ended = true;
+                    self.client.link.close_notify(&mut self.client.sealed);
+                }
+                Ok(read) => {
+                    let sealed = self.client.link.seal(&buffer[..read], &mut self.client.sealed);
+                    sealed.map_err(|fault| io::Error::other(fault.to_string()))?;
+                }
+                Err(error) => return later(error),
+            }
+        }
+    }
+}
+
+/// Whether an edge will tell when it is worth another try. Sockets that do not block are not interrupted.
+fn later(error: io::Error) -> io::Result<()> {
+    if error.kind() == ErrorKind::WouldBlock { Ok(()) } else { Err(error) }
+}
+
+const EVENTS: usize = 256;
+const BUFFER_BYTES: usize = 64 * 1024;

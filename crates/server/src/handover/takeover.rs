@@ -1,0 +1,141 @@
+//! The side of the new process: what it is given is read as a whole before it says that it has it.
+
+use super::estate::{Inherited, ListenerKind};
+use super::{Head, is_there, system_ms};
+use crate::clock::Clock;
+use crate::conn::{Carried, Conn};
+use crate::listen::Admission;
+use carillon_core::form::{self, Form, Reader, Unreadable};
+use carillon_core::machine::HandedSession;
+use carillon_core::model::seed_maps;
+use socket2::Socket;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// What a process takes over from the one before it.
+pub struct TakeOver {
+    pub(crate) clock: Clock,
+    pub(crate) listeners: Vec<Inherited>,
+    sessions: Vec<Taken>,
+}
+
+/// Why something cannot be taken over.
+#[derive(Debug, thiserror::Error)]
+pub enum Unusable {
+    /// The sessions cannot be read.
+    #[error("the sessions cannot be read: {0}")]
+    Unreadable(#[from] Unreadable),
+    /// There are not as many descriptors as connections.
+    #[error("{descriptors} descriptors came with {connections} connections")]
+    Descriptors {
+        /// Descriptors that came.
+        descriptors: usize,
+        /// Connections that need one.
+        connections: usize,
+    },
+    /// A listening socket is none.
+    #[error("a listening socket is not bound")]
+    Listener,
+    /// The system has no randomness.
+    #[error("no randomness: {0}")]
+    Random(io::Error),
+}
+
+impl From<form::Malformed> for Unusable {
+    fn from(malformed: form::Malformed) -> Unusable {
+        Unusable::Unreadable(malformed.into())
+    }
+}
+
+/// A session that came, and its connection.
+struct Taken {
+    session: HandedSession,
+    conn: Option<(Socket, Carried)>,
+}
+
+/// A session for a shard, and its connection.
+pub(crate) struct Handed {
+    pub(crate) session: HandedSession,
+    pub(crate) conn: Option<Conn>,
+    /// The core waits to hear that what it wrote is gone, which it is.
+    pub(crate) awaits_flush: bool,
+}
+
+impl TakeOver {
+    /// Nothing yet. The clock of the node begins here.
+    ///
+    /// # Errors
+    /// If the system has no randomness.
+    pub fn begin() -> Result<TakeOver, Unusable> {
+        // Before the first hash table of a session is read.
+        seed_maps(getrandom::u64().map_err(|error| Unusable::Random(io::Error::other(error)))?);
+        Ok(TakeOver { clock: Clock::start(), listeners: Vec::new(), sessions: Vec::new() })
+    }
+
+    /// A listening socket.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn add_listener(&mut self, kind: ListenerKind, socket: OwnedFd) -> Result<(), Unusable> {
+        self.listeners.push(Inherited::new(kind, socket).ok_or(Unusable::Listener)?);
+        Ok(())
+    }
+
+    /// A group of sessions, with the descriptors of their connections in order.
+    ///
+    /// # Errors
+    /// If it is not what [`Server::hand_over`](crate::Server::hand_over) gives, or of a version that this release does not read.
+    pub fn add_group(&mut self, bytes: &[u8], descriptors: Vec<OwnedFd>) -> Result<(), Unusable> {
+        let mut input = Reader::new(bytes, form::Clock::default())?;
+        let head = Head::read(&mut input)?;
+        let elapsed_ms = system_ms().saturating_sub(head.written_ms);
+        let sessions = HandedSession::read_all(&head.bytes, self.clock.mono(), elapsed_ms)?;
+        let count = descriptors.len();
+        let mut descriptors = descriptors.into_iter().map(Socket::from);
+        let mut conns = Vec::new();
+        for _ in 0..head.conns {
+            let carried = is_there(&mut input)?.then(|| Carried::read(&mut input)).transpose()?;
+            conns.push(carried);
+        }
+        input.finish()?;
+        let connections = conns.iter().flatten().count();
+        let are_all =
+            connections == count && sessions.iter().filter(|s| s.is_connected()).count() == conns.len();
+        if !are_all {
+            return Err(Unusable::Descriptors { descriptors: count, connections });
+        }
+        let mut conns = conns.into_iter();
+        for session in sessions {
+            let carried = session.is_connected().then(|| conns.next().flatten()).flatten();
+            let conn = carried.and_then(|carried| Some((descriptors.next()?, carried)));
+            self.sessions.push(Taken { session, conn });
+        }
+        Ok(())
+    }
+
+    /// How many sessions came.
+    pub fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// How many of them have a connection.
+    pub fn connections(&self) -> usize {
+        self.sessions.iter().filter(|taken| taken.conn.is_some()).count()
+    }
+
+    /// The sessions of each shard.
+    pub(crate) fn into_shards(self, count: u16, admission: &Arc<Admission>) -> Vec<Vec<Handed>> {
+        let mut shards: Vec<Vec<Handed>> = (0..count).map(|_| Vec::new()).collect();
+        for Taken { session, conn } in self.sessions {
+            let shard = usize::from(session.home(count).0);
+            let awaits_flush = conn.as_ref().is_some_and(|(_, carried)| carried.awaits_flush);
+            let conn = conn.map(|(socket, carried)| {
+                let permit = admission.readmit(carried.place);
+                carried.into_conn(socket, permit)
+            });
+            shards[shard].push(Handed { session, conn, awaits_flush });
+        }
+        shards
+    }
+}
