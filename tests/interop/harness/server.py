@@ -20,7 +20,7 @@ _numbers = itertools.count(1)
 class Server:
     """A running node. Only ever ends the process that it started."""
 
-    def __init__(self, folder, environment=None, **settings):
+    def __init__(self, folder, environment=None, binary=BINARY, arguments=(), **settings):
         self.folder = pathlib.Path(folder)
         self.data = self.folder / "data"
         self.log = self.folder / "log"
@@ -34,7 +34,7 @@ class Server:
             "shards": 2,
             **{key.replace("__", "."): value for key, value in settings.items()},
         }
-        command = [str(BINARY), "serve", "--ready-file", str(ready)]
+        command = [str(binary), "serve", "--ready-file", str(ready), *arguments]
         for key, value in wanted.items():
             command += ["--set", f"{key}={value}"]
         ready.unlink(missing_ok=True)

@@ -80,6 +80,31 @@ class RawWebSocket:
         assert (await socket.element()).tag.endswith("}features")
         return socket
 
+    @classmethod
+    async def logged_in(cls, server, user):
+        """A bound session, where the port is inside of TLS."""
+        port = server.port("websocket")
+        tls = {"ssl": server.tls(), "server_hostname": "localhost"}
+        socket = cls(*await asyncio.open_connection("127.0.0.1", port, **tls))
+        socket.send(request())
+        await socket.response()
+        socket.send(frame(TEXT, OPEN))
+        assert (await socket.element()).tag == FRAMING + "open"
+        assert (await socket.element()).tag.endswith("}features")
+        assert (await socket.authenticate(user)).tag == SASL + "success"
+        socket.send(frame(TEXT, OPEN))
+        assert (await socket.element()).tag == FRAMING + "open"
+        assert (await socket.element()).tag.endswith("}features")
+        bind = "<bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><resource>socket</resource></bind>"
+        socket.say(f"<iq xmlns='jabber:client' type='set' id='b'>{bind}</iq>")
+        assert (await socket.element()).get("type") == "result"
+        socket.jid = f"{user}@localhost/socket"
+        return socket
+
+    def say(self, xml):
+        """Sends an element in one frame."""
+        self.send(frame(TEXT, xml))
+
     def send(self, data):
         with contextlib.suppress(ConnectionError):
             self.writer.write(data.encode() if isinstance(data, str) else data)

@@ -109,9 +109,9 @@ impl Departure {
         let pid = child.id();
         channel.allow(timeouts.start);
         let mut successor = Successor { child: Some(child), channel };
-        let checked = successor
-            .hello(data_dir)
-            .map_err(|why| step("that was to check what it is to take over", why))?;
+        let checked = successor.hello(data_dir);
+        let checked =
+            checked.map_err(|why| successor.failed("that was to check what it is to take over", why))?;
         Ok(Departure { successor, pid, release: checked.release })
     }
 
@@ -133,7 +133,8 @@ impl Departure {
             }
             Ok(())
         };
-        send().map_err(|why| step("that was to take the listeners", why))
+        let sent = send();
+        sent.map_err(|why| self.successor.failed("that was to take the listeners", why))
     }
 
     /// Stops reading, and gives the other process all sessions. When it does not take them, this process has them back.
@@ -147,11 +148,12 @@ impl Departure {
             server.hand_over(|bytes, descriptors| channel.send(kind::GROUP, bytes, descriptors));
         let taken = sent.map_err(Broken::from).and_then(|()| self.successor.end(&handed));
         if let Err(why) = taken {
+            let error = self.successor.failed("that was to take the sessions", why);
             // Before the sessions go on: nobody else may have their sockets.
             drop(self.successor);
             server.take_back(handed);
             server.thaw();
-            return Err(step("that was to take the sessions", why));
+            return Err(error);
         }
         Ok(Handed { successor: self.successor, handed, since })
     }
@@ -191,6 +193,23 @@ impl Successor {
         wire::expect(&mut self.channel, kind::CHECKED)
     }
 
+    /// Why it did not come further: if it is gone, then what it said last.
+    fn failed(&mut self, step: &'static str, why: Broken) -> HandOverError {
+        // The first error after its end hides what is there to be read.
+        let is_gone = |why: &Broken| match why {
+            Broken::Socket(error) => GONE.contains(&error.kind()),
+            _ => false,
+        };
+        let mut why = why;
+        for _ in 0..LAST_WORDS {
+            if is_gone(&why) {
+                why = wire::hear(&mut self.channel).err().unwrap_or(Broken::Ended);
+            }
+        }
+        let why = if is_gone(&why) { Broken::Ended } else { why };
+        HandOverError::Successor { step, why }
+    }
+
     fn end(&mut self, handed: &HandedOver) -> Result<(), Broken> {
         let end = End { sessions: handed.sessions(), connections: handed.connections() as u64 };
         wire::say(&mut self.channel, kind::END, &end)?;
@@ -204,9 +223,10 @@ fn listener(channel: &mut Channel, name: &str, socket: &impl AsFd) -> Result<(),
     Ok(channel.send(kind::LISTENER, &content, &[socket.as_fd()])?)
 }
 
-fn step(step: &'static str, why: Broken) -> HandOverError {
-    HandOverError::Successor { step, why }
-}
-
+/// What says that the other process is gone.
+const GONE: [io::ErrorKind; 3] =
+    [io::ErrorKind::BrokenPipe, io::ErrorKind::ConnectionReset, io::ErrorKind::UnexpectedEof];
+/// How often it is read for a reason then.
+const LAST_WORDS: usize = 3;
 /// How long the other process may take to open the store and serve.
 const SERVING: Duration = Duration::from_secs(60);

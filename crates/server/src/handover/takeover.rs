@@ -70,7 +70,12 @@ impl TakeOver {
     pub fn begin() -> Result<TakeOver, Unusable> {
         // Before the first hash table of a session is read.
         seed_maps(getrandom::u64().map_err(|error| Unusable::Random(io::Error::other(error)))?);
-        Ok(TakeOver { clock: Clock::start(), listeners: Vec::new(), sessions: Vec::new() })
+        Ok(TakeOver::nothing())
+    }
+
+    /// What a process has that takes nothing over.
+    pub(crate) fn nothing() -> TakeOver {
+        TakeOver { clock: Clock::start(), listeners: Vec::new(), sessions: Vec::new() }
     }
 
     /// A listening socket.

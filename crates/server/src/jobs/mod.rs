@@ -13,7 +13,7 @@ use carillon_core::ports::store::notifications::{ClaimDue, Sweep};
 use carillon_core::ports::{Fault, Page, Part};
 use claim::{Claim, LEASE_MS};
 use job::Job;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 /// A message to the thread of the jobs.
@@ -34,11 +34,11 @@ pub(crate) enum JobMessage {
 
 /// The jobs of a node.
 pub(crate) struct Jobs {
-    pub(crate) node: Node,
-    pub(crate) messages: Receiver<JobMessage>,
-    pub(crate) sender: SyncSender<JobMessage>,
+    node: Node,
+    messages: Receiver<JobMessage>,
+    sender: SyncSender<JobMessage>,
     /// How long the trace of an ended notification is kept, in milliseconds.
-    pub(crate) traces_kept_ms: u64,
+    traces_kept_ms: u64,
 }
 
 /// What the jobs are doing.
@@ -68,6 +68,12 @@ impl UnderWay {
 }
 
 impl Jobs {
+    /// The jobs of a node, and where they are told to stop.
+    pub(crate) fn new(node: Node, traces_kept_ms: u64) -> (Jobs, SyncSender<JobMessage>) {
+        let (sender, messages) = sync_channel(MESSAGES_MAX);
+        (Jobs { node, messages, sender: sender.clone(), traces_kept_ms }, sender)
+    }
+
     /// Runs until the node stops.
     pub(crate) fn run(self) {
         let mut under_way = UnderWay::default();
@@ -148,7 +154,7 @@ impl Jobs {
 }
 
 /// Messages that wait at most: one of each kind, and the end, which may be told twice.
-pub(crate) const MESSAGES_MAX: usize = 7;
+const MESSAGES_MAX: usize = 7;
 const TICK: Duration = Duration::from_secs(1);
 /// Scheduled notifications claimed at once.
 const DUE: Page = Page { entries: 500, bytes: 4 << 20 };

@@ -5,12 +5,11 @@ mod seeds;
 mod shards;
 mod threads;
 
-use crate::clock::Clock;
 use crate::derivers::Derivers;
 use crate::events::{self, EventLog, EventLogError, Kinds, Producer};
 use crate::handover::TakeOver;
 use crate::inbox::Control;
-use crate::jobs::{Jobs, MESSAGES_MAX};
+use crate::jobs::Jobs;
 use crate::listen::{Admission, BindError, Bounds, DescriptorLimit, Listener, Ports, Service, bind};
 use crate::listener_tls::ListenerTls;
 use crate::machine::Machine;
@@ -107,13 +106,13 @@ impl Server {
         core: &Arc<Settings>,
         store: Arc<dyn Store>,
         machine: impl Fn(ShardId, u16, &Arc<Domains>) -> M,
-        mut take_over: Option<TakeOver>,
+        take_over: Option<TakeOver>,
     ) -> Result<Server, StartError> {
-        let clock = take_over.as_ref().map_or_else(Clock::start, |take_over| take_over.clock);
-        let inherited = take_over.as_mut().map(|t| std::mem::take(&mut t.listeners)).unwrap_or_default();
+        let mut take_over = take_over.unwrap_or_else(TakeOver::nothing);
+        let clock = take_over.clock;
         let domains = Arc::new(read_domains(&*store)?);
         let count = options.shard_count();
-        let (ports, listeners) = bind(&options.listen_config(), inherited)?;
+        let (ports, listeners) = bind(&options.listen_config(), std::mem::take(&mut take_over.listeners))?;
         let listening = copies(&listeners)?;
         let polls = (0..count).map(|_| Poll::new()).collect::<io::Result<Vec<_>>>()?;
         let inboxes = polls.iter().map(inbox).collect::<io::Result<Arc<[_]>>>()?;
@@ -133,8 +132,7 @@ impl Server {
             clock,
             left_parked: parked::take(&*store).map_err(StartError::Parked)?.into(),
         };
-        let handed = take_over.map(|take_over| take_over.into_shards(count, &admission));
-        let mut handed = handed.unwrap_or_default().into_iter();
+        let mut handed = take_over.into_shards(count, &admission).into_iter();
         let (events, producers) = start_event_log(&options.event_log, count)?;
         let mut producers = producers.into_iter();
         let mut shards = Vec::new();
@@ -153,14 +151,8 @@ impl Server {
             domains,
             events: events.as_ref().map(EventLog::figures),
         });
-        let (sender, messages) = mpsc::sync_channel(MESSAGES_MAX);
-        let jobs = Jobs {
-            node: node.clone(),
-            messages,
-            sender: sender.clone(),
-            traces_kept_ms: options.traces_kept_ms,
-        };
-        let threads = Threads::start(shards, jobs, sender, &node)?;
+        let (jobs, stop_jobs) = Jobs::new(node.clone(), options.traces_kept_ms);
+        let threads = Threads::start(shards, jobs, stop_jobs, &node)?;
         node.set_certificate_expiry(tls.not_after());
         node.set_ready(true);
         tracing::info!(shards = count, ?ports, "listening");
