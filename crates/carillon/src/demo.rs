@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Runs the demo, then stays up until it is told to end.
 pub fn run(args: &Args) -> ExitCode {
-    let Started { running, signals, telemetry } = match start(&source(args)) {
+    let Started { mut running, signals, telemetry } = match start(&source(args)) {
         Ok(started) => started,
         Err(code) => return code,
     };
@@ -44,6 +44,7 @@ pub fn run(args: &Args) -> ExitCode {
         running.drain();
         return ExitCode::FAILURE;
     }
+    running.refuse_upgrades("a demo node cannot be upgraded: its devices are in its process");
     running.until_told(signals, &telemetry)
 }
 

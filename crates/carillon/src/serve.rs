@@ -7,6 +7,7 @@ use crate::preflight::{self, Finding, Purpose, Severity};
 use crate::signal::{Signals, Wish};
 use crate::supervisor::Supervisor;
 use crate::telemetry::Telemetry;
+use crate::upgrade::control::{Asked, Control};
 use crate::upgrade::{self, Departure, Gone, HandOverError, Handed};
 use crate::welcome::Welcome;
 use carillon_core::model::{Policy, Scope, Scopes, UnixMs};
@@ -16,6 +17,7 @@ use carillon_core::ports::{Question, Store};
 use carillon_server::handover::{Relays, TakeOver};
 use carillon_server::{Server, tls};
 use std::net::{IpAddr, SocketAddr};
+use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -152,6 +154,9 @@ pub struct Running {
     http: HttpSide,
     admin_key: AdminKey,
     supervisor: Supervisor,
+    control: Control,
+    /// Why it is never handed over, if it is not.
+    upgrade_refusal: Option<&'static str>,
     is_new: bool,
     /// Sessions that another process left.
     inherited: u64,
@@ -218,6 +223,7 @@ impl Running {
             ports: ready(&server, at).ports(),
         };
         node.write(data_dir).map_err(|e| e.to_string())?;
+        let control = Control::listen(data_dir, runtime.handle());
         Ok(Running {
             config,
             secret,
@@ -227,6 +233,8 @@ impl Running {
             admin_key,
             is_new,
             supervisor: Supervisor::default(),
+            control,
+            upgrade_refusal: None,
             inherited,
             // Before another file is put in its place.
             binary: std::env::current_exe().map_err(|e| e.to_string())?,
@@ -274,24 +282,35 @@ impl Running {
     /// Serves until a signal ends it.
     pub fn until_told(mut self, mut signals: Signals, telemetry: &Telemetry) -> ExitCode {
         loop {
-            match self.runtime.block_on(signals.next()) {
-                Wish::Reload => {
+            let Running { runtime, control, .. } = &mut self;
+            let wish = runtime.block_on(async {
+                tokio::select! {
+                    wish = signals.next() => Ok(wish),
+                    asked = control.next() => Err(asked),
+                }
+            });
+            let asked = match wish {
+                Ok(Wish::Reload) => {
                     self.supervisor.reloading();
                     self.reload(telemetry);
                     self.supervisor.ready(&self.ready().sentence());
+                    continue;
                 }
-                Wish::Upgrade => match self.upgrade(None, &mut |step| tracing::info!("{step}")) {
-                    Ok(Left::Served { relays, relayed, .. }) => return relay(relays, relayed),
-                    Ok(Left::Lost(why)) => return failed(&why),
-                    Err((running, why)) => {
-                        tracing::error!(%why, "not handed over; this process goes on");
-                        self = *running;
-                    }
+                Ok(Wish::Upgrade) => match self.control.by_signal() {
+                    Some(asked) => asked,
+                    // It is the next one.
+                    None => continue,
                 },
-                Wish::Drain => break,
-                Wish::Quit => return ExitCode::FAILURE,
+                Ok(Wish::Drain) => break,
+                Ok(Wish::Quit) => return ExitCode::FAILURE,
+                Err(asked) => asked,
+            };
+            match self.obey(asked) {
+                ControlFlow::Continue(running) => self = *running,
+                ControlFlow::Break(code) => return code,
             }
         }
+        self.control.close();
         self.retire(&mut signals);
         tracing::info!("draining; another signal ends the node at once");
         self.runtime.spawn(async move {
@@ -299,6 +318,34 @@ impl Running {
             std::process::exit(1);
         });
         self.drain()
+    }
+
+    /// From now on nobody can have it handed over.
+    pub fn refuse_upgrades(&mut self, why: &'static str) {
+        self.upgrade_refusal = Some(why);
+    }
+
+    /// Hands the node over as it was asked to, or goes on.
+    fn obey(self, mut asked: Asked) -> ControlFlow<ExitCode, Box<Running>> {
+        let handed = match self.upgrade_refusal {
+            Some(why) => Err((Box::new(self), why.to_owned())),
+            None => self.upgrade(asked.binary().as_deref(), &mut |step| asked.step(step)),
+        };
+        match handed {
+            Ok(Left::Served { pid, sessions, silence_ms, relays, relayed }) => {
+                asked.done(pid, sessions, silence_ms);
+                ControlFlow::Break(relay(relays, relayed))
+            }
+            Ok(Left::Lost(why)) => {
+                asked.failed(&format!("the node is down: {why}"));
+                ControlFlow::Break(failed(&why))
+            }
+            Err((running, why)) => {
+                tracing::error!(%why, "not handed over; this process goes on");
+                asked.failed(&format!("{why}; the node goes on as it was"));
+                ControlFlow::Continue(running)
+            }
+        }
     }
 
     /// Lets load balancers notice that the node is about to end, before it refuses anyone. One more signal ends the wait.
@@ -345,7 +392,7 @@ impl Running {
     ) -> Result<Left, (Box<Running>, String)> {
         let binary = binary.unwrap_or(&self.binary).to_owned();
         match self.hand_over(&binary, told) {
-            Ok(handed) => Ok(self.leave(handed, told)),
+            Ok(handed) => Ok(self.leave(handed)),
             Err(error) => Err((Box::new(self), error.to_string())),
         }
     }
@@ -370,7 +417,7 @@ impl Running {
     }
 
     /// Has the other process go on, and ends.
-    fn leave(mut self, handed: Handed, told: &mut dyn FnMut(&str)) -> Left {
+    fn leave(mut self, handed: Handed) -> Left {
         let settings = &self.config.settings;
         let relayed = Duration::from_millis(settings.upgrade.relay_timeout_ms);
         let closing = Duration::from_millis(settings.core.timeouts.close_ms);
@@ -385,7 +432,6 @@ impl Running {
         let Gone { sessions: count, silence } = gone;
         let silence_ms = silence.as_millis() as u64;
         tracing::info!(pid, sessions = count, silence_ms, "handed over");
-        told(&format!("{count} sessions go on in process {pid}; clients waited for {silence_ms} ms"));
         let relays = self.server.leave(sessions, closing);
         self.runtime.shutdown_timeout(Duration::from_millis(100));
         Left::Served { pid, sessions: count, silence_ms, relays, relayed }

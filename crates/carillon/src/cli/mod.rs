@@ -26,6 +26,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod topic;
+mod upgrade;
 mod webhook;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -62,6 +63,11 @@ enum Printing {
     Status(status::Args),
     /// End the sessions of a node over a time, and have it take no others
     Drain(drain::Args),
+    /// Have a node go on in a process of another binary, with all its sessions
+    ///
+    /// The node is found by its data folder, not by a URL: what runs a program is for the machine's operator. Exit code 0: the new
+    /// process serves the node; 1: it does not, and if it refused, the old one goes on; 3: no node runs there.
+    Upgrade(upgrade::Args),
     /// Domains: the tenants of a node
     Domain(domain::Args),
     /// Accounts of people and devices
@@ -113,6 +119,7 @@ fn print(command: Printing, out: &mut dyn Write) -> Result<(), Failure> {
         Printing::Connect(args) => connect::run(&args, out),
         Printing::Status(args) => status::run(&args, out),
         Printing::Drain(args) => drain::run(&args, out),
+        Printing::Upgrade(args) => upgrade::run(&args, out),
         Printing::Domain(args) => domain::run(args, out),
         Printing::Account(args) => account::run(args, out),
         Printing::Key(args) => key::run(args, out),

@@ -5,10 +5,12 @@
 //! | `predecessor` | the process that hands over |
 //! | `successor` | the process that takes over |
 //! | `wire`, `channel` | what they say to each other, and how it gets across |
+//! | [`control`] | where `carillon upgrade` asks for it |
 //!
 //! docs/adr/0020 says why it is like this.
 
 mod channel;
+pub mod control;
 mod options;
 mod predecessor;
 mod successor;

@@ -111,7 +111,17 @@ pub enum Broken {
     Strange(String),
     /// The socket failed, or the time is up.
     #[error("{}", if .0.kind() == io::ErrorKind::TimedOut { "it takes too long".to_owned() } else { .0.to_string() })]
-    Socket(#[from] io::Error),
+    Socket(io::Error),
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Broken {
+        match error.kind() {
+            // It ended before it had read everything.
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Broken::Ended,
+            _ => Broken::Socket(error),
+        }
+    }
 }
 
 /// Sends an object.
