@@ -4,16 +4,19 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import socket
 import stat
+import subprocess
+import threading
 
 import pytest
 
 from harness.api import Api
-from harness.peer import Peer
+from harness.peer import TLS_1_2, Peer
 from harness.program import Program
 from harness.server import BINARY, run
-from harness.watched import Watched, present
+from harness.watched import Contained, Manager, Watched, present
 
 
 @pytest.fixture
@@ -39,8 +42,8 @@ async def alice(request):
         api = Api(server)
         await api.account(f"{name}@localhost")
         await api.aclose()
-        clients.append(Peer(server, f"{name}@localhost"))
-        await clients[-1].log_in(**options)
+        clients.append(Peer(server, f"{name}@localhost", **options))
+        await clients[-1].log_in()
         return clients[-1]
 
     yield log_in
@@ -134,3 +137,114 @@ async def test_a_demo_is_not_handed_over(tmp_path):
         assert await demo.interrupt() == 0
     finally:
         await demo.close()
+
+
+async def test_the_service_manager_is_told_of_the_new_process_before_it_hears_it(node, tmp_path):
+    manager = Manager(tmp_path / "notify")
+    # As systemd does: WATCHDOG_PID names the process that is started.
+    start = tmp_path / "start"
+    start.write_text(f'#!/bin/sh\nWATCHDOG_PID=$$ exec "{BINARY}" "$@"\n')
+    start.chmod(0o755)
+    environment = {"NOTIFY_SOCKET": str(manager.path), "WATCHDOG_USEC": "1000000"}
+    server = node(environment=environment, binary=start)
+    try:
+        pid, lines = await manager.told()
+        assert (pid, lines[0]) == (server.process.pid, "READY=1")
+        for _ in range(2):
+            old = present(server)
+            done = await server.upgrade()
+            assert done.returncode == 0, (done, server.log.read_text())
+            new = present(server)
+            told = await manager.told()
+            while told == (old, ["WATCHDOG=1"]):
+                told = await manager.told()
+            assert told == (old, [f"MAINPID={new}", "WATCHDOG=1"])
+            pid, lines = await manager.told()
+            assert (pid, lines[0]) == (new, "READY=1")
+            # The watchdog's time is the new process' now.
+            for _ in range(2):
+                assert await manager.told() == (new, ["WATCHDOG=1"])
+        server.terminate()
+        told = await manager.told()
+        while told == (new, ["WATCHDOG=1"]):
+            told = await manager.told()
+        assert (told[0], told[1][0]) == (new, "STOPPING=1")
+    finally:
+        manager.close()
+
+
+async def test_a_process_that_is_watched_stays_and_ends_as_the_node_does(node, alice):
+    server = node(upgrade__stay="true")
+    first = await alice(server)
+    # Its connection cannot leave the process: it is relayed by that which stays.
+    relayed = await alice(server, "bob", tls=TLS_1_2(server.tls()))
+    for _ in range(2):
+        done = await server.upgrade()
+        assert done.returncode == 0, (done, server.log.read_text())
+        await first.ping()
+        await relayed.ping()
+    start, middle, last = server.processes.values()
+    assert start.pid == server.process.pid
+    assert last.pid == present(server)
+    assert not start.has_ended()
+    await asyncio.to_thread(wait_for, server.log, "a process that had the node before has ended")
+    # Reaped, not only ended.
+    assert not os.path.exists(f"/proc/{middle.pid}")
+    start.send(signal.SIGHUP)
+    await asyncio.to_thread(wait_for, server.log, "reloaded")
+    start.send(signal.SIGTERM)
+    assert await asyncio.to_thread(server.process.wait, 20) == 0, server.log.read_text()
+    assert all(process.has_ended(20) for process in server.processes.values())
+    await first.disconnected()
+    await relayed.disconnected()
+    assert not (server.data / "node.json").exists()
+
+
+async def test_a_process_that_stays_has_the_exit_code_of_a_node_that_is_killed(node):
+    server = node(upgrade__stay="true")
+    done = await server.upgrade()
+    assert done.returncode == 0, (done, server.log.read_text())
+    server.note().send(signal.SIGKILL)
+    assert await asyncio.to_thread(server.process.wait, 20) == 128 + signal.SIGKILL
+
+
+async def test_pid_1_stays_and_ends_as_the_node_does(tmp_path, alice):
+    if why := Contained.why_not():
+        pytest.skip(f"no PID namespace here: {why}")
+    server = Contained(tmp_path)
+    try:
+        client = await alice(server)
+        pids = [present(server)]
+        for _ in range(2):
+            done = await server.command("upgrade")
+            assert done.returncode == 0, (done, server.log.read_text())
+            pids.append(present(server))
+            await client.ping()
+        assert pids[0] == 1
+        assert len(set(pids)) == 3
+        # An upgrade by signal is passed on as well.
+        server.init.send(signal.SIGUSR2)
+        await asyncio.to_thread(wait_for, server.log, "took over", 3)
+        await client.ping()
+        server.init.send(signal.SIGTERM)
+        assert await asyncio.to_thread(server.process.wait, 20) == 0, server.log.read_text()
+        await client.disconnected()
+        assert not (server.data / "node.json").exists()
+        assert not (server.data / "control.sock").exists()
+    finally:
+        server.close()
+
+
+def wait_for(log, text, times=1):
+    """Waits until the log says it so often."""
+    with subprocess.Popen(["tail", "-n", "+1", "-F", str(log)], stdout=subprocess.PIPE, text=True) as tail:
+        timer = threading.Timer(20, tail.kill)
+        timer.start()
+        found = 0
+        for line in tail.stdout:
+            found += text in line
+            if found == times:
+                break
+        timer.cancel()
+        tail.kill()
+    assert found == times, log.read_text()

@@ -8,13 +8,13 @@ use crate::signal::{Signals, Wish};
 use crate::supervisor::Supervisor;
 use crate::telemetry::Telemetry;
 use crate::upgrade::control::{Asked, Control};
-use crate::upgrade::{self, Departure, Gone, HandOverError, Handed};
+use crate::upgrade::{self, Departure, Gone, Guardian, HandOverError, Handed, Remains};
 use crate::welcome::Welcome;
 use carillon_core::model::{Policy, Scope, Scopes, UnixMs};
 use carillon_core::ports::store::domains::{Domains, PutDomain};
 use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, Key};
 use carillon_core::ports::{Question, Store};
-use carillon_server::handover::{Relays, TakeOver};
+use carillon_server::handover::TakeOver;
 use carillon_server::{Server, tls};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
@@ -155,6 +155,8 @@ pub struct Running {
     admin_key: AdminKey,
     supervisor: Supervisor,
     control: Control,
+    /// The process that stays for whoever watches it, since an earlier upgrade.
+    guardian: Option<u32>,
     /// Why it is never handed over, if it is not.
     upgrade_refusal: Option<&'static str>,
     is_new: bool,
@@ -165,7 +167,7 @@ pub struct Running {
 }
 
 /// What became of a node that was handed over.
-pub enum Left {
+pub(crate) enum Left {
     /// The other process serves it.
     Served {
         /// The process.
@@ -174,10 +176,8 @@ pub enum Left {
         sessions: u64,
         /// How long clients waited.
         silence_ms: u64,
-        /// Connections that cannot leave this process.
-        relays: Relays,
-        /// How long they are relayed.
-        relayed: Duration,
+        /// What is left for this process to do.
+        remains: Remains,
     },
     /// The other process took it and does not serve it: the node is down.
     Lost(String),
@@ -234,6 +234,7 @@ impl Running {
             is_new,
             supervisor: Supervisor::default(),
             control,
+            guardian: None,
             upgrade_refusal: None,
             inherited,
             // Before another file is put in its place.
@@ -307,7 +308,8 @@ impl Running {
             };
             match self.obey(asked) {
                 ControlFlow::Continue(running) => self = *running,
-                ControlFlow::Break(code) => return code,
+                ControlFlow::Break(Some(remains)) => return remains.run(signals),
+                ControlFlow::Break(None) => return ExitCode::FAILURE,
             }
         }
         self.control.close();
@@ -320,25 +322,31 @@ impl Running {
         self.drain()
     }
 
+    /// Another process stays for whoever watches it: this one need not, after a further upgrade.
+    pub fn guard(&mut self, guardian: Option<u32>) {
+        self.guardian = guardian;
+    }
+
     /// From now on nobody can have it handed over.
     pub fn refuse_upgrades(&mut self, why: &'static str) {
         self.upgrade_refusal = Some(why);
     }
 
     /// Hands the node over as it was asked to, or goes on.
-    fn obey(self, mut asked: Asked) -> ControlFlow<ExitCode, Box<Running>> {
+    fn obey(self, mut asked: Asked) -> ControlFlow<Option<Remains>, Box<Running>> {
         let handed = match self.upgrade_refusal {
             Some(why) => Err((Box::new(self), why.to_owned())),
             None => self.upgrade(asked.binary().as_deref(), &mut |step| asked.step(step)),
         };
         match handed {
-            Ok(Left::Served { pid, sessions, silence_ms, relays, relayed }) => {
+            Ok(Left::Served { pid, sessions, silence_ms, remains }) => {
                 asked.done(pid, sessions, silence_ms);
-                ControlFlow::Break(relay(relays, relayed))
+                ControlFlow::Break(Some(remains))
             }
             Ok(Left::Lost(why)) => {
                 asked.failed(&format!("the node is down: {why}"));
-                ControlFlow::Break(failed(&why))
+                failed(&why);
+                ControlFlow::Break(None)
             }
             Err((running, why)) => {
                 tracing::error!(%why, "not handed over; this process goes on");
@@ -385,7 +393,7 @@ impl Running {
 
     /// Hands the node over to a process of `binary`, or of this one's own; `told` hears of the steps. The node goes on here if that
     /// fails.
-    pub fn upgrade(
+    fn upgrade(
         mut self,
         binary: Option<&Path>,
         told: &mut dyn FnMut(&str),
@@ -401,7 +409,7 @@ impl Running {
     fn hand_over(&mut self, binary: &Path, told: &mut dyn FnMut(&str)) -> Result<Handed, HandOverError> {
         let timeouts = self.config.settings.upgrade.timeouts();
         told(&format!("starting {}", binary.display()));
-        let mut departure = Departure::begin(binary, self.data_dir(), timeouts)?;
+        let mut departure = Departure::begin(binary, self.data_dir(), self.guardian(), timeouts)?;
         told(&format!("process {} of release {} is ready to take over", departure.pid, departure.release));
         departure.listeners(&self.server, &self.http.listeners, timeouts)?;
         self.server.set_accepting(false);
@@ -416,25 +424,33 @@ impl Running {
         handed
     }
 
+    fn guardian(&self) -> Guardian {
+        Guardian::of(self.guardian, self.config.settings.upgrade.stay)
+    }
+
     /// Has the other process go on, and ends.
     fn leave(mut self, handed: Handed) -> Left {
         let settings = &self.config.settings;
         let relayed = Duration::from_millis(settings.upgrade.relay_timeout_ms);
         let closing = Duration::from_millis(settings.core.timeouts.close_ms);
+        let node = &settings.node;
+        let drained =
+            Duration::from_millis(node.drain_delay_ms + node.drain_spread_ms + node.drain_timeout_ms);
         let pid = handed.pid();
-        let (gone, sessions) = match handed.go(&mut self.server) {
+        let guarded = (self.guardian() == Guardian::Own).then(|| (pid, node.data_dir.clone()));
+        let (gone, sessions) = match handed.go(&mut self.server, &self.supervisor) {
             Ok(gone) => gone,
             Err(why) => {
                 return Left::Lost(format!("the new process, which was to serve: {why}; see its log"));
             }
         };
-        self.supervisor.main_pid(pid);
         let Gone { sessions: count, silence } = gone;
         let silence_ms = silence.as_millis() as u64;
         tracing::info!(pid, sessions = count, silence_ms, "handed over");
         let relays = self.server.leave(sessions, closing);
         self.runtime.shutdown_timeout(Duration::from_millis(100));
-        Left::Served { pid, sessions: count, silence_ms, relays, relayed }
+        let remains = Remains { relays, relayed, drained, guarded };
+        Left::Served { pid, sessions: count, silence_ms, remains }
     }
 
     /// Reads the configuration again and applies what can be applied.
@@ -499,17 +515,6 @@ fn policy(config: &Config, present: Policy) -> Policy {
         // The node's own setting bounds it for all domains.
         resumption_ms_max: present.resumption_ms_max,
     }
-}
-
-/// Stays for the connections that cannot leave this process.
-fn relay(relays: Relays, time: Duration) -> ExitCode {
-    if !relays.is_empty() {
-        tracing::info!(connections = relays.len(), "relaying connections under TLS 1.2");
-        if let Err(error) = relays.run(time) {
-            return failed(&format!("connections under TLS 1.2 are not relayed: {error}"));
-        }
-    }
-    ExitCode::SUCCESS
 }
 
 /// Waits for the signal that ends the node at once.

@@ -59,9 +59,10 @@ impl Supervisor {
         self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={us}\nSTATUS=Reading the configuration again."));
     }
 
-    /// STUB
+    /// Another process is the node's main one from now on, which the manager has to watch; what this one tells later is ignored. A
+    /// sign of life, too: the other process begins with its own.
     pub fn main_pid(&self, pid: u32) {
-        self.tell(&format!("MAINPID={pid}"));
+        self.tell(&format!("MAINPID={pid}\nWATCHDOG=1"));
     }
 
     /// The node drains, which takes as long as `timeout` at most, and a little for what comes after.
@@ -138,6 +139,15 @@ mod tests {
         assert_eq!(told(&socket), "READY=1\nSTATUS=two lines");
         supervisor.stopping(Duration::from_secs(10));
         assert_eq!(told(&socket), "STOPPING=1\nEXTEND_TIMEOUT_USEC=40000000\nSTATUS=Draining.");
+    }
+
+    #[test]
+    fn it_is_told_of_the_process_that_took_over_and_listens_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify");
+        let socket = UnixDatagram::bind(&path).unwrap();
+        of(&[("NOTIFY_SOCKET", path.to_str().unwrap())]).main_pid(4711);
+        assert_eq!(told(&socket), "MAINPID=4711\nWATCHDOG=1");
     }
 
     #[test]

@@ -49,8 +49,11 @@ class Server:
             )
         self._await(ready)
         self.ports = json.loads(ready.read_text())
-        assert self.ports["pid"] == self.process.pid
+        self._check_pid()
         self.key = (self.data / "admin.key").read_text().strip()
+
+    def _check_pid(self):
+        assert self.ports["pid"] == self.process.pid
 
     def _await(self, ready):
         for _ in range(START_S * 50):

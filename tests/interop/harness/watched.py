@@ -1,11 +1,16 @@
 """A node whose processes the test keeps an eye on: those of upgrades, which are no children of the test."""
 
+import asyncio
 import json
 import os
+import pathlib
 import select
 import signal
+import socket
+import struct
+import subprocess
 
-from .server import END_S, Server
+from .server import BINARY, END_S, Server
 
 
 class Process:
@@ -66,3 +71,55 @@ class Watched(Server):
         for process in self.processes.values():
             process.close()
         self.process.wait()
+
+
+class Contained(Server):
+    """A node that is PID 1 of a PID namespace, as in a container."""
+
+    COMMAND = ("unshare", "--pid", "--fork", "--mount-proc")
+
+    @classmethod
+    def why_not(cls):
+        """Why this machine does not let the tests have PID namespaces; nothing if it does."""
+        tried = subprocess.run([*cls.COMMAND, "true"], capture_output=True, text=True, check=False)
+        return tried.stderr.strip() if tried.returncode else ""
+
+    def __init__(self, folder, **settings):
+        start = pathlib.Path(folder) / "start"
+        start.write_text(f'#!/bin/sh\nexec {" ".join(self.COMMAND)} "{BINARY}" "$@"\n')
+        start.chmod(0o755)
+        super().__init__(folder, None, start, **settings)
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        self.init = Process(int(children[0]))
+
+    def _check_pid(self):
+        assert self.ports["pid"] == 1
+
+    def close(self):
+        # With PID 1 all others of the namespace end.
+        self.init.close()
+        self.process.wait(END_S)
+
+
+class Manager:
+    """A service manager: the socket that NOTIFY_SOCKET names, and what each process said there."""
+
+    def __init__(self, path):
+        self.path = path
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self.socket.bind(str(path))
+        self.socket.settimeout(END_S)
+
+    async def told(self):
+        """The next notification: its process and its lines."""
+        return await asyncio.to_thread(self._told)
+
+    def _told(self):
+        credentials = struct.Struct("3i")
+        text, ancillary, _, _ = self.socket.recvmsg(4096, socket.CMSG_SPACE(credentials.size))
+        [(_, _, who)] = ancillary
+        return credentials.unpack(who)[0], text.decode().splitlines()
+
+    def close(self):
+        self.socket.close()

@@ -377,6 +377,10 @@ settings! {
         /// How long the old process stays for connections under TLS 1.2, which only it can read. After that they are closed, and their
         /// clients resume their sessions.
         "upgrade.relay_timeout_ms" = upgrade.relay_timeout_ms, ms(0, 7 * DAY), Live;
+        /// Whether the process that was started first stays after it handed the node over, passes signals on to the process that has
+        /// the node, and ends with it: for a parent that takes its end for the node's. PID 1 of a container always stays; systemd needs
+        /// no such process.
+        "upgrade.stay" = upgrade.stay, Kind::Switch, Live;
     }
 
     "The node's log, on standard error." {

@@ -14,6 +14,8 @@ pub struct Options {
     pub pause_timeout_ms: u64,
     /// How long connections under TLS 1.2 go on over the old process.
     pub relay_timeout_ms: u64,
+    /// Whether the first process stays for whoever watches it.
+    pub stay: bool,
 }
 
 impl Options {
@@ -35,6 +37,7 @@ impl Default for Options {
             requests_timeout_ms: 2000,
             pause_timeout_ms: 5000,
             relay_timeout_ms: 3_600_000,
+            stay: false,
         }
     }
 }

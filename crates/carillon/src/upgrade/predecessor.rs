@@ -2,11 +2,14 @@
 
 use super::VARIABLE;
 use super::channel::Channel;
+use super::guardian::Guardian;
 use super::wire::{self, Broken, Checked, End, HTTP, Hello, Listener, PROTOCOL, Serving, kind};
+use crate::supervisor::Supervisor;
 use carillon_server::{FreezeError, HandedOver, Server};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -93,7 +96,12 @@ pub struct Gone {
 
 impl Departure {
     /// Starts the other process and waits until it has checked everything.
-    pub fn begin(binary: &Path, data_dir: &Path, timeouts: Timeouts) -> Result<Departure, HandOverError> {
+    pub fn begin(
+        binary: &Path,
+        data_dir: &Path,
+        guardian: Guardian,
+        timeouts: Timeouts,
+    ) -> Result<Departure, HandOverError> {
         let (mut channel, theirs) = Channel::pair().map_err(HandOverError::Own)?;
         let mut command = Command::new(binary);
         command
@@ -102,6 +110,11 @@ impl Departure {
             // It says for whom the time of the watchdog is meant.
             .env_remove("WATCHDOG_PID")
             .stdin(Stdio::from(OwnedFd::from(theirs)));
+        if guardian == Guardian::Own {
+            // Ctrl-C in a terminal comes to this process, which passes it on; coming twice it would end the node at once.
+            command.process_group(0);
+        }
+        guardian.prepare();
         let child =
             command.spawn().map_err(|error| HandOverError::Spawn { binary: binary.to_owned(), error })?;
         // The command holds the other end: it would never be seen closed.
@@ -109,7 +122,7 @@ impl Departure {
         let pid = child.id();
         channel.allow(timeouts.start);
         let mut successor = Successor { child: Some(child), channel };
-        let checked = successor.hello(data_dir);
+        let checked = successor.hello(data_dir, guardian);
         let checked =
             checked.map_err(|why| successor.failed("that was to check what it is to take over", why))?;
         Ok(Departure { successor, pid, release: checked.release })
@@ -166,13 +179,16 @@ impl Handed {
     }
 
     /// Has the other process go on. The store is closed before: there is no way back.
-    pub fn go(mut self, server: &mut Server) -> Result<(Gone, HandedOver), Broken> {
+    pub fn go(mut self, server: &mut Server, supervisor: &Supervisor) -> Result<(Gone, HandedOver), Broken> {
+        let pid = self.pid();
         server.close_for_successor();
         let channel = &mut self.successor.channel;
         channel.allow(SERVING);
         channel.send(kind::GO, b"{}", &[])?;
         let serving: Serving = wire::expect(channel, kind::SERVING)?;
         let silence = self.since.elapsed();
+        // Before the channel is closed: until then the other process tells the service manager nothing.
+        supervisor.main_pid(pid);
         // It is nobody's to kill any more; whoever is its parent then reaps it.
         drop(self.successor.child.take());
         Ok((Gone { sessions: serving.sessions, silence }, self.handed))
@@ -180,7 +196,7 @@ impl Handed {
 }
 
 impl Successor {
-    fn hello(&mut self, data_dir: &Path) -> Result<Checked, Broken> {
+    fn hello(&mut self, data_dir: &Path, guardian: Guardian) -> Result<Checked, Broken> {
         let hello = Hello {
             protocol: PROTOCOL,
             release: env!("CARGO_PKG_VERSION").to_owned(),
@@ -188,6 +204,7 @@ impl Successor {
             schema: carillon_backend::sqlite::SCHEMA,
             data_dir: data_dir.to_owned(),
             pid: std::process::id(),
+            guardian: guardian.pid(),
         };
         wire::say(&mut self.channel, kind::HELLO, &hello)?;
         wire::expect(&mut self.channel, kind::CHECKED)
@@ -196,17 +213,12 @@ impl Successor {
     /// Why it did not come further: if it is gone, then what it said last.
     fn failed(&mut self, step: &'static str, why: Broken) -> HandOverError {
         // The first error after its end hides what is there to be read.
-        let is_gone = |why: &Broken| match why {
-            Broken::Socket(error) => GONE.contains(&error.kind()),
-            _ => false,
-        };
         let mut why = why;
         for _ in 0..LAST_WORDS {
-            if is_gone(&why) {
+            if matches!(why, Broken::Ended) {
                 why = wire::hear(&mut self.channel).err().unwrap_or(Broken::Ended);
             }
         }
-        let why = if is_gone(&why) { Broken::Ended } else { why };
         HandOverError::Successor { step, why }
     }
 
@@ -223,9 +235,6 @@ fn listener(channel: &mut Channel, name: &str, socket: &impl AsFd) -> Result<(),
     Ok(channel.send(kind::LISTENER, &content, &[socket.as_fd()])?)
 }
 
-/// What says that the other process is gone.
-const GONE: [io::ErrorKind; 3] =
-    [io::ErrorKind::BrokenPipe, io::ErrorKind::ConnectionReset, io::ErrorKind::UnexpectedEof];
 /// How often it is read for a reason then.
 const LAST_WORDS: usize = 3;
 /// How long the other process may take to open the store and serve.

@@ -82,7 +82,8 @@ fn take_over(args: &Args, channel: &mut Channel) -> Result<(Running, Telemetry),
         Ok(_) => return Err("the old process does not speak as it should".to_owned()),
         Err(why) => return Err(format!("the old process: {why}")),
     }
-    let running = Running::start(prepared, Some(heritage))?;
+    let mut running = Running::start(prepared, Some(heritage))?;
+    running.guard(hello.guardian);
     tracing::info!(predecessor = hello.pid, release = hello.release, connections, "took over");
     Ok((running, telemetry))
 }
@@ -178,6 +179,9 @@ fn serve(args: &Args, mut running: Running, telemetry: &Telemetry, mut channel: 
     if let Err(why) = wire::say(&mut channel, kind::SERVING, &serving) {
         tracing::warn!(%why, "the old process was not told");
     }
+    // The service manager listens to this process once the other one has named it, which closes the channel then.
+    channel.allow(FAREWELL);
+    let _ = channel.receive();
     drop(channel);
     match Supervisor::from_env() {
         Ok(supervisor) => running.report_to(supervisor),
@@ -186,5 +190,7 @@ fn serve(args: &Args, mut running: Running, telemetry: &Telemetry, mut channel: 
     running.until_told(signals, telemetry)
 }
 
+/// How long the other process may take to name this one to the service manager.
+const FAREWELL: Duration = Duration::from_secs(5);
 /// How long the other process may be silent. Its own times are shorter: this is for the case that it hangs.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -53,6 +53,9 @@ pub(super) struct Hello {
     pub data_dir: PathBuf,
     /// The process.
     pub pid: u32,
+    /// The process that passes signals on to the present one, if there is one.
+    #[serde(default)]
+    pub guardian: Option<u32>,
 }
 
 /// The new process can go on, as far as it can know.
@@ -118,7 +121,9 @@ impl From<io::Error> for Broken {
     fn from(error: io::Error) -> Broken {
         match error.kind() {
             // It ended before it had read everything.
-            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Broken::Ended,
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => {
+                Broken::Ended
+            }
             _ => Broken::Socket(error),
         }
     }
