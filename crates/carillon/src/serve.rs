@@ -135,6 +135,12 @@ impl Prepared {
             config,
         })
     }
+
+    /// Opens the TLS session tickets of another process, whose keys these are.
+    pub fn take_ticket_keys(&mut self, keys: &[u8]) -> Result<(), tls::MalformedTicketKeys> {
+        self.tls = self.tls.with_ticket_keys(keys)?;
+        Ok(())
+    }
 }
 
 /// What another process left to this one.

@@ -3,6 +3,7 @@
 use crate::listen::Service;
 use crate::tls::{Handshake, Settings};
 use std::sync::Arc;
+use zeroize::Zeroizing;
 
 /// The TLS settings of each kind of listener, replaced as a whole at a reload.
 pub(crate) struct ListenerTls {
@@ -29,6 +30,11 @@ impl ListenerTls {
     /// Uses the certificate of `settings`, with the tickets of these settings.
     pub(crate) fn renewed(&self, settings: &Settings) -> ListenerTls {
         ListenerTls::new(&settings.sharing_tickets_of(&self.starttls))
+    }
+
+    /// The keys of the tickets, which all kinds of listeners share.
+    pub(crate) fn ticket_keys(&self) -> Zeroizing<Vec<u8>> {
+        self.starttls.ticket_keys()
     }
 
     /// Starts a handshake on a connection of this kind.

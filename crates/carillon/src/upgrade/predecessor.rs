@@ -144,7 +144,7 @@ impl Departure {
             for socket in http {
                 listener(channel, HTTP, &socket.as_fd())?;
             }
-            Ok(())
+            Ok(channel.send(kind::TICKETS, &server.ticket_keys(), &[])?)
         };
         let sent = send();
         sent.map_err(|why| self.successor.failed("that was to take the listeners", why))

@@ -64,12 +64,12 @@ fn take_over(args: &Args, channel: &mut Channel) -> Result<(Running, Telemetry),
     }
     let hello: Hello = wire::expect(channel, kind::HELLO).map_err(|why| why.to_string())?;
     check(&hello, &config)?;
-    let prepared = Prepared::new(config)?;
+    let mut prepared = Prepared::new(config)?;
     let checked = Checked { release: env!("CARGO_PKG_VERSION").to_owned(), pid: std::process::id() };
     wire::say(channel, kind::CHECKED, &checked).map_err(|why| why.to_string())?;
     let mut heritage =
         Heritage { take_over: TakeOver::begin().map_err(|e| e.to_string())?, http: Vec::new() };
-    receive(channel, &mut heritage)?;
+    receive(channel, &mut heritage, &mut prepared)?;
     let connections = heritage.take_over.connections();
     wire::say(channel, kind::READY, &serde_json::json!({})).map_err(|why| why.to_string())?;
     channel.allow(PATIENCE);
@@ -121,12 +121,18 @@ fn check(hello: &Hello, config: &Config) -> Result<(), String> {
     Ok(())
 }
 
-fn receive(channel: &mut Channel, heritage: &mut Heritage) -> Result<(), String> {
+fn receive(channel: &mut Channel, heritage: &mut Heritage, prepared: &mut Prepared) -> Result<(), String> {
     loop {
         channel.allow(PATIENCE);
         let frame = wire::hear(channel).map_err(|why| format!("the old process: {why}"))?;
         match frame.kind {
             kind::LISTENER => listener(frame, heritage)?,
+            kind::TICKETS => {
+                // Without them returning clients need a full handshake.
+                if let Err(why) = prepared.take_ticket_keys(&frame.content) {
+                    tracing::warn!(%why, "the keys of the TLS session tickets were not taken");
+                }
+            }
             kind::GROUP => {
                 let Frame { content, descriptors, .. } = frame;
                 heritage.take_over.add_group(&content, descriptors).map_err(|error| error.to_string())?;

@@ -5,6 +5,7 @@
 //!   HELLO    release, protocol, form, schema, folder  ──►
 //!            ◄──  CHECKED  release, process    or  REFUSED  why
 //!   LISTENER kind or "http"; the socket  …            ──►
+//!   TICKETS  keys of the TLS session tickets          ──►
 //!   (reads nothing from now on)
 //!   GROUP    sessions; their sockets  …               ──►
 //!   END      how many                                 ──►
@@ -14,7 +15,7 @@
 //!            ◄──  SERVING  ports, how many             or  REFUSED  why
 //! ```
 //!
-//! Each content but that of GROUP is a JSON object. A field that is not known is ignored; a new one is optional.
+//! Each content but those of GROUP and TICKETS is a JSON object. A field that is not known is ignored; a new one is optional.
 
 use super::channel::{Channel, Frame};
 use serde::de::DeserializeOwned;
@@ -31,6 +32,7 @@ pub(super) mod kind {
     pub(crate) const CHECKED: u8 = 2;
     pub(crate) const REFUSED: u8 = 3;
     pub(crate) const LISTENER: u8 = 4;
+    pub(crate) const TICKETS: u8 = 5;
     pub(crate) const GROUP: u8 = 6;
     pub(crate) const END: u8 = 7;
     pub(crate) const READY: u8 = 8;

@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::PoisonError;
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
+use zeroize::Zeroizing;
 
 /// Sessions that were handed over: whoever has this may still take them back.
 pub struct HandedOver {
@@ -41,6 +42,14 @@ impl Server {
     /// The listening sockets.
     pub fn listening(&self) -> impl Iterator<Item = (ListenerKind, BorrowedFd<'_>)> {
         self.listening.iter().map(|(service, socket)| (ListenerKind::of(*service), Socket::as_fd(socket)))
+    }
+
+    /// The keys of the TLS session tickets, for [`tls::Settings::with_ticket_keys`] in the successor. Tickets that were given out then
+    /// open there.
+    ///
+    /// [`tls::Settings::with_ticket_keys`]: crate::tls::Settings::with_ticket_keys
+    pub fn ticket_keys(&self) -> Zeroizing<Vec<u8>> {
+        self.tls.lock().unwrap_or_else(PoisonError::into_inner).ticket_keys()
     }
 
     /// Leaves connections that come from now on in the kernel's queues, or accepts them again.

@@ -15,6 +15,7 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `settings`, `settings_error`, `certificate`, `self_signed` | what a listener offers: certificate, suites, groups, ALPN, tickets |
+//! | `ticketer` | session tickets and their keys |
 //! | `handshake`, `capture` | rustls, fed one record at a time, and the hook that tells the traffic secrets |
 //! | `link` | the two ways a connection can go on, behind one set of verbs |
 //! | `keys`, `suite`, `schedule`, `hkdf` | an extracted connection's state, its algorithms, its key schedule |
@@ -45,6 +46,7 @@ mod settings_error;
 mod suite;
 #[cfg(test)]
 mod tests;
+mod ticketer;
 
 pub use buffered::Buffered;
 pub use fault::{Blame, Fault, Violation};
@@ -55,3 +57,4 @@ pub use opened::{Circumstances, OpenedRecords};
 pub use seal::Sealer;
 pub use settings::Settings;
 pub use settings_error::SettingsError;
+pub use ticketer::MalformedTicketKeys;

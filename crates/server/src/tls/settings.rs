@@ -2,20 +2,22 @@
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use rustls::crypto::CryptoProvider;
-use rustls::crypto::aws_lc_rs::{self, Ticketer, cipher_suite, kx_group};
+use rustls::crypto::aws_lc_rs::{self, cipher_suite, kx_group};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{ClientHello, NoServerSessionStorage, ProducesTickets};
+use rustls::server::{ClientHello, NoServerSessionStorage};
 use rustls::{CipherSuiteCommon, NamedGroup, ServerConfig, SupportedCipherSuite, Tls13CipherSuite};
+use zeroize::Zeroizing;
 
 use super::capture::SecretHook;
 use super::certificate::{self, Leaf};
 use super::self_signed;
 use super::settings_error::{SettingsError, read};
 use super::suite::Suite;
+use super::ticketer::{MalformedTicketKeys, Ticketer};
 
 /// Certificate, cipher suites, key exchange, application protocols and tickets. Clones share the data.
 #[derive(Clone, Debug)]
@@ -28,6 +30,8 @@ struct Inner {
     /// For clients that offer only a hybrid with ML-KEM.
     hybrid: Arc<ServerConfig>,
     leaf: Leaf,
+    /// That of both configurations.
+    ticketer: Arc<Ticketer>,
 }
 
 impl Settings {
@@ -41,13 +45,14 @@ impl Settings {
             return Err(SettingsError::Certificate(rustls::pki_types::pem::Error::NoItemsFound));
         };
         let leaf = certificate::read(leaf)?;
-        let ticketer = Ticketer::new()?;
+        let ticketer = Arc::new(Ticketer::new().ok_or(rustls::Error::FailedToGetRandomBytes)?);
         let config =
             |groups: &[Group]| server_config(groups, chain.clone(), key.clone_key(), &ticketer).map(Arc::new);
         Ok(Settings(Arc::new(Inner {
             classic: config(CLASSIC_GROUPS)?,
             hybrid: config(HYBRID_GROUPS)?,
             leaf,
+            ticketer,
         })))
     }
 
@@ -68,15 +73,28 @@ impl Settings {
     /// The same settings with these application protocols (ALPN, RFC 7301), the most preferred first. A client that
     /// offers only others is refused; one that offers none is not. Tickets are shared with the original.
     pub fn alpn(&self, protocols: &[&[u8]]) -> Settings {
-        self.with(|config| {
+        self.with(&self.0.ticketer, |config| {
             config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         })
     }
 
     /// The same settings with the tickets of `previous`, so that clients need no full handshake after a reload.
     pub fn sharing_tickets_of(&self, previous: &Settings) -> Settings {
-        let ticketer = &previous.0.classic.ticketer;
-        self.with(|config| config.ticketer = Arc::clone(ticketer))
+        self.with(&previous.0.ticketer, |_| {})
+    }
+
+    /// The keys of the tickets, for [`Settings::with_ticket_keys`] in a process that goes on in place of this one.
+    pub fn ticket_keys(&self) -> Zeroizing<Vec<u8>> {
+        self.0.ticketer.to_bytes(Instant::now())
+    }
+
+    /// The same settings with the tickets of another process, whose keys these are.
+    ///
+    /// # Errors
+    /// If they are not what [`Settings::ticket_keys`] of this or an older release wrote.
+    pub fn with_ticket_keys(&self, keys: &[u8]) -> Result<Settings, MalformedTicketKeys> {
+        let ticketer = Ticketer::from_bytes(keys, Instant::now())?;
+        Ok(self.with(&Arc::new(ticketer), |_| {}))
     }
 
     /// Data for the channel binding `tls-server-end-point` (RFC 5929 §4.1): the certificate's hash. `None` if its
@@ -118,9 +136,10 @@ impl Settings {
         }
     }
 
-    fn with(&self, change: impl Fn(&mut ServerConfig)) -> Settings {
+    fn with(&self, ticketer: &Arc<Ticketer>, change: impl Fn(&mut ServerConfig)) -> Settings {
         let changed = |config: &Arc<ServerConfig>| {
             let mut config = ServerConfig::clone(config);
+            config.ticketer = Arc::clone(ticketer) as _;
             change(&mut config);
             Arc::new(config)
         };
@@ -128,6 +147,7 @@ impl Settings {
             classic: changed(&self.0.classic),
             hybrid: changed(&self.0.hybrid),
             leaf: self.0.leaf.clone(),
+            ticketer: Arc::clone(ticketer),
         }))
     }
 }
@@ -136,7 +156,7 @@ fn server_config(
     groups: &[Group],
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
-    ticketer: &Arc<dyn ProducesTickets>,
+    ticketer: &Arc<Ticketer>,
 ) -> Result<ServerConfig, SettingsError> {
     let provider = CryptoProvider {
         cipher_suites: CIPHER_SUITES.iter().map(|suite| with_own_hkdf(*suite)).collect(),
@@ -148,7 +168,7 @@ fn server_config(
         .with_no_client_auth()
         .with_single_cert(chain, key)?;
     config.ignore_client_order = true;
-    config.ticketer = Arc::clone(ticketer);
+    config.ticketer = Arc::clone(ticketer) as _;
     // Tickets need no store, which shards would have to lock.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     // A ticket is valid for one return, which brings the next ticket. A client that asks for a number of tickets (RFC

@@ -123,6 +123,42 @@ fn tickets_resume_sessions() {
     }
 }
 
+#[test]
+fn tickets_resume_sessions_at_another_server_with_the_same_keys() {
+    for versions in [rustls::ALL_VERSIONS, TLS12] {
+        let config = client_config(Offer { versions: Some(versions), ..Offer::default() });
+        let resumed = |settings: &Settings| {
+            let mut pair = shake_hands(settings, &config, usize::MAX).unwrap();
+            assert_eq!(pair.down(b"hello"), b"hello");
+            assert_eq!(pair.up(b"hello"), b"hello");
+            pair.secured.resumed
+        };
+        let (old, new) = (reloaded(), reloaded());
+        assert!(!resumed(&old));
+        // Its ticket is foreign there: a full handshake, with another ticket.
+        assert!(!resumed(&new));
+        assert!(resumed(&new));
+        let heir = reloaded().with_ticket_keys(&new.ticket_keys()).unwrap();
+        assert!(resumed(&heir));
+        assert!(resumed(&heir.alpn(&[b"xmpp-client"])));
+        assert!(resumed(&reloaded().sharing_tickets_of(&heir)));
+        // It has the same keys still, not others.
+        assert!(resumed(&new));
+        assert!(!resumed(&old));
+    }
+}
+
+#[test]
+fn what_is_no_ticket_keys_is_refused_and_changes_nothing() {
+    let settings = reloaded();
+    let keys = settings.ticket_keys();
+    for wrong in [&[][..], &keys[..keys.len() - 1], &[&[9], &keys[1..]].concat()] {
+        let error = settings.with_ticket_keys(wrong).unwrap_err();
+        assert!(error.to_string().contains("ticket keys"), "{error}");
+    }
+    assert_eq!(settings.ticket_keys()[..49], keys[..49]);
+}
+
 /// The same certificate, read again.
 fn reloaded() -> Settings {
     let (_, cert, key) = server();
