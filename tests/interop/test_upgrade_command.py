@@ -1,13 +1,16 @@
 """`carillon upgrade` and its socket, and what service managers and watching parents see of an upgrade."""
 
 import asyncio
+import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
 import stat
 import subprocess
+import sys
 import threading
 
 import pytest
@@ -16,7 +19,8 @@ from harness.api import Api
 from harness.peer import TLS_1_2, Peer
 from harness.program import Program
 from harness.server import BINARY, run
-from harness.watched import Contained, Manager, Watched, present
+from harness.upgrade import FAKE
+from harness.watched import Contained, Manager, Process, Watched, present
 
 
 @pytest.fixture
@@ -125,6 +129,62 @@ async def test_a_client_that_says_nothing_holds_up_nobody(node):
         done = await server.upgrade()
         assert done.returncode == 0, (done, server.log.read_text())
     server.terminate()
+
+
+async def test_who_asked_is_told_that_the_node_is_down(node, tmp_path):
+    server = node()
+    other = tmp_path / "other"
+    other.write_text(f"#!{sys.executable}\n" + FAKE.read_text().replace("MODE_OF_THE_TEST", "ends when it may go on"))
+    other.chmod(0o755)
+    done = await server.command("upgrade", "--binary", str(other))
+    assert done.returncode == 1, done
+    assert "the node is down: the new process, which was to serve: it ended" in done.stderr
+    assert await asyncio.to_thread(server.process.wait, 20) == 1
+
+
+async def test_nobody_else_may_ask(server):
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        pytest.skip("another user is needed")
+    path = server.data / "control.sock"
+    server.data.chmod(0o711)
+    # By its working folder: those above are nobody's business.
+    script = "import socket; s = socket.socket(socket.AF_UNIX); s.settimeout(20); s.connect('control.sock'); print(s.recv(999))"
+    ask = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/usr/bin/python3", "-c", script]
+    refused = await asyncio.to_thread(subprocess.run, ask, cwd=server.data, capture_output=True, text=True)
+    assert "PermissionError" in refused.stderr, refused
+    # Nor where somebody has changed the mode of the file.
+    path.chmod(0o666)
+    refused = await asyncio.to_thread(subprocess.run, ask, cwd=server.data, capture_output=True, text=True)
+    assert "only the user of the node, or root, may ask for an upgrade" in refused.stdout, refused
+    assert present(server) == server.process.pid
+
+
+async def test_a_process_that_relays_ends_when_it_is_told_to(node, alice):
+    server = node(drain__timeout_ms="200ms", drain__spread_ms="0ms")
+    client = await alice(server, tls=TLS_1_2(server.tls()))
+    done = await server.upgrade()
+    assert done.returncode == 0, (done, server.log.read_text())
+    await client.ping()
+    assert server.is_running()
+    # The node stays: this process ends when its time to drain is up.
+    server.process.send_signal(signal.SIGTERM)
+    assert await asyncio.to_thread(server.process.wait, 20) == 0
+    await client.disconnected()
+    server.terminate()
+
+
+async def test_a_signal_that_comes_during_an_upgrade_is_for_the_node(node):
+    server = node()
+    server.process.send_signal(signal.SIGUSR2)
+    await asyncio.to_thread(wait_for, server.log, "starting ")
+    server.process.send_signal(signal.SIGTERM)
+    assert await asyncio.to_thread(server.process.wait, 20) == 0
+    log = server.log.read_text()
+    [pid] = re.findall(r"handed over.*pid=(\d+)", log) or re.findall(r"handed over pid=(\d+)", log)
+    with contextlib.suppress(ProcessLookupError):
+        server.processes[int(pid)] = Process(int(pid))
+        assert server.processes[int(pid)].has_ended(20), server.log.read_text()
+    assert not (server.data / "node.json").exists(), server.log.read_text()
 
 
 async def test_a_demo_is_not_handed_over(tmp_path):

@@ -443,7 +443,7 @@ impl Running {
         let drained =
             Duration::from_millis(node.drain_delay_ms + node.drain_spread_ms + node.drain_timeout_ms);
         let pid = handed.pid();
-        let guarded = (self.guardian() == Guardian::Own).then(|| (pid, node.data_dir.clone()));
+        let guarded = (self.guardian() == Guardian::Own).then(|| node.data_dir.clone());
         let (gone, sessions) = match handed.go(&mut self.server, &self.supervisor) {
             Ok(gone) => gone,
             Err(why) => {
@@ -455,7 +455,7 @@ impl Running {
         tracing::info!(pid, sessions = count, silence_ms, "handed over");
         let relays = self.server.leave(sessions, closing);
         self.runtime.shutdown_timeout(Duration::from_millis(100));
-        let remains = Remains { relays, relayed, drained, guarded };
+        let remains = Remains { relays, relayed, drained, node: pid, guarded };
         Left::Served { pid, sessions: count, silence_ms, remains }
     }
 

@@ -43,6 +43,10 @@ def main():
             return
     if MODE == "ends with all sessions":
         return
+    if MODE == "ends when it may go on":
+        say(node, READY, {})
+        receive(node)
+        return
     if MODE == "cannot read the sessions":
         say(node, REFUSED, {"why": "these are no sessions"})
     hang()

@@ -58,7 +58,11 @@ pub fn ask<E: From<io::Error>>(
 ) -> Result<Answer, E> {
     let mut stream = at(data_dir, FILE, |path| UnixStream::connect(path))?;
     let line = serde_json::to_string(request).map_err(io::Error::from)?;
-    writeln!(stream, "{line}")?;
+    match stream.write_all(format!("{line}\n").as_bytes()) {
+        // It was refused before it was read, and that can be read.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error.into()),
+        _ => {}
+    }
     for line in BufReader::new(stream).lines() {
         let answer: Answer = serde_json::from_str(&line?).map_err(io::Error::from)?;
         each(&answer)?;

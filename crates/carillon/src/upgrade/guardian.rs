@@ -63,24 +63,33 @@ pub(crate) struct Remains {
     pub relayed: Duration,
     /// How long it goes on relaying after it was told to end: as long as a node may take to end its sessions.
     pub drained: Duration,
-    /// The process that has the node, and the data folder that names it after further upgrades; none where nobody watches this one.
-    pub guarded: Option<(u32, PathBuf)>,
+    /// The process that has the node.
+    pub node: u32,
+    /// The data folder that names it after further upgrades; none where nobody watches this process.
+    pub guarded: Option<PathBuf>,
 }
 
 impl Remains {
     /// Does it.
-    pub(crate) fn run(self, signals: Signals) -> ExitCode {
-        let Remains { relays, relayed, drained, guarded } = self;
-        if relays.is_empty() && guarded.is_none() {
-            return ExitCode::SUCCESS;
-        }
+    pub(crate) fn run(self, mut signals: Signals) -> ExitCode {
+        let Remains { relays, relayed, drained, node, guarded } = self;
         let stay = || -> io::Result<ExitCode> {
             // One thread is enough for signals. Those that came meanwhile are known to `signals`.
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            // Whoever sent them while the node was handed over meant the node, which has been upgraded.
+            runtime.block_on(async {
+                while let Ok(wish) = timeout(Duration::ZERO, signals.next()).await {
+                    if wish != Wish::Upgrade {
+                        pass_on(wish, node);
+                    }
+                }
+            });
+            let is_over = relays.is_empty();
             let relaying = relay(relays, relayed)?;
             match guarded {
+                None if is_over => Ok(ExitCode::SUCCESS),
                 None => Ok(runtime.block_on(until_relayed(signals, relaying, drained))),
-                Some((node, data_dir)) => {
+                Some(data_dir) => {
                     runtime.block_on(Watch { data_dir, node, last: 0, ended: None }.run(signals, relaying))
                 }
             }
@@ -227,20 +236,28 @@ impl Watch {
     }
 
     fn pass_on(&mut self, wish: Wish) {
-        let signal = match wish {
-            Wish::Reload => Signal::HUP,
-            Wish::Drain | Wish::Quit => Signal::TERM,
-            Wish::Upgrade => Signal::USR2,
-        };
         let node = self.present();
-        // It is a descendant, and no other process has its number until it is reaped.
-        let Some(pid) = i32::try_from(node).ok().and_then(Pid::from_raw) else { return };
-        if self.ended.is_some() || node == std::process::id() {
-            return;
+        if self.ended.is_none() {
+            pass_on(wish, node);
         }
-        if let Err(error) = kill_process(pid, signal) {
-            tracing::warn!(%error, node, ?signal, "the signal was not passed on");
-        }
+    }
+}
+
+/// Sends the node the signal that this process was sent. The node's process is a descendant, and nobody else has its number until it is
+/// reaped.
+fn pass_on(wish: Wish, node: u32) {
+    let signal = match wish {
+        Wish::Reload => Signal::HUP,
+        Wish::Drain | Wish::Quit => Signal::TERM,
+        Wish::Upgrade => Signal::USR2,
+    };
+    let Some(pid) = i32::try_from(node).ok().and_then(Pid::from_raw) else { return };
+    if node == std::process::id() {
+        return;
+    }
+    match kill_process(pid, signal) {
+        Ok(()) => tracing::info!(node, ?signal, "passed on"),
+        Err(error) => tracing::warn!(%error, node, ?signal, "the signal was not passed on"),
     }
 }
 
