@@ -22,9 +22,9 @@ struct Relay {
     inner: Socket,
     /// Opened, and not yet taken by the successor.
     to_inner: Vec<u8>,
-    /// The client sends no more: when all is passed on, the successor is told.
+    /// The client sends no more, or the successor takes no more: when all is passed on, the successor is told.
     client_ended: bool,
-    /// The successor sends no more: when all is passed on, the client is told.
+    /// The successor sends no more, or the client takes no more: when all is passed on, the client is told.
     inner_ended: bool,
 }
 
@@ -41,7 +41,11 @@ impl Relays {
         let relay = |HandedConn { conn, relay }: HandedConn| {
             let (inner, _theirs) = relay?;
             let client = conn.into_relayed()?;
-            Some(Relay { client, inner, to_inner: Vec::new(), client_ended: false, inner_ended: false })
+            let mut relay =
+                Relay { client, inner, to_inner: Vec::new(), client_ended: false, inner_ended: false };
+            // Whole records may have waited while the connection was not read: no edge would tell of them.
+            relay.open();
+            Some(relay)
         };
         Relays(conns.filter_map(relay).collect())
     }
@@ -78,6 +82,7 @@ impl Relays {
             let wait = until.saturating_duration_since(Instant::now());
             if wait.is_zero() {
                 tracing::info!(left, "connections under TLS 1.2 are closed: their time is up");
+                relays.into_iter().flatten().for_each(Relay::close);
                 break;
             }
             match poll.poll(&mut events, Some(wait)) {
@@ -98,13 +103,21 @@ impl Relays {
 }
 
 impl Relay {
-    /// Passes on what there is, in both directions, until both sockets have no more or take no more: the poll announces edges.
+    /// Passes on what there is, in both directions, until both sockets have no more or take no more: the poll announces edges. One
+    /// direction goes on when the other cannot, so that what was said last arrives.
     fn pass(&mut self, buffer: &mut [u8]) -> Fate {
-        match (self.inwards(buffer), self.outwards(buffer)) {
-            (Ok(()), Ok(())) if self.client_ended && self.inner_ended => Fate::Over,
-            (Ok(()), Ok(())) => Fate::Goes,
-            _ => Fate::Over,
+        if self.inwards(buffer).is_err() {
+            self.to_inner.clear();
+            self.client_ended = true;
+            // Now: no edge may come for it. A second time does no harm.
+            let _ = self.inner.shutdown(Shutdown::Write);
         }
+        if self.outwards(buffer).is_err() {
+            self.client.sealed.clear();
+            self.inner_ended = true;
+        }
+        let all_passed_on = self.to_inner.is_empty() && self.client.sealed.is_empty();
+        if self.client_ended && self.inner_ended && all_passed_on { Fate::Over } else { Fate::Goes }
     }
 
     fn inwards(&mut self, buffer: &mut [u8]) -> io::Result<()> {
@@ -128,20 +141,32 @@ impl Relay {
             };
             self.client_ended = read == 0;
             self.client.record.extend_from_slice(&buffer[..read]);
-            let mut reply = Vec::new();
-            let circumstances = Circumstances { minute: 0, has_queue: !self.client.sealed.is_empty() };
-            let opened =
-                self.client.link.open(&mut self.client.record, &mut self.to_inner, &mut reply, circumstances);
-            self.client.sealed.extend_from_slice(&reply);
-            match opened {
-                Ok(opened) => {
-                    self.client.record.drain(..opened.consumed);
-                    self.client_ended |= opened.closed;
-                }
-                // What came before the fault is passed on; the alert goes out with what waits.
-                Err(_) => self.client_ended = true,
-            }
+            self.open();
         }
+    }
+
+    /// Opens the records that are whole.
+    fn open(&mut self) {
+        let mut reply = Vec::new();
+        let circumstances = Circumstances { minute: 0, has_queue: !self.client.sealed.is_empty() };
+        let opened =
+            self.client.link.open(&mut self.client.record, &mut self.to_inner, &mut reply, circumstances);
+        self.client.sealed.extend_from_slice(&reply);
+        match opened {
+            Ok(opened) => {
+                self.client.record.drain(..opened.consumed);
+                self.client_ended |= opened.closed;
+            }
+            // What came before the fault is passed on. The alert goes out behind what waits, and nothing behind it (RFC 5246 §7.2.2).
+            Err(_) => (self.client_ended, self.inner_ended) = (true, true),
+        }
+    }
+
+    /// Tells the client that its time is up, as far as its socket takes it.
+    fn close(mut self) {
+        self.client.link.close_notify(&mut self.client.sealed);
+        // Whoever does not read finds the connection closed without it.
+        let _ = (&self.client.socket).write(&self.client.sealed);
     }
 
     fn outwards(&mut self, buffer: &mut [u8]) -> io::Result<()> {
