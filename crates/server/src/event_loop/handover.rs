@@ -6,7 +6,7 @@ use crate::handover::{Handed, HandedConn, HandedPart, HandedSink, system_ms};
 use crate::machine::Machine;
 use crate::parked::GROUP_BYTES;
 use crate::shard_io::Upcall;
-use carillon_core::machine::HandedSession;
+use carillon_core::machine::{HandedSession, Restored};
 use socket2::{Domain, Socket, Type};
 use std::io;
 
@@ -92,7 +92,18 @@ impl<M: Machine> EventLoop<M> {
         }
         self.run_effects();
         self.unpublished = true;
-        tracing::info!(shard = self.io.id.0, sessions = count, ?taken, "sessions taken over");
+        let Restored { restored, expired, refused, elsewhere } = taken;
+        if restored as usize != count {
+            tracing::info!(
+                shard = self.io.id.0,
+                sessions = count,
+                restored,
+                expired,
+                refused,
+                elsewhere,
+                "taken over"
+            );
+        }
     }
 }
 

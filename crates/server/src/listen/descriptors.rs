@@ -8,9 +8,9 @@ use super::admission::Bounds;
 pub(crate) struct DescriptorLimit(Option<u64>);
 
 impl DescriptorLimit {
-    /// Reads the limit. To be called before there are connections, as their descriptors would count.
-    pub(crate) fn find() -> DescriptorLimit {
-        DescriptorLimit(connections_max())
+    /// Reads the limit. `connections` are those that there are already: their descriptors are not those of others.
+    pub(crate) fn find(connections: usize) -> DescriptorLimit {
+        DescriptorLimit(connections_max(connections as u64))
     }
 
     /// The operator's bounds, with the one on connections lowered to what the system allows.
@@ -32,10 +32,10 @@ impl DescriptorLimit {
 }
 
 /// The number of connections that this process may have, if the system tells.
-fn connections_max() -> Option<u64> {
+fn connections_max(connections: u64) -> Option<u64> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let open = std::fs::read_dir("/proc/self/fd").ok()?.count() as u64;
-    room(soft_limit(&limits)?, open)
+    room(soft_limit(&limits)?, open.saturating_sub(connections))
 }
 
 /// How many connections `limit` allows if `open` descriptors are in use and some are kept for everything else.
@@ -62,6 +62,8 @@ mod tests {
         assert_eq!(soft_limit(limits), Some(1024));
         assert_eq!(soft_limit(&limits.replace("1024 ", "unlimited ")), None);
         assert_eq!((room(1024, 40), room(20_000, 100), room(16, 40)), (Some(920), Some(19_644), Some(1)));
-        assert!(connections_max().is_some());
+        assert!(connections_max(0).is_some());
+        // Whatever else this process opens meanwhile: a thousand is more.
+        assert!(connections_max(1000) > connections_max(0));
     }
 }

@@ -116,7 +116,7 @@ impl Server {
         let listening = copies(&listeners)?;
         let polls = (0..count).map(|_| Poll::new()).collect::<io::Result<Vec<_>>>()?;
         let inboxes = polls.iter().map(inbox).collect::<io::Result<Arc<[_]>>>()?;
-        let descriptor_limit = DescriptorLimit::find();
+        let descriptor_limit = DescriptorLimit::find(take_over.connections());
         let admission = Arc::new(Admission::new(descriptor_limit.clamp(options.bounds)));
         let figures: Vec<Arc<ShardFigures>> = (0..count).map(|_| Arc::default()).collect();
         let listener_tls = Arc::new(ListenerTls::new(tls));
@@ -132,16 +132,14 @@ impl Server {
             clock,
             left_parked: parked::take(&*store).map_err(StartError::Parked)?.into(),
         };
-        let mut handed = take_over.into_shards(count, &admission).into_iter();
+        let has_sessions = take_over.sessions() > 0;
+        let handed = take_over.into_shards(count, &admission);
         let (events, producers) = start_event_log(&options.event_log, count)?;
         let mut producers = producers.into_iter();
-        let mut shards = Vec::new();
-        for (n, (poll, listeners)) in polls.into_iter().zip(listeners).enumerate() {
-            let id = ShardId(n as u16);
-            let handed = handed.next().unwrap_or_default();
-            let parts = ShardParts { poll, listeners, producer: producers.next(), handed };
-            shards.push(builder.build(id, machine(id, count, &domains), parts, &figures[n])?);
-        }
+        let parts = polls.into_iter().zip(listeners).zip(handed).map(|((poll, listeners), handed)| {
+            ShardParts { poll, listeners, producer: producers.next(), handed }
+        });
+        let shards = builder.build_all(parts, |id| machine(id, count, &domains), &figures)?;
         let node = Node::new(NodeParts {
             inboxes,
             figures,
@@ -153,6 +151,10 @@ impl Server {
         });
         let (jobs, stop_jobs) = Jobs::new(node.clone(), options.traces_kept_ms);
         let threads = Threads::start(shards, jobs, stop_jobs, &node)?;
+        if has_sessions {
+            // A shard answers when it has them.
+            node.sum(Control::Unbound, TAKING_OVER);
+        }
         node.set_certificate_expiry(tls.not_after());
         node.set_ready(true);
         tracing::info!(shards = count, ?ports, "listening");
@@ -261,5 +263,7 @@ fn read_domains(store: &dyn Store) -> Result<Domains, StartError> {
     Ok(Domains::new(answer?))
 }
 
+/// How long the shards may take to go on with what was handed over.
+const TAKING_OVER: Duration = Duration::from_secs(30);
 /// How long the store may take for its first answer.
 const STORE_PATIENCE: Duration = Duration::from_secs(30);

@@ -46,7 +46,19 @@ pub(super) struct ShardParts {
 }
 
 impl ShardBuilder<'_> {
-    pub(super) fn build<M: Machine>(
+    /// Builds all shards, one of each of `parts`.
+    pub(super) fn build_all<M: Machine>(
+        &self,
+        parts: impl Iterator<Item = ShardParts>,
+        machine: impl Fn(ShardId) -> M,
+        figures: &[Arc<ShardFigures>],
+    ) -> io::Result<Vec<EventLoop<M>>> {
+        let ids = (0..).map(ShardId);
+        let shards = ids.zip(parts).zip(figures);
+        shards.map(|((id, parts), figures)| self.build(id, machine(id), parts, figures)).collect()
+    }
+
+    fn build<M: Machine>(
         &self,
         id: ShardId,
         machine: M,
