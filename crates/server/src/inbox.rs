@@ -73,6 +73,8 @@ pub(crate) enum Control {
     Unbound(SyncSender<usize>),
     /// Read no connection and run no timer; or do so again.
     Freeze(bool),
+    /// Have the store keep what others wait for.
+    PrepareHandOver,
     /// Take all sessions out of the core, with their connections.
     HandOver(HandedSink),
     /// Take sessions back, with their connections.
@@ -111,6 +113,8 @@ struct State {
     bytes: usize,
     /// The shard itself waits for others with more than it may hold for them: it takes no commands.
     is_congested: bool,
+    /// The sessions are about to go to another process, which is to have the commands, too.
+    is_frozen: bool,
     /// The shard sleeps, or is about to: who adds an item wakes it.
     asleep: bool,
     /// The shard has ended.
@@ -125,6 +129,7 @@ impl Inbox {
                 items: VecDeque::new(),
                 bytes: 0,
                 is_congested: false,
+                is_frozen: false,
                 asleep: false,
                 closed: false,
             }),
@@ -175,6 +180,11 @@ impl Inbox {
     /// Whether the shard takes no commands, because what it holds for other shards has reached its bound.
     pub(crate) fn set_congested(&self, is_congested: bool) {
         self.lock().is_congested = is_congested;
+    }
+
+    /// Whether the shard takes no commands, because its sessions go to another process.
+    pub(crate) fn set_frozen(&self, is_frozen: bool) {
+        self.lock().is_frozen = is_frozen;
     }
 
     /// Takes the whole batch of another shard, which has this many bytes, or none of it while too much waits. Whether it was taken.
@@ -236,7 +246,7 @@ impl Inbox {
 impl State {
     fn takes_commands(&self) -> bool {
         let is_full = self.items.len() >= COMMANDS_MAX || self.bytes >= BYTES_MAX;
-        !(self.closed || self.is_congested || is_full)
+        !(self.closed || self.is_congested || self.is_frozen || is_full)
     }
 }
 

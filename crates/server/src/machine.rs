@@ -36,6 +36,8 @@ pub(crate) trait Machine: Send + 'static {
     ) -> Result<Restored, Unreadable>;
     /// How many connections have no session yet.
     fn unbound(&self) -> usize;
+    /// Has the store keep what others wait for.
+    fn prepare_hand_over(&mut self, now: Now, effects: &mut Effects);
     /// Takes sessions out of the shard, with their connections.
     fn hand_over(&mut self, now: Now, bytes_max: usize, effects: &mut Effects) -> Option<HandedGroup>;
     /// Takes in sessions that were handed over.
@@ -92,6 +94,10 @@ impl Machine for ShardMachine {
 
     fn unbound(&self) -> usize {
         ShardMachine::unbound(self)
+    }
+
+    fn prepare_hand_over(&mut self, now: Now, effects: &mut Effects) {
+        ShardMachine::prepare_hand_over(self, now, effects);
     }
 
     fn hand_over(&mut self, now: Now, bytes_max: usize, effects: &mut Effects) -> Option<HandedGroup> {

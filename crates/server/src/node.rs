@@ -255,6 +255,11 @@ impl Node {
         }
     }
 
+    /// Refuses commands for now, as when the shards are too busy; or takes them again.
+    pub(crate) fn refuse_commands(&self, refuses: bool) {
+        self.inner.inboxes.iter().for_each(|inbox| inbox.set_frozen(refuses));
+    }
+
     /// Asks every shard for a number, and adds up what they answer within `timeout`; a shard that has ended has none.
     pub(crate) fn sum(&self, control: impl Fn(SyncSender<usize>) -> Control, timeout: Duration) -> usize {
         let (sender, numbers) = sync_channel(self.inner.inboxes.len());

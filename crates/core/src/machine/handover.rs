@@ -2,7 +2,7 @@
 //! Their clients notice nothing.
 //!
 //! ```text
-//!  at rest (answers of the store, deliveries) ─► hand_over ─► bytes … ─► HandedSession::read_all ─► take_over
+//!  at rest (answers of the store, deliveries) ─► prepare_hand_over ─► at rest ─► hand_over ─► bytes … ─► HandedSession::read_all ─► take_over
 //! ```
 //!
 //! What was handed over can be taken over by the shard that it came from, too, when the other process fails.
@@ -11,7 +11,7 @@ use super::restart::Taken;
 use super::{Restored, ShardMachine};
 use crate::Effects;
 use crate::form::{Clock, Form, Reader, Unreadable, Writer};
-use crate::model::{ConnId, Mono, Now, ShardId};
+use crate::model::{ConnId, Mono, Now, SessionId, ShardId};
 use crate::session::Moved;
 use crate::shard::home;
 
@@ -56,6 +56,18 @@ impl HandedSession {
 }
 
 impl ShardMachine {
+    /// Has the store keep the chat messages that are under way to clients: their senders are settled by that, and not by an
+    /// acknowledgement that another process gets. What this asks for is to be answered before [`ShardMachine::hand_over`].
+    pub fn prepare_hand_over(&mut self, now: Now, effects: &mut Effects) {
+        let mut turn = self.turn(now, effects);
+        let Some(handler) = turn.cx.pipeline.resumption else { return };
+        let all: Vec<SessionId> = turn.sessions.all_bound().map(|session| session.id).collect();
+        for id in all {
+            (handler.leaves)(id, turn.sessions, &mut turn.cx);
+        }
+        turn.work();
+    }
+
     /// Takes sessions out of the shard, as bytes, with connections or parked: those of as many accounts as fill `bytes_max` bytes, or one
     /// account that takes more; none when no session is left. Nobody is told, and nothing is delivered to them any more. Connections
     /// that have no session stay.

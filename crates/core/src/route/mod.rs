@@ -1,6 +1,6 @@
 //! Where a stanza goes: the rules of RFC 6121 §8.5, at the home of the account it is for.
 
-use crate::model::Settlement;
+use crate::model::{SessionId, Settlement};
 use crate::session::hook::{Delivery, Plan};
 use crate::session::{BoundSession, Cx, Sessions};
 use crate::shard::{Chat, Fate, Recipients, Track};
@@ -67,6 +67,23 @@ pub fn unacknowledged(message: &Stanza, chat: Chat, sessions: &mut Sessions, cx:
         recipients.decide(Fate::Settled);
     }
     stanza(message, settlement, sessions, cx);
+}
+
+/// Stores a message that clients may have or not, so that its sender need not wait for them. It stays in their sessions' queues;
+/// whoever acknowledges it has it deleted.
+pub fn keep(message: &Stanza, chat: Chat, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let Chat { recipients: Some(recipients), settlement } = chat else { return };
+    if recipients.fate() != Fate::Theirs {
+        return;
+    }
+    // One that acknowledges nothing has it, as far as anybody will know.
+    let has_it = |id: &SessionId| sessions.bound(*id).is_some_and(|session| !session.is_managed());
+    if recipients.sessions.iter().any(has_it) {
+        recipients.decide(Fate::Settled);
+        cx.settle(settlement);
+    } else if let Some(handler) = cx.pipeline.keep {
+        (handler.keep)(message, recipients, settlement, cx);
+    }
 }
 
 /// Where several sessions are given a message, each remembers the others.

@@ -417,6 +417,8 @@ pub struct ResumptionHandler {
     pub go_on: fn(session: &mut BoundSession, h: u32, cx: &mut Cx<'_>),
     /// The session is parked, and its client did not come back at once: what others wait for is not to wait for that.
     pub away: fn(session: SessionId, sessions: &mut Sessions, cx: &mut Cx<'_>),
+    /// The session is about to go on in another process.
+    pub leaves: fn(session: SessionId, sessions: &mut Sessions, cx: &mut Cx<'_>),
     /// The answer when there is no such session.
     pub failed: fn() -> Element,
 }

@@ -8,6 +8,7 @@ mod tokens;
 #[expect(dead_code, reason = "other tests use more of it")]
 mod world;
 
+use script::Moves;
 use std::path::{Path, PathBuf};
 use world::Kept;
 
@@ -25,14 +26,20 @@ fn every_conversation_goes_as_written_with_a_real_store() {
 /// Nobody can tell either whether a session that is parked was written and read meanwhile.
 #[test]
 fn every_conversation_goes_as_written_while_parked_sessions_move() {
-    play_each(Kept::InMemory, true);
+    play_each(Kept::InMemory, Moves::Parked);
+}
+
+/// Nor whether every session was handed to another process and went on there.
+#[test]
+fn every_conversation_goes_as_written_while_all_sessions_are_handed_over() {
+    play_each(Kept::InMemory, Moves::Everybody);
 }
 
 fn play_all(kept: Kept) {
-    play_each(kept, false);
+    play_each(kept, Moves::Nobody);
 }
 
-fn play_each(kept: Kept, moves: bool) {
+fn play_each(kept: Kept, moves: Moves) {
     let mut files = Vec::new();
     find(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")), &mut files);
     files.sort();

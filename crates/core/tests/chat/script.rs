@@ -18,13 +18,25 @@ const DOMAIN: &str = "localhost";
 const HEADER: &str = "<stream:stream xmlns='jabber:client' \
     xmlns:stream='http://etherx.jabber.org/streams' to='localhost' version='1.0'>";
 
+/// Which sessions leave their shard as bytes and come back, after each line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moves {
+    Nobody,
+    /// Those that are parked, as at a restart.
+    Parked,
+    /// All, as in a live upgrade.
+    Everybody,
+}
+
 /// Plays a conversation; what went otherwise than written.
-pub(crate) fn play(text: &str, kept: Kept, moves: bool) -> Result<(), String> {
+pub(crate) fn play(text: &str, kept: Kept, moves: Moves) -> Result<(), String> {
     let mut script = Script::new(text, kept, moves);
     for (number, line) in lines(text) {
         script.line(&line).map_err(|error| format!("line {number}: {error}\n  {line}"))?;
-        if script.moves {
-            script.world.move_parked();
+        match script.moves {
+            Moves::Nobody => {}
+            Moves::Parked => script.world.move_parked(),
+            Moves::Everybody => script.world.hand_over(),
         }
     }
     script.leftovers()
@@ -57,8 +69,8 @@ fn lines(text: &str) -> Vec<(usize, String)> {
 
 struct Script {
     world: World,
-    /// Whether sessions move whenever one may have been parked.
-    moves: bool,
+    /// Which sessions move after each line.
+    moves: Moves,
     conns: BTreeMap<String, usize>,
     bound: BTreeMap<String, String>,
     passwords: BTreeMap<String, String>,
@@ -66,7 +78,7 @@ struct Script {
 }
 
 impl Script {
-    fn new(text: &str, kept: Kept, moves: bool) -> Script {
+    fn new(text: &str, kept: Kept, moves: Moves) -> Script {
         let mut moves = moves;
         let mut settings = Settings { secret: [7; 32], ..Settings::default() };
         for line in text.lines().filter_map(|line| line.strip_prefix("setting ")) {
@@ -76,7 +88,13 @@ impl Script {
                     settings.features_disabled = value.split(',').map(Into::into).collect();
                 }
                 // What others have not settled, a client repeats after a move.
-                "parked_sessions_move" => moves &= value == "yes",
+                "parked_sessions_move" if value == "no" && moves == Moves::Parked => moves = Moves::Nobody,
+                "parked_sessions_move" => {}
+                // What is under way is stored before, and its sender acknowledged sooner.
+                "sessions_handed_over" if value == "no" && moves == Moves::Everybody => {
+                    moves = Moves::Nobody;
+                }
+                "sessions_handed_over" => {}
                 "unacknowledged" => settings.limits.unacknowledged = value.parse().expect("a number"),
                 "offline_messages" => settings.limits.offline_messages = value.parse().expect("a number"),
                 "bytes_per_second" => {
@@ -134,6 +152,10 @@ impl Script {
             ["store", words @ ..] => self.store(words),
             ["after", time] => self.pass(time),
             ["restarts", "for", time, rest @ ..] => self.restart(time, rest),
+            ["upgrades"] => {
+                self.world.hand_over();
+                Ok(())
+            }
             ["asked", who, "identities", what, "logins", parts @ ..] => self.asked(who, what, parts),
             ["log", kinds @ ..] => self.log(kinds),
             ["logged", ..] => self.logged(line.trim_start_matches("logged ")),

@@ -159,6 +159,10 @@ impl World {
     }
 
     /// Parked sessions leave their shards as bytes, and come back.
+    pub(crate) fn hand_over(&mut self) {
+        self.node.hand_over();
+    }
+
     pub(crate) fn move_parked(&mut self) {
         self.node.move_parked();
     }

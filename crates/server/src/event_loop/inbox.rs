@@ -71,6 +71,10 @@ impl<M: Machine> EventLoop<M> {
             Control::Accept(accepts) => self.accepts = accepts,
             Control::Unbound(count) => drop(count.send(self.machine.unbound())),
             Control::Freeze(frozen) => self.frozen = frozen,
+            Control::PrepareHandOver => {
+                self.machine.prepare_hand_over(self.now, &mut self.effects);
+                self.run_effects();
+            }
             Control::HandOver(sink) => self.hand_over(&sink),
             Control::TakeBack(parts) => self.take_back(parts),
             Control::EndEvents(done) => {

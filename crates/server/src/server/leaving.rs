@@ -75,10 +75,17 @@ impl Server {
     /// If that takes longer than `timeout`. Then the server goes on.
     pub fn freeze(&self, timeout: Duration) -> Result<(), FreezeError> {
         let until = Instant::now() + timeout;
-        let rests = self.threads.pause_jobs(timeout) && {
+        let left = || until.saturating_duration_since(Instant::now());
+        let mut rests = self.threads.pause_jobs(timeout);
+        if rests {
+            self.node.refuse_commands(true);
             self.node.control(|| Control::Freeze(true));
-            parked::settle(&self.node, until.saturating_duration_since(Instant::now()))
-        };
+            rests = parked::settle(&self.node, left());
+        }
+        if rests {
+            self.node.control(|| Control::PrepareHandOver);
+            rests = parked::settle(&self.node, left());
+        }
         if !rests {
             self.thaw();
             return Err(FreezeError::UnderWay(timeout));
@@ -88,6 +95,7 @@ impl Server {
 
     /// Goes on after [`Server::freeze`].
     pub fn thaw(&self) {
+        self.node.refuse_commands(false);
         self.node.control(|| Control::Freeze(false));
         self.threads.resume_jobs();
     }

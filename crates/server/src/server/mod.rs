@@ -132,7 +132,6 @@ impl Server {
             clock,
             left_parked: parked::take(&*store).map_err(StartError::Parked)?.into(),
         };
-        let has_sessions = take_over.sessions() > 0;
         let handed = take_over.into_shards(count, &admission);
         let (events, producers) = start_event_log(&options.event_log, count)?;
         let mut producers = producers.into_iter();
@@ -151,10 +150,8 @@ impl Server {
         });
         let (jobs, stop_jobs) = Jobs::new(node.clone(), options.traces_kept_ms);
         let threads = Threads::start(shards, jobs, stop_jobs, &node)?;
-        if has_sessions {
-            // A shard answers when it has them.
-            node.sum(Control::Unbound, TAKING_OVER);
-        }
+        // A shard answers when it has what was handed over, or was parked.
+        node.sum(Control::Unbound, TAKING_OVER);
         node.set_certificate_expiry(tls.not_after());
         node.set_ready(true);
         tracing::info!(shards = count, ?ports, "listening");

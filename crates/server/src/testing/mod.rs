@@ -139,6 +139,8 @@ impl Machine for Echo {
         0
     }
 
+    fn prepare_hand_over(&mut self, _: Now, _: &mut Effects) {}
+
     fn hand_over(&mut self, _: Now, _: usize, _: &mut Effects) -> Option<HandedGroup> {
         None
     }

@@ -67,7 +67,12 @@ pub const FEATURE: Feature = Feature {
         close: Some(delivery::close),
         parked: Some(delivery::parked),
         // One may have been stored while it was in no process.
-        restored: Some(|session, _, _| session.state.notifications.look_again()),
+        restored: Some(|session, _, _| {
+            // While it has its connection the store gets nothing for it.
+            if session.is_parked() {
+                session.state.notifications.look_again();
+            }
+        }),
         ..Hooks::NONE
     },
     ..Feature::NONE

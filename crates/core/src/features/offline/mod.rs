@@ -54,7 +54,12 @@ pub const FEATURE: Feature = Feature {
         unacked: Some(unacked),
         parked: Some(parked),
         // Something may have been stored while it was in no process.
-        restored: Some(|session, _, _| session.state.offline.look_again()),
+        restored: Some(|session, _, _| {
+            // While it has its connection the store gets nothing for it.
+            if session.is_parked() {
+                session.state.offline.look_again();
+            }
+        }),
         retry: Some(retry),
         tracked: &[TrackedHandler { kind: TRACKED, acknowledged, is_over }],
         timers: &[TimerHandler { timer: ARRIVAL, handle: check_arrival }],

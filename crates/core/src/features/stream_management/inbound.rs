@@ -109,6 +109,12 @@ impl Inbound {
         self.requested = None;
     }
 
+    /// The session goes on in another process with its connection: its client repeats nothing. What is under way to others was stored
+    /// before; what the store did not take is in their queues, and they go on, too: it counts as settled.
+    pub(super) fn goes_on(&mut self) {
+        self.unsettled = SmallVec::new();
+    }
+
     /// The session is resumed: returns the `h` from which on the client repeats what it sent.
     pub(super) fn resume(&mut self) -> u32 {
         let h = self.h();

@@ -7,7 +7,7 @@ use crate::route;
 use crate::sasl::Protection;
 use crate::session::hook::ResumptionHandler;
 use crate::session::{BoundSession, Cx, Resume, Resumption, Sessions};
-use crate::shard::{Fate, Names, Recipients};
+use crate::shard::{Chat, Fate, Names, Recipients};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, Stanza};
 use carillon_wire::xml::Element;
@@ -21,6 +21,7 @@ pub(super) const HANDLER: ResumptionHandler = ResumptionHandler {
     resumed,
     go_on,
     away,
+    leaves,
     failed: || failed(Condition::ItemNotFound),
 };
 
@@ -76,9 +77,26 @@ pub(super) fn parked(session: &mut BoundSession, waiting: Option<&Stanza>, _cx: 
 /// The client did not come back at once. Chat messages that it may not have are stored, where no other session has them: their senders do
 /// not wait for it, and newer ones, which are stored while it is away, come behind them.
 fn away(id: SessionId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let Some(session) = sessions.bound(id) else { return };
-    let Some(state) = &mut session.state.stream_management else { return };
+    for (stanza, chat) in under_way(id, sessions) {
+        route::unacknowledged(&stanza, chat, sessions, cx);
+    }
+}
+
+/// The session is about to go on in another process, where nobody who sent it something is found. Chat messages for which their
+/// senders wait are stored, too.
+fn leaves(id: SessionId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    for (stanza, chat) in under_way(id, sessions) {
+        if chat.settlement.is_some() {
+            route::keep(&stanza, chat, sessions, cx);
+        }
+    }
+}
+
+/// The chat messages that a client may not have, and nobody else is known to have.
+fn under_way(id: SessionId, sessions: &mut Sessions) -> Vec<(Stanza, Chat)> {
     let mut messages = Vec::new();
+    let Some(session) = sessions.bound(id) else { return messages };
+    let Some(state) = &mut session.state.stream_management else { return messages };
     for entry in state.queue.entries_mut() {
         let Sent::Chat(message) = entry else { continue };
         let recipients = message.1.recipients.get_or_insert_with(|| Recipients::of([id]));
@@ -88,15 +106,18 @@ fn away(id: SessionId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
             messages.push((stanza, message.1.clone()));
         }
     }
-    for (stanza, chat) in messages {
-        route::unacknowledged(&stanza, chat, sessions, cx);
-    }
+    messages
 }
 
 /// The session came from another process. What was not settled there is not settled by anything here.
 pub(super) fn restored(session: &mut BoundSession, names: &mut Names, _cx: &mut Cx<'_>) {
+    let is_connected = session.io.is_some();
     let Some(state) = &mut session.state.stream_management else { return };
-    state.inbound.is_moved();
+    if is_connected {
+        state.inbound.goes_on();
+    } else {
+        state.inbound.is_moved();
+    }
     for entry in state.queue.entries_mut() {
         let Sent::Chat(message) = entry else { continue };
         let chat = &mut message.1;

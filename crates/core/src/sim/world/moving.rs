@@ -2,10 +2,12 @@
 
 use super::World;
 use crate::form::{Clock, Form, Reader, Writer};
-use crate::machine::{Group, Restored};
-use crate::model::{DrainSlice, Farewell};
+use crate::machine::{Group, HandedSession, Restored, ShardMachine};
+use crate::model::{ConnId, DrainSlice, Farewell, Now};
 use crate::session::Moved;
+use crate::shard::Counters;
 use crate::{Effects, Input};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Bytes of a group: few, so that there are several.
@@ -57,6 +59,68 @@ impl World {
         self.settle();
     }
 
+    /// All sessions of a node that rests are handed over, those with a connection, too, and taken over at once, under other names of their
+    /// connections. Nobody is sent anything by it.
+    pub fn hand_over(&mut self) {
+        if !self.rests() {
+            return;
+        }
+        for shard in 0..self.shards.len() {
+            self.run(shard, ShardMachine::prepare_hand_over);
+        }
+        self.settle();
+        if !self.rests() {
+            return;
+        }
+        for shard in 0..self.shards.len() {
+            let mut groups = Vec::new();
+            while let Some(group) =
+                self.quietly(shard, |machine, now, effects| machine.hand_over(now, GROUP_BYTES, effects))
+            {
+                groups.push(group);
+            }
+            let gauges = |counters: &Counters| (counters.sessions, counters.available, counters.parked);
+            assert_eq!(gauges(self.shards[shard].counters()), (0, 0, 0), "nobody is left");
+            let mut all = Vec::new();
+            for group in groups {
+                let mut conns = group.conns.into_iter();
+                for session in HandedSession::read_all(&group.bytes, self.now.mono, 0).expect("a group") {
+                    let conn = session.is_connected().then(|| conns.next().expect("its connection"));
+                    all.push((session, conn.map(|conn| self.rename(conn))));
+                }
+            }
+            let count = all.len() as u32;
+            let taken = self.run(shard, |machine, now, effects| machine.take_over(now, all, effects));
+            assert_eq!(taken.restored + taken.expired, count, "{taken:?}");
+        }
+        self.settle();
+    }
+
+    /// Whether nothing is under way.
+    fn rests(&self) -> bool {
+        self.shards.iter().all(|shard| shard.awaited() == 0)
+            && self.walking.iter().all(|walks| !walks)
+            && self.posts.iter().all(VecDeque::is_empty)
+            && self.derived.is_empty()
+    }
+
+    /// Gives a connection another name.
+    fn rename(&mut self, conn: ConnId) -> ConnId {
+        let link = &mut self.links[conn.slot as usize];
+        assert_eq!(link.conn, conn);
+        link.conn.generation += 1;
+        link.conn
+    }
+
+    /// Has a shard do something of which nobody hears.
+    fn quietly<T>(&mut self, shard: usize, run: impl FnOnce(&mut ShardMachine, Now, &mut Effects) -> T) -> T {
+        let mut effects = std::mem::take(&mut self.effects);
+        let result = run(&mut self.shards[shard], self.now, &mut effects);
+        assert!(effects.list.is_empty(), "{:?}", effects.list);
+        self.effects = effects;
+        result
+    }
+
     fn take_parked(&mut self, shard: usize) -> Vec<Group> {
         let mut groups = Vec::new();
         while let Some(group) =
@@ -87,11 +151,7 @@ impl World {
         assert_eq!((count, out.finish()), (group.sessions, group.bytes.clone()));
     }
 
-    fn run<T>(
-        &mut self,
-        shard: usize,
-        run: impl FnOnce(&mut crate::machine::ShardMachine, crate::model::Now, &mut Effects) -> T,
-    ) -> T {
+    fn run<T>(&mut self, shard: usize, run: impl FnOnce(&mut ShardMachine, Now, &mut Effects) -> T) -> T {
         let mut effects = std::mem::take(&mut self.effects);
         effects.journal.keep(self.logs);
         let result = run(&mut self.shards[shard], self.now, &mut effects);
