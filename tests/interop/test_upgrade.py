@@ -1,12 +1,14 @@
 """A live upgrade: the node goes on in another process, and clients notice nothing."""
 
 import asyncio
+import json
 
 import pytest
 
 from harness.api import Api
 from harness.peer import CLIENT, JSON, Peer
 from harness.raw import Raw
+from harness.server import run
 from harness.upgrade import Upgradable
 from harness.websocket import TEXT, RawWebSocket, frame
 
@@ -14,8 +16,23 @@ ENABLED = "{urn:xmpp:sm:3}enabled"
 
 
 @pytest.fixture
-def server(tmp_path):
-    server = Upgradable(tmp_path, websocket__tls="true")
+def node():
+    """Starts nodes. What a failed test leaves behind is ended."""
+    started = []
+
+    def start(*arguments, **options):
+        started.append(Upgradable(*arguments, **options))
+        return started[-1]
+
+    yield start
+    for server in started:
+        if server.is_running():
+            server.process.kill()
+
+
+@pytest.fixture
+def server(node, tmp_path):
+    server = node(tmp_path, websocket__tls="true")
     yield server
     server.end(expected=["not handed over"])
 
@@ -159,6 +176,51 @@ async def test_event_streams_go_on_by_their_ids(server, api):
     await bob.close()
 
 
+SCENARIO = """
+name = "upgrade"
+summary = "Something is under way while the node is upgraded."
+[players]
+count = 1000
+resumption = true
+[[phases]]
+do = "login"
+[[phases]]
+do = "subscribe"
+topic = "news"
+[[phases]]
+do = "%s"
+%s
+"""
+PHASES = {
+    "talk": 'rate = 2000\nfor = "8s"\npayload_bytes = 100',
+    "notify": 'rate = 1000\nfor = "8s"\nbatch = 100',
+    "publish": 'topic = "news"\nby = "pubsub"\nrate = 5\nitems = 40',
+}
+
+
+@pytest.mark.parametrize("phase", PHASES)
+async def test_nothing_is_lost_under_load(node, tmp_path, phase):
+    """A thousand players of the load tester, while the node goes on in other processes."""
+    server = node(tmp_path, registration__in_band="true", limits__profile="benchmark")
+    scenario = tmp_path / "upgrade.toml"
+    scenario.write_text(SCENARIO % (phase, PHASES[phase]))
+    report = tmp_path / "report.json"
+    old = server.process
+    target = ["--target", f"127.0.0.1:{server.port('c2s')}", "--domain", "localhost", "--password", "pw"]
+    http = ["--http", server.http, "--key", server.key, "--publisher", "u0", "--mechanism", "SCRAM-SHA-256"]
+    command = f"{server.binary} upgrade --data-dir {server.data}"
+    upgrade = ["--upgrade-cmd", command, "--upgrade-at", "2s", "--upgrade-phase", phase]
+    done = await asyncio.to_thread(
+        run, "load", "run", str(scenario), *target, *http, "--register", *upgrade, "--report", str(report), timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr + server.log.read_text()
+    await asyncio.to_thread(server.adopt, old)
+    seen = json.loads(report.read_text())["upgrade"]
+    assert seen["exitCode"] == 0, seen
+    assert (seen["disconnects"], seen["lost"], seen["duplicates"], seen["outOfOrder"]) == (0, 0, 0, 0), seen
+    await asyncio.to_thread(server.end)
+
+
 SAYS = {
     "ends at once": "it ended",
     "hangs at once": "it takes too long",
@@ -174,9 +236,9 @@ SAYS = {
 
 
 @pytest.mark.parametrize("mode", SAYS)
-async def test_a_new_process_that_fails_leaves_the_old_one_serving(tmp_path, mode):
+async def test_a_new_process_that_fails_leaves_the_old_one_serving(node, tmp_path, mode):
     settings = {"upgrade__start_timeout_ms": 2000, "upgrade__pause_timeout_ms": 1000}
-    server = Upgradable(tmp_path, **settings)
+    server = node(tmp_path, **settings)
     api = Api(server)
     for name in ("alice", "bob"):
         await api.account(name)
@@ -216,11 +278,11 @@ async def test_a_binary_that_is_not_there_is_said(server, api):
         await stream.close()
 
 
-async def test_settings_that_are_wrong_by_now_are_said(tmp_path):
+async def test_settings_that_are_wrong_by_now_are_said(node, tmp_path):
     """The new process reads the settings anew: what it cannot start with, it does not take over with."""
     settings = tmp_path / "carillon.toml"
     settings.write_text("[limits]\nmax_connections = 1000\n")
-    server = Upgradable(tmp_path, arguments=["--config", str(settings)])
+    server = node(tmp_path, arguments=["--config", str(settings)])
     api = Api(server)
     await api.account("alice")
     alice = await Raw.logged_in(server, "alice")

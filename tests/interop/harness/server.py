@@ -119,10 +119,10 @@ class Server:
         assert not bad, "the server's log has errors:\n" + "\n".join(bad)
 
 
-def run(*arguments, input=None):
+def run(*arguments, input=None, timeout=START_S):
     """Runs a command of the binary to its end."""
     return subprocess.run(
-        [str(BINARY), *arguments], input=input, capture_output=True, text=True, timeout=START_S, check=False
+        [str(BINARY), *arguments], input=input, capture_output=True, text=True, timeout=timeout, check=False
     )
 
 
