@@ -1,7 +1,7 @@
 //! A command that is run at a time of a test, and what became of it.
 
 use std::collections::VecDeque;
-use std::io::Read;
+use std::io::{self, PipeReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
@@ -66,33 +66,36 @@ fn run(command: &str, at: Instant, stopped: &Receiver<Instant>) -> CommandOutcom
         Ok(_) | Err(RecvTimeoutError::Disconnected) => return failed("the phase ended before its time"),
     }
     let started = Instant::now();
-    let child = Command::new("sh")
-        .args(["-c", command])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        // Ctrl-C at a terminal ends the test, not the command.
-        .process_group(0)
-        .spawn();
-    let mut child = match child {
-        Ok(child) => child,
+    let (mut child, output) = match spawn(command) {
+        Ok(spawned) => spawned,
         Err(error) => return failed(&format!("it could not be started: {error}")),
     };
     let tail = Arc::new(Tail::default());
-    let readers = [
-        child.stdout.take().map(|output| tail.follow(output)),
-        child.stderr.take().map(|output| tail.follow(output)),
-    ];
+    let reader = tail.follow(output);
     let (exit_code, problem) = match wait(&mut child, stopped) {
         Some(status) => (status.code(), status.signal().map(|signal| format!("signal {signal} ended it"))),
         None => (None, Some("it was still running after the end of its phase, and was ended".to_owned())),
     };
     let took = started.elapsed();
     let deadline = Instant::now() + OUTPUT_WAIT;
-    while readers.iter().flatten().any(|reader| !reader.is_finished()) && Instant::now() < deadline {
+    while !reader.is_finished() && Instant::now() < deadline {
         thread::sleep(POLL_INTERVAL);
     }
     CommandOutcome { started: Some(started), took, exit_code, problem, output: tail.lines() }
+}
+
+/// Starts a command of the shell. Both of its outputs are one pipe, so that their lines come in the order in which it prints them.
+fn spawn(command: &str) -> io::Result<(Child, PipeReader)> {
+    let (output, input) = io::pipe()?;
+    let child = Command::new("sh")
+        .args(["-c", command])
+        .stdin(Stdio::null())
+        .stdout(input.try_clone()?)
+        .stderr(input)
+        // Ctrl-C at a terminal ends the test, not the command.
+        .process_group(0)
+        .spawn()?;
+    Ok((child, output))
 }
 
 /// Waits for the end of a process; ends it when it is given up.
