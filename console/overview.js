@@ -3,6 +3,7 @@
 import { node } from "./api.js";
 import { Chart, SPAN_MS } from "./chart.js";
 import { badge, empty, facts, h } from "./dom.js";
+import { drain } from "./drain.js";
 import { bytes, clock, count, duration, measure } from "./format.js";
 import { card } from "./page.js";
 
@@ -57,7 +58,7 @@ export function overview(page) {
     h("div", { class: "page-head" }, h("div", { class: "page-title" }, h("div", { class: "row" }, h("h1", {}, "Overview"), state), lead)),
     tiles, past.element,
     h("div", { class: "grid two below" },
-      card("Since the node started", totals), h("div", { class: "stack" }, card("Now", now), card("Stream errors sent", errors))));
+      card("Since the node started", totals), h("div", { class: "stack" }, card("Now", now), card("Stream errors sent", errors), drain(page))));
   /** The last figures, and when they came. */
   let last = null;
 

@@ -41,6 +41,7 @@ const ASSETS: &[Asset] = assets! {
     "docs.js": SCRIPT,
     "dom.js": SCRIPT,
     "domains.js": SCRIPT,
+    "drain.js": SCRIPT,
     "events.js": SCRIPT,
     "format.js": SCRIPT,
     "keys.js": SCRIPT,

@@ -79,6 +79,24 @@ test("a key is created with scopes and a domain, shown once, and removed", async
   await close(at);
 });
 
+test("the node is drained, which the overview shows, and takes sessions again", async () => {
+  const device = await Peer.connect(server, await server.account("drained"));
+  const at = await signedIn(browser, server, "#overview");
+  await at.waitForSelector("#drain-form");
+  await at.fill("#drain-over", "3600");
+  await at.fill("#drain-to", "other.example.net:5222");
+  await at.click("#drain-submit");
+  await confirm(at);
+  await at.waitForFunction(() => /of 1( session)? left.*Clients are sent to other\.example\.net:5222/.test(document.querySelector("[data-testid=drain-text]")?.textContent));
+  await at.waitForFunction(() => /Not taking sessions/.test(document.querySelector("[data-testid=node-state]").textContent));
+  await pictures(at, "drain");
+  await at.click("[data-testid=drain-cancel]");
+  await at.waitForSelector("#drain-form");
+  await at.waitForFunction(() => /^Taking sessions/.test(document.querySelector("[data-testid=node-state]").textContent));
+  await device.end();
+  await close(at);
+});
+
 test("who has only some scopes sees only their pages", async () => {
   const { key } = await server.api("POST", "/v1/admin/keys", { name: "sender", scopes: ["send"], domain: "localhost" });
   const at = await signedIn(browser, { ...server, key });

@@ -34,7 +34,7 @@ struct Key {
     born: Instant,
 }
 
-/// The bytes are not the keys of a [`Ticketer`].
+/// The bytes are not the keys of session tickets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MalformedTicketKeys {
     /// Another release wrote them.
