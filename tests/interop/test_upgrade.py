@@ -278,6 +278,15 @@ async def test_a_binary_that_is_not_there_is_said(server, api):
         await stream.close()
 
 
+async def test_a_node_that_is_drained_is_not_handed_over(server, api):
+    """The new process would take sessions again."""
+    await api.ok("PUT", "/v1/admin/drain", {"over_ms": 3_600_000}, status=202)
+    assert "being drained" in await server.fails_to_upgrade()
+    assert (await api.ok("GET", "/v1/admin/drain"))["state"] != "none"
+    assert (await server.command("drain", "--cancel")).returncode == 0
+    await server.upgrade()
+
+
 async def test_settings_that_are_wrong_by_now_are_said(node, tmp_path):
     """The new process reads the settings anew: what it cannot start with, it does not take over with."""
     settings = tmp_path / "carillon.toml"

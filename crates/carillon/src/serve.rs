@@ -243,8 +243,7 @@ impl Running {
             guardian: None,
             upgrade_refusal: None,
             inherited,
-            // Before another file is put in its place.
-            binary: std::env::current_exe().map_err(|e| e.to_string())?,
+            binary: binary(),
         })
     }
 
@@ -413,6 +412,9 @@ impl Running {
 
     /// Gives all sessions to another process, which waits for a last word.
     fn hand_over(&mut self, binary: &Path, told: &mut dyn FnMut(&str)) -> Result<Handed, HandOverError> {
+        if self.server.node().drain_progress().is_some() {
+            return Err(HandOverError::Draining);
+        }
         let timeouts = self.config.settings.upgrade.timeouts();
         told(&format!("starting {}", binary.display()));
         let mut departure = Departure::begin(binary, self.data_dir(), self.guardian(), timeouts)?;
@@ -521,6 +523,12 @@ fn policy(config: &Config, present: Policy) -> Policy {
         // The node's own setting bounds it for all domains.
         resumption_ms_max: present.resumption_ms_max,
     }
+}
+
+/// The binary of this process, as it was named before another file is put in its place.
+fn binary() -> PathBuf {
+    // A container may have no /proc, by which the system tells it; then it is found as whoever started it found it.
+    std::env::current_exe().unwrap_or_else(|_| std::env::args_os().next().unwrap_or_default().into())
 }
 
 /// Waits for the signal that ends the node at once.

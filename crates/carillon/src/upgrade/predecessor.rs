@@ -44,6 +44,9 @@ pub enum HandOverError {
         /// What it did.
         why: Broken,
     },
+    /// Its sessions are on their way elsewhere.
+    #[error("the node is being drained; cancel that first (carillon drain --cancel)")]
+    Draining,
     /// This process does not come to rest.
     #[error(transparent)]
     Freeze(#[from] FreezeError),
