@@ -239,12 +239,19 @@ async def test_many_subscribe_at_once(api, server, topic):
         follower.close()
 
 
-async def test_patience_and_room_are_bounded(tmp_path):
-    settings = {"timeouts.auth_ms": 200, "light.idle_timeout_ms": 400, "limits.connections_per_address": 2}
-    server = Server(tmp_path, **{"light.port": 0, **settings})
-    mute, quiet = await Light.connect(server), await Light.open(server)
+async def test_room_is_bounded(tmp_path):
+    server = Server(tmp_path, **{"light.port": 0, "limits.connections_per_address": 2})
+    others = [await Light.open(server) for _ in range(2)]
     third = await Light.connect(server)
     assert (await third.error("busy"))["retry_after"] > 0
+    for light in (*others, third):
+        light.close()
+    server.end()
+
+
+async def test_patience_is_bounded(tmp_path):
+    server = Server(tmp_path, **{"light.port": 0, "timeouts.auth_ms": 2000, "light.idle_timeout_ms": 400})
+    mute, quiet = await Light.connect(server), await Light.open(server)
     await mute.ended("opening-timeout")
     await quiet.ended("idle-timeout")
     server.end()

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from harness.api import Api
+from harness.light import Light
 from harness.peer import CLIENT, JSON, Peer
 from harness.raw import Raw
 from harness.server import run
@@ -89,6 +90,68 @@ async def test_sessions_of_every_kind_go_on(server, api):
     await peer.close()
     await direct.close()
     await socket.close()
+
+
+async def test_connections_of_the_light_protocol_go_on(node, tmp_path):
+    server = node(tmp_path, light__port=0, light__tls="true", light__domain="localhost")
+    api = Api(server)
+    for topic in ("news", "scores"):
+        await api.ok("PUT", f"/v1/topics/{topic}", {"max_items": 5}, status=201)
+    both = await Light.open(server, tls=server.tls(), receive_bytes=8192)
+    one = await Light.open(server, tls=server.tls())
+    silent = await Light.connect(server, tls=server.tls())
+    for light, topics in ((both, ("news", "scores")), (one, ("news",))):
+        for topic in topics:
+            await light.subscribe(topic)
+    for n in range(3):
+        # Half a frame, and items that wait in a socket, go along.
+        one.send("PI")
+        both.stop_reading()
+        for part in range(30):
+            await api.ok("POST", "/v1/topics/scores/items", {"payload": f"{n} {part} " + "x" * 2000}, status=202)
+        await server.upgrade()
+        both.read_again()
+        one.send("NG\0")
+        assert await one.frame() == "PONG"
+        for part in range(30):
+            assert (await both.event())["data"].startswith(f"{n} {part} ")
+        await api.ok("POST", "/v1/topics/news/items", {"payload": f"news {n}"}, status=202)
+        for light in (both, one):
+            assert (await light.event())["data"] == f"news {n}"
+        new = await Light.open(server, tls=server.tls())
+        await new.subscribe("news")
+        assert (await new.event())["data"] == f"news {n}"
+        new.close()
+    one.ask("unsubscribe", "news")
+    assert await one.frame() == "ACK"
+    await api.ok("POST", "/v1/topics/news/items", {"payload": "the last"}, status=202)
+    assert (await both.event())["data"] == "the last"
+    one.send("PING\0")
+    assert await one.frame() == "PONG"
+    assert await silent.until_closed()
+    await api.figure_is("carillon_light_sessions", lambda seen: seen == 2)
+    for light in (both, one):
+        light.close()
+    await api.aclose()
+    server.end(expected=["shutting down"])
+
+
+async def test_what_nobody_stores_is_told_after_it(server, api):
+    """A notification that is given by the one process and acknowledged to the other."""
+    bob = await Raw.logged_in(server, "bob", presence=False)
+    bob.send("<enable xmlns='urn:xmpp:sm:3'/>")
+    await bob.until(lambda e: e.tag == ENABLED)
+    await bob.available()
+    sent = await api.notify("bob", "now", audience="connected")
+    await bob.until(lambda e: e.get("id") == sent["id"])
+    await server.upgrade()
+    assert (await api.ok("GET", f"/v1/notifications/{sent['id']}"))["state"] == "sent"
+    # Behind his own presence.
+    bob.send("<a xmlns='urn:xmpp:sm:3' h='2'/>")
+    await api.eventually(f"/v1/notifications/{sent['id']}", lambda seen: seen["state"] == "acknowledged")
+    await server.upgrade()
+    assert (await api.ok("GET", f"/v1/notifications/{sent['id']}"))["state"] == "acknowledged"
+    await bob.close()
 
 
 async def test_input_goes_on_at_any_byte(server, api):

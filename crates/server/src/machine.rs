@@ -1,7 +1,7 @@
 //! The core as the event loop drives it. It is a trait so that the loop can be tested with a simple machine.
 
 use carillon_core::form::Unreadable;
-use carillon_core::machine::{Group, HandedGroup, HandedSession, Restored, ShardMachine};
+use carillon_core::machine::{Group, HandedGroup, HandedSession, HandedTrace, Restored, ShardMachine};
 use carillon_core::model::{ConnId, Mono, Now};
 use carillon_core::settings::Settings;
 use carillon_core::shard::Counters;
@@ -44,6 +44,7 @@ pub(crate) trait Machine: Send + 'static {
     fn take_over(
         &mut self,
         now: Now,
+        traces: Vec<HandedTrace>,
         sessions: Vec<(HandedSession, Option<ConnId>)>,
         effects: &mut Effects,
     ) -> Restored;
@@ -107,9 +108,10 @@ impl Machine for ShardMachine {
     fn take_over(
         &mut self,
         now: Now,
+        traces: Vec<HandedTrace>,
         sessions: Vec<(HandedSession, Option<ConnId>)>,
         effects: &mut Effects,
     ) -> Restored {
-        ShardMachine::take_over(self, now, sessions, effects)
+        ShardMachine::take_over(self, now, traces, sessions, effects)
     }
 }

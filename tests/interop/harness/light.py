@@ -42,6 +42,16 @@ class Light:
         with contextlib.suppress(ConnectionError):
             self.writer.write(data.encode() if isinstance(data, str) else data)
 
+    def stop_reading(self):
+        """Leaves what comes to the system, whose buffer fills."""
+        if self.writer.get_extra_info("ssl_object"):
+            # TLS reads ahead of whoever is paused.
+            self.writer.transport.set_read_buffer_limits(1)
+        self.writer.transport.pause_reading()
+
+    def read_again(self):
+        self.writer.transport.resume_reading()
+
     def ask(self, action, topic):
         self.send(json.dumps({"action": action, "data": topic}) + "\0")
 
@@ -77,8 +87,12 @@ class Light:
     async def ended(self, code):
         """An error of this code, and nothing after it."""
         await self.error(code)
+        assert await self.until_closed() == b""
+
+    async def until_closed(self):
+        """What is sent until the server ends the connection."""
         async with deadline("the end of the connection"):
-            assert await self.reader.read() == b""
+            return await self.reader.read()
 
     def close(self):
         self.writer.close()

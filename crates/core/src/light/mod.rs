@@ -3,9 +3,11 @@
 
 mod error;
 pub(crate) mod frame;
+mod moved;
 mod shared;
 mod state;
 
 pub use error::{Ended, Refused};
+pub use moved::Moved;
 pub use shared::{Shared, Written};
 pub use state::{Light, Open, Rest};

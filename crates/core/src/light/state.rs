@@ -7,6 +7,7 @@
 //! ```
 
 use crate::connection::Allowance;
+use crate::form::{Form, Malformed, Reader, Writer};
 use crate::model::{ConnId, Followed, Mono, TopicId};
 
 /// A light connection in one of its states.
@@ -55,6 +56,19 @@ impl Rest {
         let mut kept = *self.0.take()?;
         kept.extend_from_slice(more);
         Some(kept)
+    }
+}
+
+// Nothing and no bytes are the same.
+impl Form for Rest {
+    fn write(&self, out: &mut Writer) {
+        out.string(self.0.as_ref().map_or(&[], |kept| kept.as_slice()));
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Rest, Malformed> {
+        let mut rest = Rest::default();
+        rest.keep(&Vec::read(input)?);
+        Ok(rest)
     }
 }
 

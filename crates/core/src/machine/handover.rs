@@ -1,24 +1,25 @@
 //! Sessions that go on in another process with their connections: written as bytes by the one, and read and taken over by the other.
-//! Their clients notice nothing.
+//! Their clients notice nothing. What is known here of notifications goes along.
 //!
 //! ```text
-//!  at rest (answers of the store, deliveries) ─► prepare_hand_over ─► at rest ─► hand_over ─► bytes … ─► HandedSession::read_all ─► take_over
+//!  at rest (answers of the store, deliveries) ─► prepare_hand_over ─► at rest ─► hand_over ─► bytes … ─► Handed::read ─► take_over
 //! ```
 //!
 //! What was handed over can be taken over by the shard that it came from, too, when the other process fails.
 
-use super::restart::Taken;
-use super::{Restored, ShardMachine};
+use super::group::Part;
+use super::restart::{Taken, write_traces};
+use super::{Restored, ShardMachine, Turn, light};
 use crate::Effects;
-use crate::form::{Clock, Form, Reader, Unreadable, Writer};
-use crate::model::{ConnId, Mono, Now, SessionId, ShardId};
+use crate::form::{Clock, Form, Unreadable, Writer};
+use crate::model::{ConnId, Mono, Now, SessionId, ShardId, Trace};
 use crate::session::Moved;
 use crate::shard::home;
 
-/// Sessions as bytes, with the connections of those that have one.
+/// Sessions as bytes, with the connections of those that have one; or traces of notifications.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandedGroup {
-    /// The sessions, in the form of docs/session-form.md.
+    /// What docs/session-form.md describes.
     pub bytes: Vec<u8>,
     /// How many sessions these are.
     pub sessions: u32,
@@ -26,32 +27,69 @@ pub struct HandedGroup {
     pub conns: Vec<ConnId>,
 }
 
-/// A session that was read, and is nowhere yet.
-#[derive(Debug)]
-pub struct HandedSession(pub(super) Moved);
+/// What was read of groups, and is nowhere yet.
+#[derive(Debug, Default)]
+pub struct Handed {
+    /// Sessions, in their order.
+    pub sessions: Vec<HandedSession>,
+    /// What is known of notifications.
+    pub traces: Vec<HandedTrace>,
+}
 
-impl HandedSession {
-    /// All sessions of a group, `elapsed_ms` after it was written.
+/// A session that was read.
+#[derive(Debug)]
+pub struct HandedSession(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Xmpp(Moved),
+    Light(crate::light::Moved),
+}
+
+/// What is known of a notification.
+#[derive(Debug)]
+pub struct HandedTrace(Trace);
+
+impl Handed {
+    /// What is in a group, `elapsed_ms` after it was written.
     ///
     /// # Errors
     /// If the bytes are not those of a group that this release reads.
-    pub fn read_all(bytes: &[u8], now: Mono, elapsed_ms: u64) -> Result<Vec<HandedSession>, Unreadable> {
-        let mut input = Reader::new(bytes, Clock { now_ms: now.0, elapsed_ms })?;
-        let mut all = Vec::new();
-        while !input.is_done() {
-            all.push(HandedSession(Moved::read(&mut input)?));
+    pub fn read(bytes: &[u8], now: Mono, elapsed_ms: u64) -> Result<Handed, Unreadable> {
+        let mut handed = Handed::default();
+        for part in Part::read_all(bytes, Clock { now_ms: now.0, elapsed_ms })? {
+            match part {
+                Part::Session(moved) => handed.sessions.push(HandedSession(Kind::Xmpp(moved))),
+                Part::Light(moved) => handed.sessions.push(HandedSession(Kind::Light(moved))),
+                Part::Trace(trace) => handed.traces.push(HandedTrace(*trace)),
+            }
         }
-        Ok(all)
+        Ok(handed)
     }
+}
 
-    /// The shard that is its home.
-    pub fn home(&self, shards: u16) -> ShardId {
-        home(self.0.session.bare.as_str(), shards)
+impl HandedSession {
+    /// The shard that is its home; none for one of the light protocol, which is at home in any.
+    pub fn home(&self, shards: u16) -> Option<ShardId> {
+        match &self.0 {
+            Kind::Xmpp(moved) => Some(home(moved.session.bare.as_str(), shards)),
+            Kind::Light(_) => None,
+        }
     }
 
     /// Whether it has a connection.
     pub fn is_connected(&self) -> bool {
-        self.0.session.io.is_some()
+        match &self.0 {
+            Kind::Xmpp(moved) => moved.session.io.is_some(),
+            Kind::Light(_) => true,
+        }
+    }
+}
+
+impl HandedTrace {
+    /// The shard that is the home of the notification's account.
+    pub fn home(&self, shards: u16) -> ShardId {
+        home(self.0.to.as_str(), shards)
     }
 }
 
@@ -68,27 +106,73 @@ impl ShardMachine {
         turn.work();
     }
 
-    /// Takes sessions out of the shard, as bytes, with connections or parked: those of as many accounts as fill `bytes_max` bytes, or one
-    /// account that takes more; none when no session is left. Nobody is told, and nothing is delivered to them any more. Connections
-    /// that have no session stay.
+    /// Takes out of the shard, as bytes: first what is known of notifications; then sessions, with connections or parked, those of as
+    /// many accounts as fill `bytes_max` bytes, or one account that takes more; then connections of the light protocol. None when nothing
+    /// is left. Nobody is told, and nothing is delivered to them any more. Connections that have no session stay.
     pub fn hand_over(&mut self, now: Now, bytes_max: usize, effects: &mut Effects) -> Option<HandedGroup> {
         let mut out = Writer::new(now.mono.0);
-        let Taken { sessions, conns } = self.turn(now, effects).take_out_some(bytes_max, |_| true, &mut out);
+        let mut turn = self.turn(now, effects);
+        let mut traces = turn.cx.shard.traces.take_open(bytes_max);
+        if traces.is_empty() {
+            traces = turn.cx.shard.traces.take_ended(bytes_max);
+        }
+        if !traces.is_empty() {
+            write_traces(traces, &mut out);
+            return Some(HandedGroup { bytes: out.finish(), sessions: 0, conns: Vec::new() });
+        }
+        let mut taken = turn.take_out_some(bytes_max, |_| true, &mut out);
+        if taken.sessions == 0 {
+            taken = turn.take_out_lights(bytes_max, &mut out);
+        }
+        let Taken { sessions, conns } = taken;
         (sessions > 0).then(|| HandedGroup { bytes: out.finish(), sessions, conns })
     }
 
-    /// Goes on with sessions that were handed over, each with the name that its connection has here. One whose connection was lost on the
-    /// way is parked, as far as its client may resume it.
+    /// Goes on with what was handed over: with each session, by the name that its connection has here. One whose connection was lost on
+    /// the way is parked, as far as its client may resume it.
     pub fn take_over(
         &mut self,
         now: Now,
+        traces: Vec<HandedTrace>,
         sessions: Vec<(HandedSession, Option<ConnId>)>,
         effects: &mut Effects,
     ) -> Restored {
         let mut turn = self.turn(now, effects);
-        let all = sessions.into_iter().map(|(HandedSession(moved), conn)| (moved, conn)).collect();
-        let restored = turn.take_in(all);
+        traces.into_iter().for_each(|HandedTrace(trace)| turn.take_in_trace(trace));
+        let (mut lights, mut others) = (Vec::new(), Vec::new());
+        for (HandedSession(kind), conn) in sessions {
+            match kind {
+                Kind::Xmpp(moved) => others.push((moved, conn)),
+                Kind::Light(moved) => lights.push((moved, conn)),
+            }
+        }
+        let mut restored = turn.take_in(others);
+        for (moved, conn) in lights {
+            match conn.map(|conn| light::take_in(moved, conn, turn.sessions, &mut turn.cx)) {
+                Some(true) => restored.restored += 1,
+                Some(false) => restored.refused += 1,
+                // It ended with its connection.
+                None => restored.expired += 1,
+            }
+        }
         turn.work();
         restored
+    }
+}
+
+impl Turn<'_> {
+    /// Takes open connections of the light protocol out of the shard, and writes them.
+    fn take_out_lights(&mut self, bytes_max: usize, out: &mut Writer) -> Taken {
+        let mut taken = Taken::default();
+        for conn in self.sessions.lights() {
+            let Some(moved) = light::take_out(conn, self.sessions, &mut self.cx) else { continue };
+            Part::Light(moved).write(out);
+            taken.sessions += 1;
+            taken.conns.push(conn);
+            if out.position() >= bytes_max {
+                break;
+            }
+        }
+        taken
     }
 }

@@ -4,6 +4,7 @@
 mod admit;
 mod commands;
 mod drain;
+mod group;
 mod handover;
 mod light;
 mod messages;
@@ -14,7 +15,9 @@ mod returning;
 #[cfg(test)]
 mod tests;
 
-pub use handover::{HandedGroup, HandedSession};
+#[cfg(any(test, feature = "sim"))]
+pub(crate) use group::Part;
+pub use handover::{Handed, HandedGroup, HandedSession, HandedTrace};
 pub use restart::{Group, Restored};
 
 use crate::error::StreamError;

@@ -1,4 +1,5 @@
-//! Parked sessions that go on in another process: written as bytes by the one, and read and parked again by the other.
+//! Parked sessions that go on in another process: written as bytes by the one, and read and parked again by the other. What is known
+//! of the notifications that wait with them goes along.
 //!
 //! ```text
 //!  drained, all parked ─► (answers of the store) ─► write_parked ─► bytes … ─► restore ─► parked
@@ -6,12 +7,13 @@
 //!
 //! [`Farewell::Restart`](crate::model::Farewell) parks them.
 
+use super::group::Part;
 use super::{ShardMachine, Turn};
 use crate::Effects;
 use crate::error::StreamError;
 use crate::event::Leave;
-use crate::form::{Clock, Form, Reader, Unreadable, Writer};
-use crate::model::{ConnId, Map, Mono, Now, SessionId, Set};
+use crate::form::{Clock, Form, Unreadable, Writer};
+use crate::model::{ConnId, Map, Mono, Now, SessionId, Set, Trace};
 use crate::session::{BoundSession, Closing, Moved, Session};
 use crate::shard::{Names, Wake, home};
 use carillon_wire::jid::BareJid;
@@ -46,12 +48,18 @@ impl ShardMachine {
         self.agenda.awaited() + usize::from(self.shard.retries.due().is_some())
     }
 
-    /// Takes parked sessions out of the shard, as bytes: those of as many accounts as fill `bytes_max` bytes, or one account that takes
-    /// more; none when no session is parked. They have ended here, without anybody being told: nothing is delivered to them any
-    /// more.
+    /// Takes parked sessions out of the shard, as bytes, and what is known here of notifications that have not ended: those of as many
+    /// accounts as fill `bytes_max` bytes, or one account that takes more; none when no session is parked. They have ended here, without
+    /// anybody being told: nothing is delivered to them any more.
     pub fn write_parked(&mut self, now: Now, bytes_max: usize, effects: &mut Effects) -> Option<Group> {
         let mut turn = self.turn(now, effects);
         let mut out = Writer::new(now.mono.0);
+        // In front of those whose notifications they are about.
+        let traces = turn.cx.shard.traces.take_open(bytes_max);
+        if !traces.is_empty() {
+            write_traces(traces, &mut out);
+            return Some(Group { bytes: out.finish(), sessions: 0 });
+        }
         let taken = turn.take_out_some(bytes_max, BoundSession::is_parked, &mut out);
         (taken.sessions > 0).then(|| Group { bytes: out.finish(), sessions: taken.sessions })
     }
@@ -67,16 +75,25 @@ impl ShardMachine {
         bytes: &[u8],
         effects: &mut Effects,
     ) -> Result<Restored, Unreadable> {
-        let mut input = Reader::new(bytes, Clock { now_ms: now.mono.0, elapsed_ms })?;
-        let mut all = Vec::new();
-        while !input.is_done() {
-            all.push((Moved::read(&mut input)?, None));
+        let parts = Part::read_all(bytes, Clock { now_ms: now.mono.0, elapsed_ms })?;
+        let (mut sessions, mut turn) = (Vec::new(), self.turn(now, effects));
+        for part in parts {
+            match part {
+                Part::Session(session) => sessions.push((session, None)),
+                Part::Trace(trace) => turn.take_in_trace(*trace),
+                // It ends with its connection.
+                Part::Light(_) => {}
+            }
         }
-        let mut turn = self.turn(now, effects);
-        let restored = turn.take_in(all);
+        let restored = turn.take_in(sessions);
         turn.work();
         Ok(restored)
     }
+}
+
+/// Appends what is known of notifications.
+pub(super) fn write_traces(traces: Vec<Trace>, out: &mut Writer) {
+    traces.into_iter().for_each(|trace| Part::Trace(Box::new(trace)).write(out));
 }
 
 /// The timers of sessions.
@@ -101,9 +118,9 @@ impl Turn<'_> {
         let mut timers = self.timers_of(&names);
         for account in accounts {
             for moved in self.take_out(&account, which, &mut timers) {
-                moved.write(out);
                 taken.sessions += 1;
                 taken.conns.extend(moved.session.conn());
+                Part::Session(moved).write(out);
             }
             if out.position() >= bytes_max {
                 break;
@@ -162,6 +179,14 @@ impl Turn<'_> {
             all.push(Moved { timers: timers.remove(&session.id).unwrap_or_default(), session, last_items });
         }
         all
+    }
+
+    /// Keeps what another process knew of a notification, if its account's home is here.
+    pub(super) fn take_in_trace(&mut self, trace: Trace) {
+        if home(trace.to.as_str(), self.cx.shard.shard_count) == self.cx.shard.id {
+            let bytes_max = self.cx.shard.settings.limits.traces_bytes;
+            self.cx.shard.traces.put(trace, bytes_max);
+        }
     }
 
     /// Goes on with sessions that another process wrote, each with the name that its connection has here, if it has one.

@@ -36,6 +36,8 @@ pub enum Priority {
     High,
 }
 
+crate::form! { enum Priority { 0 = Low, 1 = Normal, 2 = High } }
+
 /// What a notification carries. Cheap to clone: the store and the session share it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
@@ -128,6 +130,20 @@ pub enum NotificationState {
     Dropped,
 }
 
+crate::form! {
+    enum NotificationState {
+        0 = Scheduled,
+        1 = Accepted,
+        2 = Stored,
+        3 = Sent,
+        4 = Acknowledged,
+        5 = Expired,
+        6 = Replaced,
+        7 = Cancelled,
+        8 = Dropped,
+    }
+}
+
 impl NotificationState {
     /// Every state, in the order in which they are declared.
     pub const ALL: [NotificationState; 9] = [
@@ -165,6 +181,8 @@ pub enum AcknowledgedBy {
     /// The peer's TCP acknowledged its bytes, for a client that does neither.
     Socket,
 }
+
+crate::form! { enum AcknowledgedBy { 0 = StreamManagement, 1 = Receipt, 2 = Socket } }
 
 /// Some of the states that a notification may reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -231,6 +249,17 @@ pub enum DropReason {
     DeviceDeleted,
 }
 
+crate::form! {
+    enum DropReason {
+        0 = UnknownDevice,
+        1 = NotConnected,
+        2 = NotActive,
+        3 = ConnectionLost,
+        4 = QueueFull,
+        5 = DeviceDeleted,
+    }
+}
+
 /// The trace of a notification: what became of it, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
@@ -264,6 +293,26 @@ pub struct Trace {
     pub acknowledged_by: Option<AcknowledgedBy>,
     /// Why it was dropped.
     pub reason: Option<DropReason>,
+}
+
+crate::form! {
+    struct Trace {
+        id,
+        to,
+        audience,
+        priority,
+        state,
+        accepted,
+        expires,
+        collapse_key,
+        key,
+        send_at,
+        stored,
+        sent,
+        ended,
+        acknowledged_by,
+        reason,
+    }
 }
 
 impl Trace {

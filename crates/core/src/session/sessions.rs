@@ -190,11 +190,11 @@ impl Sessions {
         }
     }
 
-    /// A light session begins at a connection.
-    pub fn begin_light(&mut self, conn: ConnId, light: Box<Light>) {
+    /// A light session begins at a connection. Its name, to store it by.
+    pub fn begin_light(&mut self, conn: ConnId) -> SessionId {
         let id = self.begin();
         self.seat(conn, User::Session(id));
-        self.put_light(id, light);
+        id
     }
 
     /// Stores a light session.

@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 
 /// How many notifications that are not in the store a shard lists: this bounds the cost of a list.
 const LISTED_MAX: usize = 4096;
+/// How many that have ended are taken out: senders repeat what they sent within seconds, and reading traces takes time.
+const ENDED_TAKEN_MAX: usize = 10_000;
 
 /// Traces in memory.
 #[derive(Debug, Default)]
@@ -85,6 +87,36 @@ impl Traces {
     /// Forgets a trace, because the store has it from now on.
     pub fn forget(&mut self, id: NotificationId) -> Option<Trace> {
         self.remove(id).map(|kept| kept.trace)
+    }
+
+    /// Takes out traces that have not ended, of about so many bytes, the oldest first; none when none are left.
+    pub fn take_open(&mut self, bytes_max: usize) -> Vec<Trace> {
+        let (mut taken, enough) = (Vec::new(), self.bytes.saturating_sub(bytes_max));
+        while self.bytes > enough
+            && let Some(place) = self.open.pop_front()
+        {
+            taken.extend(self.take(&place));
+        }
+        taken
+    }
+
+    /// The same for those that have ended. What ended before the newest of them is forgotten.
+    pub fn take_ended(&mut self, bytes_max: usize) -> Vec<Trace> {
+        for place in self.ended.drain(..self.ended.len().saturating_sub(ENDED_TAKEN_MAX)).collect::<Vec<_>>()
+        {
+            self.take(&place);
+        }
+        let (mut taken, enough) = (Vec::new(), self.bytes.saturating_sub(bytes_max));
+        while self.bytes > enough
+            && let Some(place) = self.ended.pop_front()
+        {
+            taken.extend(self.take(&place));
+        }
+        taken
+    }
+
+    fn take(&mut self, place: &Place) -> Option<Trace> {
+        self.is_held(place).then(|| self.forget(place.id)).flatten()
     }
 
     fn remove(&mut self, id: NotificationId) -> Option<Kept> {
@@ -219,6 +251,38 @@ mod tests {
             }
             assert!(traces.open.len() + traces.ended.len() < 300);
         }
+    }
+
+    #[test]
+    fn all_that_wait_are_taken_out_and_the_newest_of_those_that_ended() {
+        let mut traces = Traces::default();
+        let count = ENDED_TAKEN_MAX as u64 + 50;
+        for n in 0..count {
+            traces.put(trace(n), usize::MAX);
+        }
+        (100..count).for_each(|n| assert!(traces.end(id(n), ended).is_some()));
+        (0..150).for_each(|n| traces.put(trace(count + n), usize::MAX));
+        let groups = |take: &mut dyn FnMut() -> Vec<Trace>| -> Vec<Vec<NotificationId>> {
+            let groups = std::iter::repeat_with(take).take_while(|group| !group.is_empty());
+            groups.map(|group| group.iter().map(|trace| trace.id).collect()).collect()
+        };
+        let hundred = 100 * bytes(&trace(0));
+        let waiting = groups(&mut || traces.take_open(hundred));
+        assert_eq!(waiting.iter().map(Vec::len).collect::<Vec<_>>(), [100, 100, 50]);
+        let all: Vec<NotificationId> = (0..100).chain(count..count + 150).map(id).collect();
+        assert_eq!(waiting.concat(), all);
+        // What came after them has its place among those that wait.
+        let gone = groups(&mut || traces.take_ended(hundred)).concat();
+        assert_eq!(gone, (100..count).map(id).collect::<Vec<_>>());
+        assert_eq!((traces.bytes, traces.by_id.len()), (0, 0));
+        for n in 0..count {
+            let mut trace = trace(n);
+            ended(&mut trace);
+            traces.put(trace, usize::MAX);
+        }
+        let newest = groups(&mut || traces.take_ended(usize::MAX)).concat();
+        assert_eq!(newest, (50..count).map(id).collect::<Vec<_>>());
+        assert_eq!(traces.bytes, 0);
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl Bench {
             io_uring: false,
             clock: Clock::start(),
             left_parked: Arc::default(),
-            handed: Vec::new(),
+            handed: Default::default(),
         };
         let shard = EventLoop::new(Echo::default(), io, poll, Vec::new(), shared).unwrap();
         Bench { shard, calls: 0, bytes: 0 }

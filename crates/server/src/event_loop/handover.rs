@@ -2,11 +2,11 @@
 
 use super::EventLoop;
 use crate::conn::Conn;
-use crate::handover::{Handed, HandedConn, HandedPart, HandedSink, system_ms};
+use crate::handover::{ForShard, Handed, HandedConn, HandedPart, HandedSink, system_ms};
 use crate::machine::Machine;
 use crate::parked::GROUP_BYTES;
 use crate::shard_io::Upcall;
-use carillon_core::machine::{HandedSession, Restored};
+use carillon_core::machine::{self, Restored};
 use socket2::{Domain, Socket, Type};
 use std::io;
 
@@ -45,26 +45,27 @@ impl<M: Machine> EventLoop<M> {
     pub(super) fn take_back(&mut self, parts: Vec<HandedPart>) {
         for HandedPart { bytes, written_ms, conns, .. } in parts {
             let elapsed_ms = system_ms().saturating_sub(written_ms);
-            let sessions = match HandedSession::read_all(&bytes, self.now.mono, elapsed_ms) {
-                Ok(sessions) => sessions,
-                Err(error) => {
-                    tracing::error!(%error, "sessions that were not handed over cannot be read");
-                    continue;
-                }
-            };
+            let machine::Handed { sessions, traces } =
+                match machine::Handed::read(&bytes, self.now.mono, elapsed_ms) {
+                    Ok(handed) => handed,
+                    Err(error) => {
+                        tracing::error!(%error, "sessions that were not handed over cannot be read");
+                        continue;
+                    }
+                };
             let mut conns = conns.into_iter();
             let handed = sessions.into_iter().map(|session| {
                 let conn = session.is_connected().then(|| conns.next().flatten()).flatten();
                 Handed { session, conn: conn.map(|handed| handed.conn), awaits_flush: false }
             });
-            let handed = handed.collect();
-            self.take_over(handed);
+            let sessions = handed.collect();
+            self.take_over(ForShard { traces, sessions });
         }
     }
 
     /// Has the core go on with sessions, and reads and writes their connections again.
-    pub(super) fn take_over(&mut self, all: Vec<Handed>) {
-        if all.is_empty() {
+    pub(super) fn take_over(&mut self, ForShard { traces, sessions: all }: ForShard) {
+        if all.is_empty() && traces.is_empty() {
             return;
         }
         let count = all.len();
@@ -80,7 +81,7 @@ impl<M: Machine> EventLoop<M> {
             conns.extend(id.map(|id| (id, awaits_flush)));
             sessions.push((session, id));
         }
-        let taken = self.machine.take_over(self.now, sessions, &mut self.effects);
+        let taken = self.machine.take_over(self.now, traces, sessions, &mut self.effects);
         self.run_effects();
         for (id, awaits_flush) in conns {
             if awaits_flush {

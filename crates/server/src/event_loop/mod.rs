@@ -25,7 +25,7 @@ mod tests;
 use crate::clock::Clock;
 use crate::conn::Readiness;
 use crate::events::Producer;
-use crate::handover::Handed;
+use crate::handover::ForShard;
 use crate::inbox::{Inbox, InboxItem};
 use crate::listen::{Admission, Listener, RefusedConns, SpareDescriptor};
 use crate::machine::Machine;
@@ -75,7 +75,7 @@ pub(crate) struct EventLoop<M> {
     /// What the process before this one left, until the first turn.
     left_parked: Arc<[ParkedGroup]>,
     /// What the process before this one handed over, until the first turn.
-    handed: Vec<Handed>,
+    handed: ForShard,
     /// Connections are accepted.
     accepts: bool,
     /// No connection is read and no timer runs: the sessions are about to be handed over.
@@ -98,7 +98,7 @@ pub(crate) struct Shared {
     pub(crate) io_uring: bool,
     pub(crate) clock: Clock,
     pub(crate) left_parked: Arc<[ParkedGroup]>,
-    pub(crate) handed: Vec<Handed>,
+    pub(crate) handed: ForShard,
 }
 
 impl<M: Machine> EventLoop<M> {

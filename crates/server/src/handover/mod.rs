@@ -20,10 +20,10 @@ pub use relay::Relays;
 pub use takeover::{TakeOver, Unusable};
 
 pub(crate) use estate::Inherited;
-pub(crate) use takeover::Handed;
+pub(crate) use takeover::{ForShard, Handed};
 
 use crate::conn::Conn;
-use carillon_core::form::{Form, Malformed, Reader, Writer};
+use carillon_core::form::{Form, Writer};
 use socket2::Socket;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc::SyncSender;
@@ -103,9 +103,4 @@ impl HandedConn {
 pub(crate) fn system_ms() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     u64::try_from(now.tv_sec).unwrap_or(0) * 1000 + u64::try_from(now.tv_nsec).unwrap_or(0) / 1_000_000
-}
-
-/// Whether a connection follows.
-fn is_there(input: &mut Reader<'_>) -> Result<bool, Malformed> {
-    bool::read(input)
 }

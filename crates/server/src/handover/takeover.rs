@@ -1,12 +1,12 @@
 //! The side of the new process: what it is given is read as a whole before it says that it has it.
 
 use super::estate::{Inherited, ListenerKind};
-use super::{Head, is_there, system_ms};
+use super::{Head, system_ms};
 use crate::clock::Clock;
 use crate::conn::{Carried, Conn};
 use crate::listen::Admission;
 use carillon_core::form::{self, Form, Reader, Unreadable};
-use carillon_core::machine::HandedSession;
+use carillon_core::machine::{self, HandedSession, HandedTrace};
 use carillon_core::model::seed_maps;
 use socket2::Socket;
 use std::io;
@@ -18,6 +18,7 @@ pub struct TakeOver {
     pub(crate) clock: Clock,
     pub(crate) listeners: Vec<Inherited>,
     sessions: Vec<Taken>,
+    traces: Vec<HandedTrace>,
 }
 
 /// Why something cannot be taken over.
@@ -54,6 +55,13 @@ struct Taken {
     conn: Option<(Socket, Carried)>,
 }
 
+/// What is for a shard.
+#[derive(Default)]
+pub(crate) struct ForShard {
+    pub(crate) traces: Vec<HandedTrace>,
+    pub(crate) sessions: Vec<Handed>,
+}
+
 /// A session for a shard, and its connection.
 pub(crate) struct Handed {
     pub(crate) session: HandedSession,
@@ -75,7 +83,7 @@ impl TakeOver {
 
     /// What a process has that takes nothing over.
     pub(crate) fn nothing() -> TakeOver {
-        TakeOver { clock: Clock::start(), listeners: Vec::new(), sessions: Vec::new() }
+        TakeOver { clock: Clock::start(), listeners: Vec::new(), sessions: Vec::new(), traces: Vec::new() }
     }
 
     /// A listening socket.
@@ -95,12 +103,13 @@ impl TakeOver {
         let mut input = Reader::new(bytes, form::Clock::default())?;
         let head = Head::read(&mut input)?;
         let elapsed_ms = system_ms().saturating_sub(head.written_ms);
-        let sessions = HandedSession::read_all(&head.bytes, self.clock.mono(), elapsed_ms)?;
+        let machine::Handed { sessions, traces } =
+            machine::Handed::read(&head.bytes, self.clock.mono(), elapsed_ms)?;
         let count = descriptors.len();
         let mut descriptors = descriptors.into_iter().map(Socket::from);
         let mut conns = Vec::new();
         for _ in 0..head.conns {
-            let carried = is_there(&mut input)?.then(|| Carried::read(&mut input)).transpose()?;
+            let carried = bool::read(&mut input)?.then(|| Carried::read(&mut input)).transpose()?;
             conns.push(carried);
         }
         input.finish()?;
@@ -110,6 +119,7 @@ impl TakeOver {
         if !are_all {
             return Err(Unusable::Descriptors { descriptors: count, connections });
         }
+        self.traces.extend(traces);
         let mut conns = conns.into_iter();
         for session in sessions {
             let carried = session.is_connected().then(|| conns.next().flatten()).flatten();
@@ -129,17 +139,22 @@ impl TakeOver {
         self.sessions.iter().filter(|taken| taken.conn.is_some()).count()
     }
 
-    /// The sessions of each shard.
-    pub(crate) fn into_shards(self, count: u16, admission: &Arc<Admission>) -> Vec<Vec<Handed>> {
-        let mut shards: Vec<Vec<Handed>> = (0..count).map(|_| Vec::new()).collect();
+    /// What is for each shard. Sessions that are at home in any go to one after the other.
+    pub(crate) fn into_shards(self, count: u16, admission: &Arc<Admission>) -> Vec<ForShard> {
+        let mut shards: Vec<ForShard> = (0..count).map(|_| ForShard::default()).collect();
+        for trace in self.traces {
+            shards[usize::from(trace.home(count).0)].traces.push(trace);
+        }
+        let mut in_turn = (0..usize::from(count)).cycle();
         for Taken { session, conn } in self.sessions {
-            let shard = usize::from(session.home(count).0);
+            let home = session.home(count).map(|shard| usize::from(shard.0));
+            let shard = home.or_else(|| in_turn.next()).unwrap_or(0);
             let awaits_flush = conn.as_ref().is_some_and(|(_, carried)| carried.awaits_flush);
             let conn = conn.map(|(socket, carried)| {
                 let permit = admission.readmit(carried.place);
                 carried.into_conn(socket, permit)
             });
-            shards[shard].push(Handed { session, conn, awaits_flush });
+            shards[shard].sessions.push(Handed { session, conn, awaits_flush });
         }
         shards
     }

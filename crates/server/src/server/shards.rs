@@ -5,7 +5,7 @@ use crate::deadlines::Deadlines;
 use crate::derivers::Derivers;
 use crate::event_loop::{EventLoop, Shared};
 use crate::events::Producer;
-use crate::handover::Handed;
+use crate::handover::ForShard;
 use crate::inbox::Inbox;
 use crate::listen::{Admission, Listener};
 use crate::listener_tls::ListenerTls;
@@ -42,7 +42,7 @@ pub(super) struct ShardParts {
     pub(super) poll: Poll,
     pub(super) listeners: Vec<Listener>,
     pub(super) producer: Option<Producer>,
-    pub(super) handed: Vec<Handed>,
+    pub(super) handed: ForShard,
 }
 
 impl ShardBuilder<'_> {

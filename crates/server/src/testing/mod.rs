@@ -21,7 +21,7 @@ use crate::tls;
 use crate::watch::Watchers;
 use crate::websocket::WebSocketEndpoint;
 use carillon_core::form::Unreadable;
-use carillon_core::machine::{Group, HandedGroup, HandedSession, Restored};
+use carillon_core::machine::{Group, HandedGroup, HandedSession, HandedTrace, Restored};
 use carillon_core::model::{ConnId, Domain, DomainId, Mono, Now, Policy, ShardId, States};
 use carillon_core::ports::store::domains::Domains;
 use carillon_core::ports::store::notifications::{ClaimDue, Sweep};
@@ -145,7 +145,13 @@ impl Machine for Echo {
         None
     }
 
-    fn take_over(&mut self, _: Now, _: Vec<(HandedSession, Option<ConnId>)>, _: &mut Effects) -> Restored {
+    fn take_over(
+        &mut self,
+        _: Now,
+        _: Vec<HandedTrace>,
+        _: Vec<(HandedSession, Option<ConnId>)>,
+        _: &mut Effects,
+    ) -> Restored {
         Restored::default()
     }
 }

@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::model::{
-    AccountId, Audience, DomainId, Followed, Generation, Item, Mono, NotificationId, PubsubEvent, Retained,
-    Revision, SessionId, Settlement, ShardId, TopicId, UnixMs,
+    AccountId, AcknowledgedBy, Audience, DomainId, DropReason, Followed, Generation, Item, KeyId, Mono,
+    NotificationId, NotificationState, Priority, PubsubEvent, Retained, Revision, SessionId, Settlement,
+    ShardId, TopicId, Trace, UnixMs,
 };
+use carillon_wire::jid::BareJid;
 
 #[test]
 fn ids_and_instants() {
@@ -105,4 +107,41 @@ fn an_event_in_many_queues_is_written_once() {
     let once = encode(&queues[0], NOW_MS).len();
     assert!(bytes.len() < once + 100 * 4, "{} and {once}", bytes.len());
     assert!(Arc::ptr_eq(&read[0][0], &read[99][2]));
+}
+
+#[test]
+fn what_is_known_of_a_notification() {
+    let states: Vec<NotificationState> = NotificationState::ALL.into();
+    proves("NotificationState", &states);
+    let by = [AcknowledgedBy::StreamManagement, AcknowledgedBy::Receipt, AcknowledgedBy::Socket];
+    proves("AcknowledgedBy", &by.to_vec());
+    let reasons = [
+        DropReason::UnknownDevice,
+        DropReason::NotConnected,
+        DropReason::NotActive,
+        DropReason::ConnectionLost,
+        DropReason::QueueFull,
+        DropReason::DeviceDeleted,
+    ];
+    proves("DropReason", &reasons.to_vec());
+    proves("Priority", &vec![Priority::Low, Priority::Normal, Priority::High]);
+    let trace = Trace {
+        id: NotificationId::new(UnixMs(1_795_167_000_125), 0xbeef, 42),
+        to: BareJid::new("ann@example.org").unwrap(),
+        audience: Audience::Connected,
+        priority: Priority::High,
+        state: NotificationState::Sent,
+        accepted: UnixMs(1_795_167_000_125),
+        expires: Some(UnixMs(1_795_167_060_125)),
+        collapse_key: Some("score".into()),
+        key: Some(KeyId(3)),
+        send_at: None,
+        stored: None,
+        sent: Some(UnixMs(1_795_167_000_126)),
+        ended: None,
+        acknowledged_by: None,
+        reason: None,
+    };
+    proves("Trace", &trace);
+    survives(&Trace { acknowledged_by: Some(AcknowledgedBy::Receipt), ended: Some(UnixMs(1)), ..trace });
 }

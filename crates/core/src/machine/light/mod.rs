@@ -16,9 +16,9 @@ use crate::command::{Actor, Asker, Refusal, TopicOp, TopicOutcome};
 use crate::connection::Received;
 use crate::light::frame::{self, Request};
 pub(super) use crate::light::{Ended, Written};
-use crate::light::{Light, Open, Refused, Rest};
+use crate::light::{Light, Moved, Open, Refused, Rest};
 use crate::message::ShardMessage;
-use crate::model::{ConnId, Domains, Followed, PubsubEvent, SessionId, TopicId, topic_address};
+use crate::model::{ConnId, DomainId, Domains, Followed, PubsubEvent, SessionId, TopicId, topic_address};
 use crate::session::{Cx, Sessions};
 use crate::shard::{Deadline, home};
 
@@ -28,7 +28,8 @@ use std::sync::Arc;
 /// A connection was accepted.
 pub(super) fn open(conn: ConnId, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     cx.set_deadline(conn, cx.shard.settings.timeouts.auth_ms, Deadline::Login);
-    sessions.begin_light(conn, Box::new(Light::Opening(Rest::default())));
+    let id = sessions.begin_light(conn);
+    sessions.put_light(id, Box::new(Light::Opening(Rest::default())));
 }
 
 /// Reads new bytes after those that were kept, frame by frame, until more are needed or the connection must wait.
@@ -100,6 +101,62 @@ pub(super) fn end(conn: ConnId, why: Ended, sessions: &mut Sessions, cx: &mut Cx
 /// Ends every light connection.
 pub(super) fn end_all(why: Ended, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     sessions.lights().into_iter().for_each(|conn| end(conn, why, sessions, cx));
+}
+
+/// Takes an open connection out of the shard, to go on elsewhere. One that has yet to be opened, or waits for an answer, stays.
+pub(super) fn take_out(conn: ConnId, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Moved> {
+    let (id, light) = sessions.take_light_at(conn)?;
+    let Light::Open(open) = *light else {
+        sessions.put_light(id, light);
+        return None;
+    };
+    let Open { rest, heard, topics, .. } = open;
+    let (domain, names) = (offered(cx), Vec::with_capacity(topics.len()));
+    let mut moved = Moved { domain, rest, heard, topics: names, last_items: Vec::new() };
+    for followed in topics {
+        moved.last_items.extend(cx.shard.subscribers.last(followed.topic).cloned());
+        moved.topics.extend(cx.shard.light.name(followed.topic).map(|name| (followed.topic, name)));
+        unfollow(followed, sessions, cx);
+    }
+    cx.shard.counters.light -= 1;
+    cx.shard.counters.connections -= 1;
+    sessions.leave(conn);
+    sessions.end(id);
+    Some(moved)
+}
+
+/// Goes on with a connection that another process had. Returns whether it can go on here.
+pub(super) fn take_in(moved: Moved, conn: ConnId, sessions: &mut Sessions, cx: &mut Cx<'_>) -> bool {
+    let Moved { domain, rest, heard, topics, last_items } = moved;
+    let mut open = Open { rest, heard, ..Open::new(conn, cx.now.mono) };
+    cx.shard.counters.connections += 1;
+    cx.shard.counters.light += 1;
+    let id = sessions.begin_light(conn);
+    for last in last_items {
+        cx.shard.subscribers.learn(last);
+    }
+    for (topic, name) in topics {
+        let position = cx.shard.subscribers.add(topic, id.slot, None);
+        open.follow(Followed { topic, position });
+        cx.shard.light.follow(topic, &name);
+    }
+    sessions.put_light(id, Box::new(Light::Open(open)));
+    if domain.is_none() || domain != offered(cx) {
+        end(conn, Ended::NoDomain, sessions, cx);
+        return false;
+    }
+    let patience = cx.shard.settings.light.idle_timeout_ms;
+    if patience > 0 {
+        cx.set_deadline(conn, patience.saturating_sub(cx.now.mono.since(heard)), Deadline::Idle);
+    }
+    // It may have been too fast there.
+    cx.resume(conn);
+    true
+}
+
+/// The domain whose topics are offered, if it is served.
+fn offered(cx: &Cx<'_>) -> Option<DomainId> {
+    cx.shard.domains.named(&cx.shard.settings.light.domain).map(|domain| domain.id)
 }
 
 /// The domains changed: if the domain whose topics are offered was removed or replaced, all subscriptions end.

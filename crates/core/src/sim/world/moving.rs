@@ -1,10 +1,9 @@
 //! Parked sessions go on in another process: the node restarts in an orderly way, or they leave it and come back.
 
 use super::World;
-use crate::form::{Clock, Form, Reader, Writer};
-use crate::machine::{Group, HandedSession, Restored, ShardMachine};
+use crate::form::{Clock, Form, Writer};
+use crate::machine::{Group, Handed, Part, Restored, ShardMachine};
 use crate::model::{ConnId, DrainSlice, Farewell, Now};
-use crate::session::Moved;
 use crate::shard::Counters;
 use crate::{Effects, Input};
 use std::collections::VecDeque;
@@ -79,18 +78,22 @@ impl World {
             {
                 groups.push(group);
             }
-            let gauges = |counters: &Counters| (counters.sessions, counters.available, counters.parked);
-            assert_eq!(gauges(self.shards[shard].counters()), (0, 0, 0), "nobody is left");
-            let mut all = Vec::new();
+            let gauges = |counters: &Counters| {
+                (counters.sessions, counters.available, counters.parked, counters.light)
+            };
+            assert_eq!(gauges(self.shards[shard].counters()), (0, 0, 0, 0), "nobody is left");
+            let (mut traces, mut all) = (Vec::new(), Vec::new());
             for group in groups {
                 let mut conns = group.conns.into_iter();
-                for session in HandedSession::read_all(&group.bytes, self.now.mono, 0).expect("a group") {
+                let handed = Handed::read(&group.bytes, self.now.mono, 0).expect("a group");
+                traces.extend(handed.traces);
+                for session in handed.sessions {
                     let conn = session.is_connected().then(|| conns.next().expect("its connection"));
                     all.push((session, conn.map(|conn| self.rename(conn))));
                 }
             }
             let count = all.len() as u32;
-            let taken = self.run(shard, |machine, now, effects| machine.take_over(now, all, effects));
+            let taken = self.run(shard, |machine, now, effects| machine.take_over(now, traces, all, effects));
             assert_eq!(taken.restored + taken.expired, count, "{taken:?}");
         }
         self.settle();
@@ -141,12 +144,10 @@ impl World {
     /// What is read of a group is written as it was.
     fn check(&self, group: &Group) {
         let clock = Clock { now_ms: self.now.mono.0, elapsed_ms: 0 };
-        let mut input = Reader::new(&group.bytes, clock).expect("a head");
-        let mut out = Writer::new(clock.now_ms);
-        let mut count = 0;
-        while !input.is_done() {
-            Moved::read(&mut input).expect("a session").write(&mut out);
-            count += 1;
+        let (mut out, mut count) = (Writer::new(clock.now_ms), 0);
+        for part in Part::read_all(&group.bytes, clock).expect("a group") {
+            count += u32::from(matches!(part, Part::Session(_)));
+            part.write(&mut out);
         }
         assert_eq!((count, out.finish()), (group.sessions, group.bytes.clone()));
     }

@@ -5,9 +5,11 @@ mod rig;
 use crate::Input;
 use crate::command::TopicOp;
 use crate::light::Ended;
+use crate::machine::{Handed, ShardMachine};
 use crate::message::ShardMessage;
 use crate::model::*;
 use crate::settings::{Limits, Rates, Settings};
+use crate::{Effect, Effects};
 use rig::{OPENING, Rig, domains, publish};
 use std::sync::Arc;
 
@@ -336,5 +338,94 @@ fn many_come_and_go_in_any_order() {
             _ => item("t", "publish", "i1", "1") + &item("u", "publish", "i2", "2"),
         };
         assert_eq!(rig.got(client), wanted, "client {n}");
+    }
+}
+
+#[test]
+fn connections_go_on_in_another_process() {
+    let mut rig = Rig::with_topic();
+    rig.topic("u", TopicOp::Create { config: TopicConfig::default() });
+    let (ann, bob, quiet) =
+        (rig.following(0, &["t", "u"]), rig.following(0, &["t"]), rig.following(1, &["u"]));
+    rig.publish("t", "i1", "1");
+    assert_eq!(
+        (rig.got(ann), rig.got(bob)),
+        (item("t", "publish", "i1", "1"), item("t", "publish", "i1", "1"))
+    );
+    rig.send(ann, "PI");
+    rig.after(50_000);
+    rig.send(bob, "PING\0");
+    rig.world.hand_over();
+    assert_eq!((rig.got(ann), rig.got(bob), rig.got(quiet)), (String::new(), "PONG;".into(), String::new()));
+    assert_eq!((rig.counters(0).light, rig.counters(0).connections, rig.counters(1).light), (2, 2, 1));
+    // The half of a frame, and which topics it follows.
+    rig.send(ann, "NG\0");
+    rig.subscribe(ann, "t");
+    assert_eq!(rig.got(ann), "PONG;ACK;");
+    rig.unsubscribe(bob, "t");
+    rig.publish("t", "i2", "2");
+    rig.publish("u", "i3", "3");
+    assert_eq!(rig.got(ann), item("t", "publish", "i2", "2") + &item("u", "publish", "i3", "3"));
+    assert_eq!((rig.got(bob), rig.got(quiet)), ("ACK;".into(), item("u", "publish", "i3", "3")));
+    // Silence before it counts.
+    rig.after(41_000);
+    assert!(!rig.is_closed(quiet));
+    rig.after(30_000);
+    assert!(rig.got(quiet).starts_with(&error("idle-timeout")) && rig.is_closed(quiet));
+    assert!(!rig.is_closed(ann) && !rig.is_closed(bob));
+    [ann, bob].into_iter().for_each(|client| rig.lose(client));
+    assert_eq!((rig.counters(0).light, rig.counters(0).connections), (0, 0));
+    rig.publish("t", "i4", "4");
+}
+
+#[test]
+fn one_that_was_too_fast_is_read_again_in_another_process() {
+    let rates = Rates { stanzas_per_second: 1, stanzas_burst: 9, ..Rates::default() };
+    let limits = Limits { rates, ..Limits::default() };
+    let mut rig = Rig::new(Settings { limits, ..Settings::default() });
+    let (ann, opening) = (rig.opened(0), rig.connect(0));
+    rig.send(ann, "PING\0".repeat(15));
+    assert_eq!(rig.got(ann), "PONG;".repeat(10));
+    assert!(rig.is_paused(ann));
+    rig.settle();
+    rig.world.hand_over();
+    assert_eq!(rig.got(ann), "PONG;".repeat(5));
+    assert!(!rig.is_paused(ann));
+    // One that was not opened stays.
+    assert!(!rig.is_closed(opening));
+    rig.send(opening, OPENING);
+    assert!(rig.got(opening).starts_with("{\"timestamp\":"));
+}
+
+/// The settings may have changed with the process.
+#[test]
+fn who_followed_topics_of_another_domain_is_told_to_come_again() {
+    let other = || Domain { id: DomainId(2), name: "e".into(), policy: Policy::default() };
+    let of = |name: &str, domains: Domains| {
+        let light = crate::settings::Light { domain: name.into(), ..Default::default() };
+        let settings = Arc::new(Settings { light, ..Settings::default() });
+        ShardMachine::new(ShardId(0), 1, settings, Arc::new(domains), [1; 32])
+    };
+    let (now, conn) = (Now::default(), ConnId { slot: 0, generation: 1 });
+    for (mut next, goes_on) in [
+        (of("d", domains()), true),
+        (of("e", Domains::new([other()])), false),
+        (of("d", Domains::default()), false),
+    ] {
+        let (mut before, mut effects) = (of("d", domains()), Effects::default());
+        before.handle(now, Input::OpenedLight { conn }, &mut effects);
+        before.handle(now, Input::Bytes { conn, bytes: OPENING.as_bytes() }, &mut effects);
+        let group = before.hand_over(now, 1000, &mut effects).expect("one");
+        assert_eq!((group.sessions, &group.conns[..]), (1, &[conn][..]));
+        assert_eq!(before.hand_over(now, 1000, &mut effects), None);
+        let handed = Handed::read(&group.bytes, now.mono, 0).expect("a group");
+        let sessions = handed.sessions.into_iter().map(|session| (session, Some(conn))).collect();
+        let mut effects = Effects::default();
+        let restored = next.take_over(now, Vec::new(), sessions, &mut effects);
+        assert_eq!((restored.restored, restored.refused), (u32::from(goes_on), u32::from(!goes_on)));
+        let is_closed = effects.list.iter().any(|effect| matches!(effect, Effect::Close { .. }));
+        assert_eq!((is_closed, next.counters().light), (!goes_on, u64::from(goes_on)));
+        let told = String::from_utf8_lossy(&effects.bytes).into_owned();
+        assert_eq!(told.starts_with(&error("no-domain")), !goes_on, "{told}");
     }
 }
