@@ -1,0 +1,386 @@
+//! `carillon serve`: runs a node until it is told to end.
+
+mod http_side;
+mod leave;
+mod provision;
+mod reload;
+
+use crate::assemble;
+use crate::config::{Config, Source};
+use crate::files::{AdminKey, NodeFile, Ready};
+use crate::preflight::{self, Finding, Purpose, Severity};
+use crate::signal::{Signals, Wish};
+use crate::supervisor::Supervisor;
+use crate::telemetry::Telemetry;
+use crate::upgrade::{self, control::Control};
+use crate::welcome::Welcome;
+use carillon_server::handover::TakeOver;
+use carillon_server::{Server, tls};
+use http_side::HttpSide;
+use provision::{ensure_admin_key, ensure_domain};
+use std::net::{IpAddr, SocketAddr};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What `carillon serve` is told.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Where its settings come from
+    #[command(flatten)]
+    pub source: Source,
+    /// File to write once the node takes sessions: JSON with its process id and its ports
+    #[arg(long, value_name = "PATH")]
+    pub ready_file: Option<PathBuf>,
+}
+
+/// Runs a node until a signal ends it, or another process goes on with it.
+pub fn run(args: &Args) -> ExitCode {
+    if upgrade::is_successor() {
+        return upgrade::run(args);
+    }
+    let Started { mut running, signals, telemetry } = match start(&args.source) {
+        Ok(started) => started,
+        Err(code) => return code,
+    };
+    if let Some(path) = &args.ready_file
+        && let Err(error) = running.ready().write(path)
+    {
+        return failed(&format!("cannot write {}: {error}", path.display()));
+    }
+    match Supervisor::from_env() {
+        Ok(supervisor) => running.report_to(supervisor),
+        Err(error) => return failed(&format!("NOTIFY_SOCKET cannot be used: {error}")),
+    }
+    running.welcome();
+    running.until_told(signals, &telemetry)
+}
+
+/// A node that runs, and what its process does with signals and its log.
+pub struct Started {
+    /// The node.
+    pub running: Running,
+    /// Signals sent from now on.
+    pub signals: Signals,
+    /// The log.
+    pub telemetry: Telemetry,
+}
+
+/// Reads the settings and starts a node. What is wrong is told on standard error; then the exit code is the error.
+pub fn start(source: &Source) -> Result<Started, ExitCode> {
+    let config = Config::load(source).map_err(|problems| {
+        eprintln!("{problems}");
+        ExitCode::from(2)
+    })?;
+    let telemetry = Telemetry::start(&config.settings.log).map_err(|error| failed(&error.to_string()))?;
+    preflight::descriptors::raise();
+    let findings = preflight::inspect(&config, Purpose::Start);
+    tell(&findings);
+    if findings.iter().any(|finding| finding.stops) {
+        return Err(ExitCode::FAILURE);
+    }
+    let prepared = Prepared::new(config).map_err(|error| failed(&error))?;
+    let running = Running::start(prepared, None).map_err(|error| failed(&error))?;
+    // Before anyone can know that the node is there: a signal from now on is ours.
+    let signals = running.listen().map_err(|error| failed(&error.to_string()))?;
+    Ok(Started { running, signals, telemetry })
+}
+
+/// Says what was found before or at the start: what stops it to whoever started it, all else to the log.
+fn tell(findings: &[Finding]) {
+    for finding in findings {
+        let sentence = finding.sentence();
+        match finding.severity {
+            Severity::Error if finding.stops => eprintln!("carillon: {sentence}"),
+            Severity::Error => tracing::error!("{sentence}"),
+            Severity::Warning => tracing::warn!("{sentence}"),
+        }
+    }
+}
+
+fn failed(error: &str) -> ExitCode {
+    eprintln!("carillon: {error}");
+    ExitCode::FAILURE
+}
+
+/// Everything that a node needs and that touches nothing: another process may still have its store.
+pub struct Prepared {
+    config: Config,
+    secret: [u8; 32],
+    tls: tls::Settings,
+    webhook_roots: carillon_http::WebhookRoots,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Prepared {
+    /// Reads the files that the settings name.
+    pub fn new(config: Config) -> Result<Prepared, String> {
+        let settings = &config.settings;
+        let data_dir = &settings.node.data_dir;
+        std::fs::create_dir_all(data_dir).map_err(|e| format!("cannot make {}: {e}", data_dir.display()))?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("http")
+            .enable_all()
+            .build()
+            .map_err(|e| e.to_string())?;
+        Ok(Prepared {
+            secret: assemble::secret(data_dir).map_err(|e| e.to_string())?,
+            tls: assemble::certificate(settings).map_err(|e| e.to_string())?,
+            webhook_roots: assemble::webhook_roots(settings)?,
+            runtime,
+            config,
+        })
+    }
+
+    /// Opens the TLS session tickets of another process, whose keys these are.
+    pub fn take_ticket_keys(&mut self, keys: &[u8]) -> Result<(), tls::MalformedTicketKeys> {
+        self.tls = self.tls.with_ticket_keys(keys)?;
+        Ok(())
+    }
+}
+
+/// What another process left to this one.
+pub struct Heritage {
+    /// Sessions and the listeners of clients.
+    pub take_over: TakeOver,
+    /// The listeners of the HTTP APIs.
+    pub http: Vec<std::net::TcpListener>,
+}
+
+/// A node with its HTTP side.
+pub struct Running {
+    config: Config,
+    secret: [u8; 32],
+    server: Server,
+    runtime: tokio::runtime::Runtime,
+    http: HttpSide,
+    admin_key: AdminKey,
+    supervisor: Supervisor,
+    control: Control,
+    /// The process that stays for whoever watches it, since an earlier upgrade.
+    guardian: Option<u32>,
+    /// Why it is never handed over, if it is not.
+    upgrade_refusal: Option<&'static str>,
+    is_new: bool,
+    /// Sessions that another process left.
+    inherited: u64,
+    /// The binary of this process.
+    binary: PathBuf,
+}
+
+impl Running {
+    /// Starts a node: opens the store, makes sure that its domain and admin key are there, binds every port.
+    pub fn start(prepared: Prepared, heritage: Option<Heritage>) -> Result<Running, String> {
+        let Prepared { config, secret, tls, webhook_roots, runtime } = prepared;
+        let settings = &config.settings;
+        let data_dir = &settings.node.data_dir;
+        let (take_over, left) = heritage.map(|left| (left.take_over, left.http)).unzip();
+        // What another process had open until now is not searched for damage: clients wait.
+        let store = assemble::open_store(settings, take_over.is_none()).map_err(|e| e.to_string())?;
+        let watch = assemble::watch(&store);
+        let is_new = ensure_domain(&*store, &config)?;
+        let admin_key = ensure_admin_key(&*store, data_dir)?;
+        let core = Arc::new(assemble::core(settings, secret));
+        let listeners = runtime.block_on(http_side::bind(settings, left.unwrap_or_default()))?;
+        let at = listeners[0].local_addr().map_err(|e| e.to_string())?;
+        let inherited = take_over.as_ref().map_or(0, |take_over| take_over.sessions() as u64);
+        let server = Server::start_after(&assemble::server(settings), &tls, &core, store, take_over)
+            .map_err(|e| e.to_string())?;
+        tell(&uncovered(settings, &tls, &server));
+        let options = assemble::http(settings, core, server.ports(), watch, webhook_roots);
+        let http = HttpSide::start(&runtime, listeners, at, &server, options).map_err(|e| e.to_string())?;
+        let client_at = |port: u16| reachable(SocketAddr::new(settings.server.addresses[0], port));
+        let node = NodeFile {
+            pid: std::process::id(),
+            http: format!("http://{}", reachable(at)),
+            c2s: server.ports().c2s.map(client_at),
+            c2s_tls: server.ports().c2s_tls.map(client_at),
+            ports: ready(&server, at).ports(),
+        };
+        node.write(data_dir).map_err(|e| e.to_string())?;
+        let control = Control::listen(data_dir, runtime.handle());
+        Ok(Running {
+            config,
+            secret,
+            server,
+            runtime,
+            http,
+            admin_key,
+            is_new,
+            supervisor: Supervisor::default(),
+            control,
+            guardian: None,
+            upgrade_refusal: None,
+            inherited,
+            binary: binary(),
+        })
+    }
+
+    /// Sessions that another process left.
+    pub fn sessions(&self) -> u64 {
+        self.inherited
+    }
+
+    /// The ports in use.
+    pub fn ready(&self) -> Ready {
+        ready(&self.server, self.http.at)
+    }
+
+    /// Prints where it listens, where the key is, and what to type next.
+    pub fn welcome(&self) {
+        let (config, ready) = (&self.config, self.ready());
+        Welcome { config, ready, http: reachable(self.http.at), is_new: self.is_new }.print();
+    }
+
+    /// The key with every right on the node.
+    pub fn admin_key(&self) -> &AdminKey {
+        &self.admin_key
+    }
+
+    /// Tells a service manager from now on how the node is, beginning with that it is ready.
+    pub fn report_to(&mut self, supervisor: Supervisor) {
+        self.supervisor = supervisor;
+        self.supervisor.ready(&self.ready().sentence());
+        self.runtime.spawn(self.supervisor.clone().keep_alive(self.server.node()));
+    }
+
+    /// The data folder.
+    pub fn data_dir(&self) -> &Path {
+        &self.config.settings.node.data_dir
+    }
+
+    /// Takes over the handling of signals.
+    pub fn listen(&self) -> std::io::Result<Signals> {
+        self.runtime.block_on(async { Signals::listen() })
+    }
+
+    /// Serves until a signal ends it.
+    pub fn until_told(mut self, mut signals: Signals, telemetry: &Telemetry) -> ExitCode {
+        loop {
+            let Running { runtime, control, .. } = &mut self;
+            let wish = runtime.block_on(async {
+                tokio::select! {
+                    wish = signals.next() => Ok(wish),
+                    asked = control.next() => Err(asked),
+                }
+            });
+            let asked = match wish {
+                Ok(Wish::Reload) => {
+                    self.supervisor.reloading();
+                    self.reload(telemetry);
+                    self.supervisor.ready(&self.ready().sentence());
+                    continue;
+                }
+                Ok(Wish::Upgrade) => match self.control.by_signal() {
+                    Some(asked) => asked,
+                    // It is the next one.
+                    None => continue,
+                },
+                Ok(Wish::Drain) => break,
+                Ok(Wish::Quit) => return ExitCode::FAILURE,
+                Err(asked) => asked,
+            };
+            match self.obey(asked) {
+                ControlFlow::Continue(running) => self = *running,
+                ControlFlow::Break(Some(remains)) => return remains.run(signals),
+                ControlFlow::Break(None) => return ExitCode::FAILURE,
+            }
+        }
+        self.control.close();
+        self.retire(&mut signals);
+        tracing::info!("draining; another signal ends the node at once");
+        self.runtime.spawn(async move {
+            quit(&mut signals).await;
+            std::process::exit(1);
+        });
+        self.drain()
+    }
+
+    /// Lets load balancers notice that the node is about to end, before it refuses anyone. One more signal ends the wait.
+    fn retire(&self, signals: &mut Signals) {
+        let delay_ms = self.config.settings.node.drain_delay_ms;
+        if delay_ms == 0 {
+            return;
+        }
+        let node = &self.config.settings.node;
+        let ending_ms = delay_ms + node.drain_spread_ms + node.drain_timeout_ms;
+        self.supervisor.stopping(Duration::from_millis(ending_ms));
+        self.server.node().retire();
+        tracing::info!(delay_ms, "not ready any more, still taking sessions; another signal ends the wait");
+        let wait = async { tokio::time::timeout(Duration::from_millis(delay_ms), quit(signals)).await };
+        let _ = self.runtime.block_on(wait);
+    }
+
+    /// Ends: no new sessions, the present ones are told, the store is flushed. HTTP ends last, so that `/readyz` answers 503
+    /// for as long as the sessions take.
+    pub fn drain(mut self) -> ExitCode {
+        let node = &self.config.settings.node;
+        let timeout = Duration::from_millis(node.drain_timeout_ms);
+        let spread = Duration::from_millis(node.drain_spread_ms);
+        self.supervisor.stopping(spread + timeout);
+        self.http.listeners.clear();
+        let all_gone = self.server.drain(timeout, spread);
+        self.http.end(&self.runtime, timeout);
+        self.runtime.shutdown_timeout(Duration::from_millis(100));
+        if let Err(error) = NodeFile::remove(&self.config.settings.node.data_dir) {
+            tracing::warn!(%error, "cannot remove node.json");
+        }
+        if !all_gone {
+            tracing::warn!("some connections did not end in time and were closed");
+        }
+        ExitCode::SUCCESS
+    }
+}
+
+/// The binary of this process, as it was named before another file is put in its place.
+fn binary() -> PathBuf {
+    // A container may have no /proc, by which the system tells it; then it is found as whoever started it found it.
+    std::env::current_exe().unwrap_or_else(|_| std::env::args_os().next().unwrap_or_default().into())
+}
+
+/// Waits for the signal that ends the node at once.
+async fn quit(signals: &mut Signals) {
+    while signals.next().await != Wish::Quit {}
+}
+
+/// The ports in use.
+fn ready(server: &Server, http: SocketAddr) -> Ready {
+    let ports = server.ports();
+    Ready {
+        pid: std::process::id(),
+        c2s: ports.c2s,
+        c2s_tls: ports.c2s_tls,
+        websocket: ports.websocket,
+        light: ports.light,
+        http: Some(http.port()),
+    }
+}
+
+/// The domains made at run time that the operator's certificate does not name; the configured one was looked at before.
+fn uncovered(
+    settings: &crate::config::Settings,
+    certificate: &tls::Settings,
+    server: &Server,
+) -> Vec<Finding> {
+    if settings.node.certificate.is_none() {
+        return Vec::new();
+    }
+    let domains = server.node().domains();
+    let names = domains.iter().map(|domain| &*domain.name);
+    let others: Vec<&str> = names.filter(|name| *name != settings.node.domain).collect();
+    preflight::uncovered(certificate, &others)
+}
+
+/// An address under which the commands of this machine reach a listener.
+fn reachable(at: SocketAddr) -> SocketAddr {
+    match at.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(IpAddr::from([127, 0, 0, 1]), at.port()),
+        IpAddr::V6(ip) if ip.is_unspecified() => {
+            SocketAddr::new(IpAddr::V6(std::net::Ipv6Addr::LOCALHOST), at.port())
+        }
+        _ => at,
+    }
+}

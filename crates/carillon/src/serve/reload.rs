@@ -1,0 +1,74 @@
+//! SIGHUP: settings that can change while the node runs.
+
+use super::Running;
+use crate::assemble;
+use crate::config::{Config, Origin, SETTINGS};
+use crate::telemetry::Telemetry;
+use carillon_core::model::Policy;
+use carillon_core::ports::store::domains::PutDomain;
+use std::sync::Arc;
+
+impl Running {
+    /// Reads the configuration again and applies what can be applied.
+    pub(super) fn reload(&mut self, telemetry: &Telemetry) {
+        let reloaded = match self.config.reload() {
+            Ok(reloaded) => reloaded,
+            Err(problems) => {
+                tracing::error!(%problems, "the configuration was not reloaded");
+                return;
+            }
+        };
+        self.config = reloaded.config;
+        let settings = &self.config.settings;
+        telemetry.set_level(settings.log.level);
+        self.server.reload_settings(&Arc::new(assemble::core(settings, self.secret)));
+        self.server.reload_bounds(settings.server.bounds, settings.server.out_queue_bytes);
+        self.server.reload_events(settings.server.event_log.kinds);
+        match assemble::certificate(settings) {
+            Ok(tls) => self.server.reload_tls(&tls),
+            Err(error) => tracing::error!(%error, "the certificate was not reloaded"),
+        }
+        self.reload_policy();
+        for key in reloaded.needs_restart {
+            tracing::warn!(key, "changed, but only a restart applies it");
+        }
+        tracing::info!(changed = ?reloaded.changed, "reloaded");
+    }
+
+    fn reload_policy(&self) {
+        let domain = self.config.settings.node.domain.clone();
+        let Some(present) = self.server.node().domains().named(&domain).map(|d| d.policy) else { return };
+        let put = PutDomain { name: domain.into(), policy: policy(&self.config, present) };
+        let node = self.server.node();
+        self.server.node().ask(put, move |answer| match answer {
+            Ok(_) => node.reload_domains(Box::new(|()| {})),
+            Err(fault) => tracing::error!(%fault, "the domain's policy was not reloaded"),
+        });
+    }
+}
+
+/// The policy of the configured domain: what the configuration says, and where it says nothing, what is in force.
+pub(super) fn policy(config: &Config, present: Policy) -> Policy {
+    let set = |key: &str| {
+        let setting = SETTINGS.iter().find(|s| s.key == key).expect("a key of this program");
+        *config.origin(setting) != Origin::Default
+    };
+    let wanted = config.settings.policy;
+    Policy {
+        sessions: if set("sessions.policy") { wanted.sessions } else { present.sessions },
+        registration: if set("registration.in_band") { wanted.registration } else { present.registration },
+        pubsub_create: if set("pubsub.create") { wanted.pubsub_create } else { present.pubsub_create },
+        sessions_max: if set("sessions.max_per_account") {
+            wanted.sessions_max
+        } else {
+            present.sessions_max
+        },
+        messages_durable: if set("messages.durable") {
+            wanted.messages_durable
+        } else {
+            present.messages_durable
+        },
+        // The node's own setting bounds it for all domains.
+        resumption_ms_max: present.resumption_ms_max,
+    }
+}
