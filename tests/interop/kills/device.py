@@ -4,16 +4,19 @@ import asyncio
 import collections
 import contextlib
 import json
+import time
 import xml.etree.ElementTree as ET
 
 from harness.raw import CLIENT, header, plain
 
 from .ledger import Session
+from .managed import SM, Management
 from .pace import pause
 
-SM = "{urn:xmpp:sm:3}"
+STREAM_ERROR = "{http://etherx.jabber.org/streams}error"
 JSON = "{urn:xmpp:json:0}json"
 RECEIPT_REQUEST = "{urn:xmpp:receipts}request"
+ITEMS = ".//{http://jabber.org/protocol/pubsub#event}items"
 ITEM = ".//{http://jabber.org/protocol/pubsub#event}item"
 BIND = "<iq type='set' id='b'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><resource>r</resource></bind></iq>"
 # How long one step of a login may take before the device tries again.
@@ -21,7 +24,8 @@ STEP_S = 10
 # What waits before a device that lost its connection connects again: a random part of it.
 BACKOFF_S = 0.4
 
-MANAGED, RECEIPTS, PLAIN = "stream management", "receipts", "TCP only"
+MANAGED, RESUMING, RECEIPTS, PLAIN = "stream management", "resumption", "receipts", "TCP only"
+ENABLE = {MANAGED: "<enable xmlns='urn:xmpp:sm:3'/>", RESUMING: "<enable xmlns='urn:xmpp:sm:3' resume='true'/>"}
 
 
 class Stream(asyncio.Protocol):
@@ -97,15 +101,18 @@ class Device:
         self.user = user
         self.jid = f"{user}@localhost"
         self.kind = kind
-        self.here = True
         self.stream = None
         self.session = None
+        # The session that it may resume: with its counts.
+        self.parked = None
         self.logins = 0
+        self.resumed = 0
         self.refused = 0
+        # Connections that ended though the device did not want it.
+        self.cut = 0
         self.items = []
-        self._handled = None
-        self._sent = 0
-        self._uncounted = collections.deque()
+        self.management = None
+        self._leaves = False
         self._wanted = asyncio.Event()
         self._wanted.set()
 
@@ -114,20 +121,24 @@ class Device:
         while True:
             await self._wanted.wait()
             await self.node.up.wait()
+            self._leaves = False
             try:
                 await self._connect()
                 await self.stream.lost.wait()
+                self.cut += not self._leaves
             except (OSError, TimeoutError, ET.ParseError):
                 self.refused += 1
             finally:
-                self.session, self._handled = None, None
+                if self.session and self.management and self.management.key:
+                    self.parked = self.session, self.management
+                self.session, self.management = None, None
                 if self.stream:
                     await self.stream.close()
                     self.stream = None
             await pause(self.random.uniform(0, BACKOFF_S))
 
     async def _connect(self):
-        loop, server = asyncio.get_running_loop(), self.node.server
+        loop, server, times = asyncio.get_running_loop(), self.node.server, self.ledger.times
         async with asyncio.timeout(STEP_S):
             _, self.stream = await loop.create_connection(
                 Stream, "127.0.0.1", server.port("c2s_tls"), ssl=self.node.tls, server_hostname="localhost"
@@ -140,31 +151,60 @@ class Device:
         )
         stream.restart()
         await self._exchange(header())
+        if self.parked and await self._resume(times):
+            return
         await self._exchange(BIND, CLIENT + "iq")
-        self._uncounted.clear()
-        if self.kind is MANAGED:
-            await self._exchange("<enable xmlns='urn:xmpp:sm:3'/>", SM + "enabled")
-            self._handled = self._sent = 0
-        self.session = Session(self.jid)
+        management = None
+        if self.kind in ENABLE:
+            enabled = await self._exchange(ENABLE[self.kind], SM + "enabled")
+            management = Management(self.ledger, self.jid, enabled.get("id"), times)
+        self.session, self.management = Session(self.jid, times.crashes), management
         self.logins += 1
         stream.listen(self._stanza)
         self._send("<presence/>")
+
+    async def _resume(self, times):
+        """Goes on with the session of an earlier connection, where the server lets it."""
+        session, management = self.parked
+        asked_at = time.monotonic()
+        self.stream.send(f"<resume xmlns='urn:xmpp:sm:3' previd='{management.key}' h='{management.handled}'/>")
+        answer = await self.stream.next()
+        if answer.tag == STREAM_ERROR:
+            raise ConnectionRefusedError(ET.tostring(answer))
+        self.parked = None
+        self.ledger.came_back(session, answer.tag == SM + "resumed", times)
+        if answer.tag != SM + "resumed":
+            return False
+        self.resumed += 1
+        session.resumed_at = asked_at
+        for stanza in management.goes_on(int(answer.get("h")), times):
+            self.stream.send(stanza)
+        self.session, self.management = session, management
+        self.stream.listen(self._stanza)
+        return True
 
     async def _exchange(self, text, expected=None):
         self.stream.send(text)
         answer = await self.stream.next()
         if expected not in (None, answer.tag):
             raise ConnectionRefusedError(ET.tostring(answer))
+        return answer
 
-    def _send(self, stanza):
-        self._sent += 1
+    def _send(self, stanza, chat=None):
+        if self.management:
+            self.management.sends(stanza, chat)
         self.stream.send(stanza)
 
     def leave(self):
-        """Goes away. One whose TCP speaks for it must not be cut: what it had not read would be lost, as is documented."""
+        """Goes away, until it is to come back."""
         self._wanted.clear()
+        self.interrupt()
+
+    def interrupt(self):
+        """Its connection ends. One whose TCP speaks for it must not be cut: what it had not read would be lost, as is documented."""
         if not self.session:
             return
+        self._leaves = True
         if self.kind is PLAIN:
             self.stream.send("</stream:stream>")
         else:
@@ -183,24 +223,26 @@ class Device:
             return
         chat = self.ledger.chat(to.jid, to.kind, to.is_here)
         body = f"<body>{chat.number}</body>"
-        self._send(f"<message type='chat' id='c{chat.number}' to='{to.jid}'>{body}</message>")
-        if self.kind is MANAGED:
-            self._uncounted.append((self._sent, chat))
-            self.stream.send("<r xmlns='urn:xmpp:sm:3'/>")
+        self._send(f"<message type='chat' id='c{chat.number}' to='{to.jid}'>{body}</message>", chat)
+        self.stream.send("<r xmlns='urn:xmpp:sm:3'/>")
 
     def _stanza(self, element):
-        if element.tag.startswith(CLIENT) and self._handled is not None:
-            self._handled += 1
+        management = self.management
+        if element.tag.startswith(CLIENT) and management:
+            management.handled += 1
         match element.tag.removeprefix(CLIENT).removeprefix(SM):
             case "message":
                 self._message(element)
             case "iq" if element.get("type") == "get":
                 self._send(f"<iq type='result' id='{element.get('id')}' to='localhost'/>")
+            case "iq" if management:
+                management.is_answered(element.get("id"))
             case "r":
-                self.stream.send(f"<a xmlns='urn:xmpp:sm:3' h='{self._handled}'/>")
+                self.stream.send(f"<a xmlns='urn:xmpp:sm:3' h='{management.handled}'/>")
+                if id := management.acknowledges():
+                    self._send(f"<iq type='get' id='{id}'><ping xmlns='urn:xmpp:ping'/></iq>")
             case "a":
-                while self._uncounted and self._uncounted[0][0] <= int(element.get("h")):
-                    self._uncounted.popleft()[1].counted = True
+                management.counts(int(element.get("h")))
 
     def _message(self, element):
         if element.get("type") == "error":
@@ -213,8 +255,12 @@ class Device:
                 receipt = f"<received xmlns='urn:xmpp:receipts' id='{id}'/>"
                 self._send(f"<message to='push.localhost'>{receipt}</message>")
         elif (body := element.findtext(CLIENT + "body")) is not None:
-            self.ledger.heard(self.session, int(body), element.get("from").partition("/")[0])
+            chat = self.ledger.heard(self.session, int(body), element.get("from").partition("/")[0])
+            if self.management:
+                self.management.reads(chat)
         elif (item := element.find(ITEM)) is not None:
+            topic = element.find(ITEMS).get("node")
+            self.ledger.told_item(self.session, topic, int(item.get("id")))
             self.items.append(item.get("id"))
 
 

@@ -4,6 +4,8 @@ import dataclasses
 import itertools
 import time
 
+from .pace import Times
+
 HIGH, NORMAL, LOW = "high", "normal", "low"
 RANK = {HIGH: 0, NORMAL: 1, LOW: 2}
 # Ends that leave nothing to be delivered.
@@ -53,18 +55,27 @@ class Chat:
     counted: bool = False
     refused: bool = False
     given: int = 0
+    # Its sender said it again after a restart that may not have known it.
+    may_come_again: bool = False
+    # Between which crashes the node handled its recipient's acknowledgement: whatever else happens there, it has an end.
+    acknowledged_in: int | None = None
 
 
 class Session:
-    """What one connection of a device was given."""
+    """What one session of a device was given, over all of its connections."""
 
-    def __init__(self, device):
+    def __init__(self, device, crashes=0):
         self.device = device
+        # Between which crashes it began: with the next one it ends.
+        self.crashes = crashes
         self.available_at = time.monotonic()
+        self.resumed_at = self.available_at
         self.places = {}
         self.lowest = RANK[HIGH]
         self.numbers = set()
+        self.heard = set()
         self.chats = {}
+        self.items = {}
 
 
 class Ledger:
@@ -77,6 +88,9 @@ class Ledger:
         self.violations = []
         self.again = 0
         self.items = {}
+        self.times = Times()
+        self.resumed = 0
+        self.not_resumed = 0
         self._places = {}
 
     # What is sent
@@ -113,8 +127,8 @@ class Ledger:
         if notification.to != session.device:
             self.wrong("stranger", f"{session.device} was given {id}, which is for {notification.to}")
         if number in session.numbers:
-            self.wrong("again", f"{id} was given twice on one connection of {session.device}")
-        elif notification.told and (notification.told_at < session.available_at or notification.told == "cancelled"):
+            self.wrong("again", f"{id} was given twice in one session of {session.device}")
+        elif notification.told and (notification.told_at < session.resumed_at or notification.told == "cancelled"):
             self.wrong("again", f"{id} was given to {session.device} after its end was told: {notification.told}")
         elif notification.given:
             self.again += 1
@@ -138,12 +152,38 @@ class Ledger:
 
     def heard(self, session, number, sender):
         chat = self.chats[number]
-        chat.given += 1
+        comes_again = chat.given and chat.may_come_again
         if chat.to != session.device:
             self.wrong("stranger", f"{session.device} was given a chat message for {chat.to}")
-        if number < session.chats.get(sender, -1):
+        if number in session.heard and not comes_again:
+            self.wrong("again", f"chat {number} was given twice in one session of {session.device}")
+        elif chat.acknowledged_in == session.crashes and not comes_again:
+            self.wrong("again", f"chat {number} was given to {session.device}, which had acknowledged it")
+        if number < session.chats.get(sender, -1) and not comes_again:
             self.wrong("order", f"{session.device} was given chat {number} of {sender} after a later one")
-        session.chats[sender] = number
+        chat.given += 1
+        session.heard.add(number)
+        session.chats[sender] = max(number, session.chats.get(sender, -1))
+        return chat
+
+    def told_item(self, session, topic, number):
+        """An item of a topic. Its first in a session may be any; none is left out after that."""
+        last = session.items.get(topic)
+        session.items[topic] = number if last is None else max(number, last)
+        if last is None or number == last + 1 or (number <= last and number in self.items[topic].repeated):
+            return
+        kind = "lost" if number > last else "order"
+        self.wrong(kind, f"{session.device} was given item {number} of {topic} after {last}")
+
+    def came_back(self, session, resumed, times):
+        """A device asked for its session, which outlives whatever is not a crash."""
+        if resumed:
+            self.resumed += 1
+        else:
+            self.not_resumed += 1
+        if resumed != (session.crashes == times.crashes):
+            what = "was resumed after a crash" if resumed else "could not be resumed, though nothing has crashed"
+            self.wrong("session", f"the session of {session.device} {what}")
 
     def refused(self, number):
         """A chat message came back as an error."""

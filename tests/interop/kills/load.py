@@ -9,7 +9,7 @@ import json
 
 import httpx
 
-from .device import MANAGED
+from .device import ENABLE
 from .ledger import ENDS, HIGH, LOW, NORMAL
 from .pace import pause, pause_unless
 
@@ -159,7 +159,7 @@ class Publisher:
 async def chat(devices, random, rate, stopped):
     """Devices with stream management, which learn what was counted, send chat messages to anybody, absent or not: one, or
     some at once."""
-    senders = [device for device in devices if device.kind is MANAGED]
+    senders = [device for device in devices if device.kind in ENABLE]
     while not stopped.is_set():
         sender, recipient = random.choice(senders), random.choice(devices)
         burst = random.choice((1, 1, 1, BURST))
