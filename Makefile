@@ -35,8 +35,8 @@ test-sim: ## Random programs against a simulated node, by fixed seeds and by new
 test-counts: tools ## Instructions a login and a delivery cost, under valgrind
 	$(XTASK) instructions
 
-test-kills: build tools ## A node under load whose process is killed five times; 100 times: see tests/interop/kills
-	cd $(INTEROP) && $(VENV)/bin/python -m kills --rounds 5
+test-kills: build tools ## A node under load that is killed, restarted, upgraded, cut off; for longer: see tests/interop/README.md
+	cd $(INTEROP) && $(VENV)/bin/python -m kills
 
 test-interop: test-python test-node ## Other people's clients against the real server
 

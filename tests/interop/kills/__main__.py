@@ -8,16 +8,17 @@ import sys
 import tempfile
 
 from .campaign import Campaign
+from .faults import KINDS
 from .report import table
 
 
 def arguments():
     parser = argparse.ArgumentParser(prog="python -m kills", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5, help="how often the node is killed (5)")
+    parser.add_argument("--rounds", type=int, default=len(KINDS), help=f"how many faults there are ({len(KINDS)})")
     parser.add_argument("--clients", type=int, default=300, help="devices; one of ten speaks the light protocol (300)")
     parser.add_argument("--rate", type=int, default=200, help="notifications per second, and half as many chats (200)")
-    parser.add_argument("--seed", type=int, help="who sends what to whom, and when the node is killed (random)")
-    parser.add_argument("--fault", choices=("kill", "stop"), default="kill", help="SIGKILL, or SIGSTOP and SIGCONT")
+    parser.add_argument("--seed", type=int, help="who sends what to whom, and which faults come when (random)")
+    parser.add_argument("--fault", choices=KINDS, help="only faults of this kind (all, each as often as the others)")
     parser.add_argument("--keep", type=pathlib.Path, help="a folder for the node's data, which stays")
     return parser.parse_args()
 

@@ -2,69 +2,20 @@
 
 import asyncio
 import random
-import signal
 import time
 
-import httpx
-
-from harness.server import Server
-
 from . import load
-from .device import MANAGED, PLAIN, RECEIPTS, Device, LightDevice
+from .device import ENABLE, MANAGED, PLAIN, RECEIPTS, RESUMING, Device, LightDevice
+from .faults import Faults
 from .ledger import ENDS, Ledger
+from .node import Node
 from .pace import pause
 
-SETTINGS = {
-    "limits__profile": "benchmark",
-    "limits__pending_notifications": 100_000,
-    "limits__offline_messages": 10_000,
-    "notifications__receipt_wait_ms": 500,
-    "light__port": 0,
-}
-KINDS = [MANAGED, RECEIPTS, PLAIN, MANAGED]
+KINDS = [MANAGED, RECEIPTS, PLAIN, RESUMING, RESUMING]
 LIGHT_SHARE = 0.1
 FOLLOWER_SHARE = 0.2
 PROVIDERS = 6
 SETTLE_S = 40
-
-
-class Node:
-    """The process that runs now, if any, and how it is reached."""
-
-    def __init__(self, folder, settings):
-        self.folder = folder
-        self.settings = SETTINGS | settings
-        self.up = asyncio.Event()
-        self.tls = None
-
-    async def start(self):
-        self.server = await asyncio.to_thread(Server, self.folder, **self.settings)
-        self.tls = self.tls or self.server.tls()
-        headers = {"authorization": f"Bearer {self.server.key}"}
-        limits = httpx.Limits(max_connections=None)
-        self.http = httpx.AsyncClient(
-            base_url=self.server.http, headers=headers, timeout=30, limits=limits, trust_env=False
-        )
-        self.up.set()
-
-    async def kill(self):
-        self.up.clear()
-        await asyncio.to_thread(self.server.kill)
-        await self.http.aclose()
-        log = self.server.log.read_text().splitlines()
-        return [line for line in log if "panicked" in line or " ERROR " in line]
-
-    async def stop_for(self, seconds):
-        """The process does nothing meanwhile; its sockets stay open."""
-        self.server.process.send_signal(signal.SIGSTOP)
-        try:
-            await pause(seconds)
-        finally:
-            self.server.process.send_signal(signal.SIGCONT)
-
-    async def end(self):
-        await self.http.aclose()
-        await asyncio.to_thread(self.server.end)
 
 
 class Campaign:
@@ -75,8 +26,6 @@ class Campaign:
         self.random = random.Random(seed)
         self.node = Node(folder, settings)
         self.ledger = Ledger()
-        self.restarts_s = []
-        self.rounds = 0
         make = self._randomness
         light = int(clients * LIGHT_SHARE)
         kinds = [KINDS[n % len(KINDS)] for n in range(clients - light)]
@@ -93,9 +42,10 @@ class Campaign:
             for n in range(PROVIDERS)
         ]
         self.chats_per_second = rate / 2
+        self.faults = Faults(self.node, self.ledger, self.devices, make())
 
-    async def run(self, rounds, fault="kill", tell=lambda text: None):
-        """So many rounds, and a time of peace. Raises where something cannot go on; what is wrong is in the ledger."""
+    async def run(self, rounds, fault=None, tell=lambda text: None):
+        """So many rounds, of one kind or of all, and a time of peace. Raises where something cannot go on; what is wrong is in the ledger."""
         await self.node.start()
         try:
             async with asyncio.TaskGroup() as group:
@@ -104,8 +54,8 @@ class Campaign:
                 stopped = asyncio.Event()
                 busy = [group.create_task(task) for task in self._load(stopped)]
                 for n in range(rounds):
-                    await self._round(fault)
-                    tell(f"round {n + 1} of {rounds}: {self.summary()}")
+                    what = await self._round(fault)
+                    tell(f"round {n + 1} of {rounds}, {what}: {self.summary()}")
                 stopped.set()
                 await asyncio.wait(busy)
                 await self._settle()
@@ -115,7 +65,8 @@ class Campaign:
         except BaseException:
             await self.node.kill()
             raise
-        await self.node.end()
+        for line in await self.node.end():
+            self.ledger.wrong("log", line)
 
     def _randomness(self):
         return random.Random(self.random.random())
@@ -146,17 +97,10 @@ class Campaign:
         yield load.come_and_go(self.devices, self._randomness(), stopped)
 
     async def _round(self, fault):
-        self.rounds += 1
         # Two kinds of moments: while everybody logs in, and later.
         early = self.random.random() < 0.3
         await pause(self.random.uniform(0.05, 0.8) if early else self.random.uniform(0.8, 4))
-        if fault == "stop":
-            return await self.node.stop_for(self.random.uniform(0.5, 3))
-        began = time.monotonic()
-        for line in await self.node.kill():
-            self.ledger.wrong("log", line)
-        await self.node.start()
-        self.restarts_s.append(time.monotonic() - began)
+        return await self.faults.next(fault)
 
     async def _settle(self):
         """Until everybody is back and has what was accepted; what is not there within the time is missing."""
@@ -171,7 +115,7 @@ class Campaign:
     async def _is_settled(self):
         if not all(device.is_here for device in self.devices) or self._without_last_item():
             return False
-        if self.ledger.unheard(MANAGED, True) or self.ledger.unheard(MANAGED, False):
+        if self._unheard():
             return False
         for notification in self.ledger.outstanding():
             # It may have ended while nobody followed the events.
@@ -182,6 +126,9 @@ class Campaign:
         query = {"state": "scheduled,stored,sent", "limit": 1}
         page = (await self.node.http.get("/v1/notifications", params=query)).json()
         return not page["notifications"] and page.get("next") is None
+
+    def _unheard(self):
+        return [chat for kind in ENABLE for present in (True, False) for chat in self.ledger.unheard(kind, present)]
 
     def _without_last_item(self):
         last = {publisher.name: str(publisher.next - 1) for publisher in self.publishers}
@@ -204,9 +151,8 @@ class Campaign:
                 self.ledger.wrong("lost", f"item {number} of {publisher.name} was accepted, and is not kept")
             if kept != sorted(kept):
                 self.ledger.wrong("order", f"the items of {publisher.name} are kept out of order")
-        for present in (True, False):
-            for chat in self.ledger.unheard(MANAGED, present):
-                self.ledger.wrong("lost", f"chat {chat.number} for {chat.to} was counted by <a h>, and never given")
+        for chat in self._unheard():
+            self.ledger.wrong("lost", f"chat {chat.number} for {chat.to} was counted by <a h>, and never given")
         for one in self._without_last_item():
             self.ledger.wrong("lost", f"{one} was not given the last item of its topic")
 
@@ -216,4 +162,5 @@ class Campaign:
         given = sum(len(n.given) for n in ledger.notifications)
         logins = sum(device.logins for device in (*self.devices, *self.light))
         wrong = len(ledger.violations)
-        return f"{accepted} accepted, {given} given, {len(ledger.chats)} chats, {logins} logins, {wrong} wrong"
+        sessions = f"{logins} logins, {ledger.resumed} resumed"
+        return f"{accepted} accepted, {given} given, {len(ledger.chats)} chats, {sessions}, {wrong} wrong"

@@ -2,18 +2,22 @@
 
 import collections
 import itertools
+import statistics
 
-from .device import MANAGED, PLAIN, RECEIPTS
+from .device import MANAGED, PLAIN, RECEIPTS, RESUMING
 
 
 def rows(campaign):
     """What is printed: names and figures."""
     ledger, devices = campaign.ledger, (*campaign.devices, *campaign.light)
     accepted = [n for n in ledger.notifications if n.id]
-    restarts = sorted(campaign.restarts_s) or [0]
-    yield "rounds", campaign.rounds
-    yield "restart, median and longest, seconds", f"{restarts[len(restarts) // 2]:.2f}, {restarts[-1]:.2f}"
+    for kind, rounds in campaign.faults.rounds.items():
+        yield f"rounds: {kind}", rounds
+    for name, seconds in (("restart", campaign.faults.restarts_s), ("upgrade", campaign.faults.upgrades_s)):
+        if seconds:
+            yield f"{name}, median and longest, seconds", f"{statistics.median(seconds):.2f}, {max(seconds):.2f}"
     yield "logins", sum(device.logins for device in devices)
+    yield "sessions resumed, gone with a crash", f"{ledger.resumed}, {ledger.not_resumed}"
     repeated = sum((provider.repeated for provider in campaign.providers), collections.Counter())
     reasons = "".join(f", {count} {reason}" for reason, count in repeated.most_common())
     yield "requests repeated for want of an answer", f"{repeated.total()}{reasons}"
@@ -28,11 +32,15 @@ def rows(campaign):
     yield "STUCK: given, never ended", ledger.count("stuck")
     yield "STATES that changed after an end was told", ledger.count("state")
     yield "accepted under TWO IDS", ledger.count("two-ids")
+    yield "SESSIONS that were not resumed, or after a crash", ledger.count("session")
+    yield "COUNTS of stanzas that are wrong", ledger.count("count")
+    yield "CONNECTIONS lost in an upgrade", ledger.count("closed")
+    yield "UPGRADES that failed", ledger.count("upgrade")
     yield "given to a STRANGER", ledger.count("stranger")
     yield "ERRORS in the node's log", ledger.count("log")
     yield "items accepted", sum(len(topic.accepted) for topic in ledger.items.values())
     yield "chats sent, counted by <a h>", f"{len(ledger.chats)}, {sum(chat.counted for chat in ledger.chats)}"
-    for kind, present in itertools.product((MANAGED, RECEIPTS, PLAIN), (True, False)):
+    for kind, present in itertools.product((MANAGED, RESUMING, RECEIPTS, PLAIN), (True, False)):
         name = f"  to {'present' if present else 'absent'}, {kind}: counted, never given"
         yield name, f"{len(ledger.counted(kind, present))}, {len(ledger.unheard(kind, present))}"
     yield "chats given more than once", sum(1 for chat in ledger.chats if chat.given > 1)
