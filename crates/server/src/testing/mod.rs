@@ -3,7 +3,7 @@
 pub(crate) mod counting;
 mod trusting;
 
-pub(crate) use trusting::client_config;
+pub(crate) use trusting::{client_config, client_config_of};
 
 use crate::conn::{Conn, Protocol, Transport};
 use crate::deadlines::Deadlines;

@@ -3,14 +3,22 @@
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme, SupportedProtocolVersion};
 use std::sync::Arc;
 
 /// A client's configuration that offers these protocols.
 pub(crate) fn client_config(alpn: &[&[u8]]) -> Arc<ClientConfig> {
+    client_config_of(rustls::ALL_VERSIONS, alpn)
+}
+
+/// The same for these versions of TLS.
+pub(crate) fn client_config_of(
+    versions: &[&'static SupportedProtocolVersion],
+    alpn: &[&[u8]],
+) -> Arc<ClientConfig> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let mut config = ClientConfig::builder_with_provider(provider.clone())
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(versions)
         .unwrap()
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(Trusting(provider)))

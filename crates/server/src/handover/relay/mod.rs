@@ -2,6 +2,9 @@
 //! comes from the client and seals what comes from the successor, until one of them ends or the time is up. A client whose time is
 //! up finds its connection closed and resumes its session at the successor.
 
+#[cfg(test)]
+mod tests;
+
 use super::HandedConn;
 use crate::conn::Relayed;
 use crate::tls::Circumstances;
@@ -28,10 +31,14 @@ struct Relay {
     inner_ended: bool,
 }
 
-/// Whether a relay goes on.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// What becomes of a relay after its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    Goes,
+    /// An edge will tell when there is more to do.
+    Waits,
+    /// There may be more to do, and no edge will tell.
+    More,
+    /// Both sides have ended, and all is passed on.
     Over,
 }
 
@@ -40,12 +47,7 @@ impl Relays {
     pub(crate) fn new(conns: impl Iterator<Item = HandedConn>) -> Relays {
         let relay = |HandedConn { conn, relay }: HandedConn| {
             let (inner, _theirs) = relay?;
-            let client = conn.into_relayed()?;
-            let mut relay =
-                Relay { client, inner, to_inner: Vec::new(), client_ended: false, inner_ended: false };
-            // Whole records may have waited while the connection was not read: no edge would tell of them.
-            relay.open();
-            Some(relay)
+            Some(Relay::new(conn.into_relayed()?, inner))
         };
         Relays(conns.filter_map(relay).collect())
     }
@@ -76,8 +78,8 @@ impl Relays {
             }
             relays.push(Some(relay));
         }
-        let mut left = relays.len();
-        let mut buffer = vec![0; BUFFER_BYTES];
+        let (mut left, mut buffer) = (relays.len(), vec![0; BUFFER_BYTES]);
+        let mut turns = Turns::new(left);
         while left > 0 {
             let wait = until.saturating_duration_since(Instant::now());
             if wait.is_zero() {
@@ -85,16 +87,21 @@ impl Relays {
                 relays.into_iter().flatten().for_each(Relay::close);
                 break;
             }
-            match poll.poll(&mut events, Some(wait)) {
+            match poll.poll(&mut events, Some(if turns.is_empty() { wait } else { Duration::ZERO })) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
                 _ => {}
             }
-            for event in &events {
-                let Some(place) = relays.get_mut(event.token().0) else { continue };
-                let Some(relay) = place else { continue };
-                if relay.pass(&mut buffer) == Fate::Over {
-                    *place = None;
-                    left -= 1;
+            events.iter().for_each(|event| turns.add(event.token().0));
+            for place in turns.take() {
+                let fate =
+                    relays.get_mut(place).and_then(Option::as_mut).map(|relay| relay.pass(&mut buffer));
+                match fate {
+                    Some(Fate::More) => turns.add(place),
+                    Some(Fate::Over) => {
+                        relays[place] = None;
+                        left -= 1;
+                    }
+                    Some(Fate::Waits) | None => {}
                 }
             }
         }
@@ -102,25 +109,78 @@ impl Relays {
     }
 }
 
+/// Relays whose turn it is, each once.
+struct Turns {
+    places: Vec<usize>,
+    is_in: Vec<bool>,
+}
+
+impl Turns {
+    fn new(count: usize) -> Turns {
+        Turns { places: Vec::new(), is_in: vec![false; count] }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    fn add(&mut self, place: usize) {
+        if let Some(is_in) = self.is_in.get_mut(place).filter(|is_in| !**is_in) {
+            *is_in = true;
+            self.places.push(place);
+        }
+    }
+
+    /// Those whose turn it is, in the order in which they were added.
+    fn take(&mut self) -> Vec<usize> {
+        let places = std::mem::take(&mut self.places);
+        places.iter().for_each(|place| self.is_in[*place] = false);
+        places
+    }
+}
+
 impl Relay {
-    /// Passes on what there is, in both directions, until both sockets have no more or take no more: the poll announces edges. One
-    /// direction goes on when the other cannot, so that what was said last arrives.
+    fn new(client: Relayed, inner: Socket) -> Relay {
+        let mut relay =
+            Relay { client, inner, to_inner: Vec::new(), client_ended: false, inner_ended: false };
+        // Whole records may have waited while the connection was not read: no edge would tell of them.
+        relay.open();
+        relay
+    }
+
+    /// Passes on what there is, in both directions, until the sockets have no more or take no more, or the turn is over: nobody who
+    /// sends without end keeps the others waiting. One direction goes on when the other cannot, so that what was said last
+    /// arrives.
     fn pass(&mut self, buffer: &mut [u8]) -> Fate {
-        if self.inwards(buffer).is_err() {
+        let inwards = self.inwards(buffer).unwrap_or_else(|_| {
             self.to_inner.clear();
             self.client_ended = true;
             // Now: no edge may come for it. A second time does no harm.
             let _ = self.inner.shutdown(Shutdown::Write);
-        }
-        if self.outwards(buffer).is_err() {
+            Fate::Waits
+        });
+        let outwards = self.outwards(buffer).unwrap_or_else(|_| {
             self.client.sealed.clear();
             self.inner_ended = true;
+            Fate::Waits
+        });
+        for queue in [&mut self.to_inner, &mut self.client.record, &mut self.client.sealed] {
+            if queue.is_empty() {
+                queue.shrink_to(IDLE_BYTES);
+            }
         }
         let all_passed_on = self.to_inner.is_empty() && self.client.sealed.is_empty();
-        if self.client_ended && self.inner_ended && all_passed_on { Fate::Over } else { Fate::Goes }
+        if self.client_ended && self.inner_ended && all_passed_on {
+            Fate::Over
+        } else if inwards == Fate::More || outwards == Fate::More {
+            Fate::More
+        } else {
+            Fate::Waits
+        }
     }
 
-    fn inwards(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+    fn inwards(&mut self, buffer: &mut [u8]) -> io::Result<Fate> {
+        let mut left = TURN_BYTES;
         loop {
             if !self.to_inner.is_empty() {
                 let taken = match (&self.inner).write(&self.to_inner) {
@@ -133,12 +193,16 @@ impl Relay {
             if self.client_ended {
                 // It may be told twice.
                 let _ = self.inner.shutdown(Shutdown::Write);
-                return Ok(());
+                return Ok(Fate::Waits);
+            }
+            if left == 0 {
+                return Ok(Fate::More);
             }
             let read = match (&self.client.socket).read(buffer) {
                 Ok(read) => read,
                 Err(error) => return later(error),
             };
+            left = left.saturating_sub(read);
             self.client_ended = read == 0;
             self.client.record.extend_from_slice(&buffer[..read]);
             self.open();
@@ -169,7 +233,8 @@ impl Relay {
         let _ = (&self.client.socket).write(&self.client.sealed);
     }
 
-    fn outwards(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+    fn outwards(&mut self, buffer: &mut [u8]) -> io::Result<Fate> {
+        let mut left = TURN_BYTES;
         loop {
             if !self.client.sealed.is_empty() {
                 let taken = match (&self.client.socket).write(&self.client.sealed) {
@@ -181,27 +246,36 @@ impl Relay {
             }
             if self.inner_ended {
                 let _ = self.client.socket.shutdown(Shutdown::Write);
-                return Ok(());
+                return Ok(Fate::Waits);
             }
-            match (&self.inner).read(buffer) {
-                Ok(0) => {
-                    self.inner_ended = true;
-                    self.client.link.close_notify(&mut self.client.sealed);
-                }
-                Ok(read) => {
-                    let sealed = self.client.link.seal(&buffer[..read], &mut self.client.sealed);
-                    sealed.map_err(|fault| io::Error::other(fault.to_string()))?;
-                }
-                Err(error) => return later(error),
+            if left == 0 {
+                return Ok(Fate::More);
             }
+            let read = match (&self.inner).read(buffer) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Fate::Waits),
+                // A successor that was killed resets it.
+                read => read.unwrap_or(0),
+            };
+            if read == 0 {
+                self.inner_ended = true;
+                self.client.link.close_notify(&mut self.client.sealed);
+                continue;
+            }
+            left = left.saturating_sub(read);
+            let sealed = self.client.link.seal(&buffer[..read], &mut self.client.sealed);
+            sealed.map_err(|fault| io::Error::other(fault.to_string()))?;
         }
     }
 }
 
 /// Whether an edge will tell when it is worth another try. Sockets that do not block are not interrupted.
-fn later(error: io::Error) -> io::Result<()> {
-    if error.kind() == ErrorKind::WouldBlock { Ok(()) } else { Err(error) }
+fn later(error: io::Error) -> io::Result<Fate> {
+    if error.kind() == ErrorKind::WouldBlock { Ok(Fate::Waits) } else { Err(error) }
 }
 
 const EVENTS: usize = 256;
 const BUFFER_BYTES: usize = 64 * 1024;
+/// What is read of a socket in one turn, about.
+const TURN_BYTES: usize = 128 * 1024;
+/// Room that each queue of a relay keeps while it is empty.
+const IDLE_BYTES: usize = 1024;
