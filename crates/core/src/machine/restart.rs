@@ -206,7 +206,7 @@ impl Turn<'_> {
                 self.turn_away(&mut moved.session, conn);
             } else {
                 let id = self.sessions.begin();
-                names.add(moved.session.id, id);
+                names.add(moved.session.account, moved.session.id, id);
                 moved.session.id = id;
                 self.join_account(&moved.session);
                 here.push((moved, conn));

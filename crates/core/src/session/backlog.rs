@@ -30,6 +30,11 @@ pub trait Paged {
     /// Whether the session takes such entries now.
     fn takes(session: &BoundSession) -> bool;
 
+    /// Whether a page that comes now may hold what the session was given otherwise. Then it is not given, and asked for again later.
+    fn is_in_doubt(_session: &BoundSession, _cx: &Cx<'_>) -> bool {
+        false
+    }
+
     /// How far the session is; none where there is nothing to know.
     fn pager(session: &mut BoundSession) -> Option<&mut Pager<Self::InFlight>>;
 
@@ -101,7 +106,7 @@ fn page_came<W: Paged>(
     cx: &mut Cx<'_>,
 ) {
     let Some(session) = sessions.bound(id) else { return };
-    let takes = W::takes(session);
+    let takes = W::takes(session) && !W::is_in_doubt(session, cx);
     // There is one: a pager that awaits a page is not idle.
     let Some(pager) = W::pager(session) else { return };
     let Ok(page) = answer else {

@@ -189,7 +189,8 @@ pub(super) fn is_over(session: &mut BoundSession, id: u128, cx: &mut Cx<'_>) -> 
     let trace = cx.shard.traces.find(id);
     let is_unknown = trace.is_none();
     // The trace of one that the store has is here until its end is committed, unless there were too many.
-    let has_ended = trace.map_or(entry.is_kept, |trace| trace.state.is_end());
+    let has_ended =
+        trace.map_or(entry.is_kept, |trace| trace.state.is_end()) || cx.shard.retries.is_ending(id);
     if !has_expired && !has_ended {
         return false;
     }

@@ -86,6 +86,11 @@ impl Paged for OfflineMessages {
         session.presence.takes_messages()
     }
 
+    /// The store may have a message that the session was given otherwise, and it is not known here under which number.
+    fn is_in_doubt(session: &BoundSession, cx: &Cx<'_>) -> bool {
+        cx.shard.retries.is_keeping(session.bare.as_str())
+    }
+
     fn pager(session: &mut BoundSession) -> Option<&mut Pager<Given>> {
         session.state.offline.0.as_mut().map(|progress| &mut progress.pager)
     }
@@ -122,9 +127,9 @@ impl Paged for OfflineMessages {
     }
 }
 
-/// While the store may have a message that the session was given otherwise, no page is asked for: it would be in it.
+/// No page is asked for that would be in doubt.
 fn catch_up(session: &mut BoundSession, cx: &mut Cx<'_>) -> Step {
-    if session.state.offline.is_behind() && cx.shard.retries.is_keeping(session.bare.as_str()) {
+    if session.state.offline.is_behind() && OfflineMessages::is_in_doubt(session, cx) {
         return Step::Waits;
     }
     backlog::catch_up::<OfflineMessages>(session, cx)

@@ -112,6 +112,7 @@ fn under_way(id: SessionId, sessions: &mut Sessions) -> Vec<(Stanza, Chat)> {
 /// The session came from another process. What was not settled there is not settled by anything here.
 pub(super) fn restored(session: &mut BoundSession, names: &mut Names, _cx: &mut Cx<'_>) {
     let is_connected = session.io.is_some();
+    let account = session.account;
     let Some(state) = &mut session.state.stream_management else { return };
     if is_connected {
         state.inbound.goes_on();
@@ -122,7 +123,7 @@ pub(super) fn restored(session: &mut BoundSession, names: &mut Names, _cx: &mut 
         let Sent::Chat(message) = entry else { continue };
         let chat = &mut message.1;
         chat.settlement = None;
-        chat.recipients = chat.recipients.as_ref().map(|recipients| names.renamed(recipients));
+        chat.recipients = chat.recipients.as_ref().map(|recipients| names.renamed(account, recipients));
     }
 }
 
