@@ -12,4 +12,4 @@ mod world;
 
 pub use dice::Dice;
 pub use trace::Trace;
-pub use world::{Choice, Link, Meters, Plan, World};
+pub use world::{Choice, Estate, Link, Meters, Plan, World};

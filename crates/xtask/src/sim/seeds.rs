@@ -93,6 +93,13 @@ pub(super) const FIXED: &[Fixed] = &[
     Fixed { seed: 101_430, steps: 400, mix: Mix::Returning },
     // A message that was stored when the connection was lost came from there, too.
     Fixed { seed: 102_384, steps: 400, mix: Mix::Returning },
+    // What is known of notifications that nobody stores did not go along in a live upgrade, nor in a restart.
+    Fixed { seed: 100_003, steps: 400, mix: Mix::Upgrading },
+    Fixed { seed: 100_424, steps: 400, mix: Mix::Restarting },
+    // Chat messages that were not acknowledged were not stored before a live upgrade.
+    Fixed { seed: 100_264, steps: 400, mix: Mix::Upgrading },
+    // A page that was asked for before the connection was lost brought what was being stored for its session.
+    Fixed { seed: 30_000_059_129, steps: 400, mix: Mix::Upgrading },
     // Two that were wrong themselves: a message that somebody did not take was taken for one that was overtaken, after a crash.
     Fixed { seed: 1_000_003_897, steps: 400, mix: Mix::Breaking },
     Fixed { seed: 2_000_003_367, steps: 400, mix: Mix::Breaking },

@@ -56,6 +56,8 @@ pub struct XmppClient {
     pub is_returning: bool,
     /// What it sent and was not told to be dealt with: it repeats that in a resumed session.
     uncovered: VecDeque<String>,
+    /// What it had sent, and was not told to be dealt with, when the node restarted: the node answers requests among it again.
+    may_be_answered_again: Vec<String>,
 }
 
 impl XmppClient {
@@ -79,6 +81,7 @@ impl XmppClient {
             key: None,
             is_returning: false,
             uncovered: VecDeque::new(),
+            may_be_answered_again: Vec::new(),
         }
     }
 
@@ -147,6 +150,11 @@ impl XmppClient {
         let more = h.saturating_sub(self.covered) as usize;
         self.uncovered.drain(..more.min(self.uncovered.len()));
         self.covered = h;
+    }
+
+    /// The node restarts: what is not settled then, and all behind it, is handled again when it is repeated.
+    pub fn node_restarts(&mut self) {
+        self.may_be_answered_again.extend(self.uncovered.iter().cloned());
     }
 
     /// Whether its session is bound.
@@ -246,6 +254,7 @@ impl XmppClient {
 
     fn hears_iq(&mut self, text: &str) -> Option<String> {
         let id = value(text, " id='")?.to_owned();
+        let quoted = format!(" id='{id}'");
         if text.contains(" type='get'") {
             let from = value(text, " from='").map_or(String::new(), |from| format!(" to='{from}'"));
             return Some(self.stanza(&format!("<iq type='result' id='{id}'{from}/>")));
@@ -255,6 +264,9 @@ impl XmppClient {
             self.jid = jid.map(|(jid, _)| jid.to_owned());
         } else if let Some(place) = self.requests.iter().position(|request| *request == id) {
             self.requests.remove(place);
+        } else if let Some(place) = self.may_be_answered_again.iter().position(|says| says.contains(&quoted))
+        {
+            self.may_be_answered_again.remove(place);
         } else {
             self.nonsense =
                 Some(format!("an answer to nothing that was asked, or to something again: {text}"));

@@ -41,6 +41,8 @@ pub(super) enum Deed {
     Lose,
     Stall,
     Crash,
+    Restart,
+    Upgrade,
 }
 
 impl Program {
@@ -80,7 +82,7 @@ impl Program {
     }
 
     /// Somebody does something.
-    pub(super) fn somebody_does_something(&mut self) {
+    pub(super) fn somebody_does_something(&mut self) -> Result<(), String> {
         let deeds = self.mix.recipe().deeds;
         let mut place = self.dice.below(deeds.iter().map(|(weight, _)| weight).sum());
         for (weight, deed) in deeds {
@@ -89,9 +91,10 @@ impl Program {
                 None => return self.does(*deed),
             }
         }
+        Ok(())
     }
 
-    fn does(&mut self, deed: Deed) {
+    fn does(&mut self, deed: Deed) -> Result<(), String> {
         let topic = TOPICS[self.dice.below(TOPICS.len())];
         let account = ACCOUNTS[self.dice.below(ACCOUNTS.len())];
         let whose = self.somebody();
@@ -134,7 +137,12 @@ impl Program {
             Deed::Lose => self.loses_answer(),
             Deed::Stall => self.stalls = self.dice.below(100),
             Deed::Crash => self.crash(),
+            // One at a time.
+            Deed::Restart | Deed::Upgrade if self.is_moving => {}
+            Deed::Restart => return self.moves(Program::restarts),
+            Deed::Upgrade => return self.moves(Program::upgrades),
         }
+        Ok(())
     }
 
     pub(super) fn publish(&mut self, topic: &str) {

@@ -8,6 +8,7 @@ mod chats;
 mod deeds;
 mod ending;
 mod mixes;
+mod moving;
 mod notifications;
 mod people;
 mod sent;
@@ -118,6 +119,8 @@ pub struct Program {
     looks: u64,
     /// For how many of the next steps the store does nothing.
     stalls: usize,
+    /// The node is about to leave its process.
+    is_moving: bool,
     /// The latest time that the system clock ever showed.
     latest: UnixMs,
     /// How many items were published.
@@ -238,6 +241,7 @@ impl Program {
             clients: Vec::new(),
             looks: 0,
             stalls: 0,
+            is_moving: false,
             latest,
             published: 0,
             published_items: Vec::new(),
@@ -257,7 +261,7 @@ impl Program {
     /// What does not hold.
     pub fn step(&mut self) -> Result<(), String> {
         if self.dice.below(3) == 0 {
-            self.somebody_does_something();
+            self.somebody_does_something()?;
         } else {
             self.goes_on();
         }

@@ -47,6 +47,8 @@ pub(super) struct Notifications {
     end_told: BTreeSet<NotificationId>,
     /// Those of which the node knew something when it ended that nobody knows now.
     forgotten: BTreeSet<NotificationId>,
+    /// Those that were not kept and had ended when the node restarted in order.
+    unknown: BTreeSet<NotificationId>,
     /// The last state that was told of each. It may be behind what is seen.
     told: BTreeMap<NotificationId, NotificationState>,
     /// The last state of each that was asked for.
@@ -160,7 +162,7 @@ impl Program {
                 self.notifications.swept.extend(swept.entries.iter().map(|trace| trace.id));
                 self.notifications.expired.extend(swept.entries);
             }
-            _ => self.tells_expired(),
+            _ => drop(self.tells_expired()),
         }
     }
 
@@ -172,10 +174,11 @@ impl Program {
         }
     }
 
-    fn tells_expired(&mut self) {
-        if let Some(trace) = self.notifications.expired.pop() {
-            self.world.message(trace.to.clone().as_str(), ShardMessage::Expired(Box::new(trace)));
-        }
+    /// Tells of one that expired; whether there was one.
+    pub(super) fn tells_expired(&mut self) -> bool {
+        let Some(trace) = self.notifications.expired.pop() else { return false };
+        self.world.message(trace.to.clone().as_str(), ShardMessage::Expired(Box::new(trace)));
+        true
     }
 
     /// All that the jobs of a node do once claims have ended that nobody can hand over any more.
@@ -272,7 +275,10 @@ impl Program {
         })?;
         let told = notifications.told.get(&id).filter(|state| state.is_end());
         holds(told.is_none(), || format!("{id} was sent after it was told as {told:?}"))?;
-        holds(connected.given.insert(id), || format!("{id} was sent twice to the same client"))?;
+        // Sent again to a node that does not know it any more, it is another one.
+        let is_unknown = notifications.unknown.contains(&id);
+        let is_first = connected.given.insert(id);
+        holds(is_first || is_unknown, || format!("{id} was sent twice to the same client"))?;
         let overtaken = notifications.overtaken(notification, self.latest, &mut self.world);
         holds(overtaken.is_none(), || format!("{id} was sent before {overtaken:?}, accepted earlier"))?;
         notifications.given.insert(id);
@@ -343,7 +349,9 @@ impl Program {
             holds(self.is_right(&trace), || format!("{trace:?}, and nobody knows why"))?;
             let is_acknowledged = trace.state == NotificationState::Acknowledged;
             let is_told = self.notifications.end_told.contains(&id);
-            holds(is_told || !is_acknowledged || self.notifications.forgotten.contains(&id), || {
+            let known = &self.notifications;
+            let may_be_untold = known.forgotten.contains(&id) || known.unknown.contains(&id);
+            holds(is_told || !is_acknowledged || may_be_untold, || {
                 format!("{id} is acknowledged, and nobody was told")
             })?;
         }
@@ -424,6 +432,25 @@ impl Notifications {
             trace.is_some_and(|trace| !trace.state.is_end())
         };
         older.map(|older| older.id).find(|id| waits(*id))
+    }
+
+    /// The node goes on in another process, which knows what this one knew.
+    pub(super) fn goes_elsewhere(&mut self) {
+        self.claimed.clear();
+        self.asked = None;
+    }
+
+    /// The same after a restart: what has ended and was not kept is not known any more.
+    pub(super) fn starts_again(&mut self) {
+        self.goes_elsewhere();
+        let told = &self.told;
+        let is_over = |one: &&Arc<Notification>| told.get(&one.id).is_some_and(|state| state.is_end());
+        let over: BTreeSet<_> =
+            self.sent.iter().filter(|one| !one.is_kept()).filter(is_over).map(|one| one.id).collect();
+        for states in [&mut self.told, &mut self.seen] {
+            states.retain(|id, _| !over.contains(id));
+        }
+        self.unknown.extend(over);
     }
 
     /// The node ended: what only its memory knew is gone.

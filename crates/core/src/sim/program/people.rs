@@ -1,6 +1,6 @@
 //! The clients of a program.
 
-use super::{Client, Connected, DOMAIN, Mix, Program};
+use super::{Client, Connected, DOMAIN, Program};
 use crate::sim::client::{Kind, LightClient, XmppClient};
 use carillon_wire::Framing;
 
@@ -11,7 +11,7 @@ impl Program {
         let is_managed = !is_plain && self.dice.once_in(2);
         let kind = Kind {
             is_managed,
-            resumes: is_managed && self.mix == Mix::Returning && self.dice.below(4) > 0,
+            resumes: is_managed && self.mix.recipe().resumes && self.dice.below(4) > 0,
             sends_receipts: !is_plain && self.dice.once_in(2),
             framing: if !is_plain && self.dice.once_in(4) { Framing::WebSocket } else { Framing::Tcp },
         };

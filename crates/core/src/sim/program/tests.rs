@@ -63,6 +63,18 @@ fn sessions_are_resumed() {
     each(Mix::Returning, 0..300);
 }
 
+/// And when the node restarts in order, at any moment.
+#[test]
+fn sessions_outlive_restarts() {
+    each(Mix::Restarting, 0..200);
+}
+
+/// And when it goes on in another process with its connections, at any moment.
+#[test]
+fn connections_outlive_processes() {
+    each(Mix::Upgrading, 0..200);
+}
+
 /// Where little may wait, no more does, and what does not fit is said not to.
 #[test]
 fn bounds_hold() {

@@ -87,17 +87,26 @@ pub struct Disk {
 impl Disk {
     /// The store of so many shards.
     pub fn new(engine: Box<dyn Engine>, shards: usize) -> Disk {
-        Disk {
+        let mut disk = Disk {
             engine,
             asked: 0,
-            writes: std::iter::repeat_with(VecDeque::new).take(shards).collect(),
-            committed: std::iter::repeat_with(VecDeque::new).take(shards).collect(),
+            writes: Vec::new(),
+            committed: Vec::new(),
             reads: Vec::new(),
             read: Vec::new(),
             moods: Vec::new(),
             held: Vec::new(),
             log: None,
-        }
+        };
+        disk.serve(shards);
+        disk
+    }
+
+    /// From now on it serves so many shards, which have asked nothing.
+    pub fn serve(&mut self, shards: usize) {
+        self.crash();
+        self.writes.resize_with(shards, VecDeque::new);
+        self.committed.resize_with(shards, VecDeque::new);
     }
 
     /// Answers a question of nobody's: of a test that looks, or that prepares something.
@@ -243,6 +252,16 @@ impl Disk {
         self.writes.iter_mut().for_each(VecDeque::clear);
         self.committed.iter_mut().for_each(VecDeque::clear);
         (self.reads, self.read, self.held) = Default::default();
+    }
+
+    /// It is closed: what it was asked to write it writes, and nobody is answered.
+    pub fn close(&mut self) {
+        for shard in 0..self.writes.len() {
+            while !self.writes[shard].is_empty() {
+                self.take(Step::Commit(shard));
+            }
+        }
+        self.crash();
     }
 
     /// The questions that were asked and not answered.

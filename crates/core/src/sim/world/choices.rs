@@ -1,6 +1,6 @@
 //! What may happen next.
 
-use super::World;
+use super::{Link, World};
 use crate::Input;
 use crate::ports::Fault;
 use crate::sim::store::{Answered, Step};
@@ -30,7 +30,8 @@ impl World {
         let derived = if self.holds_derived { 0 } else { self.derived.len() };
         let walking = (0..self.walking.len()).filter(|shard| self.walking[*shard]);
         let links = || self.links.iter().enumerate();
-        let to_server = links().filter(|(_, link)| link.is_read() && !link.to_server.is_empty());
+        let is_read = |link: &Link| !self.is_frozen && link.is_read() && !link.to_server.is_empty();
+        let to_server = links().filter(|(_, link)| is_read(link));
         let to_client = links().filter(|(_, link)| link.on_the_way() > 0);
         let work = posts.map(Choice::Deliver).chain(walking.map(Choice::Walk));
         let work = work.chain(self.disk.steps().map(Choice::Store)).chain((0..derived).map(Choice::Derived));

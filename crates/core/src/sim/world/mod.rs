@@ -6,6 +6,7 @@
 
 mod choices;
 mod effects;
+mod leaving;
 mod link;
 mod moving;
 mod operator;
@@ -13,6 +14,7 @@ mod time;
 
 pub use choices::Choice;
 pub use effects::Meters;
+pub use leaving::Estate;
 pub use link::Link;
 
 use super::dice::Dice;
@@ -77,6 +79,8 @@ pub struct World {
     holds_derived: bool,
     /// Whether a shard may have a fan-out under way.
     walking: Vec<bool>,
+    /// No connection is read and no timer runs.
+    is_frozen: bool,
     now: Now,
     /// What happened.
     pub trace: Trace,
@@ -111,10 +115,11 @@ impl World {
             shards: Vec::new(),
             disk: Disk::new(store, count),
             links: Vec::new(),
-            posts: std::iter::repeat_with(VecDeque::new).take(count * count).collect(),
+            posts: Vec::new(),
             derived: Vec::new(),
             holds_derived: false,
-            walking: vec![false; count],
+            walking: Vec::new(),
+            is_frozen: false,
             now: Now { mono: Mono(1_000_000), unix: UnixMs(1_795_167_000_000) },
             trace: Trace::default(),
             meters: None,
@@ -133,6 +138,10 @@ impl World {
     /// Starts the shards, anew if they were there.
     fn start(&mut self) {
         let shards = self.plan.shards;
+        let count = usize::from(shards);
+        self.disk.serve(count);
+        self.posts = std::iter::repeat_with(VecDeque::new).take(count * count).collect();
+        self.walking = vec![false; count];
         let machine = |id, seed| {
             let (settings, domains) = (self.settings.clone(), self.domains.clone());
             ShardMachine::new(ShardId(id), shards, settings, domains, seed)
@@ -143,10 +152,7 @@ impl World {
     /// The node ends without a word, and starts again: what was not committed is forgotten, and every connection is lost.
     pub fn crash(&mut self) {
         self.trace.note(format_args!("crash"));
-        self.disk.crash();
-        self.posts.iter_mut().for_each(VecDeque::clear);
         self.derived.clear();
-        self.walking.fill(false);
         self.links.iter_mut().for_each(Link::lose);
         self.start();
     }
@@ -211,7 +217,7 @@ impl World {
     pub fn bytes(&mut self, key: usize, bytes: &[u8]) {
         let Some(link) = self.links.get_mut(key).filter(|link| link.is_open()) else { return };
         link.said_bytes += bytes.len() as u64;
-        if self.plan.links_are_instant && link.to_server.is_empty() && link.is_read() {
+        if self.plan.links_are_instant && !self.is_frozen && link.to_server.is_empty() && link.is_read() {
             link.heard_bytes += bytes.len() as u64;
             let (shard, conn) = (link.shard, link.conn);
             return self.give(shard, Input::Bytes { conn, bytes });

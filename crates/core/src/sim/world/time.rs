@@ -34,6 +34,9 @@ impl World {
 
     /// Tells the shards whose timers are due.
     pub fn tick(&mut self) {
+        if self.is_frozen {
+            return;
+        }
         for shard in 0..self.shards.len() {
             if self.shards[shard].next_wake().is_some_and(|at| at <= self.now.mono) {
                 self.give(shard, Input::Tick);

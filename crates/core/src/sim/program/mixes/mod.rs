@@ -10,7 +10,9 @@ mod jumping;
 mod living;
 mod notifying;
 mod publishing;
+mod restarting;
 mod returning;
+mod upgrading;
 
 use super::deeds::Deed;
 use crate::settings::Limits;
@@ -41,6 +43,10 @@ pub enum Mix {
     Jumping,
     /// Chats and notifications of clients that lose their connections and resume their sessions.
     Returning,
+    /// The same, on a node that restarts in order at any moment.
+    Restarting,
+    /// The same, on a node that goes on in another process at any moment, with its connections, or begins to and takes them back.
+    Upgrading,
 }
 
 /// What a mix is made of.
@@ -49,13 +55,15 @@ pub(super) struct Recipe {
     pub(super) deeds: &'static [(usize, Deed)],
     /// Whether it is about topics: then links carry at once, and no client acknowledges anything.
     pub(super) is_about_topics: bool,
+    /// Whether clients resume their sessions.
+    pub(super) resumes: bool,
     /// How little a client or an account may have waiting.
     pub(super) limits: fn(Limits) -> Limits,
 }
 
 impl Mix {
     /// All of them.
-    pub const ALL: [Mix; 11] = [
+    pub const ALL: [Mix; 13] = [
         Mix::Publishing,
         Mix::Following,
         Mix::Changing,
@@ -67,6 +75,8 @@ impl Mix {
         Mix::Crowding,
         Mix::Jumping,
         Mix::Returning,
+        Mix::Restarting,
+        Mix::Upgrading,
     ];
 
     /// The one that a seed runs, where nobody says which.
@@ -87,13 +97,16 @@ impl Mix {
             Mix::Crowding => crowding::RECIPE,
             Mix::Jumping => jumping::RECIPE,
             Mix::Returning => returning::RECIPE,
+            Mix::Restarting => restarting::RECIPE,
+            Mix::Upgrading => upgrading::RECIPE,
         }
     }
 }
 
 impl Recipe {
     /// About topics.
-    const TOPICS: Recipe = Recipe { deeds: &[], is_about_topics: true, limits: |limits| limits };
+    const TOPICS: Recipe =
+        Recipe { deeds: &[], is_about_topics: true, resumes: false, limits: |limits| limits };
     /// About notifications and messages.
     const ACCOUNTS: Recipe = Recipe { is_about_topics: false, ..Recipe::TOPICS };
 }

@@ -26,5 +26,6 @@ pub(super) const RECIPE: Recipe = Recipe {
         (6, Request),
         (1, Crash),
     ],
+    resumes: true,
     ..Recipe::ACCOUNTS
 };
