@@ -232,6 +232,7 @@ impl Session {
             // There is no stream in which to say it: the handshake has not ended.
             Session::Securing(s) => Closing::at_once(s.io, cx),
             Session::Opening(s) => Closing::with_error_after_header(s.io, error, cx),
+            Session::Restarting(s) => Closing::with_error_after_header(s.io, error, cx),
             other => match other.into_io() {
                 Ok(io) => Closing::with_error(io, error, cx),
                 Err(bound) => bound,
