@@ -443,14 +443,17 @@ impl Notifications {
     /// The same after a restart: what has ended and was not kept is not known any more.
     pub(super) fn starts_again(&mut self) {
         self.goes_elsewhere();
-        let told = &self.told;
-        let is_over = |one: &&Arc<Notification>| told.get(&one.id).is_some_and(|state| state.is_end());
-        let over: BTreeSet<_> =
-            self.sent.iter().filter(|one| !one.is_kept()).filter(is_over).map(|one| one.id).collect();
+        let over = self.over();
         for states in [&mut self.told, &mut self.seen] {
             states.retain(|id, _| !over.contains(id));
         }
         self.unknown.extend(over);
+    }
+
+    /// Those that were told to have ended and were not kept.
+    fn over(&self) -> BTreeSet<NotificationId> {
+        let is_over = |one: &&Arc<Notification>| self.told.get(&one.id).is_some_and(|state| state.is_end());
+        self.sent.iter().filter(|one| !one.is_kept()).filter(is_over).map(|one| one.id).collect()
     }
 
     /// The node ended: what only its memory knew is gone.
@@ -458,6 +461,7 @@ impl Notifications {
         self.claimed.clear();
         self.expired.clear();
         self.asked = None;
+        self.unknown.extend(self.over());
         // What was acknowledged may not have been told, and what was due may have been given to nobody.
         self.forgotten = self.all.keys().copied().collect();
         let all = &self.all;
