@@ -2,6 +2,7 @@
 
 use super::ground::*;
 use super::parked;
+use super::rosters;
 use super::webhooks;
 use carillon_core::model::*;
 use carillon_core::ports::store::{OPERATION_KEPT_MS, Question, WriteAsk, accounts};
@@ -79,6 +80,7 @@ fn state(store: &dyn Store, Ground { domain, news, other, .. }: &Ground) -> Stri
         let identity = accounts::Identity { domain, local: local.clone() };
         text += &format!("{enrolment:?} {:?} {:?}", ask(store, identity), login);
         text += &format!("{:?} {:?}", waiting(store, domain, &local, T), ask(store, page));
+        text += &format!("{:?}", rosters::record(store, domain, &local));
         text += &format!("{:?}", ask(store, SubscriptionsOf { domain, local }));
     }
     text += &format!("{:?}", ask(store, Topics { domain, after: None, limit: 99 }));
@@ -161,6 +163,9 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         DeleteWebhook { id: webhook }.into(),
         parked::keep(&parked::group(1, 10)).into(),
         ForgetParked.into(),
+        rosters::put(domain, "alice", "bob@example.org", "Bob").into(),
+        rosters::says(domain, "alice", "carol@example.org", SubscriptionAction::Subscribe).into(),
+        rosters::remove(domain, "alice", "bob@example.org").into(),
         SetCredentials { domain, local: alice(), credentials: keys(7) }.into(),
         SetAccountState { domain, local: alice(), state: AccountState::Disabled(T) }.into(),
         DeleteTopic { topic: other }.into(),

@@ -31,6 +31,10 @@ pub(super) use carillon_core::ports::store::offline::{
 pub(super) use carillon_core::ports::store::parked::{
     ForgetParked, ParkedGroup, ParkedGroups, StoreParked, StoreParkedAnswer,
 };
+pub(super) use carillon_core::ports::store::roster::{
+    ChangeSubscription, ChangeSubscriptionAnswer, PutContact, PutContactAnswer, ReadRecord, RemoveContact,
+    RemoveContactAnswer,
+};
 pub(super) use carillon_core::ports::store::subscriptions::{
     IsSubscribed, Subscribe, SubscribeAnswer, SubscriberCount, Subscribers, SubscriptionsOf, Unsubscribe,
 };
@@ -148,6 +152,8 @@ said! {
     CancelNotificationAnswer { CancelNotificationAnswer::Cancelled(_), Missing }
     StoreNotificationAnswer { StoreNotificationAnswer::Stored { .. }, NoAccount }
     StoreOfflineAnswer { StoreOfflineAnswer::Stored(_), NoAccount }
+    PutContactAnswer { PutContactAnswer::Put(_), NoAccount }
+    RemoveContactAnswer { RemoveContactAnswer::Removed(_), Missing }
 }
 
 // ---- things

@@ -4,6 +4,7 @@ use super::Lasting;
 use super::events;
 use super::ground::*;
 use super::parked;
+use super::rosters;
 use super::webhooks;
 use carillon_core::model::*;
 use carillon_core::ports::Store;
@@ -14,6 +15,7 @@ pub(super) const ALL: &[Lasting] = &[
     Lasting { name: "lasting::events", write: events::write_lasting, check: events::check_lasting },
     Lasting { name: "lasting::webhooks", write: webhooks::write_lasting, check: webhooks::check_lasting },
     Lasting { name: "lasting::parked", write: parked::write_lasting, check: parked::check_lasting },
+    Lasting { name: "lasting::rosters", write: rosters::write_lasting, check: rosters::check_lasting },
     Lasting { name: "lasting::unanswered", write: write_unanswered, check: check_unanswered },
 ];
 

@@ -20,6 +20,7 @@ mod names;
 mod notifications;
 mod offline;
 mod parked;
+mod rosters;
 mod schedule;
 mod subscriptions;
 mod together;
@@ -94,6 +95,8 @@ pub const CASES: &[Case] = cases! {
         pass_what_is_of_no_interest, whose_receiver_is_gone_are_disabled, keep_dead_letters, letters_come_in_pages, letters_are_bounded,
         letters_are_bounded_by_bytes;
     parked: groups_are_kept_by_their_numbers, groups_come_in_pages, groups_are_bounded_by_bytes, groups_are_forgotten;
+    rosters: are_empty_and_of_generation_0_at_first, hold_what_was_put, tell_the_generation_before_and_after, change_both_sides_together,
+        need_no_account_on_the_other_side, are_bounded, go_with_their_account, of_many_at_once;
     again: every_write_is_done_once, with_another_id_it_is_done_again,
         is_forgotten_after_its_time;
     names: in_every_script, hostile, very_long, far_in_time;

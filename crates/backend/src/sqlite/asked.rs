@@ -2,7 +2,7 @@
 
 use carillon_core::model::{DeadLetter, OperationId};
 use carillon_core::ports::store::{
-    ReadAsk, WriteAsk, accounts, idempotency, items, notifications, offline, parked, webhooks,
+    ReadAsk, WriteAsk, accounts, idempotency, items, notifications, offline, parked, roster, webhooks,
 };
 use carillon_core::ports::{Answer, Fault, Reply};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -52,6 +52,10 @@ impl Carries for Write {
             }
             WriteAsk::Webhooks(webhooks::WriteAsk::CommitWebhook(asked)) => {
                 asked.letters.iter().map(DeadLetter::bytes).sum()
+            }
+            WriteAsk::Roster(roster::WriteAsk::ChangeSubscription(asked)) => asked.request.len(),
+            WriteAsk::Roster(roster::WriteAsk::PutContact(asked)) => {
+                asked.name.len() + asked.groups.iter().map(|group| group.len()).sum::<usize>()
             }
             WriteAsk::Parked(parked::WriteAsk::StoreParked(asked)) => asked.group.bytes.len(),
             _ => 0,

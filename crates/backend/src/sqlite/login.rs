@@ -78,8 +78,8 @@ pub(super) fn logins(
     // What some of them want is read for all, and given to those: the shards of a node all want the same.
     let parts = asks.iter().fold(LoginParts::NONE, |parts, ask| parts.and(ask.parts));
     let mut found: Vec<Option<Box<Login>>> = asks.iter().map(|_| None).collect();
-    for (position, state, generation) in states(snapshot.db, &ids, parts)? {
-        found[position] = Some(Box::new(empty(state, generation)));
+    for (position, state, generation, record) in states(snapshot.db, &ids, parts)? {
+        found[position] = Some(Box::new(empty(state, generation, record)));
     }
     let followed = if parts.subscriptions { subscriptions(snapshot.db, &ids)? } else { Vec::new() };
     for (position, topic, generation) in followed {
@@ -113,22 +113,27 @@ pub(super) fn logins(
     Ok(found)
 }
 
-fn empty(state: AccountState, generation: Generation) -> Login {
-    Login { state, subscriptions: Vec::new(), waiting: Waiting::default(), generation }
+fn empty(state: AccountState, generation: Generation, record: Generation) -> Login {
+    Login { state, subscriptions: Vec::new(), waiting: Waiting::default(), generation, record }
 }
 
-/// Positions in `ids` of the accounts that are there, with the state of each and its generation: without that of its
+/// Positions in `ids` of the accounts that are there, with the state of each, its generation and that of its record: the first without that of its
 /// subscriptions where these are read anyway.
-fn states(db: &Connection, ids: &Array, parts: LoginParts) -> Result<Vec<(usize, AccountState, Generation)>> {
+fn states(
+    db: &Connection,
+    ids: &Array,
+    parts: LoginParts,
+) -> Result<Vec<(usize, AccountState, Generation, Generation)>> {
     db.prepare_cached(STATES)?
         .query_map(params![ids, !parts.subscriptions], |row| {
-            Ok((position(row)?, account::state(row, 1)?, Generation(uint(row, 2)?)))
+            let (generation, record) = (Generation(uint(row, 2)?), Generation(uint(row, 3)?));
+            Ok((position(row)?, account::state(row, 1)?, generation, record))
         })?
         .collect()
 }
 
 const STATES: &str = "SELECT r.rowid, disabled,
-        max(generation, coalesce((SELECT max(s.generation) FROM subscription s WHERE ?2 AND s.account = r.value), 0))
+        max(generation, coalesce((SELECT max(s.generation) FROM subscription s WHERE ?2 AND s.account = r.value), 0)), record
     FROM rarray(?1) r CROSS JOIN account ON id = r.value";
 
 /// Positions in `ids` with the topics each follows, by topic, and the generation that each made.

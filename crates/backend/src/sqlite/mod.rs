@@ -42,6 +42,7 @@ mod page;
 mod parked;
 mod queue;
 mod reader;
+mod roster;
 mod run;
 mod schema;
 mod snapshot;

@@ -4,6 +4,7 @@
 
 use super::transaction::Transaction;
 use super::{ending, notification, webhook};
+use carillon_core::form::{Clock, decode, encode};
 use carillon_core::model::*;
 use carillon_core::ports::store::accounts::{
     CreateAccount, CreateAccountAnswer, DeleteAccount, RevokeTokens,
@@ -16,6 +17,10 @@ use carillon_core::ports::store::notifications::{
     CancelNotification, CancelNotificationAnswer, ClaimDue, Sweep,
 };
 use carillon_core::ports::store::offline::{StoreOffline, StoreOfflineAnswer};
+use carillon_core::ports::store::roster::{
+    ChangeSubscription, ChangeSubscriptionAnswer, PutContact, PutContactAnswer, RemoveContact,
+    RemoveContactAnswer,
+};
 use carillon_core::ports::store::subscriptions::{Subscribe, SubscribeAnswer, Unsubscribe};
 use carillon_core::ports::store::topics::{CreateTopic, CreateTopicAnswer, DeleteTopic};
 use carillon_core::ports::store::webhooks::{CreateWebhook, CreateWebhookAnswer, DeleteWebhook};
@@ -249,6 +254,43 @@ impl Remembered for CancelNotification {
     fn again(&self, _: &[u8], write: &mut Transaction<'_>) -> Result<Option<CancelNotificationAnswer>> {
         let trace = ending::ended_trace(write.db, self.id)?.map(Box::new);
         Ok(Some(trace.map_or(CancelNotificationAnswer::Missing, CancelNotificationAnswer::Cancelled)))
+    }
+}
+
+/// What changed.
+impl Remembered for PutContact {
+    const CODE: u8 = 21;
+
+    fn outcome(answer: &PutContactAnswer) -> Option<Vec<u8>> {
+        if let PutContactAnswer::Put(change) = answer { Some(encode(change, 0)) } else { None }
+    }
+
+    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<PutContactAnswer>> {
+        Ok(decode(outcome, Clock::default()).ok().map(PutContactAnswer::Put))
+    }
+}
+
+impl Remembered for RemoveContact {
+    const CODE: u8 = 22;
+
+    fn outcome(answer: &RemoveContactAnswer) -> Option<Vec<u8>> {
+        if let RemoveContactAnswer::Removed(both) = answer { Some(encode(both, 0)) } else { None }
+    }
+
+    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<RemoveContactAnswer>> {
+        Ok(decode(outcome, Clock::default()).ok().map(RemoveContactAnswer::Removed))
+    }
+}
+
+impl Remembered for ChangeSubscription {
+    const CODE: u8 = 23;
+
+    fn outcome(answer: &ChangeSubscriptionAnswer) -> Option<Vec<u8>> {
+        if let ChangeSubscriptionAnswer::Changed(both) = answer { Some(encode(both, 0)) } else { None }
+    }
+
+    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<ChangeSubscriptionAnswer>> {
+        Ok(decode(outcome, Clock::default()).ok().map(ChangeSubscriptionAnswer::Changed))
     }
 }
 

@@ -6,9 +6,10 @@ use super::counters::Counters;
 use super::last::LastItems;
 use super::queue::{Queue, Taken};
 use super::snapshot::{LastRevisions, Snapshot};
-use super::{login, lookup};
+use super::{login, lookup, roster};
 use carillon_core::ports::store::ReadAsk;
 use carillon_core::ports::store::accounts::{Identity, Login};
+use carillon_core::ports::store::roster::ReadRecord;
 use carillon_core::ports::{Answer, Fault, Question};
 use rusqlite::{Connection, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -92,19 +93,21 @@ impl Reader {
     }
 }
 
-/// Answers many questions, in their order: those of logins together.
+/// Answers many questions, in their order: those of logins together, and those for records.
 fn answers(snapshot: &mut Snapshot<'_>, asks: &[ReadAsk], complaints: &Complaints) -> Vec<Answer> {
     let failed = |e: &rusqlite::Error| {
         complaints.failed("store read failed", e);
         Answer::Failed(Fault::Broken)
     };
     let one = |ask: &ReadAsk| {
-        let is_login = Identity::among(ask).is_some() || Login::among(ask).is_some();
-        (!is_login).then(|| ask.answer_by(snapshot).unwrap_or_else(|e| failed(&e)))
+        let is_one_of_many =
+            Identity::among(ask).is_some() || Login::among(ask).is_some() || ReadRecord::among(ask).is_some();
+        (!is_one_of_many).then(|| ask.answer_by(snapshot).unwrap_or_else(|e| failed(&e)))
     };
     let mut answers: Vec<Option<Answer>> = asks.iter().map(one).collect();
     together(snapshot, asks, &mut answers, login::identities, &failed);
     together(snapshot, asks, &mut answers, login::logins, &failed);
+    together(snapshot, asks, &mut answers, roster::records, &failed);
     answers.into_iter().map(|answer| answer.unwrap_or(Answer::Failed(Fault::Broken))).collect()
 }
 

@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0012_order.sql"),
     include_str!("migrations/0013_parked.sql"),
     include_str!("migrations/0014_resumption.sql"),
+    include_str!("migrations/0015_rosters.sql"),
 ];
 
 /// The version of the schema that this release uses.

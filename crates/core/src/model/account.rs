@@ -72,6 +72,9 @@ pub struct Login {
     pub waiting: Waiting,
     /// The account's generation when all this was read.
     pub generation: Generation,
+    /// The generation of the account's [`Record`](super::Record) then: 0 where there was never anything in it, so that nobody need
+    /// read it.
+    pub record: Generation,
 }
 
 /// What a login reads of an account besides its state: what the enabled features need.

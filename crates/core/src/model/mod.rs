@@ -13,6 +13,7 @@ mod offline;
 mod pubsub_event;
 mod pubsub_xml;
 mod revocation;
+mod roster;
 mod settlement;
 mod time;
 mod topic;
@@ -36,6 +37,10 @@ pub(crate) use pubsub_event::Change;
 pub use pubsub_event::{News, PubsubEvent, Retained};
 pub use pubsub_xml::write_item;
 pub use revocation::{AgentId, Revocations};
+pub use roster::{
+    BothSides, Contact, Record, RecordParts, Roster, RosterBounds, RosterChange, RosterUse, Side, Standing,
+    SubscriptionAction, change_subscription, removed_by,
+};
 pub use settlement::Settlement;
 pub use time::{Moment, Mono, Now, UnixMs};
 pub use topic::{

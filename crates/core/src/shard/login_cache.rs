@@ -27,6 +27,7 @@ pub struct CachedLogin {
     /// Boxed, because few accounts have any.
     revocations: Option<Box<Revocations>>,
     topics: Box<[TopicId]>,
+    record: Generation,
 }
 
 /// What a login found out about an account.
@@ -53,6 +54,7 @@ impl LoginCache {
             stamp,
             revocations: (!revocations.is_empty()).then(|| Box::new(revocations.clone())),
             topics: login.subscriptions.iter().map(|s| s.topic).collect(),
+            record: login.record,
         };
         self.put(name.clone(), account, max);
     }
@@ -118,6 +120,7 @@ impl CachedLogin {
             subscriptions: self.topics.iter().map(subscription).collect(),
             waiting: Waiting::default(),
             generation: Generation::default(),
+            record: self.record,
         };
         (self.stamp, identity, Box::new(login))
     }
@@ -137,7 +140,8 @@ mod tests {
         let stamp = Stamp::of(b"", &name(0), &Credentials::default());
         let topics = topics.iter().map(|n| TopicId(*n as _)).collect();
         let account = AccountId(1);
-        let remembered = CachedLogin { account, domain: DOMAIN, stamp, revocations: None, topics };
+        let record = Generation::default();
+        let remembered = CachedLogin { account, domain: DOMAIN, stamp, revocations: None, topics, record };
         *remembered.into_login().2
     }
 

@@ -62,6 +62,7 @@ fn login() -> Login {
         subscriptions: Vec::new(),
         waiting: Default::default(),
         generation: Generation(1),
+        record: Generation::default(),
     }
 }
 

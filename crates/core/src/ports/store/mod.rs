@@ -15,6 +15,7 @@ pub mod offline;
 mod page;
 pub mod parked;
 mod question;
+pub mod roster;
 pub mod subscriptions;
 pub mod topics;
 pub mod webhooks;
@@ -57,6 +58,10 @@ use crate::model::{Durations, OperationId};
 ///   commit, for [`OPERATION_KEPT_MS`], and asked again it changes nothing and is answered the same (what the answer tells of other
 ///   things, such as the last item of a topic that is subscribed to, is as it is then). One that changed nothing may be done when it
 ///   is asked again (the cases of `again`).
+/// - **A generation per record.** Likewise each change of an account's record (its roster) takes the next generation of that record, and is told
+///   with the one before it, so that whoever knows a record knows whether it has missed a change. A change of a subscription is one of
+///   both accounts' records, in one commit (`rosters::change_both_sides_together`, `rosters::tell_the_generation_before_and_after`,
+///   `lasting::rosters`).
 /// - **Work is claimed by lease.** What [`ClaimDue`](notifications::ClaimDue) hands out to one is handed out to nobody else until the
 ///   time that was asked for has passed; if it was not handed over by then, it is handed out again
 ///   (`schedule::a_claim_is_one_nodes`, `schedule::what_was_not_handed_over_is_due_again`).
@@ -277,6 +282,7 @@ nouns! {
     Idempotency in idempotency,
     Webhooks in webhooks,
     Parked in parked,
+    Roster in roster,
 }
 
 impl Kind for ReadAsk {

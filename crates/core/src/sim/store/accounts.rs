@@ -89,6 +89,9 @@ fn put(
         topics: BTreeSet::new(),
         generation: Generation::default(),
         messages: BTreeMap::new(),
+        record: Generation::default(),
+        roster_version: Generation::default(),
+        roster: BTreeMap::new(),
         queue: BTreeMap::new(),
     };
     store.accounts.insert(id, account);
@@ -125,6 +128,7 @@ fn login(store: &Committed, asked: &Login) -> Option<Box<model::Login>> {
             messages: asked.parts.messages && !account.messages.is_empty(),
         },
         generation: account.generation,
+        record: account.record,
     }))
 }
 

@@ -14,6 +14,7 @@ mod notifications;
 mod offline;
 mod page;
 mod parked;
+mod roster;
 mod subscriptions;
 mod tables;
 mod topics;

@@ -1,9 +1,9 @@
 //! What is on disk.
 
 use crate::model::{
-    AccountId, AccountState, Affiliation, ApiKey, Credentials, DeadLetter, Domain, DomainId, Generation,
-    Item, KeyId, Notification, NotificationId, OfflineMessage, OperationId, Priority, Revision, Revocations,
-    TopicConfig, TopicId, TopicRecord, Trace, UnixMs, Webhook, WebhookId,
+    AccountId, AccountState, Affiliation, ApiKey, Contact, Credentials, DeadLetter, Domain, DomainId,
+    Generation, Item, KeyId, Notification, NotificationId, OfflineMessage, OperationId, Priority, Revision,
+    Revocations, TopicConfig, TopicId, TopicRecord, Trace, UnixMs, Webhook, WebhookId,
 };
 use crate::ports::Answer;
 use crate::ports::store::parked::ParkedGroup;
@@ -50,6 +50,11 @@ pub(super) struct Account {
     pub(super) topics: BTreeSet<TopicId>,
     pub(super) generation: Generation,
     pub(super) messages: BTreeMap<u64, OfflineMessage>,
+    /// The generation of its record.
+    pub(super) record: Generation,
+    /// The one that last changed its roster.
+    pub(super) roster_version: Generation,
+    pub(super) roster: BTreeMap<BareJid, Contact>,
     /// Its notifications that have not ended, in delivery order.
     pub(super) queue: BTreeMap<Place, NotificationId>,
 }

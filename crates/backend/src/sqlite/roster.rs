@@ -1,0 +1,233 @@
+//! Rosters, and the records of accounts that they are part of.
+
+use super::column::{corrupt, int, text, uint, whole_jid};
+use super::lookup;
+use super::snapshot::Snapshot;
+use super::transaction::Transaction;
+use bytes::Bytes;
+use carillon_core::form::{Clock, decode, encode};
+use carillon_core::model::*;
+use carillon_core::ports::store::Answers;
+use carillon_core::ports::store::roster::{
+    ChangeSubscription, ChangeSubscriptionAnswer, PutContact, PutContactAnswer, ReadRecord, RemoveContact,
+    RemoveContactAnswer,
+};
+use carillon_wire::jid::BareJid;
+use rusqlite::types::Value;
+use rusqlite::{Error, OptionalExtension, Result, Row, params};
+use std::rc::Rc;
+
+impl Answers<ReadRecord, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &ReadRecord) -> Result<Option<Box<Record>>> {
+        Ok(records(self, &[asked])?.pop().flatten())
+    }
+}
+
+/// Reads many records by few queries, in their order.
+pub(super) fn records(snapshot: &mut Snapshot<'_>, asks: &[&ReadRecord]) -> Result<Vec<Option<Box<Record>>>> {
+    let mut found: Vec<Option<Box<Record>>> = asks.iter().map(|_| None).collect();
+    if asks.is_empty() {
+        return Ok(found);
+    }
+    let mut query = snapshot.db.prepare_cached(RECORD)?;
+    for (ask, found) in asks.iter().zip(&mut found) {
+        *found =
+            query.query_row(params![ask.domain.0, ask.local], |row| record(row, ask.parts)).optional()?;
+    }
+    let accounts = found.iter().map(|record| record.as_ref().map_or(Value::Null, |r| id_value(r.account)));
+    let accounts: Vec<Value> = accounts.collect();
+    if !asks.iter().any(|ask| ask.parts.roster) {
+        return Ok(found);
+    }
+    let mut query = snapshot.db.prepare_cached(CONTACTS)?;
+    let mut rows = query.query([Rc::new(accounts)])?;
+    while let Some(row) = rows.next()? {
+        let place = row.get::<_, u32>(0)? as usize - 1;
+        if let (Some(Some(record)), true) = (found.get_mut(place), asks[place].parts.roster) {
+            record.roster.contacts.push(contact(row, 1)?);
+        }
+    }
+    Ok(found)
+}
+
+const RECORD: &str = "SELECT id, record, roster FROM account WHERE domain = ?1 AND local = ?2";
+const CONTACTS: &str = "SELECT r.rowid, jid, name, groups, standing, listed, request FROM rarray(?1) r
+    CROSS JOIN contact ON account = r.value ORDER BY r.rowid, jid";
+
+fn id_value(account: AccountId) -> Value {
+    Value::from(int(account.0))
+}
+
+fn record(row: &Row<'_>, parts: RecordParts) -> Result<Box<Record>> {
+    let version = if parts.roster { Generation(uint(row, 2)?) } else { Generation::default() };
+    let roster = Roster { version, contacts: Vec::new() };
+    Ok(Box::new(Record { account: AccountId(uint(row, 0)?), generation: Generation(uint(row, 1)?), roster }))
+}
+
+/// The contact in the six columns from `first`.
+fn contact(row: &Row<'_>, first: usize) -> Result<Contact> {
+    let groups = match row.get_ref(first + 2)?.as_blob_or_null().map_err(Error::from)? {
+        Some(groups) => decode(groups, Clock::default()).map_err(|_| corrupt(first + 2, "not groups"))?,
+        None => Vec::new(),
+    };
+    let request = row.get_ref(first + 5)?.as_blob_or_null().map_err(Error::from)?;
+    Ok(Contact {
+        jid: whole_jid(row, first)?,
+        name: text(row, first + 1)?,
+        groups,
+        standing: Standing::of_bits(row.get(first + 3)?),
+        is_listed: row.get(first + 4)?,
+        request: request.map(Bytes::copy_from_slice),
+    })
+}
+
+/// An account whose roster is changed.
+struct Owner {
+    account: AccountId,
+    jid: BareJid,
+    record: Generation,
+    used: RosterUse,
+}
+
+impl Transaction<'_> {
+    fn owner(&self, domain: DomainId, local: &str) -> Result<Option<Owner>> {
+        let Some(name) = lookup::domain_name(self.db, domain)? else { return Ok(None) };
+        let sql = "SELECT id, record, contacts, requests, roster_bytes FROM account WHERE domain = ?1 AND local = ?2";
+        let found = self.db.prepare_cached(sql)?.query_row(params![domain.0, local], |row| {
+            let used = RosterUse { contacts: row.get(2)?, requests: row.get(3)?, bytes: uint(row, 4)? };
+            Ok((AccountId(uint(row, 0)?), Generation(uint(row, 1)?), used))
+        });
+        let Some((account, record, used)) = found.optional()? else { return Ok(None) };
+        let jid = BareJid::from_parts(Some(local), &name).map_err(|_| corrupt(0, "not an address"))?;
+        Ok(Some(Owner { account, jid, record, used }))
+    }
+
+    /// What a roster says of a contact, and how much it holds.
+    fn side(&self, owner: &Owner, jid: &BareJid) -> Result<Side> {
+        let said = self.said(owner, jid)?.unwrap_or_else(|| Contact::new(jid.clone()));
+        Ok(Side { contact: said, used: owner.used })
+    }
+
+    fn said(&self, owner: &Owner, jid: &BareJid) -> Result<Option<Contact>> {
+        let sql = "SELECT jid, name, groups, standing, listed, request FROM contact WHERE account = ?1 AND jid = ?2";
+        let mut query = self.db.prepare_cached(sql)?;
+        query.query_row(params![int(owner.account.0), jid.as_str()], |row| contact(row, 0)).optional()
+    }
+
+    /// Has a roster say this of a contact, if it says something else.
+    fn change_contact(
+        &self,
+        owner: &Owner,
+        jid: &BareJid,
+        is: Option<Contact>,
+    ) -> Result<Option<RosterChange>> {
+        let was = self.said(owner, jid)?;
+        if was == is { Ok(None) } else { self.put_contact(owner, jid, was, is).map(Some) }
+    }
+
+    fn put_contact(
+        &self,
+        owner: &Owner,
+        contact: &BareJid,
+        was: Option<Contact>,
+        is: Option<Contact>,
+    ) -> Result<RosterChange> {
+        let (id, after) = (int(owner.account.0), Generation(owner.record.0 + 1));
+        let others = was.as_ref().map_or(owner.used, |was| owner.used.without(was));
+        let used = is.as_ref().map_or(others, |is| others.and(is));
+        self.run(
+            "UPDATE account SET record = ?2, roster = ?2, contacts = ?3, requests = ?4, roster_bytes = ?5 WHERE id = ?1",
+            params![id, int(after.0), used.contacts, used.requests, int(used.bytes)],
+        )?;
+        match &is {
+            None => {
+                self.run(
+                    "DELETE FROM contact WHERE account = ?1 AND jid = ?2",
+                    params![id, contact.as_str()],
+                )?;
+            }
+            Some(is) => {
+                let groups = (!is.groups.is_empty()).then(|| encode(&is.groups, 0));
+                self.run(
+                    "INSERT OR REPLACE INTO contact (account, jid, name, groups, standing, listed, request)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                    params![
+                        id,
+                        contact.as_str(),
+                        is.name,
+                        groups,
+                        is.standing.bits(),
+                        is.is_listed,
+                        is.request.as_deref()
+                    ],
+                )?;
+            }
+        }
+        let (account, before, contact) = (owner.jid.clone(), owner.record, contact.clone());
+        Ok(RosterChange { account, before, after, contact, was, is })
+    }
+
+    /// The account that a contact is, if it is one of this store.
+    fn other(&self, domain: Option<DomainId>, contact: &BareJid) -> Result<Option<Owner>> {
+        match (domain, contact.local()) {
+            (Some(domain), Some(local)) => self.owner(domain, local),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Answers<PutContact, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &PutContact) -> Result<PutContactAnswer> {
+        let Some(owner) = self.owner(asked.domain, &asked.local)? else {
+            return Ok(PutContactAnswer::NoAccount);
+        };
+        let was = self.said(&owner, &asked.contact)?;
+        let before = was.clone().unwrap_or_else(|| Contact::new(asked.contact.clone()));
+        let (name, groups) = (asked.name.clone(), asked.groups.clone());
+        let is = Contact { name, groups, is_listed: true, ..before.clone() };
+        if !owner.used.has_room(&before, &is, asked.bounds) {
+            return Ok(PutContactAnswer::Full);
+        }
+        let change = self.put_contact(&owner, &asked.contact, was, Some(is))?;
+        Ok(PutContactAnswer::Put(Box::new(change)))
+    }
+}
+
+impl Answers<RemoveContact, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &RemoveContact) -> Result<RemoveContactAnswer> {
+        let Some(owner) = self.owner(asked.domain, &asked.local)? else {
+            return Ok(RemoveContactAnswer::NoAccount);
+        };
+        let Some(was) = self.said(&owner, &asked.contact)?.filter(|contact| contact.is_listed) else {
+            return Ok(RemoveContactAnswer::Missing);
+        };
+        let own = self.put_contact(&owner, &asked.contact, Some(was), None)?;
+        let other = match self.other(asked.other, &asked.contact)? {
+            Some(other) => match self.said(&other, &owner.jid)? {
+                Some(said) => self.change_contact(&other, &owner.jid, removed_by(said))?,
+                None => None,
+            },
+            None => None,
+        };
+        Ok(RemoveContactAnswer::Removed(Box::new(BothSides { own: Some(own), other })))
+    }
+}
+
+impl Answers<ChangeSubscription, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &ChangeSubscription) -> Result<ChangeSubscriptionAnswer> {
+        let Some(owner) = self.owner(asked.domain, &asked.local)? else {
+            return Ok(ChangeSubscriptionAnswer::NoAccount);
+        };
+        let other = self.other(Some(asked.other), &asked.contact)?;
+        let own = self.side(&owner, &asked.contact)?;
+        let there = other.as_ref().map(|other| self.side(other, &owner.jid)).transpose()?;
+        let changed = change_subscription(asked.action, &own, there.as_ref(), &asked.request, asked.bounds);
+        let Some((own, there)) = changed else { return Ok(ChangeSubscriptionAnswer::Full) };
+        let own = self.change_contact(&owner, &asked.contact, own)?;
+        let other = match other {
+            Some(other) => self.change_contact(&other, &owner.jid, there)?,
+            None => None,
+        };
+        Ok(ChangeSubscriptionAnswer::Changed(Box::new(BothSides { own, other })))
+    }
+}

@@ -1,0 +1,106 @@
+//! Rosters.
+
+use super::tables::Account;
+use super::{Committed, answers};
+use crate::model::{
+    AccountId, BothSides, Contact, DomainId, Record, Roster, RosterChange, RosterUse, Side,
+    change_subscription, removed_by,
+};
+use crate::ports::store::roster::{
+    ChangeSubscription, ChangeSubscriptionAnswer, PutContact, PutContactAnswer, ReadRecord, RemoveContact,
+    RemoveContactAnswer,
+};
+use carillon_wire::jid::BareJid;
+
+answers! {
+    ReadRecord => record;
+    PutContact => put;
+    RemoveContact => remove;
+    ChangeSubscription => change;
+}
+
+fn record(store: &Committed, asked: &ReadRecord) -> Option<Box<Record>> {
+    let account = store.account_id(asked.domain, &asked.local)?;
+    let held = store.accounts.get(&account)?;
+    let roster = match asked.parts.roster {
+        true => Roster { version: held.roster_version, contacts: held.roster.values().cloned().collect() },
+        false => Roster::default(),
+    };
+    Some(Box::new(Record { account, generation: held.record, roster }))
+}
+
+fn put(store: &mut Committed, asked: &PutContact) -> PutContactAnswer {
+    let Some(account) = store.account_mut(asked.domain, &asked.local) else {
+        return PutContactAnswer::NoAccount;
+    };
+    let Side { contact: was, used } = account.side(&asked.contact);
+    let (name, groups) = (asked.name.clone(), asked.groups.clone());
+    let is = Contact { name, groups, is_listed: true, ..was.clone() };
+    if !used.has_room(&was, &is, asked.bounds) {
+        return PutContactAnswer::Full;
+    }
+    PutContactAnswer::Put(Box::new(account.put(&asked.contact, Some(is))))
+}
+
+fn remove(store: &mut Committed, asked: &RemoveContact) -> RemoveContactAnswer {
+    let Some(account) = store.account_mut(asked.domain, &asked.local) else {
+        return RemoveContactAnswer::NoAccount;
+    };
+    if !account.roster.get(&asked.contact).is_some_and(|contact| contact.is_listed) {
+        return RemoveContactAnswer::Missing;
+    }
+    let jid = account.jid.clone();
+    let own = account.put(&asked.contact, None);
+    let other = other(store, asked.other, &asked.contact).and_then(|id| store.accounts.get_mut(&id));
+    let other = other.and_then(|other| {
+        let was = other.roster.get(&jid)?.clone();
+        other.change(&jid, removed_by(was))
+    });
+    RemoveContactAnswer::Removed(Box::new(BothSides { own: Some(own), other }))
+}
+
+fn change(store: &mut Committed, asked: &ChangeSubscription) -> ChangeSubscriptionAnswer {
+    let Some(account) = store.account(asked.domain, &asked.local) else {
+        return ChangeSubscriptionAnswer::NoAccount;
+    };
+    let (jid, own) = (account.jid.clone(), account.side(&asked.contact));
+    let id = other(store, Some(asked.other), &asked.contact);
+    let there = id.and_then(|id| store.accounts.get(&id)).map(|other| other.side(&jid));
+    let changed = change_subscription(asked.action, &own, there.as_ref(), &asked.request, asked.bounds);
+    let Some((own, there)) = changed else { return ChangeSubscriptionAnswer::Full };
+    let own = store
+        .account_mut(asked.domain, &asked.local)
+        .and_then(|own_account| own_account.change(&asked.contact, own));
+    let other = id.and_then(|id| store.accounts.get_mut(&id)).and_then(|other| other.change(&jid, there));
+    ChangeSubscriptionAnswer::Changed(Box::new(BothSides { own, other }))
+}
+
+fn other(store: &Committed, domain: Option<DomainId>, contact: &BareJid) -> Option<AccountId> {
+    store.account_id(domain?, contact.local()?)
+}
+
+impl Account {
+    /// What the roster says of a contact, and how much it holds.
+    fn side(&self, contact: &BareJid) -> Side {
+        let said = self.roster.get(contact).cloned();
+        let used = self.roster.values().fold(RosterUse::default(), RosterUse::and);
+        Side { contact: said.unwrap_or_else(|| Contact::new(contact.clone())), used }
+    }
+
+    /// Has the roster say this of a contact, if it says something else.
+    fn change(&mut self, contact: &BareJid, is: Option<Contact>) -> Option<RosterChange> {
+        (self.roster.get(contact) != is.as_ref()).then(|| self.put(contact, is))
+    }
+
+    fn put(&mut self, contact: &BareJid, is: Option<Contact>) -> RosterChange {
+        let before = self.record;
+        self.record.0 += 1;
+        self.roster_version = self.record;
+        let was = match is.clone() {
+            Some(is) => self.roster.insert(contact.clone(), is),
+            None => self.roster.remove(contact),
+        };
+        let (account, contact) = (self.jid.clone(), contact.clone());
+        RosterChange { account, before, after: self.record, contact, was, is }
+    }
+}
