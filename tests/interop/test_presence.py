@@ -43,17 +43,6 @@ async def test_becoming_unavailable_ends_what_was_directed(peer):
     await bob.presence(alice.jid, "unavailable")
 
 
-async def test_subscriptions_are_refused(peer):
-    alice, bob = await peer(), await peer()
-    alice.send(f"<presence id='s' to='{bob.bare}' type='subscribe'/>")
-    error = await alice.presences.take(lambda p: p.get("id") == "s", "an answer")
-    assert error.get("type") == "error"
-    assert len(error.find(CLIENT + "error")) > 0
-    alice.chat(bob.bare, "end")
-    await bob.message("end")
-    assert not bob.presences.left(lambda p: p.get("type") == "subscribe")
-
-
 async def test_a_priority_out_of_range(peer):
     alice = await peer()
     alice.send("<presence id='p'><priority>128</priority></presence>")

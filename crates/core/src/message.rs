@@ -1,9 +1,14 @@
 //! What one home sends another, through the shards' inboxes.
 
+mod letter;
+
+pub use letter::{Announcement, Letter};
+
 use crate::command::{Actor, Asker, Command, Refusal, ReplyTo, TopicOp, TopicOutcome};
 use crate::model::{Domains, PubsubEvent, Settlement, ShardId, TopicId, Trace};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
+use smallvec::SmallVec;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -16,6 +21,13 @@ pub enum ShardMessage {
         stanza: Stanza,
         /// Who waits until it is settled.
         settlement: Option<Settlement>,
+    },
+    /// A letter for the home of these accounts, which is the same shard.
+    Letter {
+        /// The accounts.
+        to: Addressees,
+        /// The letter.
+        letter: Letter,
     },
     /// A message is settled. Sent to the home of its sender.
     Settled(Settlement),
@@ -105,6 +117,7 @@ impl ShardMessage {
             ShardMessage::Publication(event) | ShardMessage::Subscribed { last: Some(event), .. } => {
                 event.bytes()
             }
+            ShardMessage::Letter { to, letter } => to.len() * size_of::<BareJid>() + letter.memory_bytes(),
             ShardMessage::Settled(_)
             | ShardMessage::Pace { .. }
             | ShardMessage::Subscribed { last: None, .. }
@@ -119,6 +132,9 @@ impl ShardMessage {
         size_of::<ShardMessage>() + carried
     }
 }
+
+/// Whom a letter is for: mostly one.
+pub type Addressees = SmallVec<[BareJid; 1]>;
 
 /// How a shard keeps up with what is published to a topic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

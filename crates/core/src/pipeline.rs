@@ -15,6 +15,8 @@ pub const ORDER: &[&Feature] = &[
     &offline::FEATURE,
     &notifications::FEATURE,
     &pubsub::FEATURE,
+    // Takes what is said about subscriptions before presence would refuse it.
+    &roster::FEATURE,
     &presence::FEATURE,
     // Copies what was sent, when everything else has let it pass.
     &carbons::FEATURE,

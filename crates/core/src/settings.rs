@@ -1,6 +1,7 @@
 //! What an operator decides, as the core reads it. Types and defaults are declared here and nowhere else; the binary's list of
 //! settings gives each its key, its bounds and its sentence.
 
+use crate::model::RosterBounds;
 use crate::sasl::{Mechanism, fast};
 
 /// The settings of a shard.
@@ -77,6 +78,10 @@ pub struct Limits {
     pub presence_bytes: usize,
     /// Accounts a session may have sent directed presence to.
     pub directed_presence: usize,
+    /// Bytes of accounts' records that are kept in memory, in all shards together.
+    pub records_bytes: usize,
+    /// What an account's roster may hold.
+    pub roster: RosterBounds,
     /// Bytes of traces kept in memory per shard.
     pub traces_bytes: usize,
     /// Domains that are counted one by one; the others are counted together.
@@ -176,6 +181,8 @@ impl Default for Limits {
             topics_owned: 100,
             topics_followed: 1000,
             presence_bytes: 16 * 1024,
+            records_bytes: 256 * 1024 * 1024,
+            roster: RosterBounds { contacts: 2000, requests: 200, bytes: 256 * 1024 },
             directed_presence: 500,
             traces_bytes: 32 << 20,
             domains_counted: 100,

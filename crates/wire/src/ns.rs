@@ -33,6 +33,10 @@ namespaces! {
     FRAMING = "urn:ietf:params:xml:ns:xmpp-framing";
     /// Roster (RFC 6121 §2).
     ROSTER = "jabber:iq:roster";
+    /// That rosters have versions (RFC 6121 §2.6.1).
+    ROSTER_VERSIONS = "urn:xmpp:features:rosterver";
+    /// That subscriptions are granted in advance (RFC 6121 §3.4.1).
+    PRE_APPROVAL = "urn:xmpp:features:pre-approval";
     /// Service discovery, what an entity is (XEP-0030).
     DISCO_INFO = "http://jabber.org/protocol/disco#info";
     /// Service discovery, what an entity has (XEP-0030).

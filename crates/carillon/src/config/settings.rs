@@ -207,6 +207,16 @@ settings! {
         "limits.presence_bytes" = core.limits.presence_bytes, bytes(KIB, 16 * MIB), Live;
         /// Accounts that one session may have sent directed presence to.
         "limits.directed_presence" = core.limits.directed_presence, count(0, 100_000, "accounts"), Live;
+        /// Contacts in the roster of one account.
+        "limits.roster_contacts" = core.limits.roster.contacts, count(0, 100_000, "contacts"), Live;
+        /// Accounts that have asked one account for a subscription, wait for its answer and are not in its roster. Further
+        /// requests are not noted.
+        "limits.roster_requests" = core.limits.roster.requests, count(0, 100_000, "accounts"), Live;
+        /// Bytes of the roster of one account: addresses, names, groups, and what came with requests for subscriptions.
+        "limits.roster_bytes" = core.limits.roster.bytes, bytes(4 * KIB, 16 * MIB), Live;
+        /// Bytes of accounts' records (rosters) that are kept in memory; beyond that, the one read first is read again when
+        /// it is needed.
+        "limits.records_bytes" = core.limits.records_bytes, bytes(64 * KIB, 64 * GIB), Live;
     }
 
     "How long each step of a session may take." {

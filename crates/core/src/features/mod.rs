@@ -13,6 +13,7 @@ pub mod presence;
 pub mod pubsub;
 pub mod receipts;
 pub mod registration;
+pub mod roster;
 pub mod session_establishment;
 pub mod stanza_ids;
 pub mod state;

@@ -22,8 +22,36 @@ pub struct PerSession {
     pub ping: ping::State,
     /// Which last items the session was given.
     pub pubsub: pubsub::State,
+    /// Whether the session is told of changes of the roster.
+    pub roster: roster::State,
+}
+
+/// What each feature knows of an account, at its home: read from the store when it is needed, and dropped when it is not. Small when there is
+/// nothing to know.
+#[derive(Debug, Default)]
+pub struct PerAccount {
+    /// Its contacts.
+    pub roster: roster::Contacts,
+}
+
+impl PerAccount {
+    /// Bytes that it takes beside its own size.
+    pub fn bytes(&self) -> usize {
+        let PerAccount { roster } = self;
+        roster.bytes()
+    }
 }
 
 crate::form! {
-    struct PerSession { presence, carbons, csi, stream_management, notifications, offline, ping, pubsub }
+    struct PerSession {
+        presence,
+        carbons,
+        csi,
+        stream_management,
+        notifications,
+        offline,
+        ping,
+        pubsub,
+        roster: since(2),
+    }
 }

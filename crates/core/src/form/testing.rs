@@ -36,9 +36,14 @@ pub(crate) fn proves<T: Form + Debug>(name: &str, value: &T) {
 
 /// The value that the first version in which there is one was written as, for a type that is made at length only.
 pub(crate) fn written<T: Form>(name: &str) -> T {
+    decode(&first_bytes(name), AT_ONCE).unwrap()
+}
+
+/// What a value was written as by the first version in which there is one.
+pub(crate) fn first_bytes(name: &str) -> Vec<u8> {
     let lines = WRITTEN.iter().flat_map(|(_, text)| text.lines()).filter_map(|line| line.rsplit_once(' '));
     let (_, hex) = lines.into_iter().find(|(of, _)| *of == name).unwrap();
-    decode(&unhex(hex), AT_ONCE).unwrap()
+    unhex(hex)
 }
 
 /// A value is read as it was written; and whatever becomes of its bytes, reading them neither panics nor takes much more memory than

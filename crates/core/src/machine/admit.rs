@@ -5,6 +5,7 @@ use crate::connection::{Io, Noted};
 use crate::error::StreamError;
 use crate::event::{Entry, Kind, Leave};
 use crate::model::{SessionPolicy, Waiting};
+use crate::session::home;
 use crate::session::hook::Ending;
 use crate::session::{BoundSession, Loaded, Session};
 use carillon_wire::jid::Jid;
@@ -20,6 +21,9 @@ impl Turn<'_> {
         let (domain, account) = (authenticated.domain(), authenticated.account());
         let mut session = Box::new(BoundSession::new(id, io, jid, domain, account, &self.cx));
         self.join_account(&session);
+        if self.cx.pipeline.keeps_records() {
+            self.cx.homes.enter(&session.bare, login.record);
+        }
         if let Some(io) = &session.io {
             self.cx.out.journal.note(self.cx.now.unix, Kind::Login, || Entry::Login {
                 jid: session.jid.as_str(),
@@ -61,6 +65,18 @@ impl Turn<'_> {
         self.cx.shard.counters.parked -= u64::from(parked.is_some());
     }
 
+    /// A session has ended. When it was the last of its account, its home forgets the account, after what it is still told.
+    fn leave_home(&mut self, session: &BoundSession) {
+        if !self.cx.pipeline.keeps_records() || self.sessions.has_any(session.bare.as_str()) {
+            return;
+        }
+        if self.cx.homes.is_empty(session.bare.as_str()) {
+            return home::rest(&session.bare, self.sessions, &mut self.cx);
+        }
+        let account = session.bare.clone();
+        self.cx.later(move |sessions, cx| home::rest(&account, sessions, cx));
+    }
+
     /// Ends the sessions that a new one replaces (RFC 6120 §7.7.2.2), and the oldest of too many.
     fn replace(&mut self, new: &Jid) {
         let Some(domain) = self.cx.shard.domains.named(new.domain()) else { return };
@@ -91,6 +107,7 @@ impl Turn<'_> {
         for hook in &self.cx.pipeline.close {
             hook(&mut session, ending, &mut self.cx);
         }
+        self.leave_home(&session);
         for followed in std::mem::take(&mut session.topics) {
             self.cx.unfollow(followed, self.sessions);
         }

@@ -5,6 +5,7 @@ use crate::message::ShardMessage;
 use crate::model::Ticket;
 use crate::ports::{Answer, Derived};
 use crate::route;
+use crate::session::home;
 use crate::session::{Continuation, KeyContinuation, Session};
 
 impl Turn<'_> {
@@ -12,6 +13,11 @@ impl Turn<'_> {
         match message {
             ShardMessage::Stanza { stanza, settlement } => {
                 route::stanza(&stanza, settlement, self.sessions, &mut self.cx);
+            }
+            ShardMessage::Letter { to, letter } => {
+                for account in to {
+                    home::receive(&account, letter.clone(), self.sessions, &mut self.cx);
+                }
             }
             ShardMessage::Settled(settled) => {
                 if let Some(session) = self.sessions.bound(settled.session) {

@@ -25,6 +25,7 @@ use crate::event::Leave;
 use crate::message::Pace;
 use crate::model::{ConnId, Domains, Mono, Now, ShardId};
 use crate::pipeline;
+use crate::session::home::{self, Homes};
 use crate::session::pipeline::Pipeline;
 use crate::session::{Agenda, BoundSession, Cx, Opening, Session, Sessions, Work};
 use crate::settings::Settings;
@@ -41,6 +42,7 @@ pub struct ShardMachine {
     agenda: Agenda,
     sessions: Sessions,
     topics: Topics,
+    homes: Homes,
     tidy_at: Mono,
 }
 
@@ -70,6 +72,7 @@ impl ShardMachine {
             agenda: Agenda::default(),
             sessions: Sessions::default(),
             topics: Topics::default(),
+            homes: Homes::default(),
             tidy_at: Mono(0),
         }
     }
@@ -88,7 +91,14 @@ impl ShardMachine {
     /// When [`Input::Tick`] is due, if ever.
     pub fn next_wake(&self) -> Option<Mono> {
         let ShardState { timers, deadlines, retries, sent, .. } = &self.shard;
-        let due = [timers.next(), deadlines.next(), retries.due(), sent.due(), Some(self.tidy_at)];
+        let due = [
+            timers.next(),
+            deadlines.next(),
+            retries.due(),
+            sent.due(),
+            self.homes.due(),
+            Some(self.tidy_at),
+        ];
         due.into_iter().flatten().min()
     }
 
@@ -121,8 +131,8 @@ impl ShardMachine {
     }
 
     fn turn<'a>(&'a mut self, now: Now, effects: &'a mut Effects) -> Turn<'a> {
-        let ShardMachine { pipeline, shard, agenda, sessions, topics, tidy_at } = self;
-        Turn { cx: Cx { now, shard, out: effects, pipeline, agenda }, sessions, topics, tidy_at }
+        let ShardMachine { pipeline, shard, agenda, sessions, topics, homes, tidy_at } = self;
+        Turn { cx: Cx { now, shard, homes, out: effects, pipeline, agenda }, sessions, topics, tidy_at }
     }
 }
 
@@ -246,6 +256,7 @@ impl Turn<'_> {
             let hooks = &self.cx.pipeline.retry;
             hooks.iter().fold(refused, |refused, hook| hook(refused, &mut self.cx));
         }
+        home::tick(&mut self.cx);
         for hook in &self.cx.pipeline.tick {
             hook(&mut self.cx);
         }

@@ -6,6 +6,7 @@ use crate::Effect;
 use crate::connection::{Allowance, Io, Received};
 use crate::error::StreamError;
 use crate::features::state::PerSession;
+use crate::message::Announcement;
 use crate::model::{AccountId, ConnId, DomainId, Followed, Mono, PubsubEvent, SessionId, TopicId, UnixMs};
 use crate::session::Cx;
 use crate::session::hook::{Emit, Outgoing};
@@ -149,6 +150,13 @@ impl BoundSession {
     /// Sets a timer of a feature, `ms` from now.
     pub fn set_timer(&self, ms: u64, timer: Timer, cx: &mut Cx<'_>) {
         cx.set_timer(self.id, ms, timer);
+    }
+
+    /// The session is available, or is not any more, and its account's others know: tells those whom it concerns besides.
+    pub fn announce(&mut self, presence: &Stanza, step: Announcement, cx: &mut Cx<'_>) {
+        for hook in &cx.pipeline.announced {
+            hook(self, presence, step, cx);
+        }
     }
 
     /// Writes an element that is no stanza.

@@ -1,5 +1,6 @@
 //! The context in which everything runs, and the work that a shard gives itself.
 
+use super::home::Homes;
 use super::pipeline::Pipeline;
 use super::{BoundSession, Sessions};
 use crate::error::StreamError;
@@ -127,6 +128,8 @@ pub struct Cx<'a> {
     pub now: Now,
     /// The shard's shared parts.
     pub shard: &'a mut ShardState,
+    /// The accounts of which the shard is the home.
+    pub homes: &'a mut Homes,
     /// What is to be done outside.
     pub out: &'a mut Effects,
     /// The hooks of the enabled features.
@@ -147,10 +150,14 @@ impl Cx<'_> {
     pub(super) fn route_from(&mut self, session: &mut BoundSession, stanza: Stanza) {
         let Some(to) = &stanza.to else { return };
         let at = home(to.bare_str(), self.shard.shard_count);
-        let number = self.pipeline.unsettled.iter().find_map(|hook| hook(session, &stanza, self));
-        let (shard, session) = (self.shard.id, session.id);
-        let settlement = number.map(|number| Settlement { shard, session, number });
+        let settlement = self.settlement_of(session, &stanza);
         self.post(at, ShardMessage::Stanza { stanza, settlement });
+    }
+
+    /// How to settle a stanza from a client, if its session waits for that.
+    pub fn settlement_of(&self, session: &mut BoundSession, stanza: &Stanza) -> Option<Settlement> {
+        let number = self.pipeline.unsettled.iter().find_map(|hook| hook(session, stanza, self))?;
+        Some(Settlement { shard: self.shard.id, session: session.id, number })
     }
 
     /// A message is settled: the session that waits for it is told, after what it was sent before.

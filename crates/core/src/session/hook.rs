@@ -17,9 +17,11 @@ pub use login::*;
 use crate::ReplyTo;
 use crate::command::{Command, PendingIq, Refusal, SessionInfo, TopicIq, TopicOutcome};
 use crate::error::{StanzaError, StreamError};
-use crate::message::ShardMessage;
-use crate::model::{PubsubEvent, SessionId, Settlement, ShardId};
+use crate::features::state::PerAccount;
+use crate::message::{Announcement, Letter, ShardMessage};
+use crate::model::{PubsubEvent, Record, RecordParts, Roster, SessionId, Settlement, ShardId};
 use crate::sasl::Inline;
+use crate::session::home::AtHome;
 use crate::session::{BoundSession, Cx, Resume, Sessions, Wait};
 use crate::shard::{self, Names, Recipients, RefusedWrite, Timer, Track, Tracked};
 use carillon_wire::stanza::{IqType, Stanza};
@@ -116,6 +118,12 @@ pub struct Hooks {
     pub restored: Option<RestoredHook>,
     /// How clients resume sessions: one feature's.
     pub resumption: Option<&'static ResumptionHandler>,
+    /// What of an account's record the feature needs at the account's home.
+    pub record: &'static [RecordPart],
+    /// A letter to an account, at the account's home.
+    pub letter: Option<LetterHook>,
+    /// A session says how available it is.
+    pub announced: Option<AnnouncedHook>,
     /// A stanza came from the client: whether it was handled before.
     pub repeated: Option<RepeatedHook>,
     /// A stanza came from the client, before any decision on it.
@@ -206,6 +214,9 @@ impl Hooks {
         restored: None,
         resumed: None,
         resumption: None,
+        record: &[],
+        letter: None,
+        announced: None,
         repeated: None,
         receive: None,
         submit_message: None,
@@ -254,6 +265,12 @@ pub type ResumedHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 pub type RestoredHook = fn(session: &mut BoundSession, names: &mut Names, cx: &mut Cx<'_>);
 /// Whether a stanza of a resumed session was handled before, and comes once more because the client did not know.
 pub type RepeatedHook = fn(session: &mut BoundSession, stanza: &Stanza) -> bool;
+/// Takes a letter, or gives it back because it is not this feature's.
+pub type LetterHook =
+    fn(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter>;
+/// A session is available, or is not any more, and its account's other sessions have been told: tells those whom it concerns besides.
+pub type AnnouncedHook =
+    fn(session: &mut BoundSession, presence: &Stanza, step: Announcement, cx: &mut Cx<'_>);
 /// A stanza from the client was dealt with.
 pub type ReceiveHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 /// Decides on a stanza from the client, whose `from` is the client's JID. May change it, and may wait for an answer before it
@@ -490,6 +507,30 @@ pub struct TrackedHandler {
     pub acknowledged: fn(session: &mut BoundSession, ids: &[u128], cx: &mut Cx<'_>),
     /// The session is resumed, and its client did not receive this: whether it is not to be given any more. Then the feature forgets it.
     pub is_over: fn(session: &mut BoundSession, id: u128, cx: &mut Cx<'_>) -> bool,
+}
+
+/// A part of an account's record, with the function that takes it. The store is asked for the parts that enabled features take, and for no
+/// others.
+#[derive(Clone, Copy)]
+pub enum RecordPart {
+    /// The roster.
+    Roster(fn(record: &mut PerAccount, roster: &Roster)),
+}
+
+impl RecordPart {
+    /// The part of the question to the store.
+    pub const fn wanted(self) -> RecordParts {
+        match self {
+            RecordPart::Roster(_) => RecordParts { roster: true },
+        }
+    }
+
+    /// Passes the part to the feature.
+    pub fn give(self, record: &mut PerAccount, read: &Record) {
+        match self {
+            RecordPart::Roster(take) => take(record, &read.roster),
+        }
+    }
 }
 
 /// How a session ends.

@@ -14,6 +14,7 @@ pub mod backlog;
 mod bound;
 mod closing;
 mod context;
+pub mod home;
 pub mod hook;
 mod io;
 mod loading;

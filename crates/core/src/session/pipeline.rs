@@ -1,7 +1,7 @@
 //! The hooks of the enabled features, list by list.
 
 use super::hook::*;
-use crate::model::{LoginParts, Map};
+use crate::model::{LoginParts, Map, RecordParts};
 use crate::shard::{Timer, Tracked};
 use carillon_wire::stanza::{IqType, Kind};
 use carillon_wire::xml::Element;
@@ -24,6 +24,10 @@ pub struct Pipeline {
     pub(crate) resumed: Vec<ResumedHook>,
     pub(crate) restored: Vec<RestoredHook>,
     pub(crate) resumption: Option<&'static ResumptionHandler>,
+    pub(crate) record: Vec<RecordPart>,
+    record_parts: RecordParts,
+    pub(crate) letter: Vec<LetterHook>,
+    pub(crate) announced: Vec<AnnouncedHook>,
     pub(crate) repeated: Vec<RepeatedHook>,
     pub(crate) receive: Vec<ReceiveHook>,
     submit_message: Vec<SubmitHook>,
@@ -71,6 +75,7 @@ impl Pipeline {
         fn hooks<H>(features: &[&'static Feature], hook: impl Fn(&Hooks) -> Option<H>) -> Vec<H> {
             features.iter().filter_map(|f| hook(&f.hooks)).collect()
         }
+        let record = || features.iter().flat_map(|f| f.hooks.record).copied();
         let login = || features.iter().flat_map(|f| f.hooks.login).copied();
         Pipeline {
             services: features.iter().flat_map(|f| f.services).collect(),
@@ -88,6 +93,10 @@ impl Pipeline {
             resumed: hooks(&features, |h| h.resumed),
             restored: hooks(&features, |h| h.restored),
             resumption: features.iter().find_map(|f| f.hooks.resumption),
+            record_parts: record().map(RecordPart::wanted).fold(RecordParts::default(), RecordParts::and),
+            record: record().collect(),
+            letter: hooks(&features, |h| h.letter),
+            announced: hooks(&features, |h| h.announced),
             repeated: hooks(&features, |h| h.repeated),
             receive: hooks(&features, |h| h.receive),
             submit_message: hooks(&features, |h| h.submit_message),
@@ -134,6 +143,16 @@ impl Pipeline {
     /// What is read of an account at its login.
     pub(crate) fn login_parts(&self) -> LoginParts {
         self.login_parts
+    }
+
+    /// What is read of an account's record at its home.
+    pub(crate) fn record_parts(&self) -> RecordParts {
+        self.record_parts
+    }
+
+    /// Whether any feature needs a part of an account's record.
+    pub(crate) fn keeps_records(&self) -> bool {
+        !self.record.is_empty()
     }
 
     /// The addresses of the features.

@@ -261,6 +261,11 @@ impl Sessions {
         slots.into_iter().flatten().filter_map(|&slot| self.peek_bound(slot)).collect()
     }
 
+    /// Whether an account has a bound session.
+    pub fn has_any(&self, account: &str) -> bool {
+        self.accounts.contains_key(account)
+    }
+
     /// Adds the session in `slot` to `account`. Returns how many sessions the account has now.
     pub fn bind(&mut self, account: &BareJid, slot: u32) -> usize {
         let slots = self.accounts.entry(account.clone()).or_default();

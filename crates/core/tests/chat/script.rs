@@ -108,6 +108,8 @@ impl Script {
                 "remembered_accounts" => {
                     settings.fast.remembered_accounts = value.parse().expect("a number");
                 }
+                "roster_contacts" => settings.limits.roster.contacts = value.parse().expect("a number"),
+                "records_bytes" => settings.limits.records_bytes = value.parse().expect("a number"),
                 "presence_bytes" => settings.limits.presence_bytes = value.parse().expect("a number"),
                 "unacknowledged_bytes" => {
                     settings.limits.unacknowledged_bytes = value.parse().expect("a number");
@@ -155,6 +157,10 @@ impl Script {
             ["upgrades"] => {
                 self.world.hand_over();
                 Ok(())
+            }
+            ["asked", count, "records"] => {
+                let asked = self.world.questions().records;
+                (asked.to_string() == *count).then_some(()).ok_or(format!("asked {asked} records"))
             }
             ["asked", who, "identities", what, "logins", parts @ ..] => self.asked(who, what, parts),
             ["log", kinds @ ..] => self.log(kinds),
@@ -268,7 +274,7 @@ impl Script {
 
     /// `asked COUNT identities COUNT logins [for PART …]`: what the store was asked since somebody looked
     fn asked(&mut self, who: &str, what: &str, wanted: &[&str]) -> Result<(), String> {
-        let Questions { identities, logins, parts } = self.world.questions();
+        let Questions { identities, logins, parts, .. } = self.world.questions();
         let parts = [
             ("subscriptions", parts.subscriptions),
             ("notifications", parts.notifications),

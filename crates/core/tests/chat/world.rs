@@ -8,6 +8,8 @@ use carillon_core::model::*;
 use carillon_core::ports::store::accounts::{Identity, Login};
 use carillon_core::ports::store::notifications::{EndNotifications, Pending, StoreNotification};
 use carillon_core::ports::store::offline::{DeleteOffline, Offline, StoreOffline};
+use carillon_core::ports::store::roster::ReadRecord;
+use carillon_core::ports::store::{ReadAsk, WriteAsk};
 use carillon_core::ports::{Answer, Ask, Fault, Question, Store};
 use carillon_core::settings::Settings;
 use carillon_core::sim::store::{Asks, Committed, Engine, Mood};
@@ -46,6 +48,8 @@ pub(crate) struct Questions {
     pub logins: usize,
     /// Which parts of it.
     pub parts: LoginParts,
+    /// How often for records.
+    pub records: usize,
 }
 
 /// The store of a conversation.
@@ -235,6 +239,8 @@ fn meant(kind: &str) -> Result<Asks, String> {
         "ends" => Ok(|ask| EndNotifications::of(ask).is_some() || DeleteOffline::of(ask).is_some()),
         "messages" => Ok(|ask| StoreOffline::of(ask).is_some()),
         "notifications" => Ok(|ask| StoreNotification::of(ask).is_some()),
+        "records" => Ok(|ask| matches!(ask, Ask::Read(ReadAsk::Roster(_)))),
+        "rosters" => Ok(|ask| matches!(ask, Ask::Write(WriteAsk::Roster(_)))),
         other => Err(format!("no questions are called {other}")),
     }
 }
@@ -253,6 +259,7 @@ impl<E: Engine> Engine for Counted<E> {
             asked.logins += 1;
             asked.parts = asked.parts.and(login.parts);
         }
+        asked.records += usize::from(ReadRecord::of(ask).is_some());
         self.store.answer(ask)
     }
 }

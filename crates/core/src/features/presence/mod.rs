@@ -1,5 +1,5 @@
-//! Presence (RFC 6121 §4): that of a session, which the account's other sessions are sent, and directed presence. There is no
-//! roster yet: it is always empty.
+//! Presence (RFC 6121 §4): that of a session, which the account's other sessions are sent, and directed presence. What contacts are sent
+//! is the roster's; while that is disabled, rosters are empty.
 
 mod state;
 mod xml;
@@ -7,6 +7,7 @@ mod xml;
 pub use state::State;
 
 use crate::error::StanzaError;
+use crate::message::Announcement;
 use crate::session::hook::{At, Ending, Feature, Flow, Hooks, IqAnswer, IqHandler, Request, Spec};
 use crate::session::{BoundSession, Cx, backlog};
 use crate::shard::Track;
@@ -23,7 +24,7 @@ pub const FEATURE: Feature = Feature {
         title: "XMPP: Instant Messaging and Presence",
         version: "",
         coverage: "§4.2–4.5 own presence between an account's sessions, §4.6 directed presence, §4.7.2.3 priority, \
-                   §8.5 routing. The roster (§2) is always empty; subscriptions (§3) are refused.",
+                   §8.5 routing. Contacts: see roster.",
     }],
     hooks: Hooks {
         submit_presence: Some(submit),
@@ -86,7 +87,7 @@ fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
         (PresenceType::Error, _) => Ok(Flow::Pass),
         // Only servers probe; a client's probe says nothing to anyone (RFC 6121 §4.3).
         (PresenceType::Probe, _) => Ok(Flow::Taken),
-        _ => Err(StanzaError::new(Condition::FeatureNotImplemented).with_text("there is no roster here yet")),
+        _ => Err(StanzaError::new(Condition::FeatureNotImplemented).with_text("rosters are disabled here")),
     }
 }
 
@@ -101,8 +102,10 @@ fn available(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -
             .with_from(session.jid.clone())
             .with_to(session.bare.clone());
         cx.route(probe);
+        session.announce(stanza, Announcement::Initial, cx);
         backlog::begin(session, stanza, cx);
     } else {
+        session.announce(stanza, Announcement::Update, cx);
         // A priority that is not negative any more takes messages.
         backlog::go_on(session, cx);
     }
@@ -113,6 +116,7 @@ fn unavailable(session: &mut BoundSession, stanza: &Stanza, cx: &mut Cx<'_>) {
     if session.presence.withdraw() {
         cx.shard.counters.available -= 1;
         tell_account(session, stanza, cx);
+        session.announce(stanza, Announcement::Gone, cx);
     }
     tell_directed(session, stanza, cx);
 }
@@ -144,6 +148,7 @@ fn close(session: &mut BoundSession, _ending: Ending, cx: &mut Cx<'_>) {
     if session.presence.withdraw() {
         cx.shard.counters.available -= 1;
         cx.route(gone.clone().with_to(session.bare.clone()));
+        session.announce(&gone, Announcement::Gone, cx);
     }
     tell_directed(session, &gone, cx);
 }
@@ -161,5 +166,5 @@ fn no_roster(
     _request: &Request<'_>,
     _cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
-    Err(StanzaError::new(Condition::FeatureNotImplemented).with_text("there is no roster here yet"))
+    Err(StanzaError::new(Condition::FeatureNotImplemented).with_text("rosters are disabled here"))
 }

@@ -14,7 +14,7 @@ use crate::session::hook::{Ending, Feature, Hooks, NonzaHandler, Outgoing, Spec,
 use crate::session::{BoundSession, Cx, backlog};
 use crate::shard::{Timer, Track, Tracked};
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition as StanzaCondition, Kind, MessageType, Stanza};
+use carillon_wire::stanza::{Condition as StanzaCondition, Kind, MessageType, PresenceType, Stanza};
 use carillon_wire::stream::Condition;
 use carillon_wire::xml::Element;
 use carillon_wire::xml::writer::Writer;
@@ -201,7 +201,16 @@ fn receive(session: &mut BoundSession, _cx: &mut Cx<'_>) {
 /// A message may have to be stored: where the domain says so, it is acknowledged only then.
 fn unsettled(session: &mut BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> Option<u32> {
     let state = session.state.stream_management.as_mut()?;
-    let may_be_stored = matches!(stanza.kind, Kind::Message(MessageType::Chat | MessageType::Normal));
+    let may_be_stored = matches!(
+        stanza.kind,
+        Kind::Message(MessageType::Chat | MessageType::Normal)
+            | Kind::Presence(
+                PresenceType::Subscribe
+                    | PresenceType::Subscribed
+                    | PresenceType::Unsubscribe
+                    | PresenceType::Unsubscribed
+            )
+    );
     let is_durable = || Some(cx.shard.domains.numbered(session.domain)?.policy.messages_durable);
     (may_be_stored && is_durable() == Some(true)).then(|| state.inbound.begin(stanza))
 }

@@ -1,0 +1,77 @@
+//! The presence of contacts (RFC 6121 §4).
+
+use crate::message::{Announcement, Letter};
+use crate::session::home::AtHome;
+use crate::session::{BoundSession, Cx, Sessions};
+use crate::shard::Track;
+use carillon_wire::jid::{BareJid, Jid};
+use carillon_wire::stanza::{Payload, PresenceType, Stanza};
+use std::sync::Arc;
+
+/// A session says how available it is: at its account's home it is known who may see that. Where nobody may, nobody need look.
+pub(super) fn announced(session: &mut BoundSession, presence: &Stanza, step: Announcement, cx: &mut Cx<'_>) {
+    if !cx.homes.is_empty(session.bare.as_str()) {
+        let mut presence = presence.clone();
+        presence.to = None;
+        let letter = Letter::Announced { presence: Arc::new(presence), step };
+        cx.letter(session.bare.clone(), letter);
+    }
+}
+
+/// Tells those who may see the account's presence; a session that has become available learns that of its contacts, and who asks for
+/// its own.
+pub(super) fn tell(
+    presence: &Arc<Stanza>,
+    step: Announcement,
+    home: &AtHome<'_>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
+    let roster = &home.record.roster;
+    let seen_by: Vec<BareJid> = here(roster.iter().filter(|e| e.standing.from).map(|e| e.jid), cx);
+    cx.letters(seen_by.into_iter(), &Letter::Presence(presence.clone()));
+    let (Announcement::Initial, Some(from)) = (step, &presence.from) else { return };
+    let seen: Vec<BareJid> = here(roster.iter().filter(|e| e.standing.to).map(|e| e.jid), cx);
+    cx.letters(seen.into_iter(), &Letter::Probe(from.clone()));
+    let slot = sessions.bound_of(home.account.as_str()).iter().find(|s| s.jid == *from).map(|s| s.id.slot);
+    let Some(session) = slot.and_then(|slot| sessions.bound_in(slot)) else { return };
+    let asking = roster.iter().filter(|entry| entry.standing.pending_in).filter_map(|entry| entry.contact());
+    for contact in asking {
+        let mut request = Stanza::presence(PresenceType::Subscribe)
+            .with_from(contact.jid.to_jid())
+            .with_to(home.account.clone());
+        request.payload = contact.request.map_or_else(Payload::empty, Payload::from_raw);
+        session.deliver(request, &Track::Nothing, cx);
+    }
+}
+
+/// Those that are accounts of this node.
+fn here<'a>(names: impl Iterator<Item = &'a str>, cx: &Cx<'_>) -> Vec<BareJid> {
+    let accounts = names.filter_map(|name| BareJid::new(name).ok());
+    accounts.filter(|jid| jid.local().is_some() && cx.shard.domains.named(jid.domain()).is_some()).collect()
+}
+
+/// The presence of somebody else, for the account's available sessions.
+pub(super) fn deliver(presence: &Arc<Stanza>, home: &AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    for slot in sessions.of(home.account.as_str()) {
+        if let Some(session) = sessions.bound_in(slot).filter(|session| session.presence.is_available()) {
+            session.deliver(Stanza::clone(presence).with_to(home.account.clone()), &Track::Nothing, cx);
+        }
+    }
+}
+
+/// Somebody wants to know the account's presence (RFC 6121 §4.3.2).
+pub(super) fn probed(from: &Jid, home: &AtHome<'_>, sessions: &Sessions, cx: &mut Cx<'_>) {
+    let asker = home.record.roster.get(from.bare_str());
+    if asker.is_some_and(|entry| entry.standing.from) {
+        for presence in present(home.account, sessions) {
+            cx.route(presence.with_to(from.clone()));
+        }
+    }
+}
+
+/// The presences of an account's available sessions.
+pub(super) fn present(account: &BareJid, sessions: &Sessions) -> Vec<Stanza> {
+    let sessions = sessions.bound_of(account.as_str());
+    sessions.iter().filter_map(|session| session.presence.stanza(session)).collect()
+}

@@ -1,0 +1,82 @@
+//! The roster, and the presence of contacts (RFC 6121 §2–§4).
+//!
+//! Who may see whose presence is decided by the store: one commit changes both sides of a subscription, by the tables of Appendix A
+//! ([`crate::model::change_subscription`]). Each side's home is told what changed of its roster, and everything else follows from that
+//! (`changed`): the push to the account's sessions, the presence by which the other side said it, and the presence that is seen from now
+//! on, or is not any more.
+
+mod announced;
+mod changed;
+mod request;
+mod state;
+mod subscription;
+mod xml;
+
+pub use state::{Contacts, State};
+
+use crate::error::StanzaError;
+use crate::message::Letter;
+use crate::session::home::AtHome;
+use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, RecordPart, Request, Spec};
+use crate::session::{BoundSession, Cx, Sessions};
+use carillon_wire::ns;
+use carillon_wire::stanza::IqType;
+use carillon_wire::xml::Element;
+
+/// The feature.
+pub const FEATURE: Feature = Feature {
+    name: "roster",
+    about: "Contacts, subscriptions to their presence, and their presence.",
+    specs: &[
+        Spec {
+            id: "RFC 6121",
+            title: "XMPP: Instant Messaging and Presence",
+            version: "",
+            coverage: "§2 rosters with versions (§2.6: unchanged or whole), §3 subscriptions with pre-approval (§3.4), between \
+                       accounts of this node; both sides change in one commit. §4.2–4.5 presence of contacts, probes included: a \
+                       contact that is not available is not told of (§4.3.2.1). Requests are given again at each initial presence.",
+        },
+        Spec {
+            id: "XEP-0237",
+            title: "Roster Versioning",
+            version: "1.3",
+            coverage: "That of RFC 6121 §2.6.",
+        },
+    ],
+    hooks: Hooks {
+        offer: Some(|_, features| {
+            features.push(Element::new("ver", ns::ROSTER_VERSIONS));
+            features.push(Element::new("sub", ns::PRE_APPROVAL));
+        }),
+        record: &[RecordPart::Roster(|record, roster| record.roster = Contacts::of(roster))],
+        submit_presence: Some(subscription::submit),
+        announced: Some(announced::announced),
+        letter: Some(letter),
+        iq: &[
+            IqHandler { kind: IqType::Get, name: "query", ns: ns::ROSTER, at: At::Account, handle: ask },
+            IqHandler { kind: IqType::Set, name: "query", ns: ns::ROSTER, at: At::Account, handle: ask },
+        ],
+        ..Hooks::NONE
+    },
+    ..Feature::NONE
+};
+
+/// A request is decided at the account's home.
+fn ask(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
+    let letter = Letter::Request { session: session.id, stanza: Box::new(request.stanza.clone()) };
+    cx.letter(session.bare.clone(), letter);
+    Ok(IqAnswer::Later)
+}
+
+/// At the account's home.
+fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter> {
+    match letter {
+        Letter::Request { session, stanza } => return request::answer(session, stanza, home, sessions, cx),
+        Letter::Announced { presence, step } => announced::tell(&presence, step, home, sessions, cx),
+        Letter::Presence(presence) => announced::deliver(&presence, home, sessions, cx),
+        Letter::Probe(from) => announced::probed(&from, home, sessions, cx),
+        Letter::RosterChanged { change, is_own } => changed::changed(&change, is_own, home, sessions, cx),
+        Letter::Doubt => return Some(letter),
+    }
+    None
+}

@@ -1,0 +1,185 @@
+//! What is known of a session, and of an account at its home.
+
+use crate::form::{Clock, decode, encode};
+use crate::model::{Contact, Generation, Roster, Standing};
+use bytes::Bytes;
+use carillon_wire::jid::BareJid;
+
+/// Whether a session has asked for the roster, and is told of its changes from then on (RFC 6121 §2.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    pub(super) is_interested: bool,
+}
+
+crate::form! { struct State { is_interested } }
+
+/// The contacts of an account, packed: an account with a few takes a few hundred bytes, one with none eight.
+#[derive(Debug, Default)]
+pub struct Contacts(Option<Box<Packed>>);
+
+#[derive(Debug, Default)]
+struct Packed {
+    version: Generation,
+    /// One entry after the other: its length (4 bytes), the standing (1), whether it is listed (1), the length of the address (2), the
+    /// address, and in the form of `core::form` the name, the groups and the request.
+    entries: Vec<u8>,
+}
+
+/// A contact as it is packed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry<'a> {
+    pub(super) jid: &'a str,
+    pub(super) standing: Standing,
+    pub(super) is_listed: bool,
+    rest: &'a [u8],
+}
+
+/// What stands in front of the address.
+const HEAD: usize = 8;
+
+impl Contacts {
+    /// A roster that was read.
+    pub(super) fn of(roster: &Roster) -> Contacts {
+        if roster.version == Generation::default() && roster.contacts.is_empty() {
+            return Contacts::default();
+        }
+        let mut entries = Vec::new();
+        roster.contacts.iter().for_each(|contact| append(&mut entries, contact));
+        entries.shrink_to_fit();
+        Contacts(Some(Box::new(Packed { version: roster.version, entries })))
+    }
+
+    /// Bytes that it takes beside its own size.
+    pub fn bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, |packed| size_of::<Packed>() + packed.entries.capacity())
+    }
+
+    /// The version of the roster.
+    pub(super) fn version(&self) -> Generation {
+        self.0.as_ref().map_or(Generation::default(), |packed| packed.version)
+    }
+
+    /// All contacts, those that are not listed, too.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Entry<'_>> {
+        let mut rest = self.0.as_ref().map_or(&[][..], |packed| &packed.entries);
+        std::iter::from_fn(move || {
+            let (entry, behind) = split(rest)?;
+            rest = behind;
+            Some(entry)
+        })
+    }
+
+    /// The contact with this address.
+    pub(super) fn get(&self, jid: &str) -> Option<Entry<'_>> {
+        self.iter().find(|entry| entry.jid == jid)
+    }
+
+    /// Has the roster say this of a contact from this version on.
+    pub(super) fn put(&mut self, jid: &BareJid, contact: Option<&Contact>, version: Generation) {
+        let mut entries = Vec::new();
+        for entry in self.iter().filter(|entry| entry.jid != jid.as_str()) {
+            entry.append(&mut entries);
+        }
+        if let Some(contact) = contact {
+            append(&mut entries, contact);
+        }
+        entries.shrink_to_fit();
+        self.0 = Some(Box::new(Packed { version, entries }));
+    }
+}
+
+impl Entry<'_> {
+    /// The address.
+    pub(super) fn address(&self) -> Option<BareJid> {
+        BareJid::new(self.jid).ok()
+    }
+
+    /// The whole contact.
+    pub(super) fn contact(&self) -> Option<Contact> {
+        let (name, groups, request): (Box<str>, Vec<Box<str>>, Option<Bytes>) =
+            decode(self.rest, Clock::default()).ok()?;
+        let (jid, standing, is_listed) = (self.address()?, self.standing, self.is_listed);
+        Some(Contact { jid, name, groups, standing, is_listed, request })
+    }
+
+    fn append(&self, out: &mut Vec<u8>) {
+        let length = HEAD + self.jid.len() + self.rest.len();
+        out.extend_from_slice(&(length as u32).to_le_bytes());
+        out.extend_from_slice(&[self.standing.bits(), u8::from(self.is_listed)]);
+        out.extend_from_slice(&(self.jid.len() as u16).to_le_bytes());
+        out.extend_from_slice(self.jid.as_bytes());
+        out.extend_from_slice(self.rest);
+    }
+}
+
+fn append(out: &mut Vec<u8>, contact: &Contact) {
+    let Contact { jid, name, groups, standing, is_listed, request } = contact;
+    let rest = encode(&(name.clone(), groups.clone(), request.clone()), 0);
+    Entry { jid: jid.as_str(), standing: *standing, is_listed: *is_listed, rest: &rest }.append(out);
+}
+
+/// The first entry, and what follows it.
+fn split(entries: &[u8]) -> Option<(Entry<'_>, &[u8])> {
+    let length = u32::from_le_bytes(*entries.first_chunk()?) as usize;
+    let (entry, behind) = entries.split_at_checked(length)?;
+    let [_, _, _, _, standing, is_listed, low, high] = *entry.first_chunk::<HEAD>()?;
+    let (jid, rest) = entry.get(HEAD..)?.split_at_checked(u16::from_le_bytes([low, high]).into())?;
+    let jid = std::str::from_utf8(jid).ok()?;
+    Some((Entry { jid, standing: Standing::of_bits(standing), is_listed: is_listed != 0, rest }, behind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::form::testing::proves;
+
+    fn contact(n: u8) -> Contact {
+        let jid = BareJid::new(&format!("c{n}@example.org")).unwrap();
+        let groups = vec!["Friends".into(), "Läufer".into()];
+        let standing = Standing::of_bits(n % 32);
+        let request = n.is_multiple_of(2).then(|| Bytes::from_static(b"<status>hi</status>"));
+        Contact {
+            name: format!("No {n}").into(),
+            groups,
+            standing,
+            is_listed: !n.is_multiple_of(3),
+            request,
+            ..Contact::new(jid)
+        }
+    }
+
+    #[test]
+    fn contacts_are_unpacked_as_they_were() {
+        let contacts: Vec<Contact> = (0..40).map(contact).collect();
+        let mut packed = Contacts::of(&Roster { version: Generation(7), contacts: contacts.clone() });
+        let unpacked =
+            |packed: &Contacts| packed.iter().map(|entry| entry.contact().unwrap()).collect::<Vec<_>>();
+        assert_eq!((unpacked(&packed), packed.version()), (contacts.clone(), Generation(7)));
+        assert_eq!(packed.get("c5@example.org").unwrap().contact(), Some(contact(5)));
+        assert!(packed.get("c99@example.org").is_none());
+        let other = Contact { name: "another".into(), ..contact(5) };
+        packed.put(&other.jid, Some(&other), Generation(8));
+        packed.put(&contact(6).jid, None, Generation(9));
+        let expected = contacts.into_iter().filter(|c| c.jid != other.jid && c.jid != contact(6).jid);
+        assert_eq!(unpacked(&packed), expected.chain([other.clone()]).collect::<Vec<_>>());
+        assert_eq!(packed.version(), Generation(9));
+    }
+
+    #[test]
+    fn a_contact_takes_few_bytes() {
+        let contacts = (0..20).map(|n| Contact {
+            standing: Standing { to: true, from: true, ..Standing::default() },
+            is_listed: true,
+            ..Contact::new(BareJid::new(&format!("player{n}@example.org")).unwrap())
+        });
+        let packed = Contacts::of(&Roster { version: Generation(20), contacts: contacts.collect() });
+        assert!(packed.bytes() < 20 * 45, "{} bytes for 20 contacts", packed.bytes());
+        assert_eq!(size_of::<Contacts>(), 8);
+        assert_eq!(Contacts::default().bytes(), 0);
+    }
+
+    #[test]
+    fn its_form() {
+        proves("roster", &State { is_interested: true });
+    }
+}

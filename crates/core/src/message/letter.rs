@@ -1,0 +1,80 @@
+//! What the home of an account is told, by the account's own sessions and by the homes of others.
+
+use crate::model::{Generation, RosterChange, SessionId};
+use carillon_wire::jid::Jid;
+use carillon_wire::stanza::Stanza;
+use std::sync::Arc;
+
+/// What the home of an account is told. Letters are dealt with in the order in which they come, each with the account's record at hand.
+#[derive(Clone, Debug)]
+pub enum Letter {
+    /// A request of one of the account's sessions that is decided by the record.
+    Request {
+        /// The session.
+        session: SessionId,
+        /// The request; its `from` is the session's address.
+        stanza: Box<Stanza>,
+    },
+    /// A session of the account says how available it is, to whom it concerns.
+    Announced {
+        /// Its presence.
+        presence: Arc<Stanza>,
+        /// What that is to the others.
+        step: Announcement,
+    },
+    /// The presence of somebody else, for the account's available sessions.
+    Presence(Arc<Stanza>),
+    /// The session with this address wants to know the account's presence.
+    Probe(Jid),
+    /// The account's roster has changed, in the store.
+    RosterChanged {
+        /// The change.
+        change: Arc<RosterChange>,
+        /// Whether the account itself did it; else whoever the contact is.
+        is_own: bool,
+    },
+    /// The account's record may have changed in the store, or not.
+    Doubt,
+}
+
+/// How a session's presence follows the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Announcement {
+    /// It becomes available.
+    Initial,
+    /// It stays available.
+    Update,
+    /// It is not available any more.
+    Gone,
+}
+
+impl Letter {
+    /// Whether it is of no interest to an account that has no session.
+    pub fn is_for_sessions(&self) -> bool {
+        match self {
+            Letter::Presence(_) | Letter::Probe(_) | Letter::RosterChanged { .. } | Letter::Doubt => true,
+            Letter::Request { .. } | Letter::Announced { .. } => false,
+        }
+    }
+
+    /// The generations of the record before and after what it tells of, if it tells of a change.
+    pub fn generations(&self) -> Option<(Generation, Generation)> {
+        match self {
+            Letter::RosterChanged { change, .. } => Some((change.before, change.after)),
+            _ => None,
+        }
+    }
+
+    /// Bytes that it takes in memory, as far as somebody chose them.
+    pub fn memory_bytes(&self) -> usize {
+        match self {
+            Letter::Request { stanza, .. } => stanza.memory_bytes(),
+            Letter::Announced { presence, .. } | Letter::Presence(presence) => presence.memory_bytes(),
+            Letter::Probe(from) => from.as_str().len(),
+            Letter::RosterChanged { change, .. } => {
+                [&change.was, &change.is].into_iter().flatten().map(crate::model::Contact::bytes).sum()
+            }
+            Letter::Doubt => 0,
+        }
+    }
+}

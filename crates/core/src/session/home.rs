@@ -1,0 +1,430 @@
+//! The homes of accounts: what is told to an account comes here as a [`Letter`], and is dealt with in its order, with the account's
+//! record at hand.
+//!
+//! ```text
+//!  letter ─► is the record here? ─yes─► hooks
+//!                └─no─► it waits, and all behind it ─► ReadRecord ─► hooks, one after the other
+//! ```
+//!
+//! A record is read when the first letter needs it, and kept while the account has a session; when all records of the shard take too
+//! much memory, the one that was read first is dropped, to be read again. An account whose record has never held anything is known by
+//! the generation that its login read: nothing is asked for it.
+//!
+//! Every change of a record has the generation before it and the one it made. The home tells its sessions of changes in that order,
+//! whatever the order in which the letters come: one that is too early waits for those before it.
+
+use super::{Cx, Sessions};
+use crate::error::StreamError;
+use crate::features::state::PerAccount;
+use crate::message::{Addressees, Letter, ShardMessage};
+use crate::model::{DomainId, Generation, Map, Mono, Record, ShardId};
+use crate::ports::Fault;
+use crate::ports::store::roster::ReadRecord;
+use crate::shard::home;
+use carillon_wire::jid::BareJid;
+use carillon_wire::stanza::{Condition, StanzaError};
+use carillon_wire::stream;
+use std::collections::VecDeque;
+
+/// The accounts of which this shard is the home, as far as anybody is interested in them now.
+#[derive(Debug, Default)]
+pub struct Homes {
+    accounts: Map<BareJid, Home>,
+    /// Bytes of all records.
+    bytes: usize,
+    /// Accounts with records that take memory, in the order in which they were read. Some may be gone, or be here twice.
+    read: VecDeque<BareJid>,
+    /// Accounts whose records could not be read, and when they are asked for again.
+    unread: Vec<BareJid>,
+    again: Option<Mono>,
+}
+
+/// One account.
+#[derive(Debug, Default)]
+struct Home {
+    /// The generation up to which its sessions know the record; none while nobody knows it.
+    told: Option<Generation>,
+    /// The record, and its generation.
+    record: Option<(Generation, PerAccount)>,
+    mailbox: Option<Box<Mailbox>>,
+}
+
+/// Letters that cannot be dealt with yet.
+#[derive(Debug, Default)]
+struct Mailbox {
+    /// Those that wait for the record, in their order.
+    letters: VecDeque<Letter>,
+    bytes: usize,
+    /// Changes that come after one that is not known yet.
+    early: Vec<Letter>,
+    /// Whether the store may have changed the record without anybody having been told.
+    in_doubt: bool,
+}
+
+/// An account at its home.
+#[derive(Debug)]
+pub struct AtHome<'a> {
+    /// Its address.
+    pub account: &'a BareJid,
+    /// Its domain.
+    pub domain: DomainId,
+    /// What the features know of it.
+    pub record: &'a mut PerAccount,
+    /// The generation of the record.
+    pub generation: Generation,
+}
+
+/// What becomes of a letter.
+enum Received {
+    /// It is its turn.
+    Now(Letter),
+    /// It waits; the record has to be asked for.
+    First,
+    /// It waits.
+    Waits,
+    /// Too much waits.
+    Full(Letter),
+}
+
+/// Bytes of letters that wait for one record.
+const WAITING_BYTES_MAX: usize = 256 * 1024;
+
+/// Changes that wait for one before them.
+const EARLY_MAX: usize = 64;
+
+/// How long after a failure of the store records are asked for again.
+const AGAIN_MS: u64 = 1000;
+
+impl Homes {
+    /// A session begins, whose login read this generation of the record.
+    pub(crate) fn enter(&mut self, account: &BareJid, record: Generation) {
+        if let Some(home) = self.accounts.get_mut(account.as_str()) {
+            home.told.get_or_insert(record);
+            return;
+        }
+        let known = (record == Generation::default()).then(|| (record, PerAccount::default()));
+        self.accounts.insert(account.clone(), Home { told: Some(record), record: known, mailbox: None });
+    }
+
+    /// Whether it is known that there is nothing in an account's record.
+    pub fn is_empty(&self, account: &str) -> bool {
+        let home = self.accounts.get(account);
+        let known = home.and_then(|home| home.record.as_ref());
+        known.is_some_and(|(generation, _)| *generation == Generation::default())
+    }
+
+    /// When records that could not be read are asked for again.
+    pub(crate) fn due(&self) -> Option<Mono> {
+        self.again
+    }
+
+    fn receive(&mut self, account: &BareJid, letter: Letter) -> Received {
+        let home = self.accounts.entry(account.clone()).or_default();
+        if let Letter::Doubt = letter {
+            home.mailbox.get_or_insert_default().in_doubt = true;
+        }
+        if home.record.is_some() && home.mailbox.as_ref().is_none_or(|mailbox| mailbox.letters.is_empty()) {
+            return Received::Now(letter);
+        }
+        let mailbox = home.mailbox.get_or_insert_default();
+        let bytes = size_of::<Letter>() + letter.memory_bytes();
+        if mailbox.bytes + bytes > WAITING_BYTES_MAX {
+            return Received::Full(letter);
+        }
+        mailbox.bytes += bytes;
+        mailbox.letters.push_back(letter);
+        if mailbox.letters.len() == 1 { Received::First } else { Received::Waits }
+    }
+
+    /// The record of an account was read.
+    fn fill(&mut self, account: &BareJid, generation: Generation, record: PerAccount) {
+        let Some(home) = self.accounts.get_mut(account.as_str()) else { return };
+        let bytes = record.bytes();
+        home.told.get_or_insert(generation);
+        home.record = Some((generation, record));
+        if bytes > 0 {
+            self.bytes += bytes;
+            self.read.push_back(account.clone());
+        }
+    }
+
+    /// The next letter of those that waited for the record.
+    fn next(&mut self, account: &BareJid) -> Option<Letter> {
+        let home = self.accounts.get_mut(account.as_str())?;
+        home.record.as_ref()?;
+        let letter = home.mailbox.as_mut()?.letters.pop_front();
+        if letter.is_none() {
+            home.mailbox.as_mut()?.bytes = 0;
+            home.tidy();
+        }
+        letter
+    }
+
+    /// All that waits: the record cannot be read, or there is no such account.
+    fn give_up(&mut self, account: &BareJid, is_kept: fn(&Letter) -> bool) -> Vec<Letter> {
+        let Some(home) = self.accounts.get_mut(account.as_str()) else { return Vec::new() };
+        let Some(mailbox) = &mut home.mailbox else { return Vec::new() };
+        let all = std::mem::take(&mut mailbox.letters);
+        let (kept, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(is_kept);
+        mailbox.bytes = kept.iter().map(|letter| size_of::<Letter>() + letter.memory_bytes()).sum();
+        mailbox.letters = kept.into();
+        rest
+    }
+
+    /// Nobody has a session any more, and nothing waits: the account is forgotten.
+    fn leave(&mut self, account: &str) {
+        let waits = |home: &Home| home.mailbox.as_ref().is_some_and(|mailbox| !mailbox.letters.is_empty());
+        if self.accounts.get(account).is_some_and(|home| !waits(home))
+            && let Some(home) = self.accounts.remove(account)
+        {
+            self.bytes -= home.record.map_or(0, |(_, record)| record.bytes());
+            if self.accounts.len() * 4 + 64 < self.accounts.capacity() {
+                self.accounts.shrink_to(self.accounts.len() * 2);
+            }
+        }
+    }
+
+    /// Drops records until they take at most so many bytes; they are read again when they are needed.
+    fn shrink(&mut self, bytes_max: usize) {
+        while self.bytes > bytes_max
+            && let Some(account) = self.read.pop_front()
+        {
+            let Some(home) = self.accounts.get_mut(account.as_str()) else { continue };
+            if let Some((_, record)) = home.record.take_if(|_| home.mailbox.is_none()) {
+                self.bytes -= record.bytes();
+            }
+        }
+        // Names of accounts that are gone.
+        if self.read.len() > 2 * self.accounts.len() + 64 {
+            self.read.retain(|account| self.accounts.contains_key(account.as_str()));
+        }
+    }
+}
+
+impl Home {
+    /// A mailbox in which nothing is left takes no memory.
+    fn tidy(&mut self) {
+        let is_empty = |mailbox: &Mailbox| mailbox.letters.is_empty() && mailbox.early.is_empty();
+        if self.mailbox.as_ref().is_some_and(|mailbox| is_empty(mailbox) && !mailbox.in_doubt) {
+            self.mailbox = None;
+        }
+    }
+
+    /// Whether a change is the next one that its sessions are to be told of. One that they know is passed over; one that is too early
+    /// waits.
+    fn is_next(&mut self, letter: &Letter) -> bool {
+        let Some((before, after)) = letter.generations() else { return true };
+        let told = *self.told.get_or_insert(before);
+        if before == told {
+            self.told = Some(after);
+        } else if before > told {
+            self.mailbox.get_or_insert_default().early.push(letter.clone());
+        }
+        before == told
+    }
+
+    /// A change that waited for the one before it.
+    fn early(&mut self) -> Option<Letter> {
+        let told = self.told;
+        let mailbox = self.mailbox.as_mut()?;
+        let is_it = |letter: &Letter| letter.generations().map(|(before, _)| before) == told;
+        let place = mailbox.early.iter().position(is_it)?;
+        Some(mailbox.early.swap_remove(place))
+    }
+}
+
+/// A letter came for an account whose home this shard is.
+pub(crate) fn receive(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    if letter.generations().is_some() || matches!(letter, Letter::Doubt) {
+        cx.shard.changed(account.as_str());
+    }
+    if letter.is_for_sessions() && !sessions.has_any(account.as_str()) {
+        return;
+    }
+    match cx.homes.receive(account, letter) {
+        Received::Now(letter) => {
+            open(account, letter, sessions, cx);
+            rest(account, sessions, cx);
+        }
+        Received::First => read(account.clone(), cx),
+        Received::Waits => {}
+        Received::Full(letter) => refuse(letter, sessions, cx),
+    }
+}
+
+/// Gives a letter to the features, and the changes that waited for it.
+fn open(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let mut next = Some(letter);
+    while let Some(letter) = next {
+        if let Letter::Doubt = letter {
+            return doubt(account, cx);
+        }
+        let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
+        if home.is_next(&letter) {
+            give(account, letter, sessions, cx);
+        }
+        next = cx.homes.accounts.get_mut(account.as_str()).and_then(Home::early);
+    }
+    let is_flooded =
+        |home: &Home| home.mailbox.as_ref().is_some_and(|mailbox| mailbox.early.len() > EARLY_MAX);
+    if cx.homes.accounts.get(account.as_str()).is_some_and(is_flooded) {
+        doubt(account, cx);
+    }
+}
+
+/// Gives a letter to the features.
+fn give(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let Some(domain) = cx.shard.domains.named(account.domain()).map(|domain| domain.id) else { return };
+    let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
+    let Some((generation, record)) = &mut home.record else { return };
+    let (generation, mut record) = (*generation, std::mem::take(record));
+    let before = record.bytes();
+    let after = letter.generations().map_or(generation, |(_, after)| after.max(generation));
+    let mut at_home = AtHome { account, domain, record: &mut record, generation };
+    let _ =
+        cx.pipeline.letter.iter().try_fold(letter, |letter, hook| hook(letter, &mut at_home, sessions, cx));
+    cx.homes.bytes = cx.homes.bytes + record.bytes() - before;
+    if before == 0 && record.bytes() > 0 {
+        cx.homes.read.push_back(account.clone());
+    }
+    if let Some(home) = cx.homes.accounts.get_mut(account.as_str()) {
+        home.record = Some((after, record));
+    }
+}
+
+/// The record is read anew, to find out whether it has changed.
+fn doubt(account: &BareJid, cx: &mut Cx<'_>) {
+    let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
+    let bytes = home.record.take().map_or(0, |(_, record)| record.bytes());
+    let mailbox = home.mailbox.get_or_insert_default();
+    mailbox.in_doubt = true;
+    // What tells the home that it is being read.
+    mailbox.letters.push_front(Letter::Doubt);
+    cx.homes.bytes -= bytes;
+    read(account.clone(), cx);
+}
+
+/// Asks for the record of an account.
+fn read(account: BareJid, cx: &mut Cx<'_>) {
+    let domain = cx.shard.domains.named(account.domain()).map(|domain| domain.id);
+    let (Some(domain), Some(local)) = (domain, account.local().map(Box::from)) else { return };
+    let parts = cx.pipeline.record_parts();
+    cx.ask(ReadRecord { domain, local, parts }, move |answer, sessions, cx| {
+        was_read(&account, answer, sessions, cx);
+    });
+}
+
+/// The record was read: what waited for it is dealt with.
+fn was_read(
+    account: &BareJid,
+    answer: Result<Option<Box<Record>>, Fault>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
+    match answer {
+        Ok(Some(read)) => {
+            let Record { generation, .. } = *read;
+            let mut record = PerAccount::default();
+            cx.pipeline.record.iter().for_each(|part| part.give(&mut record, &read));
+            cx.homes.fill(account, generation, record);
+            settle_doubt(account, generation, sessions, cx);
+            while let Some(letter) = cx.homes.next(account) {
+                if !matches!(letter, Letter::Doubt) {
+                    open(account, letter, sessions, cx);
+                }
+            }
+        }
+        // It was removed: its sessions are ending.
+        Ok(None) => {
+            for letter in cx.homes.give_up(account, |_| false) {
+                refuse(letter, sessions, cx);
+            }
+        }
+        Err(_) => {
+            // What is only told can wait; who asks is answered.
+            for letter in cx.homes.give_up(account, |letter| !matches!(letter, Letter::Request { .. })) {
+                refuse(letter, sessions, cx);
+            }
+            cx.homes.unread.push(account.clone());
+            cx.homes.again.get_or_insert(cx.now.mono.plus(AGAIN_MS));
+        }
+    }
+    rest(account, sessions, cx);
+    let bytes_max = cx.shard.settings.limits.records_bytes / usize::from(cx.shard.shard_count.max(1));
+    cx.homes.shrink(bytes_max);
+}
+
+/// It was unknown whether the record had changed. If it has, the sessions that were told what it was before have to ask anew: nobody can
+/// tell them what changed.
+fn settle_doubt(account: &BareJid, generation: Generation, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
+    let Some(mailbox) = &mut home.mailbox else { return };
+    if !std::mem::take(&mut mailbox.in_doubt) {
+        return;
+    }
+    // Those that the record has already.
+    mailbox.early.retain(|letter| letter.generations().is_some_and(|(before, _)| before >= generation));
+    if home.told.replace(generation) != Some(generation) {
+        for session in sessions.bound_of(account.as_str()) {
+            let error = StreamError::new(
+                stream::Condition::Reset,
+                "what you know of your account may be out of date",
+            );
+            cx.end(session.id, error);
+        }
+    }
+}
+
+/// An account in which nobody is interested any more is forgotten.
+pub(crate) fn rest(account: &BareJid, sessions: &Sessions, cx: &mut Cx<'_>) {
+    if !sessions.has_any(account.as_str()) {
+        cx.homes.leave(account.as_str());
+    }
+}
+
+/// A letter is not dealt with.
+fn refuse(letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    if let Letter::Request { session, stanza } = letter
+        && let Some(session) = sessions.bound(session)
+    {
+        let error = StanzaError::new(Condition::ResourceConstraint)
+            .with_text("what is needed to decide on this cannot be read now; try again later");
+        session.refuse(&stanza, &error, cx);
+    }
+}
+
+/// Records that could not be read are asked for again.
+pub(crate) fn tick(cx: &mut Cx<'_>) {
+    if cx.homes.again.is_some_and(|at| at <= cx.now.mono) {
+        cx.homes.again = None;
+        for account in std::mem::take(&mut cx.homes.unread) {
+            let waits = |home: &Home| home.record.is_none() && home.mailbox.is_some();
+            if cx.homes.accounts.get(account.as_str()).is_some_and(waits) {
+                read(account, cx);
+            }
+        }
+    }
+}
+
+impl Cx<'_> {
+    /// Sends a letter to the home of an account, which must be one of this node.
+    pub fn letter(&mut self, account: BareJid, letter: Letter) {
+        let at = home(account.as_str(), self.shard.shard_count);
+        self.post(at, ShardMessage::Letter { to: Addressees::from_iter([account]), letter });
+    }
+
+    /// Sends a letter to the homes of many accounts: one message per shard.
+    pub fn letters(&mut self, accounts: impl Iterator<Item = BareJid>, letter: &Letter) {
+        let mut shards: Vec<Addressees> = Vec::new();
+        shards.resize_with(self.shard.shard_count.max(1).into(), Addressees::new);
+        for account in accounts {
+            let at = home(account.as_str(), self.shard.shard_count);
+            if let Some(addressees) = shards.get_mut(usize::from(at.0)) {
+                addressees.push(account);
+            }
+        }
+        for (shard, to) in shards.into_iter().enumerate().filter(|(_, to)| !to.is_empty()) {
+            self.post(ShardId(shard as u16), ShardMessage::Letter { to, letter: letter.clone() });
+        }
+    }
+}
