@@ -23,6 +23,41 @@ pub fn disco_info(to: impl Into<Jid>) -> Stanza {
     Stanza::iq(IqType::Get).with_to(to).with_payload(Element::new("query", ns::DISCO_INFO))
 }
 
+/// Asks for the account's roster (RFC 6121 §2.1.3).
+pub fn roster() -> Stanza {
+    Stanza::iq(IqType::Get).with_payload(Element::new("query", ns::ROSTER))
+}
+
+/// A contact on a roster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RosterItem {
+    /// Its address.
+    pub jid: Jid,
+    /// Whether the account is subscribed to the contact's presence.
+    pub to: bool,
+    /// Whether the contact is subscribed to the account's presence.
+    pub from: bool,
+}
+
+impl RosterItem {
+    /// Whether both are subscribed to each other.
+    pub fn is_mutual(&self) -> bool {
+        self.to && self.from
+    }
+}
+
+/// The contacts that an answer to [`roster`] names.
+pub fn roster_items(answer: &Stanza) -> Vec<RosterItem> {
+    let Some(query) = answer.payload.find("query", ns::ROSTER) else { return Vec::new() };
+    let query = query.element();
+    let item = |item: &Element| {
+        let subscription = item.attr("subscription").unwrap_or("none");
+        let is = |word: &str| subscription == word || subscription == "both";
+        Some(RosterItem { jid: Jid::new(item.attr("jid")?).ok()?, to: is("to"), from: is("from") })
+    };
+    query.children().filter(|child| child.is("item", ns::ROSTER)).filter_map(item).collect()
+}
+
 /// Subscribes `subscriber` to a node (XEP-0060 §6.1).
 pub fn subscribe(service: impl Into<Jid>, node: &str, subscriber: &Jid) -> Stanza {
     let subscribe = Element::new("subscribe", ns::PUBSUB)

@@ -190,7 +190,8 @@ impl TestRunner<'_> {
 
     /// Fails if no player is left for a phase that needs players.
     fn require_players(&self, phase: &Phase) -> Result<(), End> {
-        let needs_players = !matches!(phase.action, Action::Login(_) | Action::Drop | Action::AwaitGone);
+        let needs_players =
+            !phase.action.logs_in() && !matches!(phase.action, Action::Drop | Action::AwaitGone);
         let mut state = self.shared.lock();
         let current = current(&mut state);
         if needs_players && self.plan.scenario.first_login().is_some() && current.online() == 0 {
@@ -226,7 +227,7 @@ impl TestRunner<'_> {
         let after = self.sample();
         let mut state = self.shared.lock();
         let current = current(&mut state);
-        if !in_time && matches!(phase.action, Action::Login(_)) {
+        if !in_time && phase.action.logs_in() {
             let known = u64::from(current.online()) + current.record.failed();
             let missing = u64::from(current.players_left()).saturating_sub(known);
             current.record.add_failed(missing);

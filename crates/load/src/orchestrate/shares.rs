@@ -1,6 +1,6 @@
 //! Distributes the players over the workers.
 
-use crate::plan::{Action, Scenario};
+use crate::plan::Scenario;
 
 /// Shares are multiples of this number of players, and of the scenario's buckets.
 const GROUP: u32 = 10;
@@ -37,11 +37,7 @@ pub(super) fn share_out(players: u32, group: u32, capacities: &[u32]) -> Option<
 
 /// The size of groups in which a scenario's players are shared out.
 pub(super) fn group(scenario: &Scenario) -> u32 {
-    let buckets = scenario.phases.iter().filter_map(|phase| match &phase.action {
-        Action::Talk(talk) => Some(talk.bucket.max(1)),
-        Action::Resume(resume) => Some(resume.bucket.max(1)),
-        _ => None,
-    });
+    let buckets = scenario.phases.iter().map(|phase| phase.action.bucket());
     buckets.fold(GROUP, |group, bucket| group / gcd(group, bucket) * bucket)
 }
 

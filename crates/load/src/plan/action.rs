@@ -25,6 +25,11 @@ pub struct Phase {
 pub enum Action {
     /// All players without a session log in. Metric `login`, from when the login was due.
     Login(Login),
+    /// All players and their contacts subscribe to each other's presence, where they have not done so before.
+    Befriend(Contacts),
+    /// Players log in, ask for their rosters and become available: metrics `login`, `roster` from the session to the roster,
+    /// `contacts` from the session to the presence of every contact that was there before, and `presence`.
+    Arrive(Arrive),
     /// Nothing happens. Idle CPU time and memory are measured at its end.
     Hold {
         /// The duration.
@@ -69,6 +74,27 @@ pub struct Login {
     pub in_flight: u32,
     /// The number of steps; a step begins when all players of the one before are logged in.
     pub steps: u32,
+}
+
+/// Who is whose contact: see `worker::ring`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Contacts {
+    /// The number of contacts of each player, an even number.
+    pub contacts: u32,
+    /// The number of consecutive players among whom a player has its contacts.
+    pub bucket: u32,
+}
+
+/// How players become available.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Arrive {
+    /// Their contacts.
+    #[serde(flatten)]
+    pub contacts: Contacts,
+    /// Logins per second of all players together; without a rate, as fast as rosters are received.
+    pub rate: Option<Shape>,
+    /// The most players of all together that are logging in or waiting for their rosters.
+    pub in_flight: u32,
 }
 
 /// A fan-out.
@@ -195,6 +221,21 @@ impl Action {
         }
     }
 
+    /// Whether players without a session log in.
+    pub fn logs_in(&self) -> bool {
+        matches!(self, Self::Login(_) | Self::Arrive(_))
+    }
+
+    /// The number of consecutive players who have to do with each other only: they are never torn apart.
+    pub fn bucket(&self) -> u32 {
+        match self {
+            Self::Talk(talk) => talk.bucket.max(2),
+            Self::Resume(resume) => resume.bucket.max(2),
+            Self::Befriend(contacts) | Self::Arrive(Arrive { contacts, .. }) => contacts.bucket.max(2),
+            _ => 1,
+        }
+    }
+
     /// Whether players receive messages, notifications or items in it.
     pub fn is_traffic(&self) -> bool {
         matches!(self, Self::Publish(_) | Self::Notify(_) | Self::Talk(_) | Self::Resume(_))
@@ -204,6 +245,8 @@ impl Action {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Login(_) => "login",
+            Self::Befriend(_) => "befriend",
+            Self::Arrive(_) => "arrive",
             Self::Hold { .. } => "hold",
             Self::Subscribe { .. } => "subscribe",
             Self::Publish(_) => "publish",
@@ -217,6 +260,13 @@ impl Action {
     }
 }
 
+impl Arrive {
+    /// The logins of those who are not in session.
+    pub fn login(&self) -> Login {
+        Login { rate: self.rate.clone(), in_flight: self.in_flight, steps: 1 }
+    }
+}
+
 impl Login {
     pub(super) fn default_in_flight() -> u32 {
         128
@@ -224,6 +274,16 @@ impl Login {
 
     pub(super) fn default_steps() -> u32 {
         1
+    }
+}
+
+impl Contacts {
+    pub(super) fn default_contacts() -> u32 {
+        20
+    }
+
+    pub(super) fn default_bucket() -> u32 {
+        1000
     }
 }
 

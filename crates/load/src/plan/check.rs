@@ -1,6 +1,6 @@
 //! Checks of a scenario beyond its form: the range of values, and the order of phases.
 
-use super::action::{Action, Phase, Resume};
+use super::action::{Action, Contacts, Phase, Resume};
 use super::scenario::{Protocol, Scenario, ScenarioError};
 use super::shape::{NamedShape, Shape};
 use super::span::Span;
@@ -10,6 +10,8 @@ use crate::client::InitialPresence;
 const PLAYERS_MAX: u32 = 100_000_000;
 /// The largest payload, well below the usual stanza limits of servers.
 const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+/// The most contacts of a player.
+const CONTACTS_MAX: u64 = 1000;
 /// The most lines of a batch of notifications.
 const BATCH_MAX: u32 = 100_000;
 
@@ -24,13 +26,18 @@ impl Scenario {
             phase.check()?;
             let here = |why: &str| wrong(phase.name(), why);
             let needs_login =
-                !matches!(phase.action, Action::Login(_) | Action::Hold { .. } | Action::AwaitGone);
+                !phase.action.logs_in() && !matches!(phase.action, Action::Hold { .. } | Action::AwaitGone);
             if needs_login && self.first_login().is_none_or(|login| login > at) {
                 return Err(here("no player has logged in yet; put a login phase before it"));
             }
-            let speaks_xmpp = matches!(phase.action, Action::Notify(_) | Action::Talk(_) | Action::Resume(_));
+            let speaks_xmpp = phase.action.bucket() > 1 || matches!(phase.action, Action::Notify(_));
             if self.players.protocol == Protocol::Light && speaks_xmpp {
                 return Err(here("the light protocol has topics only"));
+            }
+            if matches!(phase.action, Action::Arrive(_)) && self.players.presence != InitialPresence::None {
+                return Err(here(
+                    "players are available before they arrive; set players.presence = \"none\"",
+                ));
             }
             if matches!(phase.action, Action::Resume(_)) && !self.players.resumption {
                 return Err(here("no stream can be resumed; set players.resumption = true"));
@@ -78,6 +85,12 @@ impl Phase {
                 within(&key("steps"), u64::from(login.steps), 1, 10_000)?;
                 rate(&key("rate"), login.rate.as_ref())
             }
+            Action::Befriend(contacts) => check_contacts(&key, *contacts),
+            Action::Arrive(arrive) => {
+                within(&key("in_flight"), u64::from(arrive.in_flight), 1, u64::from(PLAYERS_MAX))?;
+                rate(&key("rate"), arrive.rate.as_ref())?;
+                check_contacts(&key, arrive.contacts)
+            }
             Action::Hold { span } => lasts(&key("for"), *span),
             Action::Subscribe { topic: name } => topic(&key("topic"), name),
             Action::Publish(publish) => {
@@ -116,6 +129,15 @@ impl Phase {
             Action::Drop | Action::AwaitGone => Ok(()),
         }
     }
+}
+
+fn check_contacts(key: &dyn Fn(&str) -> String, plan: Contacts) -> Result<(), ScenarioError> {
+    within(&key("contacts"), u64::from(plan.contacts), 2, CONTACTS_MAX)?;
+    within(&key("bucket"), u64::from(plan.bucket), u64::from(plan.contacts) + 1, 100_000)?;
+    if plan.contacts.is_multiple_of(2) {
+        return Ok(());
+    }
+    Err(wrong(&key("contacts"), "expected an even number: as many before a player as after it"))
 }
 
 fn check_resume(key: &dyn Fn(&str) -> String, resume: &Resume) -> Result<(), ScenarioError> {

@@ -13,7 +13,9 @@ mod shipped;
 mod span;
 mod target;
 
-pub use action::{Action, Cut, Login, Notify, Phase, Publish, PublishMethod, Resume, Return, Talk};
+pub use action::{
+    Action, Arrive, Contacts, Cut, Login, Notify, Phase, Publish, PublishMethod, Resume, Return, Talk,
+};
 pub use scenario::{Players, Protocol, Scenario, ScenarioError};
 pub use shape::{NamedShape, Shape};
 pub use span::Span;

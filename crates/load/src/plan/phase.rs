@@ -5,7 +5,9 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use super::action::{Action, Cut, Login, Notify, Phase, Publish, PublishMethod, Resume, Return, Talk};
+use super::action::{
+    Action, Arrive, Contacts, Cut, Login, Notify, Phase, Publish, PublishMethod, Resume, Return, Talk,
+};
 use super::shape::Shape;
 use super::span::Span;
 
@@ -27,6 +29,7 @@ struct Table {
     audience: Option<String>,
     batch: Option<u32>,
     bucket: Option<u32>,
+    contacts: Option<u32>,
     cut: Option<Cut>,
     r#return: Option<Return>,
     resend: Option<bool>,
@@ -37,6 +40,8 @@ struct Table {
 #[serde(rename_all = "kebab-case")]
 enum ActionName {
     Login,
+    Befriend,
+    Arrive,
     Hold,
     Subscribe,
     Publish,
@@ -67,8 +72,14 @@ impl Table {
         Ok(match self.r#do {
             ActionName::Login => Action::Login(Login {
                 rate: self.rate.take(),
-                in_flight: self.in_flight.take().unwrap_or_else(Login::default_in_flight),
+                in_flight: self.in_flight(),
                 steps: self.steps.take().unwrap_or_else(Login::default_steps),
+            }),
+            ActionName::Befriend => Action::Befriend(self.contacts()),
+            ActionName::Arrive => Action::Arrive(Arrive {
+                contacts: self.contacts(),
+                rate: self.rate.take(),
+                in_flight: self.in_flight(),
             }),
             ActionName::Hold => Action::Hold { span: self.span()? },
             ActionName::Subscribe => Action::Subscribe { topic: self.topic()? },
@@ -106,6 +117,17 @@ impl Table {
         })
     }
 
+    fn in_flight(&mut self) -> u32 {
+        self.in_flight.take().unwrap_or_else(Login::default_in_flight)
+    }
+
+    fn contacts(&mut self) -> Contacts {
+        Contacts {
+            contacts: self.contacts.take().unwrap_or_else(Contacts::default_contacts),
+            bucket: self.bucket.take().unwrap_or_else(Contacts::default_bucket),
+        }
+    }
+
     fn span(&mut self) -> Result<Span, &'static str> {
         self.r#for.take().ok_or("for")
     }
@@ -136,6 +158,7 @@ impl Table {
             ("audience", self.audience.is_some()),
             ("batch", self.batch.is_some()),
             ("bucket", self.bucket.is_some()),
+            ("contacts", self.contacts.is_some()),
             ("cut", self.cut.is_some()),
             ("return", self.r#return.is_some()),
             ("resend", self.resend.is_some()),

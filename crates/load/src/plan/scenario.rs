@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::action::{Action, Phase};
+use super::action::Phase;
 use crate::client::InitialPresence;
 
 /// What a load test does, phase after phase. A phase begins when all players are done with the one before.
@@ -99,7 +99,7 @@ impl Scenario {
 
     /// The phase in which players log in for the first time, if there is one.
     pub fn first_login(&self) -> Option<usize> {
-        self.phases.iter().position(|phase| matches!(phase.action, Action::Login(_)))
+        self.phases.iter().position(|phase| phase.action.logs_in())
     }
 }
 

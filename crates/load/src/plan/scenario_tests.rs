@@ -1,7 +1,7 @@
 //! Scenarios as people write them, rightly and wrongly.
 
 use super::*;
-use crate::plan::{NamedShape, Publish, PublishMethod, Shape, Span};
+use crate::plan::{Action, NamedShape, Publish, PublishMethod, Shape, Span};
 
 const SMALL: &str = r#"
 name = "small"

@@ -3,7 +3,7 @@
 use super::scenario::{Scenario, ScenarioError};
 
 /// The scenarios by name.
-const SHIPPED: [(&str, &str); 9] = [
+const SHIPPED: [(&str, &str); 11] = [
     ("login-storm", include_str!("../../scenarios/login-storm.toml")),
     ("idle", include_str!("../../scenarios/idle.toml")),
     ("fanout", include_str!("../../scenarios/fanout.toml")),
@@ -11,6 +11,8 @@ const SHIPPED: [(&str, &str); 9] = [
     ("one-to-one", include_str!("../../scenarios/one-to-one.toml")),
     ("mass-disconnect", include_str!("../../scenarios/mass-disconnect.toml")),
     ("resume", include_str!("../../scenarios/resume.toml")),
+    ("rosters", include_str!("../../scenarios/rosters.toml")),
+    ("roster-login", include_str!("../../scenarios/roster-login.toml")),
     ("churn", include_str!("../../scenarios/churn.toml")),
     ("janus", include_str!("../../scenarios/janus.toml")),
 ];

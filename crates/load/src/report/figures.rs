@@ -24,6 +24,9 @@ pub struct Cost {
     /// CPU time per million deliveries, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_seconds_per_million_deliveries: Option<f64>,
+    /// CPU time per million presences of contacts that were received, in seconds; logins and rosters of the phase included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds_per_million_presences: Option<f64>,
     /// CPU time per million messages, notifications or items sent, in seconds, where none of them was delivered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_seconds_per_million_sent: Option<f64>,
@@ -90,6 +93,7 @@ impl Cost {
             cpu_ms_per_login: each("logins", 1e3).filter(|_| sent.is_none() && deliveries.is_none()),
             cpu_ms_per_resumption: each("streams_resumed", 1e3),
             cpu_seconds_per_million_deliveries: deliveries,
+            cpu_seconds_per_million_presences: each("presences", 1e6),
             cpu_seconds_per_million_sent: sent,
             idle_percent_of_core: events.idle.then(|| thousandths(100.0 * cpu_s / seconds)),
             ..Self::default()

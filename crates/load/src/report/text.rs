@@ -133,6 +133,8 @@ pub(super) fn costs(cost: &Cost) -> Vec<(&'static str, String)> {
     add("CPU", cost.cpu_ms_per_login, 1.0, "ms per login");
     add("CPU", cost.cpu_ms_per_resumption, 1.0, "ms per resumption, everything else included");
     add("CPU", cost.cpu_seconds_per_million_deliveries, 1.0, "s per million deliveries");
+    let presences = "s per million presences, everything else included";
+    add("CPU", cost.cpu_seconds_per_million_presences, 1.0, presences);
     add("CPU", cost.cpu_seconds_per_million_sent, 1.0, "s per million sent");
     add("idle CPU", cost.idle_percent_of_core, 1.0, "% of a core");
     add("memory", cost.memory_bytes.map(|bytes| bytes as f64), MIB, "MiB");

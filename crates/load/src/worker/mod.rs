@@ -25,6 +25,7 @@ mod preflight;
 mod publisher;
 mod receipts;
 mod recorder;
+mod ring;
 mod schedule;
 mod setup;
 mod step;

@@ -23,6 +23,12 @@ pub(super) enum Count {
     Deliveries,
     /// Receipts of notifications.
     Receipts,
+    /// Rosters that were received.
+    Rosters,
+    /// Contacts on rosters: subscriptions in both directions.
+    Contacts,
+    /// Presence of contacts that was received.
+    Presences,
     /// Subscriptions that succeeded.
     Subscribed,
     /// Sessions that ended without the player's doing.
@@ -60,6 +66,12 @@ pub(super) enum Metric {
     Rtt,
     /// From when a notification was due to its receipt.
     Receipt,
+    /// From when a player's session began to its roster.
+    Roster,
+    /// From the same to the presence of every contact that was available before the player.
+    Contacts,
+    /// From when the second of two contacts sent its presence to the presence of one at the other.
+    Presence,
     /// The longest silence of a player before the event of the test, and after it.
     SilenceBefore,
     Silence,
@@ -84,12 +96,15 @@ pub(super) struct Interval {
 pub(super) struct Recorder(Mutex<Interval>);
 
 impl Count {
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 20] = [
         Self::Logins,
         Self::Resumed,
         Self::Sent,
         Self::Deliveries,
         Self::Receipts,
+        Self::Rosters,
+        Self::Contacts,
+        Self::Presences,
         Self::Subscribed,
         Self::Lost,
         Self::StreamsResumed,
@@ -111,6 +126,9 @@ impl Count {
             Self::Sent => "sent",
             Self::Deliveries => "deliveries",
             Self::Receipts => "receipts",
+            Self::Rosters => "rosters",
+            Self::Contacts => "contacts",
+            Self::Presences => "presences",
             Self::Subscribed => "subscribed",
             Self::Lost => "lost",
             Self::StreamsResumed => "streams_resumed",
@@ -128,8 +146,17 @@ impl Count {
 }
 
 impl Metric {
-    const ALL: [Self; 6] =
-        [Self::Login, Self::Resume, Self::Rtt, Self::Receipt, Self::SilenceBefore, Self::Silence];
+    const ALL: [Self; 9] = [
+        Self::Login,
+        Self::Resume,
+        Self::Rtt,
+        Self::Receipt,
+        Self::Roster,
+        Self::Contacts,
+        Self::Presence,
+        Self::SilenceBefore,
+        Self::Silence,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -137,6 +164,9 @@ impl Metric {
             Self::Resume => "resume",
             Self::Rtt => "RTT",
             Self::Receipt => "receipt",
+            Self::Roster => "roster",
+            Self::Contacts => "contacts",
+            Self::Presence => "presence",
             Self::SilenceBefore => "silence_before",
             Self::Silence => "silence",
         }

@@ -17,7 +17,7 @@ use crate::client::sasl::{KeyCache, Mechanism};
 use crate::client::tls::Trust;
 use crate::client::{Options, Profile, Settings, StreamManagement, Transport};
 use crate::control::{Fault, Job};
-use crate::plan::{Action, Phase, Players, Protocol, Target, TransportKind};
+use crate::plan::{Players, Protocol, Target, TransportKind};
 
 /// The resource of every player, and the tag with Bind 2.
 const RESOURCE: &str = "load";
@@ -78,11 +78,15 @@ impl Setup {
 
     /// The options of a player; a new player may have to register its account.
     pub(super) fn options(&self, number: usize, is_new: bool) -> Options {
-        let number = u32::try_from(number).unwrap_or(u32::MAX);
-        let account = self.account(number).expect("the longest name was checked");
-        Options::new(account, self.job.target.password.clone(), &self.profile)
+        Options::new(self.player(number), self.job.target.password.clone(), &self.profile)
             .with_resource(RESOURCE)
             .with_registration(is_new && self.job.scenario.players.register)
+    }
+
+    /// The account of a player.
+    pub(super) fn player(&self, number: usize) -> BareJid {
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        self.account(number).expect("the longest name was checked")
     }
 
     /// The account that publishes by XEP-0060.
@@ -115,7 +119,8 @@ impl Setup {
     /// The numbers of each thread's players; a bucket of neighbours stays in one thread.
     pub(super) fn shares(&self) -> Vec<Range<usize>> {
         let (first, count) = (self.job.first as usize, self.job.count as usize);
-        let group = self.job.scenario.phases.iter().map(bucket).fold(1, least_common_multiple);
+        let buckets = self.job.scenario.phases.iter().map(|phase| phase.action.bucket() as usize);
+        let group = buckets.fold(1, least_common_multiple);
         let groups = count.div_ceil(group);
         let threads = (self.job.threads as usize).clamp(1, groups.max(1));
         let bound = |thread: usize| first + (groups * thread / threads * group).min(count);
@@ -218,15 +223,6 @@ fn check_descriptors(players: u64) -> Result<(), Fault> {
             "{players} players need {needed} file descriptors, but the process may have {limit}; raise the limit with ulimit -n"
         ))),
         _ => Ok(()),
-    }
-}
-
-/// The size of a phase's buckets of neighbours.
-fn bucket(phase: &Phase) -> usize {
-    match &phase.action {
-        Action::Talk(talk) => talk.bucket.max(2) as usize,
-        Action::Resume(resume) => resume.bucket.max(2) as usize,
-        _ => 1,
     }
 }
 

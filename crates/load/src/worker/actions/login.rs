@@ -37,8 +37,20 @@ impl LogIn {
 
 impl Executor for LogIn {
     fn tick(&mut self, context: &mut ActionContext<'_>) -> Next {
+        self.log_in_beside(0, context)
+    }
+}
+
+impl LogIn {
+    /// The most players of this thread that are in flight.
+    pub(super) fn in_flight_max(&self) -> usize {
+        self.in_flight_max
+    }
+
+    /// Lets players log in while others are in flight for another reason.
+    pub(super) fn log_in_beside(&mut self, others: usize, context: &mut ActionContext<'_>) -> Next {
         while let Some(number) = self.waiting.last().copied() {
-            if context.states.logging_in() >= self.in_flight_max {
+            if context.states.logging_in() + others >= self.in_flight_max {
                 return Next::At(None);
             }
             let due = match &mut self.schedule {

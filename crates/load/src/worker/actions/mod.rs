@@ -1,5 +1,7 @@
 //! What players do in a phase: one file per action, and the table that selects it.
 
+mod arrive;
+mod befriend;
 mod churn;
 mod closed_loop_pairs;
 mod drop;
@@ -7,6 +9,7 @@ mod executor;
 mod hold;
 mod in_flight;
 mod login;
+mod meeting;
 mod open_loop_messages;
 mod receive_items;
 mod receive_notifications;
@@ -17,6 +20,8 @@ use super::player_states::PlayerStates;
 use super::setup::Setup;
 use super::step::StepStart;
 use crate::plan::Action;
+use arrive::Arrive;
+use befriend::Befriend;
 use churn::Churn;
 use closed_loop_pairs::ClosedLoopPairs;
 use drop::Drop;
@@ -39,6 +44,8 @@ pub(super) fn executor(
     let Some(action) = action else { return Box::new(Idle) };
     match action {
         Action::Login(login) => Box::new(LogIn::new(login, step, setup, states)),
+        Action::Befriend(contacts) => Box::new(Befriend::new(*contacts, setup, states)),
+        Action::Arrive(arrive) => Box::new(Arrive::new(arrive, step, setup, states)),
         Action::Hold { span } => Box::new(Hold::new(*span, step)),
         Action::Subscribe { topic } => Box::new(Subscribe::new(topic, step, states)),
         Action::Publish(publish) => Box::new(ReceiveItems::new(publish, step, setup, states)),
