@@ -1,5 +1,5 @@
 -- Prosody as a benchmark wants it: what the scenarios need is on, what costs and is not needed is off, and nothing is
--- throttled. @WORK@ and @PORT@ are filled in by bench/compare.
+-- throttled. Names between @ are filled in by bench/servers.sh; the one among the modules is an archive, where it is measured.
 daemonize = false
 -- Creates the topic.
 admins = { "publisher0@localhost" }
@@ -21,7 +21,7 @@ allow_registration = true
 min_seconds_between_registrations = 0
 storage = "internal"
 gc = { mode = "generational" }
-modules_enabled = { "admin_shell", "disco", "ping", "register_ibr", "roster", "saslauth", "smacks", "tls" }
+modules_enabled = { @MORE@"admin_shell", "disco", "ping", "register_ibr", "roster", "saslauth", "smacks", "tls" }
 modules_disabled = { "s2s", "offline" }
 log = { error = "*stderr" }
 ssl = { certificate = "@WORK@/peer.crt", key = "@WORK@/peer.key" }

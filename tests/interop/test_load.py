@@ -26,7 +26,11 @@ SHORT = {
         "resume.return.over=1",
     ],
     "janus": ["publish.items=3", "publish.rate=5"],
+    "rosters": ["befriend.contacts=4"],
+    "roster-login": ["arrive.contacts=4", "settle.for=0.2"],
 }
+# What Carillon has no part in: contacts.
+OF_OTHERS = {"rosters", "roster-login"}
 # The least that must have been measured: metric and count.
 MEASURED = {
     "login-storm": ("login", PLAYERS),
@@ -39,6 +43,8 @@ MEASURED = {
     # Half of the players, twice.
     "resume": ("resume", PLAYERS),
     "janus": ("RTT", 3 * PLAYERS),
+    "rosters": ("login", PLAYERS),
+    "roster-login": ("presence", 4 * PLAYERS),
 }
 
 
@@ -88,7 +94,7 @@ def test_every_scenario_is_tried():
     assert sorted(SHORT) == sorted(line.split()[0] for line in listed.splitlines() if line.strip())
 
 
-@pytest.mark.parametrize("scenario", SHORT)
+@pytest.mark.parametrize("scenario", [name for name in SHORT if name not in OF_OTHERS])
 async def test_scenario_against_carillon(server, tmp_path, scenario):
     target = f"127.0.0.1:{server.port('c2s')}"
     more = ["--http", server.http, "--key", server.key, "--light", f"127.0.0.1:{server.port('light')}"]
@@ -107,6 +113,21 @@ async def test_those_who_are_cut_lose_nothing(server, tmp_path):
 async def test_scenario_against_ejabberd(ejabberd, tmp_path, scenario):
     more = ["--sessions-command", ejabberd.sessions]
     is_sound(await load(tmp_path, scenario, ejabberd.target, *more), scenario)
+
+
+async def test_contacts_of_ejabberd_see_each_other(ejabberd, tmp_path):
+    """Rosters are made once, and found the second time; everyone is told of everyone's presence."""
+    for requests in (2, 1):
+        report = await load(tmp_path, "rosters", ejabberd.target)
+        is_sound(report, "rosters")
+        befriended = report["phases"][1]["counts"]
+        assert befriended == {"mutual_contacts": 4 * PLAYERS, "missing": 0, "rosters": requests * PLAYERS}
+    report = await load(tmp_path, "roster-login", ejabberd.target)
+    is_sound(report, "roster-login")
+    counts = report["counts"]
+    assert (counts["rosters"], counts["mutual_contacts"], counts["missing"]) == (PLAYERS, 4 * PLAYERS, 0)
+    # A server may tell of a presence twice when two arrive at the same time.
+    assert counts["presences"] - counts["duplicates"] == 4 * PLAYERS
 
 
 async def test_ejabberd_has_no_api(ejabberd, tmp_path):

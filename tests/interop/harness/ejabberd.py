@@ -11,6 +11,8 @@ import time
 from .server import ROOT
 
 START_S = 60
+# Among the modules of the configuration that bench/servers.sh fills in: rosters and an archive.
+MORE = "mod_roster: {}\n  mod_mam:\n    default: always"
 NODE = f"carillon-tests-{os.getpid()}@localhost"
 
 
@@ -25,7 +27,7 @@ class Ejabberd:
             (self.folder / name).mkdir()
         certificate(self.folder)
         text = (ROOT / "bench/peers/ejabberd.yml").read_text()
-        for word, value in {"@WORK@": self.folder, "@PORT@": self.port, "@API_PORT@": api}.items():
+        for word, value in {"@WORK@": self.folder, "@PORT@": self.port, "@API_PORT@": api, "@MORE@": MORE}.items():
             text = text.replace(word, str(value))
         (self.folder / "ejabberd.yml").write_text(text)
         (self.folder / "ejabberdctl.cfg").write_text("INET_DIST_INTERFACE=127.0.0.1\n")

@@ -370,8 +370,8 @@ fn told_if_none(action: &Action) -> &'static [&'static str] {
             "duplicates",
             "out_of_order",
         ],
-        Action::Befriend(_) => &["contacts", "missing"],
-        Action::Arrive(_) => &["rosters", "contacts", "presences", "missing", "duplicates"],
+        Action::Befriend(_) => &["mutual_contacts", "missing"],
+        Action::Arrive(_) => &["rosters", "mutual_contacts", "presences", "missing", "duplicates"],
         _ => &[],
     }
 }

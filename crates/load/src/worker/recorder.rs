@@ -127,7 +127,7 @@ impl Count {
             Self::Deliveries => "deliveries",
             Self::Receipts => "receipts",
             Self::Rosters => "rosters",
-            Self::Contacts => "contacts",
+            Self::Contacts => "mutual_contacts",
             Self::Presences => "presences",
             Self::Subscribed => "subscribed",
             Self::Lost => "lost",
