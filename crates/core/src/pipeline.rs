@@ -15,6 +15,8 @@ pub const ORDER: &[&Feature] = &[
     &offline::FEATURE,
     &notifications::FEATURE,
     &pubsub::FEATURE,
+    // Before those who give what it lets pass.
+    &blocking::FEATURE,
     // Takes what is said about subscriptions before presence would refuse it.
     &roster::FEATURE,
     &presence::FEATURE,

@@ -1,7 +1,7 @@
 //! What an operator decides, as the core reads it. Types and defaults are declared here and nowhere else; the binary's list of
 //! settings gives each its key, its bounds and its sentence.
 
-use crate::model::RosterBounds;
+use crate::model::{BlockListBounds, RosterBounds};
 use crate::sasl::{Mechanism, fast};
 
 /// The settings of a shard.
@@ -82,6 +82,8 @@ pub struct Limits {
     pub records_bytes: usize,
     /// What an account's roster may hold.
     pub roster: RosterBounds,
+    /// What an account's block list may hold.
+    pub block_list: BlockListBounds,
     /// Bytes of traces kept in memory per shard.
     pub traces_bytes: usize,
     /// Domains that are counted one by one; the others are counted together.
@@ -182,6 +184,7 @@ impl Default for Limits {
             topics_followed: 1000,
             presence_bytes: 16 * 1024,
             records_bytes: 256 * 1024 * 1024,
+            block_list: BlockListBounds { addresses: 2000, bytes: 64 * 1024 },
             roster: RosterBounds { contacts: 2000, requests: 200, bytes: 256 * 1024 },
             directed_presence: 500,
             traces_bytes: 32 << 20,

@@ -27,6 +27,10 @@ namespaces! {
     BIND = "urn:ietf:params:xml:ns:xmpp-bind";
     /// Bind 2 (XEP-0386).
     BIND2 = "urn:xmpp:bind:0";
+    /// Block lists (XEP-0191).
+    BLOCKING = "urn:xmpp:blocking";
+    /// Why a stanza to somebody who is blocked is refused (XEP-0191 §3.4).
+    BLOCKING_ERRORS = "urn:xmpp:blocking:errors";
     /// Session establishment, a no-op kept for old clients (RFC 3921 §3).
     SESSION = "urn:ietf:params:xml:ns:xmpp-session";
     /// `<open/>` and `<close/>` of XMPP over WebSocket (RFC 7395).

@@ -2,8 +2,8 @@
 
 use super::ground::*;
 use super::parked;
-use super::rosters;
 use super::webhooks;
+use super::{blocklists, rosters};
 use carillon_core::model::*;
 use carillon_core::ports::store::{OPERATION_KEPT_MS, Question, WriteAsk, accounts};
 use carillon_core::ports::{Answer, Ask, Store};
@@ -163,16 +163,23 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         DeleteWebhook { id: webhook }.into(),
         parked::keep(&parked::group(1, 10)).into(),
         ForgetParked.into(),
-        rosters::put(domain, "alice", "bob@example.org", "Bob").into(),
-        rosters::says(domain, "alice", "carol@example.org", SubscriptionAction::Subscribe).into(),
-        rosters::remove(domain, "alice", "bob@example.org").into(),
         SetCredentials { domain, local: alice(), credentials: keys(7) }.into(),
         SetAccountState { domain, local: alice(), state: AccountState::Disabled(T) }.into(),
         DeleteTopic { topic: other }.into(),
         DeleteAccount { domain, local: alice(), now: T }.into(),
         DeleteDomain { domain }.into(),
     ];
-    asks.into_iter().map(write).collect()
+    writes_of_records(domain).into_iter().chain(asks).map(write).collect()
+}
+
+fn writes_of_records(domain: DomainId) -> Vec<Ask> {
+    vec![
+        rosters::put(domain, "alice", "bob@example.org", "Bob").into(),
+        rosters::says(domain, "alice", "carol@example.org", SubscriptionAction::Subscribe).into(),
+        rosters::remove(domain, "alice", "bob@example.org").into(),
+        blocklists::edit(domain, "alice", blocklists::block(&["carol@example.org"])).into(),
+        blocklists::edit(domain, "alice", BlockListEdit::UnblockAll).into(),
+    ]
 }
 
 fn write(ask: Ask) -> WriteAsk {

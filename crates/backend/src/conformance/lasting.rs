@@ -4,8 +4,8 @@ use super::Lasting;
 use super::events;
 use super::ground::*;
 use super::parked;
-use super::rosters;
 use super::webhooks;
+use super::{blocklists, rosters};
 use carillon_core::model::*;
 use carillon_core::ports::Store;
 
@@ -15,6 +15,11 @@ pub(super) const ALL: &[Lasting] = &[
     Lasting { name: "lasting::events", write: events::write_lasting, check: events::check_lasting },
     Lasting { name: "lasting::webhooks", write: webhooks::write_lasting, check: webhooks::check_lasting },
     Lasting { name: "lasting::parked", write: parked::write_lasting, check: parked::check_lasting },
+    Lasting {
+        name: "lasting::blocklists",
+        write: blocklists::write_lasting,
+        check: blocklists::check_lasting,
+    },
     Lasting { name: "lasting::rosters", write: rosters::write_lasting, check: rosters::check_lasting },
     Lasting { name: "lasting::unanswered", write: write_unanswered, check: check_unanswered },
 ];

@@ -6,6 +6,7 @@
 
 mod accounts;
 mod again;
+mod blocklists;
 mod domains;
 mod ends;
 mod events;
@@ -97,6 +98,8 @@ pub const CASES: &[Case] = cases! {
     parked: groups_are_kept_by_their_numbers, groups_come_in_pages, groups_are_bounded_by_bytes, groups_are_forgotten;
     rosters: are_empty_and_of_generation_0_at_first, hold_what_was_put, tell_the_generation_before_and_after, change_both_sides_together,
         need_no_account_on_the_other_side, are_bounded, go_with_their_account, of_many_at_once;
+    blocklists: are_sorted_and_without_doubles, say_what_changed, are_bounded_and_need_their_account, go_with_their_account,
+        keep_subscriptions_out;
     again: every_write_is_done_once, with_another_id_it_is_done_again,
         is_forgotten_after_its_time;
     names: in_every_script, hostile, very_long, far_in_time;

@@ -1,8 +1,9 @@
 //! A question on its way, with the promise that it is answered once.
 
-use carillon_core::model::{DeadLetter, OperationId};
+use carillon_core::model::{BlockListEdit, DeadLetter, OperationId};
 use carillon_core::ports::store::{
-    ReadAsk, WriteAsk, accounts, idempotency, items, notifications, offline, parked, roster, webhooks,
+    ReadAsk, WriteAsk, accounts, blocking, idempotency, items, notifications, offline, parked, roster,
+    webhooks,
 };
 use carillon_core::ports::{Answer, Fault, Reply};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -54,6 +55,12 @@ impl Carries for Write {
                 asked.letters.iter().map(DeadLetter::bytes).sum()
             }
             WriteAsk::Roster(roster::WriteAsk::ChangeSubscription(asked)) => asked.request.len(),
+            WriteAsk::Blocking(blocking::WriteAsk::ChangeBlockList(asked)) => match &asked.edit {
+                BlockListEdit::Block(jids) | BlockListEdit::Unblock(jids) => {
+                    jids.iter().map(|jid| jid.as_str().len()).sum()
+                }
+                BlockListEdit::UnblockAll => 0,
+            },
             WriteAsk::Roster(roster::WriteAsk::PutContact(asked)) => {
                 asked.name.len() + asked.groups.iter().map(|group| group.len()).sum::<usize>()
             }

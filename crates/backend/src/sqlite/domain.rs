@@ -92,7 +92,7 @@ fn delete(write: &mut Transaction<'_>, domain: DomainId) -> Result<Result<(), Mi
          AND jid IN (SELECT local || '@' || ?2 FROM account WHERE domain = ?1)",
         params![domain.0, name, Affiliation::Outcast.code()],
     )?;
-    for table in ["notification", "offline", "contact", "subscription"] {
+    for table in ["notification", "offline", "contact", "blocked", "subscription"] {
         let sql = format!("DELETE FROM {table} WHERE account IN (SELECT id FROM account WHERE domain = ?1)");
         write.run(&sql, [domain.0])?;
     }

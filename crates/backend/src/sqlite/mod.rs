@@ -17,6 +17,7 @@
 
 mod account;
 mod asked;
+mod blocking;
 mod column;
 mod complaints;
 mod copy;

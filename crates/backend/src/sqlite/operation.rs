@@ -9,6 +9,7 @@ use carillon_core::model::*;
 use carillon_core::ports::store::accounts::{
     CreateAccount, CreateAccountAnswer, DeleteAccount, RevokeTokens,
 };
+use carillon_core::ports::store::blocking::{ChangeBlockList, ChangeBlockListAnswer};
 use carillon_core::ports::store::domains::{DeleteDomain, PutDomain, PutDomainAnswer};
 use carillon_core::ports::store::idempotency::{Reservation, Reserve};
 use carillon_core::ports::store::items::{Publish, Retract};
@@ -291,6 +292,18 @@ impl Remembered for ChangeSubscription {
 
     fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<ChangeSubscriptionAnswer>> {
         Ok(decode(outcome, Clock::default()).ok().map(ChangeSubscriptionAnswer::Changed))
+    }
+}
+
+impl Remembered for ChangeBlockList {
+    const CODE: u8 = 24;
+
+    fn outcome(answer: &ChangeBlockListAnswer) -> Option<Vec<u8>> {
+        if let ChangeBlockListAnswer::Changed(change) = answer { Some(encode(change, 0)) } else { None }
+    }
+
+    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<ChangeBlockListAnswer>> {
+        Ok(decode(outcome, Clock::default()).ok().map(ChangeBlockListAnswer::Changed))
     }
 }
 

@@ -1,9 +1,9 @@
 //! Rosters, and the records of accounts that they are part of.
 
 use super::column::{corrupt, int, text, uint, whole_jid};
-use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
+use super::{blocking, lookup};
 use bytes::Bytes;
 use carillon_core::form::{Clock, decode, encode};
 use carillon_core::model::*;
@@ -14,6 +14,7 @@ use carillon_core::ports::store::roster::{
 };
 use carillon_wire::jid::BareJid;
 use rusqlite::types::Value;
+use rusqlite::vtab::array::Array;
 use rusqlite::{Error, OptionalExtension, Result, Row, params};
 use std::rc::Rc;
 
@@ -36,23 +37,56 @@ pub(super) fn records(snapshot: &mut Snapshot<'_>, asks: &[&ReadRecord]) -> Resu
     }
     let accounts = found.iter().map(|record| record.as_ref().map_or(Value::Null, |r| id_value(r.account)));
     let accounts: Vec<Value> = accounts.collect();
-    if !asks.iter().any(|ask| ask.parts.roster) {
-        return Ok(found);
+    let accounts = Rc::new(accounts);
+    if asks.iter().any(|ask| ask.parts.roster) {
+        contacts(snapshot, asks, &accounts, &mut found)?;
     }
+    if asks.iter().any(|ask| ask.parts.blocked) {
+        blocked(snapshot, asks, &accounts, &mut found)?;
+    }
+    Ok(found)
+}
+
+fn contacts(
+    snapshot: &Snapshot<'_>,
+    asks: &[&ReadRecord],
+    accounts: &Array,
+    found: &mut [Option<Box<Record>>],
+) -> Result<()> {
     let mut query = snapshot.db.prepare_cached(CONTACTS)?;
-    let mut rows = query.query([Rc::new(accounts)])?;
+    let mut rows = query.query([accounts])?;
     while let Some(row) = rows.next()? {
         let place = row.get::<_, u32>(0)? as usize - 1;
         if let (Some(Some(record)), true) = (found.get_mut(place), asks[place].parts.roster) {
             record.roster.contacts.push(contact(row, 1)?);
         }
     }
-    Ok(found)
+    Ok(())
+}
+
+fn blocked(
+    snapshot: &Snapshot<'_>,
+    asks: &[&ReadRecord],
+    accounts: &Array,
+    found: &mut [Option<Box<Record>>],
+) -> Result<()> {
+    let mut query = snapshot.db.prepare_cached(BLOCKED)?;
+    let mut rows = query.query([accounts])?;
+    while let Some(row) = rows.next()? {
+        let place = row.get::<_, u32>(0)? as usize - 1;
+        if let (Some(Some(record)), true) = (found.get_mut(place), asks[place].parts.blocked) {
+            record.blocked.push(blocking::address(row, 1)?);
+        }
+    }
+    Ok(())
 }
 
 const RECORD: &str = "SELECT id, record, roster FROM account WHERE domain = ?1 AND local = ?2";
 const CONTACTS: &str = "SELECT r.rowid, jid, name, groups, standing, listed, request FROM rarray(?1) r
     CROSS JOIN contact ON account = r.value ORDER BY r.rowid, jid";
+
+const BLOCKED: &str =
+    "SELECT r.rowid, jid FROM rarray(?1) r CROSS JOIN blocked ON account = r.value ORDER BY r.rowid, jid";
 
 fn id_value(account: AccountId) -> Value {
     Value::from(int(account.0))
@@ -61,7 +95,8 @@ fn id_value(account: AccountId) -> Value {
 fn record(row: &Row<'_>, parts: RecordParts) -> Result<Box<Record>> {
     let version = if parts.roster { Generation(uint(row, 2)?) } else { Generation::default() };
     let roster = Roster { version, contacts: Vec::new() };
-    Ok(Box::new(Record { account: AccountId(uint(row, 0)?), generation: Generation(uint(row, 1)?), roster }))
+    let (account, generation) = (AccountId(uint(row, 0)?), Generation(uint(row, 1)?));
+    Ok(Box::new(Record { account, generation, roster, blocked: Vec::new() }))
 }
 
 /// The contact in the six columns from `first`.
@@ -167,6 +202,13 @@ impl Transaction<'_> {
         Ok(RosterChange { account, before, after, contact, was, is })
     }
 
+    /// Whether an account blocks all of another.
+    fn blocks(&self, owner: &Owner, other: &BareJid) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM blocked WHERE account = ?1 AND jid IN (?2, ?3))";
+        let params = params![int(owner.account.0), other.as_str(), other.domain()];
+        self.db.prepare_cached(sql)?.query_row(params, |row| row.get(0))
+    }
+
     /// The account that a contact is, if it is one of this store.
     fn other(&self, domain: Option<DomainId>, contact: &BareJid) -> Result<Option<Owner>> {
         match (domain, contact.local()) {
@@ -218,7 +260,14 @@ impl Answers<ChangeSubscription, Error> for Transaction<'_> {
         let Some(owner) = self.owner(asked.domain, &asked.local)? else {
             return Ok(ChangeSubscriptionAnswer::NoAccount);
         };
-        let other = self.other(Some(asked.other), &asked.contact)?;
+        let mut other = self.other(Some(asked.other), &asked.contact)?;
+        // Whoever is blocked cannot ask.
+        if let Some(heard) = &other
+            && asked.action == SubscriptionAction::Subscribe
+            && self.blocks(heard, &owner.jid)?
+        {
+            other = None;
+        }
         let own = self.side(&owner, &asked.contact)?;
         let there = other.as_ref().map(|other| self.side(other, &owner.jid)).transpose()?;
         let changed = change_subscription(asked.action, &own, there.as_ref(), &asked.request, asked.bounds);

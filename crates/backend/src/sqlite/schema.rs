@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0013_parked.sql"),
     include_str!("migrations/0014_resumption.sql"),
     include_str!("migrations/0015_rosters.sql"),
+    include_str!("migrations/0016_block_lists.sql"),
 ];
 
 /// The version of the schema that this release uses.

@@ -214,7 +214,11 @@ settings! {
         "limits.roster_requests" = core.limits.roster.requests, count(0, 100_000, "accounts"), Live;
         /// Bytes of the roster of one account: addresses, names, groups, and what came with requests for subscriptions.
         "limits.roster_bytes" = core.limits.roster.bytes, bytes(4 * KIB, 16 * MIB), Live;
-        /// Bytes of accounts' records (rosters) that are kept in memory; beyond that, the one read first is read again when
+        /// Addresses that one account blocks.
+        "limits.blocked_addresses" = core.limits.block_list.addresses, count(0, 100_000, "addresses"), Live;
+        /// Bytes of the addresses that one account blocks.
+        "limits.blocked_bytes" = core.limits.block_list.bytes, bytes(4 * KIB, 16 * MIB), Live;
+        /// Bytes of accounts' records (rosters, block lists) that are kept in memory; beyond that, the one read first is read again when
         /// it is needed.
         "limits.records_bytes" = core.limits.records_bytes, bytes(64 * KIB, 64 * GIB), Live;
     }

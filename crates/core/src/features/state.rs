@@ -24,6 +24,8 @@ pub struct PerSession {
     pub pubsub: pubsub::State,
     /// Whether the session is told of changes of the roster.
     pub roster: roster::State,
+    /// Whether the session is told of changes of the block list.
+    pub blocking: blocking::State,
 }
 
 /// What each feature knows of an account, at its home: read from the store when it is needed, and dropped when it is not. Small when there is
@@ -32,13 +34,15 @@ pub struct PerSession {
 pub struct PerAccount {
     /// Its contacts.
     pub roster: roster::Contacts,
+    /// Whom it blocks.
+    pub blocked: blocking::Blocked,
 }
 
 impl PerAccount {
     /// Bytes that it takes beside its own size.
     pub fn bytes(&self) -> usize {
-        let PerAccount { roster } = self;
-        roster.bytes()
+        let PerAccount { roster, blocked } = self;
+        roster.bytes() + blocked.bytes()
     }
 }
 
@@ -53,5 +57,6 @@ crate::form! {
         ping,
         pubsub,
         roster: since(2),
+        blocking: since(2),
     }
 }

@@ -12,7 +12,11 @@ impl Turn<'_> {
     pub(super) fn message(&mut self, message: ShardMessage) {
         match message {
             ShardMessage::Stanza { stanza, settlement } => {
-                route::stanza(&stanza, settlement, self.sessions, &mut self.cx);
+                if let Some((stanza, settlement)) =
+                    home::incoming(stanza, settlement, self.sessions, &mut self.cx)
+                {
+                    route::stanza(&stanza, settlement, self.sessions, &mut self.cx);
+                }
             }
             ShardMessage::Letter { to, letter } => {
                 for account in to {

@@ -24,7 +24,6 @@ use crate::error::StreamError;
 use crate::event::Leave;
 use crate::message::Pace;
 use crate::model::{ConnId, Domains, Mono, Now, ShardId};
-use crate::pipeline;
 use crate::session::home::{self, Homes};
 use crate::session::pipeline::Pipeline;
 use crate::session::{Agenda, BoundSession, Cx, Opening, Session, Sessions, Work};
@@ -32,6 +31,7 @@ use crate::settings::Settings;
 use crate::shard::{Counters, ShardState, Slice};
 use crate::topic::Topics;
 use crate::{Effects, Input};
+use crate::{pipeline, route};
 use carillon_wire::stream::Condition;
 use std::sync::Arc;
 
@@ -240,6 +240,9 @@ impl Turn<'_> {
         while let Some(work) = self.cx.agenda.next() {
             match work {
                 Work::ShardMessage(message) => self.message(message),
+                Work::Route { stanza, settlement } => {
+                    route::stanza(&stanza, settlement, self.sessions, &mut self.cx);
+                }
                 Work::End(session, error) => self.end(session, &error),
                 Work::EndConnection(conn, error) => self.end_connection(conn, &error),
                 Work::Read(conn) => self.read(conn, b""),

@@ -1,6 +1,6 @@
 //! What the home of an account is told, by the account's own sessions and by the homes of others.
 
-use crate::model::{Generation, RosterChange, SessionId};
+use crate::model::{BlockListChange, Generation, RosterChange, SessionId, Settlement};
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::Stanza;
 use std::sync::Arc;
@@ -33,6 +33,15 @@ pub enum Letter {
         /// Whether the account itself did it; else whoever the contact is.
         is_own: bool,
     },
+    /// The account's block list has changed, in the store.
+    BlockListChanged(Arc<BlockListChange>),
+    /// A stanza to the account, or to one of its sessions.
+    Stanza {
+        /// The stanza.
+        stanza: Box<Stanza>,
+        /// Who waits until it is settled.
+        settlement: Option<Settlement>,
+    },
     /// The account's record may have changed in the store, or not.
     Doubt,
 }
@@ -52,8 +61,12 @@ impl Letter {
     /// Whether it is of no interest to an account that has no session.
     pub fn is_for_sessions(&self) -> bool {
         match self {
-            Letter::Presence(_) | Letter::Probe(_) | Letter::RosterChanged { .. } | Letter::Doubt => true,
-            Letter::Request { .. } | Letter::Announced { .. } => false,
+            Letter::Presence(_)
+            | Letter::Probe(_)
+            | Letter::RosterChanged { .. }
+            | Letter::BlockListChanged(_)
+            | Letter::Doubt => true,
+            Letter::Request { .. } | Letter::Announced { .. } | Letter::Stanza { .. } => false,
         }
     }
 
@@ -61,6 +74,17 @@ impl Letter {
     pub fn generations(&self) -> Option<(Generation, Generation)> {
         match self {
             Letter::RosterChanged { change, .. } => Some((change.before, change.after)),
+            Letter::BlockListChanged(change) => Some((change.before, change.after)),
+            _ => None,
+        }
+    }
+
+    /// Who sends it, if it passes only from somebody whom the account hears.
+    pub fn sender(&self) -> Option<&Jid> {
+        match self {
+            Letter::Presence(stanza) => stanza.from.as_ref(),
+            Letter::Stanza { stanza, .. } => stanza.from.as_ref(),
+            Letter::Probe(from) => Some(from),
             _ => None,
         }
     }
@@ -68,7 +92,10 @@ impl Letter {
     /// Bytes that it takes in memory, as far as somebody chose them.
     pub fn memory_bytes(&self) -> usize {
         match self {
-            Letter::Request { stanza, .. } => stanza.memory_bytes(),
+            Letter::Request { stanza, .. } | Letter::Stanza { stanza, .. } => stanza.memory_bytes(),
+            Letter::BlockListChanged(change) => {
+                change.blocked.iter().chain(&change.unblocked).map(|jid| jid.as_str().len()).sum()
+            }
             Letter::Announced { presence, .. } | Letter::Presence(presence) => presence.memory_bytes(),
             Letter::Probe(from) => from.as_str().len(),
             Letter::RosterChanged { change, .. } => {

@@ -2,6 +2,7 @@
 //! beyond reading and printing itself.
 
 mod account;
+mod blocking;
 mod domain;
 mod drain;
 mod durations;
@@ -20,6 +21,7 @@ mod topic;
 mod webhook;
 
 pub use account::{AccountState, Credentials, Identity, Login, LoginParts, ScramKeys, Subscription, Waiting};
+pub use blocking::{BlockListBounds, BlockListChange, BlockListEdit, is_covered};
 pub use domain::{Domain, Domains, Policy, PubsubCreate, SessionPolicy};
 pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};
 pub use durations::Durations;

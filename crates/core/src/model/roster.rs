@@ -5,7 +5,7 @@
 
 use super::{AccountId, Generation};
 use bytes::Bytes;
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::{BareJid, Jid};
 
 /// An account's roster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,6 +104,8 @@ pub struct Record {
     pub generation: Generation,
     /// Its roster, if asked for.
     pub roster: Roster,
+    /// Whom it blocks, if asked for, sorted.
+    pub blocked: Vec<Jid>,
 }
 
 /// What of a record is read.
@@ -111,12 +113,17 @@ pub struct Record {
 pub struct RecordParts {
     /// The roster.
     pub roster: bool,
+    /// Whom it blocks.
+    pub blocked: bool,
 }
 
 impl RecordParts {
+    /// Its generation alone.
+    pub const NONE: RecordParts = RecordParts { roster: false, blocked: false };
+
     /// The union of both.
     pub const fn and(self, other: RecordParts) -> RecordParts {
-        RecordParts { roster: self.roster || other.roster }
+        RecordParts { roster: self.roster || other.roster, blocked: self.blocked || other.blocked }
     }
 }
 

@@ -76,6 +76,13 @@ pub(crate) enum Work {
     End(SessionId, StreamError),
     /// End what is at a connection with a stream error.
     EndConnection(ConnId, StreamError),
+    /// Route a stanza that passes.
+    Route {
+        /// The stanza.
+        stanza: Box<Stanza>,
+        /// Who waits until it is settled.
+        settlement: Option<Settlement>,
+    },
     /// Go on with what a session read before it waited.
     Read(ConnId),
     /// Something deferred by [`Cx::later`].
@@ -104,6 +111,11 @@ impl Agenda {
     /// The next work to do before the handling of the input ends.
     pub(crate) fn next(&mut self) -> Option<Work> {
         self.queue.pop_front()
+    }
+
+    /// Adds work to be done.
+    pub(super) fn push(&mut self, work: Work) {
+        self.queue.push_back(work);
     }
 
     /// How many questions await their answer.

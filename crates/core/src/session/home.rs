@@ -13,16 +13,18 @@
 //! Every change of a record has the generation before it and the one it made. The home tells its sessions of changes in that order,
 //! whatever the order in which the letters come: one that is too early waits for those before it.
 
-use super::{Cx, Sessions};
+use super::context::Work;
+use super::hook::{Denial, Direction, Flow};
+use super::{BoundSession, Cx, Next, Sessions, Wait};
 use crate::error::StreamError;
 use crate::features::state::PerAccount;
 use crate::message::{Addressees, Letter, ShardMessage};
-use crate::model::{DomainId, Generation, Map, Mono, Record, ShardId};
+use crate::model::{DomainId, Generation, Map, Mono, Record, Set, Settlement, ShardId};
 use crate::ports::Fault;
 use crate::ports::store::roster::ReadRecord;
 use crate::shard::home;
 use carillon_wire::jid::BareJid;
-use carillon_wire::stanza::{Condition, StanzaError};
+use carillon_wire::stanza::{Condition, Kind, Stanza, StanzaError};
 use carillon_wire::stream;
 use std::collections::VecDeque;
 
@@ -34,6 +36,8 @@ pub struct Homes {
     bytes: usize,
     /// Accounts with records that take memory, in the order in which they were read. Some may be gone, or be here twice.
     read: VecDeque<BareJid>,
+    /// Accounts without a session in whose records there is nothing.
+    empty: Set<BareJid>,
     /// Accounts whose records could not be read, and when they are asked for again.
     unread: Vec<BareJid>,
     again: Option<Mono>,
@@ -92,6 +96,9 @@ const WAITING_BYTES_MAX: usize = 256 * 1024;
 /// Changes that wait for one before them.
 const EARLY_MAX: usize = 64;
 
+/// Accounts without a session of which it is remembered that there is nothing in their records.
+const EMPTY_MAX: usize = 16 * 1024;
+
 /// How long after a failure of the store records are asked for again.
 const AGAIN_MS: u64 = 1000;
 
@@ -108,9 +115,17 @@ impl Homes {
 
     /// Whether it is known that there is nothing in an account's record.
     pub fn is_empty(&self, account: &str) -> bool {
-        let home = self.accounts.get(account);
-        let known = home.and_then(|home| home.record.as_ref());
-        known.is_some_and(|(generation, _)| *generation == Generation::default())
+        match self.accounts.get(account) {
+            Some(home) => {
+                home.record.as_ref().is_some_and(|(generation, _)| *generation == Generation::default())
+            }
+            None => self.empty.contains(account),
+        }
+    }
+
+    /// An account's record, if it is here.
+    pub fn record(&self, account: &str) -> Option<&PerAccount> {
+        self.accounts.get(account)?.record.as_ref().map(|(_, record)| record)
     }
 
     /// When records that could not be read are asked for again.
@@ -136,6 +151,14 @@ impl Homes {
         if mailbox.letters.len() == 1 { Received::First } else { Received::Waits }
     }
 
+    /// There is nothing in the record of an account that has no session.
+    fn note_empty(&mut self, account: &BareJid) {
+        if self.empty.len() >= EMPTY_MAX {
+            self.empty = Set::default();
+        }
+        self.empty.insert(account.clone());
+    }
+
     /// The record of an account was read.
     fn fill(&mut self, account: &BareJid, generation: Generation, record: PerAccount) {
         let Some(home) = self.accounts.get_mut(account.as_str()) else { return };
@@ -145,6 +168,14 @@ impl Homes {
         if bytes > 0 {
             self.bytes += bytes;
             self.read.push_back(account.clone());
+        }
+    }
+
+    /// The record of an account with a session was read beside its letters.
+    fn note(&mut self, account: &BareJid, generation: Generation, record: PerAccount) {
+        let home = self.accounts.entry(account.clone()).or_default();
+        if home.record.is_none() && home.mailbox.is_none() {
+            self.fill(account, generation, record);
         }
     }
 
@@ -237,6 +268,7 @@ impl Home {
 pub(crate) fn receive(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     if letter.generations().is_some() || matches!(letter, Letter::Doubt) {
         cx.shard.changed(account.as_str());
+        cx.homes.empty.remove(account.as_str());
     }
     if letter.is_for_sessions() && !sessions.has_any(account.as_str()) {
         return;
@@ -277,6 +309,14 @@ fn give(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<
     let Some(domain) = cx.shard.domains.named(account.domain()).map(|domain| domain.id) else { return };
     let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
     let Some((generation, record)) = &mut home.record else { return };
+    if let Some(sender) = letter.sender()
+        && let Some(denial) = cx.pipeline.denies(record, Direction::In, sender)
+    {
+        return deny(letter, denial, cx);
+    }
+    if let Letter::Stanza { stanza, settlement } = letter {
+        return cx.route_on(*stanza, settlement);
+    }
     let (generation, mut record) = (*generation, std::mem::take(record));
     let before = record.bytes();
     let after = letter.generations().map_or(generation, |(_, after)| after.max(generation));
@@ -290,6 +330,37 @@ fn give(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<
     if let Some(home) = cx.homes.accounts.get_mut(account.as_str()) {
         home.record = Some((after, record));
     }
+}
+
+/// A letter that the account does not hear. Who asks or writes is told as if there were nobody; who only says something is not.
+fn deny(letter: Letter, denial: Denial, cx: &mut Cx<'_>) {
+    let Letter::Stanza { stanza, settlement } = letter else { return };
+    if !matches!(stanza.kind, Kind::Presence(_))
+        && let Some(reply) = stanza.error_reply(&(denial.0)())
+    {
+        cx.reply(reply);
+    }
+    cx.settle(settlement);
+}
+
+/// A stanza came for an account, or for one of its sessions: it comes back if it passes at once. Else it is routed
+/// when the account's record says that it passes.
+pub(crate) fn incoming(
+    stanza: Stanza,
+    settlement: Option<Settlement>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) -> Option<(Stanza, Option<Settlement>)> {
+    let Some(to) = stanza.to.as_ref().filter(|_| cx.pipeline.filters()) else {
+        return Some((stanza, settlement));
+    };
+    let is_own = stanza.from.as_ref().is_none_or(|from| from.bare_str() == to.bare_str());
+    if is_own || cx.homes.is_empty(to.bare_str()) {
+        return Some((stanza, settlement));
+    }
+    let account = to.bare();
+    receive(&account, Letter::Stanza { stanza: Box::new(stanza), settlement }, sessions, cx);
+    None
 }
 
 /// The record is read anew, to find out whether it has changed.
@@ -324,8 +395,10 @@ fn was_read(
     match answer {
         Ok(Some(read)) => {
             let Record { generation, .. } = *read;
-            let mut record = PerAccount::default();
-            cx.pipeline.record.iter().for_each(|part| part.give(&mut record, &read));
+            let record = unpacked(&read, cx);
+            if generation == Generation::default() && !sessions.has_any(account.as_str()) {
+                cx.homes.note_empty(account);
+            }
             cx.homes.fill(account, generation, record);
             settle_doubt(account, generation, sessions, cx);
             while let Some(letter) = cx.homes.next(account) {
@@ -334,15 +407,20 @@ fn was_read(
                 }
             }
         }
-        // It was removed: its sessions are ending.
+        // It was removed, and its sessions are ending; or there never was one. Who sends it something is told so by routing.
         Ok(None) => {
+            cx.homes.note_empty(account);
             for letter in cx.homes.give_up(account, |_| false) {
-                refuse(letter, sessions, cx);
+                match letter {
+                    Letter::Stanza { stanza, settlement } => cx.route_on(*stanza, settlement),
+                    other => refuse(other, sessions, cx),
+                }
             }
         }
         Err(_) => {
             // What is only told can wait; who asks is answered.
-            for letter in cx.homes.give_up(account, |letter| !matches!(letter, Letter::Request { .. })) {
+            let is_kept = |letter: &Letter| !matches!(letter, Letter::Request { .. } | Letter::Stanza { .. });
+            for letter in cx.homes.give_up(account, is_kept) {
                 refuse(letter, sessions, cx);
             }
             cx.homes.unread.push(account.clone());
@@ -384,12 +462,21 @@ pub(crate) fn rest(account: &BareJid, sessions: &Sessions, cx: &mut Cx<'_>) {
 
 /// A letter is not dealt with.
 fn refuse(letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    if let Letter::Request { session, stanza } = letter
-        && let Some(session) = sessions.bound(session)
-    {
-        let error = StanzaError::new(Condition::ResourceConstraint)
-            .with_text("what is needed to decide on this cannot be read now; try again later");
-        session.refuse(&stanza, &error, cx);
+    let error = StanzaError::new(Condition::ResourceConstraint)
+        .with_text("what is needed to decide on this cannot be read now; try again later");
+    match letter {
+        Letter::Request { session, stanza } => {
+            if let Some(session) = sessions.bound(session) {
+                session.refuse(&stanza, &error, cx);
+            }
+        }
+        Letter::Stanza { stanza, settlement } => {
+            if let Some(reply) = stanza.error_reply(&error) {
+                cx.reply(reply);
+            }
+            cx.settle(settlement);
+        }
+        _ => {}
     }
 }
 
@@ -406,7 +493,58 @@ pub(crate) fn tick(cx: &mut Cx<'_>) {
     }
 }
 
+/// What the features know of an account by its record.
+fn unpacked(read: &Record, cx: &Cx<'_>) -> PerAccount {
+    let mut record = PerAccount::default();
+    cx.pipeline.record.iter().for_each(|part| part.give(&mut record, read));
+    record
+}
+
+impl BoundSession {
+    /// Refuses a stanza to somebody to whom the account sends nothing, or lets it pass, perhaps once the record is read.
+    pub(super) fn passes(&mut self, stanza: Stanza, cx: &mut Cx<'_>) -> Option<Stanza> {
+        let Some(to) = stanza.to.as_ref().filter(|_| cx.pipeline.filters()) else { return Some(stanza) };
+        let is_own = to.bare_str() == self.bare.as_str() || to.as_str() == self.bare.domain();
+        if is_own || cx.homes.is_empty(self.bare.as_str()) {
+            return Some(stanza);
+        }
+        let Some(record) = cx.homes.record(self.bare.as_str()) else {
+            self.wait_for_record(stanza, cx);
+            return None;
+        };
+        match cx.pipeline.denies(record, Direction::Out, to) {
+            None => Some(stanza),
+            Some(denial) => {
+                self.refuse(&stanza, &(denial.0)(), cx);
+                None
+            }
+        }
+    }
+
+    fn wait_for_record(&mut self, stanza: Stanza, cx: &mut Cx<'_>) {
+        let (domain, local) = (self.domain, self.bare.local().unwrap_or_default().into());
+        let question = ReadRecord { domain, local, parts: cx.pipeline.record_parts() };
+        let wait = Wait::ask(question, |session, stanza, answer, cx| {
+            let failed = StanzaError::new(Condition::InternalServerError);
+            let read = answer.ok().flatten().ok_or(failed)?;
+            let record = unpacked(&read, cx);
+            let denial = stanza.to.as_ref().and_then(|to| cx.pipeline.denies(&record, Direction::Out, to));
+            cx.homes.note(&session.bare, read.generation, record);
+            match denial {
+                None => Ok(Flow::Pass),
+                Some(denial) => Err((denial.0)()),
+            }
+        });
+        self.wait(stanza, wait, Next::Hook(0), cx);
+    }
+}
+
 impl Cx<'_> {
+    /// Routes a stanza that passes.
+    fn route_on(&mut self, stanza: Stanza, settlement: Option<Settlement>) {
+        self.agenda.push(Work::Route { stanza: Box::new(stanza), settlement });
+    }
+
     /// Sends a letter to the home of an account, which must be one of this node.
     pub fn letter(&mut self, account: BareJid, letter: Letter) {
         let at = home(account.as_str(), self.shard.shard_count);

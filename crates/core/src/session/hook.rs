@@ -24,6 +24,7 @@ use crate::sasl::Inline;
 use crate::session::home::AtHome;
 use crate::session::{BoundSession, Cx, Resume, Sessions, Wait};
 use crate::shard::{self, Names, Recipients, RefusedWrite, Timer, Track, Tracked};
+use carillon_wire::jid::Jid;
 use carillon_wire::stanza::{IqType, Stanza};
 use carillon_wire::xml::Element;
 use smallvec::SmallVec;
@@ -120,6 +121,10 @@ pub struct Hooks {
     pub resumption: Option<&'static ResumptionHandler>,
     /// What of an account's record the feature needs at the account's home.
     pub record: &'static [RecordPart],
+    /// What an account neither sends nor is sent.
+    pub filter: Option<FilterHook>,
+    /// Some may see an account from now on, or may not any more.
+    pub seen: Option<SeenHook>,
     /// A letter to an account, at the account's home.
     pub letter: Option<LetterHook>,
     /// A session says how available it is.
@@ -215,6 +220,8 @@ impl Hooks {
         resumed: None,
         resumption: None,
         record: &[],
+        filter: None,
+        seen: None,
         letter: None,
         announced: None,
         repeated: None,
@@ -265,6 +272,11 @@ pub type ResumedHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 pub type RestoredHook = fn(session: &mut BoundSession, names: &mut Names, cx: &mut Cx<'_>);
 /// Whether a stanza of a resumed session was handled before, and comes once more because the client did not know.
 pub type RepeatedHook = fn(session: &mut BoundSession, stanza: &Stanza) -> bool;
+/// Whether the record of an account has a stanza to or from this address not pass.
+pub type FilterHook = fn(record: &PerAccount, direction: Direction, other: &Jid) -> Option<Denial>;
+/// Who is covered by these entries ([`is_covered`](crate::model::is_covered)) sees the account from now on, or does not any more.
+pub type SeenHook =
+    fn(home: &AtHome<'_>, entries: &[Jid], is_seen: bool, sessions: &Sessions, cx: &mut Cx<'_>);
 /// Takes a letter, or gives it back because it is not this feature's.
 pub type LetterHook =
     fn(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter>;
@@ -515,13 +527,16 @@ pub struct TrackedHandler {
 pub enum RecordPart {
     /// The roster.
     Roster(fn(record: &mut PerAccount, roster: &Roster)),
+    /// Whom it blocks, sorted.
+    Blocked(fn(record: &mut PerAccount, list: &[Jid])),
 }
 
 impl RecordPart {
     /// The part of the question to the store.
     pub const fn wanted(self) -> RecordParts {
         match self {
-            RecordPart::Roster(_) => RecordParts { roster: true },
+            RecordPart::Roster(_) => RecordParts { roster: true, ..RecordParts::NONE },
+            RecordPart::Blocked(_) => RecordParts { blocked: true, ..RecordParts::NONE },
         }
     }
 
@@ -529,9 +544,23 @@ impl RecordPart {
     pub fn give(self, record: &mut PerAccount, read: &Record) {
         match self {
             RecordPart::Roster(take) => take(record, &read.roster),
+            RecordPart::Blocked(take) => take(record, &read.blocked),
         }
     }
 }
+
+/// Which way a stanza goes, as seen from the account whose record is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// It is sent to the account.
+    In,
+    /// The account sends it.
+    Out,
+}
+
+/// A stanza does not pass: the error for whoever sent it.
+#[derive(Clone, Copy, Debug)]
+pub struct Denial(pub fn() -> StanzaError);
 
 /// How a session ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

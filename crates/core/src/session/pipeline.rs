@@ -1,8 +1,10 @@
 //! The hooks of the enabled features, list by list.
 
 use super::hook::*;
+use crate::features::state::PerAccount;
 use crate::model::{LoginParts, Map, RecordParts};
 use crate::shard::{Timer, Tracked};
+use carillon_wire::jid::Jid;
 use carillon_wire::stanza::{IqType, Kind};
 use carillon_wire::xml::Element;
 
@@ -26,6 +28,8 @@ pub struct Pipeline {
     pub(crate) resumption: Option<&'static ResumptionHandler>,
     pub(crate) record: Vec<RecordPart>,
     record_parts: RecordParts,
+    filter: Vec<FilterHook>,
+    pub(crate) seen: Vec<SeenHook>,
     pub(crate) letter: Vec<LetterHook>,
     pub(crate) announced: Vec<AnnouncedHook>,
     pub(crate) repeated: Vec<RepeatedHook>,
@@ -95,6 +99,8 @@ impl Pipeline {
             resumption: features.iter().find_map(|f| f.hooks.resumption),
             record_parts: record().map(RecordPart::wanted).fold(RecordParts::default(), RecordParts::and),
             record: record().collect(),
+            filter: hooks(&features, |h| h.filter),
+            seen: hooks(&features, |h| h.seen),
             letter: hooks(&features, |h| h.letter),
             announced: hooks(&features, |h| h.announced),
             repeated: hooks(&features, |h| h.repeated),
@@ -153,6 +159,16 @@ impl Pipeline {
     /// Whether any feature needs a part of an account's record.
     pub(crate) fn keeps_records(&self) -> bool {
         !self.record.is_empty()
+    }
+
+    /// Whether any feature has stanzas not pass.
+    pub(crate) fn filters(&self) -> bool {
+        !self.filter.is_empty()
+    }
+
+    /// Why a stanza to or from this address does not pass, by the record of an account.
+    pub fn denies(&self, record: &PerAccount, direction: Direction, other: &Jid) -> Option<Denial> {
+        self.filter.iter().find_map(|hook| hook(record, direction, other))
     }
 
     /// The addresses of the features.

@@ -50,7 +50,11 @@ impl BoundSession {
     /// A stanza came.
     pub(super) fn submit(&mut self, stanza: Stanza, cx: &mut Cx<'_>) {
         match self.service(&stanza, cx) {
-            None => self.go_on(stanza, Next::Hook(0), cx),
+            None => {
+                if let Some(stanza) = self.passes(stanza, cx) {
+                    self.go_on(stanza, Next::Hook(0), cx);
+                }
+            }
             Some((service, domain)) if domain == self.domain => {
                 self.go_on(stanza, Next::Service(service), cx);
             }

@@ -108,6 +108,10 @@ impl Script {
                 "remembered_accounts" => {
                     settings.fast.remembered_accounts = value.parse().expect("a number");
                 }
+                "blocked_addresses" => {
+                    settings.limits.block_list.addresses = value.parse().expect("a number");
+                }
+                "blocked_bytes" => settings.limits.block_list.bytes = value.parse().expect("a number"),
                 "roster_contacts" => settings.limits.roster.contacts = value.parse().expect("a number"),
                 "records_bytes" => settings.limits.records_bytes = value.parse().expect("a number"),
                 "presence_bytes" => settings.limits.presence_bytes = value.parse().expect("a number"),

@@ -240,7 +240,7 @@ fn meant(kind: &str) -> Result<Asks, String> {
         "messages" => Ok(|ask| StoreOffline::of(ask).is_some()),
         "notifications" => Ok(|ask| StoreNotification::of(ask).is_some()),
         "records" => Ok(|ask| matches!(ask, Ask::Read(ReadAsk::Roster(_)))),
-        "rosters" => Ok(|ask| matches!(ask, Ask::Write(WriteAsk::Roster(_)))),
+        "rosters" => Ok(|ask| matches!(ask, Ask::Write(WriteAsk::Roster(_) | WriteAsk::Blocking(_)))),
         other => Err(format!("no questions are called {other}")),
     }
 }

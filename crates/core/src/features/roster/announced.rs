@@ -1,7 +1,9 @@
 //! The presence of contacts (RFC 6121 §4).
 
 use crate::message::{Announcement, Letter};
+use crate::model::is_covered;
 use crate::session::home::AtHome;
+use crate::session::hook::Direction;
 use crate::session::{BoundSession, Cx, Sessions};
 use crate::shard::Track;
 use carillon_wire::jid::{BareJid, Jid};
@@ -28,10 +30,12 @@ pub(super) fn tell(
     cx: &mut Cx<'_>,
 ) {
     let roster = &home.record.roster;
-    let seen_by: Vec<BareJid> = here(roster.iter().filter(|e| e.standing.from).map(|e| e.jid), cx);
+    let mut seen_by = here(roster.iter().filter(|e| e.standing.from).map(|e| e.jid), cx);
+    seen_by.retain(|jid| cx.pipeline.denies(home.record, Direction::Out, &jid.to_jid()).is_none());
     cx.letters(seen_by.into_iter(), &Letter::Presence(presence.clone()));
     let (Announcement::Initial, Some(from)) = (step, &presence.from) else { return };
-    let seen: Vec<BareJid> = here(roster.iter().filter(|e| e.standing.to).map(|e| e.jid), cx);
+    let mut seen = here(roster.iter().filter(|e| e.standing.to).map(|e| e.jid), cx);
+    seen.retain(|jid| cx.pipeline.denies(home.record, Direction::Out, &jid.to_jid()).is_none());
     cx.letters(seen.into_iter(), &Letter::Probe(from.clone()));
     let slot = sessions.bound_of(home.account.as_str()).iter().find(|s| s.jid == *from).map(|s| s.id.slot);
     let Some(session) = slot.and_then(|slot| sessions.bound_in(slot)) else { return };
@@ -43,6 +47,22 @@ pub(super) fn tell(
         request.payload = contact.request.map_or_else(Payload::empty, Payload::from_raw);
         session.deliver(request, &Track::Nothing, cx);
     }
+}
+
+/// Some may see the account from now on, or may not any more.
+pub(super) fn seen(home: &AtHome<'_>, entries: &[Jid], is_seen: bool, sessions: &Sessions, cx: &mut Cx<'_>) {
+    let subscribed = home.record.roster.iter().filter(|entry| entry.standing.from).map(|entry| entry.jid);
+    let mut contacts = here(subscribed, cx);
+    contacts.retain(|jid| entries.iter().any(|entry| is_covered(&jid.to_jid(), entry)));
+    for presence in present(home.account, sessions) {
+        let presence = if is_seen { presence } else { withdrawn(presence) };
+        cx.letters(contacts.iter().cloned(), &Letter::Presence(Arc::new(presence)));
+    }
+}
+
+/// That the session of this presence is not available any more.
+pub(super) fn withdrawn(presence: Stanza) -> Stanza {
+    Stanza { from: presence.from, ..Stanza::presence(PresenceType::Unavailable) }
 }
 
 /// Those that are accounts of this node.

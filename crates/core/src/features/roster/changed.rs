@@ -1,6 +1,6 @@
 //! What follows from a change of a roster, at its account's home.
 
-use super::announced::present;
+use super::announced::{present, withdrawn};
 use super::xml;
 use crate::message::Letter;
 use crate::model::{Contact, RosterChange, Standing};
@@ -109,12 +109,8 @@ fn show(change: &RosterChange, sessions: &Sessions, cx: &mut Cx<'_>) {
     if was.from == is.from || cx.domain_of(&change.contact.to_jid()).is_none() {
         return;
     }
-    for mut presence in present(&change.account, sessions) {
-        if !is.from {
-            let from = presence.from.take();
-            presence = Stanza::presence(PresenceType::Unavailable);
-            presence.from = from;
-        }
+    for presence in present(&change.account, sessions) {
+        let presence = if is.from { presence } else { withdrawn(presence) };
         cx.letter(change.contact.clone(), Letter::Presence(Arc::new(presence)));
     }
 }

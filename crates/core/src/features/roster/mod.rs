@@ -51,6 +51,7 @@ pub const FEATURE: Feature = Feature {
         record: &[RecordPart::Roster(|record, roster| record.roster = Contacts::of(roster))],
         submit_presence: Some(subscription::submit),
         announced: Some(announced::announced),
+        seen: Some(announced::seen),
         letter: Some(letter),
         iq: &[
             IqHandler { kind: IqType::Get, name: "query", ns: ns::ROSTER, at: At::Account, handle: ask },
@@ -76,7 +77,7 @@ fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &m
         Letter::Presence(presence) => announced::deliver(&presence, home, sessions, cx),
         Letter::Probe(from) => announced::probed(&from, home, sessions, cx),
         Letter::RosterChanged { change, is_own } => changed::changed(&change, is_own, home, sessions, cx),
-        Letter::Doubt => return Some(letter),
+        Letter::BlockListChanged(_) | Letter::Stanza { .. } | Letter::Doubt => return Some(letter),
     }
     None
 }

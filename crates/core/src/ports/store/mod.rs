@@ -6,6 +6,7 @@
 //! many into one commit.
 
 pub mod accounts;
+pub mod blocking;
 pub mod domains;
 pub mod idempotency;
 pub mod items;
@@ -283,6 +284,7 @@ nouns! {
     Webhooks in webhooks,
     Parked in parked,
     Roster in roster,
+    Blocking in blocking,
 }
 
 impl Kind for ReadAsk {

@@ -92,6 +92,7 @@ fn put(
         record: Generation::default(),
         roster_version: Generation::default(),
         roster: BTreeMap::new(),
+        blocked: BTreeSet::new(),
         queue: BTreeMap::new(),
     };
     store.accounts.insert(id, account);

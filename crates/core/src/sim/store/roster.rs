@@ -4,13 +4,13 @@ use super::tables::Account;
 use super::{Committed, answers};
 use crate::model::{
     AccountId, BothSides, Contact, DomainId, Record, Roster, RosterChange, RosterUse, Side,
-    change_subscription, removed_by,
+    SubscriptionAction, change_subscription, removed_by,
 };
 use crate::ports::store::roster::{
     ChangeSubscription, ChangeSubscriptionAnswer, PutContact, PutContactAnswer, ReadRecord, RemoveContact,
     RemoveContactAnswer,
 };
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::{BareJid, Jid};
 
 answers! {
     ReadRecord => record;
@@ -26,7 +26,8 @@ fn record(store: &Committed, asked: &ReadRecord) -> Option<Box<Record>> {
         true => Roster { version: held.roster_version, contacts: held.roster.values().cloned().collect() },
         false => Roster::default(),
     };
-    Some(Box::new(Record { account, generation: held.record, roster }))
+    let blocked = if asked.parts.blocked { held.blocked.iter().cloned().collect() } else { Vec::new() };
+    Some(Box::new(Record { account, generation: held.record, roster, blocked }))
 }
 
 fn put(store: &mut Committed, asked: &PutContact) -> PutContactAnswer {
@@ -65,13 +66,18 @@ fn change(store: &mut Committed, asked: &ChangeSubscription) -> ChangeSubscripti
     };
     let (jid, own) = (account.jid.clone(), account.side(&asked.contact));
     let id = other(store, Some(asked.other), &asked.contact);
-    let there = id.and_then(|id| store.accounts.get(&id)).map(|other| other.side(&jid));
+    let other_account = id.and_then(|id| store.accounts.get(&id));
+    // Whoever is blocked cannot ask.
+    let hears = |other: &&Account| asked.action != SubscriptionAction::Subscribe || !other.blocks(&jid);
+    let there = other_account.filter(hears).map(|other| other.side(&jid));
+    let is_heard = there.is_some();
     let changed = change_subscription(asked.action, &own, there.as_ref(), &asked.request, asked.bounds);
     let Some((own, there)) = changed else { return ChangeSubscriptionAnswer::Full };
     let own = store
         .account_mut(asked.domain, &asked.local)
         .and_then(|own_account| own_account.change(&asked.contact, own));
-    let other = id.and_then(|id| store.accounts.get_mut(&id)).and_then(|other| other.change(&jid, there));
+    let other = id.filter(|_| is_heard).and_then(|id| store.accounts.get_mut(&id));
+    let other = other.and_then(|other| other.change(&jid, there));
     ChangeSubscriptionAnswer::Changed(Box::new(BothSides { own, other }))
 }
 
@@ -80,6 +86,12 @@ fn other(store: &Committed, domain: Option<DomainId>, contact: &BareJid) -> Opti
 }
 
 impl Account {
+    /// Whether it blocks all of an account.
+    fn blocks(&self, account: &BareJid) -> bool {
+        let is_it = |jid: &Jid| jid.as_str() == account.as_str() || jid.as_str() == account.domain();
+        self.blocked.iter().any(is_it)
+    }
+
     /// What the roster says of a contact, and how much it holds.
     fn side(&self, contact: &BareJid) -> Side {
         let said = self.roster.get(contact).cloned();

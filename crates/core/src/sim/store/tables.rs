@@ -8,7 +8,7 @@ use crate::model::{
 use crate::ports::Answer;
 use crate::ports::store::parked::ParkedGroup;
 use bytes::Bytes;
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::{BareJid, Jid};
 use std::any::TypeId;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,6 +55,7 @@ pub(super) struct Account {
     /// The one that last changed its roster.
     pub(super) roster_version: Generation,
     pub(super) roster: BTreeMap<BareJid, Contact>,
+    pub(super) blocked: BTreeSet<Jid>,
     /// Its notifications that have not ended, in delivery order.
     pub(super) queue: BTreeMap<Place, NotificationId>,
 }

@@ -1,0 +1,190 @@
+//! Blocking (XEP-0191): whom an account blocks neither reaches it nor hears of it.
+//!
+//! The list is part of the account's record. What passes is decided by one filter (`denies`), for what the account sends as for what it is sent,
+//! whether it has a session or not.
+
+mod state;
+mod xml;
+
+pub use state::{Blocked, State};
+
+use crate::error::StanzaError;
+use crate::features::state::PerAccount;
+use crate::message::Letter;
+use crate::model::{BlockListChange, BlockListEdit, SessionId};
+use crate::ports::store::blocking::{ChangeBlockList, ChangeBlockListAnswer};
+use crate::ports::{Fault, Question};
+use crate::session::home::AtHome;
+use crate::session::hook::{
+    At, Denial, Direction, Feature, Hooks, IqAnswer, IqHandler, RecordPart, Request, Spec,
+};
+use crate::session::{BoundSession, Cx, Sessions};
+use crate::shard::Track;
+use carillon_wire::jid::{BareJid, Jid};
+use carillon_wire::ns;
+use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
+use carillon_wire::xml::Element;
+use std::sync::Arc;
+
+/// The feature.
+pub const FEATURE: Feature = Feature {
+    name: "blocking",
+    about: "Accounts block others.",
+    specs: &[Spec {
+        id: "XEP-0191",
+        title: "Blocking Command",
+        version: "1.3",
+        coverage: "Block, unblock one and all, pushes, presence that is withdrawn and given again; what passes in either direction is \
+                   decided for absent accounts, too. A blocked account cannot subscribe.",
+    }],
+    server_features: &[ns::BLOCKING],
+    hooks: Hooks {
+        record: &[RecordPart::Blocked(|record, list| record.blocked = Blocked::of(list))],
+        filter: Some(denies),
+        letter: Some(letter),
+        iq: &[
+            IqHandler {
+                kind: IqType::Get,
+                name: "blocklist",
+                ns: ns::BLOCKING,
+                at: At::Account,
+                handle: ask,
+            },
+            IqHandler { kind: IqType::Set, name: "block", ns: ns::BLOCKING, at: At::Account, handle: ask },
+            IqHandler { kind: IqType::Set, name: "unblock", ns: ns::BLOCKING, at: At::Account, handle: ask },
+        ],
+        ..Hooks::NONE
+    },
+    ..Feature::NONE
+};
+
+/// Whether a stanza to or from this address does not pass (XEP-0191 §3.4, §5).
+fn denies(record: &PerAccount, direction: Direction, other: &Jid) -> Option<Denial> {
+    if !record.blocked.has(other) {
+        return None;
+    }
+    Some(match direction {
+        // It is as if there were nobody.
+        Direction::In => Denial(|| StanzaError::new(Condition::ServiceUnavailable)),
+        Direction::Out => Denial(|| {
+            StanzaError::new(Condition::NotAcceptable)
+                .with_kind(carillon_wire::stanza::ErrorType::Cancel)
+                .with_app(Element::new("blocked", ns::BLOCKING_ERRORS))
+        }),
+    })
+}
+
+/// A request is decided at the account's home.
+fn ask(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
+    let letter = Letter::Request { session: session.id, stanza: Box::new(request.stanza.clone()) };
+    cx.letter(session.bare.clone(), letter);
+    Ok(IqAnswer::Later)
+}
+
+/// At the account's home.
+fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter> {
+    match letter {
+        Letter::Request { session, stanza } => return answer(session, stanza, home, sessions, cx),
+        Letter::BlockListChanged(change) => changed(&change, home, sessions, cx),
+        other => return Some(other),
+    }
+    None
+}
+
+/// Answers a request about the block list, or gives it back because it is about something else.
+fn answer(
+    session: SessionId,
+    stanza: Box<Stanza>,
+    home: &mut AtHome<'_>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) -> Option<Letter> {
+    let payload = stanza.payload.children().next().filter(|child| child.ns() == ns::BLOCKING);
+    let Some(payload) = payload.map(|payload| payload.element()) else {
+        return Some(Letter::Request { session, stanza });
+    };
+    if stanza.kind == Kind::Iq(IqType::Get) {
+        let session = sessions.bound(session)?;
+        session.state.blocking.is_interested = true;
+        let reply = stanza.result_reply().with_payload(xml::list("blocklist", home.record.blocked.iter()));
+        session.send(&reply, &Track::Nothing, cx);
+        return None;
+    }
+    match xml::edit(&payload) {
+        Ok(edit) => change(session, *stanza, edit, home, cx),
+        Err(error) => reply(session, &stanza, Err(error), sessions, cx),
+    }
+    None
+}
+
+/// Has the store change the list.
+fn change(session: SessionId, stanza: Stanza, edit: BlockListEdit, home: &AtHome<'_>, cx: &mut Cx<'_>) {
+    let account = home.account.clone();
+    let local = account.local().unwrap_or_default().into();
+    let question =
+        ChangeBlockList { domain: home.domain, local, edit, bounds: cx.shard.settings.limits.block_list };
+    cx.ask(question, move |answer: Result<<ChangeBlockList as Question>::Answer, _>, sessions, cx| {
+        let result = match answer {
+            Ok(ChangeBlockListAnswer::Changed(change)) => {
+                cx.letter(account, Letter::BlockListChanged(Arc::new(*change)));
+                Ok(())
+            }
+            Ok(ChangeBlockListAnswer::Full) => {
+                Err(StanzaError::new(Condition::ResourceConstraint).with_text("your block list is full"))
+            }
+            Ok(ChangeBlockListAnswer::NoAccount) => Err(StanzaError::new(Condition::ItemNotFound)),
+            Err(fault) => Err(failed(fault, account, cx)),
+        };
+        reply(session, &stanza, result, sessions, cx);
+    });
+}
+
+fn failed(fault: Fault, account: BareJid, cx: &mut Cx<'_>) -> StanzaError {
+    if fault == Fault::Unknown {
+        cx.letter(account, Letter::Doubt);
+    }
+    StanzaError::new(Condition::InternalServerError).with_text("the store cannot answer; try again later")
+}
+
+fn reply(
+    session: SessionId,
+    stanza: &Stanza,
+    result: Result<(), StanzaError>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
+    let Some(session) = sessions.bound(session) else { return };
+    match result {
+        Ok(()) => session.send(&stanza.result_reply(), &Track::Nothing, cx),
+        Err(error) => session.refuse(stanza, &error, cx),
+    }
+}
+
+/// The list was changed: sessions that have asked for it are told; who is blocked does not see the account any more, and who is not any
+/// more sees it again (XEP-0191 §3.3).
+fn changed(change: &BlockListChange, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    for (name, list, is_seen) in [("block", &change.blocked, false), ("unblock", &change.unblocked, true)] {
+        if list.is_empty() {
+            continue;
+        }
+        let shown = xml::list(name, list.iter());
+        for slot in sessions.of(home.account.as_str()) {
+            let Some(session) =
+                sessions.bound_in(slot).filter(|session| session.state.blocking.is_interested)
+            else {
+                continue;
+            };
+            let push = Stanza::iq(IqType::Set)
+                .with_id(cx.shard.random.token())
+                .with_to(session.jid.clone())
+                .with_payload(shown.clone());
+            session.send(&push, &Track::Nothing, cx);
+        }
+        // A record that was read later has it already.
+        if home.generation < change.after {
+            home.record.blocked.change(change);
+        }
+        let hooks = &cx.pipeline.seen;
+        hooks.iter().for_each(|hook| hook(home, list, is_seen, sessions, cx));
+    }
+}
