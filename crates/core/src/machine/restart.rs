@@ -176,7 +176,9 @@ impl Turn<'_> {
                 self.cx.unfollow(followed, self.sessions);
             }
             self.sessions.end(session.id);
-            all.push(Moved { timers: timers.remove(&session.id).unwrap_or_default(), session, last_items });
+            let timers = timers.remove(&session.id).unwrap_or_default();
+            let is_recordless = self.cx.homes.is_empty(account.as_str());
+            all.push(Moved { timers, session, last_items, is_recordless });
         }
         all
     }
@@ -209,6 +211,11 @@ impl Turn<'_> {
                 names.add(moved.session.account, moved.session.id, id);
                 moved.session.id = id;
                 self.join_account(&moved.session);
+                // The record of one that was away may have changed.
+                let is_recordless = moved.is_recordless && moved.session.io.is_some();
+                if self.cx.pipeline.keeps_records() && !is_recordless {
+                    self.cx.homes.enter_unknown(&moved.session.bare);
+                }
                 here.push((moved, conn));
             }
         }
@@ -267,7 +274,7 @@ impl Turn<'_> {
     }
 
     fn put_back(&mut self, moved: Moved, conn: Option<ConnId>, names: &mut Names) {
-        let Moved { mut session, timers, last_items } = moved;
+        let Moved { mut session, timers, last_items, is_recordless: _ } = moved;
         for last in last_items {
             self.cx.shard.subscribers.learn(last);
         }

@@ -107,20 +107,20 @@ impl Homes {
     pub(crate) fn enter(&mut self, account: &BareJid, record: Generation) {
         if let Some(home) = self.accounts.get_mut(account.as_str()) {
             home.told.get_or_insert(record);
-            return;
+        } else if record != Generation::default() {
+            self.accounts.insert(account.clone(), Home { told: Some(record), ..Home::default() });
         }
-        let known = (record == Generation::default()).then(|| (record, PerAccount::default()));
-        self.accounts.insert(account.clone(), Home { told: Some(record), record: known, mailbox: None });
     }
 
-    /// Whether it is known that there is nothing in an account's record.
+    /// A session goes on here of whose account it is not known whether there is anything in the record.
+    pub(crate) fn enter_unknown(&mut self, account: &BareJid) {
+        self.accounts.entry(account.clone()).or_default();
+    }
+
+    /// Whether it is known that there is nothing in the record of an account that has a session. Such an account has no entry here: most
+    /// sessions of a push service are of one.
     pub fn is_empty(&self, account: &str) -> bool {
-        match self.accounts.get(account) {
-            Some(home) => {
-                home.record.as_ref().is_some_and(|(generation, _)| *generation == Generation::default())
-            }
-            None => self.empty.contains(account),
-        }
+        self.accounts.get(account).is_none_or(Home::is_empty)
     }
 
     /// An account's record, if it is here.
@@ -133,8 +133,9 @@ impl Homes {
         self.again
     }
 
-    fn receive(&mut self, account: &BareJid, letter: Letter) -> Received {
-        let home = self.accounts.entry(account.clone()).or_default();
+    fn receive(&mut self, account: &BareJid, letter: Letter, has_session: bool) -> Received {
+        let absent = || if has_session { Home::empty() } else { Home::default() };
+        let home = self.accounts.entry(account.clone()).or_insert_with(absent);
         if let Letter::Doubt = letter {
             home.mailbox.get_or_insert_default().in_doubt = true;
         }
@@ -202,10 +203,12 @@ impl Homes {
         rest
     }
 
-    /// Nobody has a session any more, and nothing waits: the account is forgotten.
-    fn leave(&mut self, account: &str) {
+    /// Nothing need be known of an account any more: nothing waits for it, and nobody has a session or there is nothing in the record.
+    fn leave(&mut self, account: &str, has_session: bool) {
         let waits = |home: &Home| home.mailbox.as_ref().is_some_and(|mailbox| !mailbox.letters.is_empty());
-        if self.accounts.get(account).is_some_and(|home| !waits(home))
+        let is_needed =
+            |home: &Home| waits(home) || (has_session && !(home.is_empty() && home.mailbox.is_none()));
+        if self.accounts.get(account).is_some_and(|home| !is_needed(home))
             && let Some(home) = self.accounts.remove(account)
         {
             self.bytes -= home.record.map_or(0, |(_, record)| record.bytes());
@@ -233,6 +236,18 @@ impl Homes {
 }
 
 impl Home {
+    /// An account in whose record there was never anything.
+    fn empty() -> Home {
+        let generation = Generation::default();
+        let record = Some((generation, PerAccount::default()));
+        Home { told: Some(generation), record, mailbox: None }
+    }
+
+    /// Whether it is known that there is nothing in the record.
+    fn is_empty(&self) -> bool {
+        self.record.as_ref().is_some_and(|(generation, _)| *generation == Generation::default())
+    }
+
     /// A mailbox in which nothing is left takes no memory.
     fn tidy(&mut self) {
         let is_empty = |mailbox: &Mailbox| mailbox.letters.is_empty() && mailbox.early.is_empty();
@@ -273,7 +288,7 @@ pub(crate) fn receive(account: &BareJid, letter: Letter, sessions: &mut Sessions
     if letter.is_for_sessions() && !sessions.has_any(account.as_str()) {
         return;
     }
-    match cx.homes.receive(account, letter) {
+    match cx.homes.receive(account, letter, sessions.has_any(account.as_str())) {
         Received::Now(letter) => {
             open(account, letter, sessions, cx);
             rest(account, sessions, cx);
@@ -355,7 +370,11 @@ pub(crate) fn incoming(
         return Some((stanza, settlement));
     };
     let is_own = stanza.from.as_ref().is_none_or(|from| from.bare_str() == to.bare_str());
-    if is_own || cx.homes.is_empty(to.bare_str()) {
+    let is_empty = |account| match sessions.has_any(account) {
+        true => cx.homes.is_empty(account),
+        false => cx.homes.empty.contains(account),
+    };
+    if is_own || is_empty(to.bare_str()) {
         return Some((stanza, settlement));
     }
     let account = to.bare();
@@ -455,9 +474,7 @@ fn settle_doubt(account: &BareJid, generation: Generation, sessions: &mut Sessio
 
 /// An account in which nobody is interested any more is forgotten.
 pub(crate) fn rest(account: &BareJid, sessions: &Sessions, cx: &mut Cx<'_>) {
-    if !sessions.has_any(account.as_str()) {
-        cx.homes.leave(account.as_str());
-    }
+    cx.homes.leave(account.as_str(), sessions.has_any(account.as_str()));
 }
 
 /// A letter is not dealt with.

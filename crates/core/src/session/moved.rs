@@ -13,9 +13,11 @@ pub(crate) struct Moved {
     pub(crate) timers: Vec<(Mono, Wake)>,
     /// The last items of the topics it follows: it may still have to be given one of them. All who follow a topic share it.
     pub(crate) last_items: Vec<Arc<PubsubEvent>>,
+    /// Whether it is known that there is nothing in its account's record.
+    pub(crate) is_recordless: bool,
 }
 
-crate::form! { struct Moved { session, timers, last_items } }
+crate::form! { struct Moved { session, timers, last_items, is_recordless: since(2) } }
 
 #[cfg(test)]
 mod tests {
