@@ -3,6 +3,7 @@
 use super::deeds::jid;
 use super::{Program, holds};
 use crate::ports::store::offline::{DeleteOffline, StoreOffline, StoreOfflineAnswer};
+use crate::ports::store::roster::ReadRecord;
 use crate::ports::{Answer, Ask, Question};
 use crate::sim::client::{Got, value};
 use std::collections::BTreeMap;
@@ -102,6 +103,20 @@ impl Program {
         }
     }
 
+    /// The process ends, and the store was too slow for it: what waits for a record is in memory only, and its sender is not told of it, or was told
+    /// when it was routed.
+    pub(super) fn forget_chats_that_wait(&mut self) {
+        let records = self.world.disk.under_way().filter_map(ReadRecord::of);
+        let accounts: Vec<Box<str>> = records.map(|asked| asked.local.clone()).collect();
+        let stored: Vec<usize> = self.chats.stored.values().copied().collect();
+        for (number, chat) in self.chats.all.iter_mut().enumerate() {
+            let waits = accounts.iter().any(|account| **account == *chat.to);
+            let covered = self.clients[chat.from].xmpp().map_or(0, |client| client.covered);
+            let is_promised = self.messages_durable && covered >= chat.stanzas;
+            chat.is_forgotten |= waits && !is_promised && !chat.was_given && !stored.contains(&number);
+        }
+    }
+
     /// The node restarts in order: senders repeat what they were not told of. With something under way at the end, any may come again.
     pub(super) fn chats_go_elsewhere(&mut self, rests: bool) {
         for chat in &mut self.chats.all {
@@ -121,6 +136,15 @@ impl Program {
                 Ok(StoreOfflineAnswer::Stored(seq)) => drop(self.chats.stored.insert(seq, number)),
                 _ => self.chats.all[number].is_refused = true,
             }
+        } else if let Some(asked) = ReadRecord::of(ask)
+            && matches!(answer, Answer::Failed(_))
+        {
+            // Those that waited for the record are refused; which those are, their senders are told if they are there.
+            let stored: Vec<usize> = self.chats.stored.values().copied().collect();
+            let waits = |(number, chat): &(usize, &mut Chat)| {
+                chat.to == *asked.local && !chat.was_given && !stored.contains(number)
+            };
+            self.chats.all.iter_mut().enumerate().filter(waits).for_each(|(_, chat)| chat.is_refused = true);
         } else if let Some(asked) = DeleteOffline::of(ask)
             && DeleteOffline::answer(answer.clone()).is_ok()
         {

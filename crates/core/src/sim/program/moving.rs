@@ -28,6 +28,7 @@ impl Program {
         self.world.store_parked(bytes_max);
         self.look()?;
         self.tells_what_expired()?;
+        self.forget_chats_that_wait();
         self.world.end();
         self.look()?;
         let (shards, away_ms) = (self.shards(), self.dice.below(8000) as u64);

@@ -80,7 +80,7 @@ pub struct Disk {
     read: Vec<(Ask, Answered)>,
     moods: Vec<(Asks, Mood)>,
     held: Vec<Asked>,
-    /// Writes and what they were answered, in the order in which that was decided, where they are wanted.
+    /// Writes and what they were answered, in the order in which that was decided, and reads that failed, when they did; where they are wanted.
     log: Option<Vec<(Ask, Answer)>>,
 }
 
@@ -177,7 +177,14 @@ impl Disk {
                 self.read.push((ask, Answered { shard, ticket, answer }));
                 None
             }
-            Step::Give(place) if place < self.read.len() => Some(self.read.remove(place).1),
+            Step::Give(place) if place < self.read.len() => {
+                let (ask, answered) = self.read.remove(place);
+                if let (Some(log), Ask::Read(_), Answer::Failed(_)) = (&mut self.log, &ask, &answered.answer)
+                {
+                    log.push((ask, answered.answer.clone()));
+                }
+                Some(answered)
+            }
             Step::Read(_) | Step::Give(_) => None,
         }
     }
@@ -275,12 +282,12 @@ impl Disk {
         self.steps().next().is_none()
     }
 
-    /// Notes every write that is committed or refused, from now on.
+    /// Notes every write that is committed or refused, and every read that fails, from now on.
     pub fn log_commits(&mut self) {
         self.log.get_or_insert_default();
     }
 
-    /// What was committed or refused since somebody looked.
+    /// What was committed or refused, or failed, since somebody looked.
     pub fn committed(&mut self) -> Vec<(Ask, Answer)> {
         self.log.as_mut().map(std::mem::take).unwrap_or_default()
     }
