@@ -81,6 +81,10 @@ fn domains_and_keys(store: &dyn Store) {
             sessions_max,
             messages_durable,
             resumption_ms_max,
+            archive: registration,
+            archive_days: sessions_max.into(),
+            archive_messages_max: 1000,
+            archive_bytes_max: 1 << 33,
         };
         ask(store, PutDomain { name: name.into(), policy });
     }

@@ -139,6 +139,7 @@ fn domains_and_keys(store: &dyn Store, version: u32) {
         // Of domains made before version 11, all are.
         messages_durable: registration || version < 11,
         resumption_ms_max: Policy::RESUMPTION_MS_MAX,
+        ..Policy::default()
     };
     let domain = |id, name: &str, policy| Domain { id, name: name.into(), policy };
     let expected = [

@@ -115,6 +115,18 @@ pub(crate) struct Policy {
     /// sessions end with their connections. The node's setting `resumption.timeout_ms` applies as well.
     #[schema(minimum = 0, maximum = 86_400_000, default = 86_400_000)]
     resumption_ms_max: Option<u32>,
+    /// Whether chat messages of its accounts are kept in their archives (XEP-0313), as far as the accounts want it.
+    #[schema(default = false)]
+    archive: Option<bool>,
+    /// Days for which an archive keeps a message; 0 for ever.
+    #[schema(minimum = 0, maximum = 36_500, default = 0)]
+    archive_days: Option<u32>,
+    /// Messages that the archive of one account keeps, the newest; 0 for any number.
+    #[schema(minimum = 0, default = 0)]
+    archive_messages_max: Option<u32>,
+    /// Bytes of messages that the archive of one account keeps, the newest; 0 for any number.
+    #[schema(minimum = 0, default = 0)]
+    archive_bytes_max: Option<u64>,
 }
 
 /// What went wrong (RFC 9457), where it stands inside another answer.

@@ -3,8 +3,9 @@
 use super::ground::*;
 use super::parked;
 use super::webhooks;
-use super::{blocklists, rosters};
+use super::{archives, blocklists, rosters};
 use carillon_core::model::*;
+use carillon_core::ports::store::archive::*;
 use carillon_core::ports::store::{OPERATION_KEPT_MS, Question, WriteAsk, accounts};
 use carillon_core::ports::{Answer, Ask, Store};
 
@@ -81,6 +82,8 @@ fn state(store: &dyn Store, Ground { domain, news, other, .. }: &Ground) -> Stri
         text += &format!("{enrolment:?} {:?} {:?}", ask(store, identity), login);
         text += &format!("{:?} {:?}", waiting(store, domain, &local, T), ask(store, page));
         text += &format!("{:?}", rosters::record(store, domain, &local));
+        text += &format!("{:?}", archives::whole(store, domain, &local));
+        text += &format!("{:?}", ask(store, ReadArchivePreferences { domain, local: local.clone() }));
         text += &format!("{:?}", ask(store, SubscriptionsOf { domain, local }));
     }
     text += &format!("{:?}", ask(store, Topics { domain, after: None, limit: 99 }));
@@ -179,6 +182,18 @@ fn writes_of_records(domain: DomainId) -> Vec<Ask> {
         rosters::remove(domain, "alice", "bob@example.org").into(),
         blocklists::edit(domain, "alice", blocklists::block(&["carol@example.org"])).into(),
         blocklists::edit(domain, "alice", BlockListEdit::UnblockAll).into(),
+        archives::message(domain, "alice", "bob", 1).into(),
+        SetArchivePreferences {
+            domain,
+            local: "alice".into(),
+            preferences: ArchivePreferences {
+                default: ArchiveDefault::Never,
+                ..ArchivePreferences::default()
+            },
+        }
+        .into(),
+        SweepArchives { now: T, after: AccountId(0), max: 100 }.into(),
+        EraseArchive { domain, local: "alice".into() }.into(),
     ]
 }
 

@@ -29,6 +29,10 @@ pub(super) fn are_changed_by_putting_them_again(store: &dyn Store) {
         sessions_max: 1000,
         messages_durable: false,
         resumption_ms_max: 0,
+        archive: true,
+        archive_days: 30,
+        archive_messages_max: 1000,
+        archive_bytes_max: 1 << 40,
     };
     let second = answer!(ask(store, put(policy)), PutDomainAnswer { domain, created: false } => domain);
     assert_eq!((second.id, second.policy), (first.id, policy));

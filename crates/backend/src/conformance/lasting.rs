@@ -5,7 +5,7 @@ use super::events;
 use super::ground::*;
 use super::parked;
 use super::webhooks;
-use super::{blocklists, rosters};
+use super::{archives, blocklists, rosters};
 use carillon_core::model::*;
 use carillon_core::ports::Store;
 
@@ -20,6 +20,7 @@ pub(super) const ALL: &[Lasting] = &[
         write: blocklists::write_lasting,
         check: blocklists::check_lasting,
     },
+    Lasting { name: "lasting::archives", write: archives::write_lasting, check: archives::check_lasting },
     Lasting { name: "lasting::rosters", write: rosters::write_lasting, check: rosters::check_lasting },
     Lasting { name: "lasting::unanswered", write: write_unanswered, check: check_unanswered },
 ];

@@ -6,6 +6,7 @@
 
 mod accounts;
 mod again;
+mod archives;
 mod blocklists;
 mod domains;
 mod ends;
@@ -100,6 +101,8 @@ pub const CASES: &[Case] = cases! {
         need_no_account_on_the_other_side, are_bounded, go_with_their_account, of_many_at_once;
     blocklists: are_sorted_and_without_doubles, say_what_changed, are_bounded_and_need_their_account, go_with_their_account,
         keep_subscriptions_out;
+    archives: hold_a_message_for_both_sides, hold_one_side_where_there_is_one, come_in_pages_both_ways, are_filtered, are_found_by_number,
+        follow_preferences, have_times_that_ascend, are_erased, keep_what_their_domain_wants, go_with_their_account;
     again: every_write_is_done_once, with_another_id_it_is_done_again,
         is_forgotten_after_its_time;
     names: in_every_script, hostile, very_long, far_in_time;

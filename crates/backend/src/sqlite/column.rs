@@ -48,6 +48,7 @@ codes!(NotificationState {
     Cancelled = 7,
     Dropped = 8,
 });
+codes!(ArchiveDefault { Always = 0, Never = 1, Roster = 2 });
 codes!(WebhookStatus { Enabled = 0, Disabled = 1, Gone = 2 });
 codes!(DropReason {
     UnknownDevice = 0,

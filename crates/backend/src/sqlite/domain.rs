@@ -1,6 +1,6 @@
 //! Domains.
 
-use super::column::{Code, code, number, text};
+use super::column::{Code, code, int, number, text, uint};
 use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
@@ -15,7 +15,7 @@ impl Answers<Domains, Error> for Snapshot<'_> {
     fn answer(&mut self, Domains: &Domains) -> Result<Vec<Domain>> {
         let mut query = self.db.prepare_cached(
             "SELECT id, name, sessions, registration, pubsub_create, sessions_max, messages_durable,
-             resumption_ms_max FROM domain ORDER BY name",
+             resumption_ms_max, archive, archive_days, archive_messages_max, archive_bytes_max FROM domain ORDER BY name",
         )?;
         let domains = query.query_map([], |row| {
             Ok(Domain {
@@ -28,6 +28,10 @@ impl Answers<Domains, Error> for Snapshot<'_> {
                     sessions_max: row.get(5)?,
                     messages_durable: row.get(6)?,
                     resumption_ms_max: row.get(7)?,
+                    archive: row.get(8)?,
+                    archive_days: row.get(9)?,
+                    archive_messages_max: row.get(10)?,
+                    archive_bytes_max: uint(row, 11)?,
                 },
             })
         })?;
@@ -60,13 +64,18 @@ fn put(write: &mut Transaction<'_>, name: &str, policy: Policy) -> Result<PutDom
         policy.pubsub_create.code(),
         policy.sessions_max,
         policy.messages_durable,
-        policy.resumption_ms_max
+        policy.resumption_ms_max,
+        policy.archive,
+        policy.archive_days,
+        policy.archive_messages_max,
+        int(policy.archive_bytes_max)
     ];
     let id = match known {
         Some(id) => {
             write.run(
                 "UPDATE domain SET sessions = ?2, registration = ?3, pubsub_create = ?4, sessions_max = ?5,
-                 messages_durable = ?6, resumption_ms_max = ?7 WHERE name = ?1",
+                 messages_durable = ?6, resumption_ms_max = ?7, archive = ?8, archive_days = ?9,
+                 archive_messages_max = ?10, archive_bytes_max = ?11 WHERE name = ?1",
                 columns,
             )?;
             id
@@ -74,7 +83,8 @@ fn put(write: &mut Transaction<'_>, name: &str, policy: Policy) -> Result<PutDom
         None => {
             write.run(
                 "INSERT INTO domain (name, sessions, registration, pubsub_create, sessions_max, messages_durable,
-                 resumption_ms_max) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                 resumption_ms_max, archive, archive_days, archive_messages_max, archive_bytes_max)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
                 columns,
             )?;
             number(write.db.last_insert_rowid())?
@@ -92,7 +102,7 @@ fn delete(write: &mut Transaction<'_>, domain: DomainId) -> Result<Result<(), Mi
          AND jid IN (SELECT local || '@' || ?2 FROM account WHERE domain = ?1)",
         params![domain.0, name, Affiliation::Outcast.code()],
     )?;
-    for table in ["notification", "offline", "contact", "blocked", "subscription"] {
+    for table in ["notification", "offline", "contact", "blocked", "archive_rule", "subscription"] {
         let sql = format!("DELETE FROM {table} WHERE account IN (SELECT id FROM account WHERE domain = ?1)");
         write.run(&sql, [domain.0])?;
     }

@@ -164,6 +164,7 @@ fn position(row: &Row<'_>) -> Result<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::archive::Tail;
     use super::super::last::LastItems;
     use super::super::snapshot::LastRevisions;
     use super::super::{Options, file, schema};
@@ -187,7 +188,8 @@ mod tests {
         let wanted =
             [LoginParts::NONE, one(true, false, false), one(false, true, false), one(false, false, true)];
         for parts in wanted {
-            let mut snapshot = Snapshot { db: &db, last: &last, revisions: &mut revisions };
+            let mut snapshot =
+                Snapshot { db: &db, last: &last, tail: &Tail::default(), revisions: &mut revisions };
             logins(&mut snapshot, &[&login_of(parts)(1)]).expect("it answers");
         }
         let runs = |sql| db.prepare_cached(sql).expect("it is kept").get_status(StatementStatus::Run);
@@ -203,7 +205,8 @@ mod tests {
         schema::migrate(&mut db, &options.path).expect("it is new");
         let (last, mut revisions) = (LastItems::new(0), LastRevisions::default());
         for names in [&["alice"][..], &["bob", "carol"], &["dave"]] {
-            let mut snapshot = Snapshot { db: &db, last: &last, revisions: &mut revisions };
+            let mut snapshot =
+                Snapshot { db: &db, last: &last, tail: &Tail::default(), revisions: &mut revisions };
             let ask = |name: &&str| accounts::Identity { domain: DomainId(1), local: (*name).into() };
             let asks: Vec<_> = names.iter().map(ask).collect();
             let asks: Vec<_> = asks.iter().collect();

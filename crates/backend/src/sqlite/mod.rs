@@ -16,6 +16,7 @@
 //! - `schema` and `migrations/` are the tables, `file` the settings of each connection, `column` what numbers mean.
 
 mod account;
+mod archive;
 mod asked;
 mod blocking;
 mod column;
@@ -58,6 +59,7 @@ pub use counters::Health;
 pub use options::{OpenError, Options};
 pub use schema::SCHEMA;
 
+use archive::Tail;
 use asked::{Asked, Carries, Respond, Write};
 use carillon_core::ports::store::ReadAsk;
 use carillon_core::ports::{Answer, Ask, Reply, Store, StoreStats};
@@ -114,8 +116,13 @@ impl SqliteStore {
         webhook::end_claims(&db).map_err(sqlite)?;
 
         let last = Arc::new(LastItems::new(options.items_bytes_max));
+        let tail = Arc::new(Tail::default());
         let writer =
-            Writer::new(db, store.writes.clone(), last.clone(), store.counters.clone()).map_err(sqlite)?;
+            Writer::new(db, store.writes.clone(), last.clone(), tail.clone(), store.counters.clone())
+                .map_err(sqlite)?;
+        let newest = writer.newest_message();
+        let (db, made) = (file::connect_reader(options).map_err(sqlite)?, tail.clone());
+        store.start("store-archive", store.reads.clone(), move || made.make(&db, newest))?;
         store.start(WRITER, store.writes.clone(), || writer.run())?;
         let readers = options.readers.clamp(1, 64);
         for _ in 0..readers {
@@ -123,6 +130,7 @@ impl SqliteStore {
                 db: file::connect_reader(options).map_err(sqlite)?,
                 queue: store.reads.clone(),
                 last: last.clone(),
+                tail: tail.clone(),
                 counters: store.counters.clone(),
                 complaints: Complaints::new(Doing::Reads, store.counters.clone()),
                 readers,

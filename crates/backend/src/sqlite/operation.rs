@@ -9,6 +9,7 @@ use carillon_core::model::*;
 use carillon_core::ports::store::accounts::{
     CreateAccount, CreateAccountAnswer, DeleteAccount, RevokeTokens,
 };
+use carillon_core::ports::store::archive::{KeepMessage, KeepMessageAnswer};
 use carillon_core::ports::store::blocking::{ChangeBlockList, ChangeBlockListAnswer};
 use carillon_core::ports::store::domains::{DeleteDomain, PutDomain, PutDomainAnswer};
 use carillon_core::ports::store::idempotency::{Reservation, Reserve};
@@ -140,6 +141,10 @@ numbered! {
     };
     StoreOffline = 7, StoreOfflineAnswer::Stored(seq) => *seq, |_asked, known, _write| {
         Ok(Some(StoreOfflineAnswer::Stored(known)))
+    };
+    KeepMessage = 25, KeepMessageAnswer::Kept { id, sender, recipient } => id.0 << 2 | u64::from(*sender) << 1 | u64::from(*recipient), |_asked, known, _write| {
+        let (sender, recipient) = (known & 2 != 0, known & 1 != 0);
+        Ok(Some(KeepMessageAnswer::Kept { id: ArchiveId(known >> 2), sender, recipient }))
     };
     Reserve = 14, Reservation::Go { since } => since.0, |_asked, known, _write| {
         Ok(Some(Reservation::Go { since: UnixMs(known) }))

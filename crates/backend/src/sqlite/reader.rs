@@ -1,5 +1,6 @@
 //! A thread that answers questions: what waits is answered from one snapshot.
 
+use super::archive::Tail;
 use super::asked::{Asked, Respond};
 use super::complaints::Complaints;
 use super::counters::Counters;
@@ -27,6 +28,7 @@ pub(super) struct Reader {
     pub(super) db: Connection,
     pub(super) queue: Arc<Queue<ReadAsk>>,
     pub(super) last: Arc<LastItems>,
+    pub(super) tail: Arc<Tail>,
     pub(super) counters: Arc<Counters>,
     pub(super) complaints: Complaints,
     /// How many readers share the queue.
@@ -88,7 +90,7 @@ impl Reader {
     fn snapshot(&self, asks: &[ReadAsk], revisions: &mut LastRevisions) -> Result<Vec<Answer>> {
         self.db.prepare_cached("BEGIN")?.execute([])?;
         revisions.move_to(lookup::topic_changes(&self.db)?);
-        let mut snapshot = Snapshot { db: &self.db, last: &self.last, revisions };
+        let mut snapshot = Snapshot { db: &self.db, last: &self.last, tail: &self.tail, revisions };
         Ok(answers(&mut snapshot, asks, &self.complaints))
     }
 }

@@ -1,5 +1,6 @@
 //! What a read works with: one state of the store, and what is remembered of it.
 
+use super::archive::Tail;
 use super::column::{Code, uint};
 use super::last::LastItems;
 use carillon_core::model::{Revision, SendLast, TopicId};
@@ -10,6 +11,7 @@ use std::collections::HashMap;
 pub(super) struct Snapshot<'a> {
     pub(super) db: &'a Connection,
     pub(super) last: &'a LastItems,
+    pub(super) tail: &'a Tail,
     pub(super) revisions: &'a mut LastRevisions,
 }
 

@@ -1,5 +1,6 @@
 //! What a write works with: the open transaction of a group, and what it changes.
 
+use super::archive::{Entry, Fold, Newest, Tail};
 use super::idempotency::ReservationNumber;
 use super::item_row;
 use super::last::LastItems;
@@ -22,6 +23,10 @@ pub(super) struct Reached {
     pub(super) run: Run,
     /// The last reservation of an idempotency key when the store was opened.
     pub(super) last_found: ReservationNumber,
+    /// The newest message of all archives.
+    pub(super) newest_message: Newest,
+    /// How far archived messages are in their tables.
+    pub(super) fold: Fold,
 }
 
 /// The open transaction of a group of writes, which carries out the questions that change something: a file per noun says
@@ -31,6 +36,12 @@ pub(super) struct Transaction<'a> {
     last: &'a LastItems,
     pub(super) run: Run,
     pub(super) last_found: ReservationNumber,
+    pub(super) newest_message: Newest,
+    pub(super) fold: Fold,
+    /// Messages that enter archives, by account, in their order.
+    pub(super) archived: Vec<(i64, Entry)>,
+    /// Whether archived messages are to enter their tables although there are few.
+    pub(super) wants_fold: bool,
     topic_changes: u64,
     changed: HashSet<TopicId>,
     published: Vec<Arc<Item>>,
@@ -39,9 +50,21 @@ pub(super) struct Transaction<'a> {
 impl<'a> Transaction<'a> {
     /// A transaction on top of what was committed.
     pub(super) fn new(db: &'a Connection, last: &'a LastItems, committed: Reached) -> Transaction<'a> {
-        let Reached { topic_changes, run, last_found } = committed;
-        let (changed, published) = (HashSet::new(), Vec::new());
-        Transaction { db, last, run, last_found, topic_changes, changed, published }
+        let Reached { topic_changes, run, last_found, newest_message, fold } = committed;
+        let (archived, changed, published) = (Vec::new(), HashSet::new(), Vec::new());
+        Transaction {
+            db,
+            last,
+            run,
+            last_found,
+            newest_message,
+            fold,
+            archived,
+            wants_fold: false,
+            topic_changes,
+            changed,
+            published,
+        }
     }
 
     /// Notes that a topic has changed. Every change of a topic calls it.
@@ -94,11 +117,13 @@ impl<'a> Transaction<'a> {
         Ok(())
     }
 
-    /// The transaction is on disk: what it published may be shared. Gives what it reached.
-    pub(super) fn committed(self) -> Reached {
+    /// The transaction is on disk: what it published may be shared, and what it archived be found. Gives what it reached.
+    pub(super) fn committed(self, tail: &Tail) -> Reached {
         for item in self.published {
             self.last.keep(item);
         }
-        Reached { topic_changes: self.topic_changes, run: self.run, last_found: self.last_found }
+        tail.add(self.archived);
+        let Transaction { topic_changes, run, last_found, newest_message, fold, .. } = self;
+        Reached { topic_changes, run, last_found, newest_message, fold }
     }
 }

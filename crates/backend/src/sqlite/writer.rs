@@ -4,6 +4,7 @@
 //! committed at once. Where several came together the next group begins two milliseconds after the last one at the earliest: what a
 //! commit costs is paid for by more of them, and nobody waits longer than that.
 
+use super::archive::{self, Fold, Newest, Plan, Tail};
 use super::asked::{Asked, Respond, Write};
 use super::complaints::{Complaints, Doing};
 use super::counters::Counters;
@@ -42,6 +43,8 @@ pub(super) struct Writer {
     db: Connection,
     queue: Arc<Queue<Write>>,
     last: Arc<LastItems>,
+    tail: Arc<Tail>,
+    plan: Plan,
     counters: Arc<Counters>,
     complaints: Complaints,
     reached: Reached,
@@ -53,15 +56,23 @@ impl Writer {
         db: Connection,
         queue: Arc<Queue<Write>>,
         last: Arc<LastItems>,
+        tail: Arc<Tail>,
         counters: Arc<Counters>,
     ) -> rusqlite::Result<Writer> {
         let reached = Reached {
             topic_changes: lookup::topic_changes(&db)?,
             run: Run::newest(&db, run::FULL)?,
             last_found: ReservationNumber::last(&db)?,
+            newest_message: Newest::find(&db)?,
+            fold: Fold::find(&db)?,
         };
         let complaints = Complaints::new(Doing::Writes, counters.clone());
-        Ok(Writer { db, queue, last, counters, complaints, reached })
+        Ok(Writer { db, queue, last, tail, plan: Plan::default(), counters, complaints, reached })
+    }
+
+    /// The newest archived message: everything up to it has to be looked for in the database.
+    pub(super) fn newest_message(&self) -> u64 {
+        self.reached.newest_message.seq
     }
 
     /// Writes until the queue is closed and empty.
@@ -141,10 +152,11 @@ impl Writer {
         Err(failure)
     }
 
-    fn commit(&self, asks: &[Write], steps: Steps) -> Result<Committed, Failure> {
+    fn commit(&mut self, asks: &[Write], steps: Steps) -> Result<Committed, Failure> {
         let mut write = Transaction::new(&self.db, &self.last, self.reached);
         write.run("BEGIN IMMEDIATE", []).map_err(|e| self.group_failed(&e))?;
         let answers = steps(&mut write, asks, &self.complaints)?;
+        archive::fold(&mut write, &mut self.plan, &self.tail).map_err(|e| self.group_failed(&e))?;
         write.seal().map_err(|e| self.group_failed(&e))?;
         let began = Instant::now();
         self.counters.commit_began(began);
@@ -154,7 +166,10 @@ impl Writer {
             self.complaints.failed("store commit failed", &e);
             Failure::Group(fate(&e))
         })?;
-        Ok(Committed { answers, reached: write.committed(), took: began.elapsed() })
+        let took = began.elapsed();
+        let reached = write.committed(&self.tail);
+        self.tail.folded(self.reached.fold, reached.fold);
+        Ok(Committed { answers, reached, took })
     }
 
     fn group_failed(&self, e: &rusqlite::Error) -> Failure {
@@ -345,7 +360,7 @@ mod tests {
         let mut db = file::connect_writer(&options).expect("it opens");
         schema::migrate(&mut db, &options.path).expect("it is new");
         let (queue, last) = (Arc::new(Queue::new(1, 1)), Arc::new(LastItems::new(0)));
-        let mut writer = Writer::new(db, queue, last, Arc::default()).expect("it starts");
+        let mut writer = Writer::new(db, queue, last, Arc::default(), Arc::default()).expect("it starts");
         let put = PutDomain { name: "example.org".into(), policy: Policy::default() };
         let Ask::Write(ask) = put.into() else { panic!("it is a write") };
         let failure = writer.attempt(&[ask.into()], commits_and_panics);

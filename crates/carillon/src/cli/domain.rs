@@ -67,6 +67,18 @@ struct PolicyArgs {
     /// sessions end with their connections
     #[arg(long, value_name = "MS")]
     resumption_ms_max: Option<u32>,
+    /// Whether chat messages are kept in the archives of the accounts (XEP-0313)
+    #[arg(long, value_name = "BOOL")]
+    archive: Option<bool>,
+    /// Days for which an archive keeps a message; 0 for ever
+    #[arg(long, value_name = "DAYS")]
+    archive_days: Option<u32>,
+    /// Messages that the archive of one account keeps, the newest; 0 for any number
+    #[arg(long, value_name = "N")]
+    archive_messages_max: Option<u32>,
+    /// Bytes of messages that the archive of one account keeps, the newest; 0 for any number
+    #[arg(long, value_name = "BYTES")]
+    archive_bytes_max: Option<u64>,
 }
 
 const COLUMNS: &[Column] = &[
@@ -77,6 +89,7 @@ const COLUMNS: &[Column] = &[
     ("TOPICS BY", "pubsub_create"),
     ("DURABLE", "messages_durable"),
     ("RESUMED WITHIN MS", "resumption_ms_max"),
+    ("ARCHIVE", "archive"),
 ];
 
 /// Does what is said.
@@ -123,6 +136,10 @@ impl PolicyArgs {
             ("pubsub_create", self.pubsub_create.map(Value::from)),
             ("messages_durable", self.messages_durable.map(Value::from)),
             ("resumption_ms_max", self.resumption_ms_max.map(Value::from)),
+            ("archive", self.archive.map(Value::from)),
+            ("archive_days", self.archive_days.map(Value::from)),
+            ("archive_messages_max", self.archive_messages_max.map(Value::from)),
+            ("archive_bytes_max", self.archive_bytes_max.map(Value::from)),
         ];
         policy.extend(named.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
         Value::Object(policy)

@@ -159,7 +159,7 @@ fn explain_shows_every_setting() {
 #[test]
 fn domains_are_listed_made_and_changed() {
     let policy = json!({"sessions": "multi", "registration": false, "pubsub_create": "any", "sessions_max": 20,
-            "messages_durable": true, "resumption_ms_max": 86_400_000});
+            "messages_durable": true, "resumption_ms_max": 86_400_000, "archive": false});
     let domain = json!({"domain": "a.example", "policy": policy});
     let node = FakeNode::new(vec![
         ok(&json!({"domains": [domain], "default_domain": "a.example"})),
@@ -170,8 +170,8 @@ fn domains_are_listed_made_and_changed() {
     ]);
     assert_eq!(
         node.run(&["domain", "list"]).0,
-        "DOMAIN     SESSIONS  MAX  REGISTRATION  TOPICS BY  DURABLE  RESUMED WITHIN MS\n\
-         a.example  multi     20   no            any        yes      86400000\n"
+        "DOMAIN     SESSIONS  MAX  REGISTRATION  TOPICS BY  DURABLE  RESUMED WITHIN MS  ARCHIVE\n\
+         a.example  multi     20   no            any        yes      86400000           no\n"
     );
     assert_eq!(node.run(&["domain", "add", "b.example", "--registration", "true"]).0, "created b.example\n");
     assert_eq!(
@@ -194,7 +194,7 @@ fn domains_are_listed_made_and_changed() {
             asked("GET /v1/admin/domains/a.example", ""),
             asked(
                 "PUT /v1/admin/domains/a.example",
-                r#"{"messages_durable":true,"pubsub_create":"any","registration":false,"resumption_ms_max":60000,"sessions":"single","sessions_max":20}"#
+                r#"{"archive":false,"messages_durable":true,"pubsub_create":"any","registration":false,"resumption_ms_max":60000,"sessions":"single","sessions_max":20}"#
             ),
         ]
     );

@@ -277,6 +277,14 @@ settings! {
         /// Whether a chat message is acknowledged to its sender (XEP-0198) when it is stored or the recipient's client has acknowledged
         /// it (`true`), or when it was routed, so that a crash can lose it (`false`).
         "messages.durable" = policy.messages_durable, Kind::Switch, Live;
+        /// Whether chat messages of its accounts are kept in their archives (XEP-0313), as far as the accounts want it.
+        "archive.enabled" = policy.archive, Kind::Switch, Live;
+        /// Days for which an archive keeps a message; 0 for ever.
+        "archive.days" = policy.archive_days, count(0, 36_500, "days"), Live;
+        /// Messages that the archive of one account keeps, the newest; 0 for any number.
+        "archive.messages_max" = policy.archive_messages_max, count(0, 4_000_000_000, "messages"), Live;
+        /// Bytes of messages that the archive of one account keeps, the newest; 0 for any number.
+        "archive.bytes_max" = policy.archive_bytes_max, bytes(0, 1024 * GIB), Live;
         /// Who can create topics over XMPP: any account (`any`), or none, so that only API keys create them (`admin`).
         "pubsub.create" = policy.pubsub_create, Kind::Choice(PubsubCreate::WORDS), Live;
     }

@@ -54,21 +54,25 @@ pub(super) fn policy(config: &Config, present: Policy) -> Policy {
         *config.origin(setting) != Origin::Default
     };
     let wanted = config.settings.policy;
-    Policy {
-        sessions: if set("sessions.policy") { wanted.sessions } else { present.sessions },
-        registration: if set("registration.in_band") { wanted.registration } else { present.registration },
-        pubsub_create: if set("pubsub.create") { wanted.pubsub_create } else { present.pubsub_create },
-        sessions_max: if set("sessions.max_per_account") {
-            wanted.sessions_max
-        } else {
-            present.sessions_max
-        },
-        messages_durable: if set("messages.durable") {
-            wanted.messages_durable
-        } else {
-            present.messages_durable
-        },
-        // The node's own setting bounds it for all domains.
-        resumption_ms_max: present.resumption_ms_max,
+    let mut policy = present;
+    macro_rules! said {
+        ($($key:literal: $field:ident),* $(,)?) => {
+            $(if set($key) {
+                policy.$field = wanted.$field;
+            })*
+        };
     }
+    // The node's own setting bounds resumption for all domains.
+    said! {
+        "sessions.policy": sessions,
+        "registration.in_band": registration,
+        "pubsub.create": pubsub_create,
+        "sessions.max_per_account": sessions_max,
+        "messages.durable": messages_durable,
+        "archive.enabled": archive,
+        "archive.days": archive_days,
+        "archive.messages_max": archive_messages_max,
+        "archive.bytes_max": archive_bytes_max,
+    }
+    policy
 }

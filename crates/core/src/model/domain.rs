@@ -1,6 +1,6 @@
 //! Domains: the tenants. All of them are known to every shard, as one immutable table swapped whole.
 
-use super::{DomainId, Map};
+use super::{ArchiveBounds, DomainId, Map};
 use std::sync::Arc;
 
 /// One tenant: an XMPP host with its own accounts, topics and policy.
@@ -32,11 +32,30 @@ pub struct Policy {
     /// How long a session whose connection is lost is parked at most (XEP-0198 §5), 0 to [`Policy::RESUMPTION_MS_MAX`]; 0 where
     /// sessions end with their connections. The node's own bound applies as well.
     pub resumption_ms_max: u32,
+    /// Whether chat messages of its accounts are kept in their archives (XEP-0313), as far as their preferences want it.
+    pub archive: bool,
+    /// Days for which an archive keeps a message; 0 for ever.
+    pub archive_days: u32,
+    /// Messages that an archive keeps; 0 for any number.
+    pub archive_messages_max: u32,
+    /// Bytes of messages that an archive keeps; 0 for any number.
+    pub archive_bytes_max: u64,
 }
 
 impl Policy {
     /// The highest [`Policy::resumption_ms_max`]: a day, which is as much as a node allows.
     pub const RESUMPTION_MS_MAX: u32 = 24 * 60 * 60 * 1000;
+    /// The highest [`Policy::archive_days`]: a hundred years.
+    pub const ARCHIVE_DAYS_MAX: u32 = 36_500;
+
+    /// How much the archives of its accounts keep.
+    pub fn archive_bounds(&self) -> ArchiveBounds {
+        ArchiveBounds {
+            days: self.archive_days,
+            messages: self.archive_messages_max,
+            bytes: self.archive_bytes_max,
+        }
+    }
 }
 
 impl Default for Policy {
@@ -48,6 +67,10 @@ impl Default for Policy {
             sessions_max: 20,
             messages_durable: true,
             resumption_ms_max: Policy::RESUMPTION_MS_MAX,
+            archive: false,
+            archive_days: 0,
+            archive_messages_max: 0,
+            archive_bytes_max: 0,
         }
     }
 }

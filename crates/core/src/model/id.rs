@@ -51,6 +51,10 @@ number_id!(
     Generation(u64)
 );
 number_id!(
+    /// A message's number in the archives that it is in (XEP-0313), which is also the id it has for clients (XEP-0359).
+    ArchiveId(u64)
+);
+number_id!(
     /// One of the node's shards, counted from 0.
     ShardId(u16)
 );

@@ -2,6 +2,7 @@
 //! beyond reading and printing itself.
 
 mod account;
+mod archive;
 mod blocking;
 mod domain;
 mod drain;
@@ -21,13 +22,17 @@ mod topic;
 mod webhook;
 
 pub use account::{AccountState, Credentials, Identity, Login, LoginParts, ScramKeys, Subscription, Waiting};
+pub use archive::{
+    ArchiveBounds, ArchiveDefault, ArchiveEnds, ArchiveFilter, ArchivePreferences, ArchiveSide, ArchiveStart,
+    ArchivedMessage, is_with, kept_at,
+};
 pub use blocking::{BlockListBounds, BlockListChange, BlockListEdit, is_covered};
 pub use domain::{Domain, Domains, Policy, PubsubCreate, SessionPolicy};
 pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};
 pub use durations::Durations;
 pub use id::{
-    AccountId, ConnId, DomainId, Generation, KeyId, NotificationId, OperationId, Revision, SessionId,
-    ShardId, Ticket, TopicId, WebhookId, bucket,
+    AccountId, ArchiveId, ConnId, DomainId, Generation, KeyId, NotificationId, OperationId, Revision,
+    SessionId, ShardId, Ticket, TopicId, WebhookId, bucket,
 };
 pub use key::{ApiKey, Scope, Scopes};
 pub use map::{Hashing, Map, Set, maps_are_seeded, seed_maps};

@@ -90,6 +90,15 @@ pub(crate) async fn put(
         let text = format!("`resumption_ms_max` is from 0 to {}", Policy::RESUMPTION_MS_MAX);
         return Err(Problem::new(Code::InvalidValue, text).at("/resumption_ms_max"));
     }
+    if policy.archive_days > Policy::ARCHIVE_DAYS_MAX {
+        let text = format!("`archive_days` is from 0 to {}", Policy::ARCHIVE_DAYS_MAX);
+        return Err(Problem::new(Code::InvalidValue, text).at("/archive_days"));
+    }
+    if i64::try_from(policy.archive_bytes_max).is_err() {
+        return Err(
+            Problem::new(Code::InvalidValue, "`archive_bytes_max` is too large").at("/archive_bytes_max")
+        );
+    }
     let put = app.ask(PutDomain { name: name.into(), policy }).await?;
     app.reload_domains().await?;
     let status = if put.created { StatusCode::CREATED } else { StatusCode::OK };

@@ -16,7 +16,8 @@ async fn a_domain_comes_and_goes_while_the_node_runs() {
     assert_eq!(
         made,
         json!({"domain": "new.example", "policy": {"sessions": "single", "registration": false, "pubsub_create": "any", "sessions_max": 20,
-            "messages_durable": true, "resumption_ms_max": 86_400_000}})
+            "messages_durable": true, "resumption_ms_max": 86_400_000, "archive": false, "archive_days": 0,
+            "archive_messages_max": 0, "archive_bytes_max": 0}})
     );
     world.post("/v1/devices?domain=new.example", json!({"id": "a"})).await.expect(StatusCode::CREATED);
     let changed = world
@@ -30,10 +31,13 @@ async fn a_domain_comes_and_goes_while_the_node_runs() {
         list["domains"].as_array().unwrap().iter().map(|d| d["domain"].as_str().unwrap()).collect();
     assert_eq!(names, ["localhost", "new.example", "other.example"]);
     world.put("/v1/admin/domains/x.example", json!({"sessions_max": 0})).await.problem(422, "invalid-value");
-    world
-        .put("/v1/admin/domains/x.example", json!({"resumption_ms_max": 86_400_001}))
-        .await
-        .problem(422, "invalid-value");
+    for wrong in [
+        json!({"resumption_ms_max": 86_400_001}),
+        json!({"archive_days": 36_501}),
+        json!({"archive_bytes_max": u64::MAX}),
+    ] {
+        world.put("/v1/admin/domains/x.example", wrong).await.problem(422, "invalid-value");
+    }
     world.put("/v1/admin/domains/a%20b", json!({})).await.problem(422, "invalid-jid");
     world.delete("/v1/admin/domains/new.example").await.expect(StatusCode::NO_CONTENT);
     world.get("/v1/devices?domain=new.example").await.problem(404, "unknown-domain");

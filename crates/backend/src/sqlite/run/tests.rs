@@ -1,5 +1,6 @@
 //! Runs: what is listed is what ended, in any order and with any number of runs, and a run is small to write to.
 
+use super::super::archive::{Fold, Newest, Tail};
 use super::super::column::uint;
 use super::super::idempotency::ReservationNumber;
 use super::super::last::LastItems;
@@ -38,7 +39,8 @@ impl Ground {
         schema::migrate(&mut db, &options.path).expect("it is new");
         let run = Run::newest(&db, full).expect("there is one");
         let last_found = ReservationNumber::last(&db).expect("there is none");
-        let reached = Reached { topic_changes: 0, run, last_found };
+        let (newest_message, fold) = (Newest::default(), Fold::default());
+        let reached = Reached { topic_changes: 0, run, last_found, newest_message, fold };
         let (last, domain) = (LastItems::new(0), DomainId(0));
         let mut ground = Ground { db, last, reached, domain, _folder: folder };
         ground.domain = ground.group(|write| {
@@ -60,7 +62,7 @@ impl Ground {
         let result = work(&mut write);
         write.seal().expect("seals");
         write.run("COMMIT", []).expect("commits");
-        self.reached = write.committed();
+        self.reached = write.committed(&Tail::default());
         result
     }
 

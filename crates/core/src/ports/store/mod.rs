@@ -6,6 +6,7 @@
 //! many into one commit.
 
 pub mod accounts;
+pub mod archive;
 pub mod blocking;
 pub mod domains;
 pub mod idempotency;
@@ -285,6 +286,7 @@ nouns! {
     Parked in parked,
     Roster in roster,
     Blocking in blocking,
+    Archive in archive,
 }
 
 impl Kind for ReadAsk {

@@ -3,8 +3,8 @@
 use super::tables::Account;
 use super::{Committed, answers};
 use crate::model::{
-    self, AccountId, AccountState, Affiliation, Credentials, DomainId, DropReason, Generation,
-    NotificationState, Revocations, SendLast, Subscription, UnixMs,
+    self, AccountId, AccountState, Affiliation, ArchivePreferences, Credentials, DomainId, DropReason,
+    Generation, NotificationState, Revocations, SendLast, Subscription, UnixMs,
 };
 use crate::ports::store::Answers;
 use crate::ports::store::accounts::{
@@ -93,6 +93,8 @@ fn put(
         roster_version: Generation::default(),
         roster: BTreeMap::new(),
         blocked: BTreeSet::new(),
+        archive: BTreeMap::new(),
+        archive_preferences: ArchivePreferences::default(),
         queue: BTreeMap::new(),
     };
     store.accounts.insert(id, account);

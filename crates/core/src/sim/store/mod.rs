@@ -4,6 +4,7 @@
 //! commit and the answer (waiting, failing, crashing) is the business of [`Disk`], which holds the questions that were asked.
 
 mod accounts;
+mod archive;
 mod blocking;
 mod disk;
 mod domains;

@@ -1,9 +1,10 @@
 //! What is on disk.
 
 use crate::model::{
-    AccountId, AccountState, Affiliation, ApiKey, Contact, Credentials, DeadLetter, Domain, DomainId,
-    Generation, Item, KeyId, Notification, NotificationId, OfflineMessage, OperationId, Priority, Revision,
-    Revocations, TopicConfig, TopicId, TopicRecord, Trace, UnixMs, Webhook, WebhookId,
+    AccountId, AccountState, Affiliation, ApiKey, ArchiveId, ArchivePreferences, ArchivedMessage, Contact,
+    Credentials, DeadLetter, Domain, DomainId, Generation, Item, KeyId, Notification, NotificationId,
+    OfflineMessage, OperationId, Priority, Revision, Revocations, TopicConfig, TopicId, TopicRecord, Trace,
+    UnixMs, Webhook, WebhookId,
 };
 use crate::ports::Answer;
 use crate::ports::store::parked::ParkedGroup;
@@ -36,6 +37,8 @@ pub struct Committed {
     pub(super) reserved: BTreeMap<(KeyId, Box<str>), Reserved>,
     pub(super) webhooks: BTreeMap<WebhookId, Hook>,
     pub(super) parked: BTreeMap<u32, ParkedGroup>,
+    /// When the newest message of any archive was received.
+    pub(super) archived_at: UnixMs,
 }
 
 /// An account and what belongs to it alone.
@@ -56,6 +59,9 @@ pub(super) struct Account {
     pub(super) roster_version: Generation,
     pub(super) roster: BTreeMap<BareJid, Contact>,
     pub(super) blocked: BTreeSet<Jid>,
+    /// Its archive: the other side of each message, and the message.
+    pub(super) archive: BTreeMap<ArchiveId, (Jid, ArchivedMessage)>,
+    pub(super) archive_preferences: ArchivePreferences,
     /// Its notifications that have not ended, in delivery order.
     pub(super) queue: BTreeMap<Place, NotificationId>,
 }

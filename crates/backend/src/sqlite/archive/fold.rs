@@ -1,0 +1,152 @@
+//! Moving the newest messages into the tables by which they are found.
+
+use super::super::column::{int, uint};
+use super::super::transaction::Transaction;
+use super::tail::{Entry, Tail};
+use rusqlite::{Connection, Result, params};
+
+/// How far messages are in the tables (`archive_fold`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Fold {
+    /// All up to this one.
+    pub(super) folded: u64,
+    /// Up to this one, those of accounts below `account`; 0 while there is no fold.
+    folding: u64,
+    account: i64,
+    /// Of `account` itself, those up to this one.
+    seq: u64,
+}
+
+/// The tail is folded when it has so many entries, or one for so many messages there are, if that is more.
+const ENTRIES_MIN: usize = 32 * 1024;
+const MESSAGES_PER_ENTRY: u64 = 8;
+/// But at the latest when it has so many: 16 bytes each.
+const ENTRIES_MAX: usize = 1024 * 1024;
+
+/// Entries that are folded with a commit: so many for each that it adds, and some.
+const SLICE_PER_ENTRY: usize = 2;
+const SLICE_MIN: usize = 256;
+
+impl Fold {
+    /// The one in the database.
+    pub(in super::super) fn find(db: &Connection) -> Result<Fold> {
+        db.prepare_cached("SELECT folded, folding, account, seq FROM archive_fold")?.query_row([], |row| {
+            Ok(Fold {
+                folded: uint(row, 0)?,
+                folding: uint(row, 1)?,
+                account: row.get(2)?,
+                seq: uint(row, 3)?,
+            })
+        })
+    }
+
+    /// Up to which message those of an account are in the tables.
+    pub(super) fn of(self, account: i64) -> u64 {
+        if self.folding == 0 || account > self.account {
+            self.folded
+        } else if account < self.account {
+            self.folding
+        } else {
+            self.seq.max(self.folded)
+        }
+    }
+
+    /// The fold with which a commit goes on: one is begun when the tail is long.
+    fn begun(self, tail: &Tail, newest: u64, wants_fold: bool) -> Option<Fold> {
+        if self.folding > 0 {
+            return Some(self);
+        }
+        let wanted = usize::try_from(newest / MESSAGES_PER_ENTRY).unwrap_or(usize::MAX);
+        let (entries, min) =
+            (tail.entries()?, if wants_fold { 1 } else { wanted.clamp(ENTRIES_MIN, ENTRIES_MAX) });
+        (entries >= min && newest > self.folded).then_some(Fold {
+            folding: newest,
+            account: 0,
+            seq: 0,
+            ..self
+        })
+    }
+}
+
+/// The accounts of a fold, while it lasts: the writer's. Made again when it is lost.
+#[derive(Default)]
+pub(in super::super) struct Plan {
+    folding: u64,
+    accounts: Vec<i64>,
+}
+
+/// Folds a slice, if there is something to fold. To be called before the commit.
+pub(in super::super) fn slice(write: &mut Transaction<'_>, plan: &mut Plan, tail: &Tail) -> Result<()> {
+    let before = write.fold;
+    // What this transaction adds is not in the tail yet.
+    let added = write.archived.len();
+    let newest = write.archived.first().map_or(write.newest_message.seq, |(_, entry)| entry.seq - 1);
+    let Some(fold) = before.begun(tail, newest, write.wants_fold) else { return Ok(()) };
+    let after = advance(write, fold, plan, tail, SLICE_MIN + SLICE_PER_ENTRY * added)?;
+    write.run(
+        "UPDATE archive_fold SET folded = ?1, folding = ?2, account = ?3, seq = ?4",
+        params![int(after.folded), int(after.folding), after.account, int(after.seq)],
+    )?;
+    write.fold = after;
+    Ok(())
+}
+
+fn advance(
+    write: &Transaction<'_>,
+    mut fold: Fold,
+    plan: &mut Plan,
+    tail: &Tail,
+    mut budget: usize,
+) -> Result<Fold> {
+    if plan.folding != fold.folding {
+        *plan = Plan { folding: fold.folding, accounts: tail.accounts(fold.folding) };
+    }
+    let next = plan.accounts.partition_point(|account| *account < fold.account);
+    for account in &plan.accounts[next..] {
+        let Some(mut entries) = tail.of(*account, fold.of(*account), fold.folding) else { return Ok(fold) };
+        let is_whole = entries.len() <= budget;
+        entries.truncate(budget);
+        budget -= entries.len();
+        add(write, *account, &mut entries)?;
+        if !is_whole {
+            fold = Fold {
+                account: *account,
+                seq: entries.iter().map(|e| e.seq).max().unwrap_or(fold.seq),
+                ..fold
+            };
+            return Ok(fold);
+        }
+        fold = Fold { account: account + 1, seq: 0, ..fold };
+        if budget == 0 {
+            return Ok(fold);
+        }
+    }
+    Ok(Fold { folded: fold.folding, ..Fold::default() })
+}
+
+/// Puts entries of an account into the tables.
+fn add(write: &Transaction<'_>, account: i64, entries: &mut [Entry]) -> Result<()> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let mut insert = write
+        .db
+        .prepare_cached("INSERT OR IGNORE INTO archive_entry (account, seq, peer) VALUES (?1, ?2, ?3)")?;
+    for Entry { seq, peer, .. } in &*entries {
+        insert.execute(params![account, int(*seq), peer])?;
+    }
+    entries.sort_unstable_by_key(|entry| (entry.peer, entry.seq));
+    let mut insert = write.db.prepare_cached(
+        "INSERT OR IGNORE INTO archive_conversation (account, peer, seq) VALUES (?1, ?2, ?3)",
+    )?;
+    for Entry { seq, peer, .. } in &*entries {
+        insert.execute(params![account, peer, int(*seq)])?;
+    }
+    let bytes: u64 = entries.iter().map(|entry| u64::from(entry.bytes)).sum();
+    write.run(
+        "INSERT INTO archive (account, messages, bytes) VALUES (?1, ?2, ?3)
+         ON CONFLICT (account) DO UPDATE SET messages = messages + ?2, bytes = bytes + ?3",
+        params![account, entries.len() as i64, int(bytes)],
+    )?;
+    Ok(())
+}

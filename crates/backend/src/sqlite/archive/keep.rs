@@ -1,0 +1,102 @@
+//! Keeping a message.
+
+use super::super::column::{int, ms, number, uint};
+use super::super::transaction::Transaction;
+use super::preferences;
+use super::tail::Entry;
+use carillon_core::model::*;
+use carillon_core::ports::store::Answers;
+use carillon_core::ports::store::archive::{KeepMessage, KeepMessageAnswer};
+use rusqlite::{Connection, Error, OptionalExtension, Result, params};
+
+/// The newest message of all archives.
+#[derive(Clone, Copy, Default)]
+pub(in super::super) struct Newest {
+    pub(in super::super) seq: u64,
+    received: UnixMs,
+}
+
+impl Newest {
+    /// The one in the database.
+    pub(in super::super) fn find(db: &Connection) -> Result<Newest> {
+        let found = db
+            .prepare_cached("SELECT seq, received FROM archive_message ORDER BY seq DESC LIMIT 1")?
+            .query_row([], |row| Ok(Newest { seq: uint(row, 0)?, received: ms(row, 1)? }));
+        Ok(found.optional()?.unwrap_or_default())
+    }
+}
+
+/// What a message is to one of its sides.
+enum Found {
+    /// There is no such account.
+    Nobody,
+    /// The account does not want it.
+    Unwanted,
+    /// It enters the account's archive, in this conversation.
+    Wanted { account: i64, peer: u32 },
+}
+
+impl Answers<KeepMessage, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &KeepMessage) -> Result<KeepMessageAnswer> {
+        let find = |side: &Option<ArchiveSide>| side.as_ref().map(|side| find(self, side)).transpose();
+        let recipient = find(&asked.recipient)?;
+        if let Some(Found::Nobody) = recipient {
+            return Ok(KeepMessageAnswer::NotKept);
+        }
+        let place = |found: Option<Found>| match found {
+            Some(Found::Wanted { account, peer }) => Some((account, peer)),
+            _ => None,
+        };
+        let (sender, recipient) = (place(find(&asked.sender)?), place(recipient));
+        if sender.is_none() && recipient.is_none() {
+            return Ok(KeepMessageAnswer::NotKept);
+        }
+        let seq = self.newest_message.seq + 1;
+        let received = kept_at(asked.received, self.newest_message.received);
+        self.run(
+            "INSERT INTO archive_message (seq, received, sender, sender_peer, recipient, recipient_peer, stanza)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![
+                int(seq),
+                int(received.0),
+                sender.map(|(account, _)| account),
+                sender.map(|(_, peer)| peer),
+                recipient.map(|(account, _)| account),
+                recipient.map(|(_, peer)| peer),
+                &asked.stanza[..]
+            ],
+        )?;
+        self.newest_message = Newest { seq, received };
+        let bytes = u32::try_from(asked.stanza.len()).unwrap_or(u32::MAX);
+        let sides = [sender, recipient.filter(|_| recipient != sender)];
+        self.archived
+            .extend(sides.into_iter().flatten().map(|(account, peer)| (account, Entry { seq, peer, bytes })));
+        let (sender, recipient) = (sender.is_some(), recipient.is_some());
+        Ok(KeepMessageAnswer::Kept { id: ArchiveId(seq), sender, recipient })
+    }
+}
+
+fn find(write: &Transaction<'_>, side: &ArchiveSide) -> Result<Found> {
+    let found = write
+        .db
+        .prepare_cached("SELECT id, archive FROM account WHERE domain = ?1 AND local = ?2")?
+        .query_row(params![side.domain.0, side.local], |row| Ok((row.get(0)?, row.get(1)?)));
+    let Some((account, wish)): Option<(i64, i64)> = found.optional()? else { return Ok(Found::Nobody) };
+    if wish != 0 && !preferences::wants(write.db, account, wish, &side.peer)? {
+        return Ok(Found::Unwanted);
+    }
+    Ok(Found::Wanted { account, peer: peer(write, account, side.peer.bare_str())? })
+}
+
+/// The number of a conversation, which begins here if it is new.
+fn peer(write: &Transaction<'_>, account: i64, jid: &str) -> Result<u32> {
+    let known = write
+        .db
+        .prepare_cached("SELECT id FROM archive_peer WHERE account = ?1 AND jid = ?2")?
+        .query_row(params![account, jid], |row| row.get(0));
+    if let Some(known) = known.optional()? {
+        return Ok(known);
+    }
+    write.run("INSERT INTO archive_peer (account, jid) VALUES (?1, ?2)", params![account, jid])?;
+    number(write.db.last_insert_rowid())
+}

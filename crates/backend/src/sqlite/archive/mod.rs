@@ -1,0 +1,24 @@
+//! Message archives.
+//!
+//! A message is written once, at the end of one table, with the accounts in whose archives it is. What is found by account and by conversation
+//! is in tables of its own, whose rows lie all over the file: written with each message they would cost four pages a message. So
+//! the newest messages are found in memory (`tail`), and enter those tables many at a time, in the order of the tables (`fold`):
+//!
+//! ```text
+//!  KeepMessage ─► archive_message, and the tail in memory
+//!                   once the tail is long: ─► archive_entry, archive_conversation, a slice with each commit
+//!  ArchivePage ─► these tables up to the fold, the tail behind it, from one snapshot
+//! ```
+//!
+//! After a crash the tail is made again from the messages behind the fold.
+
+mod fold;
+mod keep;
+mod preferences;
+mod read;
+mod sweep;
+mod tail;
+
+pub(super) use fold::{Fold, Plan, slice as fold};
+pub(super) use keep::Newest;
+pub(super) use tail::{Entry, Tail};

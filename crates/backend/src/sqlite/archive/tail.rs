@@ -1,0 +1,169 @@
+//! The newest messages of all archives, in memory: those behind the fold, and for a while those before it.
+
+use super::super::column::uint;
+use super::fold::Fold;
+use rusqlite::{Connection, Result};
+use std::collections::HashMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A message of an archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Entry {
+    pub(in super::super) seq: u64,
+    pub(in super::super) peer: u32,
+    pub(in super::super) bytes: u32,
+}
+
+/// The tail, which the writer and the readers share.
+#[derive(Default)]
+pub(in super::super) struct Tail {
+    inner: Mutex<Inner>,
+    made: Condvar,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// By account, in the order of their numbers.
+    accounts: HashMap<i64, Vec<Entry>>,
+    entries: usize,
+    /// Whether the messages that were there when the store was opened are in it.
+    state: State,
+    /// Everything up to this one may be gone from it.
+    dropped: u64,
+    /// A fold that has ended, and when: what it covers is dropped once no reader can have a snapshot from before.
+    ended: Option<(u64, Instant)>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Making,
+    Whole,
+    /// They could not be read.
+    Failed,
+}
+
+/// For how long a snapshot can be in use.
+const SNAPSHOT_MAX: Duration = Duration::from_secs(10);
+
+impl Tail {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the messages behind the fold up to `newest`, which were there when the store was opened. What has come since is there.
+    pub(in super::super) fn make(&self, db: &Connection, newest: u64) {
+        let made = behind_fold(db, newest);
+        let mut inner = self.lock();
+        inner.state = match made {
+            Ok(found) => {
+                for (account, mut entries) in found {
+                    inner.entries += entries.len();
+                    let newer = inner.accounts.entry(account).or_default();
+                    entries.append(newer);
+                    *newer = entries;
+                }
+                State::Whole
+            }
+            Err(e) => {
+                tracing::error!(error = %e, "the newest archived messages could not be read");
+                State::Failed
+            }
+        };
+        self.made.notify_all();
+    }
+
+    /// Adds messages that were committed, in their order.
+    pub(in super::super) fn add(&self, archived: Vec<(i64, Entry)>) {
+        if archived.is_empty() {
+            return;
+        }
+        let mut inner = self.lock();
+        inner.entries += archived.len();
+        for (account, entry) in archived {
+            inner.accounts.entry(account).or_default().push(entry);
+        }
+    }
+
+    /// How many entries there are; none while not all of them are here.
+    pub(super) fn entries(&self) -> Option<usize> {
+        let inner = self.lock();
+        (inner.state == State::Whole && inner.ended.is_none()).then_some(inner.entries)
+    }
+
+    /// The entries of an account behind `after`, up to `to`. Waits until they are all here. None where they cannot be known: they could not be
+    /// read, or are in the tables since a time that `after` does not know of.
+    pub(super) fn of(&self, account: i64, after: u64, to: u64) -> Option<Vec<Entry>> {
+        let mut inner = self.lock();
+        while inner.state == State::Making {
+            inner = self.made.wait(inner).unwrap_or_else(PoisonError::into_inner);
+        }
+        if inner.state == State::Failed || inner.dropped > after {
+            return None;
+        }
+        let entries = inner.accounts.get(&account).map_or(&[][..], |entries| between(entries, after, to));
+        Some(entries.to_vec())
+    }
+
+    /// The accounts that have an entry up to `to`, sorted.
+    pub(super) fn accounts(&self, to: u64) -> Vec<i64> {
+        let inner = self.lock();
+        let has = |(_, entries): &(&i64, &Vec<Entry>)| entries.first().is_some_and(|entry| entry.seq <= to);
+        let mut accounts: Vec<i64> = inner.accounts.iter().filter(has).map(|(account, _)| *account).collect();
+        accounts.sort_unstable();
+        accounts
+    }
+
+    /// A commit has folded something. Drops what was folded so long ago that every reader knows of it.
+    pub(in super::super) fn folded(&self, before: Fold, after: Fold) {
+        let mut inner = self.lock();
+        if after.folded > before.folded {
+            inner.ended = Some((after.folded, Instant::now()));
+        }
+        let Some((to, at)) = inner.ended else { return };
+        if at.elapsed() < SNAPSHOT_MAX {
+            return;
+        }
+        inner.ended = None;
+        inner.dropped = to;
+        let mut left = 0;
+        inner.accounts.retain(|_, entries| {
+            let first = entries.partition_point(|entry| entry.seq <= to);
+            if first > 0 {
+                *entries = entries.split_off(first);
+            }
+            left += entries.len();
+            !entries.is_empty()
+        });
+        inner.entries = left;
+        inner.accounts.shrink_to_fit();
+    }
+}
+
+/// The part of an account's entries behind `after`, up to `to`.
+fn between(entries: &[Entry], after: u64, to: u64) -> &[Entry] {
+    let first = entries.partition_point(|entry| entry.seq <= after);
+    let end = entries.partition_point(|entry| entry.seq <= to);
+    entries.get(first..end).unwrap_or_default()
+}
+
+/// The entries of the messages behind the fold, up to `newest`.
+fn behind_fold(db: &Connection, newest: u64) -> Result<HashMap<i64, Vec<Entry>>> {
+    let mut found: HashMap<i64, Vec<Entry>> = HashMap::new();
+    let folded = Fold::find(db)?.folded;
+    let mut query = db.prepare(
+        "SELECT seq, sender, sender_peer, recipient, recipient_peer, length(stanza) FROM archive_message
+         WHERE seq > ?1 AND seq <= ?2 ORDER BY seq",
+    )?;
+    let mut rows = query.query([folded as i64, newest as i64])?;
+    while let Some(row) = rows.next()? {
+        let (seq, bytes) = (uint(row, 0)?, row.get(5)?);
+        let sender = row.get::<_, Option<i64>>(1)?.zip(row.get::<_, Option<u32>>(2)?);
+        let recipient = row.get::<_, Option<i64>>(3)?.zip(row.get::<_, Option<u32>>(4)?);
+        for (account, peer) in [sender, recipient.filter(|_| recipient != sender)].into_iter().flatten() {
+            found.entry(account).or_default().push(Entry { seq, peer, bytes });
+        }
+    }
+    Ok(found)
+}
