@@ -17,6 +17,8 @@ pub const ORDER: &[&Feature] = &[
     &pubsub::FEATURE,
     // Before those who give what it lets pass.
     &blocking::FEATURE,
+    // What has come and passes.
+    &archive::FEATURE,
     // Takes what is said about subscriptions before presence would refuse it.
     &roster::FEATURE,
     &presence::FEATURE,

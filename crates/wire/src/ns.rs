@@ -85,6 +85,22 @@ namespaces! {
     REGISTER = "jabber:iq:register";
     /// Stream feature of in-band registration (XEP-0077 §8).
     REGISTER_FEATURE = "http://jabber.org/features/iq-register";
+    /// Message archive management (XEP-0313), and its preferences (XEP-0441).
+    MAM = "urn:xmpp:mam:2";
+    /// What `urn:xmpp:mam:2` did not have from its beginning (XEP-0313).
+    MAM_EXTENDED = "urn:xmpp:mam:2#extended";
+    /// Chat markers (XEP-0333).
+    CHAT_MARKERS = "urn:xmpp:chat-markers:0";
+    /// Message retraction (XEP-0424).
+    RETRACT = "urn:xmpp:message-retract:1";
+    /// Message reactions (XEP-0444).
+    REACTIONS = "urn:xmpp:reactions:0";
+    /// OMEMO encryption (XEP-0384).
+    OMEMO = "urn:xmpp:omemo:2";
+    /// OMEMO encryption, as most clients have it.
+    OMEMO_OLD = "eu.siacs.conversations.axolotl";
+    /// Validation of data forms (XEP-0122).
+    DATA_VALIDATION = "http://jabber.org/protocol/xdata-validate";
     /// Message processing hints (XEP-0334).
     HINTS = "urn:xmpp:hints";
     /// SASL channel-binding type capability (XEP-0440).

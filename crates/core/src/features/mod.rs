@@ -1,6 +1,7 @@
 //! The features: one folder each, all of the same shape. `mod.rs` declares and decides, `xml.rs` parses and prints,
 //! `*.chat` converses. Their order is in [`crate::pipeline`].
 
+pub mod archive;
 pub mod blocking;
 pub mod carbons;
 pub mod csi;

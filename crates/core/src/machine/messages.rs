@@ -15,7 +15,7 @@ impl Turn<'_> {
                 if let Some((stanza, settlement)) =
                     home::incoming(stanza, settlement, self.sessions, &mut self.cx)
                 {
-                    route::stanza(&stanza, settlement, self.sessions, &mut self.cx);
+                    route::arrived(stanza, settlement, self.sessions, &mut self.cx);
                 }
             }
             ShardMessage::Letter { to, letter } => {

@@ -241,7 +241,7 @@ impl Turn<'_> {
             match work {
                 Work::ShardMessage(message) => self.message(message),
                 Work::Route { stanza, settlement } => {
-                    route::stanza(&stanza, settlement, self.sessions, &mut self.cx);
+                    route::arrived(*stanza, settlement, self.sessions, &mut self.cx);
                 }
                 Work::End(session, error) => self.end(session, &error),
                 Work::EndConnection(conn, error) => self.end_connection(conn, &error),

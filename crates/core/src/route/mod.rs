@@ -7,6 +7,17 @@ use crate::shard::{Chat, Fate, Recipients, Track};
 use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, PresenceType, Stanza, StanzaError};
 use smallvec::SmallVec;
 
+/// A stanza has come for an account, and passes: it goes its way, unless a feature has something to do first.
+pub fn arrived(stanza: Stanza, settlement: Option<Settlement>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let left = match cx.pipeline.arrived {
+        Some(hook) => hook(stanza, settlement, cx),
+        None => Some((stanza, settlement)),
+    };
+    if let Some((stanza, settlement)) = left {
+        self::stanza(&stanza, settlement, sessions, cx);
+    }
+}
+
 /// Gives a stanza to the sessions of its account, or answers it with an error. With that it is settled, unless it has to be stored or
 /// a client is to acknowledge it.
 pub fn stanza(stanza: &Stanza, mut settlement: Option<Settlement>, sessions: &mut Sessions, cx: &mut Cx<'_>) {

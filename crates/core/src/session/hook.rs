@@ -19,7 +19,7 @@ use crate::command::{Command, PendingIq, Refusal, SessionInfo, TopicIq, TopicOut
 use crate::error::{StanzaError, StreamError};
 use crate::features::state::PerAccount;
 use crate::message::{Announcement, Letter, ShardMessage};
-use crate::model::{PubsubEvent, Record, RecordParts, Roster, SessionId, Settlement, ShardId};
+use crate::model::{Policy, PubsubEvent, Record, RecordParts, Roster, SessionId, Settlement, ShardId};
 use crate::sasl::Inline;
 use crate::session::home::AtHome;
 use crate::session::{BoundSession, Cx, Resume, Sessions, Wait};
@@ -42,6 +42,8 @@ pub struct Feature {
     pub server_features: &'static [&'static str],
     /// Namespaces it adds to the disco#info of an account.
     pub account_features: &'static [&'static str],
+    /// Whether a domain has it: only then its namespaces are told to accounts of it.
+    pub in_domain: fn(policy: &Policy) -> bool,
     /// Namespaces it takes inline in Bind 2 (XEP-0386).
     pub inline_features: &'static [&'static str],
     /// Addresses of its own, in every domain.
@@ -121,6 +123,8 @@ pub struct Hooks {
     pub resumption: Option<&'static ResumptionHandler>,
     /// What of an account's record the feature needs at the account's home.
     pub record: &'static [RecordPart],
+    /// A stanza has come to the home of the account that it is for, and passes.
+    pub arrived: Option<ArrivedHook>,
     /// What an account neither sends nor is sent.
     pub filter: Option<FilterHook>,
     /// Some may see an account from now on, or may not any more.
@@ -197,6 +201,7 @@ impl Feature {
         specs: &[],
         server_features: &[],
         account_features: &[],
+        in_domain: |_| true,
         inline_features: &[],
         services: &[],
         hooks: Hooks::NONE,
@@ -220,6 +225,7 @@ impl Hooks {
         resumed: None,
         resumption: None,
         record: &[],
+        arrived: None,
         filter: None,
         seen: None,
         letter: None,
@@ -272,6 +278,12 @@ pub type ResumedHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 pub type RestoredHook = fn(session: &mut BoundSession, names: &mut Names, cx: &mut Cx<'_>);
 /// Whether a stanza of a resumed session was handled before, and comes once more because the client did not know.
 pub type RepeatedHook = fn(session: &mut BoundSession, stanza: &Stanza) -> bool;
+/// Gives a stanza back that is to be delivered now. Another one the feature delivers later ([`route::stanza`](crate::route::stanza)).
+pub type ArrivedHook = fn(
+    stanza: Stanza,
+    settlement: Option<Settlement>,
+    cx: &mut Cx<'_>,
+) -> Option<(Stanza, Option<Settlement>)>;
 /// Whether the record of an account has a stanza to or from this address not pass.
 pub type FilterHook = fn(record: &PerAccount, direction: Direction, other: &Jid) -> Option<Denial>;
 /// Who is covered by these entries ([`is_covered`](crate::model::is_covered)) sees the account from now on, or does not any more.

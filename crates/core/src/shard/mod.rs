@@ -1,6 +1,7 @@
 //! The state of a shard: the sole owner of its sessions and of the accounts and topics whose home it is.
 
 mod altered;
+mod archiving;
 mod behind;
 mod counters;
 mod figures;
@@ -25,6 +26,7 @@ mod walks;
 mod wheel;
 
 pub use altered::Altered;
+pub use archiving::Archiving;
 pub use behind::Behind;
 pub use counters::{Counters, Reasons};
 pub use figures::CountedTopics;

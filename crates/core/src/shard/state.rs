@@ -1,8 +1,8 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Altered, Behind, CountedTopics, Counters, Deadline, LoginCache, Offers, Reads, Recent, Retries, Sent,
-    Storing, Subscribers, Throttle, Told, Traces, Wake, Wheel,
+    Altered, Archiving, Behind, CountedTopics, Counters, Deadline, LoginCache, Offers, Reads, Recent,
+    Retries, Sent, Storing, Subscribers, Throttle, Told, Traces, Wake, Wheel,
 };
 use crate::light;
 use crate::model::{AccountId, ConnId, Domains, Farewell, Mono, SessionId, Set, ShardId};
@@ -57,6 +57,8 @@ pub struct ShardState {
     pub traces: Traces,
     /// Accounts for which messages are being stored.
     pub storing: Storing,
+    /// Messages that are being kept in archives, and what waits behind them.
+    pub archiving: Archiving,
     /// Questions whose answers may hold what ended meanwhile.
     pub reads: Reads,
     /// Kept notifications that were given lately.
@@ -100,6 +102,7 @@ impl ShardState {
             reads: Reads::default(),
             sent: Sent::default(),
             storing: Storing::default(),
+            archiving: Archiving::default(),
             retries: Retries::default(),
             drain: None,
             settings,

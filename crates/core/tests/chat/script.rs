@@ -621,6 +621,7 @@ fn policy(flags: &[&str]) -> Result<Policy, String> {
         match *flag {
             "single" => policy.sessions = SessionPolicy::Single,
             "registration" => policy.registration = true,
+            "archive" => policy.archive = true,
             "routed" => policy.messages_durable = false,
             "pubsub-admin" => policy.pubsub_create = PubsubCreate::Admin,
             other => match other.split_once('=') {

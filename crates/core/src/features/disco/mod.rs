@@ -36,7 +36,7 @@ pub const FEATURE: Feature = Feature {
     ..Feature::NONE
 };
 
-fn info(_live: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
+fn info(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
     no_nodes(request)?;
     let (category, kind) = match request.at {
         At::Account => ("account", "registered"),
@@ -46,7 +46,9 @@ fn info(_live: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Res
         Element::new("identity", ns::DISCO_INFO).with_attr("category", category).with_attr("type", kind);
     let identity = if request.at == At::Account { identity } else { identity.with_attr("name", "Carillon") };
     let mut query = Element::new("query", ns::DISCO_INFO).with_child(identity);
-    for feature in cx.pipeline.features() {
+    let policy =
+        cx.shard.domains.named(session.bare.domain()).map(|domain| domain.policy).unwrap_or_default();
+    for feature in cx.pipeline.features().iter().filter(|feature| (feature.in_domain)(&policy)) {
         let vars = if request.at == At::Account { feature.account_features } else { feature.server_features };
         for var in vars {
             query.push(Element::new("feature", ns::DISCO_INFO).with_attr("var", *var));

@@ -31,9 +31,11 @@ fn stamp(_live: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Resu
         stanza.kind,
         Kind::Message(MessageType::Chat | MessageType::Normal | MessageType::Groupchat)
     );
-    let Some(to) = stanza.to.as_ref().filter(|to| kept && cx.domain_of(to).is_some()) else {
+    let Some(to) = stanza.to.as_ref().filter(|_| kept) else { return Ok(Flow::Pass) };
+    // Where there are archives, an id says where a message is in one: it is given when that is known (XEP-0313 §4.1).
+    if cx.domain_of(to).is_none_or(|domain| domain.policy.archive) {
         return Ok(Flow::Pass);
-    };
+    }
     let by = to.bare_str().to_owned();
     let id = cx.shard.random.token();
     stanza

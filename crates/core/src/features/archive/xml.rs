@@ -1,0 +1,246 @@
+//! Queries of archives and their results (XEP-0313, XEP-0441).
+
+use crate::error::StanzaError;
+use crate::model::{
+    ArchiveDefault, ArchiveEnds, ArchiveFilter, ArchiveId, ArchivePreferences, ArchiveStart, ArchivedMessage,
+    UnixMs,
+};
+use bytes::Bytes;
+use carillon_wire::jid::{BareJid, Jid};
+use carillon_wire::stanza::{Condition, Kind, MessageType, Payload, Stanza};
+use carillon_wire::xml::Element;
+use carillon_wire::xml::writer::Writer;
+use carillon_wire::{Framing, ns};
+
+/// Whether a message is for archives: it has something to read, or says what became of something.
+pub(super) fn is_kept(stanza: &Stanza) -> bool {
+    if !matches!(stanza.kind, Kind::Message(MessageType::Chat | MessageType::Normal)) {
+        return false;
+    }
+    let has = |name, ns| stanza.payload.find(name, ns).is_some();
+    if has("no-store", ns::HINTS) || has("no-permanent-store", ns::HINTS) {
+        return false;
+    }
+    has("body", ns::CLIENT)
+        || has("store", ns::HINTS)
+        || ["received", "displayed", "acknowledged"].iter().any(|name| has(name, ns::CHAT_MARKERS))
+        || has("received", ns::RECEIPTS)
+        || has("retract", ns::RETRACT)
+        || has("reactions", ns::REACTIONS)
+        || has("encrypted", ns::OMEMO)
+        || has("encrypted", ns::OMEMO_OLD)
+}
+
+/// The bytes to keep.
+pub(super) fn write(stanza: &Stanza) -> Bytes {
+    let mut out = Vec::new();
+    stanza.write(&mut out, Framing::Tcp);
+    out.into()
+}
+
+/// What a client asks for.
+#[derive(Debug)]
+pub(super) struct Query {
+    id: Option<Box<str>>,
+    pub(super) filter: ArchiveFilter,
+    /// These messages and no others.
+    pub(super) ids: Vec<ArchiveId>,
+    pub(super) start: ArchiveStart,
+    pub(super) max: Option<u16>,
+    pub(super) is_flipped: bool,
+}
+
+impl Query {
+    pub(super) fn of(query: &Element) -> Result<Query, StanzaError> {
+        if query.attr("node").is_some_and(|node| !node.is_empty()) {
+            return Err(StanzaError::new(Condition::ItemNotFound).with_text("there are no nodes here"));
+        }
+        let (filter, ids) = match query.child("x", ns::DATA_FORMS) {
+            Some(form) => fields(form)?,
+            None => (ArchiveFilter::default(), Vec::new()),
+        };
+        let (start, max) = page(query)?;
+        let id = query.attr("queryid").map(Box::from);
+        Ok(Query { id, filter, ids, start, max, is_flipped: query.child("flip-page", ns::MAM).is_some() })
+    }
+}
+
+/// The fields of a form.
+fn fields(form: &Element) -> Result<(ArchiveFilter, Vec<ArchiveId>), StanzaError> {
+    let (mut filter, mut ids) = (ArchiveFilter::default(), Vec::new());
+    for field in form.children().filter(|child| child.is("field", ns::DATA_FORMS)) {
+        let values = || field.children().filter(|child| child.is("value", ns::DATA_FORMS)).map(Element::text);
+        let value = values().next().unwrap_or_default();
+        let time =
+            || UnixMs::from_rfc3339(&value).ok_or_else(|| bad_request("a time is not one of XEP-0082"));
+        match field.attr("var") {
+            Some("FORM_TYPE") if value == ns::MAM => {}
+            Some("FORM_TYPE") => return Err(bad_request("the form is not of type urn:xmpp:mam:2")),
+            Some("with") => {
+                let jid = Jid::new(&value).map_err(|_| StanzaError::new(Condition::JidMalformed))?;
+                filter.with = Some(jid);
+            }
+            Some("start") => filter.start = Some(time()?),
+            Some("end") => filter.end = Some(time()?),
+            Some("after-id") => filter.after = Some(number(&value)?),
+            Some("before-id") => filter.before = Some(number(&value)?),
+            Some("ids") => ids = values().map(|value| number(&value)).collect::<Result<_, _>>()?,
+            // There is no group chat in these archives.
+            Some("include-groupchat") => {}
+            _ => {
+                let error = StanzaError::new(Condition::FeatureNotImplemented);
+                return Err(error.with_text("a field of the query is not known here"));
+            }
+        }
+    }
+    Ok((filter, ids))
+}
+
+/// Where the page begins, and how long it may be (XEP-0059).
+fn page(query: &Element) -> Result<(ArchiveStart, Option<u16>), StanzaError> {
+    let Some(set) = query.child("set", ns::RSM) else { return Ok((ArchiveStart::First, None)) };
+    if set.child("index", ns::RSM).is_some() {
+        let text = "pages are found by the message before or behind them";
+        return Err(StanzaError::new(Condition::FeatureNotImplemented).with_text(text));
+    }
+    let text = |name| set.child(name, ns::RSM).map(|child| child.text().trim().to_owned());
+    let max = match text("max") {
+        None => None,
+        // More than there can be in a page is as many as there can be.
+        Some(max) => Some(max.parse::<u32>().map_err(|_| bad_request("max is a number"))?),
+    };
+    let start = match (text("after").filter(|after| !after.is_empty()), text("before")) {
+        (Some(_), Some(_)) => return Err(bad_request("either after or before")),
+        (Some(after), None) => ArchiveStart::After(number(&after)?),
+        (None, Some(before)) if before.is_empty() => ArchiveStart::Last,
+        (None, Some(before)) => ArchiveStart::Before(number(&before)?),
+        (None, None) => ArchiveStart::First,
+    };
+    Ok((start, max.map(|max| u16::try_from(max).unwrap_or(u16::MAX))))
+}
+
+/// The number of a message. What is none is no message of the archive.
+fn number(text: &str) -> Result<ArchiveId, StanzaError> {
+    let error = || {
+        StanzaError::new(Condition::ItemNotFound)
+            .with_text("a message that the query names is not in the archive")
+    };
+    text.parse().map(ArchiveId).map_err(|_| error())
+}
+
+fn bad_request(text: &'static str) -> StanzaError {
+    StanzaError::new(Condition::BadRequest).with_text(text)
+}
+
+/// The fields that a query may have.
+pub(super) fn form() -> Element {
+    let field = |name: &'static str, kind: &'static str| {
+        Element::new("field", ns::DATA_FORMS).with_attr("var", name).with_attr("type", kind)
+    };
+    let value = Element::new("value", ns::DATA_FORMS).with_text(ns::MAM);
+    let any = Element::new("validate", ns::DATA_VALIDATION)
+        .with_attr("datatype", "xs:string")
+        .with_child(Element::new("open", ns::DATA_VALIDATION));
+    let form = Element::new("x", ns::DATA_FORMS)
+        .with_attr("type", "form")
+        .with_child(field("FORM_TYPE", "hidden").with_child(value))
+        .with_child(field("with", "jid-single"))
+        .with_child(field("start", "text-single"))
+        .with_child(field("end", "text-single"))
+        .with_child(field("before-id", "text-single"))
+        .with_child(field("after-id", "text-single"))
+        .with_child(field("ids", "list-multi").with_child(any));
+    Element::new("query", ns::MAM).with_child(form)
+}
+
+/// A message of a page.
+pub(super) fn result(account: &BareJid, to: &Jid, query: &Query, message: &ArchivedMessage) -> Stanza {
+    let mut payload = Vec::with_capacity(message.stanza.len() + 400);
+    let mut writer = Writer::new(&mut payload);
+    writer.start_in("result", ns::MAM);
+    if let Some(id) = &query.id {
+        writer.attr("queryid", id);
+    }
+    writer.attr("id", &message.id.to_string()).close_start();
+    writer.start_in("forwarded", ns::FORWARD).close_start();
+    writer.start_in("delay", ns::DELAY).attr("stamp", &message.received.to_xmpp()).close_empty();
+    payload.extend_from_slice(&in_its_namespace(&message.stanza));
+    Writer::new(&mut payload).end("forwarded").end("result");
+    let mut result = Stanza::message(MessageType::Normal).with_from(account.clone());
+    result.to = Some(to.clone());
+    result.payload = Payload::from_raw(payload.into());
+    result
+}
+
+/// A message that declares its namespace, as it must in another element.
+fn in_its_namespace(stanza: &[u8]) -> Vec<u8> {
+    const START: &[u8] = b"<message";
+    const NAMESPACE: &[u8] = b" xmlns='jabber:client'";
+    match stanza.strip_prefix(START) {
+        Some(rest) if !rest.starts_with(NAMESPACE) => [START, NAMESPACE, rest].concat(),
+        _ => stanza.to_vec(),
+    }
+}
+
+/// The end of a page. `is_counted`: it is all that the query is about.
+pub(super) fn fin(messages: &[ArchivedMessage], more: bool, is_counted: bool) -> Element {
+    let mut set = Element::new("set", ns::RSM);
+    let text = |name: &'static str, text: String| Element::new(name, ns::RSM).with_text(text);
+    if let (Some(first), Some(last)) = (messages.first(), messages.last()) {
+        let first = text("first", first.id.to_string());
+        set.push(if is_counted { first.with_attr("index", "0") } else { first });
+        set.push(text("last", last.id.to_string()));
+    }
+    if is_counted {
+        set.push(text("count", messages.len().to_string()));
+    }
+    let fin = Element::new("fin", ns::MAM);
+    let fin = if more { fin } else { fin.with_attr("complete", "true") };
+    fin.with_child(set)
+}
+
+/// The ends of an archive (XEP-0313 §5).
+pub(super) fn metadata(ends: Option<ArchiveEnds>) -> Element {
+    let metadata = Element::new("metadata", ns::MAM);
+    let Some(ArchiveEnds { first, last }) = ends else { return metadata };
+    let end = |name: &'static str, (id, time): (ArchiveId, UnixMs)| {
+        Element::new(name, ns::MAM).with_attr("id", id.to_string()).with_attr("timestamp", time.to_xmpp())
+    };
+    metadata.with_child(end("start", first)).with_child(end("end", last))
+}
+
+const DEFAULTS: [(&str, ArchiveDefault); 3] = [
+    ("always", ArchiveDefault::Always),
+    ("never", ArchiveDefault::Never),
+    ("roster", ArchiveDefault::Roster),
+];
+
+/// What an account wants in its archive.
+pub(super) fn preferences(preferences: &ArchivePreferences) -> Element {
+    let default = DEFAULTS.iter().find(|(_, default)| *default == preferences.default);
+    let rules = |name: &'static str, jids: &[Jid]| {
+        jids.iter().fold(Element::new(name, ns::MAM), |rules, jid| {
+            rules.with_child(Element::new("jid", ns::MAM).with_text(jid.as_str()))
+        })
+    };
+    Element::new("prefs", ns::MAM)
+        .with_attr("default", default.map_or("always", |(name, _)| name))
+        .with_child(rules("always", &preferences.always))
+        .with_child(rules("never", &preferences.never))
+}
+
+/// What an account says that it wants.
+pub(super) fn read_preferences(prefs: &Element) -> Result<ArchivePreferences, StanzaError> {
+    let default = DEFAULTS.iter().find(|(name, _)| prefs.attr("default") == Some(name));
+    let (_, default) = default.ok_or_else(|| bad_request("default is always, never or roster"))?;
+    let rules = |name| {
+        let jids = prefs.child(name, ns::MAM).map(Element::children).into_iter().flatten();
+        let jids = jids.filter(|child| child.is("jid", ns::MAM)).map(|child| Jid::new(child.text().trim()));
+        let mut jids =
+            jids.collect::<Result<Vec<Jid>, _>>().map_err(|_| StanzaError::new(Condition::JidMalformed))?;
+        jids.sort();
+        jids.dedup();
+        Ok::<_, StanzaError>(jids)
+    };
+    Ok(ArchivePreferences { default: *default, always: rules("always")?, never: rules("never")? })
+}
