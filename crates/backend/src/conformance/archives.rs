@@ -70,18 +70,14 @@ fn ground(store: &dyn Store) -> DomainId {
 /// Sweeps until there is nothing to do; how many messages went.
 fn sweep(store: &dyn Store, now: UnixMs) -> u32 {
     let (mut removed, mut after) = (0, AccountId(0));
-    // What the first round finds in no table it puts there.
-    for _ in 0..2 {
-        loop {
-            let answer = ask(store, SweepArchives { now, after, max: 2 });
-            removed += answer.removed;
-            match answer.next {
-                Some(next) => after = next,
-                None => break after = AccountId(0),
-            }
+    loop {
+        let answer = ask(store, SweepArchives { now, after, max: 2 });
+        removed += answer.removed;
+        match answer.next {
+            Some(next) => after = next,
+            None => return removed,
         }
     }
-    removed
 }
 
 /// What is kept is found the same before it has entered the tables of a store that has such, and after.

@@ -40,7 +40,9 @@ pub(super) struct Transaction<'a> {
     pub(super) fold: Fold,
     /// Messages that enter archives, by account, in their order.
     pub(super) archived: Vec<(i64, Entry)>,
-    /// Whether archived messages are to enter their tables although there are few.
+    /// Whether there are archived messages that are not in their tables.
+    pub(super) has_tail: bool,
+    /// Whether they are to enter them although there are few.
     pub(super) wants_fold: bool,
     topic_changes: u64,
     changed: HashSet<TopicId>,
@@ -60,6 +62,7 @@ impl<'a> Transaction<'a> {
             newest_message,
             fold,
             archived,
+            has_tail: false,
             wants_fold: false,
             topic_changes,
             changed,

@@ -154,6 +154,7 @@ impl Writer {
 
     fn commit(&mut self, asks: &[Write], steps: Steps) -> Result<Committed, Failure> {
         let mut write = Transaction::new(&self.db, &self.last, self.reached);
+        write.has_tail = archive::is_behind(self.reached.fold, &self.tail);
         write.run("BEGIN IMMEDIATE", []).map_err(|e| self.group_failed(&e))?;
         let answers = steps(&mut write, asks, &self.complaints)?;
         archive::fold(&mut write, &mut self.plan, &self.tail).map_err(|e| self.group_failed(&e))?;

@@ -80,7 +80,7 @@ pub struct ArchiveSide {
 /// Which messages of an archive are asked for (XEP-0313 §4.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArchiveFilter {
-    /// From or to this address; a bare one stands for all its resources.
+    /// In the conversation with this account; from or to this resource, if it names one.
     pub with: Option<Jid>,
     /// Not before this time.
     pub start: Option<UnixMs>,

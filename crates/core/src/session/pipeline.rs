@@ -69,13 +69,11 @@ impl Pipeline {
     pub fn new(features: Vec<&'static Feature>) -> Pipeline {
         let mut iq: Map<_, Vec<&'static IqHandler>> = Map::default();
         let mut nonza = Map::default();
-        for feature in &features {
-            for handler in feature.hooks.iq {
-                iq.entry((handler.name, handler.ns)).or_default().push(handler);
-            }
-            for handler in feature.hooks.nonza {
-                nonza.insert((handler.name, handler.ns), handler);
-            }
+        for handler in features.iter().flat_map(|feature| feature.hooks.iq) {
+            iq.entry((handler.name, handler.ns)).or_default().push(handler);
+        }
+        for handler in features.iter().flat_map(|feature| feature.hooks.nonza) {
+            nonza.insert((handler.name, handler.ns), handler);
         }
         fn hooks<H>(features: &[&'static Feature], hook: impl Fn(&Hooks) -> Option<H>) -> Vec<H> {
             features.iter().filter_map(|f| hook(&f.hooks)).collect()

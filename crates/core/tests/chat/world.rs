@@ -239,7 +239,9 @@ fn meant(kind: &str) -> Result<Asks, String> {
         "ends" => Ok(|ask| EndNotifications::of(ask).is_some() || DeleteOffline::of(ask).is_some()),
         "messages" => Ok(|ask| StoreOffline::of(ask).is_some()),
         "notifications" => Ok(|ask| StoreNotification::of(ask).is_some()),
-        "archives" => Ok(|ask| matches!(ask, Ask::Write(WriteAsk::Archive(_)) | Ask::Read(ReadAsk::Archive(_)))),
+        "archives" => {
+            Ok(|ask| matches!(ask, Ask::Write(WriteAsk::Archive(_)) | Ask::Read(ReadAsk::Archive(_))))
+        }
         "records" => Ok(|ask| matches!(ask, Ask::Read(ReadAsk::Roster(_)))),
         "rosters" => Ok(|ask| matches!(ask, Ask::Write(WriteAsk::Roster(_) | WriteAsk::Blocking(_)))),
         other => Err(format!("no questions are called {other}")),

@@ -3,7 +3,7 @@
 use crate::clock::unix;
 use crate::node::Node;
 use carillon_core::model::OperationId;
-use carillon_core::ports::{Fault, Part, Question};
+use carillon_core::ports::{Fault, Question};
 use std::time::Instant;
 
 /// A question that is asked again and again, once at a time. What is unknown is asked again as the same operation.
@@ -40,17 +40,17 @@ impl<Q: Question> Job<Q> {
     }
 
     /// What was answered, and when it was first asked; nothing when the store could not do it, which is logged.
-    pub(super) fn answered<T>(&mut self, answer: Result<Part<T>, Fault>) -> (Part<T>, Instant) {
+    pub(super) fn answered<T: Default>(&mut self, answer: Result<T, Fault>) -> (T, Instant) {
         self.is_under_way = false;
         let since = self.asked.as_ref().map_or_else(Instant::now, |(_, since, _)| *since);
         if !matches!(answer, Err(Fault::Unknown)) {
             self.asked = None;
         }
-        let part = answer.unwrap_or_else(|fault| {
+        let done = answer.unwrap_or_else(|fault| {
             tracing::warn!(%fault, job = std::any::type_name::<Q>(), "the store did not do it: it is asked again");
-            Part::default()
+            T::default()
         });
-        (part, since)
+        (done, since)
     }
 }
 

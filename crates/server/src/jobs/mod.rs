@@ -1,4 +1,4 @@
-//! Periodic jobs of a node: deliver scheduled notifications, end expired ones, sample the figures. One thread with a tick
+//! Periodic jobs of a node: deliver scheduled notifications, end expired ones, sweep archives, sample the figures. One thread with a tick
 //! of one second. At most one question of each kind is with the store, so that nothing piles up behind a slow store.
 
 mod claim;
@@ -8,7 +8,8 @@ use crate::clock::unix;
 use crate::inbox::InboxItem;
 use crate::node::Node;
 use carillon_core::message::ShardMessage;
-use carillon_core::model::{Notification, Trace, UnixMs};
+use carillon_core::model::{AccountId, Notification, Trace, UnixMs};
+use carillon_core::ports::store::archive::{SweepArchives, SweepArchivesAnswer};
 use carillon_core::ports::store::notifications::{ClaimDue, Sweep};
 use carillon_core::ports::{Fault, Page, Part};
 use claim::{Claim, LEASE_MS};
@@ -24,6 +25,8 @@ pub(crate) enum JobMessage {
     HandedOver,
     /// The store's answer: the notifications that expired.
     Swept(Result<Part<Trace>, Fault>),
+    /// The store's answer: what was removed from archives.
+    ArchivesSwept(Result<SweepArchivesAnswer, Fault>),
     /// Ask nothing more; the sender is dropped when no answer is awaited and nothing is claimed.
     Pause(SyncSender<()>),
     /// Go on after a pause.
@@ -50,6 +53,11 @@ struct UnderWay {
     /// Whether the store has more that is due.
     more: bool,
     sweep: Job<Sweep>,
+    archives: Job<SweepArchives>,
+    /// Up to which account archives were swept, in a round that goes on.
+    swept_to: Option<AccountId>,
+    /// When the next round begins, in ticks.
+    next_round: u32,
     /// Nothing is begun; whoever wants to know that nothing is under way any more.
     paused: Option<Option<SyncSender<()>>>,
 }
@@ -60,6 +68,7 @@ impl UnderWay {
         if !self.due.is_under_way()
             && self.claim.is_none()
             && !self.sweep.is_under_way()
+            && !self.archives.is_under_way()
             && let Some(waiter) = &mut self.paused
         {
             *waiter = None;
@@ -76,7 +85,7 @@ impl Jobs {
 
     /// Runs until the node stops.
     pub(crate) fn run(self) {
-        let mut under_way = UnderWay::default();
+        let mut under_way = UnderWay { next_round: FIRST_ROUND_TICKS, ..UnderWay::default() };
         let mut tick = Instant::now();
         loop {
             match self.messages.recv_timeout(tick.saturating_duration_since(Instant::now())) {
@@ -94,6 +103,15 @@ impl Jobs {
                         self.ask_sweep(&mut under_way);
                     }
                 }
+                Ok(JobMessage::ArchivesSwept(answer)) => {
+                    let is_done = answer.is_ok();
+                    let (swept, _) = under_way.archives.answered(answer);
+                    // What the store could not do is asked again with the next tick.
+                    if is_done {
+                        under_way.swept_to = swept.next;
+                        self.sweep_archives(&mut under_way);
+                    }
+                }
                 Ok(JobMessage::Pause(waiter)) => under_way.paused = Some(Some(waiter)),
                 Ok(JobMessage::Resume) => under_way.paused = None,
                 Ok(JobMessage::Stop) | Err(RecvTimeoutError::Disconnected) => return,
@@ -105,6 +123,15 @@ impl Jobs {
                         None => self.ask_due(&mut under_way),
                     }
                     self.ask_sweep(&mut under_way);
+                    match under_way.next_round.checked_sub(1) {
+                        Some(left) => under_way.next_round = left,
+                        None if under_way.swept_to.is_none() => {
+                            under_way.next_round = ROUND_TICKS;
+                            under_way.swept_to = Some(AccountId(0));
+                        }
+                        None => {}
+                    }
+                    self.sweep_archives(&mut under_way);
                 }
             }
             under_way.rest();
@@ -136,6 +163,15 @@ impl Jobs {
         under_way.sweep.ask(&self.node, question, move |answer| drop(sender.send(JobMessage::Swept(answer))));
     }
 
+    /// Goes on with a round through the archives, if there is one.
+    fn sweep_archives(&self, under_way: &mut UnderWay) {
+        let Some(after) = under_way.swept_to.filter(|_| under_way.paused.is_none()) else { return };
+        let sender = self.sender.clone();
+        let question = || SweepArchives { now: unix(), after, max: ARCHIVES_SWEPT_MAX };
+        let told = move |answer| drop(sender.send(JobMessage::ArchivesSwept(answer)));
+        under_way.archives.ask(&self.node, question, told);
+    }
+
     /// Hands over what is due.
     fn claimed(&self, answer: Result<Part<Notification>, Fault>, under_way: &mut UnderWay) {
         let (Part { entries, more }, asked) = under_way.due.answered(answer);
@@ -154,9 +190,14 @@ impl Jobs {
 }
 
 /// Messages that wait at most: one of each kind, and the end, which may be told twice.
-const MESSAGES_MAX: usize = 7;
+const MESSAGES_MAX: usize = 8;
 const TICK: Duration = Duration::from_secs(1);
 /// Scheduled notifications claimed at once.
 const DUE: Page = Page { entries: 500, bytes: 4 << 20 };
 /// Notifications ended, and traces forgotten, at once.
 const SWEEP_MAX: u32 = 1000;
+/// A round through the archives begins every ten minutes, the first a minute after the start.
+const FIRST_ROUND_TICKS: u32 = 60;
+const ROUND_TICKS: u32 = 600;
+/// Messages removed from archives at once.
+const ARCHIVES_SWEPT_MAX: u32 = 500;

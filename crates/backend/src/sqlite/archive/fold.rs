@@ -26,6 +26,8 @@ const ENTRIES_MAX: usize = 1024 * 1024;
 /// Entries that are folded with a commit: so many for each that it adds, and some.
 const SLICE_PER_ENTRY: usize = 2;
 const SLICE_MIN: usize = 256;
+/// With a commit that waits for it.
+const SLICE_WANTED: usize = 4096;
 
 impl Fold {
     /// The one in the database.
@@ -53,12 +55,13 @@ impl Fold {
 
     /// The fold with which a commit goes on: one is begun when the tail is long.
     fn begun(self, tail: &Tail, newest: u64, wants_fold: bool) -> Option<Fold> {
+        // While the tail is not whole nobody knows what there is to fold.
+        let entries = tail.entries()?;
         if self.folding > 0 {
             return Some(self);
         }
         let wanted = usize::try_from(newest / MESSAGES_PER_ENTRY).unwrap_or(usize::MAX);
-        let (entries, min) =
-            (tail.entries()?, if wants_fold { 1 } else { wanted.clamp(ENTRIES_MIN, ENTRIES_MAX) });
+        let min = if wants_fold { 1 } else { wanted.clamp(ENTRIES_MIN, ENTRIES_MAX) };
         (entries >= min && newest > self.folded).then_some(Fold {
             folding: newest,
             account: 0,
@@ -75,6 +78,11 @@ pub(in super::super) struct Plan {
     accounts: Vec<i64>,
 }
 
+/// Whether there are messages that are not in the tables.
+pub(in super::super) fn is_behind(fold: Fold, tail: &Tail) -> bool {
+    tail.entries().is_some_and(|entries| fold.folding > 0 || entries > 0)
+}
+
 /// Folds a slice, if there is something to fold. To be called before the commit.
 pub(in super::super) fn slice(write: &mut Transaction<'_>, plan: &mut Plan, tail: &Tail) -> Result<()> {
     let before = write.fold;
@@ -82,7 +90,8 @@ pub(in super::super) fn slice(write: &mut Transaction<'_>, plan: &mut Plan, tail
     let added = write.archived.len();
     let newest = write.archived.first().map_or(write.newest_message.seq, |(_, entry)| entry.seq - 1);
     let Some(fold) = before.begun(tail, newest, write.wants_fold) else { return Ok(()) };
-    let after = advance(write, fold, plan, tail, SLICE_MIN + SLICE_PER_ENTRY * added)?;
+    let least = if write.wants_fold { SLICE_WANTED } else { SLICE_MIN };
+    let after = advance(write, fold, plan, tail, least + SLICE_PER_ENTRY * added)?;
     write.run(
         "UPDATE archive_fold SET folded = ?1, folding = ?2, account = ?3, seq = ?4",
         params![int(after.folded), int(after.folding), after.account, int(after.seq)],

@@ -19,6 +19,6 @@ mod read;
 mod sweep;
 mod tail;
 
-pub(super) use fold::{Fold, Plan, slice as fold};
+pub(super) use fold::{Fold, Plan, is_behind, slice as fold};
 pub(super) use keep::Newest;
 pub(super) use tail::{Entry, Tail};

@@ -47,9 +47,12 @@ struct Oldest {
 
 impl Answers<SweepArchives, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &SweepArchives) -> Result<SweepArchivesAnswer> {
+        // What is not in the tables is not found: a round begins when it is.
+        if asked.after == AccountId(0) && self.has_tail {
+            self.wants_fold = true;
+            return Ok(SweepArchivesAnswer { removed: 0, next: Some(AccountId(0)) });
+        }
         let archives = archives(self, asked.after)?;
-        // What is not in the tables is not found: a round begins with that.
-        self.wants_fold |= asked.after == AccountId(0);
         let is_end = archives.len() < ARCHIVES_MAX;
         let mut removed = 0;
         for archive in &archives {

@@ -24,7 +24,8 @@ pub const FEATURE: Feature = Feature {
             title: "Message Archive Management",
             version: "1.1.3",
             coverage: "Archives of accounts, where the domain has them: queries with all fields of `urn:xmpp:mam:2` and \
-                       `urn:xmpp:mam:2#extended`, flipped pages, metadata. A message is in the archive before it is delivered and before its \
+                       `urn:xmpp:mam:2#extended`, flipped pages, metadata; pages by XEP-0059, counted \
+                       where the archive fits into one. A message is in the archive before it is delivered and before its \
                        sender is told that it was dealt with; its number is the stanza-id. Kept are chat and normal messages with a body, the \
                        hint `store`, a chat marker, a retraction, a reaction, or encrypted contents.",
         },
@@ -33,13 +34,6 @@ pub const FEATURE: Feature = Feature {
             title: "Message Archive Management Preferences",
             version: "0.2.0",
             coverage: "All of it.",
-        },
-        Spec {
-            id: "XEP-0059",
-            title: "Result Set Management",
-            version: "1.0",
-            coverage: "Pages of archives, of items and of lists of topics; an archive is counted where it fits into one page. `<index/>` in \
-                       requests is refused.",
         },
     ],
     account_features: &[ns::MAM, ns::MAM_EXTENDED],

@@ -174,12 +174,10 @@ pub(super) fn result(account: &BareJid, to: &Jid, query: &Query, message: &Archi
 
 /// A message that declares its namespace, as it must in another element.
 fn in_its_namespace(stanza: &[u8]) -> Vec<u8> {
-    const START: &[u8] = b"<message";
-    const NAMESPACE: &[u8] = b" xmlns='jabber:client'";
-    match stanza.strip_prefix(START) {
-        Some(rest) if !rest.starts_with(NAMESPACE) => [START, NAMESPACE, rest].concat(),
-        _ => stanza.to_vec(),
-    }
+    let name =
+        stanza.len() - stanza.get(1..).and_then(|rest| rest.strip_prefix(b"message")).unwrap_or(stanza).len();
+    let (start, rest) = stanza.split_at(name);
+    [start, b" xmlns='jabber:client'", rest].concat()
 }
 
 /// The end of a page. `is_counted`: it is all that the query is about.

@@ -127,10 +127,10 @@ pub struct SweepArchives {
 }
 
 /// What [`SweepArchives`] did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SweepArchivesAnswer {
     /// How many messages it took out of archives.
     pub removed: u32,
-    /// Where to go on; none when all archives were looked at.
+    /// Where to go on, which may be where it began; none when all archives were looked at.
     pub next: Option<AccountId>,
 }

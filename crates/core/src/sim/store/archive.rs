@@ -71,9 +71,8 @@ fn page(store: &Committed, asked: &ArchivePage) -> ArchivePageAnswer {
     if named.into_iter().flatten().any(|id| !account.archive.contains_key(&id)) {
         return ArchivePageAnswer::NotFound;
     }
-    let is_with = |peer: &Jid, message: &ArchivedMessage, with: &Jid| match with.is_bare() {
-        true => peer.bare_str() == with.as_str(),
-        false => is_with(&message.stanza, with),
+    let is_with = |peer: &Jid, message: &ArchivedMessage, with: &Jid| {
+        peer.bare_str() == with.bare_str() && (with.is_bare() || is_with(&message.stanza, with))
     };
     let passes = |(peer, message): &&(Jid, ArchivedMessage)| {
         filter.start.is_none_or(|start| message.received >= start)

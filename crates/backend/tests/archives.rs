@@ -1,0 +1,215 @@
+//! Message archives against the simulated store, in random programs: messages are kept, read in all ways, erased and swept, while they move from
+//! memory into their tables, and the database is opened again in between.
+
+use carillon_backend::sqlite::{Options, SqliteStore};
+use carillon_core::model::*;
+use carillon_core::ports::store::accounts::{ImportAccounts, ImportedAccount};
+use carillon_core::ports::store::archive::*;
+use carillon_core::ports::store::domains::PutDomain;
+use carillon_core::ports::{Ask, Page, Question, Store};
+use carillon_core::sim::store::Committed;
+use carillon_wire::jid::Jid;
+use std::path::Path;
+use std::sync::mpsc::sync_channel;
+
+const T: UnixMs = UnixMs(1_795_167_000_000);
+const ACCOUNTS: u64 = 12;
+
+/// A store and the model of it.
+struct Pair<'a> {
+    path: &'a Path,
+    store: Option<SqliteStore>,
+    model: Committed,
+    domain: DomainId,
+    /// The numbers of each message, in the store and in the model.
+    numbers: Vec<(ArchiveId, ArchiveId)>,
+    now: u64,
+    seed: u64,
+}
+
+fn ask<Q: Question>(store: &SqliteStore, question: Q) -> Q::Answer {
+    let (sender, receiver) = sync_channel(1);
+    store.ask(question.into(), Q::reply(move |answer| drop(sender.send(answer))));
+    receiver.recv().expect("one answer").expect("the store is well")
+}
+
+fn told<Q: Question>(model: &mut Committed, question: Q) -> Q::Answer {
+    let ask: Ask = question.into();
+    Q::answer(model.answer(&ask)).expect("the model is well")
+}
+
+fn name(n: u64) -> Box<str> {
+    format!("user{n}").into()
+}
+
+impl<'a> Pair<'a> {
+    fn new(path: &'a Path, seed: u64) -> Pair<'a> {
+        let store = SqliteStore::open(Options::new(path)).expect("opens");
+        let mut model = Committed::default();
+        let policy = Policy { archive_days: 1, archive_messages_max: 4000, ..Policy::default() };
+        let put = PutDomain { name: "example.org".into(), policy };
+        let domain = ask(&store, put.clone()).domain.id;
+        assert_eq!(told(&mut model, put).domain.id, domain);
+        let account = |n| ImportedAccount { local: name(n), credentials: Credentials::default() };
+        let import = ImportAccounts { domain, accounts: (0..ACCOUNTS).map(account).collect(), now: T };
+        ask(&store, import.clone()).expect("the domain is there");
+        told(&mut model, import).expect("the domain is there");
+        Pair { path, store: Some(store), model, domain, numbers: Vec::new(), now: 0, seed }
+    }
+
+    fn store(&self) -> &SqliteStore {
+        self.store.as_ref().expect("it is open")
+    }
+
+    /// A number below `n` (SplitMix64).
+    fn below(&mut self, n: u64) -> u64 {
+        self.seed = self.seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.seed ^ (self.seed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)) % n
+    }
+
+    fn keeps(&mut self, count: u64) {
+        for _ in 0..count {
+            // Some say more than others.
+            let most = 1 + self.below(ACCOUNTS);
+            let (from, to) = (self.below(most), self.below(ACCOUNTS));
+            self.now += self.below(3000);
+            let early = self.below(100);
+            let jid = |n, end| Jid::new(&format!("user{n}@example.org{end}")).expect("an address");
+            let (sender, recipient) = (jid(from, if early > 50 { "/a" } else { "/b" }), jid(to, ""));
+            let stanza =
+                format!("<message from='{sender}' to='{recipient}'><body>{}</body></message>", self.now);
+            let side =
+                |n, peer: &Jid| ArchiveSide { domain: self.domain, local: name(n), peer: peer.clone() };
+            let keep = KeepMessage {
+                sender: Some(side(from, &recipient)),
+                recipient: Some(side(to, &sender)),
+                received: T.plus(self.now.saturating_sub(early)),
+                stanza: stanza.into(),
+            };
+            let answers = (ask(self.store(), keep.clone()), told(&mut self.model, keep));
+            let (KeepMessageAnswer::Kept { id, .. }, KeepMessageAnswer::Kept { id: other, .. }) = answers
+            else {
+                panic!("{answers:?}")
+            };
+            self.numbers.push((id, other));
+        }
+    }
+
+    /// A page of one account's archive, in both.
+    fn reads(&mut self) {
+        let number = |pair: &mut Self| match pair.numbers.len() as u64 {
+            0 => (ArchiveId(1), ArchiveId(1)),
+            n => {
+                let place = pair.below(n) as usize;
+                pair.numbers[place]
+            }
+        };
+        let mut filters = (ArchiveFilter::default(), ArchiveFilter::default());
+        if self.below(2) == 0 {
+            let end = ["", "/a", "/b"][self.below(3) as usize];
+            let with = Some(
+                Jid::new(&format!("user{}@example.org{end}", self.below(ACCOUNTS))).expect("an address"),
+            );
+            (filters.0.with, filters.1.with) = (with.clone(), with);
+        }
+        for field in [|f: &mut ArchiveFilter, t| f.start = t, |f: &mut ArchiveFilter, t| f.end = t] {
+            if self.below(4) == 0 {
+                let at = Some(T.plus(self.below(self.now + 1000)));
+                field(&mut filters.0, at);
+                field(&mut filters.1, at);
+            }
+        }
+        for field in [|f: &mut ArchiveFilter, id| f.after = id, |f: &mut ArchiveFilter, id| f.before = id] {
+            if self.below(6) == 0 {
+                let (id, other) = number(self);
+                field(&mut filters.0, Some(id));
+                field(&mut filters.1, Some(other));
+            }
+        }
+        let (id, other) = number(self);
+        let (start, other_start) = match self.below(4) {
+            0 => (ArchiveStart::First, ArchiveStart::First),
+            1 => (ArchiveStart::Last, ArchiveStart::Last),
+            2 => (ArchiveStart::After(id), ArchiveStart::After(other)),
+            _ => (ArchiveStart::Before(id), ArchiveStart::Before(other)),
+        };
+        let page = Page { entries: self.below(300) as u16, bytes: 1 + self.below(20_000) as usize };
+        let (domain, local) = (self.domain, name(self.below(ACCOUNTS)));
+        let asked = ArchivePage { domain, local: local.clone(), filter: filters.0, start, page };
+        let other_asked = ArchivePage { domain, local, filter: filters.1, start: other_start, page };
+        let found = self.in_words(ask(self.store(), asked.clone()), |(id, _)| *id);
+        let answer = told(&mut self.model, other_asked);
+        let expected = self.in_words(answer, |(_, id)| *id);
+        assert_eq!(found, expected, "{asked:?}");
+    }
+
+    /// An answer, with the messages by their places among all.
+    fn in_words(
+        &self,
+        answer: ArchivePageAnswer,
+        number: fn(&(ArchiveId, ArchiveId)) -> ArchiveId,
+    ) -> String {
+        let ArchivePageAnswer::Page { messages, more } = answer else { return format!("{answer:?}") };
+        let place = |message: &ArchivedMessage| {
+            let place = self.numbers.binary_search_by_key(&message.id, number).expect("it was kept");
+            (place, message.received.0 - T.0, message.stanza.len())
+        };
+        format!("{:?} {more}", messages.iter().map(place).collect::<Vec<_>>())
+    }
+
+    fn erases(&mut self) {
+        let erase = EraseArchive { domain: self.domain, local: name(self.below(ACCOUNTS)) };
+        ask(self.store(), erase.clone()).expect("the account is there");
+        told(&mut self.model, erase).expect("the account is there");
+    }
+
+    /// Some of a round: messages move into their tables.
+    fn folds(&mut self) {
+        for _ in 0..1 + self.below(3) {
+            let nothing = SweepArchives { now: UnixMs(0), after: AccountId(0), max: 0 };
+            ask(self.store(), nothing);
+        }
+    }
+
+    /// A whole round.
+    fn sweeps(&mut self) {
+        let sweep = |after| SweepArchives { now: T.plus(self.now), after, max: 700 };
+        let (mut after, mut other) = (Some(AccountId(0)), Some(AccountId(0)));
+        while let Some(next) = after {
+            after = ask(self.store(), sweep(next)).next;
+        }
+        while let Some(next) = other {
+            other = told(&mut self.model, sweep(next)).next;
+        }
+    }
+
+    fn opens_again(&mut self) {
+        self.store = None;
+        self.store = Some(SqliteStore::open(Options::new(self.path)).expect("opens"));
+    }
+}
+
+#[test]
+fn archives_are_as_the_model_says() {
+    for seed in 0..3 {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("store.db");
+        let mut pair = Pair::new(&path, seed * 1000);
+        for step in 0..40 {
+            match pair.below(12) {
+                0..=3 => {
+                    let count = 1 + pair.below(1500);
+                    pair.keeps(count);
+                }
+                4..=7 => pair.folds(),
+                8 => pair.sweeps(),
+                9 => pair.erases(),
+                _ => pair.opens_again(),
+            }
+            println!("seed {seed}, step {step}: {} messages", pair.numbers.len());
+            (0..40).for_each(|_| pair.reads());
+        }
+    }
+}
