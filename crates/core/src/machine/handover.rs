@@ -98,6 +98,7 @@ impl ShardMachine {
     /// acknowledgement that another process gets. What this asks for is to be answered before [`ShardMachine::hand_over`].
     pub fn prepare_hand_over(&mut self, now: Now, effects: &mut Effects) {
         let mut turn = self.turn(now, effects);
+        crate::session::home::read_again(&mut turn.cx);
         let Some(handler) = turn.cx.pipeline.resumption else { return };
         let all: Vec<SessionId> = turn.sessions.all_bound().map(|session| session.id).collect();
         for id in all {

@@ -70,6 +70,11 @@ impl Letter {
         }
     }
 
+    /// Whether nobody waits for an answer to it.
+    pub fn can_wait(&self) -> bool {
+        !matches!(self, Letter::Request { .. } | Letter::Stanza { .. })
+    }
+
     /// The generations of the record before and after what it tells of, if it tells of a change.
     pub fn generations(&self) -> Option<(Generation, Generation)> {
         match self {

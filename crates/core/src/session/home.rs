@@ -61,6 +61,8 @@ struct Mailbox {
     bytes: usize,
     /// Changes that come after one that is not known yet.
     early: Vec<Letter>,
+    /// The record could not be read; it is asked for again after a while.
+    is_unread: bool,
     /// Whether the store may have changed the record without anybody having been told.
     in_doubt: bool,
 }
@@ -86,8 +88,8 @@ enum Received {
     First,
     /// It waits.
     Waits,
-    /// Too much waits.
-    Full(Letter),
+    /// Too much waits, or for too long.
+    Refused(Letter),
 }
 
 /// Bytes of letters that wait for one record.
@@ -143,13 +145,16 @@ impl Homes {
             return Received::Now(letter);
         }
         let mailbox = home.mailbox.get_or_insert_default();
+        if mailbox.is_unread && !letter.can_wait() {
+            return Received::Refused(letter);
+        }
         let bytes = size_of::<Letter>() + letter.memory_bytes();
         if mailbox.bytes + bytes > WAITING_BYTES_MAX {
-            return Received::Full(letter);
+            return Received::Refused(letter);
         }
         mailbox.bytes += bytes;
         mailbox.letters.push_back(letter);
-        if mailbox.letters.len() == 1 { Received::First } else { Received::Waits }
+        if mailbox.letters.len() == 1 && !mailbox.is_unread { Received::First } else { Received::Waits }
     }
 
     /// There is nothing in the record of an account that has no session.
@@ -165,7 +170,11 @@ impl Homes {
         let Some(home) = self.accounts.get_mut(account.as_str()) else { return };
         let bytes = record.bytes();
         home.told.get_or_insert(generation);
+        self.bytes -= home.record.take().map_or(0, |(_, record)| record.bytes());
         home.record = Some((generation, record));
+        if let Some(mailbox) = &mut home.mailbox {
+            mailbox.is_unread = false;
+        }
         if bytes > 0 {
             self.bytes += bytes;
             self.read.push_back(account.clone());
@@ -251,7 +260,11 @@ impl Home {
     /// A mailbox in which nothing is left takes no memory.
     fn tidy(&mut self) {
         let is_empty = |mailbox: &Mailbox| mailbox.letters.is_empty() && mailbox.early.is_empty();
-        if self.mailbox.as_ref().is_some_and(|mailbox| is_empty(mailbox) && !mailbox.in_doubt) {
+        if self
+            .mailbox
+            .as_ref()
+            .is_some_and(|mailbox| is_empty(mailbox) && !mailbox.in_doubt && !mailbox.is_unread)
+        {
             self.mailbox = None;
         }
     }
@@ -295,7 +308,7 @@ pub(crate) fn receive(account: &BareJid, letter: Letter, sessions: &mut Sessions
         }
         Received::First => read(account.clone(), cx),
         Received::Waits => {}
-        Received::Full(letter) => refuse(letter, sessions, cx),
+        Received::Refused(letter) => refuse(letter, sessions, cx),
     }
 }
 
@@ -438,9 +451,11 @@ fn was_read(
         }
         Err(_) => {
             // What is only told can wait; who asks is answered.
-            let is_kept = |letter: &Letter| !matches!(letter, Letter::Request { .. } | Letter::Stanza { .. });
-            for letter in cx.homes.give_up(account, is_kept) {
+            for letter in cx.homes.give_up(account, Letter::can_wait) {
                 refuse(letter, sessions, cx);
+            }
+            if let Some(home) = cx.homes.accounts.get_mut(account.as_str()) {
+                home.mailbox.get_or_insert_default().is_unread = true;
             }
             cx.homes.unread.push(account.clone());
             cx.homes.again.get_or_insert(cx.now.mono.plus(AGAIN_MS));
@@ -500,12 +515,20 @@ fn refuse(letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
 /// Records that could not be read are asked for again.
 pub(crate) fn tick(cx: &mut Cx<'_>) {
     if cx.homes.again.is_some_and(|at| at <= cx.now.mono) {
-        cx.homes.again = None;
-        for account in std::mem::take(&mut cx.homes.unread) {
-            let waits = |home: &Home| home.record.is_none() && home.mailbox.is_some();
-            if cx.homes.accounts.get(account.as_str()).is_some_and(waits) {
-                read(account, cx);
-            }
+        read_again(cx);
+    }
+}
+
+/// The same, at once: what waits for them would be lost with the process.
+pub(crate) fn read_again(cx: &mut Cx<'_>) {
+    cx.homes.again = None;
+    for account in std::mem::take(&mut cx.homes.unread) {
+        let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { continue };
+        let Some(mailbox) = &mut home.mailbox else { continue };
+        mailbox.is_unread = false;
+        match mailbox.letters.is_empty() {
+            true => home.tidy(),
+            false => read(account, cx),
         }
     }
 }

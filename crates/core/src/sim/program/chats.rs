@@ -1,12 +1,14 @@
 //! Chat messages: to who is there and who is away, between clients of all kinds.
 
 use super::deeds::jid;
-use super::{Program, holds};
+use super::{ACCOUNTS, DOMAIN, Program, holds};
+use crate::model::{ArchiveFilter, ArchiveStart};
+use crate::ports::store::archive::{ArchivePage, ArchivePageAnswer, KeepMessage, KeepMessageAnswer};
 use crate::ports::store::offline::{DeleteOffline, StoreOffline, StoreOfflineAnswer};
 use crate::ports::store::roster::ReadRecord;
-use crate::ports::{Answer, Ask, Question};
+use crate::ports::{Answer, Ask, Fault, Page, Question};
 use crate::sim::client::{Got, value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is known of the chat messages of a program.
 #[derive(Default)]
@@ -15,6 +17,8 @@ pub(super) struct Chats {
     all: Vec<Chat>,
     /// Those in the store, by the numbers that it gave them.
     stored: BTreeMap<u64, usize>,
+    /// Those in the archives.
+    archived: BTreeSet<usize>,
 }
 
 /// A chat message.
@@ -103,11 +107,15 @@ impl Program {
         }
     }
 
-    /// The process ends, and the store was too slow for it: what waits for a record is in memory only, and its sender is not told of it, or was told
+    /// The process ends, and the store was too slow for it: what waits for a record or for an archive is not delivered, and its sender is not told of it, or was told
     /// when it was routed.
     pub(super) fn forget_chats_that_wait(&mut self) {
-        let records = self.world.disk.under_way().filter_map(ReadRecord::of);
-        let accounts: Vec<Box<str>> = records.map(|asked| asked.local.clone()).collect();
+        let recipient = |asked: &KeepMessage| asked.recipient.as_ref().map(|side| side.local.clone());
+        let waited_for = |ask: &Ask| match ReadRecord::of(ask) {
+            Some(asked) => Some(asked.local.clone()),
+            None => KeepMessage::of(ask).and_then(recipient),
+        };
+        let accounts: Vec<Box<str>> = self.world.disk.under_way().filter_map(waited_for).collect();
         let stored: Vec<usize> = self.chats.stored.values().copied().collect();
         for (number, chat) in self.chats.all.iter_mut().enumerate() {
             let waits = accounts.iter().any(|account| **account == *chat.to);
@@ -130,10 +138,20 @@ impl Program {
 impl Program {
     /// Notes what a write did: messages are stored, refused, deleted.
     pub(super) fn note_chats(&mut self, ask: &Ask, answer: &Answer) {
-        if let Some(asked) = StoreOffline::of(ask) {
+        if let Some(asked) = KeepMessage::of(ask) {
+            let Some(number) = number(&String::from_utf8_lossy(&asked.stanza)) else { return };
+            match KeepMessage::answer(answer.clone()) {
+                Ok(KeepMessageAnswer::Kept { .. }) => drop(self.chats.archived.insert(number)),
+                Ok(KeepMessageAnswer::NotKept) => {}
+                // The sender is told so, also where nobody knows.
+                Err(_) => self.chats.all[number].is_refused = true,
+            }
+        } else if let Some(asked) = StoreOffline::of(ask) {
             let Some(number) = number(&String::from_utf8_lossy(&asked.stanza)) else { return };
             match StoreOffline::answer(answer.clone()) {
                 Ok(StoreOfflineAnswer::Stored(seq)) => drop(self.chats.stored.insert(seq, number)),
+                // It is, and was noted.
+                Err(Fault::Unknown) if self.chats.stored.values().any(|stored| *stored == number) => {}
                 _ => self.chats.all[number].is_refused = true,
             }
         } else if let Some(asked) = ReadRecord::of(ask)
@@ -244,6 +262,38 @@ impl Program {
             holds(has_arrived || is_stored || may_be_gone || chat.may_be_cut, || {
                 format!("{id} for {} is lost: {:?}", chat.to, chat.given)
             })?;
+        }
+        self.check_archives()
+    }
+
+    /// Whatever a client has is in the archive of its account, where the domain has archives.
+    fn check_archives(&mut self) -> Result<(), String> {
+        if !self.archive {
+            return Ok(());
+        }
+        let domain = self.world.domain_id(DOMAIN);
+        for account in ACCOUNTS {
+            let page = Page { entries: u16::MAX, bytes: usize::MAX };
+            let (filter, start) = (ArchiveFilter::default(), ArchiveStart::First);
+            let answer = self.world.ask(ArchivePage { domain, local: account.into(), filter, start, page });
+            let ArchivePageAnswer::Page { messages, .. } = answer else { continue };
+            let ids: Vec<_> = messages.iter().map(|message| message.id).collect();
+            holds(ids.is_sorted_by(|a, b| a < b), || format!("the archive of {account} is out of order"))?;
+            let found: BTreeSet<usize> = messages
+                .iter()
+                .filter_map(|message| number(&String::from_utf8_lossy(&message.stanza)))
+                .collect();
+            for (number, _) in self.chats.all.iter().enumerate().filter(|(_, chat)| chat.to == account) {
+                let is_here = found.contains(&number);
+                let is_theirs = self.clients.iter().any(|client| client.had_chat(&format!("c{number}")));
+                holds(is_here || !is_theirs, || {
+                    format!("c{number} for {account} was given and is not in the archive")
+                })?;
+                let is_archived = self.chats.archived.contains(&number);
+                holds(is_here == is_archived, || {
+                    format!("c{number} for {account}: archived {is_archived}, found {is_here}")
+                })?;
+            }
         }
         Ok(())
     }

@@ -114,6 +114,8 @@ pub struct Program {
     limits: Limits,
     /// Whether a message that its sender was told of is never lost (the domain's policy).
     messages_durable: bool,
+    /// Whether the domain keeps messages in archives.
+    archive: bool,
     clients: Vec<Connected>,
     /// How often everything was looked at.
     looks: u64,
@@ -228,7 +230,8 @@ impl Program {
         };
         let mut world = World::new(plan);
         let messages_durable = dice.below(4) > 0;
-        world.domain(DOMAIN, Policy { sessions_max: 1000, messages_durable, ..Policy::default() });
+        let archive = dice.below(3) == 0;
+        world.domain(DOMAIN, Policy { sessions_max: 1000, messages_durable, archive, ..Policy::default() });
         ACCOUNTS.iter().for_each(|local| world.account(DOMAIN, local, client::PASSWORD, 1));
         world.disk.log_commits();
         let latest = world.now().unix;
@@ -238,6 +241,7 @@ impl Program {
             world,
             limits,
             messages_durable,
+            archive,
             clients: Vec::new(),
             looks: 0,
             stalls: 0,

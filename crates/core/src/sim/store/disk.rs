@@ -249,8 +249,11 @@ impl Disk {
     pub fn lose_answer(&mut self, step: Step) {
         let Step::Commit(shard) = step else { return };
         self.take(step);
-        if let Some((_, answered)) = self.committed[shard].back_mut() {
+        if let Some((ask, answered)) = self.committed[shard].back_mut() {
             answered.answer = Answer::Failed(Fault::Unknown);
+            if let Some(log) = &mut self.log {
+                log.push((ask.clone(), answered.answer.clone()));
+            }
         }
     }
 
