@@ -8,7 +8,7 @@ import { form, heading, listing, row, secret } from "./page.js";
 const COLUMNS = ["Key", "Scopes", "Domain", "Created", ""];
 const SCOPES = [
   ["send", "Send notifications and follow them"], ["topics", "Publish to topics and manage them"], ["enrol", "Enrol devices and manage them"],
-  ["admin", "Everything, including domains and keys"],
+  ["admin", "Everything but messages, including domains and keys"], ["read_messages", "Read the messages of accounts; each time is logged"],
 ];
 /** The value of the choice that is no domain. */
 const WHOLE = "";

@@ -46,6 +46,7 @@ const PARTS: &[(&str, &str, &str)] = &[
     ("/v1/devices", "topic", "news"),
     ("/v1/admin/domains", "domain", "games.example"),
     ("/v1/admin/accounts", "jid", "bob"),
+    ("/v1/accounts", "jid", "alice"),
     ("/v1/admin/keys", "id", "3"),
     ("/v1/webhooks", "id", "1"),
     ("/v1/webhooks", "event", "17"),

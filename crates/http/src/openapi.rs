@@ -4,7 +4,7 @@ use crate::admin::{accounts, domains, drain, history, import, keys, sessions, st
 use crate::app::App;
 use crate::consumer::{credentials, devices, subscriptions};
 use crate::options::Options;
-use crate::provider::{events, items, notifications, presence, topics};
+use crate::provider::{events, items, messages, notifications, presence, topics};
 use crate::{examples, health, metrics, schema, well_known};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
@@ -27,6 +27,7 @@ use utoipa_axum::routes;
         (name = "notifications", description = "Send to devices, and follow what becomes of it. Scope `send`."),
         (name = "topics", description = "Publish to everyone who follows. Scope `topics`."),
         (name = "devices", description = "Enrol devices and manage what they follow. Scope `enrol`."),
+        (name = "messages", description = "Read and erase the archives of accounts. Scope `read_messages`; `admin` to erase."),
         (name = "keys", description = "The API key of the request. Any scope."),
         (name = "webhooks", description = "Have a URL told how notifications ended. Scope `admin`."),
         (name = "admin", description = "Domains, accounts, keys, sessions and figures. Scope `admin`."),
@@ -82,6 +83,7 @@ fn provider() -> OpenApiRouter<App> {
         .routes(routes!(notifications::trace, notifications::cancel))
         .routes(routes!(events::events))
         .routes(routes!(presence::look_up))
+        .routes(routes!(messages::list, messages::erase))
         .routes(routes!(topics::list))
         .routes(routes!(topics::put, topics::get, topics::delete))
         .routes(routes!(topics::subscribers))

@@ -12,13 +12,16 @@ pub enum Scope {
     Topics,
     /// Enrol devices and manage what they follow.
     Enrol,
-    /// Everything: in the key's domain, or on the whole node for a key without a domain.
+    /// Everything but [`Scope::ReadMessages`]: in the key's domain, or on the whole node for a key without a domain.
     Admin,
+    /// Read what people wrote to each other: the messages in archives.
+    #[serde(rename = "read_messages")]
+    ReadMessages,
 }
 
 impl Scope {
     /// Every scope, in the order they are listed to people.
-    pub const ALL: [Scope; 4] = [Scope::Send, Scope::Topics, Scope::Enrol, Scope::Admin];
+    pub const ALL: [Scope; 5] = [Scope::Send, Scope::Topics, Scope::Enrol, Scope::Admin, Scope::ReadMessages];
 
     /// Its name on the wire.
     pub fn as_str(self) -> &'static str {
@@ -27,6 +30,7 @@ impl Scope {
             Scope::Topics => "topics",
             Scope::Enrol => "enrol",
             Scope::Admin => "admin",
+            Scope::ReadMessages => "read_messages",
         }
     }
 }
@@ -41,9 +45,10 @@ impl Scopes {
         Scopes(scopes.iter().fold(0, |bits, s| bits | 1 << *s as u8))
     }
 
-    /// Whether the set allows `scope`: it holds it, or [`Scope::Admin`].
+    /// Whether the set allows `scope`: it holds it, or [`Scope::Admin`], which does not stand for [`Scope::ReadMessages`].
     pub fn allow(self, scope: Scope) -> bool {
-        self.0 & (1 << scope as u8 | 1 << Scope::Admin as u8) != 0
+        let holds = |scope| self.0 & 1 << scope as u8 != 0;
+        holds(scope) || (scope != Scope::ReadMessages && holds(Scope::Admin))
     }
 
     /// The scopes of the set.
@@ -58,7 +63,7 @@ impl Scopes {
 
     /// From a number of [`Scopes::bits`]; unknown bits are dropped.
     pub fn from_bits(bits: u8) -> Scopes {
-        Scopes(bits & 0b1111)
+        Scopes(bits & 0b1_1111)
     }
 }
 

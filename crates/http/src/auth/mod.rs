@@ -37,6 +37,8 @@ pub(crate) struct Topics;
 pub(crate) struct Enrol;
 /// Scope `admin`.
 pub(crate) struct Admin;
+/// Scope `read_messages`.
+pub(crate) struct ReadMessages;
 
 impl Needs for AnyScope {
     const SCOPE: Option<Scope> = None;
@@ -52,6 +54,9 @@ impl Needs for Enrol {
 }
 impl Needs for Admin {
     const SCOPE: Option<Scope> = Some(Scope::Admin);
+}
+impl Needs for ReadMessages {
+    const SCOPE: Option<Scope> = Some(Scope::ReadMessages);
 }
 
 impl<S: Needs> FromRequestParts<App> for Granted<S> {

@@ -44,6 +44,7 @@ async fn examples_work() {
     let made = ["putDomain", "createAccount", "enrolDevice", "createKey", "createWebhook", "putTopic"];
     let used = [
         "lookUpPresence",
+        "eraseMessages",
         "sendNotification",
         "sendBatch",
         "publishItem",

@@ -10,6 +10,7 @@ mod events;
 mod examples;
 mod import;
 mod listing;
+mod messages;
 mod notifications;
 mod openapi;
 mod operation;
