@@ -44,6 +44,16 @@ pub(crate) struct Webhooks {
     cursors: Mutex<HashMap<WebhookId, u64>>,
 }
 
+/// Cursors of webhooks at one moment.
+pub(crate) struct Cursors(HashMap<WebhookId, u64>);
+
+impl Cursors {
+    /// The number of the last event that is dealt with.
+    pub(crate) fn of(&self, webhook: &Webhook) -> u64 {
+        self.0.get(&webhook.id).map_or(webhook.progress.cursor, |here| webhook.progress.cursor.max(*here))
+    }
+}
+
 impl Webhooks {
     pub(crate) fn new(options: &Options) -> Webhooks {
         let settings = &options.settings.webhooks;
@@ -74,10 +84,10 @@ impl Webhooks {
         self.client.check(url)
     }
 
-    /// The number of the last event that is dealt with.
-    pub(crate) fn cursor(&self, webhook: &Webhook) -> u64 {
-        let cursors = self.cursors.lock().unwrap_or_else(PoisonError::into_inner);
-        cursors.get(&webhook.id).map_or(webhook.progress.cursor, |here| webhook.progress.cursor.max(*here))
+    /// Up to which event webhooks have been dealt with since the store was told. To be read before what the store knows of them: read later it would
+    /// be ahead of that.
+    pub(crate) fn cursors(&self) -> Cursors {
+        Cursors(self.cursors.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
     fn note_cursors(&self, now: impl Iterator<Item = (WebhookId, u64)>) {

@@ -153,9 +153,11 @@ pub(crate) struct TestView {
     responses((status = 200, description = "The webhooks that the key reaches", body = WebhookList), schema::Problems)
 )]
 pub(crate) async fn list(key: Granted<Admin>, State(app): State<App>) -> Result<Json<WebhookList>, Problem> {
+    let cursors = app.webhooks.cursors();
     let webhooks = app.ask(Webhooks { domain: key.key.domain }).await?;
     let newest = newest_event(&app).await?;
-    Ok(Json(WebhookList { webhooks: webhooks.iter().map(|webhook| view(&app, webhook, newest)).collect() }))
+    let views = webhooks.iter().map(|webhook| view(&app, webhook, cursors.of(webhook), newest));
+    Ok(Json(WebhookList { webhooks: views.collect() }))
 }
 
 /// Create a webhook
@@ -191,7 +193,8 @@ pub(crate) async fn create(
         }
     };
     app.webhooks.changed();
-    let view = view(&app, &created, created.progress.cursor);
+    let cursor = created.progress.cursor;
+    let view = view(&app, &created, cursor, cursor);
     Ok((StatusCode::CREATED, Json(WebhookAndSecret { secret: Some(write_secret(&secret)), view })))
 }
 
@@ -206,8 +209,9 @@ pub(crate) async fn get(
     State(app): State<App>,
     Named(id): Named<u32>,
 ) -> Result<Json<WebhookView>, Problem> {
+    let cursors = app.webhooks.cursors();
     let webhook = find(&app, &key, id).await?;
-    Ok(Json(view(&app, &webhook, newest_event(&app).await?)))
+    Ok(Json(view(&app, &webhook, cursors.of(&webhook), newest_event(&app).await?)))
 }
 
 /// Change a webhook
@@ -243,9 +247,10 @@ pub(crate) async fn update(
         secret: secret.clone(),
         status: change.enabled.map(|on| if on { WebhookStatus::Enabled } else { WebhookStatus::Disabled }),
     };
+    let cursors = app.webhooks.cursors();
     let updated = app.ask(update).await?.ok_or_else(|| unknown(id))?;
     app.webhooks.changed();
-    let view = view(&app, &updated, newest_event(&app).await?);
+    let view = view(&app, &updated, cursors.of(&updated), newest_event(&app).await?);
     Ok(Json(WebhookAndSecret { secret: secret.as_ref().map(write_secret), view }))
 }
 
@@ -322,10 +327,9 @@ fn checked_secret(text: &str) -> Result<WebhookSecret, Problem> {
     read_secret(text).ok_or_else(|| Problem::new(Code::InvalidSecret, detail).at("/secret"))
 }
 
-/// The webhook, when this is the number of the newest event.
-fn view(app: &App, webhook: &Webhook, newest: u64) -> WebhookView {
+/// The webhook, when these are the numbers of the last event that it was dealt with and of the newest.
+fn view(app: &App, webhook: &Webhook, cursor: u64, newest: u64) -> WebhookView {
     let (progress, dead_letters) = (&webhook.progress, &webhook.dead_letters);
-    let cursor = app.webhooks.cursor(webhook);
     WebhookView {
         id: webhook.id.0,
         domain: webhook.domain.map(|id| app.domain_name(id).to_string()),
