@@ -31,7 +31,7 @@ start_carillon() { # OPTION…; its data in $data, if that is set
     rm -f "$work/ready"
     "$bin/carillon" serve --ready-file "$work/ready" --set data_dir="$folder" --set c2s.port=0 --set c2s_tls.port=0 \
         --set websocket.port=0 --set http.port=0 --set limits.profile=benchmark --set registration.in_band=true \
-        --set log.level=warn "$@" &
+        --set log.level=warn ${chat:+--set archive.enabled=true} "$@" &
     pid=$!
     await test -f "$work/ready"
     address=127.0.0.1:$(field c2s)
