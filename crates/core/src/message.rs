@@ -22,6 +22,12 @@ pub enum ShardMessage {
         /// Who waits until it is settled.
         settlement: Option<Settlement>,
     },
+    /// What this server answers to a stanza of an account, for the account's home. It waits for nothing: its sender is told of it before it is told that the
+    /// stanza was dealt with.
+    Reply {
+        /// The stanza.
+        stanza: Stanza,
+    },
     /// A letter for the home of these accounts, which is the same shard.
     Letter {
         /// The accounts.
@@ -111,7 +117,7 @@ impl ShardMessage {
     /// Bytes that it takes in memory, as far as a client or a sender chose them: what the bounds of inboxes count.
     pub fn memory_bytes(&self) -> usize {
         let carried = match self {
-            ShardMessage::Stanza { stanza, .. } => stanza.memory_bytes(),
+            ShardMessage::Stanza { stanza, .. } | ShardMessage::Reply { stanza } => stanza.memory_bytes(),
             ShardMessage::Command { command, .. } => command.payload_bytes(),
             ShardMessage::Topic { op, .. } => op.payload_bytes(),
             ShardMessage::Publication(event) | ShardMessage::Subscribed { last: Some(event), .. } => {

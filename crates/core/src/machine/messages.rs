@@ -18,6 +18,7 @@ impl Turn<'_> {
                     route::arrived(stanza, settlement, self.sessions, &mut self.cx);
                 }
             }
+            ShardMessage::Reply { stanza } => route::stanza(&stanza, None, self.sessions, &mut self.cx),
             ShardMessage::Letter { to, letter } => {
                 for account in to {
                     home::receive(&account, letter.clone(), self.sessions, &mut self.cx);

@@ -179,11 +179,11 @@ impl Cx<'_> {
         }
     }
 
-    /// Sends a stanza to the home of its `to`, if that is an account of this node.
+    /// Sends what this server answers to the home of its `to`, if that is an account of this node.
     pub fn reply(&mut self, stanza: Stanza) {
-        if stanza.to.as_ref().is_some_and(|to| self.domain_of(to).is_some()) {
-            self.route(stanza);
-        }
+        let Some(to) = stanza.to.as_ref().filter(|to| self.domain_of(to).is_some()) else { return };
+        let at = home(to.bare_str(), self.shard.shard_count);
+        self.post(at, ShardMessage::Reply { stanza });
     }
 
     /// Gives a message to a shard, which may be this one.

@@ -34,6 +34,8 @@ pub struct Homes {
     accounts: Map<BareJid, Home>,
     /// Bytes of all records.
     bytes: usize,
+    /// Bytes of all letters that wait for one.
+    waiting: usize,
     /// Accounts with records that take memory, in the order in which they were read. Some may be gone, or be here twice.
     read: VecDeque<BareJid>,
     /// Accounts without a session in whose records there is nothing.
@@ -92,8 +94,9 @@ enum Received {
     Refused(Letter),
 }
 
-/// Bytes of letters that wait for one record.
-const WAITING_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of letters that wait for one record, and for all of a shard.
+const WAITING_BYTES_MAX: usize = 16 << 20;
+const ALL_WAITING_BYTES_MAX: usize = 64 << 20;
 
 /// Changes that wait for one before them.
 const EARLY_MAX: usize = 64;
@@ -149,10 +152,11 @@ impl Homes {
             return Received::Refused(letter);
         }
         let bytes = size_of::<Letter>() + letter.memory_bytes();
-        if mailbox.bytes + bytes > WAITING_BYTES_MAX {
+        if mailbox.bytes + bytes > WAITING_BYTES_MAX || self.waiting + bytes > ALL_WAITING_BYTES_MAX {
             return Received::Refused(letter);
         }
         mailbox.bytes += bytes;
+        self.waiting += bytes;
         mailbox.letters.push_back(letter);
         if mailbox.letters.len() == 1 && !mailbox.is_unread { Received::First } else { Received::Waits }
     }
@@ -195,7 +199,7 @@ impl Homes {
         home.record.as_ref()?;
         let letter = home.mailbox.as_mut()?.letters.pop_front();
         if letter.is_none() {
-            home.mailbox.as_mut()?.bytes = 0;
+            self.waiting -= std::mem::take(&mut home.mailbox.as_mut()?.bytes);
             home.tidy();
         }
         letter
@@ -207,7 +211,8 @@ impl Homes {
         let Some(mailbox) = &mut home.mailbox else { return Vec::new() };
         let all = std::mem::take(&mut mailbox.letters);
         let (kept, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(is_kept);
-        mailbox.bytes = kept.iter().map(|letter| size_of::<Letter>() + letter.memory_bytes()).sum();
+        let bytes = kept.iter().map(|letter| size_of::<Letter>() + letter.memory_bytes()).sum();
+        self.waiting = self.waiting + bytes - std::mem::replace(&mut mailbox.bytes, bytes);
         mailbox.letters = kept.into();
         rest
     }

@@ -7,9 +7,18 @@ use std::collections::VecDeque;
 /// Stanzas that wait, by account.
 #[derive(Debug, Default)]
 pub struct Archiving {
-    accounts: Map<Box<str>, VecDeque<Held>>,
+    accounts: Map<Box<str>, Queue>,
+    /// Bytes of all of them.
+    bytes: usize,
     /// How many were ever held.
     held: u64,
+}
+
+/// The stanzas that wait for one account.
+#[derive(Debug, Default)]
+struct Queue {
+    stanzas: VecDeque<Held>,
+    bytes: usize,
 }
 
 /// A stanza that waits.
@@ -17,13 +26,15 @@ pub struct Archiving {
 struct Held {
     number: u64,
     stanza: Stanza,
+    bytes: usize,
     settlement: Option<Settlement>,
     /// Whether only those before it are waited for.
     is_ready: bool,
 }
 
-/// Bytes that wait for one account.
-const HELD_BYTES_MAX: usize = 1 << 20;
+/// Bytes that wait for one account, and for all of a shard.
+const HELD_BYTES_MAX: usize = 16 << 20;
+const ALL_HELD_BYTES_MAX: usize = 64 << 20;
 
 impl Archiving {
     /// Whether anything waits for an account.
@@ -31,11 +42,10 @@ impl Archiving {
         !self.accounts.is_empty() && self.accounts.contains_key(account)
     }
 
-    /// Whether so many more bytes may wait for an account.
+    /// Whether a stanza of so many bytes may wait for an account.
     pub fn has_room(&self, account: &str, bytes: usize) -> bool {
-        let held = self.accounts.get(account);
-        let held = held.map_or(0, |held| held.iter().map(|held| held.stanza.payload.bytes().len()).sum());
-        held + bytes <= HELD_BYTES_MAX
+        let held = self.accounts.get(account).map_or(0, |queue| queue.bytes);
+        held + bytes <= HELD_BYTES_MAX && self.bytes + bytes <= ALL_HELD_BYTES_MAX
     }
 
     /// A stanza waits, for the store's answer about it unless `is_ready`; its number.
@@ -47,10 +57,14 @@ impl Archiving {
         is_ready: bool,
     ) -> u64 {
         self.held += 1;
-        let held = Held { number: self.held, stanza, settlement, is_ready };
-        match self.accounts.get_mut(account) {
-            Some(queue) => queue.push_back(held),
-            None => drop(self.accounts.insert(account.into(), VecDeque::from([held]))),
+        let bytes = stanza.payload.bytes().len();
+        if !self.accounts.contains_key(account) {
+            self.accounts.insert(account.into(), Queue::default());
+        }
+        if let Some(queue) = self.accounts.get_mut(account) {
+            queue.stanzas.push_back(Held { number: self.held, stanza, bytes, settlement, is_ready });
+            queue.bytes += bytes;
+            self.bytes += bytes;
         }
         self.held
     }
@@ -58,7 +72,8 @@ impl Archiving {
     /// The store has answered about a stanza: it is ready, as `change` leaves it.
     pub fn ready(&mut self, account: &str, number: u64, change: impl FnOnce(&mut Stanza)) {
         let queue = self.accounts.get_mut(account);
-        if let Some(held) = queue.and_then(|queue| queue.iter_mut().find(|held| held.number == number)) {
+        let held = queue.and_then(|queue| queue.stanzas.iter_mut().find(|held| held.number == number));
+        if let Some(held) = held {
             change(&mut held.stanza);
             held.is_ready = true;
         }
@@ -67,16 +82,22 @@ impl Archiving {
     /// The store has not kept a stanza: it is not delivered.
     pub fn take(&mut self, account: &str, number: u64) -> Option<(Stanza, Option<Settlement>)> {
         let queue = self.accounts.get_mut(account)?;
-        let place = queue.iter().position(|held| held.number == number)?;
-        let held = queue.remove(place)?;
+        let place = queue.stanzas.iter().position(|held| held.number == number)?;
+        let held = queue.stanzas.remove(place)?;
+        queue.bytes -= held.bytes;
+        self.bytes -= held.bytes;
         Some((held.stanza, held.settlement))
     }
 
     /// The next stanza for an account, if it is ready.
     pub fn next(&mut self, account: &str) -> Option<(Stanza, Option<Settlement>)> {
         let queue = self.accounts.get_mut(account)?;
-        let next = queue.pop_front_if(|held| held.is_ready);
-        if queue.is_empty() {
+        let next = queue.stanzas.pop_front_if(|held| held.is_ready);
+        if let Some(held) = &next {
+            queue.bytes -= held.bytes;
+            self.bytes -= held.bytes;
+        }
+        if queue.stanzas.is_empty() {
             self.accounts.remove(account);
             // What a burst made it grow to is given back.
             if self.accounts.is_empty() && self.accounts.capacity() > 64 {
@@ -113,6 +134,7 @@ mod tests {
         let fourth = archiving.hold("a@d", message("4"), None, false);
         assert!(archiving.take("a@d", fourth).is_some());
         assert_eq!(next(&mut archiving), None);
-        assert!(!archiving.holds("a@d"));
+        assert!(!archiving.holds("a@d") && archiving.bytes == 0);
+        assert!(archiving.has_room("a@d", HELD_BYTES_MAX) && !archiving.has_room("a@d", HELD_BYTES_MAX + 1));
     }
 }
