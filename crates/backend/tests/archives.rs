@@ -197,7 +197,7 @@ fn archives_are_as_the_model_says() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("store.db");
         let mut pair = Pair::new(&path, seed * 1000);
-        for step in 0..40 {
+        for step in 0..30 {
             match pair.below(12) {
                 0..=3 => {
                     let count = 1 + pair.below(1500);
@@ -209,7 +209,7 @@ fn archives_are_as_the_model_says() {
                 _ => pair.opens_again(),
             }
             println!("seed {seed}, step {step}: {} messages", pair.numbers.len());
-            (0..40).for_each(|_| pair.reads());
+            (0..20).for_each(|_| pair.reads());
         }
     }
 }
