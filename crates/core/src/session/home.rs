@@ -14,15 +14,15 @@
 //! whatever the order in which the letters come: one that is too early waits for those before it.
 
 use super::context::Work;
-use super::hook::{Denial, Direction, Flow};
+use super::hook::{Denial, Direction, Flow, IqAnswer, Request};
 use super::{BoundSession, Cx, Next, Sessions, Wait};
 use crate::error::StreamError;
 use crate::features::state::PerAccount;
 use crate::message::{Addressees, Letter, ShardMessage};
-use crate::model::{DomainId, Generation, Map, Mono, Record, Set, Settlement, ShardId};
+use crate::model::{DomainId, Generation, Map, Mono, Record, SessionId, Set, Settlement, ShardId};
 use crate::ports::Fault;
 use crate::ports::store::roster::ReadRecord;
-use crate::shard::home;
+use crate::shard::{Track, home};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Kind, Stanza, StanzaError};
 use carillon_wire::stream;
@@ -535,6 +535,32 @@ pub(crate) fn read_again(cx: &mut Cx<'_>) {
             true => home.tidy(),
             false => read(account, cx),
         }
+    }
+}
+
+/// A request of a session that is decided at its account's home: it goes there as a letter.
+pub fn ask(
+    session: &mut BoundSession,
+    request: &Request<'_>,
+    cx: &mut Cx<'_>,
+) -> Result<IqAnswer, StanzaError> {
+    let letter = Letter::Request { session: session.id, stanza: Box::new(request.stanza.clone()) };
+    cx.letter(session.bare.clone(), letter);
+    Ok(IqAnswer::Later)
+}
+
+/// The answer to such a request: a result without a payload, or an error.
+pub fn reply(
+    session: SessionId,
+    request: &Stanza,
+    result: Result<(), StanzaError>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
+    let Some(session) = sessions.bound(session) else { return };
+    match result {
+        Ok(()) => session.send(&request.result_reply(), &Track::Nothing, cx),
+        Err(error) => session.refuse(request, &error, cx),
     }
 }
 

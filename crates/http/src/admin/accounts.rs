@@ -168,8 +168,8 @@ pub(crate) async fn revoke_tokens(
 }
 
 /// The account that `text` names, and its domain, if the key reaches it.
-fn find(
-    key: &Granted<Admin>,
+pub(crate) fn find<S>(
+    key: &Granted<S>,
     app: &App,
     text: &str,
     domain: Option<&str>,

@@ -1,5 +1,6 @@
 //! The messages in an account's archive (XEP-0313): read by those who may, and erased.
 
+use crate::admin::accounts::find;
 use crate::app::App;
 use crate::auth::{Admin, Granted, ReadMessages};
 use crate::extract::{Named, Params, limit};
@@ -10,7 +11,7 @@ use crate::time::Time;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use carillon_core::model::{ArchiveFilter, ArchiveId, ArchiveStart, ArchivedMessage, Domain};
+use carillon_core::model::{ArchiveFilter, ArchiveId, ArchiveStart, ArchivedMessage};
 use carillon_core::ports::Page;
 use carillon_core::ports::store::archive::{ArchivePage, ArchivePageAnswer, EraseArchive};
 use carillon_wire::Framing;
@@ -18,7 +19,6 @@ use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Context, Unit, read as read_unit};
 use carillon_wire::xml::Limits;
-use std::sync::Arc;
 
 /// Bytes of messages in a page: fewer messages may be in it than were asked for.
 const PAGE_BYTES: usize = 1 << 20;
@@ -152,17 +152,6 @@ pub(crate) async fn erase(
 
 fn unknown(jid: &BareJid) -> Problem {
     Problem::new(Code::UnknownAccount, format!("there is no account `{jid}`"))
-}
-
-/// The account that `text` names, and its domain, if the key reaches it.
-fn find<S>(
-    key: &Granted<S>,
-    app: &App,
-    text: &str,
-    domain: Option<&str>,
-) -> Result<(Arc<Domain>, BareJid), Problem> {
-    let jid = jids::account(text, &key.domain(app, domain)?.name)?;
-    Ok((key.reach(app, jid.domain())?, jid))
 }
 
 impl MessageView {

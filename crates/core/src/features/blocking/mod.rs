@@ -14,11 +14,9 @@ use crate::message::Letter;
 use crate::model::{BlockListChange, BlockListEdit, SessionId};
 use crate::ports::store::blocking::{ChangeBlockList, ChangeBlockListAnswer};
 use crate::ports::{Fault, Question};
-use crate::session::home::AtHome;
-use crate::session::hook::{
-    At, Denial, Direction, Feature, Hooks, IqAnswer, IqHandler, RecordPart, Request, Spec,
-};
-use crate::session::{BoundSession, Cx, Sessions};
+use crate::session::home::{self, AtHome};
+use crate::session::hook::{At, Denial, Direction, Feature, Hooks, IqHandler, RecordPart, Spec};
+use crate::session::{Cx, Sessions};
 use crate::shard::Track;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::ns;
@@ -48,10 +46,22 @@ pub const FEATURE: Feature = Feature {
                 name: "blocklist",
                 ns: ns::BLOCKING,
                 at: At::Account,
-                handle: ask,
+                handle: home::ask,
             },
-            IqHandler { kind: IqType::Set, name: "block", ns: ns::BLOCKING, at: At::Account, handle: ask },
-            IqHandler { kind: IqType::Set, name: "unblock", ns: ns::BLOCKING, at: At::Account, handle: ask },
+            IqHandler {
+                kind: IqType::Set,
+                name: "block",
+                ns: ns::BLOCKING,
+                at: At::Account,
+                handle: home::ask,
+            },
+            IqHandler {
+                kind: IqType::Set,
+                name: "unblock",
+                ns: ns::BLOCKING,
+                at: At::Account,
+                handle: home::ask,
+            },
         ],
         ..Hooks::NONE
     },
@@ -72,13 +82,6 @@ fn denies(record: &PerAccount, direction: Direction, other: &Jid) -> Option<Deni
                 .with_app(Element::new("blocked", ns::BLOCKING_ERRORS))
         }),
     })
-}
-
-/// A request is decided at the account's home.
-fn ask(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
-    let letter = Letter::Request { session: session.id, stanza: Box::new(request.stanza.clone()) };
-    cx.letter(session.bare.clone(), letter);
-    Ok(IqAnswer::Later)
 }
 
 /// At the account's home.
@@ -112,7 +115,7 @@ fn answer(
     }
     match xml::edit(&payload) {
         Ok(edit) => change(session, *stanza, edit, home, cx),
-        Err(error) => reply(session, &stanza, Err(error), sessions, cx),
+        Err(error) => home::reply(session, &stanza, Err(error), sessions, cx),
     }
     None
 }
@@ -135,7 +138,7 @@ fn change(session: SessionId, stanza: Stanza, edit: BlockListEdit, home: &AtHome
             Ok(ChangeBlockListAnswer::NoAccount) => Err(StanzaError::new(Condition::ItemNotFound)),
             Err(fault) => Err(failed(fault, account, cx)),
         };
-        reply(session, &stanza, result, sessions, cx);
+        home::reply(session, &stanza, result, sessions, cx);
     });
 }
 
@@ -144,20 +147,6 @@ fn failed(fault: Fault, account: BareJid, cx: &mut Cx<'_>) -> StanzaError {
         cx.letter(account, Letter::Doubt);
     }
     StanzaError::new(Condition::InternalServerError).with_text("the store cannot answer; try again later")
-}
-
-fn reply(
-    session: SessionId,
-    stanza: &Stanza,
-    result: Result<(), StanzaError>,
-    sessions: &mut Sessions,
-    cx: &mut Cx<'_>,
-) {
-    let Some(session) = sessions.bound(session) else { return };
-    match result {
-        Ok(()) => session.send(&stanza.result_reply(), &Track::Nothing, cx),
-        Err(error) => session.refuse(stanza, &error, cx),
-    }
 }
 
 /// The list was changed: sessions that have asked for it are told; who is blocked does not see the account any more, and who is not any

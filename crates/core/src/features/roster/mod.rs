@@ -14,11 +14,10 @@ mod xml;
 
 pub use state::{Contacts, State};
 
-use crate::error::StanzaError;
 use crate::message::Letter;
-use crate::session::home::AtHome;
-use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, RecordPart, Request, Spec};
-use crate::session::{BoundSession, Cx, Sessions};
+use crate::session::home::{self, AtHome};
+use crate::session::hook::{At, Feature, Hooks, IqHandler, RecordPart, Spec};
+use crate::session::{Cx, Sessions};
 use carillon_wire::ns;
 use carillon_wire::stanza::IqType;
 use carillon_wire::xml::Element;
@@ -54,20 +53,25 @@ pub const FEATURE: Feature = Feature {
         seen: Some(announced::seen),
         letter: Some(letter),
         iq: &[
-            IqHandler { kind: IqType::Get, name: "query", ns: ns::ROSTER, at: At::Account, handle: ask },
-            IqHandler { kind: IqType::Set, name: "query", ns: ns::ROSTER, at: At::Account, handle: ask },
+            IqHandler {
+                kind: IqType::Get,
+                name: "query",
+                ns: ns::ROSTER,
+                at: At::Account,
+                handle: home::ask,
+            },
+            IqHandler {
+                kind: IqType::Set,
+                name: "query",
+                ns: ns::ROSTER,
+                at: At::Account,
+                handle: home::ask,
+            },
         ],
         ..Hooks::NONE
     },
     ..Feature::NONE
 };
-
-/// A request is decided at the account's home.
-fn ask(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
-    let letter = Letter::Request { session: session.id, stanza: Box::new(request.stanza.clone()) };
-    cx.letter(session.bare.clone(), letter);
-    Ok(IqAnswer::Later)
-}
 
 /// At the account's home.
 fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter> {

@@ -7,7 +7,7 @@ use crate::message::Letter;
 use crate::model::{BothSides, SessionId};
 use crate::ports::Question;
 use crate::ports::store::roster::{PutContact, PutContactAnswer, RemoveContact, RemoveContactAnswer};
-use crate::session::home::AtHome;
+use crate::session::home::{self, AtHome};
 use crate::session::{Cx, Sessions};
 use crate::shard::Track;
 use carillon_wire::jid::BareJid;
@@ -30,7 +30,7 @@ pub(super) fn answer(
         Kind::Iq(IqType::Get) => get(session, &stanza, &query, home, sessions, cx),
         _ => {
             if let Err(error) = set(session, &stanza, &query, home, cx) {
-                reply(session, &stanza, Err(error), sessions, cx);
+                home::reply(session, &stanza, Err(error), sessions, cx);
             }
         }
     }
@@ -85,7 +85,7 @@ fn set(
                     Ok(PutContactAnswer::NoAccount) => Err(StanzaError::new(Condition::ItemNotFound)),
                     Err(fault) => Err(failed(fault, [&account], cx)),
                 };
-                reply(session, &stanza, result, sessions, cx);
+                home::reply(session, &stanza, result, sessions, cx);
             });
         }
         Set::Remove(contact) => remove(session, stanza, account, contact, home, cx),
@@ -113,25 +113,11 @@ fn remove(
             }
             Err(fault) => Err(failed(fault, [&account, &contact], cx)),
         };
-        reply(session, &stanza, result, sessions, cx);
+        home::reply(session, &stanza, result, sessions, cx);
     });
 }
 
 fn done(both: BothSides, cx: &mut Cx<'_>) -> Result<(), StanzaError> {
     tell(both, cx);
     Ok(())
-}
-
-fn reply(
-    session: SessionId,
-    stanza: &Stanza,
-    result: Result<(), StanzaError>,
-    sessions: &mut Sessions,
-    cx: &mut Cx<'_>,
-) {
-    let Some(session) = sessions.bound(session) else { return };
-    match result {
-        Ok(()) => session.send(&stanza.result_reply(), &Track::Nothing, cx),
-        Err(error) => session.refuse(stanza, &error, cx),
-    }
 }

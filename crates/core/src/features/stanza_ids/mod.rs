@@ -15,7 +15,8 @@ pub const FEATURE: Feature = Feature {
         id: "XEP-0359",
         title: "Unique and Stable Stanza IDs",
         version: "0.7.0",
-        coverage: "Chat, normal and group messages to accounts get a stanza-id by the recipient's bare JID.",
+        coverage: "Chat, normal and group messages to accounts get a stanza-id by the recipient's bare JID; where the domain has \
+                   archives, those that are in the recipient's.",
     }],
     account_features: &[ns::STANZA_ID],
     hooks: Hooks { submit_message: Some(stamp), ..Hooks::NONE },
