@@ -23,6 +23,7 @@ mod open;
 pub mod pipeline;
 mod presence;
 mod resumption;
+pub(crate) mod rsm;
 mod secure;
 mod sessions;
 mod submit;

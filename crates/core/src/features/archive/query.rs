@@ -36,7 +36,7 @@ pub(super) fn ask(
             given(session, &query, answer, cx)
         })));
     }
-    let page = Page { entries: query.max.unwrap_or(PAGE).min(PAGE_MAX), bytes: PAGE_BYTES };
+    let page = Page { entries: query.page.max(PAGE, PAGE_MAX), bytes: PAGE_BYTES };
     let question = ArchivePage { domain, local, filter: query.filter.clone(), start: query.start, page };
     Ok(IqAnswer::Wait(Wait::ask(question, move |session, _, answer, cx| given(session, &query, answer, cx))))
 }

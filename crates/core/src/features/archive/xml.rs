@@ -5,6 +5,7 @@ use crate::model::{
     ArchiveDefault, ArchiveEnds, ArchiveFilter, ArchiveId, ArchivePreferences, ArchiveStart, ArchivedMessage,
     UnixMs,
 };
+use crate::session::rsm::{Page, number};
 use bytes::Bytes;
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Condition, Kind, MessageType, Payload, Stanza};
@@ -46,7 +47,7 @@ pub(super) struct Query {
     /// These messages and no others.
     pub(super) ids: Vec<ArchiveId>,
     pub(super) start: ArchiveStart,
-    pub(super) max: Option<u16>,
+    pub(super) page: Page,
     pub(super) is_flipped: bool,
 }
 
@@ -59,9 +60,10 @@ impl Query {
             Some(form) => fields(form)?,
             None => (ArchiveFilter::default(), Vec::new()),
         };
-        let (start, max) = page(query)?;
+        let page = Page::of(query)?;
         let id = query.attr("queryid").map(Box::from);
-        Ok(Query { id, filter, ids, start, max, is_flipped: query.child("flip-page", ns::MAM).is_some() })
+        let is_flipped = query.child("flip-page", ns::MAM).is_some();
+        Ok(Query { id, filter, ids, start: page.start()?, page, is_flipped })
     }
 }
 
@@ -94,38 +96,6 @@ fn fields(form: &Element) -> Result<(ArchiveFilter, Vec<ArchiveId>), StanzaError
         }
     }
     Ok((filter, ids))
-}
-
-/// Where the page begins, and how long it may be (XEP-0059).
-fn page(query: &Element) -> Result<(ArchiveStart, Option<u16>), StanzaError> {
-    let Some(set) = query.child("set", ns::RSM) else { return Ok((ArchiveStart::First, None)) };
-    if set.child("index", ns::RSM).is_some() {
-        let text = "pages are found by the message before or behind them";
-        return Err(StanzaError::new(Condition::FeatureNotImplemented).with_text(text));
-    }
-    let text = |name| set.child(name, ns::RSM).map(|child| child.text().trim().to_owned());
-    let max = match text("max") {
-        None => None,
-        // More than there can be in a page is as many as there can be.
-        Some(max) => Some(max.parse::<u32>().map_err(|_| bad_request("max is a number"))?),
-    };
-    let start = match (text("after").filter(|after| !after.is_empty()), text("before")) {
-        (Some(_), Some(_)) => return Err(bad_request("either after or before")),
-        (Some(after), None) => ArchiveStart::After(number(&after)?),
-        (None, Some(before)) if before.is_empty() => ArchiveStart::Last,
-        (None, Some(before)) => ArchiveStart::Before(number(&before)?),
-        (None, None) => ArchiveStart::First,
-    };
-    Ok((start, max.map(|max| u16::try_from(max).unwrap_or(u16::MAX))))
-}
-
-/// The number of a message. What is none is no message of the archive.
-fn number(text: &str) -> Result<ArchiveId, StanzaError> {
-    let error = || {
-        StanzaError::new(Condition::ItemNotFound)
-            .with_text("a message that the query names is not in the archive")
-    };
-    text.parse().map(ArchiveId).map_err(|_| error())
 }
 
 fn bad_request(text: &'static str) -> StanzaError {

@@ -4,14 +4,13 @@ mod disco;
 mod form;
 mod reply;
 mod request;
-mod rsm;
 #[cfg(test)]
 mod tests;
 
+pub(super) use crate::session::rsm::set;
 pub(super) use disco::topics;
 pub(super) use reply::{affiliations, reply, subscriptions};
 pub(super) use request::{Request, parse};
-pub(super) use rsm::set;
 
 use crate::model::Map;
 use carillon_wire::ns;

@@ -1,11 +1,12 @@
 //! What a client asks of the service.
 
 use super::reply;
-use super::{disco, form, rsm};
+use super::{disco, form};
 use crate::command::{About, ConfigChange, TopicOp};
 use crate::error::StanzaError;
 use crate::features::pubsub::{bare, refusal, unsupported};
 use crate::model::{Affiliation, Payload, TopicConfig};
+use crate::session::rsm;
 use crate::settings::Limits;
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
@@ -54,12 +55,16 @@ pub(crate) fn parse(stanza: &Stanza, account: &BareJid, limits: &Limits) -> Resu
         (Kind::Iq(IqType::Get), "query", ns::DISCO_ITEMS) => Ok(match element.attr("node") {
             Some(_) => {
                 let page = rsm::Page::of(&element)?;
-                let op = TopicOp::ItemNames { from: page.from(), max: page.max(PAGE).into() };
+                let op = TopicOp::ItemNames { from: page.from(), max: page.max(PAGE, PAGE).into() };
                 topic(&element, op, About::ItemNames { paged: page.is_asked() })?
             }
             None => {
                 let page = rsm::Page::of(&element)?;
-                Request::Topics { after: page.after()?, max: page.max(TOPICS), paged: page.is_asked() }
+                Request::Topics {
+                    after: page.after()?,
+                    max: page.max(TOPICS, TOPICS),
+                    paged: page.is_asked(),
+                }
             }
         }),
         _ => Err(StanzaError::new(Condition::ServiceUnavailable)),
@@ -158,7 +163,7 @@ fn get(pubsub: &Element) -> Result<Request, StanzaError> {
                 let text = format!("at most {PAGE} items by their ids in a request");
                 return Err(StanzaError::new(Condition::NotAcceptable).with_text(text));
             }
-            let max = Some(max.min(page.max(PAGE).into()));
+            let max = Some(max.min(page.max(PAGE, PAGE).into()));
             let op = TopicOp::Items { ids, from: page.from(), max, bytes_max: ITEMS_BYTES_MAX };
             topic(child, op, About::Items { paged: page.is_asked() })
         }

@@ -1,16 +1,17 @@
-//! Lists page by page (XEP-0059).
+//! Lists page by page (XEP-0059): what a client asks for, and what an answer says of itself.
 
 use crate::error::StanzaError;
-use crate::model::ItemsFrom;
+use crate::model::{ArchiveId, ArchiveStart, ItemsFrom};
 use carillon_wire::ns;
 use carillon_wire::stanza::Condition;
 use carillon_wire::xml::Element;
 
 /// The part of a list that a client asks for.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(crate) struct Page {
     asked: bool,
-    max: Option<u16>,
+    /// More than there can be in a page is as many as there can be.
+    max: Option<u32>,
     after: Option<Box<str>>,
     /// Empty for the end of the list.
     before: Option<Box<str>>,
@@ -18,7 +19,7 @@ pub(super) struct Page {
 
 impl Page {
     /// Reads the `<set/>` in `parent`; without one, the list is read from its beginning.
-    pub(super) fn of(parent: &Element) -> Result<Page, StanzaError> {
+    pub(crate) fn of(parent: &Element) -> Result<Page, StanzaError> {
         let Some(set) = parent.child("set", ns::RSM) else {
             return Ok(Page { asked: false, max: None, after: None, before: None });
         };
@@ -38,17 +39,17 @@ impl Page {
     }
 
     /// Whether the answer must say which part of the list it is.
-    pub(super) fn is_asked(&self) -> bool {
+    pub(crate) fn is_asked(&self) -> bool {
         self.asked
     }
 
-    /// The size of the page, at most `most`.
-    pub(super) fn max(&self, most: u16) -> u16 {
-        self.max.map_or(most, |max| max.min(most))
+    /// The size of the page: what a client wants, or `usual`; at most `most`.
+    pub(crate) fn max(&self, usual: u16, most: u16) -> u16 {
+        self.max.map_or(usual, |max| u16::try_from(max).unwrap_or(most)).min(most)
     }
 
     /// Where a page of items begins, or ends.
-    pub(super) fn from(&self) -> ItemsFrom {
+    pub(crate) fn from(&self) -> ItemsFrom {
         match (&self.after, &self.before) {
             (Some(after), _) => ItemsFrom::After(after.clone()),
             (None, Some(before)) if before.is_empty() => ItemsFrom::Oldest,
@@ -57,8 +58,18 @@ impl Page {
         }
     }
 
+    /// Where a page of numbered messages begins. What is no number names nothing that there is.
+    pub(crate) fn start(&self) -> Result<ArchiveStart, StanzaError> {
+        Ok(match (&self.after, &self.before) {
+            (Some(after), _) => ArchiveStart::After(number(after)?),
+            (None, Some(before)) if before.is_empty() => ArchiveStart::Last,
+            (None, Some(before)) => ArchiveStart::Before(number(before)?),
+            (None, None) => ArchiveStart::First,
+        })
+    }
+
     /// The entry after which a page begins, for a list that can only be read forward.
-    pub(super) fn after(&self) -> Result<Option<Box<str>>, StanzaError> {
+    pub(crate) fn after(&self) -> Result<Option<Box<str>>, StanzaError> {
         match self.before {
             None => Ok(self.after.clone()),
             Some(_) => {
@@ -83,6 +94,15 @@ pub(crate) fn set(first: Option<&str>, last: Option<&str>, count: Option<u32>) -
         }
     }
     set
+}
+
+/// The number of a message.
+pub(crate) fn number(text: &str) -> Result<ArchiveId, StanzaError> {
+    let error = || {
+        StanzaError::new(Condition::ItemNotFound)
+            .with_text("a message that the query names is not in the archive")
+    };
+    text.parse().map(ArchiveId).map_err(|_| error())
 }
 
 fn bad_request(text: &'static str) -> StanzaError {
