@@ -26,7 +26,7 @@ impl Page {
         let text = |name| set.child(name, ns::RSM).map(|child| child.text().trim().to_owned());
         if set.child("index", ns::RSM).is_some() {
             // XEP-0059 §2.6
-            let text = "pages are found by the item before or behind them";
+            let text = "pages are found by the entry before or behind them";
             return Err(StanzaError::new(Condition::FeatureNotImplemented).with_text(text));
         }
         let max =
