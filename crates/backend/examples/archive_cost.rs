@@ -119,6 +119,8 @@ fn keep(store: &SqliteStore, domain: DomainId, first: u64, count: u64) -> Durati
             recipient: Some(ArchiveSide { domain, local: local(to), peer: sender_jid }),
             received: NOW.plus(n),
             stanza: stanza.into(),
+            has_contents: true,
+            displayed: None,
         }
         .into();
         let (sender, asked) = (sender.clone(), Instant::now());

@@ -1,4 +1,4 @@
-//! Message archives against the simulated store, in random programs: messages are kept, read in all ways, erased and swept, while they move from
+//! Message archives and inboxes against the simulated store, in random programs: messages are kept, read in all ways, marked, erased and swept, while they move from
 //! memory into their tables, and the database is opened again in between.
 
 use carillon_backend::sqlite::{Options, SqliteStore};
@@ -6,9 +6,10 @@ use carillon_core::model::*;
 use carillon_core::ports::store::accounts::{ImportAccounts, ImportedAccount};
 use carillon_core::ports::store::archive::*;
 use carillon_core::ports::store::domains::PutDomain;
-use carillon_core::ports::{Ask, Page, Question, Store};
+use carillon_core::ports::store::inbox::*;
+use carillon_core::ports::{Ask, Missing, Page, Question, Store};
 use carillon_core::sim::store::Committed;
-use carillon_wire::jid::Jid;
+use carillon_wire::jid::{BareJid, Jid};
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
 
@@ -78,8 +79,14 @@ impl<'a> Pair<'a> {
             let early = self.below(100);
             let jid = |n, end| Jid::new(&format!("user{n}@example.org{end}")).expect("an address");
             let (sender, recipient) = (jid(from, if early > 50 { "/a" } else { "/b" }), jid(to, ""));
-            let stanza =
-                format!("<message from='{sender}' to='{recipient}'><body>{}</body></message>", self.now);
+            // One in eight says that a message was seen, which may be any; one in eight says nothing.
+            let has_contents = self.below(8) > 1;
+            let seen = self.numbers.len() as u64;
+            let displayed = (self.below(8) == 0).then(|| format!("n{}", seen - self.below(40.min(seen + 1))));
+            let stanza = format!(
+                "<message from='{sender}' to='{recipient}' id='n{seen}'><body>{}</body></message>",
+                self.now
+            );
             let side =
                 |n, peer: &Jid| ArchiveSide { domain: self.domain, local: name(n), peer: peer.clone() };
             let keep = KeepMessage {
@@ -87,6 +94,8 @@ impl<'a> Pair<'a> {
                 recipient: Some(side(to, &sender)),
                 received: T.plus(self.now.saturating_sub(early)),
                 stanza: stanza.into(),
+                has_contents,
+                displayed: displayed.map(Into::into),
             };
             let answers = (ask(self.store(), keep.clone()), told(&mut self.model, keep));
             let (KeepMessageAnswer::Kept { id, .. }, KeepMessageAnswer::Kept { id: other, .. }) = answers
@@ -159,6 +168,74 @@ impl<'a> Pair<'a> {
         format!("{:?} {more}", messages.iter().map(place).collect::<Vec<_>>())
     }
 
+    /// A page of one account's conversations, in both.
+    fn reads_inbox(&mut self) {
+        let number = |pair: &mut Self| match pair.numbers.len() as u64 {
+            0 => (ArchiveId(1), ArchiveId(1)),
+            n => {
+                let place = pair.below(n) as usize;
+                pair.numbers[place]
+            }
+        };
+        let ((id, other), is_any) = (number(self), self.below(2) == 0);
+        let (start, other_start) = match self.below(4) {
+            0 => (ArchiveStart::Last, ArchiveStart::Last),
+            1 => (ArchiveStart::After(id), ArchiveStart::After(other)),
+            2 => (ArchiveStart::Before(id), ArchiveStart::Before(other)),
+            _ => (ArchiveStart::First, ArchiveStart::First),
+        };
+        let time = |pair: &mut Self| (pair.below(4) == 0).then(|| T.plus(pair.below(pair.now + 1000)));
+        let filter = InboxFilter {
+            with: (self.below(4) == 0).then(|| {
+                BareJid::new(&format!("user{}@example.org", self.below(ACCOUNTS))).expect("an address")
+            }),
+            is_unread: !is_any && self.below(2) == 0,
+            folder: [None, None, Some(Folder::Inbox), Some(Folder::Archive), Some(Folder::Bin)]
+                [self.below(5) as usize],
+            start: if is_any { None } else { time(self) },
+            end: if is_any { None } else { time(self) },
+        };
+        let page = Page { entries: self.below(20) as u16, bytes: 1 + self.below(3000) as usize };
+        let (domain, local, is_oldest_first) = (self.domain, name(self.below(ACCOUNTS)), self.below(2) == 0);
+        let asked = ReadInbox { domain, local, filter, is_oldest_first, start, page };
+        let found = ask(self.store(), asked.clone()).expect("the account is there");
+        let expected = told(&mut self.model, ReadInbox { start: other_start, ..asked.clone() });
+        let expected = expected.expect("the account is there");
+        let found_in_words = self.inbox_in_words(&found, |(id, _)| *id);
+        assert_eq!(found_in_words, self.inbox_in_words(&expected, |(_, id)| *id), "{asked:?}");
+    }
+
+    fn inbox_in_words(&self, page: &InboxPage, number: fn(&(ArchiveId, ArchiveId)) -> ArchiveId) -> String {
+        let entry = |entry: &InboxEntry| {
+            let at = &entry.conversation;
+            let place = self.numbers.binary_search_by_key(&entry.message.id, number).expect("it was kept");
+            format!("{} {place} {} {:?} {}", entry.peer, at.unread(), at.folder(), at.muted.0)
+        };
+        format!("{:?} {} {:?}", page.entries.iter().map(entry).collect::<Vec<_>>(), page.more, page.totals)
+    }
+
+    /// A conversation is changed, in both.
+    fn changes_inbox(&mut self) {
+        let change = ConversationChange {
+            is_read: [None, Some(true), Some(false)][self.below(3) as usize],
+            folder: [None, Some(Folder::Inbox), Some(Folder::Archive), Some(Folder::Bin)]
+                [self.below(4) as usize],
+            muted: [None, Some(UnixMs(self.now))][self.below(2) as usize],
+        };
+        let with = BareJid::new(&format!("user{}@example.org", self.below(ACCOUNTS))).expect("an address");
+        let asked =
+            ChangeConversation { domain: self.domain, local: name(self.below(ACCOUNTS)), with, change };
+        let stands = |answer: Result<Conversation, Missing>| {
+            answer.map(|at| (at.unread(), at.folder(), at.muted, at.is_there()))
+        };
+        let found = stands(ask(self.store(), asked.clone()));
+        assert_eq!(found, stands(told(&mut self.model, asked.clone())), "{asked:?}");
+        if self.below(8) == 0 {
+            let empty = EmptyBin { domain: self.domain, local: asked.local };
+            assert_eq!(ask(self.store(), empty.clone()), told(&mut self.model, empty));
+        }
+    }
+
     fn erases(&mut self) {
         let erase = EraseArchive { domain: self.domain, local: name(self.below(ACCOUNTS)) };
         ask(self.store(), erase.clone()).expect("the account is there");
@@ -188,6 +265,8 @@ impl<'a> Pair<'a> {
     fn opens_again(&mut self) {
         self.store = None;
         self.store = Some(SqliteStore::open(Options::new(self.path)).expect("opens"));
+        // Once an archive can be read, its newest messages are known.
+        ask(self.store(), ReadArchiveEnds { domain: self.domain, local: name(0) });
     }
 }
 
@@ -210,6 +289,8 @@ fn archives_are_as_the_model_says() {
             }
             println!("seed {seed}, step {step}: {} messages", pair.numbers.len());
             (0..20).for_each(|_| pair.reads());
+            (0..5).for_each(|_| pair.changes_inbox());
+            (0..20).for_each(|_| pair.reads_inbox());
         }
     }
 }

@@ -19,6 +19,8 @@ pub const ORDER: &[&Feature] = &[
     &blocking::FEATURE,
     // What has come and passes.
     &archive::FEATURE,
+    // Answers about the archive.
+    &inbox::FEATURE,
     // Takes what is said about subscriptions before presence would refuse it.
     &roster::FEATURE,
     &presence::FEATURE,

@@ -91,6 +91,14 @@ namespaces! {
     MAM_EXTENDED = "urn:xmpp:mam:2#extended";
     /// Chat markers (XEP-0333).
     CHAT_MARKERS = "urn:xmpp:chat-markers:0";
+    /// Last message correction (XEP-0308).
+    CORRECTION = "urn:xmpp:message-correct:0";
+    /// Inbox (XEP-0430).
+    INBOX = "urn:xmpp:inbox:1";
+    /// The inbox of MongooseIM.
+    INBOX_MIM = "erlang-solutions.com:xmpp:inbox:0";
+    /// A conversation of the inbox of MongooseIM.
+    INBOX_MIM_CONVERSATION = "erlang-solutions.com:xmpp:inbox:0#conversation";
     /// Message retraction (XEP-0424).
     RETRACT = "urn:xmpp:message-retract:1";
     /// Message reactions (XEP-0444).

@@ -6,6 +6,7 @@ use super::webhooks;
 use super::{archives, blocklists, rosters};
 use carillon_core::model::*;
 use carillon_core::ports::store::archive::*;
+use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
 use carillon_core::ports::store::{OPERATION_KEPT_MS, Question, WriteAsk, accounts};
 use carillon_core::ports::{Answer, Ask, Store};
 
@@ -183,6 +184,14 @@ fn writes_of_records(domain: DomainId) -> Vec<Ask> {
         blocklists::edit(domain, "alice", blocklists::block(&["carol@example.org"])).into(),
         blocklists::edit(domain, "alice", BlockListEdit::UnblockAll).into(),
         archives::message(domain, "alice", "bob", 1).into(),
+        ChangeConversation {
+            domain,
+            local: "alice".into(),
+            with: jid("bob@example.org"),
+            change: ConversationChange { folder: Some(Folder::Bin), ..ConversationChange::default() },
+        }
+        .into(),
+        EmptyBin { domain, local: "alice".into() }.into(),
         SetArchivePreferences {
             domain,
             local: "alice".into(),

@@ -21,6 +21,8 @@ pub(super) fn message(domain: DomainId, from: &str, to: &str, n: u64) -> KeepMes
         recipient: Some(side(domain, to, &sender)),
         received: T.plus(n),
         stanza: stanza.into(),
+        has_contents: true,
+        displayed: None,
     }
 }
 

@@ -117,7 +117,7 @@ impl Said for bool {
     }
 }
 
-impl Said for Result<(), Missing> {
+impl<T> Said for Result<T, Missing> {
     fn said(&self) -> Option<bool> {
         Some(self.is_ok())
     }

@@ -48,6 +48,8 @@ codes!(NotificationState {
     Cancelled = 7,
     Dropped = 8,
 });
+codes!(EntryKind { Other = 0, Received = 1, Sent = 2 });
+codes!(Folder { Inbox = 0, Archive = 1, Bin = 2, Nowhere = 3 });
 codes!(ArchiveDefault { Always = 0, Never = 1, Roster = 2 });
 codes!(WebhookStatus { Enabled = 0, Disabled = 1, Gone = 2 });
 codes!(DropReason {

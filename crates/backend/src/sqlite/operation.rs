@@ -13,6 +13,7 @@ use carillon_core::ports::store::archive::{KeepMessage, KeepMessageAnswer};
 use carillon_core::ports::store::blocking::{ChangeBlockList, ChangeBlockListAnswer};
 use carillon_core::ports::store::domains::{DeleteDomain, PutDomain, PutDomainAnswer};
 use carillon_core::ports::store::idempotency::{Reservation, Reserve};
+use carillon_core::ports::store::inbox::EmptyBin;
 use carillon_core::ports::store::items::{Publish, Retract};
 use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey};
 use carillon_core::ports::store::notifications::{
@@ -145,6 +146,9 @@ numbered! {
     KeepMessage = 25, KeepMessageAnswer::Kept { id, sender, recipient } => id.0 << 2 | u64::from(*sender) << 1 | u64::from(*recipient), |_asked, known, _write| {
         let (sender, recipient) = (known & 2 != 0, known & 1 != 0);
         Ok(Some(KeepMessageAnswer::Kept { id: ArchiveId(known >> 2), sender, recipient }))
+    };
+    EmptyBin = 26, Ok(count) => u64::from(*count), |_asked, known, _write| {
+        Ok(Some(Ok(known as u32)))
     };
     Reserve = 14, Reservation::Go { since } => since.0, |_asked, known, _write| {
         Ok(Some(Reservation::Go { since: UnixMs(known) }))

@@ -23,6 +23,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0015_rosters.sql"),
     include_str!("migrations/0016_block_lists.sql"),
     include_str!("migrations/0017_archives.sql"),
+    include_str!("migrations/0018_inbox.sql"),
 ];
 
 /// The version of the schema that this release uses.

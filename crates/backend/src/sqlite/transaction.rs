@@ -34,6 +34,8 @@ pub(super) struct Reached {
 pub(super) struct Transaction<'a> {
     pub(super) db: &'a Connection,
     last: &'a LastItems,
+    /// The newest messages of all archives, as far as they are committed.
+    pub(super) tail: &'a Tail,
     pub(super) run: Run,
     pub(super) last_found: ReservationNumber,
     pub(super) newest_message: Newest,
@@ -51,12 +53,18 @@ pub(super) struct Transaction<'a> {
 
 impl<'a> Transaction<'a> {
     /// A transaction on top of what was committed.
-    pub(super) fn new(db: &'a Connection, last: &'a LastItems, committed: Reached) -> Transaction<'a> {
+    pub(super) fn new(
+        db: &'a Connection,
+        last: &'a LastItems,
+        tail: &'a Tail,
+        committed: Reached,
+    ) -> Transaction<'a> {
         let Reached { topic_changes, run, last_found, newest_message, fold } = committed;
         let (archived, changed, published) = (Vec::new(), HashSet::new(), Vec::new());
         Transaction {
             db,
             last,
+            tail,
             run,
             last_found,
             newest_message,
@@ -121,11 +129,11 @@ impl<'a> Transaction<'a> {
     }
 
     /// The transaction is on disk: what it published may be shared, and what it archived be found. Gives what it reached.
-    pub(super) fn committed(self, tail: &Tail) -> Reached {
+    pub(super) fn committed(self) -> Reached {
         for item in self.published {
             self.last.keep(item);
         }
-        tail.add(self.archived);
+        self.tail.add(self.archived);
         let Transaction { topic_changes, run, last_found, newest_message, fold, .. } = self;
         Reached { topic_changes, run, last_found, newest_message, fold }
     }

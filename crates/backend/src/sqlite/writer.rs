@@ -153,11 +153,11 @@ impl Writer {
     }
 
     fn commit(&mut self, asks: &[Write], steps: Steps) -> Result<Committed, Failure> {
-        let mut write = Transaction::new(&self.db, &self.last, self.reached);
+        let mut write = Transaction::new(&self.db, &self.last, &self.tail, self.reached);
         write.has_tail = archive::is_behind(self.reached.fold, &self.tail);
         write.run("BEGIN IMMEDIATE", []).map_err(|e| self.group_failed(&e))?;
         let answers = steps(&mut write, asks, &self.complaints)?;
-        archive::fold(&mut write, &mut self.plan, &self.tail).map_err(|e| self.group_failed(&e))?;
+        archive::fold(&mut write, &mut self.plan).map_err(|e| self.group_failed(&e))?;
         write.seal().map_err(|e| self.group_failed(&e))?;
         let began = Instant::now();
         self.counters.commit_began(began);
@@ -168,7 +168,7 @@ impl Writer {
             Failure::Group(fate(&e))
         })?;
         let took = began.elapsed();
-        let reached = write.committed(&self.tail);
+        let reached = write.committed();
         self.tail.folded(self.reached.fold, reached.fold);
         Ok(Committed { answers, reached, took })
     }

@@ -7,6 +7,7 @@ pub mod carbons;
 pub mod csi;
 pub mod disco;
 pub mod fast;
+pub mod inbox;
 pub mod json;
 pub mod notifications;
 pub mod offline;

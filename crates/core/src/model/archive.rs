@@ -2,7 +2,12 @@
 
 use super::{ArchiveId, UnixMs, is_covered};
 use bytes::Bytes;
+use carillon_wire::Framing;
 use carillon_wire::jid::Jid;
+use carillon_wire::ns;
+use carillon_wire::stanza::{self, Context, Stanza, Unit};
+use carillon_wire::xml::Limits;
+use carillon_wire::xml::writer::Writer;
 
 /// A message in an account's archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +18,17 @@ pub struct ArchivedMessage {
     pub received: UnixMs,
     /// The whole `<message/>` as it was sent, in namespace `jabber:client`.
     pub stanza: Bytes,
+}
+
+impl ArchivedMessage {
+    /// Writes it as it is forwarded (XEP-0297), with the time at which the server took it.
+    pub fn write_forwarded(&self, writer: &mut Writer<'_>) {
+        writer.start_in("forwarded", ns::FORWARD).close_start();
+        writer.start_in("delay", ns::DELAY).attr("stamp", &self.received.to_xmpp()).close_empty();
+        // The stanza declares no namespace of its own, as it must in another element.
+        let rest = self.stanza.get(1 + "message".len()..).unwrap_or_default();
+        writer.start_in("message", ns::CLIENT).raw(rest).end("forwarded");
+    }
 }
 
 /// Which messages enter an account's archive where no rule names the other side (XEP-0313 §6).
@@ -150,13 +166,18 @@ impl ArchiveBounds {
 
 /// Whether a message is from or to this address; a bare one stands for all its resources.
 pub fn is_with(stanza: &[u8], with: &Jid) -> bool {
-    use carillon_wire::Framing;
-    use carillon_wire::stanza::{Context, Unit, read};
-    use carillon_wire::xml::Limits;
-    let context = Context::new(Framing::Tcp, Limits::trusted());
-    let Ok(Unit::Stanza(stanza)) = read(stanza, &context) else { return false };
+    let Some(stanza) = read(stanza) else { return false };
     let is_it = |jid: &Jid| if with.is_bare() { jid.bare_str() == with.as_str() } else { jid == with };
     stanza.from.as_ref().is_some_and(is_it) || stanza.to.as_ref().is_some_and(is_it)
+}
+
+/// A message of an archive.
+pub(super) fn read(stanza: &[u8]) -> Option<Stanza> {
+    let context = Context::new(Framing::Tcp, Limits::trusted());
+    match stanza::read(stanza, &context) {
+        Ok(Unit::Stanza(stanza)) => Some(stanza),
+        _ => None,
+    }
 }
 
 /// The time under which a message is kept that was received at `received`, behind one of `last`: they ascend, so that they can be searched, although the

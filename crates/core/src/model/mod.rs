@@ -8,6 +8,7 @@ mod domain;
 mod drain;
 mod durations;
 mod id;
+mod inbox;
 mod key;
 mod map;
 mod notification;
@@ -33,6 +34,10 @@ pub use durations::Durations;
 pub use id::{
     AccountId, ArchiveId, ConnId, DomainId, Generation, KeyId, NotificationId, OperationId, Revision,
     SessionId, ShardId, Ticket, TopicId, WebhookId, bucket,
+};
+pub use inbox::{
+    Conversation, ConversationChange, EntryKind, Folder, InboxEntry, InboxFilter, InboxTotals, MARKED_MAX,
+    UNREAD_MAX, has_id,
 };
 pub use key::{ApiKey, Scope, Scopes};
 pub use map::{Hashing, Map, Set, maps_are_seeded, seed_maps};

@@ -239,9 +239,10 @@ fn meant(kind: &str) -> Result<Asks, String> {
         "ends" => Ok(|ask| EndNotifications::of(ask).is_some() || DeleteOffline::of(ask).is_some()),
         "messages" => Ok(|ask| StoreOffline::of(ask).is_some()),
         "notifications" => Ok(|ask| StoreNotification::of(ask).is_some()),
-        "archives" => {
-            Ok(|ask| matches!(ask, Ask::Write(WriteAsk::Archive(_)) | Ask::Read(ReadAsk::Archive(_))))
-        }
+        "archives" => Ok(|ask| match ask {
+            Ask::Read(ask) => matches!(ask, ReadAsk::Archive(_) | ReadAsk::Inbox(_)),
+            Ask::Write(ask) | Ask::Once(_, ask) => matches!(ask, WriteAsk::Archive(_) | WriteAsk::Inbox(_)),
+        }),
         "records" => Ok(|ask| matches!(ask, Ask::Read(ReadAsk::Roster(_)))),
         "rosters" => Ok(|ask| matches!(ask, Ask::Write(WriteAsk::Roster(_) | WriteAsk::Blocking(_)))),
         other => Err(format!("no questions are called {other}")),

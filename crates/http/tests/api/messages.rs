@@ -19,7 +19,14 @@ fn keep(world: &World, from: &str, to: &str, n: u64) -> u64 {
     );
     let side = |name: &str, peer| Some(ArchiveSide { domain, local: name.into(), peer });
     let (sender, recipient) = (side(from, recipient), side(to, sender));
-    let asked = KeepMessage { sender, recipient, received: UnixMs(T + n), stanza: body.into() };
+    let asked = KeepMessage {
+        sender,
+        recipient,
+        received: UnixMs(T + n),
+        stanza: body.into(),
+        has_contents: true,
+        displayed: None,
+    };
     match ask(&*world.store, asked) {
         KeepMessageAnswer::Kept { id, .. } => id.0,
         KeepMessageAnswer::NotKept => panic!("it is not kept"),

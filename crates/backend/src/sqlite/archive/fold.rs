@@ -1,7 +1,8 @@
 //! Moving the newest messages into the tables by which they are found.
 
-use super::super::column::{int, uint};
+use super::super::column::{Code, int, uint};
 use super::super::transaction::Transaction;
+use super::inbox;
 use super::tail::{Entry, Tail};
 use rusqlite::{Connection, Result, params};
 
@@ -84,14 +85,14 @@ pub(in super::super) fn is_behind(fold: Fold, tail: &Tail) -> bool {
 }
 
 /// Folds a slice, if there is something to fold. To be called before the commit.
-pub(in super::super) fn slice(write: &mut Transaction<'_>, plan: &mut Plan, tail: &Tail) -> Result<()> {
+pub(in super::super) fn slice(write: &mut Transaction<'_>, plan: &mut Plan) -> Result<()> {
     let before = write.fold;
     // What this transaction adds is not in the tail yet.
     let added = write.archived.len();
     let newest = write.archived.first().map_or(write.newest_message.seq, |(_, entry)| entry.seq - 1);
-    let Some(fold) = before.begun(tail, newest, write.wants_fold) else { return Ok(()) };
+    let Some(fold) = before.begun(write.tail, newest, write.wants_fold) else { return Ok(()) };
     let least = if write.wants_fold { SLICE_WANTED } else { SLICE_MIN };
-    let after = advance(write, fold, plan, tail, least + SLICE_PER_ENTRY * added)?;
+    let after = advance(write, fold, plan, least + SLICE_PER_ENTRY * added)?;
     write.run(
         "UPDATE archive_fold SET folded = ?1, folding = ?2, account = ?3, seq = ?4",
         params![int(after.folded), int(after.folding), after.account, int(after.seq)],
@@ -100,19 +101,15 @@ pub(in super::super) fn slice(write: &mut Transaction<'_>, plan: &mut Plan, tail
     Ok(())
 }
 
-fn advance(
-    write: &Transaction<'_>,
-    mut fold: Fold,
-    plan: &mut Plan,
-    tail: &Tail,
-    mut budget: usize,
-) -> Result<Fold> {
+fn advance(write: &Transaction<'_>, mut fold: Fold, plan: &mut Plan, mut budget: usize) -> Result<Fold> {
     if plan.folding != fold.folding {
-        *plan = Plan { folding: fold.folding, accounts: tail.accounts(fold.folding) };
+        *plan = Plan { folding: fold.folding, accounts: write.tail.accounts(fold.folding) };
     }
     let next = plan.accounts.partition_point(|account| *account < fold.account);
     for account in &plan.accounts[next..] {
-        let Some(mut entries) = tail.of(*account, fold.of(*account), fold.folding) else { return Ok(fold) };
+        let Some(mut entries) = write.tail.of(*account, fold.of(*account), fold.folding) else {
+            return Ok(fold);
+        };
         let is_whole = entries.len() <= budget;
         entries.truncate(budget);
         budget -= entries.len();
@@ -146,12 +143,13 @@ fn add(write: &Transaction<'_>, account: i64, entries: &mut [Entry]) -> Result<(
     }
     entries.sort_unstable_by_key(|entry| (entry.peer, entry.seq));
     let mut insert = write.db.prepare_cached(
-        "INSERT OR IGNORE INTO archive_conversation (account, peer, seq) VALUES (?1, ?2, ?3)",
+        "INSERT OR IGNORE INTO archive_conversation (account, peer, seq, kind) VALUES (?1, ?2, ?3, ?4)",
     )?;
-    for Entry { seq, peer, .. } in &*entries {
-        insert.execute(params![account, peer, int(*seq)])?;
+    for entry in &*entries {
+        insert.execute(params![account, entry.peer, int(entry.seq), entry.kind().code()])?;
     }
-    let bytes: u64 = entries.iter().map(|entry| u64::from(entry.bytes)).sum();
+    inbox::fold(write, account, entries)?;
+    let bytes: u64 = entries.iter().map(|entry| u64::from(entry.bytes())).sum();
     write.run(
         "INSERT INTO archive (account, messages, bytes) VALUES (?1, ?2, ?3)
          ON CONFLICT (account) DO UPDATE SET messages = messages + ?2, bytes = bytes + ?3",

@@ -2,8 +2,8 @@
 
 use super::super::column::{int, ms, number, uint};
 use super::super::transaction::Transaction;
-use super::preferences;
 use super::tail::Entry;
+use super::{inbox, preferences};
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::archive::{KeepMessage, KeepMessageAnswer};
@@ -54,8 +54,8 @@ impl Answers<KeepMessage, Error> for Transaction<'_> {
         let seq = self.newest_message.seq + 1;
         let received = kept_at(asked.received, self.newest_message.received);
         self.run(
-            "INSERT INTO archive_message (seq, received, sender, sender_peer, recipient, recipient_peer, stanza)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            "INSERT INTO archive_message (seq, received, sender, sender_peer, recipient, recipient_peer, stanza, contents)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             params![
                 int(seq),
                 int(received.0),
@@ -63,14 +63,21 @@ impl Answers<KeepMessage, Error> for Transaction<'_> {
                 sender.map(|(_, peer)| peer),
                 recipient.map(|(account, _)| account),
                 recipient.map(|(_, peer)| peer),
-                &asked.stanza[..]
+                &asked.stanza[..],
+                asked.has_contents
             ],
         )?;
         self.newest_message = Newest { seq, received };
-        let bytes = u32::try_from(asked.stanza.len()).unwrap_or(u32::MAX);
-        let sides = [sender, recipient.filter(|_| recipient != sender)];
-        self.archived
-            .extend(sides.into_iter().flatten().map(|(account, peer)| (account, Entry { seq, peer, bytes })));
+        let sides =
+            [(sender, EntryKind::Sent), (recipient.filter(|_| recipient != sender), EntryKind::Received)];
+        for (side, kind) in sides {
+            let Some((account, peer)) = side else { continue };
+            let kind = if asked.has_contents { kind } else { EntryKind::Other };
+            self.archived.push((account, Entry::new(seq, peer, asked.stanza.len(), kind)));
+        }
+        if let (Some((account, peer)), Some(displayed)) = (sender, &asked.displayed) {
+            inbox::displayed(self, account, peer, displayed)?;
+        }
         let (sender, recipient) = (sender.is_some(), recipient.is_some());
         Ok(KeepMessageAnswer::Kept { id: ArchiveId(seq), sender, recipient })
     }

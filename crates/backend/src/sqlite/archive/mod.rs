@@ -10,9 +10,12 @@
 //!  ArchivePage ─► these tables up to the fold, the tail behind it, from one snapshot
 //! ```
 //!
+//! How conversations stand (`inbox`) follows from their messages in the same two places.
+//!
 //! After a crash the tail is made again from the messages behind the fold.
 
 mod fold;
+mod inbox;
 mod keep;
 mod preferences;
 mod read;

@@ -40,7 +40,7 @@ impl Answers<ArchivePage, Error> for Snapshot<'_> {
             [filter.before, before].into_iter().flatten().map(|id| id.0).fold(range.before, u64::min);
         let conversation = match &filter.with {
             None => None,
-            Some(with) => match archive.conversation(with)? {
+            Some(with) => match archive.conversation(with.bare_str())? {
                 Some(peer) => Some(peer),
                 None => return Ok(ArchivePageAnswer::Page { messages: Vec::new(), more: false }),
             },
@@ -88,26 +88,26 @@ impl Answers<ReadArchiveEnds, Error> for Snapshot<'_> {
 
 /// Messages between two, without these.
 #[derive(Clone, Copy)]
-struct Range {
+pub(super) struct Range {
     after: u64,
     before: u64,
 }
 
 /// An account's archive, as of a snapshot.
-struct Archive<'a> {
-    db: &'a Connection,
+pub(super) struct Archive<'a> {
+    pub(super) db: &'a Connection,
     tail: &'a Tail,
-    account: i64,
+    pub(super) account: i64,
     /// Up to here its messages are in the tables.
     folded: u64,
     /// The newest message of all.
-    newest: u64,
+    pub(super) newest: u64,
     /// Up to here it was erased.
-    erased: u64,
+    pub(super) erased: u64,
 }
 
 impl<'a> Archive<'a> {
-    fn find(
+    pub(super) fn find(
         db: &'a Connection,
         tail: &'a Tail,
         domain: DomainId,
@@ -117,21 +117,17 @@ impl<'a> Archive<'a> {
             .prepare_cached("SELECT id FROM account WHERE domain = ?1 AND local = ?2")?
             .query_row(params![domain.0, local], |row| row.get(0));
         let Some(account) = account.optional()? else { return Ok(None) };
-        let erased = db
-            .prepare_cached("SELECT erased FROM archive WHERE account = ?1")?
-            .query_row([account], |row| uint(row, 0))
-            .optional()?
-            .unwrap_or(0);
+        let erased = super::inbox::erased(db, account)?;
         let (folded, newest) = (Fold::find(db)?.of(account), Newest::find(db)?.seq);
         Ok(Some(Archive { db, tail, account, folded, newest, erased }))
     }
 
-    fn whole(&self) -> Range {
+    pub(super) fn whole(&self) -> Range {
         Range { after: self.erased, before: u64::MAX }
     }
 
     /// The entries in memory, within a range.
-    fn tail(&self, range: Range) -> Result<Vec<Entry>> {
+    pub(super) fn tail(&self, range: Range) -> Result<Vec<Entry>> {
         let (after, to) = (range.after.max(self.folded), range.before.saturating_sub(1).min(self.newest));
         // A reader that asks from before the fold would have to know what was folded since.
         let entries = self.tail.of(self.account, self.folded, to);
@@ -154,10 +150,10 @@ impl<'a> Archive<'a> {
             .exists(params![self.account, int(seq)])
     }
 
-    fn conversation(&self, with: &Jid) -> Result<Option<u32>> {
+    pub(super) fn conversation(&self, with: &str) -> Result<Option<u32>> {
         self.db
             .prepare_cached("SELECT id FROM archive_peer WHERE account = ?1 AND jid = ?2")?
-            .query_row(params![self.account, with.bare_str()], |row| row.get(0))
+            .query_row(params![self.account, with], |row| row.get(0))
             .optional()
     }
 
@@ -174,7 +170,7 @@ impl<'a> Archive<'a> {
     }
 
     /// The first message of all that was received at this time or later, or the number behind the newest.
-    fn first_since(&self, time: UnixMs) -> Result<u64> {
+    pub(super) fn first_since(&self, time: UnixMs) -> Result<u64> {
         let mut query = self.db.prepare_cached(
             "SELECT seq, received FROM archive_message WHERE seq >= ?1 ORDER BY seq LIMIT 1",
         )?;
@@ -247,7 +243,7 @@ impl<'a> Archive<'a> {
             .optional()
     }
 
-    fn message(&self, seq: u64) -> Result<Option<ArchivedMessage>> {
+    pub(super) fn message(&self, seq: u64) -> Result<Option<ArchivedMessage>> {
         self.db
             .prepare_cached("SELECT received, stanza FROM archive_message WHERE seq = ?1")?
             .query_row([int(seq)], |row| {

@@ -3,11 +3,13 @@
 use super::super::column::{int, ms, uint};
 use super::super::lookup;
 use super::super::transaction::Transaction;
+use super::inbox;
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::archive::{EraseArchive, SweepArchives, SweepArchivesAnswer};
 use rusqlite::{Error, Result, Row, params};
+use std::collections::BTreeSet;
 
 /// Archives that are looked at at once.
 const ARCHIVES_MAX: usize = 256;
@@ -21,6 +23,7 @@ impl Answers<EraseArchive, Error> for Transaction<'_> {
             "INSERT INTO archive (account, erased) VALUES (?1, ?2) ON CONFLICT (account) DO UPDATE SET erased = ?2",
             params![int(account.0), int(self.newest_message.seq)],
         )?;
+        self.run("DELETE FROM inbox WHERE account = ?1", [int(account.0)])?;
         Ok(Ok(()))
     }
 }
@@ -90,6 +93,7 @@ fn archives(write: &Transaction<'_>, after: AccountId) -> Result<Vec<Archive>> {
 /// Removes the oldest messages of an archive that are not kept, at most `max`; how many.
 fn sweep(write: &Transaction<'_>, archive: &Archive, now: UnixMs, max: u32) -> Result<u32> {
     let (mut removed, mut messages, mut bytes) = (0, archive.messages, archive.bytes);
+    let mut peers = BTreeSet::new();
     let cutoff = archive.bounds.map_or(UnixMs(0), |bounds| bounds.cutoff(now));
     for oldest in oldest(write, archive.account, max)? {
         let is_kept = match (archive.bounds, oldest.message) {
@@ -102,9 +106,13 @@ fn sweep(write: &Transaction<'_>, archive: &Archive, now: UnixMs, max: u32) -> R
             break;
         }
         remove(write, archive.account, &oldest)?;
+        peers.insert(oldest.peer);
         removed += 1;
         messages = messages.saturating_sub(1);
         bytes = bytes.saturating_sub(oldest.message.map_or(0, |(_, bytes)| bytes));
+    }
+    for peer in peers {
+        inbox::swept(write, archive.account, peer)?;
     }
     if removed > 0 {
         write.run(
@@ -115,6 +123,7 @@ fn sweep(write: &Transaction<'_>, archive: &Archive, now: UnixMs, max: u32) -> R
     if archive.bounds.is_none() && removed < max {
         // What is not folded yet makes a new one.
         write.run("DELETE FROM archive_peer WHERE account = ?1", [archive.account])?;
+        write.run("DELETE FROM inbox WHERE account = ?1", [archive.account])?;
         write.run("DELETE FROM archive WHERE account = ?1", [archive.account])?;
     }
     Ok(removed)

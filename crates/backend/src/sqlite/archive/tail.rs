@@ -1,7 +1,8 @@
 //! The newest messages of all archives, in memory: those behind the fold, and for a while those before it.
 
-use super::super::column::uint;
+use super::super::column::{Code, uint};
 use super::fold::Fold;
+use carillon_core::model::EntryKind;
 use rusqlite::{Connection, Result};
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,7 +13,25 @@ use std::time::{Duration, Instant};
 pub(in super::super) struct Entry {
     pub(in super::super) seq: u64,
     pub(in super::super) peer: u32,
-    pub(in super::super) bytes: u32,
+    /// Its bytes, and in the highest bits what it is to its conversation.
+    bytes_and_kind: u32,
+}
+
+const BYTES_MAX: u32 = (1 << 30) - 1;
+
+impl Entry {
+    pub(super) fn new(seq: u64, peer: u32, bytes: usize, kind: EntryKind) -> Entry {
+        let bytes = u32::try_from(bytes).map_or(BYTES_MAX, |bytes| bytes.min(BYTES_MAX));
+        Entry { seq, peer, bytes_and_kind: bytes | (kind.code() as u32) << 30 }
+    }
+
+    pub(super) fn bytes(self) -> u32 {
+        self.bytes_and_kind & BYTES_MAX
+    }
+
+    pub(super) fn kind(self) -> EntryKind {
+        EntryKind::of((self.bytes_and_kind >> 30).into()).unwrap_or_default()
+    }
 }
 
 /// The tail, which the writer and the readers share.
@@ -46,6 +65,16 @@ enum State {
 
 /// For how long a snapshot can be in use.
 const SNAPSHOT_MAX: Duration = Duration::from_secs(10);
+
+impl Inner {
+    fn of(&self, account: i64, after: u64, to: u64) -> Option<Vec<Entry>> {
+        if self.state == State::Failed || self.dropped > after {
+            return None;
+        }
+        let entries = self.accounts.get(&account).map_or(&[][..], |entries| between(entries, after, to));
+        Some(entries.to_vec())
+    }
+}
 
 impl Tail {
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -99,11 +128,13 @@ impl Tail {
         while inner.state == State::Making {
             inner = self.made.wait(inner).unwrap_or_else(PoisonError::into_inner);
         }
-        if inner.state == State::Failed || inner.dropped > after {
-            return None;
-        }
-        let entries = inner.accounts.get(&account).map_or(&[][..], |entries| between(entries, after, to));
-        Some(entries.to_vec())
+        inner.of(account, after, to)
+    }
+
+    /// The same for the writer, which does not wait.
+    pub(super) fn now(&self, account: i64, after: u64, to: u64) -> Option<Vec<Entry>> {
+        let inner = self.lock();
+        if inner.state == State::Whole { inner.of(account, after, to) } else { None }
     }
 
     /// The accounts that have an entry up to `to`, sorted.
@@ -153,17 +184,31 @@ fn behind_fold(db: &Connection, newest: u64) -> Result<HashMap<i64, Vec<Entry>>>
     let mut found: HashMap<i64, Vec<Entry>> = HashMap::new();
     let folded = Fold::find(db)?.folded;
     let mut query = db.prepare(
-        "SELECT seq, sender, sender_peer, recipient, recipient_peer, length(stanza) FROM archive_message
+        "SELECT seq, sender, sender_peer, recipient, recipient_peer, length(stanza), contents FROM archive_message
          WHERE seq > ?1 AND seq <= ?2 ORDER BY seq",
     )?;
     let mut rows = query.query([folded as i64, newest as i64])?;
     while let Some(row) = rows.next()? {
-        let (seq, bytes) = (uint(row, 0)?, row.get(5)?);
+        let (seq, bytes) = (uint(row, 0)?, row.get::<_, u32>(5)? as usize);
+        let [sent, received] = kinds(row.get(6)?);
         let sender = row.get::<_, Option<i64>>(1)?.zip(row.get::<_, Option<u32>>(2)?);
         let recipient = row.get::<_, Option<i64>>(3)?.zip(row.get::<_, Option<u32>>(4)?);
-        for (account, peer) in [sender, recipient.filter(|_| recipient != sender)].into_iter().flatten() {
-            found.entry(account).or_default().push(Entry { seq, peer, bytes });
+        let is_note = sender.map(|(account, _)| account) == recipient.map(|(account, _)| account);
+        for (side, kind) in [(sender, sent), (recipient.filter(|_| !is_note), received)] {
+            if let Some((account, peer)) = side {
+                found.entry(account).or_default().push(Entry::new(seq, peer, bytes, kind));
+            }
         }
     }
     Ok(found)
+}
+
+/// What a message is to its sender and to its recipient: `contents` is what its row says.
+fn kinds(contents: i64) -> [EntryKind; 2] {
+    match contents {
+        0 => [EntryKind::Other; 2],
+        1 => [EntryKind::Sent, EntryKind::Received],
+        // It was not noted, and is as good as read.
+        _ => [EntryKind::Sent; 2],
+    }
 }

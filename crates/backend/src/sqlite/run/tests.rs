@@ -57,12 +57,13 @@ impl Ground {
 
     /// What one commit does.
     fn group<R>(&mut self, work: impl FnOnce(&mut Transaction<'_>) -> R) -> R {
-        let mut write = Transaction::new(&self.db, &self.last, self.reached);
+        let tail = Tail::default();
+        let mut write = Transaction::new(&self.db, &self.last, &tail, self.reached);
         write.run("BEGIN IMMEDIATE", []).expect("begins");
         let result = work(&mut write);
         write.seal().expect("seals");
         write.run("COMMIT", []).expect("commits");
-        self.reached = write.committed(&Tail::default());
+        self.reached = write.committed();
         result
     }
 

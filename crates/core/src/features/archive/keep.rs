@@ -47,7 +47,14 @@ fn question(stanza: &Stanza, cx: &Cx<'_>) -> Option<KeepMessage> {
     if (sender.is_none() && recipient.is_none()) || !xml::is_kept(stanza) {
         return None;
     }
-    Some(KeepMessage { sender, recipient, received: cx.now.unix, stanza: xml::write(stanza) })
+    Some(KeepMessage {
+        sender,
+        recipient,
+        received: cx.now.unix,
+        stanza: xml::write(stanza),
+        has_contents: xml::has_contents(stanza),
+        displayed: xml::displayed(stanza),
+    })
 }
 
 /// The store has answered: the message is delivered, with what waited for it.

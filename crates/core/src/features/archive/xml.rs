@@ -32,6 +32,22 @@ pub(super) fn is_kept(stanza: &Stanza) -> bool {
         || has("encrypted", ns::OMEMO_OLD)
 }
 
+/// Whether a message is one to be read, and not about another one.
+pub(super) fn has_contents(stanza: &Stanza) -> bool {
+    let has = |name, ns| stanza.payload.find(name, ns).is_some();
+    (has("body", ns::CLIENT) || has("encrypted", ns::OMEMO) || has("encrypted", ns::OMEMO_OLD))
+        && !has("replace", ns::CORRECTION)
+        && !has("retract", ns::RETRACT)
+        && !has("reactions", ns::REACTIONS)
+}
+
+/// The message that the sender has seen (XEP-0333).
+pub(super) fn displayed(stanza: &Stanza) -> Option<Box<str>> {
+    let marker = |name| stanza.payload.find(name, ns::CHAT_MARKERS);
+    let marker = marker("displayed").or_else(|| marker("acknowledged"))?;
+    marker.element().attr("id").map(Box::from)
+}
+
 /// The bytes to keep.
 pub(super) fn write(stanza: &Stanza) -> Bytes {
     let mut out = Vec::new();
@@ -132,22 +148,12 @@ pub(super) fn result(account: &BareJid, to: &Jid, query: &Query, message: &Archi
         writer.attr("queryid", id);
     }
     writer.attr("id", &message.id.to_string()).close_start();
-    writer.start_in("forwarded", ns::FORWARD).close_start();
-    writer.start_in("delay", ns::DELAY).attr("stamp", &message.received.to_xmpp()).close_empty();
-    payload.extend_from_slice(&in_its_namespace(&message.stanza));
-    Writer::new(&mut payload).end("forwarded").end("result");
+    message.write_forwarded(&mut writer);
+    writer.end("result");
     let mut result = Stanza::message(MessageType::Normal).with_from(account.clone());
     result.to = Some(to.clone());
     result.payload = Payload::from_raw(payload.into());
     result
-}
-
-/// A message that declares its namespace, as it must in another element.
-fn in_its_namespace(stanza: &[u8]) -> Vec<u8> {
-    let name =
-        stanza.len() - stanza.get(1..).and_then(|rest| rest.strip_prefix(b"message")).unwrap_or(stanza).len();
-    let (start, rest) = stanza.split_at(name);
-    [start, b" xmlns='jabber:client'", rest].concat()
 }
 
 /// The end of a page. `is_counted`: it is all that the query is about.

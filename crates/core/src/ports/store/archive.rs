@@ -30,12 +30,17 @@ questions! {
 
 /// Keeps a message in the archives of its two sides, in one commit: in that of each whose preferences want it. A side is none where its domain has
 /// no archives. Both sides share what is stored.
+///
+/// In the same commit the conversation changes on both sides ([`Conversation`](crate::model::Conversation)): a message with contents is its newest; and if the sender says that
+/// one with the id `displayed` was seen, everything up to that one is read, provided that it is among the newest [`MARKED_MAX`](crate::model::MARKED_MAX) unread ones.
 #[derive(Clone, Debug)]
 pub struct KeepMessage {
     pub sender: Option<ArchiveSide>,
     pub recipient: Option<ArchiveSide>,
     pub received: UnixMs,
     pub stanza: Bytes,
+    pub has_contents: bool,
+    pub displayed: Option<Box<str>>,
 }
 
 /// What became of [`KeepMessage`].

@@ -10,6 +10,7 @@ pub mod archive;
 pub mod blocking;
 pub mod domains;
 pub mod idempotency;
+pub mod inbox;
 pub mod items;
 pub mod keys;
 pub mod notifications;
@@ -287,6 +288,7 @@ nouns! {
     Roster in roster,
     Blocking in blocking,
     Archive in archive,
+    Inbox in inbox,
 }
 
 impl Kind for ReadAsk {

@@ -94,6 +94,7 @@ fn put(
         roster: BTreeMap::new(),
         blocked: BTreeSet::new(),
         archive: BTreeMap::new(),
+        conversations: BTreeMap::new(),
         archive_preferences: ArchivePreferences::default(),
         queue: BTreeMap::new(),
     };

@@ -3,7 +3,7 @@
 use super::{Committed, answers};
 use crate::model::{
     AccountId, ArchiveEnds, ArchiveId, ArchivePreferences, ArchiveSide, ArchiveStart, ArchivedMessage,
-    is_with, kept_at,
+    EntryKind, is_with, kept_at,
 };
 use crate::ports::Missing;
 use crate::ports::store::archive::*;
@@ -40,12 +40,24 @@ fn keep(store: &mut Committed, asked: &KeepMessage) -> KeepMessageAnswer {
     let id = ArchiveId(store.number().into());
     let received = kept_at(asked.received, store.archived_at);
     store.archived_at = received;
-    for side in [asked.sender.as_ref().filter(|_| sender), asked.recipient.as_ref().filter(|_| recipient)] {
+    let sides = [
+        (asked.recipient.as_ref().filter(|_| recipient), EntryKind::Received),
+        // A message to oneself is one that was sent.
+        (asked.sender.as_ref().filter(|_| sender), EntryKind::Sent),
+    ];
+    for (side, kind) in sides {
         let Some(side) = side else { continue };
+        let kind = if asked.has_contents { kind } else { EntryKind::Other };
         let message = ArchivedMessage { id, received, stanza: asked.stanza.clone() };
         if let Some(account) = store.account_mut(side.domain, &side.local) {
-            account.archive.insert(id, (side.peer.clone(), message));
+            account.archive.insert(id, (side.peer.clone(), kind, message));
+            super::inbox::entered(account, &side.peer.bare(), id, kind);
         }
+    }
+    if let (true, Some(side), Some(displayed)) = (sender, &asked.sender, &asked.displayed)
+        && let Some(account) = store.account_mut(side.domain, &side.local)
+    {
+        super::inbox::displayed(account, &side.peer.bare(), displayed);
     }
     KeepMessageAnswer::Kept { id, sender, recipient }
 }
@@ -74,14 +86,14 @@ fn page(store: &Committed, asked: &ArchivePage) -> ArchivePageAnswer {
     let is_with = |peer: &Jid, message: &ArchivedMessage, with: &Jid| {
         peer.bare_str() == with.bare_str() && (with.is_bare() || is_with(&message.stanza, with))
     };
-    let passes = |(peer, message): &&(Jid, ArchivedMessage)| {
+    let passes = |(peer, _, message): &&(Jid, EntryKind, ArchivedMessage)| {
         filter.start.is_none_or(|start| message.received >= start)
             && filter.end.is_none_or(|end| message.received <= end)
             && after.is_none_or(|after| message.id > after)
             && before.is_none_or(|before| message.id < before)
             && filter.with.as_ref().is_none_or(|with| is_with(peer, message, with))
     };
-    let found: Vec<_> = account.archive.values().filter(passes).map(|(_, message)| message).collect();
+    let found: Vec<_> = account.archive.values().filter(passes).map(|(_, _, message)| message).collect();
     let sized = |message: &&ArchivedMessage| (message.stanza.len(), (*message).clone());
     let mut part = match start.is_backward() {
         true => super::page::first(found.iter().rev().map(sized), asked.page),
@@ -101,7 +113,7 @@ fn messages(store: &Committed, asked: &ArchivedMessages) -> ArchivePageAnswer {
     ids.sort();
     ids.dedup();
     let found: Option<Vec<_>> =
-        ids.iter().map(|id| account.archive.get(id).map(|(_, m)| m.clone())).collect();
+        ids.iter().map(|id| account.archive.get(id).map(|(_, _, m)| m.clone())).collect();
     match found {
         Some(messages) => ArchivePageAnswer::Page { messages, more: false },
         None => ArchivePageAnswer::NotFound,
@@ -110,7 +122,7 @@ fn messages(store: &Committed, asked: &ArchivedMessages) -> ArchivePageAnswer {
 
 fn ends(store: &Committed, asked: &ReadArchiveEnds) -> Option<ArchiveEnds> {
     let archive = &store.account(asked.domain, &asked.local)?.archive;
-    let of = |(id, (_, message)): (&ArchiveId, &(_, ArchivedMessage))| (*id, message.received);
+    let of = |(id, (_, _, message)): (&ArchiveId, &(_, _, ArchivedMessage))| (*id, message.received);
     Some(ArchiveEnds { first: archive.first_key_value().map(of)?, last: archive.last_key_value().map(of)? })
 }
 
@@ -125,7 +137,9 @@ fn set_preferences(store: &mut Committed, asked: &SetArchivePreferences) -> Resu
 }
 
 fn erase(store: &mut Committed, asked: &EraseArchive) -> Result<(), Missing> {
-    store.account_mut(asked.domain, &asked.local).ok_or(Missing)?.archive.clear();
+    let account = store.account_mut(asked.domain, &asked.local).ok_or(Missing)?;
+    account.archive.clear();
+    account.conversations.clear();
     Ok(())
 }
 
@@ -135,8 +149,8 @@ fn sweep(store: &mut Committed, asked: &SweepArchives) -> SweepArchivesAnswer {
     for (id, account) in store.accounts.range_mut(AccountId(asked.after.0 + 1)..) {
         let Some(domain) = domains.get(&account.domain) else { continue };
         let bounds = domain.policy.archive_bounds();
-        while let Some((oldest, (_, message))) = account.archive.first_key_value() {
-            let bytes: usize = account.archive.values().map(|(_, message)| message.stanza.len()).sum();
+        while let Some((oldest, (_, _, message))) = account.archive.first_key_value() {
+            let bytes: usize = account.archive.values().map(|(_, _, message)| message.stanza.len()).sum();
             let is_old = message.received < bounds.cutoff(asked.now);
             if !is_old && !bounds.are_exceeded(account.archive.len() as u64, bytes as u64) {
                 break;

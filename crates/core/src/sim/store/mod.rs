@@ -9,6 +9,7 @@ mod blocking;
 mod disk;
 mod domains;
 mod idempotency;
+mod inbox;
 mod items;
 mod keys;
 mod listing;

@@ -2,9 +2,9 @@
 
 use crate::model::{
     AccountId, AccountState, Affiliation, ApiKey, ArchiveId, ArchivePreferences, ArchivedMessage, Contact,
-    Credentials, DeadLetter, Domain, DomainId, Generation, Item, KeyId, Notification, NotificationId,
-    OfflineMessage, OperationId, Priority, Revision, Revocations, TopicConfig, TopicId, TopicRecord, Trace,
-    UnixMs, Webhook, WebhookId,
+    Conversation, Credentials, DeadLetter, Domain, DomainId, EntryKind, Generation, Item, KeyId,
+    Notification, NotificationId, OfflineMessage, OperationId, Priority, Revision, Revocations, TopicConfig,
+    TopicId, TopicRecord, Trace, UnixMs, Webhook, WebhookId,
 };
 use crate::ports::Answer;
 use crate::ports::store::parked::ParkedGroup;
@@ -59,8 +59,10 @@ pub(super) struct Account {
     pub(super) roster_version: Generation,
     pub(super) roster: BTreeMap<BareJid, Contact>,
     pub(super) blocked: BTreeSet<Jid>,
-    /// Its archive: the other side of each message, and the message.
-    pub(super) archive: BTreeMap<ArchiveId, (Jid, ArchivedMessage)>,
+    /// Its archive: the other side of each message, what it is to its conversation, and the message.
+    pub(super) archive: BTreeMap<ArchiveId, (Jid, EntryKind, ArchivedMessage)>,
+    /// How its conversations stand, except for what follows from the messages.
+    pub(super) conversations: BTreeMap<BareJid, Conversation>,
     pub(super) archive_preferences: ArchivePreferences,
     /// Its notifications that have not ended, in delivery order.
     pub(super) queue: BTreeMap<Place, NotificationId>,

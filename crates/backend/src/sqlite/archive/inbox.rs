@@ -1,0 +1,288 @@
+//! How conversations stand.
+//!
+//! The table says it as of the fold, with what clients have changed; the messages behind the fold are added when it is read. While these are still being
+//! read after a start, a marker finds nothing.
+
+use super::super::column::{Code, code, corrupt, int, ms, uint};
+use super::super::lookup;
+use super::super::page::Room;
+use super::super::snapshot::Snapshot;
+use super::super::transaction::Transaction;
+use super::read::Archive;
+use super::tail::Entry;
+use carillon_core::model::*;
+use carillon_core::ports::Missing;
+use carillon_core::ports::store::Answers;
+use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin, InboxPage, ReadInbox};
+use carillon_wire::jid::BareJid;
+use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
+use std::collections::HashMap;
+
+/// Rows of a conversation that are looked at to count what is unread, or to find a message.
+const ROWS_MAX: i64 = 4 * UNREAD_MAX as i64;
+
+impl Answers<ReadInbox, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &ReadInbox) -> Result<Option<InboxPage>> {
+        let Some(archive) = Archive::find(self.db, self.tail, asked.domain, &asked.local)? else {
+            return Ok(None);
+        };
+        let mut found = found(&archive, &asked.filter)?;
+        let mut page = InboxPage::default();
+        found.iter().for_each(|(_, conversation)| page.totals.add(conversation));
+        found.sort_unstable_by_key(|(_, conversation)| conversation.last);
+        if !asked.is_oldest_first {
+            found.reverse();
+        }
+        let is_after = |last: ArchiveId, id| if asked.is_oldest_first { last > id } else { last < id };
+        match asked.start {
+            ArchiveStart::First | ArchiveStart::Last => {}
+            ArchiveStart::After(id) => found.retain(|(_, at)| is_after(at.last, id)),
+            ArchiveStart::Before(id) => found.retain(|(_, at)| at.last != id && !is_after(at.last, id)),
+        }
+        if asked.start.is_backward() {
+            found.reverse();
+        }
+        let mut room = Room::new(asked.page);
+        for (peer, conversation) in found {
+            let Some(message) = archive.message(conversation.last.0)? else { continue };
+            if !room.takes(message.stanza.len()) {
+                page.more = true;
+                break;
+            }
+            page.entries.push(InboxEntry { peer: address(self.db, peer)?, conversation, message });
+        }
+        if asked.start.is_backward() {
+            page.entries.reverse();
+        }
+        Ok(Some(page))
+    }
+}
+
+/// The conversations that a filter lets through.
+fn found(archive: &Archive<'_>, filter: &InboxFilter) -> Result<Vec<(u32, Conversation)>> {
+    let with = match &filter.with {
+        None => None,
+        Some(with) => match archive.conversation(with.as_str())? {
+            None => return Ok(Vec::new()),
+            peer => peer,
+        },
+    };
+    let mut all = rows(archive.db, archive.account)?;
+    for entry in archive.tail(archive.whole())? {
+        all.entry(entry.peer).or_default().add(ArchiveId(entry.seq), entry.kind());
+    }
+    // Of when a message is says its number, nearly always.
+    let first = filter.start.map_or(Ok(0), |start| archive.first_since(start))?;
+    let end = filter.end.map_or(Ok(u64::MAX), |end| archive.first_since(end.plus(1)))?;
+    let erased = archive.erased.max(first.saturating_sub(1));
+    all.retain(|peer, at| {
+        filter.takes(at) && at.last.0 > erased && at.last.0 < end && with.is_none_or(|with| *peer == with)
+    });
+    Ok(all.into_iter().collect())
+}
+
+impl Answers<ChangeConversation, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &ChangeConversation) -> Result<Result<Conversation, Missing>> {
+        let Some(account) = lookup::account(self.db, asked.domain, &asked.local)? else {
+            return Ok(Err(Missing));
+        };
+        let account = int(account.0);
+        let peer = self
+            .db
+            .prepare_cached("SELECT id FROM archive_peer WHERE account = ?1 AND jid = ?2")?
+            .query_row(params![account, asked.with.as_str()], |row| row.get(0));
+        let Some(peer) = peer.optional()? else { return Ok(Err(Missing)) };
+        if !standing(self, account, peer)?.is_none_or(|state| state.is_there()) {
+            return Ok(Err(Missing));
+        }
+        let mut noted = row(self.db, account, peer)?;
+        noted.change(&asked.change, ArchiveId(self.newest_message.seq));
+        noted.unread = count(self.db, account, peer, noted.read)?;
+        put(self, account, peer, &noted)?;
+        Ok(Ok(standing(self, account, peer)?.unwrap_or(noted)))
+    }
+}
+
+impl Answers<EmptyBin, Error> for Transaction<'_> {
+    fn answer(&mut self, asked: &EmptyBin) -> Result<Result<u32, Missing>> {
+        let Some(account) = lookup::account(self.db, asked.domain, &asked.local)? else {
+            return Ok(Err(Missing));
+        };
+        let account = int(account.0);
+        let newest = ArchiveId(self.newest_message.seq);
+        let mut emptied = 0;
+        for (peer, mut noted) in rows(self.db, account)? {
+            if noted.folder() != Folder::Bin
+                || standing(self, account, peer)?.is_some_and(|state| state.folder() != Folder::Bin)
+            {
+                continue;
+            }
+            (noted.folder, noted.moved) = (Folder::Nowhere, newest);
+            put(self, account, peer, &noted)?;
+            emptied += 1;
+        }
+        Ok(Ok(emptied))
+    }
+}
+
+/// An account has seen the message with this id. Which one that is is looked for among the newest that are unread.
+pub(super) fn displayed(write: &Transaction<'_>, account: i64, peer: u32, id: &str) -> Result<()> {
+    let Some(state) = standing(write, account, peer)? else { return Ok(()) };
+    let read = state.read.0.max(erased(write.db, account)?);
+    let unread = |(seq, kind): &(u64, EntryKind)| *seq > read && *kind == EntryKind::Received;
+    let behind_fold = behind_fold(write, account, peer)?;
+    let mut newest: Vec<u64> = behind_fold
+        .iter()
+        .flatten()
+        .rev()
+        .map(|entry| (entry.seq, entry.kind()))
+        .filter(unread)
+        .map(|(seq, _)| seq)
+        .collect();
+    let mut query = write.db.prepare_cached(
+        "SELECT seq, kind FROM archive_conversation WHERE account = ?1 AND peer = ?2 AND seq > ?3 ORDER BY seq DESC LIMIT ?4",
+    )?;
+    let rows = query
+        .query_map(params![account, peer, int(read), ROWS_MAX], |row| Ok((uint(row, 0)?, code(row, 1)?)))?;
+    for found in rows {
+        newest.extend(Some(found?).filter(unread).map(|(seq, _)| seq));
+        if newest.len() >= MARKED_MAX {
+            break;
+        }
+    }
+    for seq in newest.into_iter().take(MARKED_MAX) {
+        let is_it = write
+            .db
+            .prepare_cached("SELECT stanza FROM archive_message WHERE seq = ?1")?
+            .query_row([int(seq)], |row| Ok(has_id(super::super::column::blob(row, 0)?, id)));
+        if is_it.optional()? == Some(true) {
+            let mut noted = row(write.db, account, peer)?;
+            noted.read_to(ArchiveId(seq));
+            noted.unread = count(write.db, account, peer, noted.read)?;
+            return put(write, account, peer, &noted);
+        }
+    }
+    Ok(())
+}
+
+/// Messages of an account have entered their tables: in the order of the conversations, and in each in theirs.
+pub(super) fn fold(write: &Transaction<'_>, account: i64, entries: &[Entry]) -> Result<()> {
+    let erased = erased(write.db, account)?;
+    for entries in entries.chunk_by(|a, b| a.peer == b.peer) {
+        let Some(peer) = entries.first().map(|entry| entry.peer) else { continue };
+        let mut noted = row(write.db, account, peer)?;
+        for entry in entries.iter().filter(|entry| entry.seq > erased) {
+            noted.add(ArchiveId(entry.seq), entry.kind());
+        }
+        put(write, account, peer, &noted)?;
+    }
+    Ok(())
+}
+
+/// Messages of a conversation were removed from the tables, the oldest first.
+pub(super) fn swept(write: &Transaction<'_>, account: i64, peer: u32) -> Result<()> {
+    let mut noted = row(write.db, account, peer)?;
+    let is_there = write
+        .db
+        .prepare_cached("SELECT 1 FROM archive_conversation WHERE account = ?1 AND peer = ?2 AND seq = ?3")?
+        .exists(params![account, peer, int(noted.last.0)])?;
+    if !is_there {
+        noted.last = ArchiveId(0);
+    }
+    noted.unread = count(write.db, account, peer, noted.read)?;
+    put(write, account, peer, &noted)
+}
+
+/// How a conversation stands, with the messages behind the fold that are committed. Unknown while these are still being read after a start.
+fn standing(write: &Transaction<'_>, account: i64, peer: u32) -> Result<Option<Conversation>> {
+    let mut state = row(write.db, account, peer)?;
+    let Some(entries) = behind_fold(write, account, peer)? else { return Ok(None) };
+    entries.iter().for_each(|entry| state.add(ArchiveId(entry.seq), entry.kind()));
+    Ok(Some(state))
+}
+
+/// The committed messages of a conversation that are not in the tables.
+fn behind_fold(write: &Transaction<'_>, account: i64, peer: u32) -> Result<Option<Vec<Entry>>> {
+    let after = write.fold.of(account).max(erased(write.db, account)?);
+    let Some(mut entries) = write.tail.now(account, write.fold.of(account), u64::MAX) else {
+        return Ok(None);
+    };
+    entries.retain(|entry| entry.peer == peer && entry.seq > after);
+    Ok(Some(entries))
+}
+
+/// Up to which message an archive was erased.
+pub(super) fn erased(db: &Connection, account: i64) -> Result<u64> {
+    let erased = db
+        .prepare_cached("SELECT erased FROM archive WHERE account = ?1")?
+        .query_row([account], |row| uint(row, 0));
+    Ok(erased.optional()?.unwrap_or(0))
+}
+
+/// How many messages from the other side are behind this one, in the tables.
+fn count(db: &Connection, account: i64, peer: u32, read: ArchiveId) -> Result<u32> {
+    let after = read.0.max(erased(db, account)?);
+    let unread: u32 = db
+        .prepare_cached(
+            "SELECT count(*) FROM (SELECT kind FROM archive_conversation WHERE account = ?1 AND peer = ?2 AND seq > ?3
+             ORDER BY seq DESC LIMIT ?4) WHERE kind = ?5",
+        )?
+        .query_row(params![account, peer, int(after), ROWS_MAX, EntryKind::Received.code()], |row| row.get(0))?;
+    Ok(unread.min(UNREAD_MAX))
+}
+
+fn rows(db: &Connection, account: i64) -> Result<HashMap<u32, Conversation>> {
+    let mut query = db.prepare_cached(
+        "SELECT last, read, unread, marked, folder, moved, muted, peer FROM inbox WHERE account = ?1",
+    )?;
+    query.query_map([account], |row| Ok((row.get(7)?, conversation(row)?)))?.collect()
+}
+
+/// What is noted of a conversation.
+fn row(db: &Connection, account: i64, peer: u32) -> Result<Conversation> {
+    let found = db
+        .prepare_cached(
+            "SELECT last, read, unread, marked, folder, moved, muted FROM inbox WHERE account = ?1 AND peer = ?2",
+        )?
+        .query_row(params![account, peer], conversation);
+    Ok(found.optional()?.unwrap_or_default())
+}
+
+fn conversation(row: &Row<'_>) -> Result<Conversation> {
+    let id = |column| uint(row, column).map(ArchiveId);
+    Ok(Conversation {
+        last: id(0)?,
+        read: id(1)?,
+        unread: row.get(2)?,
+        marked: id(3)?,
+        folder: code(row, 4)?,
+        moved: id(5)?,
+        muted: ms(row, 6)?,
+    })
+}
+
+fn put(write: &Transaction<'_>, account: i64, peer: u32, noted: &Conversation) -> Result<()> {
+    write.run(
+        "INSERT OR REPLACE INTO inbox (account, peer, last, read, unread, marked, folder, moved, muted)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        params![
+            account,
+            peer,
+            int(noted.last.0),
+            int(noted.read.0),
+            noted.unread,
+            int(noted.marked.0),
+            noted.folder.code(),
+            int(noted.moved.0),
+            int(noted.muted.0)
+        ],
+    )?;
+    Ok(())
+}
+
+fn address(db: &Connection, peer: u32) -> Result<BareJid> {
+    db.prepare_cached("SELECT jid FROM archive_peer WHERE id = ?1")?.query_row([peer], |row| {
+        let jid: String = row.get(0)?;
+        BareJid::new(&jid).map_err(|_| corrupt(0, "no address"))
+    })
+}
