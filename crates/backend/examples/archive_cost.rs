@@ -1,7 +1,7 @@
 //! What message archives cost on this machine: `cargo run --release -p carillon-backend --example archive_cost [FOLDER [MESSAGES]]`.
 //!
 //! 15,000 accounts, each in conversation with 20 others, keep messages of 300 bytes in the archives of both sides, 2,000 questions at a time; then
-//! the last 50 messages of conversations are read, one question at a time: each of a conversation that was not asked for before, and again.
+//! the last 50 messages of conversations are read, one question at a time: each of a conversation that was not asked for before, and again; and inboxes.
 //! FOLDER is where the database goes and decides which disk is measured; a temporary folder when it is not given.
 
 use carillon_backend::sqlite::{Options, SqliteStore};
@@ -9,6 +9,7 @@ use carillon_core::model::*;
 use carillon_core::ports::store::accounts::{ImportAccounts, ImportedAccount};
 use carillon_core::ports::store::archive::*;
 use carillon_core::ports::store::domains::PutDomain;
+use carillon_core::ports::store::inbox::ReadInbox;
 use carillon_core::ports::{Answer, Ask, Page, Question, Store};
 use carillon_wire::jid::Jid;
 use std::path::PathBuf;
@@ -47,16 +48,11 @@ fn main() {
         );
     }
     for round in ["first", "again"] {
-        let mut took: Vec<Duration> = (0..PAGES).map(|n| page(&store, domain, n * 7919 % messages)).collect();
-        took.sort();
-        let ms = |place: u64| took[place as usize].as_secs_f64() * 1e3;
-        println!(
-            "last page, {round}: p50 {:.2} ms, p99 {:.2} ms, max {:.2} ms",
-            ms(PAGES / 2),
-            ms(PAGES * 99 / 100),
-            ms(PAGES - 1)
-        );
+        let pages = (0..PAGES).map(|n| page(&store, domain, n * 7919 % messages));
+        say(&format!("last page, {round}"), pages.collect());
     }
+    let inboxes = (0..PAGES).map(|n| inbox(&store, domain, n * 7919 % ACCOUNTS));
+    say("inbox of 20 conversations", inboxes.collect());
     let began = Instant::now();
     drop(store);
     println!("closed in {:.2} s", began.elapsed().as_secs_f64());
@@ -147,6 +143,37 @@ fn page(store: &SqliteStore, domain: DomainId, n: u64) -> Duration {
     let took = asked.elapsed();
     assert!(matches!(answer, ArchivePageAnswer::Page { messages, .. } if !messages.is_empty()));
     took
+}
+
+/// Reads the inbox of an account, with the newest message of each conversation.
+fn inbox(store: &SqliteStore, domain: DomainId, n: u64) -> Duration {
+    let asked = Instant::now();
+    let answer = wait(
+        store,
+        ReadInbox {
+            domain,
+            local: local(n),
+            filter: InboxFilter::default(),
+            is_oldest_first: false,
+            start: ArchiveStart::First,
+            page: Page { entries: 50, bytes: 1 << 20 },
+        },
+    );
+    let took = asked.elapsed();
+    assert!(answer.is_some_and(|page| !page.entries.is_empty()));
+    took
+}
+
+fn say(what: &str, mut took: Vec<Duration>) {
+    took.sort();
+    let ms = |place: usize| took[place].as_secs_f64() * 1e3;
+    let (half, nearly_all) = (took.len() / 2, took.len() * 99 / 100);
+    println!(
+        "{what}: p50 {:.2} ms, p99 {:.2} ms, max {:.2} ms",
+        ms(half),
+        ms(nearly_all),
+        ms(took.len() - 1)
+    );
 }
 
 /// User and system time of this process so far, in Linux's hundredths of a second.

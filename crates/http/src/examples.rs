@@ -34,6 +34,7 @@ const BODIES: &[(&str, &str)] = &[
         r#"{"url": "https://shop.example.com/receipts", "states": ["acknowledged", "expired"]}"#,
     ),
     ("updateWebhook", r#"{"states": ["acknowledged", "expired", "dropped"], "enabled": false}"#),
+    ("updateConversation", r#"{"read": true, "folder": "archive"}"#),
     ("createKey", r#"{"name": "shop", "scopes": ["send", "topics"]}"#),
 ];
 
@@ -47,6 +48,7 @@ const PARTS: &[(&str, &str, &str)] = &[
     ("/v1/admin/domains", "domain", "games.example"),
     ("/v1/admin/accounts", "jid", "bob"),
     ("/v1/accounts", "jid", "alice"),
+    ("/v1/accounts", "with", "bob"),
     ("/v1/admin/keys", "id", "3"),
     ("/v1/webhooks", "id", "1"),
     ("/v1/webhooks", "event", "17"),

@@ -4,7 +4,7 @@ use crate::admin::{accounts, domains, drain, history, import, keys, sessions, st
 use crate::app::App;
 use crate::consumer::{credentials, devices, subscriptions};
 use crate::options::Options;
-use crate::provider::{events, items, messages, notifications, presence, topics};
+use crate::provider::{conversations, events, items, messages, notifications, presence, topics};
 use crate::{examples, health, metrics, schema, well_known};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
@@ -27,7 +27,7 @@ use utoipa_axum::routes;
         (name = "notifications", description = "Send to devices, and follow what becomes of it. Scope `send`."),
         (name = "topics", description = "Publish to everyone who follows. Scope `topics`."),
         (name = "devices", description = "Enrol devices and manage what they follow. Scope `enrol`."),
-        (name = "messages", description = "Read and erase the archives of accounts. Scope `read_messages`; `admin` to erase."),
+        (name = "messages", description = "Conversations of accounts, scope `admin`; their messages are read with scope `read_messages`, and erased with `admin`."),
         (name = "keys", description = "The API key of the request. Any scope."),
         (name = "webhooks", description = "Have a URL told how notifications ended. Scope `admin`."),
         (name = "admin", description = "Domains, accounts, keys, sessions and figures. Scope `admin`."),
@@ -84,6 +84,8 @@ fn provider() -> OpenApiRouter<App> {
         .routes(routes!(events::events))
         .routes(routes!(presence::look_up))
         .routes(routes!(messages::list, messages::erase))
+        .routes(routes!(conversations::list))
+        .routes(routes!(conversations::update))
         .routes(routes!(topics::list))
         .routes(routes!(topics::put, topics::get, topics::delete))
         .routes(routes!(topics::subscribers))

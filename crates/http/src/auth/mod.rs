@@ -73,6 +73,11 @@ impl<S: Needs> FromRequestParts<App> for Granted<S> {
 }
 
 impl<S> Granted<S> {
+    /// Refuses a key that lacks a scope, which part of a request takes.
+    pub(crate) fn needs(&self, scope: Scope) -> Result<(), Problem> {
+        if self.key.scopes.allow(scope) { Ok(()) } else { Err(missing_scope(scope)) }
+    }
+
     /// The domain to act in: the key's own, or the one the request names, or the node's first.
     pub(crate) fn domain(&self, app: &App, named: Option<&str>) -> Result<Arc<Domain>, Problem> {
         let own = self.own_domain(app)?;

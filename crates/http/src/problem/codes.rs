@@ -99,6 +99,8 @@ codes! {
     UnknownDevice: NOT_FOUND, "unknown-device", "No such device";
     /// The domain has no such account.
     UnknownAccount: NOT_FOUND, "unknown-account", "No such account";
+    /// The account has no such conversation.
+    UnknownConversation: NOT_FOUND, "unknown-conversation", "No such conversation";
     /// Nobody is connected under this JID.
     UnknownSession: NOT_FOUND, "unknown-session", "No such session";
     /// The domain has no such topic.

@@ -155,7 +155,7 @@ fn unknown(jid: &BareJid) -> Problem {
 }
 
 impl MessageView {
-    fn of(message: &ArchivedMessage) -> MessageView {
+    pub(super) fn of(message: &ArchivedMessage) -> MessageView {
         let context = Context::new(Framing::Tcp, Limits::trusted());
         let stanza = match read_unit(&message.stanza, &context) {
             Ok(Unit::Stanza(stanza)) => Some(stanza),

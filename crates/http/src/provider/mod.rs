@@ -1,5 +1,6 @@
 //! The provider API: for those who send.
 
+pub(crate) mod conversations;
 pub(crate) mod events;
 mod idempotency;
 pub(crate) mod items;

@@ -44,6 +44,7 @@ async fn examples_work() {
     let made = ["putDomain", "createAccount", "enrolDevice", "createKey", "createWebhook", "putTopic"];
     let used = [
         "lookUpPresence",
+        "updateConversation",
         "eraseMessages",
         "sendNotification",
         "sendBatch",
@@ -76,6 +77,9 @@ async fn examples_work() {
     // The last: it ends what there is.
     let drained = ["startDrain"];
     for id in made.iter().chain(&used).chain(&gone).chain(&drained) {
+        if *id == "updateConversation" {
+            crate::messages::keep(&world, "alice", "bob", 1);
+        }
         let reply = world.call(example(&world, &document, id)).await;
         assert!(reply.status.is_success() && reply.status != StatusCode::MULTI_STATUS, "{id}: {reply:?}");
         let failed =

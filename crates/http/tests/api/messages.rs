@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const T: u64 = 1_795_167_000_000;
 
 /// Keeps a message between two accounts of `localhost`; its number.
-fn keep(world: &World, from: &str, to: &str, n: u64) -> u64 {
+pub(crate) fn keep(world: &World, from: &str, to: &str, n: u64) -> u64 {
     let jid = |name: &str, end: &str| Jid::new(&format!("{name}@localhost{end}")).unwrap();
     let (sender, recipient, domain) = (jid(from, "/r"), jid(to, ""), world.domain("localhost"));
     let body = format!(
@@ -33,7 +33,7 @@ fn keep(world: &World, from: &str, to: &str, n: u64) -> u64 {
     }
 }
 
-async fn read(world: &World, key: &str, uri: &str) -> crate::support::Reply {
+pub(crate) async fn read(world: &World, key: &str, uri: &str) -> crate::support::Reply {
     world.call(with_key(world.request(Method::GET, uri, Body::empty()), key)).await
 }
 
