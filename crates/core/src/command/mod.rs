@@ -18,7 +18,7 @@ use crate::model::*;
 use crate::ports::Reply;
 use crate::ports::store::notifications::NotificationQuery;
 use carillon_wire::jid::{BareJid, Jid};
-use carillon_wire::stanza::StanzaError;
+use carillon_wire::stanza::{Stanza, StanzaError};
 use std::sync::Arc;
 
 /// Something to be done, addressed to the home shard of what it is about.
@@ -40,6 +40,10 @@ pub enum Command {
     Kick { jid: Jid, reason: KickReason },
     /// Accounts were changed in the store: their homes forget what they remember of them → [`Outcome::Count`] 0.
     Changed { accounts: Arc<[BareJid]> },
+    /// Send a stanza in the name of an account, which is there: a message, as if one of its sessions had sent it → [`Outcome::Count`] 0 when it is settled; or a
+    /// request or a presence that the account's home decides on → the same, where there is nothing to be said. What is answered, an error of whomever it is for included, is
+    /// [`Outcome::Answered`].
+    Act { account: BareJid, stanza: Box<Stanza> },
     /// Revoke the tokens of an account (XEP-0484) → [`Outcome::Count`] 0 or [`Outcome::Missing`].
     RevokeTokens { domain: DomainId, account: BareJid },
     /// Which of these accounts have sessions; this shard is their home → [`Outcome::Presence`].
@@ -110,6 +114,7 @@ impl Command {
         match self {
             Command::Notify(notification) => notification.payload.bytes(),
             Command::Topic { op, .. } => op.payload_bytes(),
+            Command::Act { stanza, .. } => stanza.memory_bytes(),
             _ => 0,
         }
     }
@@ -181,6 +186,8 @@ pub enum Outcome {
     TopicFigures(Vec<TopicFigures>),
     /// To [`Command::Sessions`].
     Sessions(Vec<SessionInfo>),
+    /// To [`Command::Act`]: a result or an error.
+    Answered(Box<Stanza>),
     /// The subject of the command does not exist.
     Missing,
     /// The node could not do it now (store busy or broken, or shutting down); nothing was changed.

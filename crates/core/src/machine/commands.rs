@@ -11,7 +11,7 @@ use crate::model::{DomainId, TopicId};
 use crate::ports::store::accounts::RevokeTokens;
 use crate::ports::{Fault, Question};
 use crate::session::pipeline::Pipeline;
-use crate::session::{BoundSession, Cx};
+use crate::session::{BoundSession, Cx, acting};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stream::Condition;
 
@@ -29,6 +29,9 @@ impl Turn<'_> {
             Command::Changed { accounts } => {
                 accounts.iter().for_each(|account| self.cx.shard.altered(account.as_str()));
                 self.cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Count(0) });
+            }
+            Command::Act { account, stanza } => {
+                acting::act(&account, *stanza, reply, self.sessions, &mut self.cx);
             }
             Command::RevokeTokens { domain, account } => {
                 let local = account.local().unwrap_or_default().into();

@@ -1,6 +1,8 @@
 //! Messages of other homes, and answers to questions.
 
 use super::{Turn, light};
+use crate::command::Outcome;
+use crate::effect::Effect;
 use crate::message::ShardMessage;
 use crate::model::Ticket;
 use crate::ports::{Answer, Derived};
@@ -18,14 +20,21 @@ impl Turn<'_> {
                     route::arrived(stanza, settlement, self.sessions, &mut self.cx);
                 }
             }
-            ShardMessage::Reply { stanza } => route::stanza(&stanza, None, self.sessions, &mut self.cx),
+            ShardMessage::Reply { stanza } => match self.cx.shard.acting.refused(&stanza) {
+                Some(to) => {
+                    self.cx.out.push(Effect::Reply { to, outcome: Outcome::Answered(Box::new(stanza)) });
+                }
+                None => route::stanza(&stanza, None, self.sessions, &mut self.cx),
+            },
             ShardMessage::Letter { to, letter } => {
                 for account in to {
                     home::receive(&account, letter.clone(), self.sessions, &mut self.cx);
                 }
             }
             ShardMessage::Settled(settled) => {
-                if let Some(session) = self.sessions.bound(settled.session) {
+                if let Some(to) = self.cx.shard.acting.settled(&settled) {
+                    self.cx.out.push(Effect::Reply { to, outcome: Outcome::Count(0) });
+                } else if let Some(session) = self.sessions.bound(settled.session) {
                     for hook in &self.cx.pipeline.settled {
                         hook(session, settled.number, &mut self.cx);
                     }

@@ -8,11 +8,18 @@ use std::sync::Arc;
 /// What the home of an account is told. Letters are dealt with in the order in which they come, each with the account's record at hand.
 #[derive(Clone, Debug)]
 pub enum Letter {
-    /// A request of one of the account's sessions that is decided by the record.
+    /// A request of the account itself that is decided by the record.
     Request {
-        /// The session.
-        session: SessionId,
-        /// The request; its `from` is the session's address.
+        /// Who is answered.
+        requester: Requester,
+        /// The request: an IQ, or a presence that says something about a subscription.
+        stanza: Box<Stanza>,
+    },
+    /// A message that somebody outside sends in the account's name.
+    Sent {
+        /// Who is told what becomes of it ([`Acting`](crate::shard::Acting)).
+        number: u32,
+        /// The message.
         stanza: Box<Stanza>,
     },
     /// A session of the account says how available it is, to whom it concerns.
@@ -46,6 +53,15 @@ pub enum Letter {
     Doubt,
 }
 
+/// Who makes a request of an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requester {
+    /// One of its sessions.
+    Session(SessionId),
+    /// Somebody outside, by a command ([`Acting`](crate::shard::Acting)).
+    Command(u32),
+}
+
 /// How a session's presence follows the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announcement {
@@ -66,13 +82,16 @@ impl Letter {
             | Letter::RosterChanged { .. }
             | Letter::BlockListChanged(_)
             | Letter::Doubt => true,
-            Letter::Request { .. } | Letter::Announced { .. } | Letter::Stanza { .. } => false,
+            Letter::Request { .. }
+            | Letter::Sent { .. }
+            | Letter::Announced { .. }
+            | Letter::Stanza { .. } => false,
         }
     }
 
     /// Whether nobody waits for an answer to it.
     pub fn can_wait(&self) -> bool {
-        !matches!(self, Letter::Request { .. } | Letter::Stanza { .. })
+        !matches!(self, Letter::Request { .. } | Letter::Sent { .. } | Letter::Stanza { .. })
     }
 
     /// The generations of the record before and after what it tells of, if it tells of a change.
@@ -97,7 +116,9 @@ impl Letter {
     /// Bytes that it takes in memory, as far as somebody chose them.
     pub fn memory_bytes(&self) -> usize {
         match self {
-            Letter::Request { stanza, .. } | Letter::Stanza { stanza, .. } => stanza.memory_bytes(),
+            Letter::Request { stanza, .. } | Letter::Sent { stanza, .. } | Letter::Stanza { stanza, .. } => {
+                stanza.memory_bytes()
+            }
             Letter::BlockListChanged(change) => {
                 change.blocked.iter().chain(&change.unblocked).map(|jid| jid.as_str().len()).sum()
             }

@@ -15,11 +15,12 @@
 
 use super::context::Work;
 use super::hook::{Denial, Direction, Flow, IqAnswer, Request};
-use super::{BoundSession, Cx, Next, Sessions, Wait};
+use super::{BoundSession, Cx, Next, Sessions, Wait, acting};
+use crate::command::Outcome;
 use crate::error::StreamError;
 use crate::features::state::PerAccount;
-use crate::message::{Addressees, Letter, ShardMessage};
-use crate::model::{DomainId, Generation, Map, Mono, Record, SessionId, Set, Settlement, ShardId};
+use crate::message::{Addressees, Letter, Requester, ShardMessage};
+use crate::model::{DomainId, Generation, Map, Mono, Record, Set, Settlement, ShardId};
 use crate::ports::Fault;
 use crate::ports::store::roster::ReadRecord;
 use crate::shard::{Track, home};
@@ -342,20 +343,29 @@ fn give(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<
     let Some(domain) = cx.shard.domains.named(account.domain()).map(|domain| domain.id) else { return };
     let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
     let Some((generation, record)) = &mut home.record else { return };
+    if let Some(denial) = acting::denial(account, &letter, record, cx.pipeline) {
+        return acting::deny(letter, denial, cx);
+    }
     if let Some(sender) = letter.sender()
         && let Some(denial) = cx.pipeline.denies(record, Direction::In, sender)
     {
         return deny(letter, denial, cx);
     }
-    if let Letter::Stanza { stanza, settlement } = letter {
-        return cx.route_on(*stanza, settlement);
-    }
+    let letter = match letter {
+        Letter::Stanza { stanza, settlement } => return cx.route_on(*stanza, settlement),
+        Letter::Sent { number, stanza } => return acting::send(account, number, *stanza, sessions, cx),
+        letter => letter,
+    };
     let (generation, mut record) = (*generation, std::mem::take(record));
     let before = record.bytes();
     let after = letter.generations().map_or(generation, |(_, after)| after.max(generation));
     let mut at_home = AtHome { account, domain, record: &mut record, generation };
-    let _ =
+    let left =
         cx.pipeline.letter.iter().try_fold(letter, |letter, hook| hook(letter, &mut at_home, sessions, cx));
+    if let Some(Letter::Request { requester, stanza }) = left {
+        let error = StanzaError::new(Condition::ServiceUnavailable);
+        reply(requester, &stanza, Err(error), sessions, cx);
+    }
     cx.homes.bytes = cx.homes.bytes + record.bytes() - before;
     if before == 0 && record.bytes() > 0 {
         cx.homes.read.push_back(account.clone());
@@ -502,10 +512,9 @@ fn refuse(letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let error = StanzaError::new(Condition::ResourceConstraint)
         .with_text("what is needed to decide on this cannot be read now; try again later");
     match letter {
-        Letter::Request { session, stanza } => {
-            if let Some(session) = sessions.bound(session) {
-                session.refuse(&stanza, &error, cx);
-            }
+        Letter::Request { requester, stanza } => reply(requester, &stanza, Err(error), sessions, cx),
+        Letter::Sent { number, stanza } => {
+            reply(Requester::Command(number), &stanza, Err(error), sessions, cx)
         }
         Letter::Stanza { stanza, settlement } => {
             if let Some(reply) = stanza.error_reply(&error) {
@@ -544,23 +553,40 @@ pub fn ask(
     request: &Request<'_>,
     cx: &mut Cx<'_>,
 ) -> Result<IqAnswer, StanzaError> {
-    let letter = Letter::Request { session: session.id, stanza: Box::new(request.stanza.clone()) };
+    let (requester, stanza) = (Requester::Session(session.id), Box::new(request.stanza.clone()));
+    let letter = Letter::Request { requester, stanza };
     cx.letter(session.bare.clone(), letter);
     Ok(IqAnswer::Later)
 }
 
-/// The answer to such a request: a result without a payload, or an error.
+/// The answer to such a request: a result without a payload, or an error. To a presence there is only an error to be said.
 pub fn reply(
-    session: SessionId,
+    requester: Requester,
     request: &Stanza,
     result: Result<(), StanzaError>,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
-    let Some(session) = sessions.bound(session) else { return };
-    match result {
-        Ok(()) => session.send(&request.result_reply(), &Track::Nothing, cx),
-        Err(error) => session.refuse(request, &error, cx),
+    let is_iq = matches!(request.kind, Kind::Iq(_));
+    let stanza = match result {
+        Ok(()) => is_iq.then(|| request.result_reply()),
+        Err(error) => request.error_reply(&error),
+    };
+    match stanza {
+        Some(stanza) => answer(requester, stanza, sessions, cx),
+        None => acting::done(requester, cx),
+    }
+}
+
+/// The same with an answer that is made.
+pub fn answer(requester: Requester, answer: Stanza, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    match requester {
+        Requester::Session(session) => {
+            if let Some(session) = sessions.bound(session) {
+                session.send(&answer, &Track::Nothing, cx);
+            }
+        }
+        Requester::Command(number) => acting::tell(number, Outcome::Answered(Box::new(answer)), cx),
     }
 }
 

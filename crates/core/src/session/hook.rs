@@ -24,7 +24,7 @@ use crate::sasl::Inline;
 use crate::session::home::AtHome;
 use crate::session::{BoundSession, Cx, Resume, Sessions, Wait};
 use crate::shard::{self, Names, Recipients, RefusedWrite, Timer, Track, Tracked};
-use carillon_wire::jid::Jid;
+use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{IqType, Stanza};
 use carillon_wire::xml::Element;
 use smallvec::SmallVec;
@@ -137,6 +137,8 @@ pub struct Hooks {
     pub repeated: Option<RepeatedHook>,
     /// A stanza came from the client, before any decision on it.
     pub receive: Option<ReceiveHook>,
+    /// A message that somebody outside sends in the name of an account, before it is routed.
+    pub acted: Option<ActedHook>,
     /// A message from the client, before it is routed.
     pub submit_message: Option<SubmitHook>,
     /// A presence from the client, before it is routed.
@@ -232,6 +234,7 @@ impl Hooks {
         announced: None,
         repeated: None,
         receive: None,
+        acted: None,
         submit_message: None,
         submit_presence: None,
         unsettled: None,
@@ -297,6 +300,8 @@ pub type AnnouncedHook =
     fn(session: &mut BoundSession, presence: &Stanza, step: Announcement, cx: &mut Cx<'_>);
 /// A stanza from the client was dealt with.
 pub type ReceiveHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
+/// May change a message of an account that no session sends. `has_session`: whether the account has one.
+pub type ActedHook = fn(account: &BareJid, stanza: &mut Stanza, has_session: bool, cx: &mut Cx<'_>);
 /// Decides on a stanza from the client, whose `from` is the client's JID. May change it, and may wait for an answer before it
 /// decides.
 pub type SubmitHook =

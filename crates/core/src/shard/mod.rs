@@ -1,5 +1,6 @@
 //! The state of a shard: the sole owner of its sessions and of the accounts and topics whose home it is.
 
+mod acting;
 mod altered;
 mod archiving;
 mod behind;
@@ -25,6 +26,7 @@ mod track;
 mod walks;
 mod wheel;
 
+pub use acting::Acting;
 pub use altered::Altered;
 pub use archiving::Archiving;
 pub use behind::Behind;

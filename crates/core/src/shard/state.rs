@@ -1,7 +1,7 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Altered, Archiving, Behind, CountedTopics, Counters, Deadline, LoginCache, Offers, Reads, Recent,
+    Acting, Altered, Archiving, Behind, CountedTopics, Counters, Deadline, LoginCache, Offers, Reads, Recent,
     Retries, Sent, Storing, Subscribers, Throttle, Told, Traces, Wake, Wheel,
 };
 use crate::light;
@@ -57,6 +57,8 @@ pub struct ShardState {
     pub traces: Traces,
     /// Accounts for which messages are being stored.
     pub storing: Storing,
+    /// Stanzas that accounts send by somebody outside.
+    pub acting: Acting,
     /// Messages that are being kept in archives, and what waits behind them.
     pub archiving: Archiving,
     /// Questions whose answers may hold what ended meanwhile.
@@ -78,11 +80,13 @@ impl ShardState {
         now: Mono,
     ) -> ShardState {
         let mut counters = Counters::default();
+        let mut random = Random::new(seed);
+        let acting = Acting::new(random.number() as u32);
         counters.domains.keep(&domains, settings.limits.domains_counted);
         ShardState {
             id,
             shard_count: shards,
-            random: Random::new(seed),
+            random,
             counters,
             subscribers: Subscribers::default(),
             behind: Behind::default(),
@@ -102,6 +106,7 @@ impl ShardState {
             reads: Reads::default(),
             sent: Sent::default(),
             storing: Storing::default(),
+            acting,
             archiving: Archiving::default(),
             retries: Retries::default(),
             drain: None,

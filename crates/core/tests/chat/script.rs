@@ -11,7 +11,8 @@ use carillon_core::model::*;
 use carillon_core::settings::Settings;
 use carillon_wire::Framing;
 use carillon_wire::jid::BareJid;
-use carillon_wire::xml::{Element, Node};
+use carillon_wire::stanza::{Context, Unit, read};
+use carillon_wire::xml::{Element, Limits, Node};
 use std::collections::BTreeMap;
 
 const DOMAIN: &str = "localhost";
@@ -75,6 +76,8 @@ struct Script {
     bound: BTreeMap<String, String>,
     passwords: BTreeMap<String, String>,
     notified: u64,
+    /// What came of the last stanza that somebody outside had an account send.
+    acted: Option<Outcome>,
 }
 
 impl Script {
@@ -134,6 +137,7 @@ impl Script {
             bound: BTreeMap::new(),
             passwords: BTreeMap::new(),
             notified: 0,
+            acted: None,
         }
     }
 
@@ -145,12 +149,18 @@ impl Script {
             let xml = &xml.replace(r"\n", "\n");
             let xml = self.fill(xml);
             let xml = tokens::fill(&xml);
+            if let Some(account) = name.strip_prefix("as ") {
+                return self.act(account, &xml);
+            }
             let conn = self.conn(name)?;
             self.world.bytes(conn, unescape(&xml).as_bytes());
             return Ok(());
         }
         if let Some((name, xml)) = line.split_once(" << ") {
-            return self.expect(name, xml);
+            return match name.strip_prefix("as ") {
+                Some(_) => self.acted(xml),
+                None => self.expect(name, xml),
+            };
         }
         let words: Vec<&str> = line.split(' ').collect();
         match words.as_slice() {
@@ -355,6 +365,30 @@ impl Script {
     }
 
     /// The next thing that `name` receives is exactly this.
+    /// Somebody outside has an account send a stanza.
+    fn act(&mut self, account: &str, xml: &str) -> Result<(), String> {
+        let account = BareJid::new(&format!("{account}@{DOMAIN}")).map_err(|e| e.to_string())?;
+        let context = Context::new(Framing::Tcp, Limits::trusted());
+        let Ok(Unit::Stanza(stanza)) = read(xml.as_bytes(), &context) else { return Err("no stanza".into()) };
+        let command = Command::Act { account: account.clone(), stanza: Box::new(stanza) };
+        self.acted = Some(self.world.command(account.as_str(), command));
+        Ok(())
+    }
+
+    /// What that came to.
+    fn acted(&mut self, pattern: &str) -> Result<(), String> {
+        let got = match self.acted.take().ok_or("nobody acted")? {
+            Outcome::Count(0) => return (pattern == "done").then_some(()).ok_or("it is done".into()),
+            Outcome::Answered(stanza) => {
+                let mut got = Vec::new();
+                stanza.write(&mut got, Framing::Tcp);
+                String::from_utf8_lossy(&got).into_owned()
+            }
+            other => return Err(format!("{other:?}")),
+        };
+        if pattern.starts_with('<') { self.same_xml(pattern, &got) } else { Err(format!("got {got}")) }
+    }
+
     fn expect(&mut self, name: &str, pattern: &str) -> Result<(), String> {
         let conn = self.conn(name)?;
         let got = self.world.received(conn);
@@ -369,13 +403,15 @@ impl Script {
             {
                 self.same_text(pattern, &got).then_some(()).ok_or(format!("got {got}"))
             }
-            (pattern, Some(got)) => {
-                let parse = |xml: &str| Element::parse(with_stream_prefix(xml).as_bytes(), "jabber:client");
-                let wanted = parse(pattern).map_err(|e| format!("the expectation is not XML: {e}"))?;
-                let found = parse(&got).map_err(|e| format!("what came is not XML: {e}: {got}"))?;
-                if self.same(&wanted, &found) { Ok(()) } else { Err(format!("got {got}")) }
-            }
+            (pattern, Some(got)) => self.same_xml(pattern, &got),
         }
+    }
+
+    fn same_xml(&mut self, pattern: &str, got: &str) -> Result<(), String> {
+        let parse = |xml: &str| Element::parse(with_stream_prefix(xml).as_bytes(), "jabber:client");
+        let wanted = parse(pattern).map_err(|e| format!("the expectation is not XML: {e}"))?;
+        let found = parse(got).map_err(|e| format!("what came is not XML: {e}: {got}"))?;
+        if self.same(&wanted, &found) { Ok(()) } else { Err(format!("got {got}")) }
     }
 
     fn same(&mut self, wanted: &Element, found: &Element) -> bool {

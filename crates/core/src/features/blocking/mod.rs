@@ -10,8 +10,8 @@ pub use state::{Blocked, State};
 
 use crate::error::StanzaError;
 use crate::features::state::PerAccount;
-use crate::message::Letter;
-use crate::model::{BlockListChange, BlockListEdit, SessionId};
+use crate::message::{Letter, Requester};
+use crate::model::{BlockListChange, BlockListEdit};
 use crate::ports::store::blocking::{ChangeBlockList, ChangeBlockListAnswer};
 use crate::ports::{Fault, Question};
 use crate::session::home::{self, AtHome};
@@ -87,7 +87,7 @@ fn denies(record: &PerAccount, direction: Direction, other: &Jid) -> Option<Deni
 /// At the account's home.
 fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter> {
     match letter {
-        Letter::Request { session, stanza } => return answer(session, stanza, home, sessions, cx),
+        Letter::Request { requester, stanza } => return answer(requester, stanza, home, sessions, cx),
         Letter::BlockListChanged(change) => changed(&change, home, sessions, cx),
         other => return Some(other),
     }
@@ -96,7 +96,7 @@ fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &m
 
 /// Answers a request about the block list, or gives it back because it is about something else.
 fn answer(
-    session: SessionId,
+    requester: Requester,
     stanza: Box<Stanza>,
     home: &mut AtHome<'_>,
     sessions: &mut Sessions,
@@ -104,24 +104,27 @@ fn answer(
 ) -> Option<Letter> {
     let payload = stanza.payload.children().next().filter(|child| child.ns() == ns::BLOCKING);
     let Some(payload) = payload.map(|payload| payload.element()) else {
-        return Some(Letter::Request { session, stanza });
+        return Some(Letter::Request { requester, stanza });
     };
     if stanza.kind == Kind::Iq(IqType::Get) {
-        let session = sessions.bound(session)?;
-        session.state.blocking.is_interested = true;
+        if let Requester::Session(session) = requester
+            && let Some(session) = sessions.bound(session)
+        {
+            session.state.blocking.is_interested = true;
+        }
         let reply = stanza.result_reply().with_payload(xml::list("blocklist", home.record.blocked.iter()));
-        session.send(&reply, &Track::Nothing, cx);
+        home::answer(requester, reply, sessions, cx);
         return None;
     }
     match xml::edit(&payload) {
-        Ok(edit) => change(session, *stanza, edit, home, cx),
-        Err(error) => home::reply(session, &stanza, Err(error), sessions, cx),
+        Ok(edit) => change(requester, *stanza, edit, home, cx),
+        Err(error) => home::reply(requester, &stanza, Err(error), sessions, cx),
     }
     None
 }
 
 /// Has the store change the list.
-fn change(session: SessionId, stanza: Stanza, edit: BlockListEdit, home: &AtHome<'_>, cx: &mut Cx<'_>) {
+fn change(requester: Requester, stanza: Stanza, edit: BlockListEdit, home: &AtHome<'_>, cx: &mut Cx<'_>) {
     let account = home.account.clone();
     let local = account.local().unwrap_or_default().into();
     let question =
@@ -138,7 +141,7 @@ fn change(session: SessionId, stanza: Stanza, edit: BlockListEdit, home: &AtHome
             Ok(ChangeBlockListAnswer::NoAccount) => Err(StanzaError::new(Condition::ItemNotFound)),
             Err(fault) => Err(failed(fault, account, cx)),
         };
-        home::reply(session, &stanza, result, sessions, cx);
+        home::reply(requester, &stanza, result, sessions, cx);
     });
 }
 

@@ -11,6 +11,7 @@ use crate::session::hook::{
 };
 use crate::session::{BoundSession, Cx};
 use crate::shard::Track;
+use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{IqType, Kind, Stanza};
 
@@ -29,6 +30,7 @@ pub const FEATURE: Feature = Feature {
     inline_features: &[ns::CARBONS],
     hooks: Hooks {
         submit_message: Some(sent),
+        acted: Some(acted),
         deliver: Some(unmark),
         routed: Some(received),
         iq: &[
@@ -82,6 +84,13 @@ fn sent(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Res
         cx.route(xml::wrap("sent", &inner, &session.bare, None, Some(&session.jid)));
     }
     Ok(Flow::Pass)
+}
+
+/// A message that no session sent is copied to all that want copies.
+fn acted(account: &BareJid, stanza: &mut Stanza, has_session: bool, cx: &mut Cx<'_>) {
+    if has_session && xml::is_copied(stanza) {
+        cx.route(xml::wrap("sent", stanza, account, None, Some(&account.to_jid())));
+    }
 }
 
 /// XEP-0280 §6: the mark of a private message is removed before it is delivered.

@@ -76,12 +76,16 @@ pub const FEATURE: Feature = Feature {
 /// At the account's home.
 fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter> {
     match letter {
-        Letter::Request { session, stanza } => return request::answer(session, stanza, home, sessions, cx),
+        Letter::Request { requester, stanza } => {
+            return request::answer(requester, stanza, home, sessions, cx);
+        }
         Letter::Announced { presence, step } => announced::tell(&presence, step, home, sessions, cx),
         Letter::Presence(presence) => announced::deliver(&presence, home, sessions, cx),
         Letter::Probe(from) => announced::probed(&from, home, sessions, cx),
         Letter::RosterChanged { change, is_own } => changed::changed(&change, is_own, home, sessions, cx),
-        Letter::BlockListChanged(_) | Letter::Stanza { .. } | Letter::Doubt => return Some(letter),
+        Letter::Sent { .. } | Letter::BlockListChanged(_) | Letter::Stanza { .. } | Letter::Doubt => {
+            return Some(letter);
+        }
     }
     None
 }

@@ -1,15 +1,14 @@
 //! What clients ask of the roster (RFC 6121 §2.2–§2.5), at the account's home.
 
-use super::subscription::{failed, full, tell};
+use super::subscription::{self, failed, full, tell};
 use super::xml::{self, Set};
 use crate::error::StanzaError;
-use crate::message::Letter;
-use crate::model::{BothSides, SessionId};
+use crate::message::{Letter, Requester};
+use crate::model::BothSides;
 use crate::ports::Question;
 use crate::ports::store::roster::{PutContact, PutContactAnswer, RemoveContact, RemoveContactAnswer};
 use crate::session::home::{self, AtHome};
 use crate::session::{Cx, Sessions};
-use crate::shard::Track;
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
@@ -17,20 +16,23 @@ use carillon_wire::xml::Element;
 
 /// Answers a request about the roster, or gives it back because it is about something else.
 pub(super) fn answer(
-    session: SessionId,
+    requester: Requester,
     stanza: Box<Stanza>,
     home: &mut AtHome<'_>,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) -> Option<Letter> {
+    if let Kind::Presence(_) = stanza.kind {
+        return subscription::asked(requester, stanza, home, sessions, cx);
+    }
     let Some(query) = stanza.payload.find("query", ns::ROSTER).map(|query| query.element()) else {
-        return Some(Letter::Request { session, stanza });
+        return Some(Letter::Request { requester, stanza });
     };
     match stanza.kind {
-        Kind::Iq(IqType::Get) => get(session, &stanza, &query, home, sessions, cx),
+        Kind::Iq(IqType::Get) => get(requester, &stanza, &query, home, sessions, cx),
         _ => {
-            if let Err(error) = set(session, &stanza, &query, home, cx) {
-                home::reply(session, &stanza, Err(error), sessions, cx);
+            if let Err(error) = set(requester, &stanza, &query, home, cx) {
+                home::reply(requester, &stanza, Err(error), sessions, cx);
             }
         }
     }
@@ -39,26 +41,29 @@ pub(super) fn answer(
 
 /// The roster; nothing if it is the one that the client knows (RFC 6121 §2.6.3).
 fn get(
-    session: SessionId,
+    requester: Requester,
     stanza: &Stanza,
     query: &Element,
     home: &AtHome<'_>,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
-    let Some(session) = sessions.bound(session) else { return };
-    session.state.roster.is_interested = true;
+    if let Requester::Session(session) = requester
+        && let Some(session) = sessions.bound(session)
+    {
+        session.state.roster.is_interested = true;
+    }
     let roster = &home.record.roster;
     let is_known = query.attr("ver") == Some(roster.version().to_string().as_str());
     let mut reply = stanza.result_reply();
     if !is_known {
         reply.payload.push_element(&xml::roster(roster));
     }
-    session.send(&reply, &Track::Nothing, cx);
+    home::answer(requester, reply, sessions, cx);
 }
 
 fn set(
-    session: SessionId,
+    requester: Requester,
     stanza: &Stanza,
     query: &Element,
     home: &AtHome<'_>,
@@ -85,17 +90,17 @@ fn set(
                     Ok(PutContactAnswer::NoAccount) => Err(StanzaError::new(Condition::ItemNotFound)),
                     Err(fault) => Err(failed(fault, [&account], cx)),
                 };
-                home::reply(session, &stanza, result, sessions, cx);
+                home::reply(requester, &stanza, result, sessions, cx);
             });
         }
-        Set::Remove(contact) => remove(session, stanza, account, contact, home, cx),
+        Set::Remove(contact) => remove(requester, stanza, account, contact, home, cx),
     }
     Ok(())
 }
 
 /// Removes a contact, and the subscriptions with it (RFC 6121 §2.5).
 fn remove(
-    session: SessionId,
+    requester: Requester,
     stanza: Stanza,
     account: BareJid,
     contact: BareJid,
@@ -113,7 +118,7 @@ fn remove(
             }
             Err(fault) => Err(failed(fault, [&account, &contact], cx)),
         };
-        home::reply(session, &stanza, result, sessions, cx);
+        home::reply(requester, &stanza, result, sessions, cx);
     });
 }
 

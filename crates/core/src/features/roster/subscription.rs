@@ -2,66 +2,97 @@
 
 use super::xml;
 use crate::error::StanzaError;
-use crate::message::Letter;
-use crate::model::{BothSides, SessionId, Settlement};
+use crate::message::{Letter, Requester};
+use crate::model::{BothSides, DomainId, Settlement, SubscriptionAction};
 use crate::ports::store::roster::{ChangeSubscription, ChangeSubscriptionAnswer};
 use crate::ports::{Fault, Question};
+use crate::session::home::{self, AtHome};
 use crate::session::hook::Flow;
 use crate::session::{BoundSession, Cx, Sessions};
-use carillon_wire::jid::BareJid;
+use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stanza::{Condition, Kind, Stanza};
 use std::sync::Arc;
 
 /// Bytes of what comes with a request that are kept until it is answered: more is not.
 const REQUEST_BYTES_MAX: usize = 4096;
 
+/// One of an account's sessions says something.
 pub(super) fn submit(
     session: &mut BoundSession,
     stanza: &mut Stanza,
     cx: &mut Cx<'_>,
 ) -> Result<Flow, StanzaError> {
-    let Kind::Presence(kind) = stanza.kind else { return Ok(Flow::Pass) };
-    let Some(action) = xml::action(kind) else { return Ok(Flow::Pass) };
-    let Some(to) = &stanza.to else {
-        return Err(StanzaError::new(Condition::BadRequest)
-            .with_text("a subscription is somebody's: 'to' is missing"));
-    };
-    let contact = to.bare();
+    let Some(action) = action(stanza) else { return Ok(Flow::Pass) };
+    let contact = contact(stanza)?;
     // An account's own sessions see each other anyway.
     if contact.as_str() == session.bare.as_str() {
         return Ok(Flow::Taken);
     }
-    let other = cx.domain_of(&contact.to_jid()).ok_or(StanzaError::new(Condition::RemoteServerNotFound))?.id;
-    let request = stanza.payload.bytes();
-    let request = if request.len() <= REQUEST_BYTES_MAX { request.clone() } else { Default::default() };
     let settlement = cx.settlement_of(session, stanza);
-    let question = ChangeSubscription {
-        domain: session.domain,
-        local: session.bare.local().unwrap_or_default().into(),
-        contact: contact.clone(),
-        other,
-        action,
-        request,
-        bounds: cx.shard.settings.limits.roster,
-    };
-    let asked = Asked {
-        account: session.bare.clone(),
-        contact,
-        session: session.id,
-        stanza: stanza.clone(),
-        settlement,
-    };
-    cx.ask(question, move |answer, sessions, cx| answered(&asked, answer, sessions, cx));
+    let (requester, account) = (Requester::Session(session.id), session.bare.clone());
+    let asked = Asked { account, contact, requester, stanza: stanza.clone(), settlement };
+    ask(asked, session.domain, action, cx)?;
     Ok(Flow::Taken)
+}
+
+/// Somebody outside has the account say something.
+pub(super) fn asked(
+    requester: Requester,
+    stanza: Box<Stanza>,
+    home: &AtHome<'_>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) -> Option<Letter> {
+    let Some(action) = action(&stanza) else { return Some(Letter::Request { requester, stanza }) };
+    let contact = contact(&stanza).and_then(|contact| match contact == *home.account {
+        false => Ok(contact),
+        true => Err(StanzaError::new(Condition::NotAllowed).with_text("an account is no contact of its own")),
+    });
+    let asking = contact.and_then(|contact| {
+        let (account, stanza) = (home.account.clone(), (*stanza).clone());
+        ask(Asked { account, contact, requester, stanza, settlement: None }, home.domain, action, cx)
+    });
+    if let Err(error) = asking {
+        home::reply(requester, &stanza, Err(error), sessions, cx);
+    }
+    None
+}
+
+fn action(stanza: &Stanza) -> Option<SubscriptionAction> {
+    if let Kind::Presence(kind) = stanza.kind { xml::action(kind) } else { None }
+}
+
+fn contact(stanza: &Stanza) -> Result<BareJid, StanzaError> {
+    let missing =
+        || StanzaError::new(Condition::BadRequest).with_text("a subscription is somebody's: 'to' is missing");
+    stanza.to.as_ref().map(Jid::bare).ok_or_else(missing)
 }
 
 /// What was asked for.
 struct Asked {
     account: BareJid,
     contact: BareJid,
-    session: SessionId,
+    requester: Requester,
     stanza: Stanza,
     settlement: Option<Settlement>,
+}
+
+/// Has the store change both sides.
+fn ask(
+    asked: Asked,
+    domain: DomainId,
+    action: SubscriptionAction,
+    cx: &mut Cx<'_>,
+) -> Result<(), StanzaError> {
+    let contact = asked.contact.clone();
+    let other = cx.domain_of(&contact.to_jid()).ok_or(StanzaError::new(Condition::RemoteServerNotFound))?.id;
+    let request = asked.stanza.payload.bytes();
+    let request = if request.len() <= REQUEST_BYTES_MAX { request.clone() } else { Default::default() };
+    let local = asked.account.local().unwrap_or_default().into();
+    let bounds = cx.shard.settings.limits.roster;
+    let question = ChangeSubscription { domain, local, contact, other, action, request, bounds };
+    cx.ask(question, move |answer, sessions, cx| answered(&asked, answer, sessions, cx));
+    Ok(())
 }
 
 fn answered(
@@ -70,20 +101,16 @@ fn answered(
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
 ) {
-    let refusal = match answer {
+    let result = match answer {
         Ok(ChangeSubscriptionAnswer::Changed(both)) => {
             tell(*both, cx);
-            None
+            Ok(())
         }
-        Ok(ChangeSubscriptionAnswer::Full) => Some(full()),
-        Ok(ChangeSubscriptionAnswer::NoAccount) => Some(StanzaError::new(Condition::ItemNotFound)),
-        Err(fault) => Some(failed(fault, [&asked.account, &asked.contact], cx)),
+        Ok(ChangeSubscriptionAnswer::Full) => Err(full()),
+        Ok(ChangeSubscriptionAnswer::NoAccount) => Err(StanzaError::new(Condition::ItemNotFound)),
+        Err(fault) => Err(failed(fault, [&asked.account, &asked.contact], cx)),
     };
-    if let Some(error) = refusal
-        && let Some(session) = sessions.bound(asked.session)
-    {
-        session.refuse(&asked.stanza, &error, cx);
-    }
+    home::reply(asked.requester, &asked.stanza, result, sessions, cx);
     cx.settle(asked.settlement);
 }
 

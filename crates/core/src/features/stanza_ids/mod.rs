@@ -1,8 +1,7 @@
 //! Stanza ids (XEP-0359): each message between accounts gets an id by the recipient's server, which clients cannot forge.
 
-use crate::error::StanzaError;
+use crate::session::Cx;
 use crate::session::hook::{Feature, Flow, Hooks, Spec};
-use crate::session::{BoundSession, Cx};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Kind, MessageType, Stanza};
 use carillon_wire::xml::Element;
@@ -19,11 +18,18 @@ pub const FEATURE: Feature = Feature {
                    archives, those that are in the recipient's.",
     }],
     account_features: &[ns::STANZA_ID],
-    hooks: Hooks { submit_message: Some(stamp), ..Hooks::NONE },
+    hooks: Hooks {
+        submit_message: Some(|_, stanza, cx| {
+            stamp(stanza, cx);
+            Ok(Flow::Pass)
+        }),
+        acted: Some(|_, stanza, _, cx| stamp(stanza, cx)),
+        ..Hooks::NONE
+    },
     ..Feature::NONE
 };
 
-fn stamp(_live: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError> {
+fn stamp(stanza: &mut Stanza, cx: &mut Cx<'_>) {
     // Whatever claims to be the server's word and is not, goes (XEP-0359 §5).
     if stanza.payload.find("stanza-id", ns::STANZA_ID).is_some() {
         stanza.payload.remove("stanza-id", ns::STANZA_ID);
@@ -32,15 +38,14 @@ fn stamp(_live: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Resu
         stanza.kind,
         Kind::Message(MessageType::Chat | MessageType::Normal | MessageType::Groupchat)
     );
-    let Some(to) = stanza.to.as_ref().filter(|_| kept) else { return Ok(Flow::Pass) };
+    let Some(to) = stanza.to.as_ref().filter(|_| kept) else { return };
     // Where there are archives, an id says where a message is in one: it is given when that is known (XEP-0313 §4.1).
     if cx.domain_of(to).is_none_or(|domain| domain.policy.archive) {
-        return Ok(Flow::Pass);
+        return;
     }
     let by = to.bare_str().to_owned();
     let id = cx.shard.random.token();
     stanza
         .payload
         .push_element(&Element::new("stanza-id", ns::STANZA_ID).with_attr("id", id).with_attr("by", by));
-    Ok(Flow::Pass)
 }

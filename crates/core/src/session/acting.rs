@@ -1,0 +1,94 @@
+//! Stanzas that somebody outside has an account send: they go the way of those that its sessions send, as far as that does not depend on a client.
+
+use super::hook::{Denial, Direction};
+use super::pipeline::Pipeline;
+use super::{Cx, Sessions, home};
+use crate::command::{Outcome, ReplyTo};
+use crate::effect::Effect;
+use crate::features::state::PerAccount;
+use crate::message::{Letter, Requester, ShardMessage};
+use crate::shard::{self, Acting};
+use carillon_wire::jid::BareJid;
+use carillon_wire::stanza::{Kind, Stanza};
+
+/// Somebody has an account whose home this is send a stanza.
+pub(crate) fn act(
+    account: &BareJid,
+    mut stanza: Stanza,
+    reply: ReplyTo,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
+    stanza.from = Some(account.to_jid());
+    if stanza.id.is_none() {
+        stanza.id = Some(cx.shard.random.token().into());
+    }
+    let (number, forgotten) = cx.shard.acting.wait(&stanza, reply);
+    if let Some(to) = forgotten {
+        cx.out.push(Effect::Reply { to, outcome: Outcome::Unknown });
+    }
+    let is_message = matches!(stanza.kind, Kind::Message(_));
+    if is_message && !cx.pipeline.filters() {
+        return send(account, number, stanza, sessions, cx);
+    }
+    let stanza = Box::new(stanza);
+    let letter = match is_message {
+        true => Letter::Sent { number, stanza },
+        false => Letter::Request { requester: Requester::Command(number), stanza },
+    };
+    home::receive(account, letter, sessions, cx);
+}
+
+/// Why an account does not send what somebody has it send, if it does not.
+pub(super) fn denial(
+    account: &BareJid,
+    letter: &Letter,
+    record: &PerAccount,
+    pipeline: &Pipeline,
+) -> Option<Denial> {
+    let (Letter::Sent { stanza, .. } | Letter::Request { requester: Requester::Command(_), stanza }) = letter
+    else {
+        return None;
+    };
+    let to = stanza.to.as_ref().filter(|to| to.bare_str() != account.as_str())?;
+    pipeline.denies(record, Direction::Out, to)
+}
+
+/// Tells whoever had it sent.
+pub(super) fn deny(letter: Letter, denial: Denial, cx: &mut Cx<'_>) {
+    let (number, stanza) = match letter {
+        Letter::Sent { number, stanza }
+        | Letter::Request { requester: Requester::Command(number), stanza } => (number, stanza),
+        _ => return,
+    };
+    if let Some(refusal) = stanza.error_reply(&(denial.0)()) {
+        tell(number, Outcome::Answered(Box::new(refusal)), cx);
+    }
+}
+
+/// Routes a message; whoever had it sent is told when it is settled.
+pub(super) fn send(account: &BareJid, number: u32, mut stanza: Stanza, sessions: &Sessions, cx: &mut Cx<'_>) {
+    let has_session = sessions.has_any(account.as_str());
+    for hook in &cx.pipeline.acted {
+        hook(account, &mut stanza, has_session, cx);
+    }
+    let settlement = Some(Acting::settlement(cx.shard.id, number));
+    if let Some(to) = &stanza.to {
+        let at = shard::home(to.bare_str(), cx.shard.shard_count);
+        cx.post(at, ShardMessage::Stanza { stanza, settlement });
+    }
+}
+
+/// A request was dealt with, and there is nothing to be said.
+pub(super) fn done(requester: Requester, cx: &mut Cx<'_>) {
+    if let Requester::Command(number) = requester {
+        tell(number, Outcome::Count(0), cx);
+    }
+}
+
+/// Tells whoever waits for the stanza with this number.
+pub(super) fn tell(number: u32, outcome: Outcome, cx: &mut Cx<'_>) {
+    if let Some(to) = cx.shard.acting.take(number) {
+        cx.out.push(Effect::Reply { to, outcome });
+    }
+}
