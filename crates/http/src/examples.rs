@@ -34,6 +34,8 @@ const BODIES: &[(&str, &str)] = &[
         r#"{"url": "https://shop.example.com/receipts", "states": ["acknowledged", "expired"]}"#,
     ),
     ("updateWebhook", r#"{"states": ["acknowledged", "expired", "dropped"], "enabled": false}"#),
+    ("sendMessage", r#"{"to": "bob", "body": "Your table is ready"}"#),
+    ("putContact", r#"{"name": "Bob", "groups": ["Friends"], "mutual": true}"#),
     ("updateConversation", r#"{"read": true, "folder": "archive"}"#),
     ("createKey", r#"{"name": "shop", "scopes": ["send", "topics"]}"#),
 ];
@@ -49,6 +51,8 @@ const PARTS: &[(&str, &str, &str)] = &[
     ("/v1/admin/accounts", "jid", "bob"),
     ("/v1/accounts", "jid", "alice"),
     ("/v1/accounts", "with", "bob"),
+    ("/v1/accounts", "contact", "bob"),
+    ("/v1/accounts", "address", "bob"),
     ("/v1/admin/keys", "id", "3"),
     ("/v1/webhooks", "id", "1"),
     ("/v1/webhooks", "event", "17"),

@@ -4,7 +4,9 @@ use crate::admin::{accounts, domains, drain, history, import, keys, sessions, st
 use crate::app::App;
 use crate::consumer::{credentials, devices, subscriptions};
 use crate::options::Options;
-use crate::provider::{conversations, events, items, messages, notifications, presence, topics};
+use crate::provider::{
+    blocked, chat, conversations, events, items, messages, notifications, presence, roster, topics,
+};
 use crate::{examples, health, metrics, schema, well_known};
 use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
@@ -27,7 +29,8 @@ use utoipa_axum::routes;
         (name = "notifications", description = "Send to devices, and follow what becomes of it. Scope `send`."),
         (name = "topics", description = "Publish to everyone who follows. Scope `topics`."),
         (name = "devices", description = "Enrol devices and manage what they follow. Scope `enrol`."),
-        (name = "messages", description = "Conversations of accounts, scope `admin`; their messages are read with scope `read_messages`, and erased with `admin`."),
+        (name = "messages", description = "What people write to each other: send as an account and see its conversations, with scope `chat`. Messages are read with scope `read_messages`, and erased with `admin`."),
+        (name = "contacts", description = "Rosters and block lists of accounts. Scope `chat`."),
         (name = "keys", description = "The API key of the request. Any scope."),
         (name = "webhooks", description = "Have a URL told how notifications ended. Scope `admin`."),
         (name = "admin", description = "Domains, accounts, keys, sessions and figures. Scope `admin`."),
@@ -83,9 +86,13 @@ fn provider() -> OpenApiRouter<App> {
         .routes(routes!(notifications::trace, notifications::cancel))
         .routes(routes!(events::events))
         .routes(routes!(presence::look_up))
-        .routes(routes!(messages::list, messages::erase))
+        .routes(routes!(messages::list, messages::erase, chat::send))
         .routes(routes!(conversations::list))
         .routes(routes!(conversations::update))
+        .routes(routes!(roster::list))
+        .routes(routes!(roster::put, roster::delete))
+        .routes(routes!(blocked::list))
+        .routes(routes!(blocked::put, blocked::delete))
         .routes(routes!(topics::list))
         .routes(routes!(topics::put, topics::get, topics::delete))
         .routes(routes!(topics::subscribers))

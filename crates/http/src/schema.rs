@@ -44,7 +44,7 @@ words! {
     /// Why a notification was dropped.
     DropReason: "unknown-device", "not-connected", "not-active", "connection-lost", "queue-full", "device-deleted";
     /// One thing an API key may do.
-    Scope: "send", "topics", "enrol", "admin", "read_messages";
+    Scope: "send", "topics", "enrol", "chat", "admin", "read_messages";
     /// Who may subscribe to a topic and read its items.
     Access: "open", "whitelist";
     /// Who may publish over XMPP.

@@ -49,7 +49,7 @@ enum Command {
     },
 }
 
-const SCOPES: [&str; 5] = ["send", "topics", "enrol", "admin", "read_messages"];
+const SCOPES: [&str; 6] = ["send", "topics", "enrol", "chat", "admin", "read_messages"];
 
 const COLUMNS: &[Column] =
     &[("ID", "id"), ("NAME", "name"), ("DOMAIN", "domain"), ("SCOPES", "scopes"), ("CREATED", "created_at")];

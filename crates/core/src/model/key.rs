@@ -17,11 +17,14 @@ pub enum Scope {
     /// Read what people wrote to each other: the messages in archives.
     #[serde(rename = "read_messages")]
     ReadMessages,
+    /// Act for people: send as an account, edit its roster and its block list, and see its conversations.
+    Chat,
 }
 
 impl Scope {
     /// Every scope, in the order they are listed to people.
-    pub const ALL: [Scope; 5] = [Scope::Send, Scope::Topics, Scope::Enrol, Scope::Admin, Scope::ReadMessages];
+    pub const ALL: [Scope; 6] =
+        [Scope::Send, Scope::Topics, Scope::Enrol, Scope::Chat, Scope::Admin, Scope::ReadMessages];
 
     /// Its name on the wire.
     pub fn as_str(self) -> &'static str {
@@ -31,6 +34,7 @@ impl Scope {
             Scope::Enrol => "enrol",
             Scope::Admin => "admin",
             Scope::ReadMessages => "read_messages",
+            Scope::Chat => "chat",
         }
     }
 }
@@ -63,7 +67,7 @@ impl Scopes {
 
     /// From a number of [`Scopes::bits`]; unknown bits are dropped.
     pub fn from_bits(bits: u8) -> Scopes {
-        Scopes(bits & 0b1_1111)
+        Scopes(bits & 0b11_1111)
     }
 }
 

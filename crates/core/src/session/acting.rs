@@ -9,7 +9,7 @@ use crate::features::state::PerAccount;
 use crate::message::{Letter, Requester, ShardMessage};
 use crate::shard::{self, Acting};
 use carillon_wire::jid::BareJid;
-use carillon_wire::stanza::{Kind, Stanza};
+use carillon_wire::stanza::{Condition, Kind, Stanza, StanzaError};
 
 /// Somebody has an account whose home this is send a stanza.
 pub(crate) fn act(
@@ -56,10 +56,10 @@ pub(super) fn denial(
 
 /// Tells whoever had it sent.
 pub(super) fn deny(letter: Letter, denial: Denial, cx: &mut Cx<'_>) {
-    let (number, stanza) = match letter {
-        Letter::Sent { number, stanza }
-        | Letter::Request { requester: Requester::Command(number), stanza } => (number, stanza),
-        _ => return,
+    let (Letter::Sent { number, stanza } | Letter::Request { requester: Requester::Command(number), stanza }) =
+        letter
+    else {
+        return;
     };
     if let Some(refusal) = stanza.error_reply(&(denial.0)()) {
         tell(number, Outcome::Answered(Box::new(refusal)), cx);
@@ -68,15 +68,18 @@ pub(super) fn deny(letter: Letter, denial: Denial, cx: &mut Cx<'_>) {
 
 /// Routes a message; whoever had it sent is told when it is settled.
 pub(super) fn send(account: &BareJid, number: u32, mut stanza: Stanza, sessions: &Sessions, cx: &mut Cx<'_>) {
+    let Some(to) = stanza.to.clone().filter(|to| to.local().is_some() && cx.domain_of(to).is_some()) else {
+        let error = StanzaError::new(Condition::RemoteServerNotFound);
+        let refusal = stanza.error_reply(&error).unwrap_or(stanza);
+        return tell(number, Outcome::Answered(Box::new(refusal)), cx);
+    };
     let has_session = sessions.has_any(account.as_str());
     for hook in &cx.pipeline.acted {
         hook(account, &mut stanza, has_session, cx);
     }
     let settlement = Some(Acting::settlement(cx.shard.id, number));
-    if let Some(to) = &stanza.to {
-        let at = shard::home(to.bare_str(), cx.shard.shard_count);
-        cx.post(at, ShardMessage::Stanza { stanza, settlement });
-    }
+    let at = shard::home(to.bare_str(), cx.shard.shard_count);
+    cx.post(at, ShardMessage::Stanza { stanza, settlement });
 }
 
 /// A request was dealt with, and there is nothing to be said.

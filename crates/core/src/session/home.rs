@@ -514,7 +514,7 @@ fn refuse(letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     match letter {
         Letter::Request { requester, stanza } => reply(requester, &stanza, Err(error), sessions, cx),
         Letter::Sent { number, stanza } => {
-            reply(Requester::Command(number), &stanza, Err(error), sessions, cx)
+            reply(Requester::Command(number), &stanza, Err(error), sessions, cx);
         }
         Letter::Stanza { stanza, settlement } => {
             if let Some(reply) = stanza.error_reply(&error) {

@@ -37,6 +37,8 @@ pub(crate) struct Topics;
 pub(crate) struct Enrol;
 /// Scope `admin`.
 pub(crate) struct Admin;
+/// Scope `chat`.
+pub(crate) struct Chat;
 /// Scope `read_messages`.
 pub(crate) struct ReadMessages;
 
@@ -54,6 +56,9 @@ impl Needs for Enrol {
 }
 impl Needs for Admin {
     const SCOPE: Option<Scope> = Some(Scope::Admin);
+}
+impl Needs for Chat {
+    const SCOPE: Option<Scope> = Some(Scope::Chat);
 }
 impl Needs for ReadMessages {
     const SCOPE: Option<Scope> = Some(Scope::ReadMessages);

@@ -99,6 +99,8 @@ codes! {
     UnknownDevice: NOT_FOUND, "unknown-device", "No such device";
     /// The domain has no such account.
     UnknownAccount: NOT_FOUND, "unknown-account", "No such account";
+    /// The account's roster has no such contact.
+    UnknownContact: NOT_FOUND, "unknown-contact", "No such contact";
     /// The account has no such conversation.
     UnknownConversation: NOT_FOUND, "unknown-conversation", "No such conversation";
     /// Nobody is connected under this JID.
@@ -123,6 +125,8 @@ codes! {
     // ---- it collides with what is there
     /// What was to be created is there already.
     AlreadyExists: CONFLICT, "already-exists", "It exists already";
+    /// Whoever a message was for does not take it: there is no such account, or one of the two blocks the other.
+    Refused: CONFLICT, "refused", "The message was refused";
     /// The notification has come too far to be cancelled; `state` says how far.
     TooLate: CONFLICT, "too-late", "Too late to cancel";
     /// It is the last key with scope `admin` that reaches the whole node. Removed with `last=true`, until the next start

@@ -3,7 +3,7 @@
 use super::messages::MessageView;
 use crate::admin::accounts::find;
 use crate::app::App;
-use crate::auth::{Admin, Granted};
+use crate::auth::{Chat, Granted};
 use crate::extract::{DomainQuery, JsonBody, Named, Params, limit};
 use crate::jids;
 use crate::problem::{Code, Problem};
@@ -113,7 +113,7 @@ pub(crate) struct ConversationState {
     responses((status = 200, description = "A page of conversations", body = ConversationPage), schema::Problems)
 )]
 pub(crate) async fn list(
-    key: Granted<Admin>,
+    key: Granted<Chat>,
     State(app): State<App>,
     Params(query): Params<ConversationQuery>,
     Named(jid): Named<String>,
@@ -176,7 +176,7 @@ pub(crate) struct ConversationPatch {
     responses((status = 200, description = "How it stands now", body = ConversationState), schema::Problems)
 )]
 pub(crate) async fn update(
-    key: Granted<Admin>,
+    key: Granted<Chat>,
     State(app): State<App>,
     Params(query): Params<DomainQuery>,
     Named((jid, with)): Named<(String, String)>,

@@ -1,5 +1,8 @@
 //! The provider API: for those who send.
 
+mod act;
+pub(crate) mod blocked;
+pub(crate) mod chat;
 pub(crate) mod conversations;
 pub(crate) mod events;
 mod idempotency;
@@ -7,4 +10,5 @@ pub(crate) mod items;
 pub(crate) mod messages;
 pub(crate) mod notifications;
 pub(crate) mod presence;
+pub(crate) mod roster;
 pub(crate) mod topics;

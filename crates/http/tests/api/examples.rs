@@ -44,6 +44,13 @@ async fn examples_work() {
     let made = ["putDomain", "createAccount", "enrolDevice", "createKey", "createWebhook", "putTopic"];
     let used = [
         "lookUpPresence",
+        "sendMessage",
+        "putContact",
+        "getRoster",
+        "deleteContact",
+        "block",
+        "listBlocked",
+        "unblock",
         "updateConversation",
         "eraseMessages",
         "sendNotification",
