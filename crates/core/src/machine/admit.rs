@@ -22,7 +22,11 @@ impl Turn<'_> {
         let mut session = Box::new(BoundSession::new(id, io, jid, domain, account, &self.cx));
         self.join_account(&session);
         if self.cx.pipeline.keeps_records() {
-            self.cx.homes.enter(&session.bare, login.record);
+            // What the login read may be older than a change of which the home has heard.
+            match self.cx.shard.changed_records.is_marked(session.bare.as_str()) {
+                false => self.cx.homes.enter(&session.bare, login.record),
+                true => self.cx.homes.enter_unknown(&session.bare),
+            }
         }
         if let Some(io) = &session.io {
             self.cx.out.journal.note(self.cx.now.unix, Kind::Login, || Entry::Login {

@@ -271,6 +271,7 @@ impl Turn<'_> {
             self.cx.shard.subscribers.tidy(self.cx.now.mono, longest + TIDY_MS);
             self.cx.shard.retries.tidy();
             self.cx.shard.recent.tidy(self.cx.now.mono, longest + TIDY_MS);
+            self.cx.shard.changed_records.tidy(self.cx.now.mono, longest + TIDY_MS);
             self.cx.shard.altered.tidy(self.cx.now.mono, longest + TIDY_MS);
         }
     }

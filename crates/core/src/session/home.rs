@@ -20,7 +20,7 @@ use crate::command::Outcome;
 use crate::error::StreamError;
 use crate::features::state::PerAccount;
 use crate::message::{Addressees, Letter, Requester, ShardMessage};
-use crate::model::{DomainId, Generation, Map, Mono, Record, Set, Settlement, ShardId};
+use crate::model::{DomainId, Generation, Map, Mono, Record, SessionId, Set, Settlement, ShardId};
 use crate::ports::Fault;
 use crate::ports::store::roster::ReadRecord;
 use crate::shard::{Track, home};
@@ -64,6 +64,8 @@ struct Mailbox {
     bytes: usize,
     /// Changes that come after one that is not known yet.
     early: Vec<Letter>,
+    /// Sessions that were shown a record of this generation, of which changes are still to come here.
+    ahead: Vec<(SessionId, Generation)>,
     /// The record could not be read; it is asked for again after a while.
     is_unread: bool,
     /// Whether the store may have changed the record without anybody having been told.
@@ -137,6 +139,22 @@ impl Homes {
     /// When records that could not be read are asked for again.
     pub(crate) fn due(&self) -> Option<Mono> {
         self.again
+    }
+
+    /// A session is shown the record as it is: what it says is not to be told to it again.
+    pub fn shown(&mut self, account: &BareJid, session: SessionId, generation: Generation) {
+        if let Some(home) = self.accounts.get_mut(account.as_str())
+            && home.told.is_some_and(|told| told < generation)
+        {
+            home.mailbox.get_or_insert_default().ahead.push((session, generation));
+        }
+    }
+
+    /// Whether a session was shown a record that has this change.
+    pub fn was_shown(&self, account: &BareJid, session: SessionId, change: Generation) -> bool {
+        let home = self.accounts.get(account.as_str());
+        let mailbox = home.and_then(|home| home.mailbox.as_ref());
+        mailbox.is_some_and(|mailbox| mailbox.ahead.iter().any(|(of, has)| *of == session && *has >= change))
     }
 
     fn receive(&mut self, account: &BareJid, letter: Letter, has_session: bool) -> Received {
@@ -265,7 +283,9 @@ impl Home {
 
     /// A mailbox in which nothing is left takes no memory.
     fn tidy(&mut self) {
-        let is_empty = |mailbox: &Mailbox| mailbox.letters.is_empty() && mailbox.early.is_empty();
+        let is_empty = |mailbox: &Mailbox| {
+            mailbox.letters.is_empty() && mailbox.early.is_empty() && mailbox.ahead.is_empty()
+        };
         if self
             .mailbox
             .as_ref()
@@ -288,6 +308,17 @@ impl Home {
         before == told
     }
 
+    /// Who was shown what all are told by now is like all others.
+    fn forget_ahead(&mut self) {
+        let told = self.told;
+        if let Some(mailbox) = &mut self.mailbox
+            && !mailbox.ahead.is_empty()
+        {
+            mailbox.ahead.retain(|(_, generation)| told.is_some_and(|told| told < *generation));
+            self.tidy();
+        }
+    }
+
     /// A change that waited for the one before it.
     fn early(&mut self) -> Option<Letter> {
         let told = self.told;
@@ -302,6 +333,7 @@ impl Home {
 pub(crate) fn receive(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     if letter.generations().is_some() || matches!(letter, Letter::Doubt) {
         cx.shard.changed(account.as_str());
+        cx.shard.changed_records.mark(account.as_str());
         cx.homes.empty.remove(account.as_str());
     }
     if letter.is_for_sessions() && !sessions.has_any(account.as_str()) {
@@ -328,6 +360,9 @@ fn open(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<
         let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
         if home.is_next(&letter) {
             give(account, letter, sessions, cx);
+        }
+        if let Some(home) = cx.homes.accounts.get_mut(account.as_str()) {
+            home.forget_ahead();
         }
         next = cx.homes.accounts.get_mut(account.as_str()).and_then(Home::early);
     }
@@ -491,7 +526,9 @@ fn settle_doubt(account: &BareJid, generation: Generation, sessions: &mut Sessio
     }
     // Those that the record has already.
     mailbox.early.retain(|letter| letter.generations().is_some_and(|(before, _)| before >= generation));
-    if home.told.replace(generation) != Some(generation) {
+    let told = home.told.replace(generation);
+    home.forget_ahead();
+    if told != Some(generation) {
         for session in sessions.bound_of(account.as_str()) {
             let error = StreamError::new(
                 stream::Condition::Reset,

@@ -47,6 +47,8 @@ pub struct ShardState {
     pub altered: Altered,
     /// Accounts for which something was stored lately.
     pub recent: Recent,
+    /// Accounts whose records changed lately.
+    pub changed_records: Recent,
     /// Accounts whose next login needs no store.
     pub login_cache: LoginCache,
     /// How often tokens were used.
@@ -99,6 +101,7 @@ impl ShardState {
             throttle: Throttle::default(),
             altered: Altered::default(),
             recent: Recent::default(),
+            changed_records: Recent::default(),
             login_cache: LoginCache::default(),
             replays: Replays::default(),
             offers: Offers::default(),

@@ -100,6 +100,10 @@ pub(super) const FIXED: &[Fixed] = &[
     Fixed { seed: 100_264, steps: 400, mix: Mix::Upgrading },
     // A page that was asked for before the connection was lost brought what was being stored for its session.
     Fixed { seed: 30_000_059_129, steps: 400, mix: Mix::Upgrading },
+    // A login that was read before a change of the account's record took it for empty, for good.
+    Fixed { seed: 42_333_834_353_419, steps: 400, mix: Mix::Reuniting },
+    // A push told of an older roster than the one that the client had been shown.
+    Fixed { seed: 184_713_544_495_607, steps: 400, mix: Mix::Reuniting },
     // Two that were wrong themselves: a message that somebody did not take was taken for one that was overtaken, after a crash.
     Fixed { seed: 1_000_003_897, steps: 400, mix: Mix::Breaking },
     Fixed { seed: 2_000_003_367, steps: 400, mix: Mix::Breaking },

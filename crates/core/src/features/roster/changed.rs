@@ -90,8 +90,11 @@ fn push(change: &RosterChange, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let is = change.is.as_ref().filter(|contact| contact.is_listed);
     let query = xml::push(&change.contact, is, change.after);
     for slot in sessions.of(change.account.as_str()) {
-        let Some(session) = sessions.bound_in(slot).filter(|session| session.state.roster.is_interested)
-        else {
+        let is_told = |session: &&mut BoundSession| {
+            session.state.roster.is_interested
+                && !cx.homes.was_shown(&change.account, session.id, change.after)
+        };
+        let Some(session) = sessions.bound_in(slot).filter(is_told) else {
             continue;
         };
         let push = Stanza::iq(IqType::Set)

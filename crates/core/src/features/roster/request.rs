@@ -52,6 +52,7 @@ fn get(
         && let Some(session) = sessions.bound(session)
     {
         session.state.roster.is_interested = true;
+        cx.homes.shown(home.account, session.id, home.generation);
     }
     let roster = &home.record.roster;
     let is_known = query.attr("ver") == Some(roster.version().to_string().as_str());

@@ -1,8 +1,10 @@
 //! Clients, as a node sees them: what they send, and what they make of what they are sent.
 
+mod contacts;
 mod light;
 mod xmpp;
 
+pub use contacts::{Contacts, bare, described};
 pub use light::LightClient;
 pub use xmpp::{Kind, XmppClient, is_stanza};
 

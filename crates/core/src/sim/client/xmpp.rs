@@ -1,6 +1,6 @@
 //! A client that speaks XMPP: it says all that a login needs at once, then listens, and acknowledges as its kind does.
 
-use super::{Got, PASSWORD, value};
+use super::{Contacts, Got, PASSWORD, value};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use carillon_wire::Framing;
@@ -44,6 +44,8 @@ pub struct XmppClient {
     pub covered: u32,
     /// What it was given.
     pub got: Vec<Got>,
+    /// What it knows of its contacts.
+    pub contacts: Contacts,
     /// Ids of requests that it sent and that were not answered.
     pub requests: Vec<String>,
     /// What it was told that ends its stream, or its login.
@@ -75,6 +77,7 @@ impl XmppClient {
             sent: 0,
             covered: 0,
             got: Vec::new(),
+            contacts: Contacts::default(),
             requests: Vec::new(),
             error: None,
             nonsense: None,
@@ -165,6 +168,7 @@ impl XmppClient {
     /// Presence with this payload.
     pub fn becomes_available(&mut self, payload: &str) -> String {
         self.is_available = true;
+        self.contacts.here.clear();
         self.stanza(&format!("<presence>{payload}</presence>"))
     }
 
@@ -248,6 +252,9 @@ impl XmppClient {
         if text.starts_with("<iq") {
             return self.hears_iq(&text).into_iter().collect();
         }
+        if text.starts_with("<presence") && self.is_available {
+            self.contacts.hears(&text);
+        }
         self.got.extend(read(&text));
         self.receipt(&text).into_iter().collect()
     }
@@ -255,6 +262,19 @@ impl XmppClient {
     fn hears_iq(&mut self, text: &str) -> Option<String> {
         let id = value(text, " id='")?.to_owned();
         let quoted = format!(" id='{id}'");
+        let is_roster = text.contains("<query xmlns='jabber:iq:roster'");
+        if is_roster && text.contains(" type='set'") {
+            if let Err(what) = self.contacts.change(text) {
+                self.nonsense = Some(format!("a push of the roster that {what}"));
+            }
+            return Some(self.stanza(&format!("<iq type='result' id='{id}'/>")));
+        }
+        if is_roster
+            && text.contains(" type='result'")
+            && let Err(what) = self.contacts.are(text)
+        {
+            self.nonsense = Some(what);
+        }
         if text.contains(" type='get'") {
             let from = value(text, " from='").map_or(String::new(), |from| format!(" to='{from}'"));
             return Some(self.stanza(&format!("<iq type='result' id='{id}'{from}/>")));

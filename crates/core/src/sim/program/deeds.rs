@@ -33,6 +33,9 @@ pub(super) enum Deed {
     Cancel,
     Chat,
     Request,
+    Befriend,
+    AskForRoster,
+    EditRoster,
     Slow,
     Pass,
     Jump,
@@ -126,6 +129,9 @@ impl Program {
             Deed::Cancel => self.cancels(),
             Deed::Chat => self.chats(whose, account),
             Deed::Request => self.requests(whose),
+            Deed::Befriend => self.befriends(whose, account),
+            Deed::AskForRoster => self.asks_for_roster(whose),
+            Deed::EditRoster => self.edits_roster(whose, account),
             Deed::Slow => self.is_slow(whose),
             Deed::Pass => {
                 let ms = self.dice.below(3000) as u64;

@@ -28,6 +28,7 @@ impl Program {
         self.check_outcomes()?;
         self.check_requests()?;
         self.check_notifications()?;
+        self.check_rosters()?;
         self.check_chats()
     }
 

@@ -11,6 +11,7 @@ mod mixes;
 mod moving;
 mod notifications;
 mod people;
+mod rosters;
 mod sent;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ use crate::ports::store::items::Publish;
 use crate::settings::{Fanout, Light, Limits, Settings, Timeouts};
 use chats::Chats;
 use notifications::Notifications;
+use rosters::Rosters;
 use std::collections::BTreeSet;
 use std::sync::mpsc::Receiver;
 
@@ -137,6 +139,7 @@ pub struct Program {
     outcomes: Vec<(Option<NotificationId>, Receiver<Outcome>)>,
     notifications: Notifications,
     chats: Chats,
+    rosters: Rosters,
 }
 
 /// A client and its connection.
@@ -254,6 +257,7 @@ impl Program {
             outcomes: Vec::new(),
             notifications: Notifications::default(),
             chats: Chats::default(),
+            rosters: Rosters::default(),
         };
         program.begin();
         program
@@ -281,6 +285,7 @@ impl Program {
         self.note_committed();
         self.check_told()?;
         self.clients_hear();
+        self.check_presences()?;
         self.check_answers()
     }
 
@@ -293,6 +298,7 @@ impl Program {
             }
             self.note_write(&ask, &answer);
             self.note_chats(&ask, &answer);
+            self.note_rosters(&ask);
         }
     }
 

@@ -75,6 +75,18 @@ fn connections_outlive_processes() {
     each(Mix::Upgrading, 0..200);
 }
 
+/// And when accounts make and leave contacts.
+#[test]
+fn both_sides_of_a_subscription_agree() {
+    each(Mix::Befriending, 0..200);
+}
+
+/// And when the node ends, restarts or goes on meanwhile.
+#[test]
+fn subscriptions_outlive_processes() {
+    each(Mix::Reuniting, 0..200);
+}
+
 /// Where little may wait, no more does, and what does not fit is said not to.
 #[test]
 fn bounds_hold() {

@@ -1,5 +1,6 @@
 //! What happens in programs: a mix is what is done, how often, and to what kind of node.
 
+mod befriending;
 mod breaking;
 mod changing;
 mod chatting;
@@ -12,6 +13,7 @@ mod notifying;
 mod publishing;
 mod restarting;
 mod returning;
+mod reuniting;
 mod upgrading;
 
 use super::deeds::Deed;
@@ -47,6 +49,10 @@ pub enum Mix {
     Restarting,
     /// The same, on a node that goes on in another process at any moment, with its connections, or begins to and takes them back.
     Upgrading,
+    /// Accounts ask for each other's presence, grant it and take it back, and edit their rosters, with a store that refuses and does what it says is unknown.
+    Befriending,
+    /// The same with sessions that are resumed, on a node that ends without a word, restarts in order, and goes on in other processes.
+    Reuniting,
 }
 
 /// What a mix is made of.
@@ -63,7 +69,7 @@ pub(super) struct Recipe {
 
 impl Mix {
     /// All of them.
-    pub const ALL: [Mix; 13] = [
+    pub const ALL: [Mix; 15] = [
         Mix::Publishing,
         Mix::Following,
         Mix::Changing,
@@ -77,6 +83,8 @@ impl Mix {
         Mix::Returning,
         Mix::Restarting,
         Mix::Upgrading,
+        Mix::Befriending,
+        Mix::Reuniting,
     ];
 
     /// The one that a seed runs, where nobody says which.
@@ -99,6 +107,8 @@ impl Mix {
             Mix::Returning => returning::RECIPE,
             Mix::Restarting => restarting::RECIPE,
             Mix::Upgrading => upgrading::RECIPE,
+            Mix::Befriending => befriending::RECIPE,
+            Mix::Reuniting => reuniting::RECIPE,
         }
     }
 }
