@@ -5,13 +5,13 @@
 //! step ([`Program::step`]) and when nothing is under way any more ([`Program::finish`]).
 
 mod chats;
+mod contacts;
 mod deeds;
 mod ending;
 mod mixes;
 mod moving;
 mod notifications;
 mod people;
-mod rosters;
 mod sent;
 #[cfg(test)]
 mod tests;
@@ -28,8 +28,8 @@ use crate::ports::Question;
 use crate::ports::store::items::Publish;
 use crate::settings::{Fanout, Light, Limits, Settings, Timeouts};
 use chats::Chats;
+use contacts::Rosters;
 use notifications::Notifications;
-use rosters::Rosters;
 use std::collections::BTreeSet;
 use std::sync::mpsc::Receiver;
 
