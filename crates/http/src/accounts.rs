@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::jids;
 use crate::problem::{Code, Problem};
+use crate::provider::roster::leave_contacts;
 use crate::time::now;
 use carillon_core::command::{Command, KickReason, Outcome};
 use carillon_core::model::{AccountState, Credentials, Domain};
@@ -77,8 +78,11 @@ impl Account<'_> {
         Ok(())
     }
 
-    /// Removes it with all that belongs to it, and ends its sessions.
+    /// Removes it with all that belongs to it, and ends its sessions. Its contacts are told first: where that fails half way, it is still there, and the same request
+    /// goes on.
     pub(crate) async fn delete(&self) -> Result<(), Problem> {
+        self.read().await?;
+        leave_contacts(self.app, self.jid).await?;
         self.write(DeleteAccount { domain: self.domain.id, local: self.local(), now: now() }).await?;
         self.kick(KickReason::Gone).await.map(drop)
     }

@@ -124,3 +124,19 @@ async fn scope_chat_is_enough_and_needed() {
     request.headers_mut().insert(header::CONTENT_TYPE, "application/json".parse().unwrap());
     world.call(with_key(request, &chat)).await.problem(403, "other-domain");
 }
+
+#[tokio::test]
+async fn an_account_that_is_removed_leaves_its_contacts() {
+    let world = alice_bob_and_carol().await;
+    world.put("/v1/accounts/alice/roster/bob", json!({"mutual": true})).await.expect(StatusCode::OK);
+    world.put("/v1/accounts/carol/roster/alice", json!({"mutual": true})).await.expect(StatusCode::OK);
+    world.delete("/v1/admin/accounts/alice").await.expect(StatusCode::NO_CONTENT);
+    for name in ["bob", "carol"] {
+        let page = world.get(&format!("/v1/accounts/{name}/roster")).await.expect(StatusCode::OK);
+        assert_eq!(roster(&page), [("alice@localhost", "none")]);
+    }
+    world.delete("/v1/admin/accounts/alice").await.problem(404, "unknown-account");
+    world.delete("/v1/devices/bob").await.expect(StatusCode::NO_CONTENT);
+    let page = world.get("/v1/accounts/carol/roster").await.expect(StatusCode::OK);
+    assert_eq!(roster(&page), [("alice@localhost", "none")]);
+}
