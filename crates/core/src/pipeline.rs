@@ -35,6 +35,7 @@ pub const ORDER: &[&Feature] = &[
     &registration::FEATURE,
     &session_establishment::FEATURE,
     &json::FEATURE,
+    &private::FEATURE,
     &version::FEATURE,
     &time::FEATURE,
     &stream_limits::FEATURE,

@@ -84,6 +84,8 @@ pub struct Limits {
     pub roster: RosterBounds,
     /// What an account's block list may hold.
     pub block_list: BlockListBounds,
+    /// Bytes of what an account's clients keep (XEP-0049).
+    pub private_bytes: usize,
     /// Bytes of traces kept in memory per shard.
     pub traces_bytes: usize,
     /// Domains that are counted one by one; the others are counted together.
@@ -187,6 +189,7 @@ impl Default for Limits {
             block_list: BlockListBounds { addresses: 2000, bytes: 64 * 1024 },
             roster: RosterBounds { contacts: 2000, requests: 200, bytes: 256 * 1024 },
             directed_presence: 500,
+            private_bytes: 64 * 1024,
             traces_bytes: 32 << 20,
             domains_counted: 100,
         }

@@ -93,6 +93,8 @@ namespaces! {
     CHAT_MARKERS = "urn:xmpp:chat-markers:0";
     /// Last message correction (XEP-0308).
     CORRECTION = "urn:xmpp:message-correct:0";
+    /// Private XML storage (XEP-0049).
+    PRIVATE = "jabber:iq:private";
     /// Inbox (XEP-0430).
     INBOX = "urn:xmpp:inbox:1";
     /// The inbox of MongooseIM.

@@ -5,7 +5,7 @@ use super::events;
 use super::ground::*;
 use super::parked;
 use super::webhooks;
-use super::{archives, blocklists, inbox, rosters};
+use super::{archives, blocklists, inbox, private, rosters};
 use carillon_core::model::*;
 use carillon_core::ports::Store;
 
@@ -14,6 +14,7 @@ pub(super) const ALL: &[Lasting] = &[
     Lasting { name: "lasting::revisions", write: write_revisions, check: check_revisions },
     Lasting { name: "lasting::events", write: events::write_lasting, check: events::check_lasting },
     Lasting { name: "lasting::webhooks", write: webhooks::write_lasting, check: webhooks::check_lasting },
+    Lasting { name: "lasting::private", write: private::write_lasting, check: private::check_lasting },
     Lasting { name: "lasting::inbox", write: inbox::write_lasting, check: inbox::check_lasting },
     Lasting { name: "lasting::parked", write: parked::write_lasting, check: parked::check_lasting },
     Lasting {

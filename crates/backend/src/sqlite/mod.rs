@@ -42,6 +42,7 @@ mod operation;
 mod options;
 mod page;
 mod parked;
+mod private;
 mod queue;
 mod reader;
 mod roster;

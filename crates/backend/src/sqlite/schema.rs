@@ -24,6 +24,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0016_block_lists.sql"),
     include_str!("migrations/0017_archives.sql"),
     include_str!("migrations/0018_inbox.sql"),
+    include_str!("migrations/0019_private.sql"),
 ];
 
 /// The version of the schema that this release uses.

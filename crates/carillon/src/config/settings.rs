@@ -218,6 +218,8 @@ settings! {
         "limits.blocked_addresses" = core.limits.block_list.addresses, count(0, 100_000, "addresses"), Live;
         /// Bytes of the addresses that one account blocks.
         "limits.blocked_bytes" = core.limits.block_list.bytes, bytes(4 * KIB, 16 * MIB), Live;
+        /// Bytes of what the clients of one account keep in its private storage (XEP-0049).
+        "limits.private_bytes" = core.limits.private_bytes, bytes(0, 16 * MIB), Live;
         /// Bytes of accounts' records (rosters, block lists) that are kept in memory; beyond that, the one read first is read again when
         /// it is needed.
         "limits.records_bytes" = core.limits.records_bytes, bytes(64 * KIB, 64 * GIB), Live;

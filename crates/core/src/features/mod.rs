@@ -13,6 +13,7 @@ pub mod notifications;
 pub mod offline;
 pub mod ping;
 pub mod presence;
+pub mod private;
 pub mod pubsub;
 pub mod receipts;
 pub mod registration;

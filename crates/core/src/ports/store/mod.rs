@@ -17,6 +17,7 @@ pub mod notifications;
 pub mod offline;
 mod page;
 pub mod parked;
+pub mod private;
 mod question;
 pub mod roster;
 pub mod subscriptions;
@@ -289,6 +290,7 @@ nouns! {
     Blocking in blocking,
     Archive in archive,
     Inbox in inbox,
+    Private in private,
 }
 
 impl Kind for ReadAsk {

@@ -96,6 +96,7 @@ fn put(
         archive: BTreeMap::new(),
         conversations: BTreeMap::new(),
         archive_preferences: ArchivePreferences::default(),
+        private: BTreeMap::new(),
         queue: BTreeMap::new(),
     };
     store.accounts.insert(id, account);

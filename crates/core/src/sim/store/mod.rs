@@ -17,6 +17,7 @@ mod notifications;
 mod offline;
 mod page;
 mod parked;
+mod private;
 mod roster;
 mod subscriptions;
 mod tables;

@@ -64,6 +64,8 @@ pub(super) struct Account {
     /// How its conversations stand, except for what follows from the messages.
     pub(super) conversations: BTreeMap<BareJid, Conversation>,
     pub(super) archive_preferences: ArchivePreferences,
+    /// What its clients keep, by namespace and name.
+    pub(super) private: BTreeMap<(Box<str>, Box<str>), Bytes>,
     /// Its notifications that have not ended, in delivery order.
     pub(super) queue: BTreeMap<Place, NotificationId>,
 }
