@@ -204,11 +204,7 @@ fn standing(write: &Transaction<'_>, account: i64, peer: u32) -> Result<Option<C
 /// The committed messages of a conversation that are not in the tables.
 fn behind_fold(write: &Transaction<'_>, account: i64, peer: u32) -> Result<Option<Vec<Entry>>> {
     let after = write.fold.of(account).max(erased(write.db, account)?);
-    let Some(mut entries) = write.tail.now(account, write.fold.of(account), u64::MAX) else {
-        return Ok(None);
-    };
-    entries.retain(|entry| entry.peer == peer && entry.seq > after);
-    Ok(Some(entries))
+    Ok(write.tail.now(account, peer, after))
 }
 
 /// Up to which message an archive was erased.

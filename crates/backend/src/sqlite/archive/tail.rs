@@ -66,16 +66,6 @@ enum State {
 /// For how long a snapshot can be in use.
 const SNAPSHOT_MAX: Duration = Duration::from_secs(10);
 
-impl Inner {
-    fn of(&self, account: i64, after: u64, to: u64) -> Option<Vec<Entry>> {
-        if self.state == State::Failed || self.dropped > after {
-            return None;
-        }
-        let entries = self.accounts.get(&account).map_or(&[][..], |entries| between(entries, after, to));
-        Some(entries.to_vec())
-    }
-}
-
 impl Tail {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
@@ -128,13 +118,21 @@ impl Tail {
         while inner.state == State::Making {
             inner = self.made.wait(inner).unwrap_or_else(PoisonError::into_inner);
         }
-        inner.of(account, after, to)
+        if inner.state == State::Failed || inner.dropped > after {
+            return None;
+        }
+        let entries = inner.accounts.get(&account).map_or(&[][..], |entries| between(entries, after, to));
+        Some(entries.to_vec())
     }
 
-    /// The same for the writer, which does not wait.
-    pub(super) fn now(&self, account: i64, after: u64, to: u64) -> Option<Vec<Entry>> {
+    /// Those of one conversation behind `after`, for the writer, which does not wait for them.
+    pub(super) fn now(&self, account: i64, peer: u32, after: u64) -> Option<Vec<Entry>> {
         let inner = self.lock();
-        if inner.state == State::Whole { inner.of(account, after, to) } else { None }
+        if inner.state != State::Whole {
+            return None;
+        }
+        let entries = inner.accounts.get(&account).map_or(&[][..], |all| between(all, after, u64::MAX));
+        Some(entries.iter().filter(|entry| entry.peer == peer).copied().collect())
     }
 
     /// The accounts that have an entry up to `to`, sorted.
