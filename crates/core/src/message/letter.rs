@@ -89,6 +89,11 @@ impl Letter {
         }
     }
 
+    /// Whether it tells that the record changed, or may have.
+    pub fn is_of_record(&self) -> bool {
+        self.generations().is_some() || matches!(self, Letter::Doubt)
+    }
+
     /// Whether nobody waits for an answer to it.
     pub fn can_wait(&self) -> bool {
         !matches!(self, Letter::Request { .. } | Letter::Sent { .. } | Letter::Stanza { .. })

@@ -68,8 +68,6 @@ struct Mailbox {
     ahead: Vec<(SessionId, Generation)>,
     /// The record could not be read; it is asked for again after a while.
     is_unread: bool,
-    /// Whether the store may have changed the record without anybody having been told.
-    in_doubt: bool,
 }
 
 /// An account at its home.
@@ -157,12 +155,9 @@ impl Homes {
         mailbox.is_some_and(|mailbox| mailbox.ahead.iter().any(|(of, has)| *of == session && *has >= change))
     }
 
-    fn receive(&mut self, account: &BareJid, letter: Letter, has_session: bool) -> Received {
+    fn receive(&mut self, account: &BareJid, mut letter: Letter, has_session: bool) -> Received {
         let absent = || if has_session { Home::empty() } else { Home::default() };
         let home = self.accounts.entry(account.clone()).or_insert_with(absent);
-        if let Letter::Doubt = letter {
-            home.mailbox.get_or_insert_default().in_doubt = true;
-        }
         if home.record.is_some() && home.mailbox.as_ref().is_none_or(|mailbox| mailbox.letters.is_empty()) {
             return Received::Now(letter);
         }
@@ -170,9 +165,18 @@ impl Homes {
         if mailbox.is_unread && !letter.can_wait() {
             return Received::Refused(letter);
         }
-        let bytes = size_of::<Letter>() + letter.memory_bytes();
+        let mut bytes = size_of::<Letter>() + letter.memory_bytes();
         if mailbox.bytes + bytes > WAITING_BYTES_MAX || self.waiting + bytes > ALL_WAITING_BYTES_MAX {
-            return Received::Refused(letter);
+            if !letter.is_of_record() {
+                return Received::Refused(letter);
+            }
+            // That there was a change is not forgotten: the record is read once more.
+            (letter, bytes) = (Letter::Doubt, size_of::<Letter>());
+        }
+        // The first may be in the store's hands; any other settles this one, too.
+        let is_same = |letter: &Letter| matches!(letter, Letter::Doubt);
+        if is_same(&letter) && mailbox.letters.len() > 1 && mailbox.letters.back().is_some_and(is_same) {
+            return Received::Waits;
         }
         mailbox.bytes += bytes;
         self.waiting += bytes;
@@ -204,10 +208,11 @@ impl Homes {
         }
     }
 
-    /// The record of an account with a session was read beside its letters.
+    /// The record of an account with a session was read beside its letters, perhaps before one that was dealt with already.
     fn note(&mut self, account: &BareJid, generation: Generation, record: PerAccount) {
         let home = self.accounts.entry(account.clone()).or_default();
-        if home.record.is_none() && home.mailbox.is_none() {
+        let is_newest = home.told.is_none_or(|told| told <= generation);
+        if home.record.is_none() && home.mailbox.is_none() && is_newest {
             self.fill(account, generation, record);
         }
     }
@@ -286,11 +291,7 @@ impl Home {
         let is_empty = |mailbox: &Mailbox| {
             mailbox.letters.is_empty() && mailbox.early.is_empty() && mailbox.ahead.is_empty()
         };
-        if self
-            .mailbox
-            .as_ref()
-            .is_some_and(|mailbox| is_empty(mailbox) && !mailbox.in_doubt && !mailbox.is_unread)
-        {
+        if self.mailbox.as_ref().is_some_and(|mailbox| is_empty(mailbox) && !mailbox.is_unread) {
             self.mailbox = None;
         }
     }
@@ -331,12 +332,14 @@ impl Home {
 
 /// A letter came for an account whose home this shard is.
 pub(crate) fn receive(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    if letter.generations().is_some() || matches!(letter, Letter::Doubt) {
+    if letter.is_of_record() {
         cx.shard.changed(account.as_str());
         cx.shard.changed_records.mark(account.as_str());
         cx.homes.empty.remove(account.as_str());
     }
-    if letter.is_for_sessions() && !sessions.has_any(account.as_str()) {
+    // A record that is being read for somebody else may be read as it was before.
+    let is_of_use = letter.is_of_record() && cx.homes.accounts.contains_key(account.as_str());
+    if letter.is_for_sessions() && !sessions.has_any(account.as_str()) && !is_of_use {
         return;
     }
     match cx.homes.receive(account, letter, sessions.has_any(account.as_str())) {
@@ -445,14 +448,12 @@ pub(crate) fn incoming(
     None
 }
 
-/// The record is read anew, to find out whether it has changed.
+/// The record is read anew, to find out whether it has changed: what was asked before may have been answered before.
 fn doubt(account: &BareJid, cx: &mut Cx<'_>) {
     let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
     let bytes = home.record.take().map_or(0, |(_, record)| record.bytes());
-    let mailbox = home.mailbox.get_or_insert_default();
-    mailbox.in_doubt = true;
-    // What tells the home that it is being read.
-    mailbox.letters.push_front(Letter::Doubt);
+    // It is settled by this read.
+    home.mailbox.get_or_insert_default().letters.push_front(Letter::Doubt);
     cx.homes.bytes -= bytes;
     read(account.clone(), cx);
 }
@@ -478,15 +479,14 @@ fn was_read(
         Ok(Some(read)) => {
             let Record { generation, .. } = *read;
             let record = unpacked(&read, cx);
-            if generation == Generation::default() && !sessions.has_any(account.as_str()) {
+            let has_changed = cx.shard.changed_records.is_marked(account.as_str());
+            if generation == Generation::default() && !has_changed && !sessions.has_any(account.as_str()) {
                 cx.homes.note_empty(account);
             }
             cx.homes.fill(account, generation, record);
             settle_doubt(account, generation, sessions, cx);
             while let Some(letter) = cx.homes.next(account) {
-                if !matches!(letter, Letter::Doubt) {
-                    open(account, letter, sessions, cx);
-                }
+                open(account, letter, sessions, cx);
             }
         }
         // It was removed, and its sessions are ending; or there never was one. Who sends it something is told so by routing.
@@ -516,12 +516,12 @@ fn was_read(
     cx.homes.shrink(bytes_max);
 }
 
-/// It was unknown whether the record had changed. If it has, the sessions that were told what it was before have to ask anew: nobody can
-/// tell them what changed.
+/// The record was read because it was unknown whether it had changed. If it has, the sessions that were told what it was before have to
+/// ask anew: nobody can tell them what changed.
 fn settle_doubt(account: &BareJid, generation: Generation, sessions: &mut Sessions, cx: &mut Cx<'_>) {
     let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
     let Some(mailbox) = &mut home.mailbox else { return };
-    if !std::mem::take(&mut mailbox.in_doubt) {
+    if mailbox.letters.pop_front_if(|letter| matches!(letter, Letter::Doubt)).is_none() {
         return;
     }
     // Those that the record has already.
