@@ -65,6 +65,8 @@ pub struct Agenda {
     asks: Map<Ticket, Continuation>,
     derivations: Map<Ticket, KeyContinuation>,
     last_ticket: u64,
+    /// The number of the stanza that goes on after it waited, if it was counted then ([`ParkedHook`](super::hook::ParkedHook)).
+    pub(super) counted: Option<u32>,
 }
 
 /// Work a shard gives itself.
@@ -167,8 +169,11 @@ impl Cx<'_> {
     }
 
     /// How to settle a stanza from a client, if its session waits for that.
-    pub fn settlement_of(&self, session: &mut BoundSession, stanza: &Stanza) -> Option<Settlement> {
-        let number = self.pipeline.unsettled.iter().find_map(|hook| hook(session, stanza, self))?;
+    pub fn settlement_of(&mut self, session: &mut BoundSession, stanza: &Stanza) -> Option<Settlement> {
+        let counted = self.agenda.counted;
+        let number = self.pipeline.unsettled.iter().find_map(|hook| hook(session, stanza, counted, self))?;
+        // It is told of when it is settled, which is not now.
+        self.agenda.counted = None;
         Some(Settlement { shard: self.shard.id, session: session.id, number })
     }
 

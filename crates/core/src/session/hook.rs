@@ -307,8 +307,9 @@ pub type ActedHook = fn(account: &BareJid, stanza: &mut Stanza, has_session: boo
 pub type SubmitHook =
     fn(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> Result<Flow, StanzaError>;
 /// The number under which the session wants to be told ([`SettledHook`]) that this stanza is settled ([`Settlement`]), if it waits for
-/// that.
-pub type UnsettledHook = fn(session: &mut BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> Option<u32>;
+/// that: the one that it was counted under, or a new one.
+pub type UnsettledHook =
+    fn(session: &mut BoundSession, stanza: &Stanza, counted: Option<u32>, cx: &Cx<'_>) -> Option<u32>;
 /// The stanza with this number is settled.
 pub type SettledHook = fn(session: &mut BoundSession, number: u32, cx: &mut Cx<'_>);
 /// Changes what is planned for a stanza to an account, at the account's home.

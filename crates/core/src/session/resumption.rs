@@ -89,7 +89,9 @@ impl BoundSession {
         cx.wake_in(self.id, timeout_ms, Wake::Parked);
         let mut waiting = self.waiting.take();
         for hook in &cx.pipeline.parked {
-            let number = hook(self, waiting.as_ref().map(|waiting| &waiting.stanza), cx);
+            // One that waited when an earlier connection was lost counts already.
+            let new = waiting.as_ref().filter(|waiting| waiting.settles.is_none());
+            let number = hook(self, new.map(|waiting| &waiting.stanza), cx);
             if let (Some(waiting), Some(number)) = (&mut waiting, number) {
                 waiting.settles = Some(number);
             }

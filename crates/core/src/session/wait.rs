@@ -121,12 +121,13 @@ impl BoundSession {
         cx: &mut Cx<'_>,
     ) {
         let Some(waiting) = self.waiting.take_if(|waiting| waiting.number == place.number) else { return };
-        let (mut stanza, settles) = (waiting.stanza, waiting.settles);
+        let mut stanza = waiting.stanza;
+        cx.agenda.counted = waiting.settles;
         match then(self, &mut stanza, cx) {
             Ok(decision) => decision.apply(self, stanza, place.next, cx),
             Err(error) => self.refuse(&stanza, &error, cx),
         }
-        self.decided(settles, cx);
+        self.decided(waiting.settles, cx);
     }
 
     /// An answer did not come in time.
@@ -134,16 +135,23 @@ impl BoundSession {
         let Some(waiting) = self.waiting.take_if(|waiting| waiting.until <= cx.now.mono) else { return };
         let error = StanzaError::new(Condition::ResourceConstraint)
             .with_text("what is needed to decide on this did not come in time; try again later");
+        cx.agenda.counted = waiting.settles;
         self.refuse(&waiting.stanza, &error, cx);
         self.decided(waiting.settles, cx);
     }
 
-    /// A stanza that waited is dealt with, unless it waits once more.
+    /// A stanza that waited is dealt with, unless it waits once more. One that was counted is settled with that, unless it is only under
+    /// way now.
     fn decided(&mut self, settles: Option<u32>, cx: &mut Cx<'_>) {
-        match (&mut self.waiting, settles) {
-            (Some(waiting), _) => return waiting.settles = settles,
-            (None, Some(number)) => cx.pipeline.settled.iter().for_each(|hook| hook(self, number, cx)),
-            (None, None) => self.received(cx),
+        let unsettled = cx.agenda.counted.take();
+        if let Some(waiting) = &mut self.waiting {
+            waiting.settles = settles;
+            return;
+        }
+        match (settles, unsettled) {
+            (Some(_), None) => {}
+            (Some(_), Some(number)) => cx.pipeline.settled.iter().for_each(|hook| hook(self, number, cx)),
+            (None, _) => self.received(cx),
         }
         self.read_on(cx);
     }

@@ -266,6 +266,7 @@ impl Script {
             ["loses", "answers", "of", kind] => self.world.store_loses(kind, true),
             ["loses", kind] => self.world.store_loses(kind, false),
             ["holds", kinds @ ..] => kinds.iter().try_for_each(|kind| self.world.store_holds(kind)),
+            ["goes", "on", "with", kind] => self.world.store_goes_on_with(kind),
             ["goes", "on"] => {
                 self.world.store_goes_on();
                 Ok(())

@@ -224,6 +224,13 @@ impl World {
         Ok(())
     }
 
+    /// From now on it answers them again, first those that it kept back.
+    pub(crate) fn store_goes_on_with(&mut self, kind: &str) -> Result<(), String> {
+        self.node.disk.goes_on_with(meant(kind)?);
+        self.node.settle();
+        Ok(())
+    }
+
     /// The store does everything again, first what it kept back.
     pub(crate) fn store_goes_on(&mut self) {
         self.node.disk.goes_on();

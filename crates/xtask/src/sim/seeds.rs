@@ -104,6 +104,10 @@ pub(super) const FIXED: &[Fixed] = &[
     Fixed { seed: 42_333_834_353_419, steps: 400, mix: Mix::Reuniting },
     // A push told of an older roster than the one that the client had been shown.
     Fixed { seed: 184_713_544_495_607, steps: 400, mix: Mix::Reuniting },
+    // A stanza that still waited when a second connection was lost counted twice, so that the next one was taken for its repetition.
+    Fixed { seed: 183_130_300_641_104, steps: 400, mix: Mix::Reuniting },
+    // A change of a record was not told to an account without a session, whose record was being read for somebody else.
+    Fixed { seed: 221_658_506_990_969, steps: 400, mix: Mix::Reuniting },
     // Two that were wrong themselves: a message that somebody did not take was taken for one that was overtaken, after a crash.
     Fixed { seed: 1_000_003_897, steps: 400, mix: Mix::Breaking },
     Fixed { seed: 2_000_003_367, steps: 400, mix: Mix::Breaking },

@@ -199,7 +199,7 @@ fn receive(session: &mut BoundSession, _cx: &mut Cx<'_>) {
 }
 
 /// A message may have to be stored: where the domain says so, it is acknowledged only then.
-fn unsettled(session: &mut BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> Option<u32> {
+fn unsettled(session: &mut BoundSession, stanza: &Stanza, counted: Option<u32>, cx: &Cx<'_>) -> Option<u32> {
     let state = session.state.stream_management.as_mut()?;
     let may_be_stored = matches!(
         stanza.kind,
@@ -212,7 +212,8 @@ fn unsettled(session: &mut BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> Option
             )
     );
     let is_durable = || Some(cx.shard.domains.numbered(session.domain)?.policy.messages_durable);
-    (may_be_stored && is_durable() == Some(true)).then(|| state.inbound.begin(stanza))
+    (may_be_stored && is_durable() == Some(true))
+        .then(|| counted.unwrap_or_else(|| state.inbound.begin(stanza)))
 }
 
 fn settled(session: &mut BoundSession, number: u32, cx: &mut Cx<'_>) {

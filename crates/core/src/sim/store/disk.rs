@@ -78,7 +78,8 @@ pub struct Disk {
     reads: Vec<Asked>,
     /// What was read and not answered, with the question.
     read: Vec<(Ask, Answered)>,
-    moods: Vec<(Asks, Mood)>,
+    /// None: they are answered.
+    moods: Vec<(Asks, Option<Mood>)>,
     held: Vec<Asked>,
     /// Writes and what they were answered, in the order in which that was decided, and reads that failed, when they did; where they are wanted.
     log: Option<Vec<(Ask, Answer)>>,
@@ -118,7 +119,7 @@ impl Disk {
     pub fn ask(&mut self, shard: usize, ticket: Ticket, ask: Ask) {
         let asked = Asked { number: self.asked, shard, ticket, ask };
         self.asked += 1;
-        let mood = self.moods.iter().find(|(is_meant, _)| is_meant(&asked.ask)).map(|(_, mood)| *mood);
+        let mood = self.moods.iter().find(|(is_meant, _)| is_meant(&asked.ask)).and_then(|(_, mood)| *mood);
         match (mood, &asked.ask) {
             (Some(Mood::Holds), _) => self.held.push(asked),
             (Some(Mood::Refuses(fault)), _) => {
@@ -137,12 +138,22 @@ impl Disk {
 
     /// From now on the questions that are meant fare like this. The first that was said of a question counts.
     pub fn is(&mut self, is_meant: Asks, mood: Mood) {
-        self.moods.push((is_meant, mood));
+        self.moods.push((is_meant, Some(mood)));
     }
 
     /// All questions are answered again, those first that were held back.
     pub fn goes_on(&mut self) {
         self.moods.clear();
+        self.ask_again();
+    }
+
+    /// Those that are meant are answered again.
+    pub fn goes_on_with(&mut self, is_meant: Asks) {
+        self.moods.insert(0, (is_meant, None));
+        self.ask_again();
+    }
+
+    fn ask_again(&mut self) {
         for Asked { shard, ticket, ask, .. } in std::mem::take(&mut self.held) {
             self.ask(shard, ticket, ask);
         }
