@@ -17,6 +17,8 @@ pub const ORDER: &[&Feature] = &[
     &pubsub::FEATURE,
     // Before those who give what it lets pass.
     &blocking::FEATURE,
+    // Before those that describe an account without its nodes.
+    &pep::FEATURE,
     // What has come and passes.
     &archive::FEATURE,
     // Answers about the archive.

@@ -1,7 +1,7 @@
 //! What an operator decides, as the core reads it. Types and defaults are declared here and nowhere else; the binary's list of
 //! settings gives each its key, its bounds and its sentence.
 
-use crate::model::{BlockListBounds, RosterBounds};
+use crate::model::{BlockListBounds, NodeBounds, RosterBounds};
 use crate::sasl::{Mechanism, fast};
 
 /// The settings of a shard.
@@ -86,6 +86,8 @@ pub struct Limits {
     pub block_list: BlockListBounds,
     /// Bytes of what an account's clients keep (XEP-0049).
     pub private_bytes: usize,
+    /// What an account keeps in its own nodes (XEP-0163).
+    pub nodes: NodeBounds,
     /// Bytes of traces kept in memory per shard.
     pub traces_bytes: usize,
     /// Domains that are counted one by one; the others are counted together.
@@ -187,6 +189,7 @@ impl Default for Limits {
             presence_bytes: 16 * 1024,
             records_bytes: 256 * 1024 * 1024,
             block_list: BlockListBounds { addresses: 2000, bytes: 64 * 1024 },
+            nodes: NodeBounds { nodes: 200, items: 1000, bytes: 4 << 20 },
             roster: RosterBounds { contacts: 2000, requests: 200, bytes: 256 * 1024 },
             directed_presence: 500,
             private_bytes: 64 * 1024,

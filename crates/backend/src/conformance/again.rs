@@ -3,7 +3,7 @@
 use super::ground::*;
 use super::parked;
 use super::webhooks;
-use super::{archives, blocklists, private, rosters};
+use super::{archives, blocklists, nodes, private, rosters};
 use carillon_core::model::*;
 use carillon_core::ports::store::archive::*;
 use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
@@ -183,6 +183,9 @@ fn writes_of_records(domain: DomainId) -> Vec<Ask> {
         rosters::remove(domain, "alice", "bob@example.org").into(),
         blocklists::edit(domain, "alice", blocklists::block(&["carol@example.org"])).into(),
         blocklists::edit(domain, "alice", BlockListEdit::UnblockAll).into(),
+        nodes::edit(domain, "n", nodes::publish("a", "<x/>")).into(),
+        nodes::edit(domain, "n", NodeEdit::Retract("a".into())).into(),
+        nodes::edit(domain, "n", NodeEdit::Delete).into(),
         archives::message(domain, "alice", "bob", 1).into(),
         ChangeConversation {
             domain,

@@ -29,7 +29,14 @@ pub(super) fn remove(domain: DomainId, local: &str, contact: &str) -> RemoveCont
 }
 
 fn read(store: &dyn Store, domain: DomainId, local: &str) -> Option<Box<Record>> {
-    ask(store, ReadRecord { domain, local: local.into(), parts: RecordParts { roster: true, blocked: true } })
+    ask(
+        store,
+        ReadRecord {
+            domain,
+            local: local.into(),
+            parts: RecordParts { roster: true, blocked: true, nodes: true },
+        },
+    )
 }
 
 pub(super) fn record(store: &dyn Store, domain: DomainId, local: &str) -> Record {
@@ -50,8 +57,13 @@ fn ground(store: &dyn Store) -> DomainId {
 pub(super) fn are_empty_and_of_generation_0_at_first(store: &dyn Store) {
     let domain = ground(store);
     let account = identity(store, domain, "alice").account;
-    let expected =
-        Record { account, generation: Generation(0), roster: Roster::default(), blocked: Vec::new() };
+    let expected = Record {
+        account,
+        generation: Generation(0),
+        roster: Roster::default(),
+        blocked: Vec::new(),
+        nodes: Vec::new(),
+    };
     assert_eq!(record(store, domain, "alice"), expected);
     assert_eq!(login(store, domain, "alice").record, Generation(0));
     assert_eq!(read(store, domain, "nobody"), None);
@@ -219,7 +231,7 @@ pub(super) fn of_many_at_once(store: &dyn Store) {
     let asks = names.iter().map(|local| ReadRecord {
         domain,
         local: (**local).into(),
-        parts: RecordParts { roster: true, blocked: true },
+        parts: RecordParts { roster: true, blocked: true, nodes: true },
     });
     let answers: Vec<_> = asks.map(|question| asked(store, question)).collect();
     for (n, answer) in answers.iter().enumerate() {

@@ -149,6 +149,11 @@ impl Answers<DeleteAccount, Error> for Transaction<'_> {
         self.run("DELETE FROM contact WHERE account = ?1", [id])?;
         self.run("DELETE FROM blocked WHERE account = ?1", [id])?;
         self.run("DELETE FROM private WHERE account = ?1", [id])?;
+        self.run(
+            "DELETE FROM account_node_item WHERE node IN (SELECT id FROM account_node WHERE account = ?1)",
+            [id],
+        )?;
+        self.run("DELETE FROM account_node WHERE account = ?1", [id])?;
         self.run("DELETE FROM archive_rule WHERE account = ?1", [id])?;
         self.run("DELETE FROM subscription WHERE account = ?1", [id])?;
         // What was granted must not fall to the next who takes the name. A ban is the topic's and stays, or deleting the

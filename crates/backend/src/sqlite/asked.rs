@@ -2,7 +2,7 @@
 
 use carillon_core::model::{BlockListEdit, DeadLetter, OperationId};
 use carillon_core::ports::store::{
-    ReadAsk, WriteAsk, accounts, blocking, idempotency, items, notifications, offline, parked, roster,
+    ReadAsk, WriteAsk, accounts, blocking, idempotency, items, nodes, notifications, offline, parked, roster,
     webhooks,
 };
 use carillon_core::ports::{Answer, Fault, Reply};
@@ -64,6 +64,7 @@ impl Carries for Write {
             WriteAsk::Roster(roster::WriteAsk::PutContact(asked)) => {
                 asked.name.len() + asked.groups.iter().map(|group| group.len()).sum::<usize>()
             }
+            WriteAsk::Nodes(nodes::WriteAsk::EditNode(asked)) => asked.edit.bytes(),
             WriteAsk::Parked(parked::WriteAsk::StoreParked(asked)) => asked.group.bytes.len(),
             _ => 0,
         }

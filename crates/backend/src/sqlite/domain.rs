@@ -102,7 +102,13 @@ fn delete(write: &mut Transaction<'_>, domain: DomainId) -> Result<Result<(), Mi
          AND jid IN (SELECT local || '@' || ?2 FROM account WHERE domain = ?1)",
         params![domain.0, name, Affiliation::Outcast.code()],
     )?;
-    for table in ["notification", "offline", "contact", "blocked", "archive_rule", "subscription"] {
+    write.run(
+        "DELETE FROM account_node_item WHERE node IN (SELECT n.id FROM account CROSS JOIN account_node n ON n.account = account.id WHERE domain = ?1)",
+        [domain.0],
+    )?;
+    for table in
+        ["notification", "offline", "contact", "blocked", "account_node", "archive_rule", "subscription"]
+    {
         let sql = format!("DELETE FROM {table} WHERE account IN (SELECT id FROM account WHERE domain = ?1)");
         write.run(&sql, [domain.0])?;
     }

@@ -36,6 +36,7 @@ mod last;
 mod listing;
 mod login;
 mod lookup;
+mod node;
 mod notification;
 mod offline;
 mod operation;

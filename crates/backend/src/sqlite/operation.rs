@@ -16,6 +16,7 @@ use carillon_core::ports::store::idempotency::{Reservation, Reserve};
 use carillon_core::ports::store::inbox::EmptyBin;
 use carillon_core::ports::store::items::{Publish, Retract};
 use carillon_core::ports::store::keys::{CreateKey, CreateKeyAnswer, DeleteKey};
+use carillon_core::ports::store::nodes::EditNode;
 use carillon_core::ports::store::notifications::{
     CancelNotification, CancelNotificationAnswer, ClaimDue, Sweep,
 };
@@ -313,6 +314,18 @@ impl Remembered for ChangeBlockList {
 
     fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<ChangeBlockListAnswer>> {
         Ok(decode(outcome, Clock::default()).ok().map(ChangeBlockListAnswer::Changed))
+    }
+}
+
+impl Remembered for EditNode {
+    const CODE: u8 = 25;
+
+    fn outcome(answer: &Self::Answer) -> Option<Vec<u8>> {
+        answer.as_ref().ok().map(|change| encode(change, 0))
+    }
+
+    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<Self::Answer>> {
+        Ok(decode(outcome, Clock::default()).ok().map(Ok))
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::column::{corrupt, int, text, uint, whole_jid};
 use super::snapshot::Snapshot;
+use super::topic::CONFIG;
 use super::transaction::Transaction;
-use super::{blocking, lookup};
+use super::{blocking, lookup, node};
 use bytes::Bytes;
 use carillon_core::form::{Clock, decode, encode};
 use carillon_core::model::*;
@@ -44,6 +45,9 @@ pub(super) fn records(snapshot: &mut Snapshot<'_>, asks: &[&ReadRecord]) -> Resu
     if asks.iter().any(|ask| ask.parts.blocked) {
         blocked(snapshot, asks, &accounts, &mut found)?;
     }
+    if asks.iter().any(|ask| ask.parts.nodes) {
+        nodes(snapshot, asks, &accounts, &mut found)?;
+    }
     Ok(found)
 }
 
@@ -81,6 +85,27 @@ fn blocked(
     Ok(())
 }
 
+fn nodes(
+    snapshot: &Snapshot<'_>,
+    asks: &[&ReadRecord],
+    accounts: &Array,
+    found: &mut [Option<Box<Record>>],
+) -> Result<()> {
+    let sql = format!(
+        "SELECT r.rowid, name, created, {CONFIG} FROM rarray(?1) r CROSS JOIN account_node ON account = r.value
+            ORDER BY r.rowid, name"
+    );
+    let mut query = snapshot.db.prepare_cached(&sql)?;
+    let mut rows = query.query([accounts])?;
+    while let Some(row) = rows.next()? {
+        let place = row.get::<_, u32>(0)? as usize - 1;
+        if let (Some(Some(record)), true) = (found.get_mut(place), asks[place].parts.nodes) {
+            record.nodes.push(node::node(row, 1)?);
+        }
+    }
+    Ok(())
+}
+
 const RECORD: &str = "SELECT id, record, roster FROM account WHERE domain = ?1 AND local = ?2";
 const CONTACTS: &str = "SELECT r.rowid, jid, name, groups, standing, listed, request FROM rarray(?1) r
     CROSS JOIN contact ON account = r.value ORDER BY r.rowid, jid";
@@ -96,7 +121,7 @@ fn record(row: &Row<'_>, parts: RecordParts) -> Result<Box<Record>> {
     let version = if parts.roster { Generation(uint(row, 2)?) } else { Generation::default() };
     let roster = Roster { version, contacts: Vec::new() };
     let (account, generation) = (AccountId(uint(row, 0)?), Generation(uint(row, 1)?));
-    Ok(Box::new(Record { account, generation, roster, blocked: Vec::new() }))
+    Ok(Box::new(Record { account, generation, roster, blocked: Vec::new(), nodes: Vec::new() }))
 }
 
 /// The contact in the six columns from `first`.

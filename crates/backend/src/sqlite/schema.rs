@@ -25,6 +25,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0017_archives.sql"),
     include_str!("migrations/0018_inbox.sql"),
     include_str!("migrations/0019_private.sql"),
+    include_str!("migrations/0020_nodes.sql"),
 ];
 
 /// The version of the schema that this release uses.

@@ -198,16 +198,25 @@ fn record(row: &Row<'_>) -> Result<TopicRecord> {
         domain: DomainId(row.get(1)?),
         name: text(row, 2)?,
         created: ms(row, 3)?,
-        config: TopicConfig {
-            title: row.get(4)?,
-            access_model: code(row, 5)?,
-            publish_model: code(row, 6)?,
-            max_items: row.get(7)?,
-            persist_items: row.get(8)?,
-            send_last_published_item: code(row, 9)?,
-            notify_retract: row.get(10)?,
-            notify_delete: row.get(11)?,
-        },
+        config: config(row, 4)?,
         affiliations: Vec::new(),
+    })
+}
+
+/// The columns of a topic's or a node's configuration.
+pub(super) const CONFIG: &str =
+    "title, access_model, publish_model, max_items, persist_items, send_last, notify_retract, notify_delete";
+
+/// The configuration in the columns from `first`.
+pub(super) fn config(row: &Row<'_>, first: usize) -> Result<TopicConfig> {
+    Ok(TopicConfig {
+        title: row.get(first)?,
+        access_model: code(row, first + 1)?,
+        publish_model: code(row, first + 2)?,
+        max_items: row.get(first + 3)?,
+        persist_items: row.get(first + 4)?,
+        send_last_published_item: code(row, first + 5)?,
+        notify_retract: row.get(first + 6)?,
+        notify_delete: row.get(first + 7)?,
     })
 }

@@ -220,7 +220,13 @@ settings! {
         "limits.blocked_bytes" = core.limits.block_list.bytes, bytes(4 * KIB, 16 * MIB), Live;
         /// Bytes of what the clients of one account keep in its private storage (XEP-0049).
         "limits.private_bytes" = core.limits.private_bytes, bytes(0, 16 * MIB), Live;
-        /// Bytes of accounts' records (rosters, block lists) that are kept in memory; beyond that, the one read first is read again when
+        /// Nodes on which one account publishes under its own address (XEP-0163).
+        "limits.nodes_per_account" = core.limits.nodes.nodes, count(0, 10_000, "nodes"), Live;
+        /// Items that one of these nodes keeps at most: what `max` means there.
+        "limits.node_items" = core.limits.nodes.items, count(1, 10_000, "items"), Live;
+        /// Bytes of all that one account keeps on its nodes: names, ids and payloads.
+        "limits.node_bytes" = core.limits.nodes.bytes, bytes(4 * KIB, GIB), Live;
+        /// Bytes of accounts' records (rosters, block lists, nodes) that are kept in memory; beyond that, the one read first is read again when
         /// it is needed.
         "limits.records_bytes" = core.limits.records_bytes, bytes(64 * KIB, 64 * GIB), Live;
     }

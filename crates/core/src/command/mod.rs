@@ -8,8 +8,8 @@ mod change;
 mod pending_iq;
 mod refusal;
 
+pub use crate::model::ConfigChange;
 pub use asker::{About, Asker, TopicIq};
-pub use change::ConfigChange;
 pub(crate) use change::check_topic_config;
 pub use pending_iq::PendingIq;
 pub use refusal::Refusal;

@@ -31,6 +31,8 @@ pub enum Refusal {
     TooManyTopics,
     /// The account follows as many topics as it may.
     TooManySubscriptions,
+    /// There is no room for it; the words say where.
+    NoRoom(&'static str),
     /// Too many operations wait for the topic.
     Crowded,
     /// Items come faster than followers can be given them.
@@ -84,7 +86,7 @@ impl From<Refusal> for StanzaError {
             Refusal::TooManyAffiliations | Refusal::TooManyTopics | Refusal::TooManySubscriptions => {
                 Condition::PolicyViolation
             }
-            Refusal::Crowded | Refusal::TooFast | Refusal::Fault(Fault::Busy) => {
+            Refusal::NoRoom(_) | Refusal::Crowded | Refusal::TooFast | Refusal::Fault(Fault::Busy) => {
                 Condition::ResourceConstraint
             }
             Refusal::Fault(Fault::Closed) => Condition::ServiceUnavailable,
@@ -99,7 +101,7 @@ impl From<Refusal> for StanzaError {
                 error.with_kind(carillon_wire::stanza::ErrorType::Cancel).with_app(app("not-subscribed"))
             }
             Refusal::Fault(Fault::Unknown) => error.with_text("it is unknown whether this was done"),
-            Refusal::Unacceptable(why) => error.with_text(why),
+            Refusal::Unacceptable(why) | Refusal::NoRoom(why) => error.with_text(why),
             Refusal::TooManyAffiliations => error.with_text("too many accounts stand to this topic"),
             Refusal::TooManyTopics => error.with_text("you own as many topics as an account may"),
             // XEP-0060 §6.1.3.9

@@ -11,6 +11,7 @@ pub mod inbox;
 pub mod json;
 pub mod notifications;
 pub mod offline;
+pub mod pep;
 pub mod ping;
 pub mod presence;
 pub mod private;

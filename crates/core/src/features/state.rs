@@ -36,13 +36,15 @@ pub struct PerAccount {
     pub roster: roster::Contacts,
     /// Whom it blocks.
     pub blocked: blocking::Blocked,
+    /// Its nodes.
+    pub nodes: pep::Nodes,
 }
 
 impl PerAccount {
     /// Bytes that it takes beside its own size.
     pub fn bytes(&self) -> usize {
-        let PerAccount { roster, blocked } = self;
-        roster.bytes() + blocked.bytes()
+        let PerAccount { roster, blocked, nodes } = self;
+        roster.bytes() + blocked.bytes() + nodes.bytes()
     }
 }
 

@@ -79,6 +79,7 @@ impl From<Refusal> for Refused {
             Refusal::Fault(_) | Refusal::Crowded => Refused::Unavailable,
             // No answer to a question that changes nothing.
             Refusal::Exists
+            | Refusal::NoRoom(_)
             | Refusal::NotItself
             | Refusal::NotSubscribed
             | Refusal::PreconditionNotMet

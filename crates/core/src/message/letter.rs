@@ -1,6 +1,6 @@
 //! What the home of an account is told, by the account's own sessions and by the homes of others.
 
-use crate::model::{BlockListChange, Generation, RosterChange, SessionId, Settlement};
+use crate::model::{BlockListChange, Generation, NodeChange, RosterChange, SessionId, Settlement};
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::Stanza;
 use std::sync::Arc;
@@ -42,6 +42,8 @@ pub enum Letter {
     },
     /// The account's block list has changed, in the store.
     BlockListChanged(Arc<BlockListChange>),
+    /// The account's nodes have changed, in the store.
+    NodesChanged(Arc<NodeChange>),
     /// A stanza to the account, or to one of its sessions.
     Stanza {
         /// The stanza.
@@ -81,6 +83,7 @@ impl Letter {
             | Letter::Probe(_)
             | Letter::RosterChanged { .. }
             | Letter::BlockListChanged(_)
+            | Letter::NodesChanged(_)
             | Letter::Doubt => true,
             Letter::Request { .. }
             | Letter::Sent { .. }
@@ -104,6 +107,7 @@ impl Letter {
         match self {
             Letter::RosterChanged { change, .. } => Some((change.before, change.after)),
             Letter::BlockListChanged(change) => Some((change.before, change.after)),
+            Letter::NodesChanged(change) => Some((change.before, change.after)),
             _ => None,
         }
     }
@@ -132,6 +136,7 @@ impl Letter {
             Letter::RosterChanged { change, .. } => {
                 [&change.was, &change.is].into_iter().flatten().map(crate::model::Contact::bytes).sum()
             }
+            Letter::NodesChanged(change) => change.bytes(),
             Letter::Doubt => 0,
         }
     }

@@ -4,6 +4,7 @@
 mod account;
 mod archive;
 mod blocking;
+mod config_change;
 mod domain;
 mod drain;
 mod durations;
@@ -11,6 +12,7 @@ mod id;
 mod inbox;
 mod key;
 mod map;
+mod node;
 mod notification;
 mod offline;
 mod pubsub_event;
@@ -28,6 +30,7 @@ pub use archive::{
     ArchivedMessage, is_with, kept_at,
 };
 pub use blocking::{BlockListBounds, BlockListChange, BlockListEdit, is_covered};
+pub use config_change::ConfigChange;
 pub use domain::{Domain, Domains, Policy, PubsubCreate, SessionPolicy};
 pub use drain::{DrainSlice, Farewell, NoHost, OtherHost};
 pub use durations::Durations;
@@ -41,6 +44,7 @@ pub use inbox::{
 };
 pub use key::{ApiKey, Scope, Scopes};
 pub use map::{Hashing, Map, Set, maps_are_seeded, seed_maps};
+pub use node::{Kept, Node, NodeBounds, NodeChange, NodeEdit, NodeRefusal, page_of};
 pub use notification::{
     AcknowledgedBy, Audience, DropReason, Notification, NotificationState, Payload, Priority, States, Trace,
 };

@@ -3,7 +3,7 @@
 //! The tables of Appendix A are here, once, so that every store changes both sides of a subscription by the same rules, in one
 //! commit.
 
-use super::{AccountId, Generation};
+use super::{AccountId, Generation, Node};
 use bytes::Bytes;
 use carillon_wire::jid::{BareJid, Jid};
 
@@ -106,6 +106,8 @@ pub struct Record {
     pub roster: Roster,
     /// Whom it blocks, if asked for, sorted.
     pub blocked: Vec<Jid>,
+    /// Its nodes, if asked for, sorted by their names.
+    pub nodes: Vec<Node>,
 }
 
 /// What of a record is read.
@@ -115,15 +117,21 @@ pub struct RecordParts {
     pub roster: bool,
     /// Whom it blocks.
     pub blocked: bool,
+    /// Its nodes.
+    pub nodes: bool,
 }
 
 impl RecordParts {
     /// Its generation alone.
-    pub const NONE: RecordParts = RecordParts { roster: false, blocked: false };
+    pub const NONE: RecordParts = RecordParts { roster: false, blocked: false, nodes: false };
 
     /// The union of both.
     pub const fn and(self, other: RecordParts) -> RecordParts {
-        RecordParts { roster: self.roster || other.roster, blocked: self.blocked || other.blocked }
+        RecordParts {
+            roster: self.roster || other.roster,
+            blocked: self.blocked || other.blocked,
+            nodes: self.nodes || other.nodes,
+        }
     }
 }
 

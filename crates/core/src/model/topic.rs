@@ -26,6 +26,8 @@ pub struct Item {
     pub revision: Revision,
 }
 
+crate::form! { struct Item { topic, domain, name, id, publisher, published, payload, revision } }
+
 /// A topic as the store keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicRecord {
@@ -76,6 +78,19 @@ pub struct TopicConfig {
     pub notify_delete: bool,
 }
 
+crate::form! {
+    struct TopicConfig {
+        title,
+        access_model,
+        publish_model,
+        max_items,
+        persist_items,
+        send_last_published_item,
+        notify_retract,
+        notify_delete,
+    }
+}
+
 impl Default for TopicConfig {
     fn default() -> TopicConfig {
         TopicConfig {
@@ -110,9 +125,17 @@ pub enum ItemsFrom {
 pub enum Access {
     /// Every account of the domain.
     Open,
-    /// Accounts with affiliation member, publisher or owner.
+    /// Accounts with affiliation member, publisher or owner. Of a node of an account, that account alone.
     Whitelist,
+    /// Accounts that are given the owner's presence: of nodes of accounts only.
+    #[serde(skip)]
+    Presence,
+    /// Those of them that the owner has in its roster: of nodes of accounts only.
+    #[serde(skip)]
+    Roster,
 }
+
+crate::form! { enum Access { 0 = Open, 1 = Whitelist, 2 = Presence, 3 = Roster } }
 
 /// Who may publish over XMPP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -126,6 +149,8 @@ pub enum PublishModel {
     Open,
 }
 
+crate::form! { enum PublishModel { 0 = Publishers, 1 = Subscribers, 2 = Open } }
+
 /// When the last item is sent without a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -137,6 +162,8 @@ pub enum SendLast {
     /// To a new subscriber, and to each subscriber after each login's initial presence.
     OnSubAndPresence,
 }
+
+crate::form! { enum SendLast { 0 = Never, 1 = OnSub, 2 = OnSubAndPresence } }
 
 /// An account's affiliation with a topic (XEP-0060 §4.1).
 #[derive(

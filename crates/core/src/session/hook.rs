@@ -19,7 +19,7 @@ use crate::command::{Command, PendingIq, Refusal, SessionInfo, TopicIq, TopicOut
 use crate::error::{StanzaError, StreamError};
 use crate::features::state::PerAccount;
 use crate::message::{Announcement, Letter, ShardMessage};
-use crate::model::{Policy, PubsubEvent, Record, RecordParts, Roster, SessionId, Settlement, ShardId};
+use crate::model::{Node, Policy, PubsubEvent, Record, RecordParts, Roster, SessionId, Settlement, ShardId};
 use crate::sasl::Inline;
 use crate::session::home::AtHome;
 use crate::session::{BoundSession, Cx, Resume, Sessions, Wait};
@@ -44,6 +44,8 @@ pub struct Feature {
     pub account_features: &'static [&'static str],
     /// Whether a domain has it: only then its namespaces are told to accounts of it.
     pub in_domain: fn(policy: &Policy) -> bool,
+    /// Category and type of the identities it adds to the disco#info of an account.
+    pub account_identities: &'static [(&'static str, &'static str)],
     /// Namespaces it takes inline in Bind 2 (XEP-0386).
     pub inline_features: &'static [&'static str],
     /// Addresses of its own, in every domain.
@@ -149,6 +151,8 @@ pub struct Hooks {
     pub settled: Option<SettledHook>,
     /// IQ requests answered on behalf of the server or of the client's own account.
     pub iq: &'static [IqHandler],
+    /// Describes a node of the client's own account (XEP-0030 §3.2): one feature's.
+    pub node_info: Option<IqHandle>,
     /// Top-level elements that are no stanzas, by namespace.
     pub nonza: &'static [NonzaHandler],
     /// A stanza to an account, about to be given to some of its sessions.
@@ -203,6 +207,7 @@ impl Feature {
         specs: &[],
         server_features: &[],
         account_features: &[],
+        account_identities: &[],
         in_domain: |_| true,
         inline_features: &[],
         services: &[],
@@ -240,6 +245,7 @@ impl Hooks {
         unsettled: None,
         settled: None,
         iq: &[],
+        node_info: None,
         nonza: &[],
         routed: None,
         must_wait: None,
@@ -547,6 +553,8 @@ pub enum RecordPart {
     Roster(fn(record: &mut PerAccount, roster: &Roster)),
     /// Whom it blocks, sorted.
     Blocked(fn(record: &mut PerAccount, list: &[Jid])),
+    /// Its nodes, sorted by their names.
+    Nodes(fn(record: &mut PerAccount, nodes: &[Node])),
 }
 
 impl RecordPart {
@@ -555,6 +563,7 @@ impl RecordPart {
         match self {
             RecordPart::Roster(_) => RecordParts { roster: true, ..RecordParts::NONE },
             RecordPart::Blocked(_) => RecordParts { blocked: true, ..RecordParts::NONE },
+            RecordPart::Nodes(_) => RecordParts { nodes: true, ..RecordParts::NONE },
         }
     }
 
@@ -563,6 +572,7 @@ impl RecordPart {
         match self {
             RecordPart::Roster(take) => take(record, &read.roster),
             RecordPart::Blocked(take) => take(record, &read.blocked),
+            RecordPart::Nodes(take) => take(record, &read.nodes),
         }
     }
 }

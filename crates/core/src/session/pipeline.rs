@@ -39,6 +39,7 @@ pub struct Pipeline {
     submit_message: Vec<SubmitHook>,
     submit_presence: Vec<SubmitHook>,
     iq: Map<(&'static str, &'static str), Vec<&'static IqHandler>>,
+    pub(crate) node_info: Option<IqHandle>,
     nonza: Map<(&'static str, &'static str), &'static NonzaHandler>,
     pub(crate) unsettled: Vec<UnsettledHook>,
     pub(crate) settled: Vec<SettledHook>,
@@ -65,6 +66,11 @@ pub struct Pipeline {
     pub(crate) topic_answer: Option<TopicAnswerHook>,
 }
 
+/// One hook of each of these features that has it.
+fn hooks<H>(features: &[&'static Feature], hook: impl Fn(&Hooks) -> Option<H>) -> Vec<H> {
+    features.iter().filter_map(|f| hook(&f.hooks)).collect()
+}
+
 impl Pipeline {
     /// The pipeline of these features, in this order.
     pub fn new(features: Vec<&'static Feature>) -> Pipeline {
@@ -75,9 +81,6 @@ impl Pipeline {
         }
         for handler in features.iter().flat_map(|feature| feature.hooks.nonza) {
             nonza.insert((handler.name, handler.ns), handler);
-        }
-        fn hooks<H>(features: &[&'static Feature], hook: impl Fn(&Hooks) -> Option<H>) -> Vec<H> {
-            features.iter().filter_map(|f| hook(&f.hooks)).collect()
         }
         let record = || features.iter().flat_map(|f| f.hooks.record).copied();
         let login = || features.iter().flat_map(|f| f.hooks.login).copied();
@@ -109,6 +112,7 @@ impl Pipeline {
             acted: hooks(&features, |h| h.acted),
             submit_message: hooks(&features, |h| h.submit_message),
             submit_presence: hooks(&features, |h| h.submit_presence),
+            node_info: features.iter().find_map(|f| f.hooks.node_info),
             unsettled: hooks(&features, |h| h.unsettled),
             settled: hooks(&features, |h| h.settled),
             routed: hooks(&features, |h| h.routed),

@@ -14,6 +14,7 @@ mod start;
 mod step;
 #[cfg(test)]
 mod tests;
+pub(crate) mod xml;
 
 use crate::command::{Actor, Asker, Refusal, TopicOp};
 use crate::model::{DomainId, Map, TOPIC_HOST, Ticket, TopicKey, TopicRecord};

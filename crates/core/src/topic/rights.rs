@@ -50,7 +50,7 @@ pub(super) fn grant(actor: &Actor, op: &TopicOp, record: &TopicRecord) -> Result
         (Actor::Provider, _) => Ok(Grant::Given),
         (Actor::Anyone, TopicOp::Listen) => match record.config.access_model {
             Access::Open => Ok(Grant::Given),
-            Access::Whitelist => Err(Refusal::Closed),
+            Access::Whitelist | Access::Presence | Access::Roster => Err(Refusal::Closed),
         },
         (Actor::Anyone, _) => Err(Refusal::Forbidden),
         (Actor::Account(jid), op) => by_standing(&jid.bare(), op, record),
@@ -94,7 +94,7 @@ fn by_standing(actor: &BareJid, op: &TopicOp, record: &TopicRecord) -> Result<Gr
 pub(super) fn readable(account: &BareJid, record: &TopicRecord) -> Result<(), Refusal> {
     match (record.affiliation(account), record.config.access_model) {
         (Affiliation::Outcast, _) => Err(Refusal::Forbidden),
-        (Affiliation::None, Access::Whitelist) => Err(Refusal::Closed),
+        (Affiliation::None, Access::Whitelist | Access::Presence | Access::Roster) => Err(Refusal::Closed),
         _ => Ok(()),
     }
 }

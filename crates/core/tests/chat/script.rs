@@ -116,6 +116,9 @@ impl Script {
                 }
                 "blocked_bytes" => settings.limits.block_list.bytes = value.parse().expect("a number"),
                 "roster_contacts" => settings.limits.roster.contacts = value.parse().expect("a number"),
+                "nodes_per_account" => settings.limits.nodes.nodes = value.parse().expect("a number"),
+                "node_items" => settings.limits.nodes.items = value.parse().expect("a number"),
+                "node_bytes" => settings.limits.nodes.bytes = value.parse().expect("a number"),
                 "records_bytes" => settings.limits.records_bytes = value.parse().expect("a number"),
                 "presence_bytes" => settings.limits.presence_bytes = value.parse().expect("a number"),
                 "unacknowledged_bytes" => {

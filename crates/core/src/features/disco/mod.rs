@@ -37,17 +37,25 @@ pub const FEATURE: Feature = Feature {
 };
 
 fn info(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
+    if let (At::Account, Some(_), Some(describe)) =
+        (request.at, request.payload.attr("node"), cx.pipeline.node_info)
+    {
+        return describe(session, request, cx);
+    }
     no_nodes(request)?;
     let (category, kind) = match request.at {
         At::Account => ("account", "registered"),
         At::Server | At::Both | At::Service => ("server", "im"),
     };
-    let identity =
-        Element::new("identity", ns::DISCO_INFO).with_attr("category", category).with_attr("type", kind);
-    let identity = if request.at == At::Account { identity } else { identity.with_attr("name", "Carillon") };
-    let mut query = Element::new("query", ns::DISCO_INFO).with_child(identity);
+    let own = identity(category, kind);
+    let own = if request.at == At::Account { own } else { own.with_attr("name", "Carillon") };
+    let mut query = Element::new("query", ns::DISCO_INFO).with_child(own);
     let policy =
         cx.shard.domains.named(session.bare.domain()).map(|domain| domain.policy).unwrap_or_default();
+    let identities = cx.pipeline.features().iter().flat_map(|feature| feature.account_identities);
+    for (category, kind) in identities.filter(|_| request.at == At::Account) {
+        query.push(identity(category, kind));
+    }
     for feature in cx.pipeline.features().iter().filter(|feature| (feature.in_domain)(&policy)) {
         let vars = if request.at == At::Account { feature.account_features } else { feature.server_features };
         for var in vars {
@@ -86,12 +94,13 @@ fn service(
     let service = host.and_then(|(label, _)| cx.pipeline.service(label));
     let service = service.ok_or(StanzaError::new(Condition::ServiceUnavailable))?;
     let (category, kind) = service.identity;
-    let identity = Element::new("identity", ns::DISCO_INFO)
-        .with_attr("category", category)
-        .with_attr("type", kind)
-        .with_attr("name", service.name);
+    let identity = identity(category, kind).with_attr("name", service.name);
     let feature = Element::new("feature", ns::DISCO_INFO).with_attr("var", ns::DISCO_INFO);
     Ok(IqAnswer::Payload(Element::new("query", ns::DISCO_INFO).with_child(identity).with_child(feature)))
+}
+
+fn identity(category: &str, kind: &str) -> Element {
+    Element::new("identity", ns::DISCO_INFO).with_attr("category", category).with_attr("type", kind)
 }
 
 fn no_nodes(request: &Request<'_>) -> Result<(), StanzaError> {

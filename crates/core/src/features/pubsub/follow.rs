@@ -1,7 +1,6 @@
 //! At the session: events are given to followers, and the topics that a session follows are kept in line with the store.
 
 use super::state::Following;
-use super::xml;
 use crate::event::{Entry, Kind};
 use crate::model::{Followed, PubsubEvent, SessionId, Subscription, TopicId};
 use crate::ports::Fault;
@@ -9,6 +8,7 @@ use crate::ports::store::subscriptions::SubscriptionsOf;
 use crate::session::hook::Step;
 use crate::session::{BoundSession, Cx, Sessions, backlog};
 use crate::shard::{Names, Turn};
+use crate::topic::xml;
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::Stanza;
 use std::sync::Arc;

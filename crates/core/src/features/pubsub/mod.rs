@@ -5,7 +5,6 @@ mod follow;
 mod state;
 #[cfg(test)]
 mod tests;
-mod xml;
 
 pub use state::State;
 
@@ -19,11 +18,9 @@ use crate::ports::store::topics::{AffiliationsOf, Topics};
 use crate::session::hook::{Feature, Flow, Hooks, LoginPart, Service, Spec};
 use crate::session::{BoundSession, Cx, Sessions};
 use crate::topic;
-use carillon_wire::jid::{BareJid, Jid};
-use carillon_wire::ns;
+use crate::topic::xml::{self, Request, Terms};
 use carillon_wire::stanza::{Condition, IqType, Kind, Payload, Stanza};
 use carillon_wire::xml::Element;
-use xml::Request;
 
 /// The feature.
 pub const FEATURE: Feature = Feature {
@@ -76,7 +73,10 @@ pub const FEATURE: Feature = Feature {
         login: &[LoginPart::Subscriptions(follow::login)],
         publication: Some(follow::deliver),
         message: Some(message),
-        topic_answer: Some(|iq, name, result, cx| cx.reply(xml::reply(iq, name, result))),
+        topic_answer: Some(|iq, name, result, cx| {
+            let terms = Terms::of_topics(&cx.shard.settings.limits);
+            cx.reply(xml::reply(iq, name, result, &terms));
+        }),
         describe: Some(|session, info| info.topics = session.topics.len() as u32),
         ..Hooks::NONE
     },
@@ -111,7 +111,7 @@ fn submit(session: &mut BoundSession, stanza: &mut Stanza, cx: &mut Cx<'_>) -> R
     if !stanza.to.as_ref().is_some_and(|to| to.local().is_none() && to.is_bare()) {
         return Err(StanzaError::new(Condition::ServiceUnavailable));
     }
-    let request = xml::parse(stanza, &session.bare, &cx.shard.settings.limits)?;
+    let request = xml::parse(stanza, &session.bare, &Terms::of_topics(&cx.shard.settings.limits))?;
     dispatch(session, request, PendingIq::new(stanza, &session.jid), cx);
     Ok(Flow::Taken)
 }
@@ -181,24 +181,4 @@ fn to_home(
     let actor = Actor::Account(pending.from.clone());
     let asker = Asker::Iq(Box::new(TopicIq { iq: pending, about }));
     cx.post(at, ShardMessage::Topic { domain: session.domain, name, actor, op, asker });
-}
-
-/// An error with a condition of XEP-0060's own.
-fn refusal(condition: Condition, name: &str) -> StanzaError {
-    StanzaError::new(condition).with_app(Element::new(name, ns::PUBSUB_ERRORS))
-}
-
-/// The error for a feature of XEP-0060 that this service does not have.
-fn unsupported(feature: &str) -> StanzaError {
-    let mut error = refusal(Condition::FeatureNotImplemented, "unsupported");
-    if let Some(app) = &mut error.app {
-        app.set_attr("feature", feature);
-    }
-    error
-}
-
-/// The bare JID of an address that a client wrote.
-fn bare(text: &str) -> Result<BareJid, StanzaError> {
-    let malformed = |_| StanzaError::new(Condition::JidMalformed).with_text("the JID is malformed");
-    Jid::new(text).map(|jid| jid.bare()).map_err(malformed)
 }

@@ -83,9 +83,11 @@ fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &m
         Letter::Presence(presence) => announced::deliver(&presence, home, sessions, cx),
         Letter::Probe(from) => announced::probed(&from, home, sessions, cx),
         Letter::RosterChanged { change, is_own } => changed::changed(&change, is_own, home, sessions, cx),
-        Letter::Sent { .. } | Letter::BlockListChanged(_) | Letter::Stanza { .. } | Letter::Doubt => {
-            return Some(letter);
-        }
+        Letter::Sent { .. }
+        | Letter::BlockListChanged(_)
+        | Letter::NodesChanged(_)
+        | Letter::Stanza { .. }
+        | Letter::Doubt => return Some(letter),
     }
     None
 }

@@ -13,6 +13,7 @@ pub mod idempotency;
 pub mod inbox;
 pub mod items;
 pub mod keys;
+pub mod nodes;
 pub mod notifications;
 pub mod offline;
 mod page;
@@ -291,6 +292,7 @@ nouns! {
     Archive in archive,
     Inbox in inbox,
     Private in private,
+    Nodes in nodes,
 }
 
 impl Kind for ReadAsk {

@@ -93,6 +93,7 @@ fn put(
         roster_version: Generation::default(),
         roster: BTreeMap::new(),
         blocked: BTreeSet::new(),
+        nodes: BTreeMap::new(),
         archive: BTreeMap::new(),
         conversations: BTreeMap::new(),
         archive_preferences: ArchivePreferences::default(),

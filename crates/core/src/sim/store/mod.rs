@@ -13,6 +13,7 @@ mod inbox;
 mod items;
 mod keys;
 mod listing;
+mod nodes;
 mod notifications;
 mod offline;
 mod page;

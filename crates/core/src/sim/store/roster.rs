@@ -27,7 +27,8 @@ fn record(store: &Committed, asked: &ReadRecord) -> Option<Box<Record>> {
         false => Roster::default(),
     };
     let blocked = if asked.parts.blocked { held.blocked.iter().cloned().collect() } else { Vec::new() };
-    Some(Box::new(Record { account, generation: held.record, roster, blocked }))
+    let nodes = held.nodes.values().filter(|_| asked.parts.nodes).map(|held| held.node.clone()).collect();
+    Some(Box::new(Record { account, generation: held.record, roster, blocked, nodes }))
 }
 
 fn put(store: &mut Committed, asked: &PutContact) -> PutContactAnswer {

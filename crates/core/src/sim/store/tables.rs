@@ -2,7 +2,7 @@
 
 use crate::model::{
     AccountId, AccountState, Affiliation, ApiKey, ArchiveId, ArchivePreferences, ArchivedMessage, Contact,
-    Conversation, Credentials, DeadLetter, Domain, DomainId, EntryKind, Generation, Item, KeyId,
+    Conversation, Credentials, DeadLetter, Domain, DomainId, EntryKind, Generation, Item, KeyId, Node,
     Notification, NotificationId, OfflineMessage, OperationId, Priority, Revision, Revocations, TopicConfig,
     TopicId, TopicRecord, Trace, UnixMs, Webhook, WebhookId,
 };
@@ -59,6 +59,8 @@ pub(super) struct Account {
     pub(super) roster_version: Generation,
     pub(super) roster: BTreeMap<BareJid, Contact>,
     pub(super) blocked: BTreeSet<Jid>,
+    /// Its nodes, by their names.
+    pub(super) nodes: BTreeMap<Box<str>, HeldNode>,
     /// Its archive: the other side of each message, what it is to its conversation, and the message.
     pub(super) archive: BTreeMap<ArchiveId, (Jid, EntryKind, ArchivedMessage)>,
     /// How its conversations stand, except for what follows from the messages.
@@ -68,6 +70,14 @@ pub(super) struct Account {
     pub(super) private: BTreeMap<(Box<str>, Box<str>), Bytes>,
     /// Its notifications that have not ended, in delivery order.
     pub(super) queue: BTreeMap<Place, NotificationId>,
+}
+
+/// A node of an account, with its items by the revision that made them.
+#[derive(Clone, Debug)]
+pub(super) struct HeldNode {
+    pub(super) node: Node,
+    pub(super) revision: Revision,
+    pub(super) items: BTreeMap<Revision, Arc<Item>>,
 }
 
 /// A notification's place in delivery order: by priority, then by the number that the store gave it when it began to wait.

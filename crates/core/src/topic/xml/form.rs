@@ -1,14 +1,18 @@
 //! Data forms (XEP-0004) of topics: configuration, publish-options, meta-data (XEP-0060 §16.4).
 
-use crate::command::ConfigChange;
+use super::{Terms, refusal};
 use crate::error::StanzaError;
-use crate::features::pubsub::refusal;
-use crate::model::{Access, Affiliation, PublishModel, SendLast, TopicConfig, TopicRecord};
+use crate::model::{Access, Affiliation, ConfigChange, PublishModel, SendLast, TopicConfig, TopicRecord};
 use carillon_wire::ns;
 use carillon_wire::stanza::Condition;
 use carillon_wire::xml::Element;
 
-const ACCESS: &[(&str, Access)] = &[("open", Access::Open), ("whitelist", Access::Whitelist)];
+const ACCESS: &[(&str, Access)] = &[
+    ("open", Access::Open),
+    ("whitelist", Access::Whitelist),
+    ("presence", Access::Presence),
+    ("roster", Access::Roster),
+];
 const PUBLISH: &[(&str, PublishModel)] = &[
     ("publishers", PublishModel::Publishers),
     ("subscribers", PublishModel::Subscribers),
@@ -19,6 +23,16 @@ const SEND_LAST: &[(&str, SendLast)] = &[
     ("on_sub", SendLast::OnSub),
     ("on_sub_and_presence", SendLast::OnSubAndPresence),
 ];
+
+/// The access models that topics have: the first ones.
+const OF_TOPICS: usize = 2;
+
+impl Terms {
+    /// The access models that there are.
+    fn access(&self) -> &'static [(&'static str, Access)] {
+        if self.is_personal { ACCESS } else { ACCESS.split_at(OF_TOPICS).0 }
+    }
+}
 
 /// Fields for which only one value is supported: the type of the field, the value, and its label.
 const FIXED: &[(&str, &str, &str, &str)] = &[
@@ -55,8 +69,8 @@ pub(super) enum Unmet {
     Unsupported(String),
 }
 
-/// Reads a form of this type. `max_items` is the value of `max`.
-pub(super) fn parse(x: &Element, form_type: &str, max_items: u32) -> Result<Filled, StanzaError> {
+/// Reads a form of this type, for a service of these terms.
+pub(super) fn parse(x: &Element, form_type: &str, terms: &Terms) -> Result<Filled, StanzaError> {
     let mut filled = Filled { change: ConfigChange::default(), unmet: None };
     for field in x.children().filter(|child| child.is("field", ns::DATA_FORMS)) {
         let var = field.attr("var").unwrap_or_default();
@@ -70,9 +84,9 @@ pub(super) fn parse(x: &Element, form_type: &str, max_items: u32) -> Result<Fill
                 return Err(StanzaError::new(Condition::BadRequest).with_text(text));
             }
             "pubsub#title" => change.title = Some(value.to_owned()),
-            "pubsub#access_model" => change.access_model = Some(word(ACCESS, var, value)?),
+            "pubsub#access_model" => change.access_model = Some(word(terms.access(), var, value)?),
             "pubsub#publish_model" => change.publish_model = Some(word(PUBLISH, var, value)?),
-            "pubsub#max_items" if value == "max" => change.max_items = Some(max_items),
+            "pubsub#max_items" if value == "max" => change.max_items = Some(terms.max_items),
             "pubsub#max_items" => change.max_items = Some(value.parse().map_err(|_| invalid(var))?),
             "pubsub#persist_items" => change.persist_items = Some(boolean(var, value)?),
             "pubsub#send_last_published_item" => {
@@ -116,8 +130,8 @@ fn other(var: &str, value: &str) -> Option<Unmet> {
 
 /// Reads a configuration form (XEP-0060 §8.2). Descriptive fields are ignored; unsupported ones are refused, so that nobody
 /// relies on them.
-pub(super) fn parse_config(x: &Element, max_items: u32) -> Result<ConfigChange, StanzaError> {
-    let filled = parse(x, ns::PUBSUB_NODE_CONFIG, max_items)?;
+pub(super) fn parse_config(x: &Element, terms: &Terms) -> Result<ConfigChange, StanzaError> {
+    let filled = parse(x, ns::PUBSUB_NODE_CONFIG, terms)?;
     match filled.unmet {
         None | Some(Unmet::Informative) => Ok(filled.change),
         Some(Unmet::Unsupported(var)) => {
@@ -128,9 +142,9 @@ pub(super) fn parse_config(x: &Element, max_items: u32) -> Result<ConfigChange, 
 }
 
 /// Reads the preconditions of a publication (XEP-0060 §7.1.5). An unknown one cannot be met.
-pub(super) fn parse_options(options: &Element, max_items: u32) -> Result<ConfigChange, StanzaError> {
+pub(super) fn parse_options(options: &Element, terms: &Terms) -> Result<ConfigChange, StanzaError> {
     let x = options.child("x", ns::DATA_FORMS).ok_or(StanzaError::new(Condition::BadRequest))?;
-    let filled = parse(x, ns::PUBSUB_PUBLISH_OPTIONS, max_items)?;
+    let filled = parse(x, ns::PUBSUB_PUBLISH_OPTIONS, terms)?;
     match filled.unmet {
         Some(_) => Err(refusal(Condition::Conflict, "precondition-not-met")),
         None => Ok(filled.change),
@@ -138,12 +152,12 @@ pub(super) fn parse_options(options: &Element, max_items: u32) -> Result<ConfigC
 }
 
 /// The configuration form of a topic, with its present values.
-pub(super) fn config(config: &TopicConfig) -> Element {
+pub(super) fn config(config: &TopicConfig, terms: &Terms) -> Element {
     let mut x = Element::new("x", ns::DATA_FORMS)
         .with_attr("type", "form")
         .with_child(form_type(ns::PUBSUB_NODE_CONFIG))
         .with_child(field("title", "text-single", "A name for people", &config.title))
-        .with_child(list("access_model", "Who may subscribe and read", ACCESS, config.access_model))
+        .with_child(list("access_model", "Who may subscribe and read", terms.access(), config.access_model))
         .with_child(list("publish_model", "Who may publish", PUBLISH, config.publish_model))
         .with_child(field("max_items", "text-single", "Items to keep", &config.max_items.to_string()))
         .with_child(toggle("persist_items", "Keep items", config.persist_items))

@@ -1,13 +1,10 @@
 //! What a client asks of the service.
 
-use super::reply;
-use super::{disco, form};
-use crate::command::{About, ConfigChange, TopicOp};
+use super::{Terms, bare, disco, form, refusal, reply, unsupported};
+use crate::command::{About, TopicOp};
 use crate::error::StanzaError;
-use crate::features::pubsub::{bare, refusal, unsupported};
-use crate::model::{Affiliation, Payload, TopicConfig};
+use crate::model::{Affiliation, ConfigChange, Payload};
 use crate::session::rsm;
-use crate::settings::Limits;
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Kind, Stanza};
@@ -40,14 +37,14 @@ pub(crate) enum Request {
 }
 
 /// Reads a request, made by `account`.
-pub(crate) fn parse(stanza: &Stanza, account: &BareJid, limits: &Limits) -> Result<Request, StanzaError> {
+pub(crate) fn parse(stanza: &Stanza, account: &BareJid, terms: &Terms) -> Result<Request, StanzaError> {
     let child = stanza.payload.children().next().ok_or(bad_request("an IQ asks one thing"))?;
-    let (element, max_items) = (child.element(), limits.topic_items);
+    let element = child.element();
     match (stanza.kind, child.name(), child.ns()) {
-        (Kind::Iq(IqType::Set), "pubsub", ns::PUBSUB) => set(&element, account, max_items),
+        (Kind::Iq(IqType::Set), "pubsub", ns::PUBSUB) => set(&element, account, terms),
         (Kind::Iq(IqType::Get), "pubsub", ns::PUBSUB) => get(&element),
-        (Kind::Iq(IqType::Set), "pubsub", ns::PUBSUB_OWNER) => owner_set(&element, max_items),
-        (Kind::Iq(IqType::Get), "pubsub", ns::PUBSUB_OWNER) => owner_get(&element),
+        (Kind::Iq(IqType::Set), "pubsub", ns::PUBSUB_OWNER) => owner_set(&element, terms),
+        (Kind::Iq(IqType::Get), "pubsub", ns::PUBSUB_OWNER) => owner_get(&element, terms),
         (Kind::Iq(IqType::Get), "query", ns::DISCO_INFO) => Ok(match element.attr("node") {
             Some(_) => topic(&element, TopicOp::Describe, About::Info)?,
             None => Request::Known(Some(disco::service())),
@@ -71,11 +68,11 @@ pub(crate) fn parse(stanza: &Stanza, account: &BareJid, limits: &Limits) -> Resu
     }
 }
 
-fn set(pubsub: &Element, account: &BareJid, max_items: u32) -> Result<Request, StanzaError> {
+fn set(pubsub: &Element, account: &BareJid, terms: &Terms) -> Result<Request, StanzaError> {
     let child = pubsub.children().next().ok_or(bad_request("what is to be done?"))?;
     match child.name() {
-        "create" => create(child, pubsub, max_items),
-        "publish" => publish(child, pubsub, max_items),
+        "create" => create(child, pubsub, terms),
+        "publish" => publish(child, pubsub, terms),
         "retract" => {
             let id = one_item(child)?;
             let notify = match child.attr("notify") {
@@ -106,21 +103,21 @@ fn set(pubsub: &Element, account: &BareJid, max_items: u32) -> Result<Request, S
     }
 }
 
-fn create(create: &Element, pubsub: &Element, max_items: u32) -> Result<Request, StanzaError> {
+fn create(create: &Element, pubsub: &Element, terms: &Terms) -> Result<Request, StanzaError> {
     let change = match pubsub.child("configure", ns::PUBSUB).and_then(|c| c.child("x", ns::DATA_FORMS)) {
-        Some(x) => form::parse_config(x, max_items)?,
+        Some(x) => form::parse_config(x, terms)?,
         None => ConfigChange::default(),
     };
     match create.attr("node") {
         None | Some("") => Ok(Request::Instant { change }),
         Some(_) => {
-            let op = TopicOp::Create { config: change.apply(&TopicConfig::default()) };
+            let op = TopicOp::Create { config: change.apply(&terms.default) };
             topic(create, op, About::Nothing)
         }
     }
 }
 
-fn publish(publish: &Element, pubsub: &Element, max_items: u32) -> Result<Request, StanzaError> {
+fn publish(publish: &Element, pubsub: &Element, terms: &Terms) -> Result<Request, StanzaError> {
     let mut items = publish.children().filter(|child| child.is("item", ns::PUBSUB));
     let item = items.next().ok_or(refusal(Condition::BadRequest, "item-required"))?;
     if items.next().is_some() {
@@ -139,9 +136,7 @@ fn publish(publish: &Element, pubsub: &Element, max_items: u32) -> Result<Reques
     payload.write(&mut bytes, "");
     let payload = Payload::Xml(bytes.into());
     let op = match pubsub.child("publish-options", ns::PUBSUB) {
-        Some(options) => {
-            TopicOp::PublishIf { id, payload, options: form::parse_options(options, max_items)? }
-        }
+        Some(options) => TopicOp::PublishIf { id, payload, options: form::parse_options(options, terms)? },
         None => TopicOp::Publish { id, payload, operation: None },
     };
     topic(publish, op, About::Publication)
@@ -174,11 +169,11 @@ fn get(pubsub: &Element) -> Result<Request, StanzaError> {
     }
 }
 
-fn owner_get(pubsub: &Element) -> Result<Request, StanzaError> {
+fn owner_get(pubsub: &Element, terms: &Terms) -> Result<Request, StanzaError> {
     let child = pubsub.children().next().ok_or(bad_request("what is asked for?"))?;
     match child.name() {
         "configure" => topic(child, TopicOp::Manage, About::Config),
-        "default" => Ok(Request::Known(Some(reply::default_config()))),
+        "default" => Ok(Request::Known(Some(reply::default_config(terms)))),
         "subscriptions" => {
             let op = TopicOp::Subscribers { after: None, max: PAGE };
             topic(child, op, About::Subscribers)
@@ -188,7 +183,7 @@ fn owner_get(pubsub: &Element) -> Result<Request, StanzaError> {
     }
 }
 
-fn owner_set(pubsub: &Element, max_items: u32) -> Result<Request, StanzaError> {
+fn owner_set(pubsub: &Element, terms: &Terms) -> Result<Request, StanzaError> {
     let child = pubsub.children().next().ok_or(bad_request("what is to be done?"))?;
     match child.name() {
         "configure" => {
@@ -197,7 +192,7 @@ fn owner_set(pubsub: &Element, max_items: u32) -> Result<Request, StanzaError> {
                 // XEP-0060 §8.2.3: the topic stays as it is.
                 Some("cancel") => Ok(Request::Known(None)),
                 _ => {
-                    let change = form::parse_config(x, max_items)?;
+                    let change = form::parse_config(x, terms)?;
                     topic(child, TopicOp::Amend { change }, About::Nothing)
                 }
             }

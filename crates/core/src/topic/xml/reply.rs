@@ -1,6 +1,6 @@
 //! Replies to clients.
 
-use super::{disco, form, set};
+use super::{Terms, disco, form, set};
 use crate::command::{About, Refusal, TopicIq, TopicOutcome};
 use crate::model::{Affiliation, Item, TopicId, TopicRecord, write_item};
 use carillon_wire::jid::BareJid;
@@ -11,20 +11,20 @@ use carillon_wire::xml::writer::Writer;
 use std::sync::Arc;
 
 /// The answer to an IQ about the topic `name`.
-pub(crate) fn reply(iq: TopicIq, name: &str, result: Result<TopicOutcome, Refusal>) -> Stanza {
+pub(crate) fn reply(iq: TopicIq, name: &str, result: Result<TopicOutcome, Refusal>, terms: &Terms) -> Stanza {
     let TopicIq { iq, about } = iq;
-    let payload = result.map(|outcome| payload(about, name, outcome, iq.service()));
+    let payload = result.map(|outcome| payload(about, name, outcome, iq.service(), terms));
     iq.reply(payload.map_err(StanzaError::from))
 }
 
-fn payload(about: About, name: &str, outcome: TopicOutcome, service: &str) -> Payload {
+fn payload(about: About, name: &str, outcome: TopicOutcome, service: &str, terms: &Terms) -> Payload {
     let element = match (about, outcome) {
         (About::Instant, TopicOutcome::Record { .. }) => {
             pubsub(Element::new("create", ns::PUBSUB).with_attr("node", name))
         }
         (About::Config, TopicOutcome::Record { record, .. }) => {
             let configure = Element::new("configure", ns::PUBSUB_OWNER).with_attr("node", name);
-            owner(configure.with_child(form::config(&record.config)))
+            owner(configure.with_child(form::config(&record.config, terms)))
         }
         (About::Info, TopicOutcome::Record { record, .. }) => disco::topic(&record),
         (About::Affiliations, TopicOutcome::Record { record, .. }) => affiliations_of(&record),
@@ -133,7 +133,7 @@ fn word(affiliation: Affiliation) -> &'static str {
 }
 
 /// The default configuration of a topic (§8.3).
-pub(super) fn default_config() -> Element {
-    let config = form::config(&crate::model::TopicConfig::default());
+pub(super) fn default_config(terms: &Terms) -> Element {
+    let config = form::config(&terms.default, terms);
     owner(Element::new("default", ns::PUBSUB_OWNER).with_child(config))
 }

@@ -1,12 +1,15 @@
 //! Forms and presence, read.
 
 use super::form::{self, Filled, Unmet};
-use super::had;
-use crate::command::ConfigChange;
+use super::{Terms, had};
 use crate::model::*;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, PresenceType, Stanza};
 use carillon_wire::xml::Element;
+
+fn terms() -> Terms {
+    Terms { max_items: 50, default: TopicConfig::default(), is_personal: false }
+}
 
 fn x(fields: &str) -> Element {
     let text = format!("<x xmlns='jabber:x:data' type='submit'>{fields}</x>");
@@ -14,7 +17,7 @@ fn x(fields: &str) -> Element {
 }
 
 fn parse(fields: &str) -> Result<Filled, Condition> {
-    form::parse(&x(fields), ns::PUBSUB_NODE_CONFIG, 50).map_err(|error| error.condition)
+    form::parse(&x(fields), ns::PUBSUB_NODE_CONFIG, &terms()).map_err(|error| error.condition)
 }
 
 #[test]
@@ -56,8 +59,8 @@ fn a_form_that_was_printed_reads_as_the_configuration() {
         notify_retract: false,
         notify_delete: false,
     };
-    let form = form::config(&config);
-    let filled = form::parse(&form, ns::PUBSUB_NODE_CONFIG, 50).expect("our own form");
+    let form = form::config(&config, &terms());
+    let filled = form::parse(&form, ns::PUBSUB_NODE_CONFIG, &terms()).expect("our own form");
     assert!(filled.unmet.is_none() && filled.change.is_met_by(&config));
     assert_eq!(filled.change.apply(&TopicConfig::default()), config);
     assert!(!filled.change.is_met_by(&TopicConfig::default()));
@@ -65,7 +68,7 @@ fn a_form_that_was_printed_reads_as_the_configuration() {
 
 #[test]
 fn a_configuration_that_the_service_cannot_do_is_refused() {
-    let configured = |fields: &str| form::parse_config(&x(fields), 50);
+    let configured = |fields: &str| form::parse_config(&x(fields), &terms());
     for met in [
         "<field var='pubsub#deliver_payloads'><value>1</value></field>",
         "<field var='pubsub#notify_config'><value>false</value></field>",
@@ -92,14 +95,14 @@ fn a_precondition_that_is_not_known_is_not_met() {
     let options = |fields: &str| Element::new("publish-options", ns::PUBSUB).with_child(x(fields));
     for field in ["item_expire", "type", "flavour"] {
         let unmet = options(&format!("<field var='pubsub#{field}'><value>1</value></field>"));
-        let error = form::parse_options(&unmet, 50).expect_err("no topic is so");
+        let error = form::parse_options(&unmet, &terms()).expect_err("no topic is so");
         assert_eq!(
             (error.condition, error.app.as_ref().map(Element::name)),
             (Condition::Conflict, Some("precondition-not-met"))
         );
     }
     let known = options("<field var='pubsub#persist_items'><value>1</value></field>");
-    assert_eq!(form::parse_options(&known, 50).map(|change| change.persist_items), Ok(Some(true)));
+    assert_eq!(form::parse_options(&known, &terms()).map(|change| change.persist_items), Ok(Some(true)));
 }
 
 #[test]

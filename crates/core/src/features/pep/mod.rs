@@ -1,0 +1,104 @@
+//! Personal events (XEP-0163): an account publishes under its own address, on nodes of its own.
+//!
+//! The account's home answers for it, by its record, which says what nodes there are and who is whom to the account. What an edit does is decided
+//! by the store, in one commit (`model::node`).
+
+mod request;
+mod state;
+
+pub use state::Nodes;
+
+use crate::message::Letter;
+use crate::session::home::{self, AtHome};
+use crate::session::hook::{At, Feature, Hooks, IqHandler, RecordPart, Spec};
+use crate::session::{Cx, Sessions};
+use carillon_wire::ns;
+use carillon_wire::stanza::IqType;
+
+/// The feature.
+pub const FEATURE: Feature = Feature {
+    name: "pep",
+    about: "Accounts publish what concerns them under their own addresses: bookmarks, avatars, keys.",
+    specs: &[
+        Spec {
+            id: "XEP-0163",
+            title: "Personal Eventing Protocol",
+            version: "1.2.2",
+            coverage: "Nodes of one's own: created by publishing, with publish-options, or by request; configured, purged, deleted; items published, \
+                       retracted, and read by pages.",
+        },
+        Spec {
+            id: "XEP-0402",
+            title: "PEP Native Bookmarks",
+            version: "1.2.0",
+            coverage: "What it needs of XEP-0163 and XEP-0060.",
+        },
+    ],
+    account_features: FEATURES,
+    account_identities: &[("pubsub", "pep")],
+    hooks: Hooks {
+        record: &[RecordPart::Nodes(|record, nodes| record.nodes = Nodes::of(nodes))],
+        letter: Some(letter),
+        iq: &[
+            own(IqType::Get, "pubsub", ns::PUBSUB),
+            own(IqType::Set, "pubsub", ns::PUBSUB),
+            own(IqType::Get, "pubsub", ns::PUBSUB_OWNER),
+            own(IqType::Set, "pubsub", ns::PUBSUB_OWNER),
+            own(IqType::Get, "query", ns::DISCO_ITEMS),
+        ],
+        node_info: Some(home::ask),
+        ..Hooks::NONE
+    },
+    ..Feature::NONE
+};
+
+/// The parts of XEP-0060 that an account has (§10).
+const FEATURES: &[&str] = &[
+    "http://jabber.org/protocol/pubsub",
+    "http://jabber.org/protocol/pubsub#access-open",
+    "http://jabber.org/protocol/pubsub#access-presence",
+    "http://jabber.org/protocol/pubsub#access-roster",
+    "http://jabber.org/protocol/pubsub#access-whitelist",
+    "http://jabber.org/protocol/pubsub#auto-create",
+    "http://jabber.org/protocol/pubsub#config-node",
+    "http://jabber.org/protocol/pubsub#config-node-max",
+    "http://jabber.org/protocol/pubsub#create-and-configure",
+    "http://jabber.org/protocol/pubsub#create-nodes",
+    "http://jabber.org/protocol/pubsub#delete-items",
+    "http://jabber.org/protocol/pubsub#delete-nodes",
+    "http://jabber.org/protocol/pubsub#instant-nodes",
+    "http://jabber.org/protocol/pubsub#item-ids",
+    "http://jabber.org/protocol/pubsub#meta-data",
+    "http://jabber.org/protocol/pubsub#multi-items",
+    "http://jabber.org/protocol/pubsub#persistent-items",
+    "http://jabber.org/protocol/pubsub#publish",
+    "http://jabber.org/protocol/pubsub#publish-options",
+    "http://jabber.org/protocol/pubsub#purge-nodes",
+    "http://jabber.org/protocol/pubsub#retract-items",
+    "http://jabber.org/protocol/pubsub#retrieve-default",
+    "http://jabber.org/protocol/pubsub#retrieve-items",
+];
+
+const fn own(kind: IqType, name: &'static str, ns: &'static str) -> IqHandler {
+    IqHandler { kind, name, ns, at: At::Account, handle: home::ask }
+}
+
+/// At the account's home.
+fn letter(
+    letter: Letter,
+    home: &mut AtHome<'_>,
+    _sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) -> Option<Letter> {
+    match letter {
+        Letter::Request { requester, stanza } => return request::own(requester, stanza, home, cx),
+        Letter::NodesChanged(change) => {
+            // A record that was read later has it already.
+            if home.generation < change.after {
+                home.record.nodes.change(&change);
+            }
+        }
+        other => return Some(other),
+    }
+    None
+}

@@ -1,0 +1,232 @@
+//! What clients ask of an account's nodes, at its home.
+
+use crate::command::{About, PendingIq, Refusal, TopicIq, TopicOp, TopicOutcome};
+use crate::error::StanzaError;
+use crate::message::{Letter, Requester};
+use crate::model::{
+    Affiliation, ConfigChange, Node, NodeChange, NodeEdit, NodeRefusal, TopicConfig, TopicId, TopicRecord,
+};
+use crate::ports::store::items::ItemNamesAnswer;
+use crate::ports::store::nodes::{EditNode, NodeItemNames, NodeItems};
+use crate::ports::{Fault, Question};
+use crate::session::Cx;
+use crate::session::home::AtHome;
+use crate::topic::xml::{self, Request, Terms, unsupported};
+use bytes::Bytes;
+use carillon_wire::jid::BareJid;
+use carillon_wire::ns;
+use carillon_wire::stanza::{Condition, Payload, Stanza};
+use std::sync::Arc;
+
+/// Answers a request of one of the account's sessions about its nodes, or gives it back because it is about something else.
+pub(super) fn own(
+    requester: Requester,
+    stanza: Box<Stanza>,
+    home: &AtHome<'_>,
+    cx: &mut Cx<'_>,
+) -> Option<Letter> {
+    if !is_about_nodes(&stanza) {
+        return Some(Letter::Request { requester, stanza });
+    }
+    answer(&stanza, home, cx);
+    None
+}
+
+fn is_about_nodes(stanza: &Stanza) -> bool {
+    let namespaces = [ns::PUBSUB, ns::PUBSUB_OWNER, ns::DISCO_INFO, ns::DISCO_ITEMS];
+    stanza.payload.children().next().is_some_and(|child| namespaces.contains(&child.ns()))
+}
+
+/// Answers a request to the account.
+fn answer(stanza: &Stanza, home: &AtHome<'_>, cx: &mut Cx<'_>) {
+    let Some(from) = &stanza.from else { return };
+    let pending = PendingIq::new(stanza, from);
+    let terms = Terms::of_account(&cx.shard.settings.limits);
+    let account = home.account.as_str();
+    match xml::parse(stanza, home.account, &terms) {
+        Err(error) => cx.reply(pending.reply(Err(error))),
+        Ok(Request::Known(payload)) => {
+            let payload = payload.map_or(Payload::empty(), |payload| Payload::from_element(&payload));
+            cx.reply(pending.reply(Ok(payload)));
+        }
+        Ok(Request::Topics { paged, .. }) => {
+            let records: Vec<TopicRecord> = home.record.nodes.iter().map(|node| record(node, home)).collect();
+            let list = xml::topics(&records, |_| true, account, paged);
+            cx.reply(pending.reply(Ok(Payload::from_element(&list))));
+        }
+        Ok(Request::Instant { change }) => {
+            let name = cx.shard.random.token().into();
+            let op = TopicOp::Create { config: change.apply(&terms.default) };
+            operate(name, op, TopicIq { iq: pending, about: About::Instant }, home, &terms, cx);
+        }
+        Ok(Request::Topic { name, op, about }) => {
+            operate(name, op, TopicIq { iq: pending, about }, home, &terms, cx);
+        }
+        Ok(Request::Subscriptions { .. } | Request::Affiliations { .. }) => {
+            cx.reply(pending.reply(Err(unsupported("retrieve-subscriptions"))));
+        }
+    }
+}
+
+/// Carries out an operation on a node, or has the store do it.
+fn operate(name: Box<str>, op: TopicOp, iq: TopicIq, home: &AtHome<'_>, terms: &Terms, cx: &mut Cx<'_>) {
+    let (domain, local) = (home.domain, Box::from(home.account.local().unwrap_or_default()));
+    let node = name.clone();
+    let edit = match op {
+        TopicOp::Describe | TopicOp::Manage => {
+            let record = home.record.nodes.get(&name).map(|node| Arc::new(record(node, home)));
+            let outcome = record.map(|record| TopicOutcome::Record { record, created: false });
+            let result = outcome.ok_or(Refusal::NotFound);
+            return cx.reply(xml::reply(iq, &name, result, terms));
+        }
+        TopicOp::Items { ids, from, max, bytes_max } => {
+            let max = max.unwrap_or(terms.max_items);
+            let question = NodeItems { domain, local, node, ids, from, max, bytes_max };
+            return read(question, TopicOutcome::Items, name, iq, terms, cx);
+        }
+        TopicOp::ItemNames { from, max } => {
+            let question = NodeItemNames { domain, local, node, from, max };
+            let outcome =
+                |names: ItemNamesAnswer| TopicOutcome::ItemNames { ids: names.ids, count: names.count };
+            return read(question, outcome, name, iq, terms, cx);
+        }
+        op => edit(op, terms, cx),
+    };
+    let edit = match edit {
+        Ok(edit) => edit,
+        Err(error) => return cx.reply(iq.iq.reply(Err(error))),
+    };
+    let bounds = cx.shard.settings.limits.nodes;
+    let question = EditNode { domain, local, node, edit, bounds, now: cx.now.unix };
+    let (account, terms) = (home.account.clone(), terms.clone());
+    cx.ask(question, move |answer, _, cx| edited(answer, account, &name, iq, &terms, cx));
+}
+
+/// The edit that an operation is.
+fn edit(op: TopicOp, terms: &Terms, cx: &mut Cx<'_>) -> Result<NodeEdit, StanzaError> {
+    Ok(match op {
+        TopicOp::Create { config } => {
+            check(&config, terms)?;
+            NodeEdit::Create(config)
+        }
+        TopicOp::Publish { id, payload, .. } => publish(id, &payload, ConfigChange::default(), terms, cx)?,
+        TopicOp::PublishIf { id, payload, options } => publish(id, &payload, options, terms, cx)?,
+        TopicOp::Amend { change } => {
+            check(&change.apply(&terms.default), terms)?;
+            NodeEdit::Configure(change)
+        }
+        TopicOp::Retract { id, .. } => NodeEdit::Retract(id),
+        TopicOp::Purge => NodeEdit::Purge,
+        TopicOp::Delete => NodeEdit::Delete,
+        TopicOp::SetAffiliations { .. } => return Err(unsupported("modify-affiliations")),
+        _ => return Err(unsupported("subscribe")),
+    })
+}
+
+fn publish(
+    id: Option<Box<str>>,
+    payload: &crate::model::Payload,
+    options: ConfigChange,
+    terms: &Terms,
+    cx: &mut Cx<'_>,
+) -> Result<NodeEdit, StanzaError> {
+    check(&options.apply(&terms.default), terms)?;
+    let mut bytes = Vec::with_capacity(256);
+    payload.write(&mut bytes);
+    let id = id.unwrap_or_else(|| cx.shard.random.token().into());
+    Ok(NodeEdit::Publish { id, payload: Bytes::from(bytes), options, default: terms.default.clone() })
+}
+
+/// Whether a node may be like that.
+fn check(config: &TopicConfig, terms: &Terms) -> Result<(), StanzaError> {
+    let refused = |text: &'static str| Err(StanzaError::new(Condition::NotAcceptable).with_text(text));
+    if config.title.len() > 256 {
+        return refused("a title is at most 256 bytes");
+    }
+    if config.max_items == 0 || config.max_items > terms.max_items {
+        return refused("max_items is 0, or more than an account may keep");
+    }
+    Ok(())
+}
+
+/// Has the store read something.
+fn read<Q, T>(
+    question: Q,
+    outcome: impl FnOnce(T) -> TopicOutcome + Send + 'static,
+    name: Box<str>,
+    iq: TopicIq,
+    terms: &Terms,
+    cx: &mut Cx<'_>,
+) where
+    Q: Question<Answer = Option<T>>,
+{
+    let terms = terms.clone();
+    cx.ask(question, move |answer, _, cx| {
+        let found = answer.map_err(Refusal::Fault).and_then(|found| found.ok_or(Refusal::NotFound));
+        cx.reply(xml::reply(iq, &name, found.map(outcome), &terms));
+    });
+}
+
+/// The store's answer: who asked is told, and then everybody else.
+fn edited(
+    answer: Result<Result<Box<NodeChange>, NodeRefusal>, Fault>,
+    account: BareJid,
+    name: &str,
+    iq: TopicIq,
+    terms: &Terms,
+    cx: &mut Cx<'_>,
+) {
+    let result = match answer {
+        Ok(Ok(change)) => Ok(Arc::<NodeChange>::from(change)),
+        Ok(Err(refusal)) => Err(refused(refusal)),
+        Err(fault) => {
+            if fault == Fault::Unknown {
+                cx.letter(account.clone(), Letter::Doubt);
+            }
+            Err(Refusal::Fault(fault))
+        }
+    };
+    let outcome = result.as_ref().map_err(|refusal| *refusal).map(|change| outcome(change, &account));
+    cx.reply(xml::reply(iq, name, outcome, terms));
+    if let Ok(change) = result
+        && change.before != change.after
+    {
+        cx.letter(account, Letter::NodesChanged(change));
+    }
+}
+
+fn outcome(change: &NodeChange, account: &BareJid) -> TopicOutcome {
+    match (&change.item, &change.is) {
+        (Some(item), _) => TopicOutcome::Published(item.clone()),
+        (None, Some(node)) => {
+            TopicOutcome::Record { record: Arc::new(record_of(node, account)), created: change.was.is_none() }
+        }
+        (None, None) => TopicOutcome::Done,
+    }
+}
+
+fn refused(refusal: NodeRefusal) -> Refusal {
+    match refusal {
+        NodeRefusal::NoAccount | NodeRefusal::NoNode | NodeRefusal::NoItem => Refusal::NotFound,
+        NodeRefusal::Exists => Refusal::Exists,
+        NodeRefusal::Unmet => Refusal::PreconditionNotMet,
+        NodeRefusal::TooManyNodes => Refusal::NoRoom("you have as many nodes as an account may"),
+        NodeRefusal::TooManyBytes => Refusal::NoRoom("your nodes hold as much as those of an account may"),
+    }
+}
+
+fn record(node: &Node, home: &AtHome<'_>) -> TopicRecord {
+    record_of(node, home.account)
+}
+
+/// A node, as a topic is described.
+fn record_of(node: &Node, account: &BareJid) -> TopicRecord {
+    TopicRecord {
+        id: TopicId::default(),
+        domain: Default::default(),
+        name: node.name.clone(),
+        config: node.config.clone(),
+        affiliations: vec![(account.clone(), Affiliation::Owner)],
+        created: node.created,
+    }
+}

@@ -1,0 +1,55 @@
+//! The nodes of accounts (XEP-0163), and what is published on them.
+
+#![expect(missing_docs, reason = "the sentence of a question says what its fields are")]
+
+use super::items::ItemNamesAnswer;
+use super::question::questions;
+use crate::model::{DomainId, Item, ItemsFrom, NodeBounds, NodeChange, NodeEdit, NodeRefusal, UnixMs};
+use std::sync::Arc;
+
+questions! {
+    Nodes,
+    reads {
+        NodeItems => Option<Vec<Arc<Item>>>,
+        NodeItemNames => Option<ItemNamesAnswer>,
+    }
+    writes {}
+    once {
+        EditNode => Result<Box<NodeChange>, NodeRefusal>,
+    }
+}
+
+/// Items that an account's node keeps, newest first, chosen as by [`page_of`](crate::model::page_of). None when there is no such node, or
+/// when the item that `from` names does not exist.
+#[derive(Clone, Debug)]
+pub struct NodeItems {
+    pub domain: DomainId,
+    pub local: Box<str>,
+    pub node: Box<str>,
+    pub ids: Vec<Box<str>>,
+    pub from: ItemsFrom,
+    pub max: u32,
+    pub bytes_max: usize,
+}
+
+/// Their ids.
+#[derive(Clone, Debug)]
+pub struct NodeItemNames {
+    pub domain: DomainId,
+    pub local: Box<str>,
+    pub node: Box<str>,
+    pub from: ItemsFrom,
+    pub max: u32,
+}
+
+/// Does something with a node of an account by the rules of [`NodeEdit::configures`], within `bounds`. An item that is published takes the
+/// place of one with its id; the oldest over `max_items` are removed. Where only items change, the generation of the record stays.
+#[derive(Clone, Debug)]
+pub struct EditNode {
+    pub domain: DomainId,
+    pub local: Box<str>,
+    pub node: Box<str>,
+    pub edit: NodeEdit,
+    pub bounds: NodeBounds,
+    pub now: UnixMs,
+}
