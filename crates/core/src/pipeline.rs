@@ -38,6 +38,7 @@ pub const ORDER: &[&Feature] = &[
     &session_establishment::FEATURE,
     &json::FEATURE,
     &private::FEATURE,
+    &vcard::FEATURE,
     &version::FEATURE,
     &time::FEATURE,
     &stream_limits::FEATURE,

@@ -88,6 +88,8 @@ pub struct Limits {
     pub private_bytes: usize,
     /// What an account keeps in its own nodes (XEP-0163).
     pub nodes: NodeBounds,
+    /// Bytes of an account's vCard (XEP-0054).
+    pub vcard_bytes: usize,
     /// Bytes of traces kept in memory per shard.
     pub traces_bytes: usize,
     /// Domains that are counted one by one; the others are counted together.
@@ -193,6 +195,7 @@ impl Default for Limits {
             roster: RosterBounds { contacts: 2000, requests: 200, bytes: 256 * 1024 },
             directed_presence: 500,
             private_bytes: 64 * 1024,
+            vcard_bytes: 64 * 1024,
             traces_bytes: 32 << 20,
             domains_counted: 100,
         }

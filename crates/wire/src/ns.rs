@@ -95,6 +95,8 @@ namespaces! {
     CORRECTION = "urn:xmpp:message-correct:0";
     /// Private XML storage (XEP-0049).
     PRIVATE = "jabber:iq:private";
+    /// vcard-temp (XEP-0054).
+    VCARD = "vcard-temp";
     /// Inbox (XEP-0430).
     INBOX = "urn:xmpp:inbox:1";
     /// The inbox of MongooseIM.

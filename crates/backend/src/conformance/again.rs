@@ -3,7 +3,7 @@
 use super::ground::*;
 use super::parked;
 use super::webhooks;
-use super::{archives, blocklists, nodes, private, rosters};
+use super::{archives, blocklists, nodes, private, rosters, vcards};
 use carillon_core::model::*;
 use carillon_core::ports::store::archive::*;
 use carillon_core::ports::store::inbox::{ChangeConversation, EmptyBin};
@@ -196,6 +196,7 @@ fn writes_of_records(domain: DomainId) -> Vec<Ask> {
         .into(),
         EmptyBin { domain, local: "alice".into() }.into(),
         private::keep(domain, "alice", vec![private::element("a", "n", "<one/>")]).into(),
+        vcards::keep(domain, "alice", "<one/>").into(),
         SetArchivePreferences {
             domain,
             local: "alice".into(),

@@ -5,7 +5,7 @@ use super::events;
 use super::ground::*;
 use super::parked;
 use super::webhooks;
-use super::{archives, blocklists, inbox, nodes, private, rosters};
+use super::{archives, blocklists, inbox, nodes, private, rosters, vcards};
 use carillon_core::model::*;
 use carillon_core::ports::Store;
 
@@ -15,6 +15,7 @@ pub(super) const ALL: &[Lasting] = &[
     Lasting { name: "lasting::events", write: events::write_lasting, check: events::check_lasting },
     Lasting { name: "lasting::webhooks", write: webhooks::write_lasting, check: webhooks::check_lasting },
     Lasting { name: "lasting::private", write: private::write_lasting, check: private::check_lasting },
+    Lasting { name: "lasting::vcards", write: vcards::write_lasting, check: vcards::check_lasting },
     Lasting { name: "lasting::inbox", write: inbox::write_lasting, check: inbox::check_lasting },
     Lasting { name: "lasting::parked", write: parked::write_lasting, check: parked::check_lasting },
     Lasting { name: "lasting::nodes", write: nodes::write_lasting, check: nodes::check_lasting },

@@ -30,6 +30,7 @@ mod schedule;
 mod subscriptions;
 mod together;
 mod topics;
+mod vcards;
 mod webhooks;
 
 use carillon_core::ports::Store;
@@ -109,6 +110,7 @@ pub const CASES: &[Case] = cases! {
     archives: hold_a_message_for_both_sides, hold_one_side_where_there_is_one, come_in_pages_both_ways, are_filtered, are_found_by_number,
         follow_preferences, have_times_that_ascend, are_erased, keep_what_their_domain_wants, go_with_their_account;
     private: is_kept_by_name_and_namespace, is_bounded_in_bytes, goes_with_its_account;
+    vcards: are_kept_and_replaced, go_with_their_account;
     inbox: lists_the_newest_first, counts_until_it_is_answered_or_seen, is_changed_by_its_owner,
         is_in_folders_until_a_message_comes, loses_what_the_archive_loses;
     again: every_write_is_done_once, with_another_id_it_is_done_again,

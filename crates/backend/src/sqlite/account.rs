@@ -154,6 +154,7 @@ impl Answers<DeleteAccount, Error> for Transaction<'_> {
             [id],
         )?;
         self.run("DELETE FROM account_node WHERE account = ?1", [id])?;
+        self.run("DELETE FROM vcard WHERE account = ?1", [id])?;
         self.run("DELETE FROM archive_rule WHERE account = ?1", [id])?;
         self.run("DELETE FROM subscription WHERE account = ?1", [id])?;
         // What was granted must not fall to the next who takes the name. A ban is the topic's and stays, or deleting the

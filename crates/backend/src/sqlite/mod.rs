@@ -53,6 +53,7 @@ mod snapshot;
 mod subscription;
 mod topic;
 mod transaction;
+mod vcard;
 mod webhook;
 mod writer;
 

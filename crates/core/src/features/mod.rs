@@ -25,4 +25,5 @@ pub mod state;
 pub mod stream_limits;
 pub mod stream_management;
 pub mod time;
+pub mod vcard;
 pub mod version;

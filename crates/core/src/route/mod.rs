@@ -209,6 +209,10 @@ fn undelivered(
                 result => result,
             }
         }
+        // RFC 6121 §8.5.2.1.3: to the account, the server answers if it can.
+        Kind::Iq(kind @ (IqType::Get | IqType::Set)) if !has_resource && is_answered(kind, stanza, cx) => {
+            Ok(true)
+        }
         Kind::Message(MessageType::Groupchat) | Kind::Iq(IqType::Get | IqType::Set) => Err(refusal),
         Kind::Message(_) | Kind::Presence(_) | Kind::Iq(_) => Ok(true),
     };
@@ -217,6 +221,13 @@ fn undelivered(
     {
         cx.reply(reply);
     }
+}
+
+/// Whether a feature answers a request on behalf of its account.
+fn is_answered(kind: IqType, request: &Stanza, cx: &mut Cx<'_>) -> bool {
+    let payload = request.payload.children().next();
+    let handler = payload.and_then(|payload| cx.pipeline.asked(kind, payload.name(), payload.ns()));
+    handler.inspect(|handler| (handler.answer)(request, cx)).is_some()
 }
 
 /// Whether a feature takes a message that no session takes.

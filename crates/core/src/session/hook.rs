@@ -153,6 +153,8 @@ pub struct Hooks {
     pub iq: &'static [IqHandler],
     /// Describes a node of the client's own account (XEP-0030 §3.2): one feature's.
     pub node_info: Option<IqHandle>,
+    /// IQ requests of others to an account, answered at its home.
+    pub asked: &'static [AskedHandler],
     /// Top-level elements that are no stanzas, by namespace.
     pub nonza: &'static [NonzaHandler],
     /// A stanza to an account, about to be given to some of its sessions.
@@ -246,6 +248,7 @@ impl Hooks {
         settled: None,
         iq: &[],
         node_info: None,
+        asked: &[],
         nonza: &[],
         routed: None,
         must_wait: None,
@@ -435,6 +438,19 @@ pub enum At {
     Both,
     /// A feature's own address ([`Service`]).
     Service,
+}
+
+/// Answers, on behalf of an account, one kind of IQ request that another sends to its bare JID. It has passed the account's filters, but there
+/// need not be such an account.
+pub struct AskedHandler {
+    /// `get` or `set`.
+    pub kind: IqType,
+    /// The payload's name.
+    pub name: &'static str,
+    /// The payload's namespace.
+    pub ns: &'static str,
+    /// The function that answers, now or later.
+    pub answer: fn(request: &Stanza, cx: &mut Cx<'_>),
 }
 
 /// Answers one top-level element that is no stanza, also when it comes inline in Bind 2.

@@ -40,6 +40,7 @@ pub struct Pipeline {
     submit_presence: Vec<SubmitHook>,
     iq: Map<(&'static str, &'static str), Vec<&'static IqHandler>>,
     pub(crate) node_info: Option<IqHandle>,
+    asked: Vec<&'static AskedHandler>,
     nonza: Map<(&'static str, &'static str), &'static NonzaHandler>,
     pub(crate) unsettled: Vec<UnsettledHook>,
     pub(crate) settled: Vec<SettledHook>,
@@ -113,6 +114,7 @@ impl Pipeline {
             submit_message: hooks(&features, |h| h.submit_message),
             submit_presence: hooks(&features, |h| h.submit_presence),
             node_info: features.iter().find_map(|f| f.hooks.node_info),
+            asked: features.iter().flat_map(|f| f.hooks.asked).collect(),
             unsettled: hooks(&features, |h| h.unsettled),
             settled: hooks(&features, |h| h.settled),
             routed: hooks(&features, |h| h.routed),
@@ -209,6 +211,12 @@ impl Pipeline {
         let fits =
             |h: &&&IqHandler| h.kind == kind && (h.at == at || (h.at == At::Both && at != At::Service));
         self.iq.get(&(name, ns))?.iter().find(fits).map(|h| h.handle)
+    }
+
+    /// Who answers an IQ request of another on behalf of an account.
+    pub(crate) fn asked(&self, kind: IqType, name: &str, ns: &str) -> Option<&'static AskedHandler> {
+        let fits = |h: &&AskedHandler| h.kind == kind && h.name == name && h.ns == ns;
+        self.asked.iter().copied().find(fits)
     }
 
     /// The handler for a kind of tracked stanza.

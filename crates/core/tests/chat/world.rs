@@ -252,6 +252,7 @@ fn meant(kind: &str) -> Result<Asks, String> {
         }),
         "records" => Ok(|ask| matches!(ask, Ask::Read(ReadAsk::Roster(_)))),
         "rosters" => Ok(|ask| matches!(ask, Ask::Write(WriteAsk::Roster(_) | WriteAsk::Blocking(_)))),
+        "vcards" => Ok(|ask| matches!(ask, Ask::Read(ReadAsk::Vcard(_)) | Ask::Write(WriteAsk::Vcard(_)))),
         other => Err(format!("no questions are called {other}")),
     }
 }

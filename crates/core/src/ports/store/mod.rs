@@ -23,6 +23,7 @@ mod question;
 pub mod roster;
 pub mod subscriptions;
 pub mod topics;
+pub mod vcard;
 pub mod webhooks;
 
 pub use page::{Page, Part};
@@ -293,6 +294,7 @@ nouns! {
     Inbox in inbox,
     Private in private,
     Nodes in nodes,
+    Vcard in vcard,
 }
 
 impl Kind for ReadAsk {

@@ -98,6 +98,7 @@ fn put(
         conversations: BTreeMap::new(),
         archive_preferences: ArchivePreferences::default(),
         private: BTreeMap::new(),
+        vcard: Default::default(),
         queue: BTreeMap::new(),
     };
     store.accounts.insert(id, account);

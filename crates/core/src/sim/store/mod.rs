@@ -23,6 +23,7 @@ mod roster;
 mod subscriptions;
 mod tables;
 mod topics;
+mod vcard;
 mod webhooks;
 
 pub use disk::{Answered, Asks, Disk, Engine, Mood, Step};

@@ -68,6 +68,8 @@ pub(super) struct Account {
     pub(super) archive_preferences: ArchivePreferences,
     /// What its clients keep, by namespace and name.
     pub(super) private: BTreeMap<(Box<str>, Box<str>), Bytes>,
+    /// What it tells of itself; empty for nothing.
+    pub(super) vcard: Bytes,
     /// Its notifications that have not ended, in delivery order.
     pub(super) queue: BTreeMap<Place, NotificationId>,
 }

@@ -1,0 +1,108 @@
+//! vcard-temp (XEP-0054): an account tells of itself, and the server shows it to whoever asks, also while the account is absent.
+
+use crate::command::PendingIq;
+use crate::error::StanzaError;
+use crate::ports::store::vcard::{ReadVcard, StoreVcard};
+use crate::session::hook::{AskedHandler, At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec};
+use crate::session::{BoundSession, Cx};
+use bytes::Bytes;
+use carillon_wire::ns;
+use carillon_wire::stanza::{Condition, IqType, Payload, Stanza};
+
+/// The feature.
+pub const FEATURE: Feature = Feature {
+    name: "vcard",
+    about: "Shows what accounts tell of themselves.",
+    specs: &[Spec {
+        id: "XEP-0054",
+        title: "vcard-temp",
+        version: "1.3.0",
+        coverage: "Own vCards are read, replaced and, by an empty one, removed; those of others are read at their bare JIDs, by accounts \
+                   of this node that they do not block. Whether there is an account without a vCard is not told. A vCard has as many \
+                   bytes as `limits.vcard_bytes` says. Hashes of photos in presence (XEP-0153) pass as clients send them; the server adds \
+                   none.",
+    }],
+    server_features: &[ns::VCARD],
+    hooks: Hooks {
+        iq: &[
+            IqHandler { kind: IqType::Get, name: "vCard", ns: ns::VCARD, at: At::Account, handle: own },
+            IqHandler { kind: IqType::Set, name: "vCard", ns: ns::VCARD, at: At::Account, handle: set },
+        ],
+        asked: &[
+            AskedHandler { kind: IqType::Get, name: "vCard", ns: ns::VCARD, answer: show },
+            AskedHandler { kind: IqType::Set, name: "vCard", ns: ns::VCARD, answer: forbid },
+        ],
+        ..Hooks::NONE
+    },
+    ..Feature::NONE
+};
+
+/// A client reads the vCard of its account.
+fn own(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
+    let local = session.bare.local().unwrap_or_default().into();
+    let pending = request.pending(session);
+    cx.ask(ReadVcard { domain: session.domain, local }, move |answer, _, cx| {
+        let answer = match answer {
+            Ok(Some(xml)) => Ok(Payload::from_raw(xml)),
+            Ok(None) => Err(StanzaError::new(Condition::ItemNotFound)),
+            Err(_) => Err(failed()),
+        };
+        cx.reply(pending.reply(answer));
+    });
+    Ok(IqAnswer::Later)
+}
+
+/// A client replaces it.
+fn set(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
+    let xml = match request.payload.nodes().is_empty() {
+        true => Bytes::new(),
+        false => Payload::from_element(request.payload).bytes().clone(),
+    };
+    if xml.len() > cx.shard.settings.limits.vcard_bytes {
+        return Err(StanzaError::new(Condition::NotAcceptable).with_text("your vCard is too large"));
+    }
+    let local = session.bare.local().unwrap_or_default().into();
+    let pending = request.pending(session);
+    cx.ask(StoreVcard { domain: session.domain, local, xml }, move |answer, _, cx| {
+        let answer = match answer {
+            Ok(Ok(())) => Ok(Payload::empty()),
+            Ok(Err(_)) => Err(StanzaError::new(Condition::ItemNotFound)),
+            Err(_) => Err(failed()),
+        };
+        cx.reply(pending.reply(answer));
+    });
+    Ok(IqAnswer::Later)
+}
+
+/// Somebody else reads it.
+fn show(request: &Stanza, cx: &mut Cx<'_>) {
+    let (Some(from), Some(to)) = (&request.from, &request.to) else { return };
+    let (pending, request) = (PendingIq::new(request, from), request.clone());
+    // XEP-0054 §3.3: nobody learns whether there is such an account, or whether it does not want to be asked.
+    let refuse = move |error: &StanzaError| request.error_reply(error);
+    let none = StanzaError::new(Condition::ServiceUnavailable);
+    let domain = cx.shard.domains.named(to.domain()).map(|domain| domain.id);
+    let (Some(domain), Some(local)) = (domain, to.local().map(Box::from)) else {
+        return refuse(&none).into_iter().for_each(|reply| cx.reply(reply));
+    };
+    cx.ask(ReadVcard { domain, local }, move |answer, _, cx| {
+        let reply = match answer {
+            Ok(Some(xml)) => Some(pending.reply(Ok(Payload::from_raw(xml)))),
+            Ok(None) => refuse(&none),
+            Err(_) => refuse(&failed()),
+        };
+        reply.into_iter().for_each(|reply| cx.reply(reply));
+    });
+}
+
+/// XEP-0054 §3.2: nobody replaces that of another.
+fn forbid(request: &Stanza, cx: &mut Cx<'_>) {
+    if let Some(reply) = request.error_reply(&StanzaError::new(Condition::Forbidden)) {
+        cx.reply(reply);
+    }
+}
+
+/// The store did not answer.
+fn failed() -> StanzaError {
+    StanzaError::new(Condition::InternalServerError).with_text("the store cannot answer; try again later")
+}
