@@ -17,6 +17,8 @@ pub const ORDER: &[&Feature] = &[
     &pubsub::FEATURE,
     // Before those who give what it lets pass.
     &blocking::FEATURE,
+    // Knows what clients want before they are given it.
+    &caps::FEATURE,
     // Before those that describe an account without its nodes.
     &pep::FEATURE,
     // What has come and passes.

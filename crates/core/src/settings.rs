@@ -88,6 +88,8 @@ pub struct Limits {
     pub private_bytes: usize,
     /// What an account keeps in its own nodes (XEP-0163).
     pub nodes: NodeBounds,
+    /// Bytes of what is known of clients by their hashes (XEP-0115).
+    pub capabilities_bytes: usize,
     /// Bytes of an account's vCard (XEP-0054).
     pub vcard_bytes: usize,
     /// Bytes of traces kept in memory per shard.
@@ -192,6 +194,7 @@ impl Default for Limits {
             records_bytes: 256 * 1024 * 1024,
             block_list: BlockListBounds { addresses: 2000, bytes: 64 * 1024 },
             nodes: NodeBounds { nodes: 200, items: 1000, bytes: 4 << 20 },
+            capabilities_bytes: 4 << 20,
             roster: RosterBounds { contacts: 2000, requests: 200, bytes: 256 * 1024 },
             directed_presence: 500,
             private_bytes: 64 * 1024,

@@ -45,6 +45,12 @@ namespaces! {
     DISCO_INFO = "http://jabber.org/protocol/disco#info";
     /// Service discovery, what an entity has (XEP-0030).
     DISCO_ITEMS = "http://jabber.org/protocol/disco#items";
+    /// Entity capabilities (XEP-0115).
+    CAPS = "http://jabber.org/protocol/caps";
+    /// Entity capabilities 2.0 (XEP-0390).
+    CAPS_2 = "urn:xmpp:caps";
+    /// Hashes (XEP-0300).
+    HASHES = "urn:xmpp:hashes:2";
     /// Ping (XEP-0199).
     PING = "urn:xmpp:ping";
     /// Message carbons (XEP-0280).

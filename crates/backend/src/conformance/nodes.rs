@@ -1,13 +1,13 @@
 //! The nodes of accounts.
 
 use super::ground::*;
-use super::rosters;
+use super::{blocklists, rosters};
 use carillon_core::model::*;
 use carillon_core::ports::Store;
 use carillon_core::ports::store::accounts::DeleteAccount;
 use carillon_core::ports::store::domains::DeleteDomain;
 use carillon_core::ports::store::items::ItemNamesAnswer;
-use carillon_core::ports::store::nodes::{EditNode, NodeItemNames, NodeItems};
+use carillon_core::ports::store::nodes::{EditNode, LastNodeItems, NodeItemNames, NodeItems};
 
 const BOUNDS: NodeBounds = NodeBounds { nodes: 3, items: 10, bytes: 100 };
 
@@ -173,6 +173,53 @@ pub(super) fn go_with_their_account(store: &dyn Store) {
     changed(store, edit(domain, "n", publish("a", "<x/>")));
     done(store, DeleteDomain { domain });
     assert_eq!(ids(store, domain), None);
+}
+
+/// What those are given who become available.
+fn last(
+    store: &dyn Store,
+    reader: &str,
+    of: &[(DomainId, &str)],
+    bytes_max: usize,
+) -> (Vec<(u32, String)>, u32) {
+    let nodes = ["m", "n", "o", "p", "q"].map(Box::from).into();
+    let of = of.iter().map(|(domain, local)| (*domain, Box::from(*local))).collect();
+    let answer = ask(store, LastNodeItems { reader: jid(reader), nodes, of, bytes_max });
+    let item = |(place, item): &(u32, std::sync::Arc<Item>)| (*place, format!("{}/{}", item.name, item.id));
+    (answer.items.iter().map(item).collect(), answer.accounts)
+}
+
+pub(super) fn give_their_last_items(store: &dyn Store) {
+    let domain = ground(store);
+    let put = |node: &str, id: &str, access, send| {
+        let default = TopicConfig { access_model: access, send_last_published_item: send, ..config(2) };
+        let (id, payload, options) = (id.into(), "<x/>".into(), ConfigChange::default());
+        let bounds = NodeBounds { nodes: 9, ..BOUNDS };
+        changed(
+            store,
+            EditNode { bounds, ..edit(domain, node, NodeEdit::Publish { id, payload, options, default }) },
+        );
+    };
+    let always = SendLast::OnSubAndPresence;
+    put("m", "1", Access::Presence, always);
+    put("m", "2", Access::Presence, always);
+    put("n", "1", Access::Open, always);
+    put("o", "1", Access::Whitelist, always);
+    put("p", "1", Access::Presence, SendLast::OnSub);
+    put("unwanted", "1", Access::Open, always);
+    let alice = [(domain, "alice")];
+    let all = |names: &[&str]| names.iter().map(|name| (0, (*name).to_owned())).collect::<Vec<_>>();
+    assert_eq!(last(store, "alice@example.org", &alice, 1000), (all(&["m/2", "n/1", "o/1"]), 1));
+    // Who is not given its presence is not told, though anybody may read what is open.
+    assert_eq!(last(store, "bob@example.org", &alice, 1000), (vec![], 1));
+    rosters::subscribe(store, domain, "bob", "alice");
+    assert_eq!(last(store, "bob@example.org", &alice, 1000), (all(&["m/2", "n/1"]), 1));
+    // As many accounts as there is room for, and one at least.
+    let many = [(domain, "nobody"), (domain, "alice"), (domain, "alice")];
+    assert_eq!(last(store, "alice@example.org", &many, 0).1, 2);
+    assert_eq!(last(store, "alice@example.org", &many, 0).0[0], (1, "m/2".to_owned()));
+    drop(ask(store, blocklists::edit(domain, "alice", blocklists::block(&["bob@example.org"]))));
+    assert_eq!(last(store, "bob@example.org", &alice, 1000), (vec![], 1));
 }
 
 pub(super) fn write_lasting(store: &dyn Store) {

@@ -24,6 +24,13 @@ pub(super) fn says(
     ChangeSubscription { domain, local, contact, other: domain, action, request, bounds: BOUNDS }
 }
 
+/// Has one account see the presence of another.
+pub(super) fn subscribe(store: &dyn Store, domain: DomainId, one: &str, other: &str) {
+    let address = |local: &str| format!("{local}@example.org");
+    both_sides(store, says(domain, one, &address(other), SubscriptionAction::Subscribe));
+    both_sides(store, says(domain, other, &address(one), SubscriptionAction::Subscribed));
+}
+
 pub(super) fn remove(domain: DomainId, local: &str, contact: &str) -> RemoveContact {
     RemoveContact { domain, local: local.into(), contact: jid(contact), other: Some(domain) }
 }

@@ -1,15 +1,17 @@
 //! The nodes of accounts, and their items.
 
 use super::column::{Code, blob, corrupt, int, ms, text, uint};
-use super::lookup;
 use super::snapshot::Snapshot;
 use super::topic::{CONFIG, config};
 use super::transaction::Transaction;
+use super::{blocking, lookup};
 use bytes::Bytes;
 use carillon_core::model::*;
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::items::ItemNamesAnswer;
-use carillon_core::ports::store::nodes::{EditNode, NodeItemNames, NodeItems};
+use carillon_core::ports::store::nodes::{
+    EditNode, LastNodeItems, LastNodeItemsAnswer, NodeItemNames, NodeItems,
+};
 use carillon_wire::jid::BareJid;
 use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 use std::sync::Arc;
@@ -44,6 +46,72 @@ impl Answers<NodeItemNames, Error> for Snapshot<'_> {
     }
 }
 
+impl Answers<LastNodeItems, Error> for Snapshot<'_> {
+    fn answer(&mut self, asked: &LastNodeItems) -> Result<LastNodeItemsAnswer> {
+        let mut answer = LastNodeItemsAnswer::default();
+        let mut bytes = 0;
+        for (place, (domain, local)) in asked.of.iter().enumerate() {
+            if place > 0 && bytes > asked.bytes_max {
+                break;
+            }
+            answer.accounts += 1;
+            for (node, name) in told(self.db, *domain, local, asked)? {
+                let Some(kept) = newest(self.db, node)? else { continue };
+                bytes += kept.bytes;
+                answer.items.push((place as u32, read(self.db, *domain, &(*name).into(), node, &kept)?));
+            }
+        }
+        Ok(answer)
+    }
+}
+
+/// The nodes of an account whose last items are given to this reader.
+fn told(
+    db: &Connection,
+    domain: DomainId,
+    local: &str,
+    asked: &LastNodeItems,
+) -> Result<Vec<(i64, Box<str>)>> {
+    let Some(account) = lookup::account(db, domain, local)? else { return Ok(Vec::new()) };
+    let sql =
+        format!("SELECT id, name, created, {CONFIG} FROM account_node WHERE account = ?1 ORDER BY name");
+    let mut query = db.prepare_cached(&sql)?;
+    let nodes = query.query_map([int(account.0)], |row| Ok((row.get(0)?, node(row, 1)?)))?;
+    let is_given = |node: &Node| {
+        node.config.send_last_published_item == SendLast::OnSubAndPresence && asked.nodes.contains(&node.name)
+    };
+    let nodes = nodes.filter(|node| node.as_ref().map_or(true, |(_, node)| is_given(node)));
+    let nodes: Vec<(i64, Node)> = nodes.collect::<Result<_>>()?;
+    if nodes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let is_own = asked.reader.local() == Some(local)
+        && lookup::domain_name(db, domain)?.is_some_and(|name| *name == *asked.reader.domain());
+    let reader = if is_own { Some(Reader::Owner) } else { other(db, account, &asked.reader)? };
+    let told = nodes
+        .into_iter()
+        .filter(|(_, node)| reader.is_some_and(|reader| node.config.access_model.tells(reader)));
+    Ok(told.map(|(id, node)| (id, node.name)).collect())
+}
+
+/// Who another account is to this one; none whom it blocks.
+fn other(db: &Connection, account: AccountId, reader: &BareJid) -> Result<Option<Reader>> {
+    if blocking::list(db, account)?.iter().any(|entry| is_covered(&reader.to_jid(), entry)) {
+        return Ok(None);
+    }
+    let sql = "SELECT standing FROM contact WHERE account = ?1 AND jid = ?2";
+    let mut query = db.prepare_cached(sql)?;
+    let standing = query.query_row(params![int(account.0), reader.as_str()], |row| row.get(0)).optional()?;
+    Ok(Some(Reader::Other(standing.map(Standing::of_bits).unwrap_or_default())))
+}
+
+/// The newest item of a node, without its payload.
+fn newest(db: &Connection, node: i64) -> Result<Option<Kept>> {
+    let sql = "SELECT revision, id, length(payload) FROM account_node_item WHERE node = ?1
+        ORDER BY revision DESC LIMIT 1";
+    db.prepare_cached(sql)?.query_row([node], kept_in).optional()
+}
+
 fn find(db: &Connection, domain: DomainId, local: &str, name: &str) -> Result<Option<i64>> {
     let sql = "SELECT n.id FROM account CROSS JOIN account_node n ON n.account = account.id AND name = ?3
         WHERE domain = ?1 AND local = ?2";
@@ -54,10 +122,11 @@ fn find(db: &Connection, domain: DomainId, local: &str, name: &str) -> Result<Op
 fn kept(db: &Connection, node: i64) -> Result<Vec<Kept>> {
     let sql =
         "SELECT revision, id, length(payload) FROM account_node_item WHERE node = ?1 ORDER BY revision DESC";
-    let kept = |row: &Row<'_>| {
-        Ok(Kept { revision: Revision(uint(row, 0)?), id: text(row, 1)?, bytes: uint(row, 2)? as usize })
-    };
-    db.prepare_cached(sql)?.query_map([node], kept)?.collect()
+    db.prepare_cached(sql)?.query_map([node], kept_in)?.collect()
+}
+
+fn kept_in(row: &Row<'_>) -> Result<Kept> {
+    Ok(Kept { revision: Revision(uint(row, 0)?), id: text(row, 1)?, bytes: uint(row, 2)? as usize })
 }
 
 fn read(db: &Connection, domain: DomainId, name: &Arc<str>, node: i64, kept: &Kept) -> Result<Arc<Item>> {

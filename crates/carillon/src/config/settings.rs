@@ -226,6 +226,8 @@ settings! {
         "limits.node_items" = core.limits.nodes.items, count(1, 10_000, "items"), Live;
         /// Bytes of all that one account keeps on its nodes: names, ids and payloads.
         "limits.node_bytes" = core.limits.nodes.bytes, bytes(4 * KIB, GIB), Live;
+        /// Bytes of what is known of clients by the hashes in their presence (XEP-0115); beyond that, the one learned first is asked for again.
+        "limits.capabilities_bytes" = core.limits.capabilities_bytes, bytes(64 * KIB, GIB), Live;
         /// Bytes of the vCard of one account, with its photo (XEP-0054).
         "limits.vcard_bytes" = core.limits.vcard_bytes, bytes(0, 16 * MIB), Live;
         /// Bytes of accounts' records (rosters, block lists, nodes) that are kept in memory; beyond that, the one read first is read again when

@@ -3,6 +3,7 @@
 
 pub mod archive;
 pub mod blocking;
+pub mod caps;
 pub mod carbons;
 pub mod csi;
 pub mod disco;

@@ -1,6 +1,8 @@
 //! What the home of an account is told, by the account's own sessions and by the homes of others.
 
-use crate::model::{BlockListChange, Generation, NodeChange, RosterChange, SessionId, Settlement};
+use crate::model::{
+    Access, BlockListChange, Generation, NodeChange, NodeEvent, RosterChange, SessionId, Settlement,
+};
 use carillon_wire::jid::Jid;
 use carillon_wire::stanza::Stanza;
 use std::sync::Arc;
@@ -44,6 +46,19 @@ pub enum Letter {
     BlockListChanged(Arc<BlockListChange>),
     /// The account's nodes have changed, in the store.
     NodesChanged(Arc<NodeChange>),
+    /// Something happened on one of the account's nodes, which these may read: those are told who want to know.
+    Published {
+        /// What happened.
+        event: Arc<NodeEvent>,
+        /// Who may read the node.
+        access: Access,
+    },
+    /// Something happened on a node of another account.
+    Event(Arc<NodeEvent>),
+    /// A session wants to know of nodes ([`Capabilities`](crate::shard::Capabilities)): it is given their last items.
+    Wants(SessionId),
+    /// Another account asks something of this one, by an IQ to its bare JID.
+    Asked(Box<Stanza>),
     /// A stanza to the account, or to one of its sessions.
     Stanza {
         /// The stanza.
@@ -84,10 +99,14 @@ impl Letter {
             | Letter::RosterChanged { .. }
             | Letter::BlockListChanged(_)
             | Letter::NodesChanged(_)
+            | Letter::Event(_)
+            | Letter::Wants(_)
             | Letter::Doubt => true,
             Letter::Request { .. }
             | Letter::Sent { .. }
             | Letter::Announced { .. }
+            | Letter::Published { .. }
+            | Letter::Asked(_)
             | Letter::Stanza { .. } => false,
         }
     }
@@ -99,7 +118,10 @@ impl Letter {
 
     /// Whether nobody waits for an answer to it.
     pub fn can_wait(&self) -> bool {
-        !matches!(self, Letter::Request { .. } | Letter::Sent { .. } | Letter::Stanza { .. })
+        !matches!(
+            self,
+            Letter::Request { .. } | Letter::Sent { .. } | Letter::Asked(_) | Letter::Stanza { .. }
+        )
     }
 
     /// The generations of the record before and after what it tells of, if it tells of a change.
@@ -118,6 +140,7 @@ impl Letter {
             Letter::Presence(stanza) => stanza.from.as_ref(),
             Letter::Stanza { stanza, .. } => stanza.from.as_ref(),
             Letter::Probe(from) => Some(from),
+            Letter::Event(event) => Some(&event.owner),
             _ => None,
         }
     }
@@ -125,9 +148,10 @@ impl Letter {
     /// Bytes that it takes in memory, as far as somebody chose them.
     pub fn memory_bytes(&self) -> usize {
         match self {
-            Letter::Request { stanza, .. } | Letter::Sent { stanza, .. } | Letter::Stanza { stanza, .. } => {
-                stanza.memory_bytes()
-            }
+            Letter::Request { stanza, .. }
+            | Letter::Sent { stanza, .. }
+            | Letter::Asked(stanza)
+            | Letter::Stanza { stanza, .. } => stanza.memory_bytes(),
             Letter::BlockListChanged(change) => {
                 change.blocked.iter().chain(&change.unblocked).map(|jid| jid.as_str().len()).sum()
             }
@@ -137,7 +161,8 @@ impl Letter {
                 [&change.was, &change.is].into_iter().flatten().map(crate::model::Contact::bytes).sum()
             }
             Letter::NodesChanged(change) => change.bytes(),
-            Letter::Doubt => 0,
+            Letter::Published { event, .. } | Letter::Event(event) => event.bytes(),
+            Letter::Wants(_) | Letter::Doubt => 0,
         }
     }
 }

@@ -13,6 +13,7 @@ mod inbox;
 mod key;
 mod map;
 mod node;
+mod node_event;
 mod notification;
 mod offline;
 mod pubsub_event;
@@ -45,6 +46,7 @@ pub use inbox::{
 pub use key::{ApiKey, Scope, Scopes};
 pub use map::{Hashing, Map, Set, maps_are_seeded, seed_maps};
 pub use node::{Kept, Node, NodeBounds, NodeChange, NodeEdit, NodeRefusal, page_of};
+pub use node_event::{NodeEvent, Reader};
 pub use notification::{
     AcknowledgedBy, Audience, DropReason, Notification, NotificationState, Payload, Priority, States, Trace,
 };

@@ -34,14 +34,23 @@ pub(super) fn head(domain: &str, id: &str) -> Bytes {
 pub(super) fn tail(stamp: Option<(&str, UnixMs)>, inside: impl FnOnce(&mut Writer<'_>)) -> Bytes {
     let mut out = Vec::with_capacity(512);
     let mut writer = Writer::new(&mut out);
-    writer.close_start().start_in("event", ns::PUBSUB_EVENT).close_start();
-    inside(&mut writer);
-    writer.end("event");
-    if let Some((domain, at)) = stamp {
-        // XEP-0060 §6.1.7, XEP-0203 §4
-        let from = format!("pubsub.{domain}");
-        writer.start_in("delay", ns::DELAY).attr("from", &from).attr("stamp", &at.to_xmpp()).close_empty();
-    }
+    writer.close_start();
+    let stamp = stamp.map(|(domain, at)| (format!("pubsub.{domain}"), at));
+    write_event(&mut writer, stamp.as_ref().map(|(from, at)| (&**from, *at)), inside);
     writer.end("message");
     out.into()
+}
+
+/// Appends `<event/>` and the delay of an item that was published before, by `from` (XEP-0060 §6.1.7, XEP-0203 §4).
+pub(super) fn write_event(
+    writer: &mut Writer<'_>,
+    stamp: Option<(&str, UnixMs)>,
+    inside: impl FnOnce(&mut Writer<'_>),
+) {
+    writer.start_in("event", ns::PUBSUB_EVENT).close_start();
+    inside(writer);
+    writer.end("event");
+    if let Some((from, at)) = stamp {
+        writer.start_in("delay", ns::DELAY).attr("from", from).attr("stamp", &at.to_xmpp()).close_empty();
+    }
 }

@@ -400,9 +400,11 @@ fn give(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<
     let mut at_home = AtHome { account, domain, record: &mut record, generation };
     let left =
         cx.pipeline.letter.iter().try_fold(letter, |letter, hook| hook(letter, &mut at_home, sessions, cx));
-    if let Some(Letter::Request { requester, stanza }) = left {
-        let error = StanzaError::new(Condition::ServiceUnavailable);
-        reply(requester, &stanza, Err(error), sessions, cx);
+    let error = StanzaError::new(Condition::ServiceUnavailable);
+    match left {
+        Some(Letter::Request { requester, stanza }) => reply(requester, &stanza, Err(error), sessions, cx),
+        Some(Letter::Asked(stanza)) => answer_error(&stanza, &error, cx),
+        _ => {}
     }
     cx.homes.bytes = cx.homes.bytes + record.bytes() - before;
     if before == 0 && record.bytes() > 0 {
@@ -416,12 +418,17 @@ fn give(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<
 /// A letter that the account does not hear. Who asks or writes is told as if there were nobody; who only says something is not.
 fn deny(letter: Letter, denial: Denial, cx: &mut Cx<'_>) {
     let Letter::Stanza { stanza, settlement } = letter else { return };
-    if !matches!(stanza.kind, Kind::Presence(_))
-        && let Some(reply) = stanza.error_reply(&(denial.0)())
-    {
-        cx.reply(reply);
+    if !matches!(stanza.kind, Kind::Presence(_)) {
+        answer_error(&stanza, &(denial.0)(), cx);
     }
     cx.settle(settlement);
+}
+
+/// Tells another account that its stanza leads to nothing.
+fn answer_error(stanza: &Stanza, error: &StanzaError, cx: &mut Cx<'_>) {
+    if let Some(reply) = stanza.error_reply(error) {
+        cx.reply(reply);
+    }
 }
 
 /// A stanza came for an account, or for one of its sessions: it comes back if it passes at once. Else it is routed
@@ -495,6 +502,9 @@ fn was_read(
             for letter in cx.homes.give_up(account, |_| false) {
                 match letter {
                     Letter::Stanza { stanza, settlement } => cx.route_on(*stanza, settlement),
+                    Letter::Asked(stanza) => {
+                        answer_error(&stanza, &StanzaError::new(Condition::ServiceUnavailable), cx);
+                    }
                     other => refuse(other, sessions, cx),
                 }
             }
@@ -554,11 +564,10 @@ fn refuse(letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
             reply(Requester::Command(number), &stanza, Err(error), sessions, cx);
         }
         Letter::Stanza { stanza, settlement } => {
-            if let Some(reply) = stanza.error_reply(&error) {
-                cx.reply(reply);
-            }
+            answer_error(&stanza, &error, cx);
             cx.settle(settlement);
         }
+        Letter::Asked(stanza) => answer_error(&stanza, &error, cx),
         _ => {}
     }
 }
@@ -596,7 +605,14 @@ pub fn ask(
     Ok(IqAnswer::Later)
 }
 
-/// The answer to such a request: a result without a payload, or an error. To a presence there is only an error to be said.
+/// A request of another account that is decided at the home of the one that it asks.
+pub fn asked(request: &Stanza, cx: &mut Cx<'_>) {
+    if let Some(to) = &request.to {
+        cx.letter(to.bare(), Letter::Asked(Box::new(request.clone())));
+    }
+}
+
+/// The answer to a request of the account's own: a result without a payload, or an error. To a presence there is only an error to be said.
 pub fn reply(
     requester: Requester,
     request: &Stanza,

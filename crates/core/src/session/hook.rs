@@ -135,6 +135,12 @@ pub struct Hooks {
     pub letter: Option<LetterHook>,
     /// A session says how available it is.
     pub announced: Option<AnnouncedHook>,
+    /// It is needed what the client can do, and not known: one feature's.
+    pub discover: Option<DiscoverHook>,
+    /// It is known what the client can do.
+    pub capable: Option<CapableHook>,
+    /// A result or an error came from the client, for the server.
+    pub response: Option<ResponseHook>,
     /// A stanza came from the client: whether it was handled before.
     pub repeated: Option<RepeatedHook>,
     /// A stanza came from the client, before any decision on it.
@@ -239,6 +245,9 @@ impl Hooks {
         seen: None,
         letter: None,
         announced: None,
+        discover: None,
+        capable: None,
+        response: None,
         repeated: None,
         receive: None,
         acted: None,
@@ -307,6 +316,12 @@ pub type LetterHook =
 /// A session is available, or is not any more, and its account's other sessions have been told: tells those whom it concerns besides.
 pub type AnnouncedHook =
     fn(session: &mut BoundSession, presence: &Stanza, step: Announcement, cx: &mut Cx<'_>);
+/// Finds out what the client can do ([`Capabilities`](crate::shard::Capabilities)), by what its presence says.
+pub type DiscoverHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
+/// Gives the session what its client can take.
+pub type CapableHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
+/// Takes a response to a request of the feature, if it is one.
+pub type ResponseHook = fn(session: &mut BoundSession, response: &Stanza, cx: &mut Cx<'_>);
 /// A stanza from the client was dealt with.
 pub type ReceiveHook = fn(session: &mut BoundSession, cx: &mut Cx<'_>);
 /// May change a message of an account that no session sends. `has_session`: whether the account has one.

@@ -33,6 +33,9 @@ pub struct Pipeline {
     pub(crate) seen: Vec<SeenHook>,
     pub(crate) letter: Vec<LetterHook>,
     pub(crate) announced: Vec<AnnouncedHook>,
+    pub(crate) discover: Option<DiscoverHook>,
+    pub(crate) capable: Vec<CapableHook>,
+    pub(crate) response: Vec<ResponseHook>,
     pub(crate) repeated: Vec<RepeatedHook>,
     pub(crate) receive: Vec<ReceiveHook>,
     pub(crate) acted: Vec<ActedHook>,
@@ -72,17 +75,18 @@ fn hooks<H>(features: &[&'static Feature], hook: impl Fn(&Hooks) -> Option<H>) -
     features.iter().filter_map(|f| hook(&f.hooks)).collect()
 }
 
+/// Handlers of IQ requests by the payload's name and namespace.
+fn iq_handlers(features: &[&'static Feature]) -> Map<(&'static str, &'static str), Vec<&'static IqHandler>> {
+    let mut iq: Map<_, Vec<_>> = Map::default();
+    for handler in features.iter().flat_map(|feature| feature.hooks.iq) {
+        iq.entry((handler.name, handler.ns)).or_default().push(handler);
+    }
+    iq
+}
+
 impl Pipeline {
     /// The pipeline of these features, in this order.
     pub fn new(features: Vec<&'static Feature>) -> Pipeline {
-        let mut iq: Map<_, Vec<&'static IqHandler>> = Map::default();
-        let mut nonza = Map::default();
-        for handler in features.iter().flat_map(|feature| feature.hooks.iq) {
-            iq.entry((handler.name, handler.ns)).or_default().push(handler);
-        }
-        for handler in features.iter().flat_map(|feature| feature.hooks.nonza) {
-            nonza.insert((handler.name, handler.ns), handler);
-        }
         let record = || features.iter().flat_map(|f| f.hooks.record).copied();
         let login = || features.iter().flat_map(|f| f.hooks.login).copied();
         Pipeline {
@@ -108,6 +112,9 @@ impl Pipeline {
             seen: hooks(&features, |h| h.seen),
             letter: hooks(&features, |h| h.letter),
             announced: hooks(&features, |h| h.announced),
+            discover: features.iter().find_map(|f| f.hooks.discover),
+            capable: hooks(&features, |h| h.capable),
+            response: hooks(&features, |h| h.response),
             repeated: hooks(&features, |h| h.repeated),
             receive: hooks(&features, |h| h.receive),
             acted: hooks(&features, |h| h.acted),
@@ -138,9 +145,13 @@ impl Pipeline {
             retry: hooks(&features, |h| h.retry),
             tick: hooks(&features, |h| h.tick),
             topic_answer: features.iter().find_map(|f| f.hooks.topic_answer),
+            nonza: features
+                .iter()
+                .flat_map(|f| f.hooks.nonza)
+                .map(|handler| ((handler.name, handler.ns), handler))
+                .collect(),
+            iq: iq_handlers(&features),
             features,
-            iq,
-            nonza,
         }
     }
 

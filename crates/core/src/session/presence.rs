@@ -46,6 +46,11 @@ impl Presence {
         self.payload = (!payload.is_empty()).then(|| Box::new(payload.clone()));
     }
 
+    /// What the last presence carried, if anything.
+    pub fn payload(&self) -> Option<&Payload> {
+        self.payload.as_deref()
+    }
+
     /// Withdraws presence. Returns whether the session was available.
     pub fn withdraw(&mut self) -> bool {
         let was_available = self.is_available();

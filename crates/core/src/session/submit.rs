@@ -120,8 +120,9 @@ impl BoundSession {
     fn dispatch(&mut self, mut stanza: Stanza, at: Option<At>, cx: &mut Cx<'_>) {
         match (at, stanza.kind) {
             (Some(at), Kind::Iq(IqType::Get | IqType::Set)) => self.request(stanza, at, cx),
-            // A result or error for the server: to a ping, say. That it came was all that mattered.
-            (Some(_), Kind::Iq(_)) | (Some(At::Server | At::Service), Kind::Presence(_)) => {}
+            // To a ping, say: that it came was all that mattered.
+            (Some(_), Kind::Iq(_)) => cx.pipeline.response.iter().for_each(|hook| hook(self, &stanza, cx)),
+            (Some(At::Server | At::Service), Kind::Presence(_)) => {}
             (Some(At::Server | At::Service), Kind::Message(_)) => {
                 self.refuse(&stanza, &StanzaError::new(Condition::ServiceUnavailable), cx);
             }

@@ -1,8 +1,9 @@
 //! What the sessions of a shard share, and the context in which everything runs.
 
 use super::{
-    Acting, Altered, Archiving, Behind, CountedTopics, Counters, Deadline, LoginCache, Offers, Reads, Recent,
-    Retries, Sent, Storing, Subscribers, Throttle, Told, Traces, Wake, Wheel,
+    Acting, Altered, Archiving, Behind, Capabilities, CountedTopics, Counters, Deadline, LastItems,
+    LoginCache, Offers, Reads, Recent, Retries, Sent, Storing, Subscribers, Throttle, Told, Traces, Wake,
+    Wheel,
 };
 use crate::light;
 use crate::model::{AccountId, ConnId, Domains, Farewell, Mono, SessionId, Set, ShardId};
@@ -53,6 +54,10 @@ pub struct ShardState {
     pub login_cache: LoginCache,
     /// How often tokens were used.
     pub replays: Replays,
+    /// What clients can do.
+    pub capabilities: Capabilities,
+    /// Sessions that are being given the last items of nodes.
+    pub last_items: LastItems,
     /// Stream features that were sent before.
     pub offers: Offers,
     /// Notifications of the recent past that are not in the store.
@@ -104,6 +109,8 @@ impl ShardState {
             changed_records: Recent::default(),
             login_cache: LoginCache::default(),
             replays: Replays::default(),
+            capabilities: Capabilities::default(),
+            last_items: LastItems::default(),
             offers: Offers::default(),
             traces: Traces::default(),
             reads: Reads::default(),

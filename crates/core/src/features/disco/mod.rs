@@ -1,8 +1,10 @@
 //! Service discovery (XEP-0030): what the server and an account can do, made of the enabled features' own declarations.
 
 use crate::error::StanzaError;
-use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec};
-use crate::session::{BoundSession, Cx};
+use crate::message::Letter;
+use crate::session::home::{self, AtHome};
+use crate::session::hook::{AskedHandler, At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec};
+use crate::session::{BoundSession, Cx, Sessions};
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType};
 use carillon_wire::xml::Element;
@@ -15,7 +17,8 @@ pub const FEATURE: Feature = Feature {
         id: "XEP-0030",
         title: "Service Discovery",
         version: "2.5",
-        coverage: "Info and items of the server and of the own account; those of pubsub are the pubsub feature's.",
+        coverage: "Info and items of the server and of the own account, info of accounts whose presence one sees; those of pubsub are the pubsub \
+                   feature's.",
     }],
     server_features: &[ns::DISCO_INFO, ns::DISCO_ITEMS],
     account_features: &[ns::DISCO_INFO, ns::DISCO_ITEMS],
@@ -31,38 +34,61 @@ pub const FEATURE: Feature = Feature {
                 handle: service,
             },
         ],
+        asked: &[AskedHandler { kind: IqType::Get, name: "query", ns: ns::DISCO_INFO, answer: home::asked }],
+        letter: Some(letter),
         ..Hooks::NONE
     },
     ..Feature::NONE
 };
 
 fn info(session: &mut BoundSession, request: &Request<'_>, cx: &mut Cx<'_>) -> Result<IqAnswer, StanzaError> {
-    if let (At::Account, Some(_), Some(describe)) =
+    if let (At::Account, Some(_), Some(node_info)) =
         (request.at, request.payload.attr("node"), cx.pipeline.node_info)
     {
-        return describe(session, request, cx);
+        return node_info(session, request, cx);
     }
     no_nodes(request)?;
-    let (category, kind) = match request.at {
-        At::Account => ("account", "registered"),
-        At::Server | At::Both | At::Service => ("server", "im"),
+    Ok(IqAnswer::Payload(describe(request.at == At::Account, session.bare.domain(), cx)))
+}
+
+/// What a domain can do, or an account of it.
+fn describe(is_account: bool, domain: &str, cx: &Cx<'_>) -> Element {
+    let own = match is_account {
+        true => identity("account", "registered"),
+        false => identity("server", "im").with_attr("name", "Carillon"),
     };
-    let own = identity(category, kind);
-    let own = if request.at == At::Account { own } else { own.with_attr("name", "Carillon") };
     let mut query = Element::new("query", ns::DISCO_INFO).with_child(own);
-    let policy =
-        cx.shard.domains.named(session.bare.domain()).map(|domain| domain.policy).unwrap_or_default();
-    let identities = cx.pipeline.features().iter().flat_map(|feature| feature.account_identities);
-    for (category, kind) in identities.filter(|_| request.at == At::Account) {
+    let policy = cx.shard.domains.named(domain).map(|domain| domain.policy).unwrap_or_default();
+    let features = cx.pipeline.features();
+    for (category, kind) in
+        features.iter().flat_map(|feature| feature.account_identities).filter(|_| is_account)
+    {
         query.push(identity(category, kind));
     }
-    for feature in cx.pipeline.features().iter().filter(|feature| (feature.in_domain)(&policy)) {
-        let vars = if request.at == At::Account { feature.account_features } else { feature.server_features };
+    for feature in features.iter().filter(|feature| (feature.in_domain)(&policy)) {
+        let vars = if is_account { feature.account_features } else { feature.server_features };
         for var in vars {
             query.push(Element::new("feature", ns::DISCO_INFO).with_attr("var", *var));
         }
     }
-    Ok(IqAnswer::Payload(query))
+    query
+}
+
+/// Another account asks what this one can do: who is given its presence is told (XEP-0030 §8).
+fn letter(
+    letter: Letter,
+    home: &mut AtHome<'_>,
+    _sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) -> Option<Letter> {
+    let Letter::Asked(stanza) = letter else { return Some(letter) };
+    let query = stanza.payload.find("query", ns::DISCO_INFO);
+    let asker = stanza.from.as_ref().and_then(|from| home.record.roster.get(from.bare_str()));
+    if query.is_none() || !asker.is_some_and(|asker| asker.standing.from) {
+        return Some(Letter::Asked(stanza));
+    }
+    cx.reply(stanza.result_reply().with_payload(describe(true, home.account.domain(), cx)));
+    None
 }
 
 fn items(

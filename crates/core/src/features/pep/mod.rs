@@ -3,6 +3,8 @@
 //! The account's home answers for it, by its record, which says what nodes there are and who is whom to the account. What an edit does is decided
 //! by the store, in one commit (`model::node`).
 
+mod events;
+mod last;
 mod request;
 mod state;
 
@@ -10,7 +12,7 @@ pub use state::Nodes;
 
 use crate::message::Letter;
 use crate::session::home::{self, AtHome};
-use crate::session::hook::{At, Feature, Hooks, IqHandler, RecordPart, Spec};
+use crate::session::hook::{AskedHandler, At, Feature, Hooks, IqHandler, RecordPart, Spec};
 use crate::session::{Cx, Sessions};
 use carillon_wire::ns;
 use carillon_wire::stanza::IqType;
@@ -25,7 +27,10 @@ pub const FEATURE: Feature = Feature {
             title: "Personal Eventing Protocol",
             version: "1.2.2",
             coverage: "Nodes of one's own: created by publishing, with publish-options, or by request; configured, purged, deleted; items published, \
-                       retracted, and read by pages.",
+                       retracted, and read by pages; told to the account's own sessions and to contacts that may read the node and want it \
+                       (XEP-0115), who are given the last items when they become available. Access: open, presence, whitelist (the account \
+                       alone); roster is the same as presence, groups are not distinguished. Not there: subscriptions and affiliations of \
+                       others.",
         },
         Spec {
             id: "XEP-0402",
@@ -47,6 +52,15 @@ pub const FEATURE: Feature = Feature {
             own(IqType::Get, "query", ns::DISCO_ITEMS),
         ],
         node_info: Some(home::ask),
+        asked: &[
+            other(IqType::Get, "pubsub", ns::PUBSUB),
+            other(IqType::Set, "pubsub", ns::PUBSUB),
+            other(IqType::Get, "pubsub", ns::PUBSUB_OWNER),
+            other(IqType::Set, "pubsub", ns::PUBSUB_OWNER),
+            other(IqType::Get, "query", ns::DISCO_ITEMS),
+        ],
+        capable: Some(last::wanted),
+        close: Some(|session, _, cx| cx.shard.last_items.end(session.id)),
         ..Hooks::NONE
     },
     ..Feature::NONE
@@ -83,13 +97,12 @@ const fn own(kind: IqType, name: &'static str, ns: &'static str) -> IqHandler {
     IqHandler { kind, name, ns, at: At::Account, handle: home::ask }
 }
 
+const fn other(kind: IqType, name: &'static str, ns: &'static str) -> AskedHandler {
+    AskedHandler { kind, name, ns, answer: home::asked }
+}
+
 /// At the account's home.
-fn letter(
-    letter: Letter,
-    home: &mut AtHome<'_>,
-    _sessions: &mut Sessions,
-    cx: &mut Cx<'_>,
-) -> Option<Letter> {
+fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) -> Option<Letter> {
     match letter {
         Letter::Request { requester, stanza } => return request::own(requester, stanza, home, cx),
         Letter::NodesChanged(change) => {
@@ -98,6 +111,10 @@ fn letter(
                 home.record.nodes.change(&change);
             }
         }
+        Letter::Published { event, access } => events::tell(&event, access, home, sessions, cx),
+        Letter::Event(event) => events::deliver(&event, home.account, sessions, cx),
+        Letter::Wants(session) => last::give(session, home, cx),
+        Letter::Asked(stanza) => return request::others(stanza, home, cx),
         other => return Some(other),
     }
     None

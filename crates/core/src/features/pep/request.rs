@@ -4,7 +4,8 @@ use crate::command::{About, PendingIq, Refusal, TopicIq, TopicOp, TopicOutcome};
 use crate::error::StanzaError;
 use crate::message::{Letter, Requester};
 use crate::model::{
-    Affiliation, ConfigChange, Node, NodeChange, NodeEdit, NodeRefusal, TopicConfig, TopicId, TopicRecord,
+    Access, Affiliation, ConfigChange, Node, NodeChange, NodeEdit, NodeEvent, NodeRefusal, Reader, Standing,
+    TopicConfig, TopicId, TopicRecord,
 };
 use crate::ports::store::items::ItemNamesAnswer;
 use crate::ports::store::nodes::{EditNode, NodeItemNames, NodeItems};
@@ -30,6 +31,61 @@ pub(super) fn own(
     }
     answer(&stanza, home, cx);
     None
+}
+
+/// The same for another account, which may read what the nodes admit it to.
+pub(super) fn others(stanza: Box<Stanza>, home: &AtHome<'_>, cx: &mut Cx<'_>) -> Option<Letter> {
+    let info = stanza.payload.find("query", ns::DISCO_INFO).map(|query| query.element());
+    if !is_about_nodes(&stanza) || info.is_some_and(|query| query.attr("node").is_none()) {
+        return Some(Letter::Asked(stanza));
+    }
+    let from = stanza.from.as_ref()?;
+    let pending = PendingIq::new(&stanza, from);
+    let terms = Terms::of_account(&cx.shard.settings.limits);
+    let standing = home.record.roster.get(from.bare_str()).map(|entry| entry.standing).unwrap_or_default();
+    let is_admitted = |node: &Node| node.config.access_model.admits(Reader::Other(standing));
+    let refusal = match xml::parse(&stanza, home.account, &terms) {
+        Err(error) => error,
+        Ok(Request::Topic { name, op, about }) if is_reading(&op) => match home.record.nodes.get(&name) {
+            Some(node) if is_admitted(node) => {
+                operate(name, op, TopicIq { iq: pending, about }, home, &terms, cx);
+                return None;
+            }
+            node => closed(node, standing),
+        },
+        Ok(Request::Topics { paged, .. }) => {
+            let nodes = home.record.nodes.iter().filter(|node| is_admitted(node));
+            let records: Vec<TopicRecord> = nodes.map(|node| record(node, home)).collect();
+            if standing.from || !records.is_empty() {
+                let list = xml::topics(&records, |_| true, home.account.as_str(), paged);
+                cx.reply(pending.reply(Ok(Payload::from_element(&list))));
+                return None;
+            }
+            StanzaError::new(Condition::ServiceUnavailable)
+        }
+        Ok(Request::Topic { op: TopicOp::Subscribe { .. } | TopicOp::Unsubscribe { .. }, .. }) => {
+            unsupported("subscribe")
+        }
+        Ok(_) => StanzaError::new(Condition::Forbidden),
+    };
+    // As to one that asks for nobody.
+    stanza.error_reply(&refusal).into_iter().for_each(|reply| cx.reply(reply));
+    None
+}
+
+fn is_reading(op: &TopicOp) -> bool {
+    matches!(op, TopicOp::Describe | TopicOp::Items { .. } | TopicOp::ItemNames { .. })
+}
+
+/// Why another account does not read a node. One that is not given the account's presence is told no more of what is not there than that.
+fn closed(node: Option<&Node>, standing: Standing) -> StanzaError {
+    match node.map(|node| node.config.access_model) {
+        Some(Access::Presence) => xml::refusal(Condition::NotAuthorized, "presence-subscription-required"),
+        Some(Access::Roster) => xml::refusal(Condition::NotAuthorized, "not-in-roster-group"),
+        Some(Access::Whitelist | Access::Open) => xml::refusal(Condition::NotAllowed, "closed-node"),
+        None if standing.from => StanzaError::new(Condition::ItemNotFound),
+        None => StanzaError::new(Condition::ServiceUnavailable),
+    }
 }
 
 fn is_about_nodes(stanza: &Stanza) -> bool {
@@ -98,8 +154,12 @@ fn operate(name: Box<str>, op: TopicOp, iq: TopicIq, home: &AtHome<'_>, terms: &
     };
     let bounds = cx.shard.settings.limits.nodes;
     let question = EditNode { domain, local, node, edit, bounds, now: cx.now.unix };
-    let (account, terms) = (home.account.clone(), terms.clone());
-    cx.ask(question, move |answer, _, cx| edited(answer, account, &name, iq, &terms, cx));
+    let (account, terms, edit) = (home.account.clone(), terms.clone(), question.edit.clone());
+    cx.ask(question, move |answer, _, cx| {
+        if let Some(change) = edited(answer, &account, &name, iq, &terms, cx) {
+            tell(&change, &edit, account, cx);
+        }
+    });
 }
 
 /// The edit that an operation is.
@@ -167,15 +227,27 @@ fn read<Q, T>(
     });
 }
 
-/// The store's answer: who asked is told, and then everybody else.
+/// A node is another one, or has other items: its account's home learns it, and who wants to know.
+fn tell(change: &Arc<NodeChange>, edit: &NodeEdit, account: BareJid, cx: &mut Cx<'_>) {
+    if change.before != change.after {
+        cx.letter(account.clone(), Letter::NodesChanged(change.clone()));
+    }
+    let node = change.is.as_ref().or(change.was.as_ref());
+    if let (Some(event), Some(node)) = (NodeEvent::of(change, edit), node) {
+        let access = node.config.access_model;
+        cx.letter(account, Letter::Published { event: Arc::new(event), access });
+    }
+}
+
+/// The store's answer: who asked is told.
 fn edited(
     answer: Result<Result<Box<NodeChange>, NodeRefusal>, Fault>,
-    account: BareJid,
+    account: &BareJid,
     name: &str,
     iq: TopicIq,
     terms: &Terms,
     cx: &mut Cx<'_>,
-) {
+) -> Option<Arc<NodeChange>> {
     let result = match answer {
         Ok(Ok(change)) => Ok(Arc::<NodeChange>::from(change)),
         Ok(Err(refusal)) => Err(refused(refusal)),
@@ -186,13 +258,9 @@ fn edited(
             Err(Refusal::Fault(fault))
         }
     };
-    let outcome = result.as_ref().map_err(|refusal| *refusal).map(|change| outcome(change, &account));
+    let outcome = result.as_ref().map_err(|refusal| *refusal).map(|change| outcome(change, account));
     cx.reply(xml::reply(iq, name, outcome, terms));
-    if let Ok(change) = result
-        && change.before != change.after
-    {
-        cx.letter(account, Letter::NodesChanged(change));
-    }
+    result.ok()
 }
 
 fn outcome(change: &NodeChange, account: &BareJid) -> TopicOutcome {

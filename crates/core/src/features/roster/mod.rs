@@ -86,6 +86,10 @@ fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &m
         Letter::Sent { .. }
         | Letter::BlockListChanged(_)
         | Letter::NodesChanged(_)
+        | Letter::Published { .. }
+        | Letter::Event(_)
+        | Letter::Wants(_)
+        | Letter::Asked(_)
         | Letter::Stanza { .. }
         | Letter::Doubt => return Some(letter),
     }

@@ -27,9 +27,11 @@ struct Packed {
 
 /// A contact as it is packed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry<'a> {
-    pub(super) jid: &'a str,
-    pub(super) standing: Standing,
+pub struct Entry<'a> {
+    /// Its address.
+    pub jid: &'a str,
+    /// Where its subscriptions stand.
+    pub standing: Standing,
     pub(super) is_listed: bool,
     rest: &'a [u8],
 }
@@ -60,7 +62,7 @@ impl Contacts {
     }
 
     /// All contacts, those that are not listed, too.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Entry<'_>> {
+    pub fn iter(&self) -> impl Iterator<Item = Entry<'_>> {
         let mut rest = self.0.as_ref().map_or(&[][..], |packed| &packed.entries);
         std::iter::from_fn(move || {
             let (entry, behind) = split(rest)?;
@@ -70,7 +72,7 @@ impl Contacts {
     }
 
     /// The contact with this address.
-    pub(super) fn get(&self, jid: &str) -> Option<Entry<'_>> {
+    pub fn get(&self, jid: &str) -> Option<Entry<'_>> {
         self.iter().find(|entry| entry.jid == jid)
     }
 

@@ -5,6 +5,7 @@
 use super::items::ItemNamesAnswer;
 use super::question::questions;
 use crate::model::{DomainId, Item, ItemsFrom, NodeBounds, NodeChange, NodeEdit, NodeRefusal, UnixMs};
+use carillon_wire::jid::BareJid;
 use std::sync::Arc;
 
 questions! {
@@ -12,6 +13,7 @@ questions! {
     reads {
         NodeItems => Option<Vec<Arc<Item>>>,
         NodeItemNames => Option<ItemNamesAnswer>,
+        LastNodeItems => LastNodeItemsAnswer,
     }
     writes {}
     once {
@@ -40,6 +42,26 @@ pub struct NodeItemNames {
     pub node: Box<str>,
     pub from: ItemsFrom,
     pub max: u32,
+}
+
+/// The newest items of these nodes of accounts `of`, of those nodes that give them to who becomes available
+/// ([`SendLast::OnSubAndPresence`](crate::model::SendLast)) and of which `reader` is told ([`Access::tells`](crate::model::Access::tells)); none of an
+/// account that blocks it. No further account is looked at once the payloads have more than `bytes_max`; one always is.
+#[derive(Clone, Debug)]
+pub struct LastNodeItems {
+    pub reader: BareJid,
+    pub nodes: Arc<[Box<str>]>,
+    pub of: Vec<(DomainId, Box<str>)>,
+    pub bytes_max: usize,
+}
+
+/// An answer to [`LastNodeItems`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LastNodeItemsAnswer {
+    /// Items, and the place of their account among those that were asked for.
+    pub items: Vec<(u32, Arc<Item>)>,
+    /// How many accounts were looked at.
+    pub accounts: u32,
 }
 
 /// Does something with a node of an account by the rules of [`NodeEdit::configures`], within `bounds`. An item that is published takes the

@@ -3,15 +3,17 @@
 use super::tables::HeldNode;
 use super::{Committed, answers};
 use crate::model::{
-    Item, Kept, Node, NodeChange, NodeEdit, NodeRefusal, Revision, TopicConfig, TopicId, page_of,
+    Item, Kept, Node, NodeChange, NodeEdit, NodeRefusal, Reader, Revision, SendLast, TopicConfig, TopicId,
+    is_covered, page_of,
 };
 use crate::ports::store::items::ItemNamesAnswer;
-use crate::ports::store::nodes::{EditNode, NodeItemNames, NodeItems};
+use crate::ports::store::nodes::{EditNode, LastNodeItems, LastNodeItemsAnswer, NodeItemNames, NodeItems};
 use std::sync::Arc;
 
 answers! {
     NodeItems => items;
     NodeItemNames => names;
+    LastNodeItems => last;
     EditNode => edit;
 }
 
@@ -29,6 +31,40 @@ fn names(store: &Committed, asked: &NodeItemNames) -> Option<ItemNamesAnswer> {
     let page = page_of(&kept, &[], &asked.from, asked.max, usize::MAX)?;
     let ids = page.into_iter().map(|kept| kept.id.clone()).collect();
     Some(ItemNamesAnswer { ids, count: kept.len() as u32 })
+}
+
+fn last(store: &Committed, asked: &LastNodeItems) -> LastNodeItemsAnswer {
+    let mut answer = LastNodeItemsAnswer::default();
+    let mut bytes = 0;
+    for (place, (domain, local)) in asked.of.iter().enumerate() {
+        if place > 0 && bytes > asked.bytes_max {
+            break;
+        }
+        answer.accounts += 1;
+        let Some(account) = store.account_id(*domain, local).and_then(|id| store.accounts.get(&id)) else {
+            continue;
+        };
+        let standing = account.roster.get(&asked.reader).map(|contact| contact.standing);
+        let reader = if account.jid == asked.reader {
+            Reader::Owner
+        } else {
+            Reader::Other(standing.unwrap_or_default())
+        };
+        if account.blocked.iter().any(|entry| is_covered(&asked.reader.to_jid(), entry)) {
+            continue;
+        }
+        for held in account.nodes.values().filter(|held| asked.nodes.contains(&held.node.name)) {
+            let config = &held.node.config;
+            let is_given = config.send_last_published_item == SendLast::OnSubAndPresence;
+            if let Some((_, item)) =
+                held.items.last_key_value().filter(|_| is_given && config.access_model.tells(reader))
+            {
+                bytes += item.payload.len();
+                answer.items.push((place as u32, item.clone()));
+            }
+        }
+    }
+    answer
 }
 
 fn edit(store: &mut Committed, asked: &EditNode) -> Result<Box<NodeChange>, NodeRefusal> {

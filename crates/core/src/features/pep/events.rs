@@ -1,0 +1,47 @@
+//! What happens on a node is told to those who may read it and want to know (XEP-0163 §4).
+
+use crate::message::Letter;
+use crate::model::{Access, NodeEvent, Reader};
+use crate::session::home::AtHome;
+use crate::session::hook::Direction;
+use crate::session::{Cx, Sessions};
+use crate::shard::Track;
+use carillon_wire::jid::BareJid;
+use std::sync::Arc;
+
+/// At the home of the account whose node it is: one letter for the home of each contact, the account's own sessions are here.
+pub(super) fn tell(
+    event: &Arc<NodeEvent>,
+    access: Access,
+    home: &AtHome<'_>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
+    deliver(event, home.account, sessions, cx);
+    let readers = home.record.roster.iter().filter(|entry| access.tells(Reader::Other(entry.standing)));
+    let mut readers: Vec<BareJid> = readers.filter_map(|entry| BareJid::new(entry.jid).ok()).collect();
+    readers.retain(|jid| {
+        jid.local().is_some()
+            && cx.shard.domains.named(jid.domain()).is_some()
+            && cx.pipeline.denies(home.record, Direction::Out, &jid.to_jid()).is_none()
+    });
+    cx.letters(readers.into_iter(), &Letter::Event(event.clone()));
+}
+
+/// At the home of an account that may know of it.
+pub(super) fn deliver(event: &NodeEvent, account: &BareJid, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    for slot in sessions.of(account.as_str()) {
+        let Some(session) = sessions.bound_in(slot).filter(|session| session.presence.is_available()) else {
+            continue;
+        };
+        match cx.shard.capabilities.wanted(session.id) {
+            Some(wants) if wants.binary_search(&event.node).is_ok() => {
+                session.deliver(event.to(&session.jid), &Track::Nothing, cx);
+                cx.shard.last_items.tell(session.id, &event.owner, &event.node);
+            }
+            Some(_) => {}
+            // It is given the last item when that is known.
+            None => cx.pipeline.discover.into_iter().for_each(|discover| discover(session, cx)),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! A session that wants to know of nodes is given their last items (XEP-0163 §4.3.4): those of its own account and of the contacts whose
+//! presence it sees. The store says which of these it may read, for many contacts at once.
+
+use crate::message::Letter;
+use crate::model::{DomainId, NodeEvent, SessionId};
+use crate::ports::Fault;
+use crate::ports::store::nodes::{LastNodeItems, LastNodeItemsAnswer};
+use crate::session::home::AtHome;
+use crate::session::hook::Direction;
+use crate::session::{BoundSession, Cx, Sessions};
+use crate::shard::{Track, Wants};
+use carillon_wire::jid::BareJid;
+use std::sync::Arc;
+
+/// Accounts whose items are read at once, and the bytes of their payloads.
+const ACCOUNTS_MAX: usize = 64;
+const BYTES_MAX: usize = 64 * 1024;
+
+/// What is being read for a session.
+#[derive(Clone)]
+struct Reading {
+    session: SessionId,
+    number: u64,
+    reader: BareJid,
+    wants: Wants,
+    of: Arc<[(BareJid, DomainId)]>,
+    /// How many of these are read.
+    at: usize,
+}
+
+/// It is known now what the client wants.
+pub(super) fn wanted(session: &mut BoundSession, cx: &mut Cx<'_>) {
+    if !cx.homes.is_empty(session.bare.as_str()) {
+        cx.letter(session.bare.clone(), Letter::Wants(session.id));
+    }
+}
+
+/// At the account's home: who its contacts are.
+pub(super) fn give(session: SessionId, home: &AtHome<'_>, cx: &mut Cx<'_>) {
+    let Some(wants) = cx.shard.capabilities.wanted(session).cloned() else { return };
+    let own = home.record.nodes.iter().any(|node| wants.binary_search(&node.name).is_ok());
+    let contacts = home.record.roster.iter().filter(|entry| entry.standing.to);
+    let contacts = contacts.filter_map(|entry| BareJid::new(entry.jid).ok());
+    let contacts =
+        contacts.filter(|jid| cx.pipeline.denies(home.record, Direction::In, &jid.to_jid()).is_none());
+    let accounts = own.then(|| home.account.clone()).into_iter().chain(contacts);
+    let here = |jid: BareJid| cx.shard.domains.named(jid.domain()).map(|domain| (jid, domain.id));
+    let of: Arc<[_]> = accounts.filter(|jid| jid.local().is_some()).filter_map(here).collect();
+    if !of.is_empty() {
+        let number = cx.shard.last_items.begin(session);
+        ask(Reading { session, number, reader: home.account.clone(), wants, of, at: 0 }, cx);
+    }
+}
+
+fn ask(reading: Reading, cx: &mut Cx<'_>) {
+    let part = reading.of.iter().skip(reading.at).take(ACCOUNTS_MAX);
+    let of = part.map(|(jid, domain)| (*domain, jid.local().unwrap_or_default().into())).collect();
+    let (reader, nodes) = (reading.reader.clone(), reading.wants.clone());
+    let question = LastNodeItems { reader, nodes, of, bytes_max: BYTES_MAX };
+    cx.ask(question, move |answer, sessions, cx| answered(reading, answer, sessions, cx));
+}
+
+fn answered(
+    mut reading: Reading,
+    answer: Result<LastNodeItemsAnswer, Fault>,
+    sessions: &mut Sessions,
+    cx: &mut Cx<'_>,
+) {
+    if !cx.shard.last_items.goes_on(reading.session, reading.number) {
+        return;
+    }
+    let session = sessions.bound(reading.session).filter(|session| session.presence.is_available());
+    // Without an answer it has what is published from now on.
+    let (Some(session), Ok(answer)) = (session, answer) else {
+        return cx.shard.last_items.end(reading.session);
+    };
+    for (place, item) in &answer.items {
+        let Some((owner, _)) = reading.of.get(reading.at + *place as usize) else { continue };
+        if !cx.shard.last_items.is_old(session.id, owner.as_str(), &item.name) {
+            session.deliver(NodeEvent::last(owner, item).to(&session.jid), &Track::Nothing, cx);
+        }
+    }
+    reading.at += (answer.accounts as usize).max(1);
+    match reading.at < reading.of.len() {
+        true => ask(reading, cx),
+        false => cx.shard.last_items.end(reading.session),
+    }
+}

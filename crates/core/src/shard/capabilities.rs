@@ -1,0 +1,199 @@
+//! What clients can do (XEP-0115, XEP-0390), as far as the server needs it: whose events they want.
+//!
+//! What clients of one hash want is kept once, when one of them has proved it; it is forgotten when all of this takes too many bytes, and
+//! asked for again when it is needed. A client that proves nothing is believed about itself. A session that says nothing of this is not in
+//! here.
+
+use crate::model::{Map, Mono, SessionId};
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+/// The nodes of which a client wants the events: those with `NODE+notify` among its features. Sorted.
+pub type Wants = Arc<[Box<str>]>;
+
+/// What clients can do.
+#[derive(Debug, Default)]
+pub struct Capabilities {
+    /// By the number of a hash.
+    known: Map<u64, Wants>,
+    /// Their numbers, in the order in which they were learned.
+    learned: VecDeque<u64>,
+    /// Bytes of all that was learned, also of single clients.
+    bytes: usize,
+    clients: Map<SessionId, Client>,
+}
+
+/// A client that says what it can do by a hash.
+#[derive(Debug)]
+struct Client {
+    /// The number of the hash.
+    hash: u64,
+    /// The question that it was asked, and when.
+    asked: Option<(u64, Mono)>,
+    /// What it wants, where that is not known of all that have the hash.
+    own: Option<Wants>,
+}
+
+/// What is known of a hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HashState {
+    /// The same as when it said so before.
+    Same,
+    /// What it is of.
+    Known,
+    /// Nothing; its client should be asked.
+    Unknown,
+    /// Nothing yet; its client was asked.
+    Asked,
+}
+
+/// How long an answer is waited for before a client is asked again.
+const ASKED_MS: u64 = 60_000;
+
+/// Bytes of an entry, beside its names.
+const ENTRY: usize = size_of::<(u64, Client)>() + size_of::<u64>();
+
+impl Capabilities {
+    /// A client says what it can do: by which algorithm, and the hash.
+    pub fn announce(&mut self, session: SessionId, algorithm: &str, hash: &str, now: Mono) -> HashState {
+        let hash = self.known.hasher().hash_one((algorithm, hash));
+        match self.clients.get(&session).filter(|client| client.hash == hash) {
+            Some(Client { own: Some(_), .. }) => HashState::Same,
+            Some(_) if self.known.contains_key(&hash) => HashState::Same,
+            Some(Client { asked: Some((_, at)), .. }) if now < at.plus(ASKED_MS) => HashState::Asked,
+            _ => {
+                self.forget(session);
+                self.clients.insert(session, Client { hash, asked: None, own: None });
+                if self.known.contains_key(&hash) { HashState::Known } else { HashState::Unknown }
+            }
+        }
+    }
+
+    /// It was asked by a request with this id.
+    pub fn ask(&mut self, session: SessionId, id: &str, now: Mono) {
+        let id = self.known.hasher().hash_one(id);
+        if let Some(client) = self.clients.get_mut(&session) {
+            client.asked = Some((id, now));
+        }
+    }
+
+    /// Whether a response with this id answers what the client was asked. It does so once.
+    pub fn answers(&mut self, session: SessionId, id: &str) -> bool {
+        let id = self.known.hasher().hash_one(id);
+        let client = self.clients.get_mut(&session);
+        client.is_some_and(|client| client.asked.take_if(|(asked, _)| *asked == id).is_some())
+    }
+
+    /// A client told what it wants. `is_proved`: whether its hash is that of what it told.
+    pub fn learn(&mut self, session: SessionId, wants: Wants, is_proved: bool, bytes_max: usize) {
+        let bytes = bytes(&wants);
+        let Some(client) = self.clients.get_mut(&session) else { return };
+        if is_proved && bytes <= bytes_max {
+            let hash = client.hash;
+            if self.known.insert(hash, wants).is_none() {
+                self.learned.push_back(hash);
+                self.bytes += bytes;
+            }
+        } else {
+            // Nothing, where there is no room: so that it is not asked for ever.
+            let wants = if self.bytes + bytes <= bytes_max { wants } else { Wants::default() };
+            self.bytes += self::bytes(&wants);
+            client.own = Some(wants);
+        }
+        while self.bytes > bytes_max
+            && let Some(wants) = self.learned.pop_front().and_then(|oldest| self.known.remove(&oldest))
+        {
+            self.bytes -= self::bytes(&wants);
+        }
+    }
+
+    /// What a client wants, if that is known.
+    pub fn wanted(&self, session: SessionId) -> Option<&Wants> {
+        let client = self.clients.get(&session)?;
+        client.own.as_ref().or_else(|| self.known.get(&client.hash))
+    }
+
+    /// A client says nothing of this any more.
+    pub fn forget(&mut self, session: SessionId) {
+        if let Some(own) = self.clients.remove(&session).and_then(|client| client.own) {
+            self.bytes -= bytes(&own);
+        }
+        if self.clients.len() * 4 + 64 < self.clients.capacity() {
+            self.clients.shrink_to(self.clients.len() * 2);
+        }
+    }
+}
+
+fn bytes(wants: &Wants) -> usize {
+    ENTRY + wants.iter().map(|name| size_of::<Box<str>>() + name.len()).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::SessionId;
+
+    const NOW: Mono = Mono(1000);
+
+    fn session(slot: u32) -> SessionId {
+        SessionId { slot, generation: 1 }
+    }
+
+    fn wants(name: &str) -> Wants {
+        [Box::from(name)].into()
+    }
+
+    #[test]
+    fn what_one_client_proves_is_known_of_all_with_its_hash() {
+        let mut known = Capabilities::default();
+        assert_eq!(known.announce(session(1), "sha-1", "x", NOW), HashState::Unknown);
+        known.ask(session(1), "q", NOW);
+        assert_eq!(known.announce(session(1), "sha-1", "x", NOW), HashState::Asked);
+        assert!(!known.answers(session(1), "r") && !known.answers(session(2), "q"));
+        assert!(known.answers(session(1), "q") && !known.answers(session(1), "q"), "once");
+        known.learn(session(1), wants("news"), true, 1 << 20);
+        assert_eq!(known.announce(session(1), "sha-1", "x", NOW), HashState::Same);
+        assert_eq!(known.announce(session(2), "sha-1", "x", NOW), HashState::Known);
+        assert_eq!(known.wanted(session(2)), Some(&wants("news")));
+        assert_eq!(known.announce(session(2), "sha-256", "x", NOW), HashState::Unknown);
+        assert_eq!(known.wanted(session(2)), None);
+    }
+
+    #[test]
+    fn a_client_that_proves_nothing_is_believed_about_itself() {
+        let mut known = Capabilities::default();
+        known.announce(session(1), "sha-1", "x", NOW);
+        known.learn(session(1), wants("news"), false, 1 << 20);
+        assert_eq!(known.wanted(session(1)), Some(&wants("news")));
+        assert_eq!(known.announce(session(2), "sha-1", "x", NOW), HashState::Unknown);
+        known.forget(session(1));
+        assert_eq!((known.wanted(session(1)), known.bytes), (None, 0));
+    }
+
+    #[test]
+    fn a_client_that_does_not_answer_is_asked_again() {
+        let mut known = Capabilities::default();
+        known.announce(session(1), "sha-1", "x", NOW);
+        known.ask(session(1), "q", NOW);
+        let later = NOW.plus(ASKED_MS);
+        assert_eq!(known.announce(session(1), "sha-1", "x", later), HashState::Unknown);
+    }
+
+    #[test]
+    fn the_oldest_is_forgotten_for_the_newest() {
+        let mut known = Capabilities::default();
+        let max = 2 * bytes(&wants("news"));
+        for slot in 1..=3 {
+            known.announce(session(slot), "sha-1", &slot.to_string(), NOW);
+            known.learn(session(slot), wants("news"), true, max);
+        }
+        assert_eq!((known.wanted(session(1)), known.bytes), (None, max));
+        assert_eq!(known.announce(session(1), "sha-1", "1", NOW), HashState::Unknown);
+        assert!(known.wanted(session(3)).is_some());
+        // One that proves nothing has what room is left: none.
+        known.announce(session(4), "sha-1", "4", NOW);
+        known.learn(session(4), wants("news"), false, max);
+        assert!(known.wanted(session(4)).is_some_and(|wants| wants.is_empty()));
+    }
+}
