@@ -28,9 +28,10 @@ SHORT = {
     "janus": ["publish.items=3", "publish.rate=5"],
     "rosters": ["befriend.contacts=4"],
     "roster-login": ["arrive.contacts=4", "settle.for=0.2"],
+    "archive": ["talk.for=1", "read-archive.page=7"],
 }
-# What Carillon has no part in: contacts.
-OF_OTHERS = {"rosters", "roster-login"}
+# What needs more than a server: rosters that were made before, an archive that was empty.
+APART = {"rosters", "roster-login", "archive"}
 # The least that must have been measured: metric and count.
 MEASURED = {
     "login-storm": ("login", PLAYERS),
@@ -45,6 +46,7 @@ MEASURED = {
     "janus": ("RTT", 3 * PLAYERS),
     "rosters": ("login", PLAYERS),
     "roster-login": ("presence", 4 * PLAYERS),
+    "archive": ("page", PLAYERS),
 }
 
 
@@ -94,7 +96,7 @@ def test_every_scenario_is_tried():
     assert sorted(SHORT) == sorted(line.split()[0] for line in listed.splitlines() if line.strip())
 
 
-@pytest.mark.parametrize("scenario", [name for name in SHORT if name not in OF_OTHERS])
+@pytest.mark.parametrize("scenario", [name for name in SHORT if name not in APART])
 async def test_scenario_against_carillon(server, tmp_path, scenario):
     target = f"127.0.0.1:{server.port('c2s')}"
     more = ["--http", server.http, "--key", server.key, "--light", f"127.0.0.1:{server.port('light')}"]
@@ -115,19 +117,36 @@ async def test_scenario_against_ejabberd(ejabberd, tmp_path, scenario):
     is_sound(await load(tmp_path, scenario, ejabberd.target, *more), scenario)
 
 
-async def test_contacts_of_ejabberd_see_each_other(ejabberd, tmp_path):
+async def contacts_see_each_other(tmp_path, target):
     """Rosters are made once, and found the second time; everyone is told of everyone's presence."""
     for requests in (2, 1):
-        report = await load(tmp_path, "rosters", ejabberd.target)
+        report = await load(tmp_path, "rosters", target)
         is_sound(report, "rosters")
         befriended = report["phases"][1]["counts"]
         assert befriended == {"mutual_contacts": 4 * PLAYERS, "missing": 0, "rosters": requests * PLAYERS}
-    report = await load(tmp_path, "roster-login", ejabberd.target)
+    report = await load(tmp_path, "roster-login", target)
     is_sound(report, "roster-login")
     counts = report["counts"]
     assert (counts["rosters"], counts["mutual_contacts"], counts["missing"]) == (PLAYERS, 4 * PLAYERS, 0)
     # A server may tell of a presence twice when two arrive at the same time.
     assert counts["presences"] - counts["duplicates"] == 4 * PLAYERS
+
+
+async def test_contacts_see_each_other(server, tmp_path):
+    await contacts_see_each_other(tmp_path, f"127.0.0.1:{server.port('c2s')}")
+
+
+async def test_contacts_of_ejabberd_see_each_other(ejabberd, tmp_path):
+    await contacts_see_each_other(tmp_path, ejabberd.target)
+
+
+async def test_all_that_was_said_is_in_both_archives(start, tmp_path):
+    server = start(registration__in_band="true", limits__profile="benchmark", archive__enabled="true")
+    report = await load(tmp_path, "archive", f"127.0.0.1:{server.port('c2s')}")
+    is_sound(report, "archive")
+    counts = report["counts"]
+    assert counts["archived"] == 2 * counts["deliveries"] > 0
+    assert counts["duplicates"] == 0
 
 
 async def test_ejabberd_has_no_api(ejabberd, tmp_path):

@@ -58,6 +58,27 @@ pub fn roster_items(answer: &Stanza) -> Vec<RosterItem> {
     query.children().filter(|child| child.is("item", ns::ROSTER)).filter_map(item).collect()
 }
 
+/// Asks for a page of the account's archive (XEP-0313): the newest messages, or those before the one with this id.
+pub fn archive_page(max: u32, before: Option<&str>) -> Stanza {
+    let before = Element::new("before", ns::RSM).with_text(before.unwrap_or_default());
+    let max = Element::new("max", ns::RSM).with_text(max.to_string());
+    let set = Element::new("set", ns::RSM).with_child(max).with_child(before);
+    Stanza::iq(IqType::Set).with_payload(Element::new("query", ns::MAM).with_child(set))
+}
+
+/// The id in the archive of a message on such a page.
+pub fn archived_id(message: &Stanza) -> Option<String> {
+    let result = message.payload.find("result", ns::MAM)?;
+    result.element().attr("id").map(str::to_owned)
+}
+
+/// What the answer to [`archive_page`] says: the first id on the page, and whether there is nothing before it.
+pub fn archive_page_end(answer: &Stanza) -> Option<(Option<String>, bool)> {
+    let fin = answer.payload.find("fin", ns::MAM)?.element();
+    let first = fin.child("set", ns::RSM).and_then(|set| set.child("first", ns::RSM)).map(Element::text);
+    Some((first, fin.attr("complete") == Some("true")))
+}
+
 /// Subscribes `subscriber` to a node (XEP-0060 §6.1).
 pub fn subscribe(service: impl Into<Jid>, node: &str, subscriber: &Jid) -> Stanza {
     let subscribe = Element::new("subscribe", ns::PUBSUB)

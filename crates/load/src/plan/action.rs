@@ -48,6 +48,8 @@ pub enum Action {
     Notify(Notify),
     /// Messages between neighbours: `RTT` from due to received.
     Talk(Talk),
+    /// Players read their archives (XEP-0313) page by page, the newest first: metric `page`, from the request to the end of the page.
+    ReadArchive(ReadArchive),
     /// Messages between neighbours while a share of the players lose their connection at once, come back later and resume
     /// their streams (XEP-0198 §5): metrics `resume`, `login` of those who cannot, and `RTT`.
     Resume(Resume),
@@ -136,6 +138,17 @@ pub struct Notify {
     pub batch: u32,
     /// The approximate size of a payload.
     pub payload_bytes: usize,
+}
+
+/// How archives are read.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReadArchive {
+    /// The most messages per page.
+    pub page: u32,
+    /// The most pages per player; 0 for all.
+    pub pages: u32,
+    /// The most players of all together who are reading.
+    pub in_flight: u32,
 }
 
 /// Conversations between neighbours.
@@ -252,11 +265,18 @@ impl Action {
             Self::Publish(_) => "publish",
             Self::Notify(_) => "notify",
             Self::Talk(_) => "talk",
+            Self::ReadArchive(_) => "read-archive",
             Self::Resume(_) => "resume",
             Self::Drop => "drop",
             Self::AwaitGone => "await-gone",
             Self::Churn { .. } => "churn",
         }
+    }
+}
+
+impl ReadArchive {
+    pub(super) fn default_page() -> u32 {
+        50
     }
 }
 

@@ -30,7 +30,8 @@ impl Scenario {
             if needs_login && self.first_login().is_none_or(|login| login > at) {
                 return Err(here("no player has logged in yet; put a login phase before it"));
             }
-            let speaks_xmpp = phase.action.bucket() > 1 || matches!(phase.action, Action::Notify(_));
+            let speaks_xmpp = phase.action.bucket() > 1
+                || matches!(phase.action, Action::Notify(_) | Action::ReadArchive(_));
             if self.players.protocol == Protocol::Light && speaks_xmpp {
                 return Err(here("the light protocol has topics only"));
             }
@@ -120,6 +121,10 @@ impl Phase {
                 lasts(&key("for"), talk.span)?;
                 within(&key("bucket"), u64::from(talk.bucket), 2, 10_000)?;
                 payload(&key("payload_bytes"), talk.payload_bytes)
+            }
+            Action::ReadArchive(read) => {
+                within(&key("page"), u64::from(read.page), 1, 1000)?;
+                within(&key("in_flight"), u64::from(read.in_flight), 1, u64::from(PLAYERS_MAX))
             }
             Action::Resume(resume) => check_resume(&key, resume),
             Action::Churn { rate: shape, span } => {

@@ -14,7 +14,8 @@ mod span;
 mod target;
 
 pub use action::{
-    Action, Arrive, Contacts, Cut, Login, Notify, Phase, Publish, PublishMethod, Resume, Return, Talk,
+    Action, Arrive, Contacts, Cut, Login, Notify, Phase, Publish, PublishMethod, ReadArchive, Resume, Return,
+    Talk,
 };
 pub use scenario::{Players, Protocol, Scenario, ScenarioError};
 pub use shape::{NamedShape, Shape};

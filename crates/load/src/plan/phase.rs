@@ -6,7 +6,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use super::action::{
-    Action, Arrive, Contacts, Cut, Login, Notify, Phase, Publish, PublishMethod, Resume, Return, Talk,
+    Action, Arrive, Contacts, Cut, Login, Notify, Phase, Publish, PublishMethod, ReadArchive, Resume, Return,
+    Talk,
 };
 use super::shape::Shape;
 use super::span::Span;
@@ -30,6 +31,8 @@ struct Table {
     batch: Option<u32>,
     bucket: Option<u32>,
     contacts: Option<u32>,
+    page: Option<u32>,
+    pages: Option<u32>,
     cut: Option<Cut>,
     r#return: Option<Return>,
     resend: Option<bool>,
@@ -47,6 +50,7 @@ enum ActionName {
     Publish,
     Notify,
     Talk,
+    ReadArchive,
     Resume,
     Drop,
     AwaitGone,
@@ -102,6 +106,11 @@ impl Table {
                 rate: self.rate.take(),
                 span: self.span()?,
                 payload_bytes: self.payload(),
+            }),
+            ActionName::ReadArchive => Action::ReadArchive(ReadArchive {
+                page: self.page.take().unwrap_or_else(ReadArchive::default_page),
+                pages: self.pages.take().unwrap_or_default(),
+                in_flight: self.in_flight(),
             }),
             ActionName::Resume => Action::Resume(Resume {
                 bucket: self.bucket.take().unwrap_or_else(Talk::default_bucket),
@@ -159,6 +168,8 @@ impl Table {
             ("batch", self.batch.is_some()),
             ("bucket", self.bucket.is_some()),
             ("contacts", self.contacts.is_some()),
+            ("page", self.page.is_some()),
+            ("pages", self.pages.is_some()),
             ("cut", self.cut.is_some()),
             ("return", self.r#return.is_some()),
             ("resend", self.resend.is_some()),

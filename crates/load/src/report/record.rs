@@ -371,6 +371,7 @@ fn told_if_none(action: &Action) -> &'static [&'static str] {
             "out_of_order",
         ],
         Action::Befriend(_) => &["mutual_contacts", "missing"],
+        Action::ReadArchive(_) => &["pages", "archived", "duplicates"],
         Action::Arrive(_) => &["rosters", "mutual_contacts", "presences", "missing", "duplicates"],
         _ => &[],
     }

@@ -29,6 +29,10 @@ pub(super) enum Count {
     Contacts,
     /// Presence of contacts that was received.
     Presences,
+    /// Pages of archives that were read.
+    Pages,
+    /// Messages on them.
+    Archived,
     /// Subscriptions that succeeded.
     Subscribed,
     /// Sessions that ended without the player's doing.
@@ -72,6 +76,8 @@ pub(super) enum Metric {
     Contacts,
     /// From when the second of two contacts sent its presence to the presence of one at the other.
     Presence,
+    /// From the request for a page of an archive to its end.
+    Page,
     /// The longest silence of a player before the event of the test, and after it.
     SilenceBefore,
     Silence,
@@ -96,7 +102,7 @@ pub(super) struct Interval {
 pub(super) struct Recorder(Mutex<Interval>);
 
 impl Count {
-    const ALL: [Self; 20] = [
+    const ALL: [Self; 22] = [
         Self::Logins,
         Self::Resumed,
         Self::Sent,
@@ -105,6 +111,8 @@ impl Count {
         Self::Rosters,
         Self::Contacts,
         Self::Presences,
+        Self::Pages,
+        Self::Archived,
         Self::Subscribed,
         Self::Lost,
         Self::StreamsResumed,
@@ -129,6 +137,8 @@ impl Count {
             Self::Rosters => "rosters",
             Self::Contacts => "mutual_contacts",
             Self::Presences => "presences",
+            Self::Pages => "pages",
+            Self::Archived => "archived",
             Self::Subscribed => "subscribed",
             Self::Lost => "lost",
             Self::StreamsResumed => "streams_resumed",
@@ -146,7 +156,7 @@ impl Count {
 }
 
 impl Metric {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Login,
         Self::Resume,
         Self::Rtt,
@@ -154,6 +164,7 @@ impl Metric {
         Self::Roster,
         Self::Contacts,
         Self::Presence,
+        Self::Page,
         Self::SilenceBefore,
         Self::Silence,
     ];
@@ -167,6 +178,7 @@ impl Metric {
             Self::Roster => "roster",
             Self::Contacts => "contacts",
             Self::Presence => "presence",
+            Self::Page => "page",
             Self::SilenceBefore => "silence_before",
             Self::Silence => "silence",
         }

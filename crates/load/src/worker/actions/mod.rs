@@ -11,6 +11,7 @@ mod in_flight;
 mod login;
 mod meeting;
 mod open_loop_messages;
+mod read_archive;
 mod receive_items;
 mod receive_notifications;
 mod resume;
@@ -29,6 +30,7 @@ pub(super) use executor::{Executor, Idle, Loss, Next};
 use hold::Hold;
 use login::LogIn;
 use open_loop_messages::OpenLoopMessages;
+use read_archive::ReadArchives;
 use receive_items::ReceiveItems;
 use receive_notifications::ReceiveNotifications;
 use resume::CutAndResume;
@@ -54,6 +56,7 @@ pub(super) fn executor(
             Some(rate) => Box::new(OpenLoopMessages::new(talk, rate, step, setup, states)),
             None => Box::new(ClosedLoopPairs::new(talk, step, setup, states)),
         },
+        Action::ReadArchive(read) => Box::new(ReadArchives::new(read, setup, states)),
         Action::Resume(resume) => Box::new(CutAndResume::new(resume, step, setup, states)),
         Action::Drop => Box::new(Drop),
         Action::Churn { rate, span } => Box::new(Churn::new(rate, *span, step, setup, states)),
