@@ -97,6 +97,11 @@ impl Network {
         })
     }
 
+    /// Closes the stream of a client in session. [`client::ClientEvent::Closed`] follows when the server has done so, too.
+    pub fn close(&mut self, index: usize) {
+        let _ = self.act(index, Client::close);
+    }
+
     /// Drops a client's connection without closing its stream. No event follows.
     pub fn abort(&mut self, index: usize) {
         let at = index - self.first;

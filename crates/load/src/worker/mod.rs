@@ -114,7 +114,7 @@ impl Engine {
         self.barrier.wait(timeout)
     }
 
-    /// Drops all connections, ends the threads and returns the last progress.
+    /// Ends all connections and threads, and returns the last progress.
     pub fn finish(mut self) -> Progress {
         let threads = std::mem::take(&mut self.threads);
         let recorders: Vec<_> = threads.iter().map(|thread| Arc::clone(&thread.recorder)).collect();

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::mpsc::TryRecvError;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use carillon_wire::stanza::Stanza;
 
@@ -18,6 +18,9 @@ use crate::light::LightEvent;
 use crate::plan::{Action, Protocol};
 use crate::swarm::{Flow, Handler, Network, SwarmEvent};
 
+/// The time that a server has to close the streams of players who leave.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// The players of a thread, and what they are doing.
 pub(super) struct PlayerGroup {
     thread: ThreadContext,
@@ -30,6 +33,14 @@ pub(super) struct PlayerGroup {
     watch: Option<Watch>,
     /// The step that is not done.
     step: Option<StepStart>,
+    /// The test is over.
+    leaving: Option<Leaving>,
+}
+
+/// Players close their streams, and wait for the server to do so.
+struct Leaving {
+    until: Instant,
+    left: usize,
 }
 
 impl PlayerGroup {
@@ -45,7 +56,27 @@ impl PlayerGroup {
             resumed: None,
             watch: None,
             step: None,
+            leaving: None,
         }
+    }
+
+    /// Whether the test is over and no stream is left that the server would keep for a client to resume: in the next test
+    /// it would be a session of somebody who is not there.
+    fn has_left(&mut self, now: Instant, network: &mut Network) -> bool {
+        if let Some(leaving) = &self.leaving {
+            return leaving.left == 0 || now >= leaving.until;
+        }
+        // A test that is aborted tells what was noticed up to then.
+        self.finish_watch();
+        let resumable = self.thread.setup.job.scenario.players.resumption;
+        let members: Vec<_> = self.states.members().filter(|_| resumable).collect();
+        for number in &members {
+            self.states.set(*number, PlayerState::Out);
+            network.close(*number);
+        }
+        let left = members.len();
+        self.leaving = Some(Leaving { until: now + LEAVE_TIMEOUT, left });
+        left == 0
     }
 
     /// The executor of the current action, and its context.
@@ -113,6 +144,10 @@ impl PlayerGroup {
     }
 
     fn closed(&mut self, number: usize, why: &str, now: Instant, network: &mut Network) {
+        if let Some(leaving) = &mut self.leaving {
+            leaving.left = leaving.left.saturating_sub(1);
+            return;
+        }
         let recorder = &self.thread.recorder;
         match self.states.set(number, PlayerState::Out) {
             PlayerState::Out => return,
@@ -168,11 +203,8 @@ impl Handler for PlayerGroup {
                 self.step = Some(step);
             }
             Err(TryRecvError::Empty) => {}
-            Err(TryRecvError::Disconnected) => {
-                // A test that is aborted tells what was noticed up to then.
-                self.finish_watch();
-                return Flow::Stop;
-            }
+            Err(TryRecvError::Disconnected) if self.has_left(now, network) => return Flow::Stop,
+            Err(TryRecvError::Disconnected) => return Flow::Continue(None),
         }
         self.keepalive.send_due(&self.states, now, network);
         let at = self.step.map(|step| step.at);
