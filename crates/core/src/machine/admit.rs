@@ -25,7 +25,7 @@ impl Turn<'_> {
             // What the login read may be older than a change of which the home has heard.
             match self.cx.shard.changed_records.is_marked(session.bare.as_str()) {
                 false => self.cx.homes.enter(&session.bare, login.record),
-                true => self.cx.homes.enter_unknown(&session.bare),
+                true => self.cx.homes.enter_unread(&session.bare),
             }
         }
         if let Some(io) = &session.io {

@@ -166,6 +166,7 @@ impl Turn<'_> {
             let Some(session) = self.sessions.take_bound(session) else { continue };
             let last = |topic| self.cx.shard.subscribers.last(topic).cloned();
             let last_items = session.topics.iter().filter_map(|followed| last(followed.topic)).collect();
+            let known = self.cx.homes.known(account.as_str(), session.id);
             self.leave_account(&session);
             if let Some(conn) = session.conn() {
                 self.cx.shard.counters.connections -= 1;
@@ -177,8 +178,7 @@ impl Turn<'_> {
             }
             self.sessions.end(session.id);
             let timers = timers.remove(&session.id).unwrap_or_default();
-            let is_recordless = self.cx.homes.is_empty(account.as_str());
-            all.push(Moved { timers, session, last_items, is_recordless });
+            all.push(Moved { timers, session, last_items, known });
         }
         all
     }
@@ -194,6 +194,7 @@ impl Turn<'_> {
     /// Goes on with sessions that another process wrote, each with the name that its connection has here, if it has one.
     pub(super) fn take_in(&mut self, all: Vec<(Moved, Option<ConnId>)>) -> Restored {
         let (mut result, mut names, mut here) = (Restored::default(), Names::default(), Vec::new());
+        let mut accounts: Set<BareJid> = Set::default();
         for (mut moved, conn) in all {
             if let (Some(io), Some(conn)) = (&mut moved.session.io, conn) {
                 io.conn = conn;
@@ -211,10 +212,9 @@ impl Turn<'_> {
                 names.add(moved.session.account, moved.session.id, id);
                 moved.session.id = id;
                 self.join_account(&moved.session);
-                // The record of one that was away may have changed.
-                let is_recordless = moved.is_recordless && moved.session.io.is_some();
-                if self.cx.pipeline.keeps_records() && !is_recordless {
-                    self.cx.homes.enter_unknown(&moved.session.bare);
+                if self.cx.pipeline.keeps_records() {
+                    self.cx.homes.enter_again(&moved.session.bare, id, moved.known);
+                    accounts.insert(moved.session.bare.clone());
                 }
                 here.push((moved, conn));
             }
@@ -246,6 +246,7 @@ impl Turn<'_> {
                 None => {}
             }
         }
+        accounts.iter().for_each(|account| crate::session::home::verify(account, &mut self.cx));
         result
     }
 
@@ -274,7 +275,7 @@ impl Turn<'_> {
     }
 
     fn put_back(&mut self, moved: Moved, conn: Option<ConnId>, names: &mut Names) {
-        let Moved { mut session, timers, last_items, is_recordless: _ } = moved;
+        let Moved { mut session, timers, last_items, known: _ } = moved;
         for last in last_items {
             self.cx.shard.subscribers.learn(last);
         }

@@ -52,6 +52,8 @@ pub enum Letter {
         event: Arc<NodeEvent>,
         /// Who may read the node.
         access: Access,
+        /// The generation of the record with it.
+        at: Generation,
     },
     /// Something happened on a node of another account.
     Event(Arc<NodeEvent>),
@@ -113,7 +115,7 @@ impl Letter {
 
     /// Whether it tells that the record changed, or may have.
     pub fn is_of_record(&self) -> bool {
-        self.generations().is_some() || matches!(self, Letter::Doubt)
+        self.generations().is_some_and(|(before, after)| before != after) || matches!(self, Letter::Doubt)
     }
 
     /// Whether nobody waits for an answer to it.
@@ -124,12 +126,13 @@ impl Letter {
         )
     }
 
-    /// The generations of the record before and after what it tells of, if it tells of a change.
+    /// The generations of the record before and after what it tells of, if it has a place among the changes.
     pub fn generations(&self) -> Option<(Generation, Generation)> {
         match self {
             Letter::RosterChanged { change, .. } => Some((change.before, change.after)),
             Letter::BlockListChanged(change) => Some((change.before, change.after)),
             Letter::NodesChanged(change) => Some((change.before, change.after)),
+            Letter::Published { at, .. } => Some((*at, *at)),
             _ => None,
         }
     }

@@ -13,6 +13,11 @@
 //! Every change of a record has the generation before it and the one it made. The home tells its sessions of changes in that order,
 //! whatever the order in which the letters come: one that is too early waits for those before it.
 
+mod homes;
+
+pub use self::homes::Homes;
+pub(crate) use self::homes::Known;
+use self::homes::{AGAIN_MS, EARLY_MAX, Home, Received};
 use super::context::Work;
 use super::hook::{Denial, Direction, Flow, IqAnswer, Request};
 use super::{BoundSession, Cx, Next, Sessions, Wait, acting};
@@ -20,55 +25,13 @@ use crate::command::Outcome;
 use crate::error::StreamError;
 use crate::features::state::PerAccount;
 use crate::message::{Addressees, Letter, Requester, ShardMessage};
-use crate::model::{DomainId, Generation, Map, Mono, Record, SessionId, Set, Settlement, ShardId};
+use crate::model::{DomainId, Generation, Record, RecordParts, Settlement, ShardId};
 use crate::ports::Fault;
 use crate::ports::store::roster::ReadRecord;
 use crate::shard::{Track, home};
 use carillon_wire::jid::BareJid;
 use carillon_wire::stanza::{Condition, Kind, Stanza, StanzaError};
 use carillon_wire::stream;
-use std::collections::VecDeque;
-
-/// The accounts of which this shard is the home, as far as anybody is interested in them now.
-#[derive(Debug, Default)]
-pub struct Homes {
-    accounts: Map<BareJid, Home>,
-    /// Bytes of all records.
-    bytes: usize,
-    /// Bytes of all letters that wait for one.
-    waiting: usize,
-    /// Accounts with records that take memory, in the order in which they were read. Some may be gone, or be here twice.
-    read: VecDeque<BareJid>,
-    /// Accounts without a session in whose records there is nothing.
-    empty: Set<BareJid>,
-    /// Accounts whose records could not be read, and when they are asked for again.
-    unread: Vec<BareJid>,
-    again: Option<Mono>,
-}
-
-/// One account.
-#[derive(Debug, Default)]
-struct Home {
-    /// The generation up to which its sessions know the record; none while nobody knows it.
-    told: Option<Generation>,
-    /// The record, and its generation.
-    record: Option<(Generation, PerAccount)>,
-    mailbox: Option<Box<Mailbox>>,
-}
-
-/// Letters that cannot be dealt with yet.
-#[derive(Debug, Default)]
-struct Mailbox {
-    /// Those that wait for the record, in their order.
-    letters: VecDeque<Letter>,
-    bytes: usize,
-    /// Changes that come after one that is not known yet.
-    early: Vec<Letter>,
-    /// Sessions that were shown a record of this generation, of which changes are still to come here.
-    ahead: Vec<(SessionId, Generation)>,
-    /// The record could not be read; it is asked for again after a while.
-    is_unread: bool,
-}
 
 /// An account at its home.
 #[derive(Debug)]
@@ -81,253 +44,6 @@ pub struct AtHome<'a> {
     pub record: &'a mut PerAccount,
     /// The generation of the record.
     pub generation: Generation,
-}
-
-/// What becomes of a letter.
-enum Received {
-    /// It is its turn.
-    Now(Letter),
-    /// It waits; the record has to be asked for.
-    First,
-    /// It waits.
-    Waits,
-    /// Too much waits, or for too long.
-    Refused(Letter),
-}
-
-/// Bytes of letters that wait for one record, and for all of a shard.
-const WAITING_BYTES_MAX: usize = 16 << 20;
-const ALL_WAITING_BYTES_MAX: usize = 64 << 20;
-
-/// Changes that wait for one before them.
-const EARLY_MAX: usize = 64;
-
-/// Accounts without a session of which it is remembered that there is nothing in their records.
-const EMPTY_MAX: usize = 16 * 1024;
-
-/// How long after a failure of the store records are asked for again.
-const AGAIN_MS: u64 = 1000;
-
-impl Homes {
-    /// A session begins, whose login read this generation of the record.
-    pub(crate) fn enter(&mut self, account: &BareJid, record: Generation) {
-        if let Some(home) = self.accounts.get_mut(account.as_str()) {
-            home.told.get_or_insert(record);
-        } else if record != Generation::default() {
-            self.accounts.insert(account.clone(), Home { told: Some(record), ..Home::default() });
-        }
-    }
-
-    /// A session goes on here of whose account it is not known whether there is anything in the record.
-    pub(crate) fn enter_unknown(&mut self, account: &BareJid) {
-        self.accounts.entry(account.clone()).or_default();
-    }
-
-    /// Whether it is known that there is nothing in the record of an account that has a session. Such an account has no entry here: most
-    /// sessions of a push service are of one.
-    pub fn is_empty(&self, account: &str) -> bool {
-        self.accounts.get(account).is_none_or(Home::is_empty)
-    }
-
-    /// An account's record, if it is here.
-    pub fn record(&self, account: &str) -> Option<&PerAccount> {
-        self.accounts.get(account)?.record.as_ref().map(|(_, record)| record)
-    }
-
-    /// When records that could not be read are asked for again.
-    pub(crate) fn due(&self) -> Option<Mono> {
-        self.again
-    }
-
-    /// A session is shown the record as it is: what it says is not to be told to it again.
-    pub fn shown(&mut self, account: &BareJid, session: SessionId, generation: Generation) {
-        if let Some(home) = self.accounts.get_mut(account.as_str())
-            && home.told.is_some_and(|told| told < generation)
-        {
-            home.mailbox.get_or_insert_default().ahead.push((session, generation));
-        }
-    }
-
-    /// Whether a session was shown a record that has this change.
-    pub fn was_shown(&self, account: &BareJid, session: SessionId, change: Generation) -> bool {
-        let home = self.accounts.get(account.as_str());
-        let mailbox = home.and_then(|home| home.mailbox.as_ref());
-        mailbox.is_some_and(|mailbox| mailbox.ahead.iter().any(|(of, has)| *of == session && *has >= change))
-    }
-
-    fn receive(&mut self, account: &BareJid, mut letter: Letter, has_session: bool) -> Received {
-        let absent = || if has_session { Home::empty() } else { Home::default() };
-        let home = self.accounts.entry(account.clone()).or_insert_with(absent);
-        if home.record.is_some() && home.mailbox.as_ref().is_none_or(|mailbox| mailbox.letters.is_empty()) {
-            return Received::Now(letter);
-        }
-        let mailbox = home.mailbox.get_or_insert_default();
-        if mailbox.is_unread && !letter.can_wait() {
-            return Received::Refused(letter);
-        }
-        let mut bytes = size_of::<Letter>() + letter.memory_bytes();
-        if mailbox.bytes + bytes > WAITING_BYTES_MAX || self.waiting + bytes > ALL_WAITING_BYTES_MAX {
-            if !letter.is_of_record() {
-                return Received::Refused(letter);
-            }
-            // That there was a change is not forgotten: the record is read once more.
-            (letter, bytes) = (Letter::Doubt, size_of::<Letter>());
-        }
-        // The first may be in the store's hands; any other settles this one, too.
-        let is_same = |letter: &Letter| matches!(letter, Letter::Doubt);
-        if is_same(&letter) && mailbox.letters.len() > 1 && mailbox.letters.back().is_some_and(is_same) {
-            return Received::Waits;
-        }
-        mailbox.bytes += bytes;
-        self.waiting += bytes;
-        mailbox.letters.push_back(letter);
-        if mailbox.letters.len() == 1 && !mailbox.is_unread { Received::First } else { Received::Waits }
-    }
-
-    /// There is nothing in the record of an account that has no session.
-    fn note_empty(&mut self, account: &BareJid) {
-        if self.empty.len() >= EMPTY_MAX {
-            self.empty = Set::default();
-        }
-        self.empty.insert(account.clone());
-    }
-
-    /// The record of an account was read.
-    fn fill(&mut self, account: &BareJid, generation: Generation, record: PerAccount) {
-        let Some(home) = self.accounts.get_mut(account.as_str()) else { return };
-        let bytes = record.bytes();
-        home.told.get_or_insert(generation);
-        self.bytes -= home.record.take().map_or(0, |(_, record)| record.bytes());
-        home.record = Some((generation, record));
-        if let Some(mailbox) = &mut home.mailbox {
-            mailbox.is_unread = false;
-        }
-        if bytes > 0 {
-            self.bytes += bytes;
-            self.read.push_back(account.clone());
-        }
-    }
-
-    /// The record of an account with a session was read beside its letters, perhaps before one that was dealt with already.
-    fn note(&mut self, account: &BareJid, generation: Generation, record: PerAccount) {
-        let home = self.accounts.entry(account.clone()).or_default();
-        let is_newest = home.told.is_none_or(|told| told <= generation);
-        if home.record.is_none() && home.mailbox.is_none() && is_newest {
-            self.fill(account, generation, record);
-        }
-    }
-
-    /// The next letter of those that waited for the record.
-    fn next(&mut self, account: &BareJid) -> Option<Letter> {
-        let home = self.accounts.get_mut(account.as_str())?;
-        home.record.as_ref()?;
-        let letter = home.mailbox.as_mut()?.letters.pop_front();
-        if letter.is_none() {
-            self.waiting -= std::mem::take(&mut home.mailbox.as_mut()?.bytes);
-            home.tidy();
-        }
-        letter
-    }
-
-    /// All that waits: the record cannot be read, or there is no such account.
-    fn give_up(&mut self, account: &BareJid, is_kept: fn(&Letter) -> bool) -> Vec<Letter> {
-        let Some(home) = self.accounts.get_mut(account.as_str()) else { return Vec::new() };
-        let Some(mailbox) = &mut home.mailbox else { return Vec::new() };
-        let all = std::mem::take(&mut mailbox.letters);
-        let (kept, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(is_kept);
-        let bytes = kept.iter().map(|letter| size_of::<Letter>() + letter.memory_bytes()).sum();
-        self.waiting = self.waiting + bytes - std::mem::replace(&mut mailbox.bytes, bytes);
-        mailbox.letters = kept.into();
-        rest
-    }
-
-    /// Nothing need be known of an account any more: nothing waits for it, and nobody has a session or there is nothing in the record.
-    fn leave(&mut self, account: &str, has_session: bool) {
-        let waits = |home: &Home| home.mailbox.as_ref().is_some_and(|mailbox| !mailbox.letters.is_empty());
-        let is_needed =
-            |home: &Home| waits(home) || (has_session && !(home.is_empty() && home.mailbox.is_none()));
-        if self.accounts.get(account).is_some_and(|home| !is_needed(home))
-            && let Some(home) = self.accounts.remove(account)
-        {
-            self.bytes -= home.record.map_or(0, |(_, record)| record.bytes());
-            if self.accounts.len() * 4 + 64 < self.accounts.capacity() {
-                self.accounts.shrink_to(self.accounts.len() * 2);
-            }
-        }
-    }
-
-    /// Drops records until they take at most so many bytes; they are read again when they are needed.
-    fn shrink(&mut self, bytes_max: usize) {
-        while self.bytes > bytes_max
-            && let Some(account) = self.read.pop_front()
-        {
-            let Some(home) = self.accounts.get_mut(account.as_str()) else { continue };
-            if let Some((_, record)) = home.record.take_if(|_| home.mailbox.is_none()) {
-                self.bytes -= record.bytes();
-            }
-        }
-        // Names of accounts that are gone.
-        if self.read.len() > 2 * self.accounts.len() + 64 {
-            self.read.retain(|account| self.accounts.contains_key(account.as_str()));
-        }
-    }
-}
-
-impl Home {
-    /// An account in whose record there was never anything.
-    fn empty() -> Home {
-        let generation = Generation::default();
-        let record = Some((generation, PerAccount::default()));
-        Home { told: Some(generation), record, mailbox: None }
-    }
-
-    /// Whether it is known that there is nothing in the record.
-    fn is_empty(&self) -> bool {
-        self.record.as_ref().is_some_and(|(generation, _)| *generation == Generation::default())
-    }
-
-    /// A mailbox in which nothing is left takes no memory.
-    fn tidy(&mut self) {
-        let is_empty = |mailbox: &Mailbox| {
-            mailbox.letters.is_empty() && mailbox.early.is_empty() && mailbox.ahead.is_empty()
-        };
-        if self.mailbox.as_ref().is_some_and(|mailbox| is_empty(mailbox) && !mailbox.is_unread) {
-            self.mailbox = None;
-        }
-    }
-
-    /// Whether a change is the next one that its sessions are to be told of. One that they know is passed over; one that is too early
-    /// waits.
-    fn is_next(&mut self, letter: &Letter) -> bool {
-        let Some((before, after)) = letter.generations() else { return true };
-        let told = *self.told.get_or_insert(before);
-        if before == told {
-            self.told = Some(after);
-        } else if before > told {
-            self.mailbox.get_or_insert_default().early.push(letter.clone());
-        }
-        before == told
-    }
-
-    /// Who was shown what all are told by now is like all others.
-    fn forget_ahead(&mut self) {
-        let told = self.told;
-        if let Some(mailbox) = &mut self.mailbox
-            && !mailbox.ahead.is_empty()
-        {
-            mailbox.ahead.retain(|(_, generation)| told.is_some_and(|told| told < *generation));
-            self.tidy();
-        }
-    }
-
-    /// A change that waited for the one before it.
-    fn early(&mut self) -> Option<Letter> {
-        let told = self.told;
-        let mailbox = self.mailbox.as_mut()?;
-        let is_it = |letter: &Letter| letter.generations().map(|(before, _)| before) == told;
-        let place = mailbox.early.iter().position(is_it)?;
-        Some(mailbox.early.swap_remove(place))
-    }
 }
 
 /// A letter came for an account whose home this shard is.
@@ -394,10 +110,12 @@ fn give(account: &BareJid, letter: Letter, sessions: &mut Sessions, cx: &mut Cx<
         Letter::Sent { number, stanza } => return acting::send(account, number, *stanza, sessions, cx),
         letter => letter,
     };
-    let (generation, mut record) = (*generation, std::mem::take(record));
+    let (was, mut record) = (*generation, std::mem::take(record));
     let before = record.bytes();
-    let after = letter.generations().map_or(generation, |(_, after)| after.max(generation));
-    let mut at_home = AtHome { account, domain, record: &mut record, generation };
+    let after = letter.generations().map_or(was, |(_, after)| after.max(was));
+    // A feature that asks meanwhile whether there is anything in it is told that there is.
+    *generation = after;
+    let mut at_home = AtHome { account, domain, record: &mut record, generation: was };
     let left =
         cx.pipeline.letter.iter().try_fold(letter, |letter, hook| hook(letter, &mut at_home, sessions, cx));
     let error = StanzaError::new(Condition::ServiceUnavailable);
@@ -465,14 +183,41 @@ fn doubt(account: &BareJid, cx: &mut Cx<'_>) {
     read(account.clone(), cx);
 }
 
+/// Sessions of an account came from another process: what was stored since they were told of the record is told by nobody.
+pub(crate) fn verify(account: &BareJid, cx: &mut Cx<'_>) {
+    let Some(question) = question(account, RecordParts::default(), cx) else { return };
+    let account = account.clone();
+    cx.ask(question, move |answer, sessions, cx| {
+        let stored = answer.map(|record| record.map(|record| record.generation));
+        let home = cx.homes.accounts.get(account.as_str());
+        let told = home.map_or(Some(Generation::default()), |home| home.told);
+        // If nobody knows the record, all will know the one that is read.
+        let is_known = told.is_none_or(|told| matches!(stored, Ok(Some(generation)) if generation <= told));
+        if !is_known && sessions.has_any(account.as_str()) {
+            cx.homes.accounts.entry(account.clone()).or_insert_with(Home::empty);
+            doubt(&account, cx);
+        }
+    });
+}
+
 /// Asks for the record of an account.
 fn read(account: BareJid, cx: &mut Cx<'_>) {
-    let domain = cx.shard.domains.named(account.domain()).map(|domain| domain.id);
-    let (Some(domain), Some(local)) = (domain, account.local().map(Box::from)) else { return };
-    let parts = cx.pipeline.record_parts();
-    cx.ask(ReadRecord { domain, local, parts }, move |answer, sessions, cx| {
-        was_read(&account, answer, sessions, cx);
+    let Some(question) = question(&account, cx.pipeline.record_parts(), cx) else { return };
+    let Some(home) = cx.homes.accounts.get_mut(account.as_str()) else { return };
+    let mailbox = home.mailbox.get_or_insert_default();
+    mailbox.asked += 1;
+    let number = mailbox.asked;
+    cx.ask(question, move |answer, sessions, cx| {
+        let mailbox = cx.homes.accounts.get(account.as_str()).and_then(|home| home.mailbox.as_ref());
+        if mailbox.is_some_and(|mailbox| mailbox.asked == number) {
+            was_read(&account, answer, sessions, cx);
+        }
     });
+}
+
+fn question(account: &BareJid, parts: RecordParts, cx: &Cx<'_>) -> Option<ReadRecord> {
+    let domain = cx.shard.domains.named(account.domain())?.id;
+    Some(ReadRecord { domain, local: account.local()?.into(), parts })
 }
 
 /// The record was read: what waited for it is dealt with.
@@ -554,10 +299,14 @@ pub(crate) fn rest(account: &BareJid, sessions: &Sessions, cx: &mut Cx<'_>) {
     cx.homes.leave(account.as_str(), sessions.has_any(account.as_str()));
 }
 
+fn unreadable() -> StanzaError {
+    StanzaError::new(Condition::ResourceConstraint)
+        .with_text("what is needed to decide on this cannot be read now; try again later")
+}
+
 /// A letter is not dealt with.
 fn refuse(letter: Letter, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-    let error = StanzaError::new(Condition::ResourceConstraint)
-        .with_text("what is needed to decide on this cannot be read now; try again later");
+    let error = unreadable();
     match letter {
         Letter::Request { requester, stanza } => reply(requester, &stanza, Err(error), sessions, cx),
         Letter::Sent { number, stanza } => {
@@ -675,8 +424,7 @@ impl BoundSession {
         let (domain, local) = (self.domain, self.bare.local().unwrap_or_default().into());
         let question = ReadRecord { domain, local, parts: cx.pipeline.record_parts() };
         let wait = Wait::ask(question, |session, stanza, answer, cx| {
-            let failed = StanzaError::new(Condition::InternalServerError);
-            let read = answer.ok().flatten().ok_or(failed)?;
+            let read = answer.ok().flatten().ok_or_else(unreadable)?;
             let record = unpacked(&read, cx);
             let denial = stanza.to.as_ref().and_then(|to| cx.pipeline.denies(&record, Direction::Out, to));
             cx.homes.note(&session.bare, read.generation, record);

@@ -1,6 +1,7 @@
 //! A session between two processes: with what the shard keeps for it beside the others.
 
 use super::BoundSession;
+use super::home::Known;
 use crate::model::{Mono, PubsubEvent};
 use crate::shard::Wake;
 use std::sync::Arc;
@@ -13,11 +14,11 @@ pub(crate) struct Moved {
     pub(crate) timers: Vec<(Mono, Wake)>,
     /// The last items of the topics it follows: it may still have to be given one of them. All who follow a topic share it.
     pub(crate) last_items: Vec<Arc<PubsubEvent>>,
-    /// Whether it is known that there is nothing in its account's record.
-    pub(crate) is_recordless: bool,
+    /// What it knows of its account's record.
+    pub(crate) known: Known,
 }
 
-crate::form! { struct Moved { session, timers, last_items, is_recordless: since(2) } }
+crate::form! { struct Moved { session, timers, last_items, known: since(2) } }
 
 #[cfg(test)]
 mod tests {

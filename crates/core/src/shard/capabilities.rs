@@ -58,14 +58,19 @@ impl Capabilities {
     /// A client says what it can do: by which algorithm, and the hash.
     pub fn announce(&mut self, session: SessionId, algorithm: &str, hash: &str, now: Mono) -> HashState {
         let hash = self.known.hasher().hash_one((algorithm, hash));
-        match self.clients.get(&session).filter(|client| client.hash == hash) {
+        let is_known = self.known.contains_key(&hash);
+        match self.clients.get_mut(&session).filter(|client| client.hash == hash) {
             Some(Client { own: Some(_), .. }) => HashState::Same,
-            Some(_) if self.known.contains_key(&hash) => HashState::Same,
+            // Another client said meanwhile what this one was asked.
+            Some(Client { asked, .. }) if is_known => match asked.take() {
+                Some(_) => HashState::Known,
+                None => HashState::Same,
+            },
             Some(Client { asked: Some((_, at)), .. }) if now < at.plus(ASKED_MS) => HashState::Asked,
             _ => {
                 self.forget(session);
                 self.clients.insert(session, Client { hash, asked: None, own: None });
-                if self.known.contains_key(&hash) { HashState::Known } else { HashState::Unknown }
+                if is_known { HashState::Known } else { HashState::Unknown }
             }
         }
     }
@@ -169,6 +174,18 @@ mod tests {
         assert_eq!(known.announce(session(2), "sha-1", "x", NOW), HashState::Unknown);
         known.forget(session(1));
         assert_eq!((known.wanted(session(1)), known.bytes), (None, 0));
+    }
+
+    #[test]
+    fn what_another_client_said_is_known_of_one_that_was_asked() {
+        let mut known = Capabilities::default();
+        for slot in 1..=2 {
+            known.announce(session(slot), "sha-1", "x", NOW);
+            known.ask(session(slot), "q", NOW);
+        }
+        known.learn(session(1), wants("news"), true, 1 << 20);
+        assert_eq!(known.announce(session(2), "sha-1", "x", NOW), HashState::Known);
+        assert_eq!(known.announce(session(2), "sha-1", "x", NOW), HashState::Same);
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use crate::model::{Map, SessionId};
 use carillon_wire::jid::Jid;
+use smallvec::SmallVec;
 
-/// Sessions whose last items are being read.
+/// Sessions for which last items are being read.
 #[derive(Debug, Default)]
 pub struct LastItems {
-    sessions: Map<SessionId, Reading>,
+    sessions: Map<SessionId, SmallVec<[Reading; 1]>>,
     begun: u64,
 }
 
@@ -17,42 +18,64 @@ struct Reading {
     told: Option<Vec<(Jid, Box<str>)>>,
 }
 
-/// Nodes that are remembered of one session.
+/// Nodes that are remembered while one reading lasts.
 const TOLD_MAX: usize = 256;
 
+/// Readings for one session at once; one that begins then ends the first.
+const READINGS_MAX: usize = 64;
+
 impl LastItems {
-    /// Last items are read for a session. One for which they are being read begins anew.
+    /// Last items are read for a session.
     pub fn begin(&mut self, session: SessionId) -> u64 {
         self.begun += 1;
         let number = self.begun;
-        self.sessions.insert(session, Reading { number, told: Some(Vec::new()) });
+        let readings = self.sessions.entry(session).or_default();
+        if readings.len() >= READINGS_MAX {
+            readings.remove(0);
+        }
+        readings.push(Reading { number, told: Some(Vec::new()) });
         number
     }
 
     /// A session was told of something on a node.
     pub fn tell(&mut self, session: SessionId, owner: &Jid, node: &str) {
-        let Some(reading) = self.sessions.get_mut(&session) else { return };
-        if let Some(told) = &mut reading.told {
-            told.push((owner.clone(), node.into()));
-            if told.len() > TOLD_MAX {
-                reading.told = None;
+        for reading in self.sessions.get_mut(&session).into_iter().flatten() {
+            if let Some(told) = &mut reading.told {
+                told.push((owner.clone(), node.into()));
+                if told.len() > TOLD_MAX {
+                    reading.told = None;
+                }
             }
         }
     }
 
     /// Whether what was read still is for the session.
     pub fn goes_on(&self, session: SessionId, number: u64) -> bool {
-        self.sessions.get(&session).is_some_and(|reading| reading.number == number)
+        self.reading(session, number).is_some()
     }
 
     /// Whether the last item of a node is old: something was told of it since the reading began.
-    pub fn is_old(&self, session: SessionId, owner: &str, node: &str) -> bool {
-        let told = self.sessions.get(&session).and_then(|reading| reading.told.as_ref());
+    pub fn is_old(&self, session: SessionId, number: u64, owner: &str, node: &str) -> bool {
+        let told = self.reading(session, number).and_then(|reading| reading.told.as_ref());
         told.is_none_or(|told| told.iter().any(|(of, name)| of.as_str() == owner && **name == *node))
     }
 
-    /// The session was given all, or has ended.
-    pub fn end(&mut self, session: SessionId) {
+    fn reading(&self, session: SessionId, number: u64) -> Option<&Reading> {
+        self.sessions.get(&session)?.iter().find(|reading| reading.number == number)
+    }
+
+    /// The session was given what was read.
+    pub fn end(&mut self, session: SessionId, number: u64) {
+        if let Some(readings) = self.sessions.get_mut(&session) {
+            readings.retain(|reading| reading.number != number);
+            if readings.is_empty() {
+                self.forget(session);
+            }
+        }
+    }
+
+    /// The session has ended.
+    pub fn forget(&mut self, session: SessionId) {
         self.sessions.remove(&session);
     }
 }
@@ -67,14 +90,25 @@ mod tests {
         let mut reading = LastItems::default();
         let first = reading.begin(session);
         reading.tell(session, &owner, "n");
-        assert!(reading.is_old(session, "a@b", "n"));
-        assert!(!reading.is_old(session, "a@b", "o") && !reading.is_old(session, "c@b", "n"));
+        assert!(reading.is_old(session, first, "a@b", "n"));
+        assert!(!reading.is_old(session, first, "a@b", "o") && !reading.is_old(session, first, "c@b", "n"));
         let second = reading.begin(session);
+        assert!(!reading.is_old(session, second, "a@b", "n"), "that was before it");
+        reading.end(session, first);
         assert!(!reading.goes_on(session, first) && reading.goes_on(session, second));
-        assert!(!reading.is_old(session, "a@b", "n"));
         (0..=TOLD_MAX).for_each(|n| reading.tell(session, &owner, &n.to_string()));
-        assert!(reading.is_old(session, "a@b", "n"), "nobody knows");
-        reading.end(session);
-        assert!(!reading.goes_on(session, second));
+        assert!(reading.is_old(session, second, "a@b", "n"), "nobody knows");
+        reading.forget(session);
+        assert!(!reading.goes_on(session, second) && reading.sessions.is_empty());
+    }
+
+    #[test]
+    fn only_so_many_go_on_at_once() {
+        let (session, mut reading) = (SessionId { slot: 1, generation: 1 }, LastItems::default());
+        let first = reading.begin(session);
+        for _ in 0..READINGS_MAX {
+            reading.begin(session);
+        }
+        assert!(!reading.goes_on(session, first));
     }
 }

@@ -271,7 +271,9 @@ impl<E: Engine> Engine for Counted<E> {
             asked.logins += 1;
             asked.parts = asked.parts.and(login.parts);
         }
-        asked.records += usize::from(ReadRecord::of(ask).is_some());
+        // One without parts asks for the generation alone.
+        let is_record = |read: &ReadRecord| read.parts != RecordParts::default();
+        asked.records += usize::from(ReadRecord::of(ask).is_some_and(is_record));
         self.store.answer(ask)
     }
 }

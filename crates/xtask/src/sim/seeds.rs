@@ -108,6 +108,23 @@ pub(super) const FIXED: &[Fixed] = &[
     Fixed { seed: 183_130_300_641_104, steps: 400, mix: Mix::Reuniting },
     // A change of a record was not told to an account without a session, whose record was being read for somebody else.
     Fixed { seed: 221_658_506_990_969, steps: 400, mix: Mix::Reuniting },
+    // An answer to a question that the process before had asked was not taken.
+    Fixed { seed: 219_668_966_452_986, steps: 400, mix: Mix::Sharing },
+    // What was published between two changes of a record was told before the first of them.
+    Fixed { seed: 79_353_904_538_055, steps: 400, mix: Mix::Sharing },
+    // The first change of a record in a new process was taken for one that the sessions knew.
+    Fixed { seed: 129_052_548_110_595, steps: 400, mix: Mix::Sharing },
+    // A record lacked changes that a login had read before they came.
+    Fixed { seed: 192_924_329_301_255, steps: 400, mix: Mix::Sharing },
+    // A slow answer to an earlier read of a record took the place of a newer one.
+    Fixed { seed: 126_179_282_736_243, steps: 400, mix: Mix::Reuniting },
+    Fixed { seed: 162_327_026_721_380, steps: 400, mix: Mix::Reuniting },
+    // What a new contact had published was asked for before the contact's home knew of the subscription.
+    Fixed { seed: 157_560_104_391_186, steps: 400, mix: Mix::Sharing },
+    // A session that was parked when the node restarted came back with the roster of before.
+    Fixed { seed: 42_066_772_199_358, steps: 400, mix: Mix::Sharing },
+    // What the first contact of an account had published was not given to a session that had come from another process.
+    Fixed { seed: 180_801_792_600_200, steps: 400, mix: Mix::Sharing },
     // Two that were wrong themselves: a message that somebody did not take was taken for one that was overtaken, after a crash.
     Fixed { seed: 1_000_003_897, steps: 400, mix: Mix::Breaking },
     Fixed { seed: 2_000_003_367, steps: 400, mix: Mix::Breaking },

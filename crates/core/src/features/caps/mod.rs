@@ -34,6 +34,8 @@ pub const FEATURE: Feature = Feature {
     hooks: Hooks {
         announced: Some(announced),
         discover: Some(discover),
+        // In another process it is known of nobody.
+        resumed: Some(discover),
         response: Some(response),
         close: Some(|session, _, cx| cx.shard.capabilities.forget(session.id)),
         ..Hooks::NONE
@@ -73,15 +75,22 @@ fn discover(session: &mut BoundSession, cx: &mut Cx<'_>) {
 
 /// The client answers.
 fn response(session: &mut BoundSession, stanza: &Stanza, cx: &mut Cx<'_>) {
-    let Some(id) = &stanza.id else { return };
-    if !cx.shard.capabilities.answers(session.id, id) {
-        return;
-    }
-    let query =
-        stanza.payload.find("query", ns::DISCO_INFO).filter(|_| stanza.kind == Kind::Iq(IqType::Result));
-    let query = query.map(|query| query.element());
+    let query = stanza.payload.find("query", ns::DISCO_INFO);
+    let query = query.filter(|_| stanza.kind == Kind::Iq(IqType::Result)).map(|query| query.element());
     let hash = session.presence.payload().and_then(xml::Hash::of);
-    let is_proved = query.as_ref().zip(hash).is_some_and(|(query, hash)| hash.is_of(query));
+    let (Some(id), Some(hash)) = (&stanza.id, hash) else { return };
+    if !cx.shard.capabilities.answers(session.id, id) {
+        // The process that this one took the place of may have asked: then the node says what this is about.
+        if query.as_ref().and_then(|query| query.attr("node")) != Some(&hash.node()) {
+            return;
+        }
+        match cx.shard.capabilities.announce(session.id, &hash.algorithm(), &hash.value, cx.now.mono) {
+            HashState::Same | HashState::Asked => return,
+            HashState::Known => return capable(session, cx),
+            HashState::Unknown => {}
+        }
+    }
+    let is_proved = query.as_ref().is_some_and(|query| hash.is_of(query));
     // A client that refuses to say wants nothing.
     let wants = query.map(|query| xml::wants(&query)).unwrap_or_default();
     let limits = &cx.shard.settings.limits;

@@ -2,7 +2,7 @@
 //! presence it sees. The store says which of these it may read, for many contacts at once.
 
 use crate::message::Letter;
-use crate::model::{DomainId, NodeEvent, SessionId};
+use crate::model::{Contact, DomainId, NodeEvent, RosterChange, SessionId};
 use crate::ports::Fault;
 use crate::ports::store::nodes::{LastNodeItems, LastNodeItemsAnswer};
 use crate::session::home::AtHome;
@@ -46,7 +46,42 @@ pub(super) fn give(session: SessionId, home: &AtHome<'_>, cx: &mut Cx<'_>) {
     let accounts = own.then(|| home.account.clone()).into_iter().chain(contacts);
     let here = |jid: BareJid| cx.shard.domains.named(jid.domain()).map(|domain| (jid, domain.id));
     let of: Arc<[_]> = accounts.filter(|jid| jid.local().is_some()).filter_map(here).collect();
-    if !of.is_empty() {
+    begin(session, wants, of, home, cx);
+}
+
+/// The account is given a contact's presence from now on: its sessions that want to know are given what was published before. The
+/// contact's home tells them what is published after this change, which both of them have.
+pub(super) fn gain(change: &RosterChange, home: &AtHome<'_>, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    let is_seen = |contact: &Option<Contact>| contact.as_ref().is_some_and(|contact| contact.standing.to);
+    if is_seen(&change.was) || !is_seen(&change.is) {
+        return;
+    }
+    let Some(domain) = cx.shard.domains.named(change.contact.domain()).map(|domain| domain.id) else {
+        return;
+    };
+    if cx.pipeline.denies(home.record, Direction::In, &change.contact.to_jid()).is_some() {
+        return;
+    }
+    let of: Arc<[_]> = [(change.contact.clone(), domain)].into();
+    for slot in sessions.of(home.account.as_str()) {
+        let Some(session) = sessions.bound_in(slot).filter(|session| session.presence.is_available()) else {
+            continue;
+        };
+        match cx.shard.capabilities.wanted(session.id).cloned() {
+            Some(wants) => begin(session.id, wants, of.clone(), home, cx),
+            None => cx.pipeline.discover.into_iter().for_each(|discover| discover(session, cx)),
+        }
+    }
+}
+
+fn begin(
+    session: SessionId,
+    wants: Wants,
+    of: Arc<[(BareJid, DomainId)]>,
+    home: &AtHome<'_>,
+    cx: &mut Cx<'_>,
+) {
+    if !of.is_empty() && !wants.is_empty() {
         let number = cx.shard.last_items.begin(session);
         ask(Reading { session, number, reader: home.account.clone(), wants, of, at: 0 }, cx);
     }
@@ -72,17 +107,17 @@ fn answered(
     let session = sessions.bound(reading.session).filter(|session| session.presence.is_available());
     // Without an answer it has what is published from now on.
     let (Some(session), Ok(answer)) = (session, answer) else {
-        return cx.shard.last_items.end(reading.session);
+        return cx.shard.last_items.end(reading.session, reading.number);
     };
     for (place, item) in &answer.items {
         let Some((owner, _)) = reading.of.get(reading.at + *place as usize) else { continue };
-        if !cx.shard.last_items.is_old(session.id, owner.as_str(), &item.name) {
+        if !cx.shard.last_items.is_old(session.id, reading.number, owner.as_str(), &item.name) {
             session.deliver(NodeEvent::last(owner, item).to(&session.jid), &Track::Nothing, cx);
         }
     }
     reading.at += (answer.accounts as usize).max(1);
     match reading.at < reading.of.len() {
         true => ask(reading, cx),
-        false => cx.shard.last_items.end(reading.session),
+        false => cx.shard.last_items.end(reading.session, reading.number),
     }
 }

@@ -60,7 +60,7 @@ pub const FEATURE: Feature = Feature {
             other(IqType::Get, "query", ns::DISCO_ITEMS),
         ],
         capable: Some(last::wanted),
-        close: Some(|session, _, cx| cx.shard.last_items.end(session.id)),
+        close: Some(|session, _, cx| cx.shard.last_items.forget(session.id)),
         ..Hooks::NONE
     },
     ..Feature::NONE
@@ -111,10 +111,14 @@ fn letter(letter: Letter, home: &mut AtHome<'_>, sessions: &mut Sessions, cx: &m
                 home.record.nodes.change(&change);
             }
         }
-        Letter::Published { event, access } => events::tell(&event, access, home, sessions, cx),
+        Letter::Published { event, access, .. } => events::tell(&event, access, home, sessions, cx),
         Letter::Event(event) => events::deliver(&event, home.account, sessions, cx),
         Letter::Wants(session) => last::give(session, home, cx),
         Letter::Asked(stanza) => return request::others(stanza, home, cx),
+        Letter::RosterChanged { ref change, .. } => {
+            last::gain(change, home, sessions, cx);
+            return Some(letter);
+        }
         other => return Some(other),
     }
     None

@@ -235,7 +235,7 @@ fn tell(change: &Arc<NodeChange>, edit: &NodeEdit, account: BareJid, cx: &mut Cx
     let node = change.is.as_ref().or(change.was.as_ref());
     if let (Some(event), Some(node)) = (NodeEvent::of(change, edit), node) {
         let access = node.config.access_model;
-        cx.letter(account, Letter::Published { event: Arc::new(event), access });
+        cx.letter(account, Letter::Published { event: Arc::new(event), access, at: change.after });
     }
 }
 

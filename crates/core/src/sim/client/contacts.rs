@@ -10,6 +10,8 @@ pub struct Contacts {
     pub roster: Option<(u64, BTreeMap<String, String>)>,
     /// The full JIDs of those who are there.
     pub here: BTreeSet<String>,
+    /// What it was told last on the nodes of accounts, by their addresses.
+    pub told: BTreeMap<String, u64>,
     /// Whose presence it was given since this was looked at.
     pub new: Vec<String>,
 }
@@ -43,6 +45,16 @@ impl Contacts {
             false => contacts.insert(jid(item), about(item)),
         };
         Ok(())
+    }
+
+    /// What an account has published on its node. Whether it was that.
+    pub(super) fn are_told(&mut self, text: &str) -> bool {
+        let Some((_, item)) = text.split_once("<v xmlns='urn:v' n='") else { return false };
+        let number = item.split('\'').next().and_then(|number| number.parse().ok());
+        if let (Some(from), Some(number)) = (value(text, " from='"), number) {
+            self.told.insert(bare(from).to_owned(), number);
+        }
+        true
     }
 
     /// Somebody's presence.

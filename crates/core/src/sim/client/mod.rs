@@ -6,7 +6,7 @@ mod xmpp;
 
 pub use contacts::{Contacts, bare, described};
 pub use light::LightClient;
-pub use xmpp::{Kind, XmppClient, is_stanza};
+pub use xmpp::{HASH, Kind, XmppClient, is_stanza};
 
 /// Every account's password.
 pub const PASSWORD: &str = "secret";

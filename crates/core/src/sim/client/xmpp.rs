@@ -20,6 +20,16 @@ pub struct Kind {
     pub sends_receipts: bool,
 }
 
+/// The hash of what a client can do (XEP-0115), and what that is.
+pub const HASH: &str = "UM4nNab5GChHIggeWonZYKs1lqU=";
+
+fn info(node: &str) -> String {
+    format!(
+        "<query xmlns='http://jabber.org/protocol/disco#info' node='{node}'><identity category='client' type='pc' name='C'/>\
+         <feature var='http://jabber.org/protocol/disco#info'/><feature var='m+notify'/></query>"
+    )
+}
+
 /// A client that speaks XMPP, on one connection.
 #[derive(Clone, Debug)]
 pub struct XmppClient {
@@ -169,6 +179,7 @@ impl XmppClient {
     pub fn becomes_available(&mut self, payload: &str) -> String {
         self.is_available = true;
         self.contacts.here.clear();
+        self.contacts.told.clear();
         self.stanza(&format!("<presence>{payload}</presence>"))
     }
 
@@ -255,6 +266,9 @@ impl XmppClient {
         if text.starts_with("<presence") && self.is_available {
             self.contacts.hears(&text);
         }
+        if self.contacts.are_told(&text) {
+            return Vec::new();
+        }
         self.got.extend(read(&text));
         self.receipt(&text).into_iter().collect()
     }
@@ -277,7 +291,8 @@ impl XmppClient {
         }
         if text.contains(" type='get'") {
             let from = value(text, " from='").map_or(String::new(), |from| format!(" to='{from}'"));
-            return Some(self.stanza(&format!("<iq type='result' id='{id}'{from}/>")));
+            let info = value(text, " node='").map_or(String::new(), info);
+            return Some(self.stanza(&format!("<iq type='result' id='{id}'{from}>{info}</iq>")));
         }
         if id == "b" {
             let jid = text.split_once("<jid>").and_then(|(_, rest)| rest.split_once("</jid>"));

@@ -128,7 +128,7 @@ impl Program {
     }
 
     /// The roster of an account in the store, by the names of its contacts.
-    fn roster(&mut self, account: &str) -> BTreeMap<String, Contact> {
+    pub(super) fn roster(&mut self, account: &str) -> BTreeMap<String, Contact> {
         let domain = self.world.domain_id(DOMAIN);
         let parts = RecordParts { roster: true, ..RecordParts::NONE };
         let record = self.world.ask(ReadRecord { domain, local: account.into(), parts });

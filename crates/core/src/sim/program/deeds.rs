@@ -36,6 +36,7 @@ pub(super) enum Deed {
     Befriend,
     AskForRoster,
     EditRoster,
+    Share,
     Slow,
     Pass,
     Jump,
@@ -132,6 +133,7 @@ impl Program {
             Deed::Befriend => self.befriends(whose, account),
             Deed::AskForRoster => self.asks_for_roster(whose),
             Deed::EditRoster => self.edits_roster(whose, account),
+            Deed::Share => self.shares(whose),
             Deed::Slow => self.is_slow(whose),
             Deed::Pass => {
                 let ms = self.dice.below(3000) as u64;

@@ -1,7 +1,7 @@
 //! The end of a program: all that is under way ends, and what must hold then.
 
 use super::notifications::CLAIM_MS;
-use super::{ACCOUNTS, Connected, Program, holds};
+use super::{ACCOUNTS, Connected, Program, RESUME_MS, holds};
 
 impl Program {
     /// Lets all that is under way end; then what must hold in the end is looked at.
@@ -14,6 +14,15 @@ impl Program {
         self.check_outcomes()?;
         if self.mix.recipe().is_about_topics {
             return self.check_topics();
+        }
+        // By those who were there all the time; in the end others are.
+        if self.mix.recipe().wants_to_know {
+            // Nobody waits any more for those who do not come back.
+            for _ in 0..=RESUME_MS / 5000 {
+                self.passes(5000);
+                self.settle()?;
+            }
+            self.check_shared()?;
         }
         // What was claimed before the clock was set back is due again.
         self.world.set_wall_clock(self.latest.plus(CLAIM_MS));
@@ -29,6 +38,7 @@ impl Program {
         self.check_requests()?;
         self.check_notifications()?;
         self.check_rosters()?;
+        self.check_shared()?;
         self.check_chats()
     }
 

@@ -13,6 +13,7 @@ mod moving;
 mod notifications;
 mod people;
 mod sent;
+mod shared;
 #[cfg(test)]
 mod tests;
 mod topics;
@@ -30,6 +31,7 @@ use crate::settings::{Fanout, Light, Limits, Settings, Timeouts};
 use chats::Chats;
 use contacts::Rosters;
 use notifications::Notifications;
+use shared::Shared;
 use std::collections::BTreeSet;
 use std::sync::mpsc::Receiver;
 
@@ -140,6 +142,7 @@ pub struct Program {
     notifications: Notifications,
     chats: Chats,
     rosters: Rosters,
+    shared: Shared,
 }
 
 /// A client and its connection.
@@ -258,6 +261,7 @@ impl Program {
             notifications: Notifications::default(),
             chats: Chats::default(),
             rosters: Rosters::default(),
+            shared: Shared::default(),
         };
         program.begin();
         program
@@ -299,6 +303,7 @@ impl Program {
             self.note_write(&ask, &answer);
             self.note_chats(&ask, &answer);
             self.note_rosters(&ask);
+            self.note_shared(&ask, &answer);
         }
     }
 
@@ -322,6 +327,9 @@ impl Program {
     }
 
     fn is_available(&self, connected: &Connected) -> bool {
-        self.is_open(connected) && connected.xmpp().is_some_and(|client| client.is_available)
+        // One that could not resume its session has none.
+        let has_session = |client: &XmppClient| client.error.is_none() && !client.is_returning;
+        let is_available = |client: &XmppClient| client.is_available && has_session(client);
+        self.is_open(connected) && connected.xmpp().is_some_and(is_available)
     }
 }

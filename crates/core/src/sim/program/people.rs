@@ -77,12 +77,13 @@ impl Program {
 
     /// A client sends presence: it is there, or it is there and asleep. In a mix about topics it does so once.
     pub(super) fn becomes_available(&mut self, whose: usize) {
-        let payload = match self.mix.recipe().is_about_topics || self.dice.below(4) > 0 {
+        let show = match self.mix.recipe().is_about_topics || self.dice.below(4) > 0 {
             true => "",
             false => "<show>away</show>",
         };
+        let wants = if self.mix.recipe().wants_to_know { self.wants(whose) } else { String::new() };
         if self.clients.get(whose).and_then(Connected::xmpp).is_some_and(|client| !client.is_available) {
-            self.says(whose, |client| client.becomes_available(payload));
+            self.says(whose, |client| client.becomes_available(&format!("{show}{wants}")));
         }
     }
 

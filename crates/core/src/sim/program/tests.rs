@@ -87,6 +87,12 @@ fn subscriptions_outlive_processes() {
     each(Mix::Reuniting, 0..200);
 }
 
+/// And when they publish what the others want to know.
+#[test]
+fn who_wants_to_know_is_told() {
+    each(Mix::Sharing, 0..200);
+}
+
 /// Where little may wait, no more does, and what does not fit is said not to.
 #[test]
 fn bounds_hold() {

@@ -14,6 +14,7 @@ mod publishing;
 mod restarting;
 mod returning;
 mod reuniting;
+mod sharing;
 mod upgrading;
 
 use super::deeds::Deed;
@@ -53,6 +54,8 @@ pub enum Mix {
     Befriending,
     /// The same with sessions that are resumed, on a node that ends without a word, restarts in order, and goes on in other processes.
     Reuniting,
+    /// And they publish on their own nodes, for clients that want to know, on a node of the same kind with a store that does what it says.
+    Sharing,
 }
 
 /// What a mix is made of.
@@ -63,13 +66,15 @@ pub(super) struct Recipe {
     pub(super) is_about_topics: bool,
     /// Whether clients resume their sessions.
     pub(super) resumes: bool,
+    /// Whether clients say that they want to know what accounts publish.
+    pub(super) wants_to_know: bool,
     /// How little a client or an account may have waiting.
     pub(super) limits: fn(Limits) -> Limits,
 }
 
 impl Mix {
     /// All of them.
-    pub const ALL: [Mix; 15] = [
+    pub const ALL: [Mix; 16] = [
         Mix::Publishing,
         Mix::Following,
         Mix::Changing,
@@ -85,6 +90,7 @@ impl Mix {
         Mix::Upgrading,
         Mix::Befriending,
         Mix::Reuniting,
+        Mix::Sharing,
     ];
 
     /// The one that a seed runs, where nobody says which.
@@ -109,14 +115,20 @@ impl Mix {
             Mix::Upgrading => upgrading::RECIPE,
             Mix::Befriending => befriending::RECIPE,
             Mix::Reuniting => reuniting::RECIPE,
+            Mix::Sharing => sharing::RECIPE,
         }
     }
 }
 
 impl Recipe {
     /// About topics.
-    const TOPICS: Recipe =
-        Recipe { deeds: &[], is_about_topics: true, resumes: false, limits: |limits| limits };
+    const TOPICS: Recipe = Recipe {
+        deeds: &[],
+        is_about_topics: true,
+        resumes: false,
+        wants_to_know: false,
+        limits: |limits| limits,
+    };
     /// About notifications and messages.
     const ACCOUNTS: Recipe = Recipe { is_about_topics: false, ..Recipe::TOPICS };
 }
