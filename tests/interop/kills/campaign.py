@@ -15,6 +15,8 @@ KINDS = [MANAGED, RECEIPTS, PLAIN, RESUMING, RESUMING]
 LIGHT_SHARE = 0.1
 FOLLOWER_SHARE = 0.2
 PROVIDERS = 6
+# Devices that are sent one message after the other by another, at their full addresses.
+PURSUITS = 2
 SETTLE_S = 40
 
 
@@ -42,6 +44,8 @@ class Campaign:
             for n in range(PROVIDERS)
         ]
         self.chats_per_second = rate / 2
+        senders, recipients = ([d for d in self.devices if d.kind is kind] for kind in (MANAGED, RESUMING))
+        self.pursuits = list(zip(senders[:PURSUITS], recipients[:PURSUITS], strict=False))
         self.faults = Faults(self.node, self.ledger, self.devices, make())
 
     async def run(self, rounds, fault=None, tell=lambda text: None):
@@ -94,6 +98,8 @@ class Campaign:
     def _load(self, stopped):
         yield from (sender.run(stopped) for sender in (*self.providers, *self.publishers))
         yield load.chat(self.devices, self._randomness(), self.chats_per_second, stopped)
+        for sender, recipient in self.pursuits:
+            yield load.pursue(sender, recipient, self._randomness(), stopped)
         yield load.come_and_go(self.devices, self._randomness(), stopped)
 
     async def _round(self, fault):

@@ -18,7 +18,11 @@ JSON = "{urn:xmpp:json:0}json"
 RECEIPT_REQUEST = "{urn:xmpp:receipts}request"
 ITEMS = ".//{http://jabber.org/protocol/pubsub#event}items"
 ITEM = ".//{http://jabber.org/protocol/pubsub#event}item"
-BIND = "<iq type='set' id='b'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><resource>r</resource></bind></iq>"
+RESOURCE = "r"
+BIND = (
+    "<iq type='set' id='b'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'>"
+    f"<resource>{RESOURCE}</resource></bind></iq>"
+)
 # How long one step of a login may take before the device tries again.
 STEP_S = 10
 # What waits before a device that lost its connection connects again: a random part of it.
@@ -217,13 +221,18 @@ class Device:
     def is_here(self):
         return self.session is not None
 
-    def chat(self, to):
-        """Sends a chat message to another device, and asks whether it was counted."""
+    @property
+    def address(self):
+        """Its full address, which stays the same over all of its sessions."""
+        return f"{self.jid}/{RESOURCE}"
+
+    def chat(self, to, address):
+        """Sends a chat message to an address of another device, and asks whether it was counted."""
         if not self.session or self.stream.lost.is_set():
             return
         chat = self.ledger.chat(to.jid, to.kind, to.is_here)
         body = f"<body>{chat.number}</body>"
-        self._send(f"<message type='chat' id='c{chat.number}' to='{to.jid}'>{body}</message>", chat)
+        self._send(f"<message type='chat' id='c{chat.number}' to='{address}'>{body}</message>", chat)
         self.stream.send("<r xmlns='urn:xmpp:sm:3'/>")
 
     def _stanza(self, element):

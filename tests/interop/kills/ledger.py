@@ -91,6 +91,8 @@ class Ledger:
         self.times = Times()
         self.resumed = 0
         self.not_resumed = 0
+        # Chat messages that were given to sessions after these had been resumed.
+        self.heard_resumed = 0
         self._places = {}
 
     # What is sent
@@ -162,6 +164,7 @@ class Ledger:
         if number < session.chats.get(sender, -1) and not comes_again:
             self.wrong("order", f"{session.device} was given chat {number} of {sender} after a later one")
         chat.given += 1
+        self.heard_resumed += session.resumed_at > session.available_at
         session.heard.add(number)
         session.chats[sender] = max(number, session.chats.get(sender, -1))
         return chat

@@ -16,6 +16,8 @@ from .pace import pause, pause_unless
 BATCH = 15
 # Chat messages that a device sends at once, now and then.
 BURST = 10
+# Chat messages per second that one device sends to another.
+FAST_PER_S = 100
 # A provider gives up waiting after so long, and asks again under the same key.
 ANSWER_S = 2
 NDJSON = {"content-type": "application/x-ndjson"}
@@ -164,8 +166,21 @@ async def chat(devices, random, rate, stopped):
         sender, recipient = random.choice(senders), random.choice(devices)
         burst = random.choice((1, 1, 1, BURST))
         for _ in range(burst):
-            sender.chat(recipient)
+            sender.chat(recipient, random.choice((recipient.jid, recipient.address)))
         await pause_unless(stopped, burst / rate)
+
+
+async def pursue(sender, recipient, random, stopped):
+    """One device sends another one message after the other, at its full address, while that loses its connections and resumes its session:
+    what was stored meanwhile must come before what is sent now."""
+    cut_in_s = 0
+    while not stopped.is_set():
+        sender.chat(recipient, recipient.address)
+        await pause_unless(stopped, 1 / FAST_PER_S)
+        cut_in_s -= 1 / FAST_PER_S
+        if cut_in_s <= 0:
+            recipient.interrupt()
+            cut_in_s = random.uniform(0.3, 2)
 
 
 async def come_and_go(devices, random, stopped):

@@ -43,6 +43,7 @@ def rows(campaign):
     for kind, present in itertools.product((MANAGED, RESUMING, RECEIPTS, PLAIN), (True, False)):
         name = f"  to {'present' if present else 'absent'}, {kind}: counted, never given"
         yield name, f"{len(ledger.counted(kind, present))}, {len(ledger.unheard(kind, present))}"
+    yield "chats given to sessions that had been resumed", ledger.heard_resumed
     yield "chats given more than once", sum(1 for chat in ledger.chats if chat.given > 1)
 
 

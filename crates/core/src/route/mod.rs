@@ -4,6 +4,7 @@ use crate::model::{SessionId, Settlement};
 use crate::session::hook::{Delivery, Plan};
 use crate::session::{BoundSession, Cx, Sessions};
 use crate::shard::{Chat, Fate, Recipients, Track};
+use carillon_wire::jid::Jid;
 use carillon_wire::stanza::{Condition, IqType, Kind, MessageType, PresenceType, Stanza, StanzaError};
 use smallvec::SmallVec;
 
@@ -130,13 +131,15 @@ fn await_acknowledgement(plan: &mut Plan, settlement: &mut Option<Settlement>, l
     }
 }
 
-/// RFC 6121 §8.5.3: to a full JID. The resource gets it, available or not.
+/// RFC 6121 §8.5.3: to a full JID. The resource gets it, available or not; one that takes messages gets it behind those that wait for it.
 fn to_resource(stanza: &Stanza, resource: &str, lives: &[&BoundSession], cx: &Cx<'_>) -> Plan {
-    let exact = lives.iter().find(|session| session.jid.resource() == Some(resource));
+    let exact = exact(resource, lives);
     match (exact, stanza.kind) {
-        // One that has to be stored is, while nobody is there to take it.
-        (Some(session), Kind::Message(MessageType::Chat)) if session.is_parked() => {
-            to_account(stanza, lives, cx)
+        (Some(session), Kind::Message(MessageType::Normal | MessageType::Chat))
+            if session.presence.takes_messages() && must_wait(session, stanza, cx) =>
+        {
+            // While a client is away another one of the account may take it; else it is stored.
+            if session.is_parked() { to_account(stanza, lives, cx) } else { Plan::new() }
         }
         (Some(session), _) => SmallVec::from_iter([plain(session, stanza)]),
         // §8.5.3.2.1: a chat message whose resource is gone is as good as one to the account.
@@ -145,15 +148,23 @@ fn to_resource(stanza: &Stanza, resource: &str, lives: &[&BoundSession], cx: &Cx
     }
 }
 
+/// The session of this resource.
+fn exact<'a>(resource: &str, lives: &[&'a BoundSession]) -> Option<&'a BoundSession> {
+    lives.iter().find(|session| session.jid.resource() == Some(resource)).copied()
+}
+
+/// Whether a session is to be given a message from the store, behind others.
+fn must_wait(session: &BoundSession, stanza: &Stanza, cx: &Cx<'_>) -> bool {
+    cx.pipeline.must_wait.iter().any(|hook| hook(session, stanza, cx))
+}
+
 /// RFC 6121 §8.5.2: to a bare JID.
 fn to_account(stanza: &Stanza, lives: &[&BoundSession], cx: &Cx<'_>) -> Plan {
     match stanza.kind {
         Kind::Message(MessageType::Normal | MessageType::Chat | MessageType::Headline) => {
             let takers = lives.iter().filter(|session| session.presence.takes_messages());
             // What another session takes need not wait.
-            let must_wait =
-                |session: &&BoundSession| cx.pipeline.must_wait.iter().any(|hook| hook(session, stanza, cx));
-            let waits = takers.clone().all(must_wait);
+            let waits = takers.clone().all(|session| must_wait(session, stanza, cx));
             takers.filter(|_| !waits).map(|session| plain(session, stanza)).collect()
         }
         Kind::Presence(PresenceType::Available | PresenceType::Unavailable) => {
@@ -198,11 +209,13 @@ fn undelivered(
     settlement: &mut Option<Settlement>,
     cx: &mut Cx<'_>,
 ) {
-    let has_resource = stanza.to.as_ref().is_some_and(|to| !to.is_bare());
+    let resource = stanza.to.as_ref().and_then(Jid::resource);
+    let has_resource = resource.is_some();
+    let is_gone = resource.is_some_and(|resource| exact(resource, lives).is_none());
     let refusal = StanzaError::new(Condition::ServiceUnavailable);
     let result = match stanza.kind {
         // §8.5.3.2.1: a normal message to a resource that is gone is refused, a chat message kept.
-        Kind::Message(MessageType::Normal) if has_resource => Err(refusal),
+        Kind::Message(MessageType::Normal) if is_gone => Err(refusal),
         Kind::Message(MessageType::Normal | MessageType::Chat) => {
             match is_taken(stanza, lives, settlement, cx) {
                 Ok(false) => Err(refusal),

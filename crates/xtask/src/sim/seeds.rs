@@ -125,6 +125,8 @@ pub(super) const FIXED: &[Fixed] = &[
     Fixed { seed: 42_066_772_199_358, steps: 400, mix: Mix::Sharing },
     // What the first contact of an account had published was not given to a session that had come from another process.
     Fixed { seed: 180_801_792_600_200, steps: 400, mix: Mix::Sharing },
+    // What was sent to the full address of a resumed session overtook what had been stored for it.
+    Fixed { seed: 100_015, steps: 400, mix: Mix::Addressing },
     // Two that were wrong themselves: a message that somebody did not take was taken for one that was overtaken, after a crash.
     Fixed { seed: 1_000_003_897, steps: 400, mix: Mix::Breaking },
     Fixed { seed: 2_000_003_367, steps: 400, mix: Mix::Breaking },

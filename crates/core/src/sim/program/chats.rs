@@ -1,13 +1,13 @@
 //! Chat messages: to who is there and who is away, between clients of all kinds.
 
 use super::deeds::jid;
-use super::{ACCOUNTS, DOMAIN, Program, holds};
+use super::{ACCOUNTS, Connected, DOMAIN, Program, holds};
 use crate::model::{ArchiveFilter, ArchiveStart};
 use crate::ports::store::archive::{ArchivePage, ArchivePageAnswer, KeepMessage, KeepMessageAnswer};
 use crate::ports::store::offline::{DeleteOffline, StoreOffline, StoreOfflineAnswer};
 use crate::ports::store::roster::ReadRecord;
 use crate::ports::{Answer, Ask, Fault, Page, Question};
-use crate::sim::client::{Got, value};
+use crate::sim::client::{Got, XmppClient, value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is known of the chat messages of a program.
@@ -61,12 +61,40 @@ struct Given {
 
 /// What happens.
 impl Program {
-    /// A client sends an account a chat message; one with stream management may ask whether it was dealt with.
+    /// A client sends an account a chat message.
     pub(super) fn chats(&mut self, whose: usize, account: &str) {
+        self.says_chat(whose, account, jid(account).as_str());
+    }
+
+    /// A client sends several chat messages in a row to one client, at its full address.
+    pub(super) fn addresses(&mut self, whose: usize) {
+        self.note_available();
+        let all = self.clients.iter().enumerate().filter(|(_, connected)| connected.was_available);
+        let all: Vec<usize> = all.map(|(whose, _)| whose).collect();
+        let addressed = self.dice.pick(&all).and_then(|whose| self.clients[whose].xmpp());
+        let address = |client: &XmppClient| Some((client.account.clone(), client.jid.clone()?));
+        let Some((account, to)) = addressed.and_then(address) else { return };
+        for _ in 0..1 + self.dice.below(4) {
+            self.says_chat(whose, &account, &to);
+        }
+    }
+
+    /// Notes whose presence the server has dealt with. Before, a client is given what is addressed to it, and what waits for its account
+    /// comes later.
+    fn note_available(&mut self) {
+        for at in 0..self.clients.len() {
+            let connected = &self.clients[at];
+            let link = self.world.connection(connected.link);
+            let is_read = link.dealt_with().is_some_and(|bytes| bytes >= link.said());
+            self.clients[at].was_available |= is_read && self.is_available(connected);
+        }
+    }
+
+    /// A client sends a chat message; one with stream management may ask whether it was dealt with.
+    fn says_chat(&mut self, whose: usize, account: &str, to: &str) {
         let most = [20, 500, 3000][self.dice.below(3)];
         let (text, number, asks) =
             ("x".repeat(self.dice.below(most)), self.chats.all.len(), self.dice.once_in(2));
-        let to = jid(account);
         let stanza = format!("<message to='{to}' type='chat' id='c{number}'><body>{text}</body></message>");
         let mut stanzas = None;
         self.says(whose, |client| {
@@ -328,13 +356,13 @@ impl Program {
     }
 }
 
-impl super::Connected {
+impl Connected {
     pub(super) fn had_chat(&self, wanted: &str) -> bool {
         self.got().iter().any(|got| matches!(got, Got::Chat { id } if id == wanted))
     }
 }
 
 /// The number of a chat message.
-fn number(text: &str) -> Option<usize> {
+pub(super) fn number(text: &str) -> Option<usize> {
     value(text, " id='c").filter(|_| text.starts_with("<message")).and_then(|number| number.parse().ok())
 }

@@ -164,6 +164,8 @@ struct Connected {
     acknowledged: u32,
     /// The bodies of live chat messages that are not acknowledged: their places and lengths.
     bodies: Vec<(u32, usize)>,
+    /// Whether the server has dealt with its presence.
+    was_available: bool,
     /// Nothing comes to it any more.
     is_over: bool,
 }
@@ -185,6 +187,7 @@ impl Connected {
             places: None,
             acknowledged: 0,
             bodies: Vec::new(),
+            was_available: false,
             is_over: false,
         }
     }

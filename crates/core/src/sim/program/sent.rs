@@ -1,5 +1,6 @@
 //! What must hold of everything that a client is sent, and of how much may wait for it.
 
+use super::chats::number;
 use super::{Client, Connected, Program, holds};
 use crate::ports::Question;
 use crate::ports::store::notifications::Pending;
@@ -133,13 +134,15 @@ impl Program {
 }
 
 impl Connected {
-    /// What is addressed to somebody is addressed to who gets it.
+    /// What is addressed to somebody is addressed to who gets it. A chat message whose resource did not take it is for the account (RFC
+    /// 6121 §8.5.3.2.1).
     fn is_its_own(&self, text: &str) -> Result<(), String> {
         let head = text.split_once('>').map_or(text, |(head, _)| head);
         let (Some(client), Some(to)) = (self.xmpp(), value(head, " to='")) else { return Ok(()) };
         let (bare, resource) = to.split_once('/').map_or((to, None), |(bare, rest)| (bare, Some(rest)));
         let is_account = bare.split('@').next() == Some(&client.account);
         let is_session = resource.is_none() || client.jid.as_deref().is_none_or(|jid| jid == to);
+        let is_session = is_session || number(text).is_some();
         holds(is_account && is_session, || format!("{} ({:?}) was sent {text}", client.account, client.jid))
     }
 }

@@ -63,6 +63,12 @@ fn sessions_are_resumed() {
     each(Mix::Returning, 0..300);
 }
 
+/// And when somebody sends one message after the other to a client at its full address.
+#[test]
+fn what_is_addressed_to_a_resumed_session_comes_in_order() {
+    each(Mix::Addressing, 0..300);
+}
+
 /// And when the node restarts in order, at any moment.
 #[test]
 fn sessions_outlive_restarts() {

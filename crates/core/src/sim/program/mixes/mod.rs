@@ -1,5 +1,6 @@
 //! What happens in programs: a mix is what is done, how often, and to what kind of node.
 
+mod addressing;
 mod befriending;
 mod breaking;
 mod changing;
@@ -56,6 +57,8 @@ pub enum Mix {
     Reuniting,
     /// And they publish on their own nodes, for clients that want to know, on a node of the same kind with a store that does what it says.
     Sharing,
+    /// Clients send several messages in a row to clients at their full addresses, whose connections are cut and whose sessions are resumed.
+    Addressing,
 }
 
 /// What a mix is made of.
@@ -74,7 +77,7 @@ pub(super) struct Recipe {
 
 impl Mix {
     /// All of them.
-    pub const ALL: [Mix; 16] = [
+    pub const ALL: [Mix; 17] = [
         Mix::Publishing,
         Mix::Following,
         Mix::Changing,
@@ -91,6 +94,7 @@ impl Mix {
         Mix::Befriending,
         Mix::Reuniting,
         Mix::Sharing,
+        Mix::Addressing,
     ];
 
     /// The one that a seed runs, where nobody says which.
@@ -116,6 +120,7 @@ impl Mix {
             Mix::Befriending => befriending::RECIPE,
             Mix::Reuniting => reuniting::RECIPE,
             Mix::Sharing => sharing::RECIPE,
+            Mix::Addressing => addressing::RECIPE,
         }
     }
 }
