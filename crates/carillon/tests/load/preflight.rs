@@ -41,7 +41,8 @@ fn a_target_that_lets_nobody_in_is_told() {
     let mut job = world.job(PUBLISH);
     job.target.password = "wrong".to_owned();
     let why = target(job);
-    let expected = "refused the login of u0@localhost: the server does not accept its password, or does not know the account";
+    let expected = "refused the login of u0@localhost: the server does not accept its password, or does not know the account; \
+                    --register registers the accounts first";
     assert!(why.ends_with(expected), "{why}");
 
     let mut job = world.job(PUBLISH);

@@ -9,7 +9,9 @@ fn a_target_that_is_not_there() {
     let world = World::new();
     // Bound and never listening again once it is dropped.
     let nowhere = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let outcome = world.run("login-storm", &["--players", "5", "--target", &nowhere]);
+    // Nothing is measured, so nothing is said of the assertion.
+    let more = ["--players", "5", "--target", &nowhere, "--assert", "login.percentile99<50"];
+    let outcome = world.run("login-storm", &more);
     assert_eq!((outcome.status, outcome.at("/status")), (1, &json!("failed")), "{}", outcome.out);
     assert!(outcome.reason().contains(&nowhere) && outcome.out.contains(outcome.reason()), "{}", outcome.out);
 }
@@ -33,6 +35,44 @@ fn accounts_that_are_missing_are_players_that_fail() {
     assert_eq!((outcome.at("/successful"), outcome.at("/failed")), (&json!(20), &json!(10)));
     let errors = outcome.at("/errors").as_object().unwrap();
     assert_eq!(errors.values().filter_map(serde_json::Value::as_u64).sum::<u64>(), 10, "{errors:?}");
+}
+
+/// The topic is that of the API's key: the scenario's publisher may not publish to it.
+#[test]
+fn publications_that_are_refused_fail_the_test() {
+    let world = World::new();
+    world.put("/v1/topics/load?domain=localhost", "{}");
+    let small = ["--players", "5", "--set", "publish.items=1", "--set", "settle.for=0.1"];
+    let run =
+        |more: &[&str]| world.run("fanout", &[&small[..], &["--set", "publish.timeout=2s"], more].concat());
+    let outcome = run(&[]);
+    assert_eq!((outcome.status, outcome.at("/status")), (4, &json!("failed")), "{}", outcome.out);
+    assert!(outcome.reason().contains("publish: forbidden"), "{}", outcome.reason());
+    assert!(outcome.out.starts_with("verdict                Failed\n"), "{}", outcome.out);
+    assert!(outcome.errors.contains("error: publish: forbidden"), "{}", outcome.errors);
+    // That nothing came at all is never allowed.
+    let outcome = run(&["--assert", "errors<=9", "--assert", "missing<=99"]);
+    assert_eq!(outcome.status, 4, "{}{}", outcome.out, outcome.errors);
+    assert_eq!(outcome.reason(), "publish: nothing was delivered. publish: timed out.");
+}
+
+#[test]
+fn registrations_that_are_refused_name_the_setting() {
+    let settings = ["registration.in_band=true", "limits.registrations_per_address=3"].map(str::to_owned);
+    let world = World::with(&settings);
+    let more = ["--players", "10", "--register", "--user-prefix", "fresh", "--set", "settle.for=0.1"];
+    let outcome = world.run("login-storm", &more);
+    assert_eq!((outcome.status, outcome.at("/failed")), (4, &json!(7)), "{}", outcome.out);
+    let remedy = "Carillon: raise limits.registrations_per_address";
+    assert!(
+        outcome.reason().contains(&format!("The server refused 7 registrations. {remedy}")),
+        "{}",
+        outcome.out
+    );
+    assert!(outcome.errors.lines().any(|line| line.starts_with("error: login: ") && line.contains(remedy)));
+    // Without accounts, and without the option by which they are made.
+    let outcome = world.run("login-storm", &["--players", "5", "--user-prefix", "nobody"]);
+    assert!(outcome.reason().contains("--register"), "{}", outcome.reason());
 }
 
 #[test]

@@ -52,6 +52,13 @@ impl World {
         assert!(!text.contains("\"code\""), "{text}");
     }
 
+    /// Puts something by the API.
+    pub(crate) fn put(&self, path: &str, body: &str) {
+        let request = ureq::put(format!("{}{path}", self.http()))
+            .header("authorization", format!("Bearer {}", self.key()));
+        assert!(request.content_type("application/json").send(body).unwrap().status().is_success());
+    }
+
     fn running(&self) -> &Running {
         self.running.as_ref().expect("it runs until it is dropped")
     }

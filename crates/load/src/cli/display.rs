@@ -1,12 +1,15 @@
 //! The display of a running test: a line that is redrawn on a terminal, a line every few seconds elsewhere.
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
-use crate::report::Snapshot;
+use crate::report::{Snapshot, remedy};
 
 /// The time between two lines that are not redrawn.
 const LINE_EVERY: Duration = Duration::from_secs(5);
+/// The most kinds of errors that are told when they happen first; the report has all.
+const KINDS_MAX: usize = 20;
 
 /// The display of a running test.
 #[derive(Debug)]
@@ -14,11 +17,13 @@ pub(super) struct Display {
     terminal: bool,
     last_line: Option<Instant>,
     last_phase: Option<usize>,
+    /// Kinds of errors that were told.
+    told: BTreeSet<String>,
 }
 
 impl Display {
     pub(super) fn new() -> Self {
-        Self { terminal: stderr().is_terminal(), last_line: None, last_phase: None }
+        Self { terminal: stderr().is_terminal(), last_line: None, last_phase: None, told: BTreeSet::new() }
     }
 
     /// How often to call [`Self::show`].
@@ -28,8 +33,13 @@ impl Display {
 
     /// Shows the current figures.
     pub(super) fn show(&mut self, snapshot: &Snapshot) {
+        let news = self.news(snapshot);
         let line = line(snapshot);
         let mut out = stderr().lock();
+        for words in news {
+            let clear = if self.terminal { "\r\x1b[2K" } else { "" };
+            let _ = writeln!(out, "{clear}{words}");
+        }
         if self.terminal {
             // Clears the line and redraws it. A failure of the display is ignored.
             let _ = write!(out, "\r\x1b[2K{line}");
@@ -42,6 +52,18 @@ impl Display {
             let _ = writeln!(out, "{line}");
             (self.last_line, self.last_phase) = (Some(Instant::now()), phase);
         }
+    }
+
+    /// A line for each kind of error that is new, and what can be done about it.
+    fn news(&mut self, snapshot: &Snapshot) -> Vec<String> {
+        let mut news = Vec::new();
+        for (kind, count) in &snapshot.errors {
+            if self.told.len() < KINDS_MAX && self.told.insert(kind.clone()) {
+                let remedy = remedy(kind, *count).map(|words| format!(". {words}")).unwrap_or_default();
+                news.push(format!("error: {kind}, so far {count}{remedy}"));
+            }
+        }
+        news
     }
 
     /// Clears the line.
@@ -64,8 +86,9 @@ fn line(snapshot: &Snapshot) -> String {
     if let Some((name, p50, p99)) = &snapshot.latency {
         line += &format!(" | {name} p50 {p50:.1} p99 {p99:.1} ms");
     }
-    if snapshot.errors > 0 {
-        line += &format!(" | {} errors", snapshot.errors);
+    if let Some((kind, most)) = snapshot.errors.first() {
+        let all: u64 = snapshot.errors.iter().map(|(_, count)| count).sum();
+        line += &format!(" | {all} errors, {most} × {kind}");
     }
     if let Some(cores) = snapshot.server_cores {
         line += &format!(" | server {cores:.2} cores");
@@ -89,5 +112,21 @@ mod tests {
             line(&snapshot),
             "[1/2] login 0 s | 0/10 online | 100 logins/s | login p50 1.0 p99 2.2 ms | server 0.50 cores"
         );
+    }
+
+    #[test]
+    fn errors_are_told_with_their_words_and_once() {
+        let refused = "login: registration failed: resource-constraint (too many)";
+        let errors = vec![("publish: forbidden (no)".to_owned(), 3), (refused.to_owned(), 1)];
+        let snapshot = Snapshot { players: 10, errors, ..Snapshot::default() };
+        assert!(line(&snapshot).ends_with(" | 4 errors, 3 × publish: forbidden (no)"), "{}", line(&snapshot));
+        let mut display = Display::new();
+        let news = display.news(&snapshot);
+        assert_eq!(news[0], "error: publish: forbidden (no), so far 3");
+        assert!(
+            news[1].contains(refused) && news[1].contains("limits.registrations_per_address"),
+            "{news:?}"
+        );
+        assert!(display.news(&snapshot).is_empty());
     }
 }

@@ -6,9 +6,9 @@ pub(super) enum Failure {
     /// The test did not run to its end, or a phase ran out of time; its report was printed.
     #[error("")]
     Test,
-    /// Players failed; the report was printed.
+    /// The test ran, and missed what its scenario expects; the report was printed.
     #[error("")]
-    Players,
+    Missed,
     /// An operation failed.
     #[error("{0}")]
     Undone(String),

@@ -1,7 +1,8 @@
 //! The command line of the load tester.
 //!
 //! Exit status: 0 success; 1 the test did not run to its end, or an operation failed; 2 the command line or
-//! the scenario is wrong; 3 an assertion does not hold; 4 the test ran, and players failed.
+//! the scenario is wrong; 3 an assertion does not hold; 4 the test ran, and what its scenario expects was missed:
+//! players failed, or something did not arrive, arrived twice or out of order, or was refused.
 
 mod compare;
 mod display;
@@ -69,7 +70,7 @@ pub fn run(cli: &Cli, program: Program) -> ExitCode {
         Failure::Test | Failure::Undone(_) => 1,
         Failure::Usage(_) => 2,
         Failure::Assertion(_) => 3,
-        Failure::Players => 4,
+        Failure::Missed => 4,
     })
 }
 
@@ -81,7 +82,9 @@ fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
 }
 
 const EXIT_STATUS: &str = "Exit status: 0 all went well, 1 the test could not be run to its end, 2 the command line or the \
-                           scenario is wrong, 3 an assertion does not hold, 4 the test ran and players failed.";
+                           scenario is wrong, 3 an assertion does not hold, 4 the test ran and missed
+                           what its scenario expects: players failed, or something did not arrive, arrived twice or out
+                           of order, or was refused.";
 
 #[cfg(test)]
 mod tests;

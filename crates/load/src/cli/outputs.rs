@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::failure::Failure;
+use crate::plan::Allow;
 use crate::report::{Assertion, Comparison, Report};
 
 /// Options for the report.
@@ -22,7 +23,7 @@ pub(super) struct OutputArgs {
     #[arg(long, value_name = "FILE.json")]
     compare: Option<String>,
     /// Require something of the report, such as 'RTT.percentile99<50' or 'rates.logins>=1000'; may be given more than
-    /// once. Exit status 3 if it does not hold
+    /// once. Exit status 3 if it does not hold. An upper bound of faults, such as 'missing<=5', allows as many
     #[arg(long, value_name = "PATH<VALUE")]
     assert: Vec<Assertion>,
 }
@@ -31,6 +32,13 @@ impl OutputArgs {
     /// Reads the earlier report, before the test runs.
     pub(super) fn earlier(&self) -> Result<Option<Report>, Failure> {
         self.compare.as_deref().map(read).transpose()
+    }
+
+    /// What the assertions allow: an upper bound of faults is what a test may have of them.
+    pub(super) fn allow(&self, allow: &mut Allow) {
+        for (kind, most) in self.assert.iter().filter_map(Assertion::allows) {
+            allow.set(kind, most);
+        }
     }
 
     /// Writes and prints a report, and checks the assertions.
@@ -57,7 +65,7 @@ impl OutputArgs {
         match () {
             () if !broken.is_empty() => Err(Failure::Assertion(broken.join("\n"))),
             () if report.is_clean() => Ok(()),
-            () if report.failed > 0 => Err(Failure::Players),
+            () if report.has_missed() => Err(Failure::Missed),
             () => Err(Failure::Test),
         }
     }

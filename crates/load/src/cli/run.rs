@@ -112,6 +112,7 @@ impl RunArgs {
         players.fast |= self.fast;
         players.tls_resumption |= self.tls_resumption;
         players.register |= self.register;
+        self.outputs.allow(&mut scenario.allow);
         scenario.check().map_err(|error| usage(error.to_string()))?;
         Ok(scenario)
     }

@@ -201,7 +201,20 @@ impl End {
             }
             Self::Failure(Failure::Stream(error)) => format!("stream error {}", error.condition),
             Self::Failure(Failure::Bind(Some(error))) => format!("bind {}", error.condition),
+            Self::Failure(Failure::Registration(error)) => {
+                format!("registration failed: {}", error.condition)
+            }
             other => other.to_string(),
+        }
+    }
+
+    /// The server's explanation, if it gave one.
+    pub fn words(&self) -> Option<&str> {
+        match self {
+            Self::Failure(Failure::Auth(failure)) if !failure.condition.is_empty() => failure.text.as_deref(),
+            Self::Failure(Failure::Stream(error)) => error.text.as_deref(),
+            Self::Failure(Failure::Bind(Some(error)) | Failure::Registration(error)) => error.text.as_deref(),
+            _ => None,
         }
     }
 }

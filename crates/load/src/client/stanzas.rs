@@ -150,6 +150,12 @@ pub fn error(stanza: &Stanza) -> Option<StanzaError> {
     StanzaError::parse(&error.element())
 }
 
+/// A refusal in words: its condition, and the server's text if there is one.
+pub fn refusal(error: &StanzaError) -> String {
+    let text = error.text.as_deref().map(|text| format!(" ({text})")).unwrap_or_default();
+    format!("{}{text}", error.condition)
+}
+
 /// The text of a message's `<body/>`.
 pub fn body(stanza: &Stanza) -> Option<String> {
     Some(stanza.payload.find("body", ns::CLIENT)?.element().text())

@@ -18,6 +18,11 @@ use serde::{Deserialize, Serialize};
 use crate::measure::TDigest;
 use crate::plan::{Scenario, Span, Target};
 
+/// Errors of this kind are why logins failed; each belongs to a player that failed, or that tried again.
+pub const LOGIN_ERROR: &str = "login: ";
+/// Errors of this kind are why sessions were lost.
+pub const LOST_ERROR: &str = "lost: ";
+
 /// The registration of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registration {

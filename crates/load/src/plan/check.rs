@@ -75,7 +75,10 @@ impl Scenario {
 
 impl Phase {
     fn check(&self) -> Result<(), ScenarioError> {
-        if self.name().is_empty() || self.name() == "players" || self.name().contains(['.', '=']) {
+        if self.name().is_empty()
+            || ["players", "allow"].contains(&self.name())
+            || self.name().contains(['.', '='])
+        {
             return Err(wrong("phases.name", &format!("{:?} is not a valid name for a phase", self.name())));
         }
         let key = |key: &str| format!("{}.{key}", self.name());

@@ -3,6 +3,7 @@
 //! once, and the same in the orchestrator and in its workers.
 
 mod action;
+mod allow;
 mod check;
 mod curve;
 mod overrides;
@@ -17,6 +18,7 @@ pub use action::{
     Action, Arrive, Contacts, Cut, Login, Notify, Phase, Publish, PublishMethod, ReadArchive, Resume, Return,
     Talk,
 };
+pub use allow::{Allow, FaultKind};
 pub use scenario::{Players, Protocol, Scenario, ScenarioError};
 pub use shape::{NamedShape, Shape};
 pub use span::Span;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::action::Phase;
+use super::allow::Allow;
 use crate::client::InitialPresence;
 
 /// What a load test does, phase after phase. A phase begins when all players are done with the one before.
@@ -15,6 +16,9 @@ pub struct Scenario {
     pub summary: String,
     /// The players.
     pub players: Players,
+    /// What the test may miss and pass all the same.
+    #[serde(default)]
+    pub allow: Allow,
     /// The phases, in order.
     pub phases: Vec<Phase>,
 }

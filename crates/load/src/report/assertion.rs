@@ -2,7 +2,7 @@
 //!
 //! A path is that of the JSON report, its members by dots and those of lists by number or by `name`:
 //! `metrics.RTT.percentile99`, `rates.logins`, `server.cpuSeconds`, `phases.login.server.cpuMsPerLogin`. A path may
-//! begin with a metric's name, too. `errors` and other objects of counts stand for their sum.
+//! begin with a metric's or a count's name, too. `errors` and other objects of counts stand for their sum.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,6 +10,7 @@ use std::str::FromStr;
 use serde_json::Value;
 
 use super::model::Report;
+use crate::plan::FaultKind;
 
 /// An assertion on a report.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,6 +88,17 @@ impl FromStr for Assertion {
 }
 
 impl Assertion {
+    /// The faults that it allows, if it is an upper bound of theirs: `missing<=5` is both.
+    pub fn allows(&self) -> Option<(FaultKind, u64)> {
+        let kind = FaultKind::named(self.path.strip_prefix("counts.").unwrap_or(&self.path))?;
+        let most = match self.operator {
+            Operator::NotMore | Operator::Equal => self.value.floor(),
+            Operator::Less => self.value.ceil() - 1.0,
+            Operator::More | Operator::NotLess | Operator::Different => return None,
+        };
+        (most >= 0.0).then_some((kind, most as u64))
+    }
+
     /// Whether a report fulfils it.
     pub fn check(&self, report: &Report) -> Result<(), AssertionError> {
         let report = serde_json::to_value(report).expect("a report is plain data");
@@ -105,11 +117,13 @@ impl Assertion {
     fn find(&self, report: &Value) -> Result<f64, AssertionError> {
         let mut words = self.path.split('.').peekable();
         let mut here = report;
-        // A metric by its name alone.
-        if words.peek().is_some_and(|first| report.get(first).is_none())
-            && let Some(metrics) = report.get("metrics")
-        {
-            here = metrics;
+        // A metric, a count or a fault by its name alone.
+        if let Some(first) = words.peek().filter(|first| report.get(first).is_none()) {
+            let part = |name: &str| report.get(name).filter(|part| part.get(first).is_some());
+            if part("metrics").is_none() && FaultKind::named(first).is_some() && part("counts").is_none() {
+                return Ok(0.0);
+            }
+            here = part("metrics").or_else(|| part("counts")).or(report.get("metrics")).unwrap_or(here);
         }
         for word in words {
             let Some(next) = member(here, word) else {

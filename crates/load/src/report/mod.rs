@@ -3,6 +3,7 @@
 //!
 //! - `model`: the report as data. [`record`](Record): adds up the progress of all workers while a test runs.
 //! - `figures`: CPU time and memory of the server, the kernel and the workers, and what they were spent on.
+//! - `expectations`: what each action expects, and what of it was missed; `remedy`: what to do about an error.
 //! - `verdict`: whether the test passed. [`Assertion`]: a requirement on a report.
 //! - `text`, `html`, `svg`, `chart`, `histogram`: presentation.
 //! - `compare`: several reports side by side.
@@ -10,12 +11,14 @@
 mod assertion;
 mod chart;
 mod compare;
+mod expectations;
 mod figures;
 mod histogram;
 mod html;
 mod model;
 mod percentiles;
 mod record;
+mod remedy;
 mod svg;
 mod text;
 mod timeline;
@@ -31,6 +34,7 @@ pub use model::{
 };
 pub use percentiles::Percentiles;
 pub use record::{Record, Snapshot};
+pub use remedy::remedy;
 pub use timeline::Row;
 pub use upgrade::{CommandRun, SliceReport, UpgradeReport};
 

@@ -22,6 +22,9 @@ pub struct Report {
     /// Why the test failed or ended early, in sentences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What the test missed that it expects, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shortfalls: Vec<String>,
     /// Players that logged in and were never lost.
     pub successful: u64,
     /// Players that failed to log in, or lost their session.
@@ -82,7 +85,7 @@ pub enum Status {
     Queued,
     /// Running.
     Running,
-    /// All phases were done in time, and no player failed.
+    /// All phases were done in time, and nothing was missed that the scenario expects.
     Completed,
     /// The test could not continue, or a part of it failed.
     Failed,

@@ -71,8 +71,8 @@ pub struct Snapshot {
     pub rate: Option<(String, f64)>,
     /// The last metric seen in the phase: name, median and 99th percentile in milliseconds.
     pub latency: Option<(String, f64, f64)>,
-    /// Errors so far.
-    pub errors: u64,
+    /// Errors so far by kind, the most frequent first.
+    pub errors: Vec<(String, u64)>,
     /// Cores the server keeps busy.
     pub server_cores: Option<f64>,
 }
@@ -247,9 +247,19 @@ impl Record {
             players: self.scenario.players.count,
             rate: busiest.map(|(name, rate)| (name.clone(), *rate)),
             latency,
-            errors: self.phases.iter().flat_map(|phase| phase.totals.errors.values()).sum(),
+            errors: self.errors(),
             server_cores: row.and_then(|row| row.server_cores),
         }
+    }
+
+    fn errors(&self) -> Vec<(String, u64)> {
+        let mut all: BTreeMap<&String, u64> = BTreeMap::new();
+        for (kind, count) in self.phases.iter().flat_map(|phase| &phase.totals.errors) {
+            *all.entry(kind).or_default() += count;
+        }
+        let mut all: Vec<_> = all.into_iter().map(|(kind, count)| (kind.clone(), count)).collect();
+        all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        all
     }
 
     /// The report so far.
@@ -272,6 +282,7 @@ impl Record {
             load_test_id: self.id.clone(),
             status,
             reason,
+            shortfalls: Vec::new(),
             successful: succeeded.min(u64::from(players) - failed),
             failed,
             assertions: Vec::new(),
@@ -295,10 +306,7 @@ impl Record {
             target: (&self.target).into(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        let shortfalls = report.shortfalls();
-        if status == Status::Completed && !shortfalls.is_empty() {
-            (report.status, report.reason) = (Status::Failed, Some(shortfalls.join(" ")));
-        }
+        report.judge();
         report
     }
 
@@ -370,8 +378,10 @@ fn told_if_none(action: &Action) -> &'static [&'static str] {
             "duplicates",
             "out_of_order",
         ],
+        Action::Talk(_) | Action::Publish(_) => &["deliveries", "missing", "duplicates", "out_of_order"],
+        Action::Notify(_) => &["deliveries", "receipts", "missing", "duplicates", "missing_receipts"],
         Action::Befriend(_) => &["mutual_contacts", "missing"],
-        Action::ReadArchive(_) => &["pages", "archived", "duplicates"],
+        Action::ReadArchive(_) => &["pages", "archived", "archived_in_test", "duplicates"],
         Action::Arrive(_) => &["rosters", "mutual_contacts", "presences", "missing", "duplicates"],
         _ => &[],
     }

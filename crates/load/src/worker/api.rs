@@ -21,6 +21,8 @@ pub(super) struct Api {
 
 /// The size of the read buffer for answers of many lines.
 const READ_BYTES: usize = 64 * 1024;
+/// The most bytes of a refusal that are read.
+const PROBLEM_BYTES_MAX: u64 = 16 * 1024;
 
 /// The used members of a receipt. Ids and addresses of a test contain nothing that JSON escapes.
 #[derive(serde::Deserialize)]
@@ -43,6 +45,29 @@ struct LineError<'a> {
     code: &'a str,
 }
 
+/// Why a request failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CallError {
+    /// The API refuses it: problem details (RFC 9457), as far as there are any.
+    #[error("HTTP {status}{}", words.as_ref().map(|words| format!(" ({words})")).unwrap_or_default())]
+    Refused {
+        /// The status of the answer.
+        status: u16,
+        /// The code of the problem, and what is wrong.
+        words: Option<String>,
+    },
+    /// There was no answer, or its end did not come.
+    #[error("HTTP: {0}")]
+    Network(String),
+}
+
+/// The used members of problem details.
+#[derive(serde::Deserialize)]
+struct ProblemDetails {
+    code: Option<String>,
+    detail: Option<String>,
+}
+
 /// The result of a line of a batch: the notification's id, or the code of the problem.
 pub(super) type LineResult = Result<String, String>;
 
@@ -57,6 +82,7 @@ impl Api {
         let config = ureq::Agent::config_builder()
             .timeout_connect(Some(TIMEOUT))
             .timeout_recv_response(Some(TIMEOUT))
+            .http_status_as_error(false)
             .build();
         Self {
             agent: config.into(),
@@ -67,30 +93,30 @@ impl Api {
     }
 
     /// Checks that the API answers and accepts the key.
-    pub(super) fn check(&self) -> Result<(), ureq::Error> {
+    pub(super) fn check(&self) -> Result<(), CallError> {
         let url = self.url("/v1/topics");
-        self.agent.get(&url).header("authorization", &self.authorization).call().map(drop)
+        accepted(self.agent.get(&url).header("authorization", &self.authorization).call()).map(drop)
     }
 
     /// Creates a topic if it does not exist.
-    pub(super) fn create(&self, topic: &str) -> Result<(), ureq::Error> {
+    pub(super) fn create(&self, topic: &str) -> Result<(), CallError> {
         let url = self.url(&format!("/v1/topics/{}", escaped(topic)));
         let request = self.agent.put(&url).header("authorization", &self.authorization);
-        request.send_json(json!({})).map(drop)
+        accepted(request.send_json(json!({}))).map(drop)
     }
 
     /// Publishes an item; returns when the server has accepted it.
-    pub(super) fn publish(&self, topic: &str, payload: &Value) -> Result<(), ureq::Error> {
+    pub(super) fn publish(&self, topic: &str, payload: &Value) -> Result<(), CallError> {
         let url = self.url(&format!("/v1/topics/{}/items", escaped(topic)));
         let request = self.agent.post(&url).header("authorization", &self.authorization);
-        request.send_json(json!({ "payload": payload })).map(drop)
+        accepted(request.send_json(json!({ "payload": payload }))).map(drop)
     }
 
     /// Sends a batch of notifications, one per line; returns their results in order.
-    pub(super) fn notify(&self, lines: &str) -> Result<Vec<LineResult>, ureq::Error> {
+    pub(super) fn notify(&self, lines: &str) -> Result<Vec<LineResult>, CallError> {
         let request = self.agent.post(&self.url("/v1/notifications/batch"));
         let request = request.header("authorization", &self.authorization);
-        let mut response = request.content_type("application/x-ndjson").send(lines)?;
+        let mut response = accepted(request.content_type("application/x-ndjson").send(lines))?;
         let mut reader = BufReader::with_capacity(READ_BYTES, response.body_mut().as_reader());
         let (mut line, mut results) = (String::new(), Vec::new());
         while reader.read_line(&mut line)? > 0 {
@@ -100,21 +126,28 @@ impl Api {
         Ok(results)
     }
 
-    /// Follows the stream of receipts: calls `tell` when it has begun, and then with the id and the localpart of each
-    /// acknowledged notification, until `tell` returns false or the stream ends.
+    /// Follows the stream of receipts behind the event `last`, which is moved on: calls `tell` when the stream has begun, and
+    /// then with the id and the localpart of each acknowledged notification, until `tell` returns false or the stream ends.
     pub(super) fn receipts(
         &self,
+        last: &mut Option<u64>,
         mut tell: impl FnMut(Option<(&str, &str)>) -> bool,
-    ) -> Result<(), ureq::Error> {
+    ) -> Result<(), CallError> {
         let url = format!("{}&state=acknowledged", self.url("/v1/events"));
-        let request = self.agent.get(&url).header("authorization", &self.authorization);
-        let mut response = request.call()?;
+        let mut request = self.agent.get(&url).header("authorization", &self.authorization);
+        if let Some(last) = last {
+            request = request.header("last-event-id", last.to_string());
+        }
+        let mut response = accepted(request.call())?;
         if !tell(None) {
             return Ok(());
         }
         let mut reader = BufReader::with_capacity(READ_BYTES, response.body_mut().as_reader());
         let mut line = String::new();
         while reader.read_line(&mut line)? > 0 {
+            if let Some(id) = line.strip_prefix("id:").and_then(|id| id.trim().parse().ok()) {
+                *last = Some(id);
+            }
             let event =
                 line.strip_prefix("data:").and_then(|data| serde_json::from_str::<Receipt>(data).ok());
             // Comments, which keep the stream alive, are an opportunity to stop, too.
@@ -133,13 +166,49 @@ impl Api {
     }
 }
 
-/// The kind of an error, by which it is counted.
-pub(super) fn kind(error: &ureq::Error) -> String {
-    match error {
-        ureq::Error::StatusCode(code) => format!("HTTP {code}"),
-        ureq::Error::Io(error) => format!("HTTP: {}", error.kind()),
-        other => format!("HTTP: {other}"),
+impl CallError {
+    /// What it is counted by: without the words, which may be different each time.
+    pub(super) fn kind(&self) -> String {
+        match self {
+            Self::Refused { status, .. } => format!("HTTP {status}"),
+            Self::Network(why) => format!("HTTP: {why}"),
+        }
     }
+
+    /// What the API says.
+    pub(super) fn words(&self) -> Option<&str> {
+        match self {
+            Self::Refused { words, .. } => words.as_deref(),
+            Self::Network(_) => None,
+        }
+    }
+}
+
+impl From<std::io::Error> for CallError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Network(error.kind().to_string())
+    }
+}
+
+/// An answer that is no refusal.
+fn accepted(
+    answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+) -> Result<ureq::http::Response<ureq::Body>, CallError> {
+    let mut answer = answer.map_err(|error| match error {
+        ureq::Error::Io(error) => error.into(),
+        other => CallError::Network(other.to_string()),
+    })?;
+    if answer.status().is_success() {
+        return Ok(answer);
+    }
+    let text = answer.body_mut().with_config().limit(PROBLEM_BYTES_MAX).read_to_string().unwrap_or_default();
+    Err(CallError::Refused { status: answer.status().as_u16(), words: problem_words(&text) })
+}
+
+fn problem_words(text: &str) -> Option<String> {
+    let ProblemDetails { code, detail } = serde_json::from_str(text).ok()?;
+    let words: Vec<_> = [code, detail].into_iter().flatten().collect();
+    (!words.is_empty()).then(|| words.join(": "))
 }
 
 fn line_result(line: &str) -> LineResult {
@@ -171,6 +240,16 @@ mod tests {
     fn names_are_escaped() {
         assert_eq!(escaped("a.b-c_d~9"), "a.b-c_d~9");
         assert_eq!(escaped("a b/ü"), "a%20b%2F%C3%BC");
+    }
+
+    #[test]
+    fn refusals_are_told_in_the_words_of_the_api() {
+        let problem =
+            r#"{"type":"x","title":"Forbidden","status":403,"code":"forbidden","detail":"no scope"}"#;
+        let error = CallError::Refused { status: 403, words: problem_words(problem) };
+        assert_eq!(error.to_string(), "HTTP 403 (forbidden: no scope)");
+        assert_eq!((error.kind().as_str(), error.words()), ("HTTP 403", Some("forbidden: no scope")));
+        assert_eq!(problem_words("<html>"), None);
     }
 
     #[test]

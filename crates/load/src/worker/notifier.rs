@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::api::{self, Api};
+use super::api::Api;
 use super::mark::{self, JsonText, Mark, Marks};
 use super::receipts::Receipts;
 use super::recorder::{Count, Recorder};
@@ -121,6 +121,10 @@ impl Sending<'_> {
             }
             if !sending && (state == (0, 0) || since.elapsed() > ARRIVAL_TIMEOUT) {
                 self.recorder.add(Count::Missing, state.0);
+                // Only what is kept is told to have been acknowledged, whenever that is.
+                if self.notify.audience == "always" {
+                    self.recorder.add(Count::MissingReceipts, state.1 as u64);
+                }
                 return None;
             }
         }
@@ -178,7 +182,7 @@ impl Sending<'_> {
         due.iter().for_each(|(_, at)| recorder.sent(at.elapsed()));
         let results = match self.api.notify(&lines) {
             Ok(results) => results,
-            Err(error) => return recorder.error(format!("notify: {}", api::kind(&error))),
+            Err(error) => return recorder.error_with(format!("notify: {}", error.kind()), error.words()),
         };
         for ((_, at), result) in due.iter().zip(results) {
             match result {

@@ -14,6 +14,7 @@ use super::recorder::{Count, Metric};
 use super::step::{StepStart, ThreadContext};
 use super::watch::Watch;
 use crate::client::ClientEvent;
+use crate::control::{LOGIN_ERROR, LOST_ERROR};
 use crate::light::LightEvent;
 use crate::plan::{Action, Protocol};
 use crate::swarm::{Flow, Handler, Network, SwarmEvent};
@@ -143,7 +144,13 @@ impl PlayerGroup {
         executor.light(number, event, &mut context);
     }
 
-    fn closed(&mut self, number: usize, why: &str, now: Instant, network: &mut Network) {
+    fn closed(
+        &mut self,
+        number: usize,
+        (why, words): (&str, Option<&str>),
+        now: Instant,
+        network: &mut Network,
+    ) {
         if let Some(leaving) = &mut self.leaving {
             leaving.left = leaving.left.saturating_sub(1);
             return;
@@ -151,10 +158,10 @@ impl PlayerGroup {
         let recorder = &self.thread.recorder;
         match self.states.set(number, PlayerState::Out) {
             PlayerState::Out => return,
-            PlayerState::LoggingIn(_) => recorder.error(format!("login: {why}")),
+            PlayerState::LoggingIn(_) => recorder.error_with(format!("{LOGIN_ERROR}{why}"), words),
             PlayerState::In => {
                 recorder.count(Count::Lost);
-                recorder.error(format!("lost: {why}"));
+                recorder.error_with(format!("{LOST_ERROR}{why}"), words);
                 if let Some(watch) = &self.watch {
                     watch.disconnected(now, recorder);
                 }
@@ -184,9 +191,11 @@ impl Handler for PlayerGroup {
                 self.thread.recorder.not_resumed(&condition);
                 self.executor.not_resumed(index, unhandled);
             }
-            SwarmEvent::Xmpp(ClientEvent::Closed(end)) => self.closed(index, &end.kind(), now, network),
+            SwarmEvent::Xmpp(ClientEvent::Closed(end)) => {
+                self.closed(index, (&end.kind(), end.words()), now, network);
+            }
             SwarmEvent::Light(LightEvent::Closed(end)) => {
-                self.closed(index, &end.to_string(), now, network);
+                self.closed(index, (&end.to_string(), None), now, network);
             }
             SwarmEvent::Xmpp(ClientEvent::Stanza(stanza)) => self.stanza(index, &stanza, now, network),
             SwarmEvent::Light(event) => self.light(index, &event, now, network),

@@ -7,14 +7,15 @@ use std::time::Duration;
 use carillon_wire::ns;
 use carillon_wire::stanza::Stanza;
 
-use super::api::Api;
+use super::api::{Api, CallError};
 use super::publisher;
 use super::setup::{Setup, at_target, lacks, worker};
 use crate::blocking::{Client, ConnectError, StreamLost};
-use crate::client::{End, Failure, stanzas};
+use crate::client::{End, Failure, Options, stanzas};
 use crate::control::Fault;
 use crate::light;
 use crate::plan::{Action, Protocol, PublishMethod};
+use crate::report::remedy;
 
 /// The time limit of the probe's login and of each answer to it.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -30,7 +31,7 @@ pub(super) fn check(setup: &Setup) -> Result<(), Fault> {
         let address = setup.addresses[(number % nodes) as usize];
         match setup.job.scenario.players.protocol {
             Protocol::Xmpp => {
-                let mut probe = log_in(setup, number, address)?;
+                let mut probe = log_in(setup, setup.options(number as usize, true), address)?;
                 if needs.pubsub {
                     check_pubsub(setup, &mut probe)?;
                 }
@@ -40,12 +41,18 @@ pub(super) fn check(setup: &Setup) -> Result<(), Fault> {
             Protocol::Light => greet(address)?,
         }
     }
+    // The publisher is one account, which connects to the first node.
+    if let Some(address) = setup.addresses.first().filter(|_| needs.publisher) {
+        let _ = log_in(setup, setup.publisher()?, *address)?.close(Duration::from_secs(1));
+    }
     if needs.http { check_http(setup) } else { Ok(()) }
 }
 
 /// What a scenario needs besides accounts.
 struct Needs {
     pubsub: bool,
+    /// Its account logs in.
+    publisher: bool,
     http: bool,
 }
 
@@ -62,12 +69,18 @@ impl Needs {
             Action::Notify(_) => true,
             _ => false,
         };
-        Self { pubsub: follows && scenario.players.protocol == Protocol::Xmpp, http: actions().any(by_http) }
+        let is_xmpp = scenario.players.protocol == Protocol::Xmpp;
+        let by_pubsub = |action: &Action| match action {
+            Action::Publish(publish) => publish.by == PublishMethod::Pubsub,
+            Action::Subscribe { topic } => publisher::publish_method(setup, topic) == PublishMethod::Pubsub,
+            _ => false,
+        };
+        let publisher = is_xmpp && setup.job.publishes && actions().any(by_pubsub);
+        Self { pubsub: follows && is_xmpp, publisher, http: actions().any(by_http) }
     }
 }
 
-fn log_in(setup: &Setup, number: u32, address: SocketAddr) -> Result<Client, Fault> {
-    let options = setup.options(number as usize, true);
+fn log_in(setup: &Setup, options: Options, address: SocketAddr) -> Result<Client, Fault> {
     let account = options.jid.clone();
     Client::connect_within(address, options, TIMEOUT).map_err(|error| {
         at_target(match error {
@@ -79,7 +92,8 @@ fn log_in(setup: &Setup, number: u32, address: SocketAddr) -> Result<Client, Fau
             }
             ConnectError::Io(error) => format!("{address} closed the connection: {}", error.kind()),
             ConnectError::Ended(end) => {
-                format!("{address} refused the login of {account}: {}", explain(&end))
+                let registers = setup.job.scenario.players.register;
+                format!("{address} refused the login of {account}: {}", explain(&end, registers))
             }
         })
     })
@@ -116,14 +130,20 @@ fn greet(address: SocketAddr) -> Result<(), Fault> {
 }
 
 /// Why a login failed, in words for the report.
-fn explain(end: &End) -> String {
+fn explain(end: &End, registers: bool) -> String {
     match end {
         End::Failure(Failure::Auth(failure)) if failure.condition == "not-authorized" => {
-            "the server does not accept its password, or does not know the account".to_owned()
+            let why = "the server does not accept its password, or does not know the account";
+            if registers { why.to_owned() } else { format!("{why}; --register registers the accounts first") }
+        }
+        End::Failure(Failure::NotOffered("registration")) => {
+            "the server does not offer in-band registration. Carillon: registration.in_band=true allows it"
+                .to_owned()
         }
         End::Failure(Failure::Tls(error)) => format!("its certificate or TLS is not accepted: {error}"),
         End::Failure(Failure::Registration(error)) => {
-            format!("in-band registration of the account failed: {error}")
+            let what_to_do = remedy(&end.kind(), 1).map(|words| format!(". {words}")).unwrap_or_default();
+            format!("in-band registration of the account failed: {}{what_to_do}", stanzas::refusal(error))
         }
         other => other.to_string(),
     }
@@ -164,13 +184,15 @@ fn check_http(setup: &Setup) -> Result<(), Fault> {
 
 fn check_api(setup: &Setup, url: &str, key: &str) -> Result<(), Fault> {
     Api::new(url, key, &setup.job.target.domain).check().map_err(|error| match error {
-        ureq::Error::StatusCode(401) => at_target(format!("the API at {url} does not accept the key")),
-        ureq::Error::StatusCode(403) => {
+        CallError::Refused { status: 401, .. } => {
+            at_target(format!("the API at {url} does not accept the key"))
+        }
+        CallError::Refused { status: 403, .. } => {
             at_target(format!("the API at {url} does not give the key the rights it needs"))
         }
-        ureq::Error::StatusCode(status) => {
+        CallError::Refused { status, .. } => {
             lacks("the HTTP API", format!("{url} answers {status}; it is not Carillon's API"))
         }
-        error => at_target(format!("the API at {url} cannot be reached: {error}")),
+        CallError::Network(why) => at_target(format!("the API at {url} cannot be reached: {why}")),
     })
 }

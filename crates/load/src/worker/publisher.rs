@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use carillon_wire::stanza::Condition;
 use serde_json::Value;
 
-use super::api::{self, Api};
+use super::api::{Api, CallError};
 use super::mark::{self, Mark, Marks};
 use super::schedule::{Schedule, Share};
 use super::setup::Setup;
@@ -51,7 +51,11 @@ pub(super) fn work(thread: ThreadContext) -> Result<(), Fault> {
                 }
             }
             Err(RecvTimeoutError::Timeout) => publisher.drain(),
-            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            Err(RecvTimeoutError::Disconnected) => {
+                // What was refused last has to be told, too.
+                publisher.drain();
+                return Ok(());
+            }
         }
     }
 }
@@ -154,14 +158,14 @@ impl Publisher {
     }
 
     /// Sends a request to the APIs of all nodes at the same time.
-    fn at_every_api(&self, request: impl Fn(&Api) -> Result<(), ureq::Error> + Sync) -> Result<(), String> {
+    fn at_every_api(&self, request: impl Fn(&Api) -> Result<(), CallError> + Sync) -> Result<(), String> {
         let (first, others) = self.apis.split_first().ok_or("pass --http and --key")?;
         std::thread::scope(|scope| {
             let request = &request;
             let others: Vec<_> = others.iter().map(|api| scope.spawn(move || request(api))).collect();
             let first = request(first);
             let others = others.into_iter().map(|other| other.join().expect("a request does not panic"));
-            std::iter::once(first).chain(others).try_for_each(|done| done.map_err(|error| api::kind(&error)))
+            std::iter::once(first).chain(others).try_for_each(|done| done.map_err(|error| error.to_string()))
         })
     }
 
@@ -169,7 +173,7 @@ impl Publisher {
         let request = stanzas::create(self.thread.setup.service.clone(), topic);
         let answer = self.client()?.iq(request, ANSWER_TIMEOUT);
         match stanzas::error(&answer.map_err(|error| self.lost(&error))?) {
-            Some(error) if error.condition != Condition::Conflict => Err(error.condition.to_string()),
+            Some(error) if error.condition != Condition::Conflict => Err(stanzas::refusal(&error)),
             _ => Ok(()),
         }
     }
@@ -191,7 +195,7 @@ impl Publisher {
         }
         let answer = self.client()?.iq(request, ANSWER_TIMEOUT);
         let answer = answer.map_err(|error| self.lost(&error))?;
-        stanzas::error(&answer).map_or(Ok(()), |error| Err(error.condition.to_string()))
+        stanzas::error(&answer).map_or(Ok(()), |error| Err(stanzas::refusal(&error)))
     }
 
     fn client(&mut self) -> Result<&mut Client, String> {
@@ -202,7 +206,10 @@ impl Publisher {
             let address = setup.job.target.client_places().next().unwrap_or_default();
             let client = Client::connect(address.as_str(), options);
             self.client = Some(client.map_err(|error| match error {
-                ConnectError::Ended(end) => format!("the publisher's login: {}", end.kind()),
+                ConnectError::Ended(end) => {
+                    let words = end.words().map(|words| format!(" ({words})")).unwrap_or_default();
+                    format!("the publisher's login: {}{words}", end.kind())
+                }
                 other => format!("the publisher: {other}"),
             })?);
         }
@@ -216,7 +223,7 @@ impl Publisher {
             match client.recv(Duration::ZERO) {
                 Ok(Some(ClientEvent::Stanza(stanza))) => {
                     if let Some(error) = stanzas::error(&stanza) {
-                        self.thread.recorder.error(format!("publish: {}", error.condition));
+                        self.thread.recorder.refused("publish", &error);
                     }
                 }
                 Ok(Some(_)) => {}

@@ -2,15 +2,20 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::api::{self, Api};
+use super::api::{Api, CallError};
 use super::recorder::{Count, Metric, Recorder};
 use super::setup::Setup;
 
 /// How long the stream may take to begin.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a stream that ended is tried again.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
+/// The delay between two attempts.
+const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Receipts of one phase.
 #[derive(Debug)]
@@ -19,7 +24,7 @@ pub(super) struct Receipts {
     recorder: Arc<Recorder>,
     /// Nobody wants to know any more.
     over: AtomicBool,
-    /// Whether there is a stream that tells them.
+    /// Whether there is a stream that tells them, or will be again.
     told: AtomicBool,
 }
 
@@ -45,25 +50,44 @@ impl Receipts {
         let (setup, shared) = (Arc::clone(setup), Arc::clone(&receipts));
         // Nobody waits for the end of this thread: it learns that it is over by the next line, and the server sends
         // one every few seconds.
-        std::thread::spawn(move || {
-            let ended = api.receipts(|event| {
+        std::thread::spawn(move || shared.read(&api, &setup, begun));
+        let begun = has_begun.recv_timeout(BEGIN_TIMEOUT);
+        if begun == Err(RecvTimeoutError::Timeout) {
+            recorder.error("receipts: the stream of events did not begin");
+        }
+        receipts.told.store(begun.is_ok(), Ordering::Release);
+        receipts
+    }
+
+    /// Reads the stream until nobody wants to know any more. One that ends, because the server is upgraded for example, goes
+    /// on behind the last event that was seen.
+    fn read(&self, api: &Api, setup: &Setup, begun: SyncSender<()>) {
+        let mut begun = Some(begun);
+        let (mut last, mut failing) = (None, None);
+        loop {
+            let ended = api.receipts(&mut last, |event| {
                 match event {
-                    None => drop(begun.send(())),
-                    Some((id, to)) if setup.number(to).is_some() => shared.arrived(id),
+                    None => {
+                        failing = None;
+                        let _ = begun.take().map(|begun| begun.send(()));
+                    }
+                    Some((id, to)) if setup.number(to).is_some() => self.arrived(id),
                     Some(_) => {}
                 }
-                !shared.over.load(Ordering::Acquire)
+                !self.over.load(Ordering::Acquire)
             });
-            shared.told.store(false, Ordering::Release);
-            if let Err(error) = ended
-                && !shared.over.load(Ordering::Acquire)
-            {
-                shared.recorder.error(format!("receipts: {}", api::kind(&error)));
+            if self.over.load(Ordering::Acquire) {
+                return;
             }
-        });
-        let told = has_begun.recv_timeout(BEGIN_TIMEOUT).is_ok();
-        receipts.told.store(told, Ordering::Release);
-        receipts
+            let since = *failing.get_or_insert_with(Instant::now);
+            match ended {
+                Err(error) if is_final(&error) || since.elapsed() > RETRY_TIMEOUT => {
+                    self.recorder.error_with(format!("receipts: {}", error.kind()), error.words());
+                    return self.told.store(false, Ordering::Release);
+                }
+                _ => std::thread::sleep(RETRY_DELAY),
+            }
+        }
     }
 
     /// A notification that was due then is on its way.
@@ -103,4 +127,9 @@ impl Receipts {
         // The maps are whole between calls whatever panicked elsewhere.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether the same request would be refused again.
+fn is_final(error: &CallError) -> bool {
+    matches!(error, CallError::Refused { status: 400..=499, .. })
 }

@@ -4,11 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use carillon_wire::stanza::StanzaError;
+
 use crate::control::{Progress, Slice};
 use crate::measure::TDigest;
 
 /// A send that leaves later than this after it was due is late.
 const LATE: Duration = Duration::from_millis(10);
+/// The most kinds of errors of an interval. From half of them on, kinds are told apart without the server's words.
+const KINDS_MAX: usize = 64;
+/// The most bytes of a server's words in the kind of an error.
+const WORDS_BYTES_MAX: usize = 120;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +39,8 @@ pub(super) enum Count {
     Pages,
     /// Messages on them.
     Archived,
+    /// Of these, messages of this test.
+    ArchivedInTest,
     /// Subscriptions that succeeded.
     Subscribed,
     /// Sessions that ended without the player's doing.
@@ -55,6 +63,8 @@ pub(super) enum Count {
     Dropped,
     /// What was sent and had not arrived when its phase was over.
     Missing,
+    /// Notifications that arrived and whose acknowledgement was not reported in time.
+    MissingReceipts,
     /// Sends that left more than 10 ms after they were due: the tester, not the server, was slow.
     Late,
 }
@@ -102,7 +112,7 @@ pub(super) struct Interval {
 pub(super) struct Recorder(Mutex<Interval>);
 
 impl Count {
-    const ALL: [Self; 22] = [
+    const ALL: [Self; 24] = [
         Self::Logins,
         Self::Resumed,
         Self::Sent,
@@ -113,6 +123,7 @@ impl Count {
         Self::Presences,
         Self::Pages,
         Self::Archived,
+        Self::ArchivedInTest,
         Self::Subscribed,
         Self::Lost,
         Self::StreamsResumed,
@@ -124,6 +135,7 @@ impl Count {
         Self::Skipped,
         Self::Dropped,
         Self::Missing,
+        Self::MissingReceipts,
         Self::Late,
     ];
 
@@ -139,6 +151,7 @@ impl Count {
             Self::Presences => "presences",
             Self::Pages => "pages",
             Self::Archived => "archived",
+            Self::ArchivedInTest => "archived_in_test",
             Self::Subscribed => "subscribed",
             Self::Lost => "lost",
             Self::StreamsResumed => "streams_resumed",
@@ -150,6 +163,7 @@ impl Count {
             Self::Skipped => "skipped",
             Self::Dropped => "dropped",
             Self::Missing => "missing",
+            Self::MissingReceipts => "missing_receipts",
             Self::Late => "late",
         }
     }
@@ -242,7 +256,17 @@ impl Recorder {
 
     /// Counts an error by its kind: a few words that are the same each time.
     pub(super) fn error(&self, kind: impl Into<String>) {
-        *self.lock().errors.entry(kind.into()).or_default() += 1;
+        self.lock().error(kind.into(), None);
+    }
+
+    /// Counts an error by its kind, and by the words of the server, which may be different each time.
+    pub(super) fn error_with(&self, kind: impl Into<String>, words: Option<&str>) {
+        self.lock().error(kind.into(), words);
+    }
+
+    /// Counts a request of this kind that was refused.
+    pub(super) fn refused(&self, what: &str, error: &StanzaError) {
+        self.error_with(format!("{what}: {}", error.condition), error.text.as_deref());
     }
 
     /// Counts a player that failed.
@@ -298,6 +322,21 @@ impl Recorder {
     }
 }
 
+impl Interval {
+    fn error(&mut self, kind: String, words: Option<&str>) {
+        let full = words.filter(|words| !words.is_empty()).map(|words| format!("{kind} ({})", short(words)));
+        let has_room = |kind: &String, max| self.errors.contains_key(kind) || self.errors.len() < max;
+        let kind = full.filter(|full| has_room(full, KINDS_MAX / 2)).unwrap_or(kind);
+        let kind = if has_room(&kind, KINDS_MAX) { kind } else { "others".to_owned() };
+        *self.errors.entry(kind).or_default() += 1;
+    }
+}
+
+/// The beginning of a text.
+fn short(words: &str) -> &str {
+    words.get(..words.floor_char_boundary(WORDS_BYTES_MAX)).unwrap_or(words)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -322,6 +361,26 @@ mod tests {
         let mut again = Progress::default();
         recorder.take_into(&mut again);
         assert_eq!(again, Progress { online: 3, ..Progress::default() });
+    }
+
+    #[test]
+    fn errors_have_the_words_of_the_server_as_long_as_these_are_few() {
+        let recorder = Recorder::default();
+        let refusal =
+            |text: String| StanzaError::new(carillon_wire::stanza::Condition::Forbidden).with_text(text);
+        for at in 0..200 {
+            recorder.refused("publish", &refusal(format!("you are number {at}")));
+        }
+        recorder.refused("publish", &refusal("you are number 0".to_owned()));
+        recorder.refused("publish", &refusal(String::new()));
+        (0..200).for_each(|at| recorder.error(format!("kind {at}")));
+        let mut progress = Progress::default();
+        recorder.take_into(&mut progress);
+        assert_eq!(progress.errors["publish: forbidden (you are number 0)"], 2);
+        assert_eq!(progress.errors["publish: forbidden"], 1 + 200 - KINDS_MAX as u64 / 2);
+        assert_eq!(progress.errors.len(), KINDS_MAX + 1);
+        assert_eq!(progress.errors.values().sum::<u64>(), 402);
+        assert_eq!(short(&"ü".repeat(100)).len(), WORDS_BYTES_MAX);
     }
 
     #[test]

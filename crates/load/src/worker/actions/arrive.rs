@@ -74,7 +74,7 @@ impl Arrive {
 
     fn answered(&mut self, number: usize, since: Instant, answer: &Stanza, context: &mut ActionContext<'_>) {
         match stanzas::error(answer) {
-            Some(error) => context.recorder.error(format!("roster: {}", error.condition)),
+            Some(error) => context.recorder.refused("roster", &error),
             None => {
                 context.recorder.count(Count::Rosters);
                 context.recorder.time(Metric::Roster, context.now.saturating_duration_since(since));
@@ -171,8 +171,9 @@ impl Executor for Arrive {
                 }
             }
             (Kind::Presence(PresenceType::Error), _) => {
-                let condition = stanzas::error(stanza).map(|error| error.condition.to_string());
-                context.recorder.error(format!("arrive: {}", condition.unwrap_or_default()));
+                if let Some(error) = stanzas::error(stanza) {
+                    context.recorder.refused("arrive", &error);
+                }
             }
             _ => {}
         }

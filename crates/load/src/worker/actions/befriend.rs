@@ -97,7 +97,7 @@ impl Befriend {
 
     fn look(&mut self, number: usize, answer: &Stanza, context: &ActionContext<'_>) {
         if let Some(error) = stanzas::error(answer) {
-            return context.recorder.error(format!("roster: {}", error.condition));
+            return context.recorder.refused("roster", &error);
         }
         context.recorder.count(Count::Rosters);
         let wanted = self.ring.contacts(number);
@@ -143,9 +143,6 @@ impl Befriend {
         }
         context.recorder.add(Count::Contacts, self.mutual);
         context.recorder.add(Count::Missing, lacking as u64);
-        if lacking > 0 {
-            context.recorder.error("befriend: contacts are not mutual");
-        }
         Stage::Over
     }
 }

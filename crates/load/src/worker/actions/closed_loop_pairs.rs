@@ -23,7 +23,7 @@ pub(super) struct ClosedLoopPairs {
     numbers: Range<usize>,
     /// The message that each player sends to its partner, built once. `None` if it has no partner.
     messages: Vec<Option<Stanza>>,
-    /// When each player sent last.
+    /// When each player sent the message that has not arrived.
     sent: Vec<Option<Instant>>,
     begun: bool,
     in_flight: InFlight,
@@ -82,13 +82,19 @@ impl Executor for ClosedLoopPairs {
 
     fn stanza(&mut self, number: usize, stanza: &Stanza, context: &mut ActionContext<'_>) {
         let at = number - self.numbers.start;
+        if let (Kind::Message(MessageType::Error), Some(error)) = (stanza.kind, stanzas::error(stanza)) {
+            return context.recorder.refused("talk", &error);
+        }
         if stanza.kind != Kind::Message(MessageType::Chat) || at ^ 1 >= self.sent.len() {
             return;
         }
         let mark = self.marks.find(stanza.payload.bytes());
-        let Some(sent) = self.sent[at ^ 1].filter(|_| mark.is_some_and(|mark| mark.number == self.number))
-        else {
+        if mark.is_none_or(|mark| mark.number != self.number) {
             return;
+        }
+        // A pair has one message in flight: what comes when there is none came before.
+        let Some(sent) = self.sent[at ^ 1].take() else {
+            return context.recorder.count(Count::Duplicates);
         };
         self.in_flight.arrived();
         context.delivered(number, sent);

@@ -169,8 +169,10 @@ impl Executor for OpenLoopMessages {
         match stanza.kind {
             Kind::Message(MessageType::Chat) => {}
             Kind::Message(MessageType::Error) => {
-                let condition = stanzas::error(stanza).map(|error| error.condition.to_string());
-                return context.recorder.error(format!("talk: {}", condition.unwrap_or_default()));
+                return match stanzas::error(stanza) {
+                    Some(error) => context.recorder.refused("talk", &error),
+                    None => context.recorder.error("talk: an error without a condition"),
+                };
             }
             _ => return,
         }

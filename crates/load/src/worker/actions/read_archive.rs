@@ -9,6 +9,7 @@ use super::executor::{Executor, Loss, Next};
 use crate::client::{SendOutcome, stanzas};
 use crate::plan::ReadArchive;
 use crate::worker::context::ActionContext;
+use crate::worker::mark::Marks;
 use crate::worker::player_states::PlayerStates;
 use crate::worker::recorder::{Count, Metric};
 use crate::worker::setup::Setup;
@@ -18,6 +19,7 @@ const ID: &str = "archive";
 
 /// The readers of one thread.
 pub(super) struct ReadArchives {
+    marks: Marks,
     waiting: VecDeque<usize>,
     reading: HashMap<usize, Reading>,
     page: u32,
@@ -39,6 +41,7 @@ impl ReadArchives {
         let share = setup.share(&states.numbers);
         let in_flight = f64::from(read.in_flight) * f64::from(share.count) / f64::from(share.total.max(1));
         Self {
+            marks: Marks::of(&setup.job.test),
             waiting: states.members().collect(),
             reading: HashMap::new(),
             page: read.page,
@@ -56,7 +59,7 @@ impl ReadArchives {
     fn answered(&mut self, number: usize, answer: &Stanza, context: &mut ActionContext<'_>) {
         let Some(mut reading) = self.reading.remove(&number) else { return };
         if let Some(error) = stanzas::error(answer) {
-            return context.recorder.error(format!("archive: {}", error.condition));
+            return context.recorder.refused("archive", &error);
         }
         let Some((first, is_complete)) = stanzas::archive_page_end(answer) else {
             return context.recorder.error("archive: an answer without an end");
@@ -65,6 +68,12 @@ impl ReadArchives {
         context.recorder.time(Metric::Page, context.now.saturating_duration_since(reading.asked));
         context.recorder.add(Count::Archived, reading.ids.len() as u64);
         reading.pages += 1;
+        if reading.ids.len() > self.page as usize {
+            context.recorder.error("archive: a page has more messages than were asked for");
+        }
+        if reading.ids.is_empty() && !is_complete {
+            context.recorder.error("archive: a page is empty and not the last");
+        }
         let goes_on = !is_complete && reading.pages < self.pages_max && !reading.ids.is_empty();
         if goes_on && first.is_some() && self.ask(number, first.as_deref(), context) {
             let before = std::mem::take(&mut reading.ids);
@@ -100,7 +109,10 @@ impl Executor for ReadArchives {
             return;
         };
         if reading.before.contains(&id) || !reading.ids.insert(id) {
-            context.recorder.count(Count::Duplicates);
+            return context.recorder.count(Count::Duplicates);
+        }
+        if self.marks.find(stanza.payload.bytes()).is_some() {
+            context.recorder.count(Count::ArchivedInTest);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use carillon_wire::stanza::Stanza;
+use carillon_wire::stanza::{Stanza, StanzaError};
 
 use super::executor::{Executor, Loss, Next};
 use crate::client::{SendOutcome, stanzas};
@@ -43,10 +43,10 @@ impl Subscribe {
         context.network.send(number, &request) == SendOutcome::Sent
     }
 
-    fn answered(&mut self, number: usize, refusal: Option<&str>, context: &mut ActionContext<'_>) {
+    fn answered(&mut self, number: usize, refusal: Option<StanzaError>, context: &mut ActionContext<'_>) {
         self.in_flight = self.in_flight.saturating_sub(1);
         match refusal {
-            Some(condition) => context.recorder.error(format!("subscribe: {condition}")),
+            Some(error) => context.recorder.refused("subscribe", &error),
             None => {
                 context.states.subscribe(number);
                 context.recorder.count(Count::Subscribed);
@@ -67,15 +67,17 @@ impl Executor for Subscribe {
 
     fn stanza(&mut self, number: usize, stanza: &Stanza, context: &mut ActionContext<'_>) {
         if stanzas::is_response(stanza, ID) {
-            let refusal = stanzas::error(stanza).map(|error| error.condition.to_string());
-            self.answered(number, refusal.as_deref(), context);
+            self.answered(number, stanzas::error(stanza), context);
         }
     }
 
     fn light(&mut self, number: usize, event: &LightEvent, context: &mut ActionContext<'_>) {
         match event {
             LightEvent::Done => self.answered(number, None, context),
-            LightEvent::Error(code) => self.answered(number, Some(code), context),
+            LightEvent::Error(code) => {
+                self.in_flight = self.in_flight.saturating_sub(1);
+                context.recorder.error(format!("subscribe: {code}"));
+            }
             _ => {}
         }
     }
