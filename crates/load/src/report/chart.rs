@@ -5,7 +5,10 @@ use std::fmt::Write as _;
 
 use super::svg::{Anchor, Svg, text_width};
 
-const WIDTH: f64 = 720.0;
+/// The width of a plot where there is room: on a page of two columns a unit is about a pixel, so that text keeps its size.
+pub(super) const WIDE: f64 = 560.0;
+/// The width of a plot on a phone, for the same reason.
+pub(super) const NARROW: f64 = 320.0;
 const HEIGHT: f64 = 250.0;
 const LEFT: f64 = 54.0;
 const RIGHT: f64 = 14.0;
@@ -16,6 +19,8 @@ const ROW: f64 = 17.0;
 const GAP_S: f64 = 3.5;
 /// The least width of an area that shows its values.
 const HOVER: f64 = 3.0;
+/// The least distance of two ticks of the time.
+const TICK: f64 = 62.0;
 /// Colours there are.
 const COLOURS: usize = 8;
 
@@ -49,11 +54,11 @@ impl Chart {
         self.series.iter().all(|series| series.points.is_empty())
     }
 
-    /// The plot.
-    pub(super) fn svg(&self) -> String {
-        let legend = self.legend_rows();
+    /// The plot, so many units wide; a narrow one is for screens without a pointer, and shows no values under it.
+    pub(super) fn svg(&self, width: f64) -> String {
+        let legend = self.legend_rows(width);
         let top = 30.0 + ROW * legend.len() as f64;
-        let mut svg = Svg::new(WIDTH, HEIGHT + top, &format!("{} in {}", self.title, self.unit));
+        let mut svg = Svg::new(width, HEIGHT + top, &format!("{} in {}", self.title, self.unit));
         for (row, names) in legend.into_iter().enumerate() {
             for (x, at) in names {
                 let y = 12.0 + ROW * row as f64;
@@ -62,14 +67,16 @@ impl Chart {
                 svg.text("label", (x + 15.0, y + 1.0), Anchor::Start, &self.series[at].name);
             }
         }
-        let frame =
-            Frame { top, bottom: HEIGHT + top - BOTTOM, x_max: self.seconds.max(1.0), axis: self.axis() };
+        let (bottom, right) = (HEIGHT + top - BOTTOM, width - RIGHT);
+        let frame = Frame { top, bottom, right, x_max: self.seconds.max(1.0), axis: self.axis() };
         self.draw_phases(&mut svg, &frame);
         self.draw_axes(&mut svg, &frame);
         for (at, series) in self.series.iter().enumerate() {
             svg.polyline(colour(at), &frame.line(&series.points), frame.width(GAP_S).max(2.0));
         }
-        self.draw_hovers(&mut svg, &frame);
+        if width > NARROW {
+            self.draw_hovers(&mut svg, &frame);
+        }
         svg.finish(None)
     }
 
@@ -80,17 +87,18 @@ impl Chart {
             let min = values().filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
             Axis::logarithmic(min, max)
         } else {
-            Axis::linear(max)
+            // What has no unit is counted: there is no half of it.
+            Axis::linear(max, if self.unit.is_empty() { 1.0 } else { 0.0 })
         }
     }
 
     /// Where each name of the legend stands, row by row.
-    fn legend_rows(&self) -> Vec<Vec<(f64, usize)>> {
+    fn legend_rows(&self, wide: f64) -> Vec<Vec<(f64, usize)>> {
         let mut rows: Vec<Vec<(f64, usize)>> = Vec::new();
-        let mut x = WIDTH;
+        let mut x = wide;
         for (at, series) in self.series.iter().enumerate() {
             let width = 32.0 + text_width(&series.name);
-            if x + width > WIDTH - RIGHT || rows.is_empty() {
+            if x + width > wide - RIGHT || rows.is_empty() {
                 rows.push(Vec::new());
                 x = LEFT;
             }
@@ -151,17 +159,17 @@ impl Chart {
         svg.text("label", (LEFT - 6.0, frame.top - 12.0), Anchor::End, &self.unit);
         for tick in &frame.axis.ticks {
             let y = frame.y(*tick);
-            svg.line("grid", (LEFT, y), (WIDTH - RIGHT, y));
+            svg.line("grid", (LEFT, y), (frame.right, y));
             svg.text("tick", (LEFT - 6.0, y + 3.5), Anchor::End, &compact(*tick));
         }
-        let (ticks, scale, unit) = time_ticks(frame.x_max);
-        svg.line("axis", (LEFT, frame.bottom), (WIDTH - RIGHT, frame.bottom));
+        let (ticks, scale, unit) = time_ticks(frame.x_max, (frame.right - LEFT) / TICK);
+        svg.line("axis", (LEFT, frame.bottom), (frame.right, frame.bottom));
         for tick in ticks {
             let x = frame.x(tick);
             svg.line("axis", (x, frame.bottom), (x, frame.bottom + 4.0));
             svg.text("tick", (x, frame.bottom + 16.0), Anchor::Middle, &compact(tick / scale));
         }
-        let middle = f64::midpoint(LEFT, WIDTH - RIGHT);
+        let middle = f64::midpoint(LEFT, frame.right);
         svg.text("label", (middle, frame.bottom + 30.0), Anchor::Middle, unit);
     }
 }
@@ -175,6 +183,7 @@ pub(super) fn colour(at: usize) -> &'static str {
 struct Frame {
     top: f64,
     bottom: f64,
+    right: f64,
     x_max: f64,
     axis: Axis,
 }
@@ -185,7 +194,7 @@ impl Frame {
     }
 
     fn width(&self, seconds: f64) -> f64 {
-        seconds / self.x_max * (WIDTH - LEFT - RIGHT)
+        seconds / self.x_max * (self.right - LEFT)
     }
 
     fn y(&self, value: f64) -> f64 {
@@ -216,9 +225,9 @@ struct Axis {
 }
 
 impl Axis {
-    fn linear(max: f64) -> Self {
+    fn linear(max: f64, step_min: f64) -> Self {
         let max = if max > 0.0 { max } else { 1.0 };
-        let step = nice_step(max / 5.0);
+        let step = nice_step(max / 5.0).max(step_min);
         let steps = (max / step).ceil().max(1.0);
         let ticks = (0..=steps as usize).map(|at| at as f64 * step).collect();
         Self { min: 0.0, max: steps * step, logarithmic: false, ticks }
@@ -255,14 +264,14 @@ fn nice_step(least: f64) -> f64 {
         .unwrap_or(10.0 * decade)
 }
 
-/// Ticks in seconds, what to divide them by, and the unit that makes.
-fn time_ticks(seconds: f64) -> (Vec<f64>, f64, &'static str) {
+/// At most so many ticks in seconds, what to divide them by, and the unit that makes.
+fn time_ticks(seconds: f64, ticks: f64) -> (Vec<f64>, f64, &'static str) {
     let (scale, unit) = match seconds {
         s if s <= 300.0 => (1.0, "seconds"),
         s if s <= 3.0 * 3600.0 => (60.0, "minutes"),
         _ => (3600.0, "hours"),
     };
-    let step = nice_step(seconds / scale / 8.0) * scale;
+    let step = nice_step(seconds / scale / ticks) * scale;
     let count = (seconds / step).floor() as usize;
     ((0..=count).map(|at| at as f64 * step).collect(), scale, unit)
 }
@@ -292,15 +301,16 @@ mod tests {
 
     #[test]
     fn scales_have_round_ends_that_hold_all_values() {
-        assert_eq!(Axis::linear(87.0).ticks, [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
-        assert_eq!(Axis::linear(0.0).max, 1.0);
+        assert_eq!(Axis::linear(87.0, 0.0).ticks, [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        assert_eq!(Axis::linear(0.0, 0.0).max, 1.0);
+        assert_eq!(Axis::linear(2.0, 1.0).ticks, [0.0, 1.0, 2.0]);
         let axis = Axis::logarithmic(0.3, 45.0);
         assert_eq!((axis.min, axis.max), (0.1, 100.0));
         assert_eq!(axis.part(0.1), 0.0);
         assert!((axis.part(10.0) - 2.0 / 3.0).abs() < 1e-9);
         assert_eq!(Axis::logarithmic(f64::INFINITY, 0.0).ticks.len(), 4);
-        assert_eq!(time_ticks(20.0).0, [0.0, 5.0, 10.0, 15.0, 20.0]);
-        assert_eq!((time_ticks(3600.0).0.len(), time_ticks(3600.0).2), (7, "minutes"));
+        assert_eq!(time_ticks(20.0, 8.0).0, [0.0, 5.0, 10.0, 15.0, 20.0]);
+        assert_eq!((time_ticks(3600.0, 8.0).0.len(), time_ticks(3600.0, 8.0).2), (7, "minutes"));
     }
 
     #[test]
@@ -313,10 +323,12 @@ mod tests {
     fn names_of_the_legend_never_overlap() {
         let name = |at: usize| Series { name: format!("a rather long name {at}"), points: vec![(0.0, 1.0)] };
         let chart = Chart { series: (0..8).map(name).collect(), ..Chart::default() };
-        for row in chart.legend_rows() {
-            let ends = row.iter().map(|(x, at)| x + 15.0 + text_width(&chart.series[*at].name));
-            assert!(ends.clone().all(|end| end <= WIDTH), "{row:?}");
-            assert!(row.iter().skip(1).zip(ends).all(|((next, _), end)| *next > end), "{row:?}");
+        for width in [WIDE, NARROW] {
+            for row in chart.legend_rows(width) {
+                let ends = row.iter().map(|(x, at)| x + 15.0 + text_width(&chart.series[*at].name));
+                assert!(ends.clone().all(|end| end <= width), "{row:?}");
+                assert!(row.iter().skip(1).zip(ends).all(|((next, _), end)| *next > end), "{row:?}");
+            }
         }
     }
 }

@@ -59,7 +59,10 @@ impl Comparison {
     pub fn html(&self) -> String {
         let picture = self.picture().finish(None);
         let title = "Load tests compared";
-        page(title, &format!("<h1>{title}</h1><figure>{picture}</figure>{}", self.table_html("Figures")))
+        page(
+            title,
+            &format!("<h1>{title}</h1><figure class=scroll>{picture}</figure>{}", self.table_html("Figures")),
+        )
     }
 
     /// A table with a heading, for a page.

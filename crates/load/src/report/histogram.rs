@@ -10,7 +10,6 @@ use crate::measure::TDigest;
 const PER_DECADE: i32 = 8;
 /// Ranges of one histogram; values below the first bound or above the last are counted in these.
 const DECADES: std::ops::Range<i32> = -2..6;
-const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 210.0;
 const LEFT: f64 = 54.0;
 const RIGHT: f64 = 14.0;
@@ -49,15 +48,15 @@ pub(super) fn buckets(digest: &TDigest) -> Vec<Bucket> {
 }
 
 /// The picture: a bar per range, as high as its part of all values.
-pub(super) fn svg(name: &str, buckets: &[Bucket]) -> String {
-    let mut svg = Svg::new(WIDTH, HEIGHT, &format!("Histogram of {name} in milliseconds"));
+pub(super) fn svg(name: &str, buckets: &[Bucket], wide: f64) -> String {
+    let mut svg = Svg::new(wide, HEIGHT, &format!("Histogram of {name} in milliseconds"));
     let total: u64 = buckets.iter().map(|bucket| bucket.count).sum();
     let highest = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(1).max(1);
     let percent = |count: u64| 100.0 * count as f64 / total.max(1) as f64;
-    let width = (WIDTH - LEFT - RIGHT) / buckets.len().max(1) as f64;
+    let width = (wide - LEFT - RIGHT) / buckets.len().max(1) as f64;
     for part in [0.0, 0.5, 1.0] {
         let y = BOTTOM - part * (BOTTOM - TOP);
-        svg.line("grid", (LEFT, y), (WIDTH - RIGHT, y));
+        svg.line("grid", (LEFT, y), (wide - RIGHT, y));
         let words = format!("{} %", compact(part * percent(highest)));
         svg.text("tick", (LEFT - 6.0, y + 3.5), Anchor::End, &words);
     }
@@ -84,8 +83,8 @@ pub(super) fn svg(name: &str, buckets: &[Bucket]) -> String {
             svg.text("tick", (x, BOTTOM + 16.0), Anchor::Middle, &compact(bucket.from_ms));
         }
     }
-    svg.line("axis", (LEFT, BOTTOM), (WIDTH - RIGHT, BOTTOM));
-    svg.text("label", (f64::midpoint(LEFT, WIDTH - RIGHT), BOTTOM + 30.0), Anchor::Middle, "milliseconds");
+    svg.line("axis", (LEFT, BOTTOM), (wide - RIGHT, BOTTOM));
+    svg.text("label", (f64::midpoint(LEFT, wide - RIGHT), BOTTOM + 30.0), Anchor::Middle, "milliseconds");
     svg.finish(None)
 }
 

@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::chart::{Chart, Series, compact};
+use super::chart::{Chart, NARROW, Series, WIDE, compact};
 use super::histogram;
 use super::histogram::Bucket;
 use super::model::WorkerState;
-use super::model::{PhaseReport, PhaseState, Report};
+use super::model::{PhaseReport, Report};
 use super::svg::Escaped;
 use super::text::in_order;
 use super::timeline::Row;
+use super::words;
 
 /// The style sheet of a page.
 const STYLE: &str = include_str!("style.css");
@@ -18,6 +19,8 @@ const STYLE: &str = include_str!("style.css");
 pub(super) const PLOT_STYLE: &str = include_str!("plot.css");
 /// The most lines per plot.
 const SERIES_MAX: usize = 8;
+/// Fewer connections than this say nothing of the memory of one: what the server allocates once is more.
+const CONNECTIONS_MIN: u32 = 1000;
 const MIB: f64 = 1024.0 * 1024.0;
 
 impl Report {
@@ -55,35 +58,48 @@ impl Report {
     fn tiles(&self) -> String {
         let mut tiles = Tiles::default();
         let class = if self.failed > 0 { "bad" } else { "" };
-        tiles.add(class, &format!("{} / {}", self.successful, self.players), "players successful");
+        let players = "Players that logged in and were never lost, of all";
+        tiles.add(class, &format!("{} / {}", self.successful, self.players), "players successful", players);
         for (name, metric) in &self.metrics {
             tiles.add(
                 "",
                 &format!("{} ms", compact(metric.percentile99)),
                 &format!("{name}, 99th percentile"),
+                words::metric(name),
             );
         }
         // The others, such as what was dropped on purpose, are in the plots.
         let main = ["logins", "sent", "deliveries", "receipts", "streams_resumed"];
         for (name, rate) in self.rates.iter().filter(|(name, _)| main.contains(&name.as_str())) {
-            tiles.add("", &format!("{}/s", compact(*rate)), name);
+            tiles.add("", &format!("{}/s", compact(*rate)), name, words::rate(name));
         }
         let server = |find: fn(&super::Cost) -> Option<f64>| {
             self.phases.iter().rev().find_map(|phase| phase.server.as_ref().and_then(find))
         };
         if let Some(ms) = server(|cost| cost.cpu_ms_per_login) {
-            tiles.add("", &format!("{} ms", compact(ms)), "server CPU per login");
+            tiles.add("", &format!("{} ms", compact(ms)), "server CPU per login", words::CPU);
         }
         if let Some(ms) = server(|cost| cost.cpu_ms_per_resumption) {
-            tiles.add("", &format!("{} ms", compact(ms)), "server CPU per resumption");
+            tiles.add("", &format!("{} ms", compact(ms)), "server CPU per resumption", words::CPU);
         }
         if let Some(seconds) = server(|cost| cost.cpu_seconds_per_million_deliveries) {
-            tiles.add("", &format!("{} s", compact(seconds)), "server CPU per million deliveries");
+            tiles.add(
+                "",
+                &format!("{} s", compact(seconds)),
+                "server CPU per million deliveries",
+                words::CPU,
+            );
         }
-        let hold = self.phases.iter().rev().find(|phase| phase.action == "hold" && phase.online > 0);
+        let hold =
+            self.phases.iter().rev().find(|phase| phase.action == "hold" && phase.online >= CONNECTIONS_MIN);
         let memory = hold.and_then(|phase| phase.server.as_ref()?.memory_bytes_per_connection);
         if let Some(bytes) = memory {
-            tiles.add("", &format!("{} KiB", compact(bytes / 1024.0)), "server memory per connection");
+            tiles.add(
+                "",
+                &format!("{} KiB", compact(bytes / 1024.0)),
+                "server memory per connection",
+                words::MEMORY,
+            );
         }
         format!("<div class=tiles>{}</div>", tiles.0)
     }
@@ -121,17 +137,13 @@ impl Report {
     }
 
     fn histograms(&self) -> String {
-        let figure = |(name, buckets): (&String, &Vec<Bucket>)| {
+        let one = |(name, buckets): (&String, &Vec<Bucket>)| {
             let count: u64 = buckets.iter().map(|bucket| bucket.count).sum();
             let caption = format!("{name}, {count} values");
-            format!(
-                "<figure><figcaption>{}</figcaption>{}</figure>",
-                Escaped(&caption),
-                histogram::svg(name, buckets)
-            )
+            figure(&caption, |width| histogram::svg(name, buckets, width))
         };
         let figures: String =
-            self.histograms.iter().filter(|(_, buckets)| !buckets.is_empty()).map(figure).collect();
+            self.histograms.iter().filter(|(_, buckets)| !buckets.is_empty()).map(one).collect();
         if figures.is_empty() {
             return String::new();
         }
@@ -166,10 +178,8 @@ impl Report {
             self.chart("CPU: cores kept busy", "cores", false, cores),
             self.chart("Server memory", "MiB", false, memory),
         ];
-        let figure = |chart: &Chart| {
-            format!("<figure><figcaption>{}</figcaption>{}</figure>", Escaped(&chart.title), chart.svg())
-        };
-        let figures: String = charts.iter().filter(|chart| !chart.is_empty()).map(figure).collect();
+        let one = |chart: &Chart| figure(&chart.title, |width| chart.svg(width));
+        let figures: String = charts.iter().filter(|chart| !chart.is_empty()).map(one).collect();
         if figures.is_empty() {
             return String::new();
         }
@@ -192,20 +202,25 @@ impl Report {
     }
 
     fn phase_table(&self) -> String {
-        let head =
-            ["phase", "", "seconds", "online", "events per second", "p50 ms", "p99 ms", "server CPU", "each"];
+        let head = [
+            "phase",
+            "state",
+            "seconds",
+            "online",
+            "events per second",
+            "p50 ms",
+            "p99 ms",
+            "server CPU",
+            "server CPU per event",
+        ];
         let mut table = Table::new(&head);
         for phase in self.reached() {
-            let state = match phase.state {
-                PhaseState::Done => "",
-                state => state.words(),
-            };
             let busiest = phase.rates.iter().max_by(|a, b| a.1.total_cmp(b.1));
             let metric = phase.metrics.get("RTT").or_else(|| phase.metrics.values().next());
             let cost = phase.server.as_ref();
             table.row(&[
                 phase.name.clone(),
-                state.to_owned(),
+                phase.state.words().to_owned(),
                 format!("{:.2}", phase.seconds),
                 phase.online.to_string(),
                 busiest.map(|(name, rate)| format!("{} {name}", compact(*rate))).unwrap_or_default(),
@@ -235,7 +250,9 @@ impl Report {
             let cells = values.into_iter().map(compact);
             table.row(&[name.clone(), all.count.to_string()].into_iter().chain(cells).collect::<Vec<_>>());
         }
-        table.finish("Latencies of the whole test")
+        let known = self.metrics.keys().filter(|name| !words::metric(name).is_empty());
+        let terms = known.map(|name| format!("<b>{}</b>: {}.", Escaped(name), Escaped(words::metric(name))));
+        table.finish_with("Latencies of the whole test", &terms.collect::<Vec<_>>().join(" "))
     }
 
     fn error_table(&self) -> String {
@@ -247,7 +264,7 @@ impl Report {
     }
 
     fn worker_table(&self) -> String {
-        let mut table = Table::new(&["worker", "players", "", "CPU", "memory", "clock within"]);
+        let mut table = Table::new(&["worker", "players", "state", "CPU", "memory", "clock error, at most"]);
         for worker in &self.workers {
             let state = match worker.state {
                 WorkerState::Lost => "lost",
@@ -268,7 +285,7 @@ impl Report {
                 clock,
             ]);
         }
-        table.finish("Workers")
+        table.finish_with("Workers", words::CLOCK)
     }
 
     fn how(&self) -> String {
@@ -306,6 +323,16 @@ pub(super) fn page(title: &str, body: &str) -> String {
     )
 }
 
+/// A picture for wide screens and one for narrow ones: only one of them is shown.
+fn figure(caption: &str, picture: impl Fn(f64) -> String) -> String {
+    format!(
+        "<figure><figcaption>{}</figcaption><div class=wide>{}</div><div class=narrow>{}</div></figure>",
+        Escaped(caption),
+        picture(WIDE),
+        picture(NARROW)
+    )
+}
+
 fn list(sentences: &[String]) -> String {
     if sentences.is_empty() {
         return String::new();
@@ -318,9 +345,13 @@ fn list(sentences: &[String]) -> String {
 struct Tiles(String);
 
 impl Tiles {
-    fn add(&mut self, class: &str, value: &str, name: &str) {
-        let (value, name) = (Escaped(value), Escaped(name));
-        let _ = write!(self.0, "<div class=tile><b class=\"{class}\">{value}</b><span>{name}</span></div>");
+    /// A figure with its name, and what it means for whoever points at it.
+    fn add(&mut self, class: &str, value: &str, name: &str, words: &str) {
+        let (value, name, words) = (Escaped(value), Escaped(name), Escaped(words));
+        let _ = write!(
+            self.0,
+            "<div class=tile title=\"{words}\"><b class=\"{class}\">{value}</b><span>{name}</span></div>"
+        );
     }
 }
 
@@ -343,10 +374,16 @@ impl Table {
 
     /// Nothing, if there are no rows.
     pub(super) fn finish(self, title: &str) -> String {
+        self.finish_with(title, "")
+    }
+
+    /// The same with a paragraph of HTML below.
+    fn finish_with(self, title: &str, below: &str) -> String {
         if self.rows.is_empty() {
             return String::new();
         }
         let (title, head, rows) = (Escaped(title), self.head, self.rows);
-        format!("<h2>{title}</h2><div class=box><table><tr>{head}</tr>{rows}</table></div>")
+        let below = if below.is_empty() { String::new() } else { format!("<p class=terms>{below}</p>") };
+        format!("<h2>{title}</h2><div class=box><table><tr>{head}</tr>{rows}</table></div>{below}")
     }
 }

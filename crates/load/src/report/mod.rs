@@ -6,6 +6,7 @@
 //! - `expectations`: what each action expects, and what of it was missed; `remedy`: what to do about an error.
 //! - `verdict`: whether the test passed. [`Assertion`]: a requirement on a report.
 //! - `text`, `html`, `svg`, `chart`, `histogram`: presentation.
+//! - `words`: what the terms of a report mean.
 //! - `compare`: several reports side by side.
 
 mod assertion;
@@ -25,6 +26,7 @@ mod timeline;
 mod totals;
 mod upgrade;
 mod verdict;
+mod words;
 
 pub use assertion::{Assertion, AssertionError};
 pub use figures::{Cost, ResourceSample};
