@@ -42,7 +42,10 @@ pub(super) fn migrate(db: &mut Connection, path: &Path) -> Result<(), OpenError>
     let known = SCHEMA;
     if found < known {
         upgrade(db, found).map_err(sqlite)?;
-        tracing::info!(path = %path.display(), from = found, to = known, "store schema upgraded");
+        match found {
+            0 => tracing::info!(path = %path.display(), schema = known, "store created"),
+            _ => tracing::info!(path = %path.display(), from = found, to = known, "store schema upgraded"),
+        }
     }
     Ok(())
 }

@@ -21,9 +21,9 @@ enum Command {
         #[command(flatten)]
         source: Source,
     },
-    /// Show every setting with its value and where it comes from, or explain one
+    /// Show every setting with its value and where it comes from, or explain one or a group
     Explain {
-        /// The setting
+        /// The setting, or the group such as `archive`
         key: Option<String>,
         #[command(flatten)]
         source: Source,
@@ -74,6 +74,15 @@ fn explain(key: Option<&str>, source: &Source, output: &mut Output<'_>) -> Resul
             [("SETTING", "key"), ("FROM", "from"), ("APPLIED BY", "applied_by"), ("VALUE", "value")];
         return output.rows(&rows, &columns);
     };
+    let group: Vec<&Setting> = SETTINGS.iter().filter(|setting| is_within(setting, key)).collect();
+    if !group.is_empty() {
+        if output.is_json() {
+            let rows: Vec<Value> = group.iter().map(|setting| row(&config, setting, true)).collect();
+            return output.rows(&rows, &[]);
+        }
+        let all: Vec<String> = group.iter().map(|setting| print::explain(&config, setting)).collect();
+        return output.text(&all.join("\n"));
+    }
     let setting = Setting::named(key).ok_or_else(|| {
         let hint = nearest(key).map(|key| format!("; did you mean {key}?")).unwrap_or_default();
         Failure::Usage(format!("there is no setting {key}{hint}"))
@@ -82,6 +91,11 @@ fn explain(key: Option<&str>, source: &Source, output: &mut Output<'_>) -> Resul
         return output.record(&row(&config, setting, true), &[]);
     }
     output.text(&print::explain(&config, setting))
+}
+
+/// Whether a setting belongs to a group: its key begins with the group's name and a dot.
+fn is_within(setting: &Setting, group: &str) -> bool {
+    setting.key.strip_prefix(group).is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// A setting as a row; its value as JSON or as it is written in a file.

@@ -151,6 +151,13 @@ fn explain_shows_every_setting() {
     let port = table.lines().find(|line| line.starts_with("c2s.port")).expect("shown");
     assert_eq!(port.split_whitespace().collect::<Vec<_>>(), ["c2s.port", "--set", "restart", "7"]);
 
+    let (group, done) =
+        run(Cli::try_parse_from(["carillon", "config", "explain", "archive"]).expect("valid"));
+    assert_eq!(done, Ok(()));
+    let heads: Vec<&str> = group.lines().filter(|line| line.starts_with("archive.")).collect();
+    let within: Vec<&str> = keys.iter().copied().filter(|key| key.starts_with("archive.")).collect();
+    assert!(within.len() > 1 && heads == within, "{group}");
+
     let args = ["carillon", "config", "explain", "shards", "--json"];
     let one: Value = serde_json::from_str(&run(Cli::try_parse_from(args).expect("valid")).0).expect("JSON");
     assert_eq!((&one["key"], &one["value"], &one["from"]), (&json!("shards"), &json!(0), &json!("default")));

@@ -3,6 +3,9 @@
 
 use super::admission::Bounds;
 
+/// What the log says where the limit decides.
+const BOUNDED: &str = "the limit of open files bounds connections; raise it by LimitNOFILE or ulimit -n";
+
 /// The number of connections that the limit of open files allows; none if there is no limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DescriptorLimit(Option<u64>);
@@ -18,11 +21,11 @@ impl DescriptorLimit {
         let wanted = bounds.connections;
         let connections = match self.0 {
             Some(allowed) if wanted == 0 => {
-                tracing::info!(connections = allowed, "bounded by the limit of open files");
+                tracing::info!(connections_max = allowed, "{BOUNDED}");
                 allowed
             }
             Some(allowed) if allowed < wanted => {
-                tracing::info!(connections = allowed, wanted, "bounded by the limit of open files");
+                tracing::info!(connections_max = allowed, wanted, "{BOUNDED}");
                 allowed
             }
             _ => wanted,

@@ -154,7 +154,8 @@ impl Server {
         node.sum(Control::Unbound, TAKING_OVER);
         node.set_certificate_expiry(tls.not_after());
         node.set_ready(true);
-        tracing::info!(shards = count, ?ports, "listening");
+        let Ports { c2s: starttls, c2s_tls: direct_tls, websocket, light } = ports;
+        tracing::info!(starttls, direct_tls, websocket, light, shards = count, "listening");
         Ok(Server {
             node,
             ports,
