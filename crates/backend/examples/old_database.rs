@@ -111,8 +111,13 @@ fn accounts(store: &dyn Store) {
     for (n, domain, local, credentials) in
         [(0, HERE, "alice", &both), (1, HERE, "bob", &one), (2, THERE, "alice", &both)]
     {
-        let create =
-            CreateAccount { domain, local: local.into(), credentials: credentials.clone(), now: T.plus(n) };
+        let create = CreateAccount {
+            domain,
+            local: local.into(),
+            credentials: credentials.clone(),
+            is_in_band: false,
+            now: T.plus(n),
+        };
         once(store, u128::from(n) + 1, create);
     }
     let state = AccountState::Disabled(T.plus(5));

@@ -31,7 +31,7 @@ fn filled(path: &Path) -> (SqliteStore, Domain) {
 
 fn create(store: &dyn Store, domain: &Domain, n: u64) {
     let (local, credentials) = (format!("device-{n}").into(), Credentials::default());
-    ask(store, CreateAccount { domain: domain.id, local, credentials, now: UnixMs(n) });
+    ask(store, CreateAccount { domain: domain.id, local, credentials, is_in_band: false, now: UnixMs(n) });
 }
 
 /// The names in a folder.

@@ -39,7 +39,8 @@ fn prepare(store: &dyn Store) -> DomainId {
     let put = PutDomain { name: "example.org".into(), policy: Policy::default() };
     let domain = ask(store, put).expect("a domain").domain;
     let (local, credentials) = ("alice".into(), Credentials::default());
-    ask(store, CreateAccount { domain: domain.id, local, credentials, now: T }).expect("an account");
+    ask(store, CreateAccount { domain: domain.id, local, credentials, is_in_band: false, now: T })
+        .expect("an account");
     domain.id
 }
 

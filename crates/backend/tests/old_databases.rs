@@ -296,7 +296,7 @@ fn what_waits_is_in_the_order_in_which_it_was_stored(store: &dyn Store) {
 fn operations(store: &dyn Store) {
     let create = |local: &str, now| {
         let credentials = Credentials { sha1: None, sha256: None };
-        CreateAccount { domain: HERE, local: local.into(), credentials, now }
+        CreateAccount { domain: HERE, local: local.into(), credentials, is_in_band: false, now }
     };
     assert_eq!(once(store, 1, create("alice", T)), CreateAccountAnswer::Created(AccountId(1)));
     assert_eq!(once(store, 3, create("alice", T)), CreateAccountAnswer::Created(AccountId(3)));

@@ -2,7 +2,7 @@
 
 mod letter;
 
-pub use letter::{Announcement, Letter, Requester};
+pub use letter::{Announcement, Letter, Requester, RosterCause};
 
 use crate::command::{Actor, Asker, Command, Refusal, ReplyTo, TopicOp, TopicOutcome};
 use crate::model::{Domains, PubsubEvent, Settlement, ShardId, TopicId, Trace};

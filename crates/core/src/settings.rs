@@ -28,6 +28,8 @@ pub struct Settings {
     pub light: Light,
     /// Largest `ttl` of a notification, milliseconds.
     pub notification_ttl_max_ms: u64,
+    /// For how long the name of an account that was removed is not given to whoever registers in-band, milliseconds.
+    pub removed_names_held_ms: u64,
     /// Milliseconds that a notification waits for a XEP-0184 receipt, from a client without XEP-0198, before it counts as
     /// acknowledged once the peer's TCP acknowledged its bytes.
     pub receipt_wait_ms: u64,
@@ -163,6 +165,7 @@ impl Default for Settings {
             fanout: Fanout::default(),
             light: Light::default(),
             notification_ttl_max_ms: 30 * 86_400_000,
+            removed_names_held_ms: 30 * 86_400_000,
             receipt_wait_ms: 2000,
         }
     }

@@ -3,12 +3,11 @@
 use crate::app::App;
 use crate::jids;
 use crate::problem::{Code, Problem};
-use crate::provider::roster::leave_contacts;
 use crate::time::now;
 use carillon_core::command::{Command, KickReason, Outcome};
 use carillon_core::model::{AccountState, Credentials, Domain};
 use carillon_core::ports::store::accounts::{
-    self, CreateAccount, CreateAccountAnswer, DeleteAccount, Enrolment, SetAccountState, SetCredentials,
+    self, CreateAccount, CreateAccountAnswer, Enrolment, SetAccountState, SetCredentials,
 };
 use carillon_core::ports::{Missing, Question};
 use carillon_wire::jid::{BareJid, Jid};
@@ -30,10 +29,11 @@ pub(crate) struct Account<'a> {
 impl Account<'_> {
     /// Creates it.
     pub(crate) async fn create(&self, credentials: Credentials) -> Result<(), Problem> {
-        let ask = CreateAccount { domain: self.domain.id, local: self.local(), credentials, now: now() };
+        let (domain, local) = (self.domain.id, self.local());
+        let ask = CreateAccount { domain, local, credentials, is_in_band: false, now: now() };
         match self.app.ask(ask).await? {
             CreateAccountAnswer::Created(_) => Ok(()),
-            CreateAccountAnswer::Exists => {
+            CreateAccountAnswer::Exists | CreateAccountAnswer::Held => {
                 Err(Problem::new(Code::AlreadyExists, format!("`{}` exists already", self.jid)))
             }
             CreateAccountAnswer::NoDomain => {
@@ -78,13 +78,14 @@ impl Account<'_> {
         Ok(())
     }
 
-    /// Removes it with all that belongs to it, and ends its sessions. Its contacts are told first: where that fails half way, it is still there, and the same request
-    /// goes on.
+    /// Removes it with all that belongs to it, tells its contacts, and ends its sessions.
     pub(crate) async fn delete(&self) -> Result<(), Problem> {
-        self.read().await?;
-        leave_contacts(self.app, self.jid).await?;
-        self.write(DeleteAccount { domain: self.domain.id, local: self.local(), now: now() }).await?;
-        self.kick(KickReason::Gone).await.map(drop)
+        let command = Command::RemoveAccount { domain: self.domain.id, account: self.jid.clone() };
+        match self.app.command(command).await? {
+            Outcome::Count(_) => Ok(()),
+            Outcome::Missing => Err(self.missing()),
+            other => Err(Problem::unexpected(&other)),
+        }
     }
 
     /// Takes its tokens back (XEP-0484): each of its clients needs the password again.

@@ -357,9 +357,10 @@ impl Target {
             },
             Command::Kick { jid, .. } if jid.local().is_some() => Target::Shard(home(jid.bare_str(), shards)),
             Command::Sessions { account: Some(account), .. } => Target::Shard(home(account.as_str(), shards)),
-            Command::Act { account, .. } | Command::RevokeTokens { account, .. } => {
-                Target::Shard(home(account.as_str(), shards))
-            }
+            Command::Act { account, .. }
+            | Command::RevokeTokens { account, .. }
+            | Command::RemoveAccount { account, .. } => Target::Shard(home(account.as_str(), shards)),
+            Command::ContactsRemoved { .. } => Target::Shard(ShardId(0)),
             Command::TracesInMemory { query, .. } => match &query.whose {
                 Whose::Account(domain, local) => match node.domains().numbered(*domain) {
                     Some(domain) => Target::Shard(home(&format!("{local}@{}", domain.name), shards)),

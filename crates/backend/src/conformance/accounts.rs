@@ -137,10 +137,10 @@ pub(super) fn that_are_deleted_take_all_along(store: &dyn Store) {
     let stanza = "<message/>".into();
     done(store, StoreOffline { domain, local: "alice".into(), received: T, stanza, queue_max: 9 });
 
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T.plus(9) });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T.plus(9), held_until: T });
 
     missing(store, identity_ask(domain, "alice"));
-    missing(store, DeleteAccount { domain, local: "alice".into(), now: T });
+    missing(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
     for n in [1, 2] {
         let trace = trace(store, id(n));
         assert_eq!(
@@ -169,7 +169,7 @@ pub(super) fn that_are_deleted_leave_bans(store: &dyn Store) {
     let news = topic(store, domain, "news");
     let changes = vec![(jid("mallory@example.org"), Affiliation::Outcast)];
     done(store, SetAffiliations { topic: news, changes: changes.clone() });
-    done(store, DeleteAccount { domain, local: "mallory".into(), now: T });
+    done(store, DeleteAccount { domain, local: "mallory".into(), now: T, held_until: T });
     let record = Topic { domain, name: "news".into() };
     answer!(ask(store, record), Some(topic) => assert_eq!(topic.affiliations, changes));
 }
@@ -178,14 +178,14 @@ pub(super) fn of_the_same_name_in_two_domains(store: &dyn Store) {
     let (domain, other) = (domain(store), domain_named(store, "other.example"));
     let (here, there) = (account(store, domain, "alice"), account(store, other, "alice"));
     assert_ne!(here, there);
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
     assert_eq!(identity(store, other, "alice").account, there);
 }
 
 pub(super) fn are_never_numbered_twice(store: &dyn Store) {
     let domain = domain(store);
     let first = account(store, domain, "alice");
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
     assert_ne!(account(store, domain, "alice"), first);
     let topic_number = topic(store, domain, "news");
     done(store, DeleteTopic { topic: topic_number });

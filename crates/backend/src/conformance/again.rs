@@ -170,8 +170,8 @@ fn every_write(store: &dyn Store, ground: &Ground) -> Vec<WriteAsk> {
         SetCredentials { domain, local: alice(), credentials: keys(7) }.into(),
         SetAccountState { domain, local: alice(), state: AccountState::Disabled(T) }.into(),
         DeleteTopic { topic: other }.into(),
-        DeleteAccount { domain, local: alice(), now: T }.into(),
-        DeleteDomain { domain }.into(),
+        DeleteAccount { domain, local: alice(), now: T, held_until: T }.into(),
+        delete_domain(domain).into(),
     ];
     writes_of_records(domain).into_iter().chain(asks).map(write).collect()
 }

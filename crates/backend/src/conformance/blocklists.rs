@@ -101,7 +101,7 @@ pub(super) fn are_bounded_and_need_their_account(store: &dyn Store) {
 pub(super) fn go_with_their_account(store: &dyn Store) {
     let domain = ground(store);
     changed(store, edit(domain, "alice", block(&["a.org"])));
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
     account(store, domain, "alice");
     assert_eq!(list(store, domain), []);
 }

@@ -40,10 +40,10 @@ pub(super) fn are_changed_by_putting_them_again(store: &dyn Store) {
 }
 
 pub(super) fn that_are_missing(store: &dyn Store) {
-    missing(store, DeleteDomain { domain: DomainId(42) });
+    missing(store, delete_domain(DomainId(42)));
     let domain = domain(store);
-    done(store, DeleteDomain { domain });
-    missing(store, DeleteDomain { domain });
+    done(store, delete_domain(domain));
+    missing(store, delete_domain(domain));
     assert!(listed(store).is_empty());
 }
 
@@ -72,7 +72,7 @@ pub(super) fn take_all_along(store: &dyn Store) {
     };
     done(store, key);
 
-    done(store, DeleteDomain { domain });
+    done(store, delete_domain(domain));
 
     missing(store, identity_ask(domain, "alice"));
     missing(store, Topic { domain, name: "news".into() });
@@ -95,7 +95,7 @@ pub(super) fn leave_others_alone(store: &dyn Store) {
     let theirs = topic(store, other, "theirs");
     subscribe(store, theirs, other, "bob");
     stored(store, Notification { to: jid("bob@other.example"), ..notification(other, "bob", 1) });
-    done(store, DeleteDomain { domain });
+    done(store, delete_domain(domain));
     assert_eq!(login(store, other, "bob").subscriptions.len(), 1);
     assert_eq!(trace(store, id(1)).to, jid("bob@other.example"));
 }

@@ -40,7 +40,7 @@ pub(super) fn tell_how_notifications_ended(store: &dyn Store) {
     // What has ended ends no second time.
     ended(store, [2]);
     ask(store, Sweep { now: T.plus(20), forget: UnixMs(0), max: 9 });
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T.plus(30) });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T.plus(30), held_until: T });
     let told = events(store, 0);
     let order: Vec<_> = told.iter().map(|(_, id, state)| (*id, *state)).collect();
     assert_eq!(
@@ -73,7 +73,7 @@ pub(super) fn are_of_a_domain_and_of_states(store: &dyn Store) {
     let answer = ask(store, cancelled);
     assert_eq!(answer.events.len(), 1);
     assert_eq!(answer.examined, answer.newest, "what is not wanted was examined, too");
-    done(store, DeleteDomain { domain: there });
+    done(store, delete_domain(there));
     assert_eq!(numbers(store, all), [1, 2].map(id), "those of a domain that is gone are nobody's");
 }
 

@@ -13,7 +13,9 @@ pub(super) use carillon_core::ports::store::accounts::{
     Account, Accounts, CreateAccount, CreateAccountAnswer, DeleteAccount, Enrolment, ImportAccounts,
     ImportedAccount, RevokeTokens, SetAccountState, SetCredentials,
 };
-pub(super) use carillon_core::ports::store::domains::{DeleteDomain, PutDomain, PutDomainAnswer};
+pub(super) use carillon_core::ports::store::domains::{
+    DOMAIN_PART_ROWS, DeleteDomain, PutDomain, PutDomainAnswer,
+};
 pub(super) use carillon_core::ports::store::idempotency::{
     LINES_MAX, LineDigest, NoteLines, Release, Remember, Reservation, Reserve,
 };
@@ -178,8 +180,12 @@ pub(super) fn keys(seed: u8) -> Credentials {
     Credentials { sha1: Some(scram(20, seed)), sha256: Some(scram(32, seed.wrapping_add(100))) }
 }
 
+pub(super) fn delete_domain(domain: DomainId) -> DeleteDomain {
+    DeleteDomain { domain, rows_max: DOMAIN_PART_ROWS }
+}
+
 pub(super) fn create_account(domain: DomainId, local: &str) -> CreateAccount {
-    CreateAccount { domain, local: local.into(), credentials: keys(1), now: T }
+    CreateAccount { domain, local: local.into(), credentials: keys(1), is_in_band: false, now: T }
 }
 
 pub(super) fn account(store: &dyn Store, domain: DomainId, local: &str) -> AccountId {

@@ -98,7 +98,7 @@ pub(super) fn is_of_an_account(store: &dyn Store) {
     assert_eq!(ids(store, of(here, "bob")), [3, 0].map(id));
     assert_eq!(ids(store, of(there, "alice")), [id(8)]);
     assert!(ids(store, of(here, "nobody")).is_empty());
-    done(store, DeleteAccount { domain: here, local: "alice".into(), now: T.plus(5) });
+    done(store, DeleteAccount { domain: here, local: "alice".into(), now: T.plus(5), held_until: T });
     assert_eq!(
         ids(store, of(here, "alice")),
         [5, 4, 2, 1].map(id),
@@ -117,7 +117,7 @@ pub(super) fn is_of_a_domain(store: &dyn Store) {
     let of = |domain| NotificationQuery { whose: Whose::Domain(domain), ..all() };
     assert_eq!(ids(store, of(there)), [9, 7].map(id));
     assert_eq!(ids(store, of(here)), [5, 4, 3, 2, 1, 0].map(id));
-    done(store, DeleteDomain { domain: there });
+    done(store, delete_domain(there));
     assert!(ids(store, of(there)).is_empty());
     assert_eq!(ids(store, all()).len(), 6, "nor among all when its domain is gone");
 }

@@ -13,7 +13,7 @@ pub(super) fn of_nobody(store: &dyn Store) {
     missing(store, identity_ask(domain, "alice"));
     missing(store, identity_ask(domain, ""));
     let gone = account(store, domain, "alice");
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
     missing(store, login_ask(gone));
 }
 

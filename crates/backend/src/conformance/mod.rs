@@ -25,6 +25,7 @@ mod notifications;
 mod offline;
 mod parked;
 mod private;
+mod removals;
 mod rosters;
 mod schedule;
 mod subscriptions;
@@ -103,6 +104,8 @@ pub const CASES: &[Case] = cases! {
     parked: groups_are_kept_by_their_numbers, groups_come_in_pages, groups_are_bounded_by_bytes, groups_are_forgotten;
     rosters: are_empty_and_of_generation_0_at_first, hold_what_was_put, tell_the_generation_before_and_after, change_both_sides_together,
         need_no_account_on_the_other_side, are_bounded, go_with_their_account, of_many_at_once;
+    removals: of_an_account_end_its_subscriptions, of_a_domain_end_its_subscriptions, of_a_domain_come_in_parts,
+        hold_names_back_where_anybody_registers, are_told_the_same_again;
     nodes: are_created_by_publishing, keep_the_newest_items, are_edited, are_as_their_publisher_wants_them, are_bounded,
         go_with_their_account, give_their_last_items;
     blocklists: are_sorted_and_without_doubles, say_what_changed, are_bounded_and_need_their_account, go_with_their_account,

@@ -5,7 +5,6 @@ use super::{blocklists, rosters};
 use carillon_core::model::*;
 use carillon_core::ports::Store;
 use carillon_core::ports::store::accounts::DeleteAccount;
-use carillon_core::ports::store::domains::DeleteDomain;
 use carillon_core::ports::store::items::ItemNamesAnswer;
 use carillon_core::ports::store::nodes::{EditNode, LastNodeItems, NodeItemNames, NodeItems};
 
@@ -167,11 +166,11 @@ pub(super) fn are_bounded(store: &dyn Store) {
 pub(super) fn go_with_their_account(store: &dyn Store) {
     let domain = ground(store);
     changed(store, edit(domain, "n", publish("a", "<x/>")));
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
     account(store, domain, "alice");
     assert_eq!((ids(store, domain), rosters::record(store, domain, "alice").nodes), (None, vec![]));
     changed(store, edit(domain, "n", publish("a", "<x/>")));
-    done(store, DeleteDomain { domain });
+    done(store, delete_domain(domain));
     assert_eq!(ids(store, domain), None);
 }
 

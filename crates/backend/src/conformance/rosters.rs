@@ -5,7 +5,7 @@ use bytes::Bytes;
 use carillon_core::model::*;
 use carillon_core::ports::Store;
 
-const BOUNDS: RosterBounds = RosterBounds { contacts: 100, requests: 100, bytes: 100_000 };
+pub(super) const BOUNDS: RosterBounds = RosterBounds { contacts: 100, requests: 100, bytes: 100_000 };
 
 pub(super) fn put(domain: DomainId, local: &str, contact: &str, name: &str) -> PutContact {
     let (local, contact, name) = (local.into(), jid(contact), name.into());
@@ -50,7 +50,7 @@ pub(super) fn record(store: &dyn Store, domain: DomainId, local: &str) -> Record
     answer!(read(store, domain, local), Some(record) => *record)
 }
 
-fn both_sides(store: &dyn Store, asked: ChangeSubscription) -> BothSides {
+pub(super) fn both_sides(store: &dyn Store, asked: ChangeSubscription) -> BothSides {
     answer!(ask(store, asked), ChangeSubscriptionAnswer::Changed(both) => *both)
 }
 
@@ -219,12 +219,12 @@ pub(super) fn are_bounded(store: &dyn Store) {
 pub(super) fn go_with_their_account(store: &dyn Store) {
     let domain = ground(store);
     done(store, put(domain, "alice", "bob@example.org", ""));
-    done(store, DeleteAccount { domain, local: "alice".into(), now: T });
+    done(store, DeleteAccount { domain, local: "alice".into(), now: T, held_until: T });
     account(store, domain, "alice");
     let record = record(store, domain, "alice");
     assert_eq!((record.generation, record.roster), (Generation(0), Roster::default()));
     done(store, put(domain, "alice", "bob@example.org", ""));
-    done(store, DeleteDomain { domain });
+    done(store, delete_domain(domain));
     assert_eq!(read(store, domain, "alice"), None);
 }
 

@@ -172,7 +172,10 @@ pub(super) fn reads_see_answered_writes(store: &dyn Store) {
                     let local = format!("w{writer}-{n}");
                     account(store, domain, &local);
                     login(store, domain, &local);
-                    done(store, DeleteAccount { domain, local: local.as_str().into(), now: T });
+                    done(
+                        store,
+                        DeleteAccount { domain, local: local.as_str().into(), now: T, held_until: T },
+                    );
                     missing(store, identity_ask(domain, &local));
                 }
             });

@@ -187,7 +187,7 @@ pub(super) fn go_with_their_domain(store: &dyn Store) {
     let [gone, theirs, all] = [Some(domain), Some(other), None].map(|domain| made(store, domain).id);
     kept(store, gone, [1]);
     kept(store, theirs, [1]);
-    done(store, DeleteDomain { domain });
+    done(store, delete_domain(domain));
     assert_eq!(listed(store, None), [theirs, all]);
     assert!(letters(store, gone).is_empty());
     assert_eq!(events(store, theirs), [1]);

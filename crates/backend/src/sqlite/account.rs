@@ -1,9 +1,9 @@
 //! Accounts, their keys, and what people see of them.
 
-use super::column::{Code, blob, int, jid, ms, opt_ms, uint};
+use super::column::{blob, int, jid, ms, opt_ms, uint};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use super::{ending, lookup};
+use super::{ending, lookup, removal};
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
@@ -12,17 +12,20 @@ use carillon_core::ports::store::accounts::{
     RevokeTokens, SetAccountState, SetCredentials,
 };
 use carillon_wire::jid::BareJid;
-use rusqlite::{Error, OptionalExtension, Result, Row, ToSql, params};
+use rusqlite::{Connection, Error, OptionalExtension, Result, Row, ToSql, params};
 
 impl Answers<CreateAccount, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &CreateAccount) -> Result<CreateAccountAnswer> {
-        let CreateAccount { domain, local, credentials, now } = asked;
+        let CreateAccount { domain, local, credentials, is_in_band, now } = asked;
         let Some(domain_name) = lookup::domain_name(self.db, *domain)? else {
             return Ok(CreateAccountAnswer::NoDomain);
         };
         check_prepared(local, &domain_name)?;
         if lookup::account(self.db, *domain, local)?.is_some() {
             return Ok(CreateAccountAnswer::Exists);
+        }
+        if *is_in_band && is_held(self.db, *domain, local, *now)? {
+            return Ok(CreateAccountAnswer::Held);
         }
         put(self, *domain, local, credentials, *now)?;
         Ok(CreateAccountAnswer::Created(AccountId(self.db.last_insert_rowid() as u64)))
@@ -62,7 +65,22 @@ pub(super) fn subscribers_changed(write: &Transaction<'_>, topic: TopicId) -> Re
     Ok(())
 }
 
-/// Writes an account; one that is there keeps all but its keys.
+/// Whether a name is held back since its account was removed.
+fn is_held(db: &Connection, domain: DomainId, local: &str, now: UnixMs) -> Result<bool> {
+    db.prepare_cached("SELECT 1 FROM held_name WHERE domain = ?1 AND local = ?2 AND until > ?3")?
+        .exists(params![domain.0, local, int(now.0)])
+}
+
+/// Forgets names that are not held back any more, at most `max`.
+pub(super) fn release_names(write: &Transaction<'_>, now: UnixMs, max: u32) -> Result<()> {
+    write.run(
+        "DELETE FROM held_name WHERE rowid IN (SELECT rowid FROM held_name WHERE until <= ?1 ORDER BY until LIMIT ?2)",
+        params![int(now.0), max],
+    )?;
+    Ok(())
+}
+
+/// Writes an account; one that is there keeps all but its keys. Its name is not held back any more.
 fn put(
     write: &Transaction<'_>,
     domain: DomainId,
@@ -72,6 +90,7 @@ fn put(
 ) -> Result<usize> {
     let [a, b, c, d] = key_columns(&credentials.sha1);
     let [e, f, g, h] = key_columns(&credentials.sha256);
+    write.run("DELETE FROM held_name WHERE domain = ?1 AND local = ?2", params![domain.0, local])?;
     write.run(
         &format!(
             "INSERT INTO account (domain, local, created, sha1_salt, sha1_iterations, sha1_stored_key, sha1_server_key,
@@ -139,31 +158,19 @@ impl Answers<RevokeTokens, Error> for Transaction<'_> {
 }
 
 impl Answers<DeleteAccount, Error> for Transaction<'_> {
-    fn answer(&mut self, asked: &DeleteAccount) -> Result<Result<(), Missing>> {
-        let DeleteAccount { domain, local, now } = asked;
+    fn answer(&mut self, asked: &DeleteAccount) -> Result<Result<Vec<RosterChange>, Missing>> {
+        let DeleteAccount { domain, local, now, held_until } = asked;
         let Some(account) = lookup::account(self.db, *domain, local)? else { return Ok(Err(Missing)) };
         let Some(domain_name) = lookup::domain_name(self.db, *domain)? else { return Ok(Err(Missing)) };
-        let id = int(account.0);
         ending::device_deleted(self, account, *now)?;
-        self.run("DELETE FROM offline WHERE account = ?1", [id])?;
-        self.run("DELETE FROM contact WHERE account = ?1", [id])?;
-        self.run("DELETE FROM blocked WHERE account = ?1", [id])?;
-        self.run("DELETE FROM private WHERE account = ?1", [id])?;
+        let removed = removal::account(self, account, local, &domain_name)?;
+        // Only there could a stranger take it.
         self.run(
-            "DELETE FROM account_node_item WHERE node IN (SELECT id FROM account_node WHERE account = ?1)",
-            [id],
+            "INSERT OR REPLACE INTO held_name (domain, local, until)
+             SELECT id, ?2, ?3 FROM domain WHERE id = ?1 AND registration = 1 AND ?3 > ?4",
+            params![domain.0, local, int(held_until.0), int(now.0)],
         )?;
-        self.run("DELETE FROM account_node WHERE account = ?1", [id])?;
-        self.run("DELETE FROM vcard WHERE account = ?1", [id])?;
-        self.run("DELETE FROM archive_rule WHERE account = ?1", [id])?;
-        self.run("DELETE FROM subscription WHERE account = ?1", [id])?;
-        // What was granted must not fall to the next who takes the name. A ban is the topic's and stays, or deleting the
-        // account would be the way around it.
-        self.run(
-            "DELETE FROM affiliation WHERE jid = ?1 || '@' || ?2 AND affiliation > ?3",
-            params![local, domain_name, Affiliation::Outcast.code()],
-        )?;
-        self.change("DELETE FROM account WHERE id = ?1", [id])
+        Ok(Ok(removed.changes))
     }
 }
 

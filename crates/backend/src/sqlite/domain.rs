@@ -1,15 +1,14 @@
 //! Domains.
 
 use super::column::{Code, code, int, number, text, uint};
-use super::lookup;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use super::webhook;
-use carillon_core::model::{Affiliation, Domain, DomainId, Policy};
-use carillon_core::ports::Missing;
+use super::{lookup, removal, topic, webhook};
+use carillon_core::model::{AccountId, Domain, DomainId, Policy, RosterChange, TopicId};
 use carillon_core::ports::store::Answers;
 use carillon_core::ports::store::domains::{DeleteDomain, Domains, PutDomain, PutDomainAnswer};
-use rusqlite::{Error, OptionalExtension, Result, params};
+use carillon_core::ports::{Missing, Part};
+use rusqlite::{Connection, Error, OptionalExtension, Result, params};
 
 impl Answers<Domains, Error> for Snapshot<'_> {
     fn answer(&mut self, Domains: &Domains) -> Result<Vec<Domain>> {
@@ -46,8 +45,8 @@ impl Answers<PutDomain, Error> for Transaction<'_> {
 }
 
 impl Answers<DeleteDomain, Error> for Transaction<'_> {
-    fn answer(&mut self, question: &DeleteDomain) -> Result<Result<(), Missing>> {
-        delete(self, question.domain)
+    fn answer(&mut self, question: &DeleteDomain) -> Result<Result<Part<RosterChange>, Missing>> {
+        delete(self, question)
     }
 }
 
@@ -94,33 +93,41 @@ fn put(write: &mut Transaction<'_>, name: &str, policy: Policy) -> Result<PutDom
     Ok(PutDomainAnswer { domain, created: known.is_none() })
 }
 
-fn delete(write: &mut Transaction<'_>, domain: DomainId) -> Result<Result<(), Missing>> {
+fn delete(write: &mut Transaction<'_>, asked: &DeleteDomain) -> Result<Result<Part<RosterChange>, Missing>> {
+    let DeleteDomain { domain, rows_max } = *asked;
     let Some(name) = lookup::domain_name(write.db, domain)? else { return Ok(Err(Missing)) };
-    // Before the accounts go: what stands under their names in topics of other domains.
-    write.run(
-        "DELETE FROM affiliation WHERE affiliation > ?3
-         AND jid IN (SELECT local || '@' || ?2 FROM account WHERE domain = ?1)",
-        params![domain.0, name, Affiliation::Outcast.code()],
-    )?;
-    write.run(
-        "DELETE FROM account_node_item WHERE node IN (SELECT n.id FROM account CROSS JOIN account_node n ON n.account = account.id WHERE domain = ?1)",
-        [domain.0],
-    )?;
-    for table in
-        ["notification", "offline", "contact", "blocked", "account_node", "archive_rule", "subscription"]
-    {
-        let sql = format!("DELETE FROM {table} WHERE account IN (SELECT id FROM account WHERE domain = ?1)");
-        write.run(&sql, [domain.0])?;
+    let mut part = Part { entries: Vec::new(), more: true };
+    let mut rows = 0;
+    while let Some((account, local)) = first_account(write.db, domain)? {
+        if rows >= rows_max as usize {
+            return Ok(Ok(part));
+        }
+        let mut removed = removal::account(write, account, &local, &name)?;
+        rows += removed.rows;
+        // Who goes along need not be told.
+        removed.changes.retain(|change| change.account.domain() != &*name);
+        part.entries.append(&mut removed.changes);
     }
-    for table in ["subscription", "affiliation", "item"] {
-        let sql = format!("DELETE FROM {table} WHERE topic IN (SELECT id FROM topic WHERE domain = ?1)");
-        write.run(&sql, [domain.0])?;
+    while let Some(topic) = first_topic(write.db, domain)? {
+        if rows >= rows_max as usize {
+            return Ok(Ok(part));
+        }
+        rows += topic::remove(write, topic)?;
     }
-    write.run("DELETE FROM topic WHERE domain = ?1", [domain.0])?;
-    write.run("DELETE FROM account WHERE domain = ?1", [domain.0])?;
-    write
-        .run("DELETE FROM idempotency WHERE key IN (SELECT id FROM api_key WHERE domain = ?1)", [domain.0])?;
-    write.run("DELETE FROM api_key WHERE domain = ?1", [domain.0])?;
+    removal::rest_of_domain(write, domain)?;
     webhook::delete_of_domain(write, domain)?;
-    write.change("DELETE FROM domain WHERE id = ?1", [domain.0])
+    write.run("DELETE FROM domain WHERE id = ?1", [domain.0])?;
+    Ok(Ok(Part { more: false, ..part }))
+}
+
+fn first_account(db: &Connection, domain: DomainId) -> Result<Option<(AccountId, Box<str>)>> {
+    db.prepare_cached("SELECT id, local FROM account WHERE domain = ?1 ORDER BY local LIMIT 1")?
+        .query_row([domain.0], |row| Ok((AccountId(uint(row, 0)?), text(row, 1)?)))
+        .optional()
+}
+
+fn first_topic(db: &Connection, domain: DomainId) -> Result<Option<TopicId>> {
+    db.prepare_cached("SELECT id FROM topic WHERE domain = ?1 ORDER BY name LIMIT 1")?
+        .query_row([domain.0], |row| row.get(0).map(TopicId))
+        .optional()
 }

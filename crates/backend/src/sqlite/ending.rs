@@ -3,9 +3,9 @@
 use super::column::{
     Code, code, id_blob, int, jid, ms, notification_id, opt_code, opt_int, opt_ms, opt_text,
 };
-use super::event;
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
+use super::{account, event};
 use carillon_core::model::*;
 use carillon_core::ports::Part;
 use carillon_core::ports::store::idempotency::RESERVED_MS;
@@ -307,6 +307,7 @@ impl Answers<Sweep, Error> for Transaction<'_> {
             params![first_kept(*now), max],
         )?;
         event::forget(self, *forget, *max)?;
+        account::release_names(self, *now, *max)?;
         let more = has_more(self.db, asked)?;
         Ok(Part { entries: traces, more })
     }
@@ -319,7 +320,7 @@ pub(super) fn has_more(db: &Connection, asked: &Sweep) -> Result<bool> {
             "SELECT EXISTS (SELECT 1 FROM notification WHERE expires <= ?1)
              OR EXISTS (SELECT 1 FROM trace WHERE ended < ?2)
              OR EXISTS (SELECT 1 FROM idempotency WHERE since <= ?3)
-             OR EXISTS (SELECT 1 FROM operation WHERE id < ?4)",
+             OR EXISTS (SELECT 1 FROM operation WHERE id < ?4) OR EXISTS (SELECT 1 FROM held_name WHERE until <= ?1)",
         )?
         .query_row(
             params![int(asked.now.0), int(asked.forget.0), reserved_before(asked.now), first_kept(asked.now)],

@@ -11,6 +11,13 @@ pub(super) fn domain_name(db: &Connection, domain: DomainId) -> Result<Option<Bo
         .optional()
 }
 
+/// The domain of this name, where there is one.
+pub(super) fn domain_named(db: &Connection, name: &str) -> Result<Option<DomainId>> {
+    db.prepare_cached("SELECT id FROM domain WHERE name = ?1")?
+        .query_row([name], |row| row.get(0).map(DomainId))
+        .optional()
+}
+
 /// An account's number, where there is one.
 pub(super) fn account(db: &Connection, domain: DomainId, local: &str) -> Result<Option<AccountId>> {
     db.prepare_cached("SELECT id FROM account WHERE domain = ?1 AND local = ?2")?

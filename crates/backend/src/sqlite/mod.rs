@@ -46,6 +46,7 @@ mod parked;
 mod private;
 mod queue;
 mod reader;
+mod removal;
 mod roster;
 mod run;
 mod schema;

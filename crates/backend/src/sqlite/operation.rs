@@ -91,13 +91,49 @@ macro_rules! done {
 }
 
 done! {
-    DeleteDomain = 1, Ok(()) => Ok::<(), Missing>(());
-    DeleteAccount = 2, Ok(()) => Ok::<(), Missing>(());
     DeleteTopic = 3, Ok(()) => Ok::<(), Missing>(());
     Unsubscribe = 4, Ok(()) => Ok::<(), Missing>(());
     Retract = 5, Ok(()) => Ok::<(), Missing>(());
     DeleteKey = 6, Ok(()) => Ok::<(), Missing>(());
     DeleteWebhook = 18, Ok(()) => Ok::<(), Missing>(());
+}
+
+/// What changed in the rosters of others. In databases of before this was remembered it is nothing.
+impl Remembered for DeleteAccount {
+    const CODE: u8 = 2;
+
+    fn outcome(answer: &Self::Answer) -> Option<Vec<u8>> {
+        let changes = answer.as_ref().ok()?;
+        Some(if changes.is_empty() { Vec::new() } else { encode(changes, 0) })
+    }
+
+    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<Self::Answer>> {
+        Ok(changes_of(outcome).map(Ok))
+    }
+}
+
+/// The same, behind whether more follows.
+impl Remembered for DeleteDomain {
+    const CODE: u8 = 1;
+
+    fn outcome(answer: &Self::Answer) -> Option<Vec<u8>> {
+        let part = answer.as_ref().ok()?;
+        let mut outcome = vec![u8::from(part.more)];
+        if !part.entries.is_empty() {
+            outcome.extend(encode(&part.entries, 0));
+        }
+        Some(outcome)
+    }
+
+    fn again(&self, outcome: &[u8], _: &mut Transaction<'_>) -> Result<Option<Self::Answer>> {
+        let (more, changes) =
+            outcome.split_first().map_or((false, outcome), |(more, rest)| (*more == 1, rest));
+        Ok(changes_of(changes).map(|entries| Ok(Part { entries, more })))
+    }
+}
+
+fn changes_of(outcome: &[u8]) -> Option<Vec<RosterChange>> {
+    if outcome.is_empty() { Some(Vec::new()) } else { decode(outcome, Clock::default()).ok() }
 }
 
 /// Writes of whose answer a number is remembered.

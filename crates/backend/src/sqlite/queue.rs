@@ -206,7 +206,7 @@ mod tests {
         let queue = Queue::new(10, 1 << 20);
         let (sender, receiver) = std::sync::mpsc::channel();
         let ask = || {
-            WriteAsk::Domains(domains::WriteAsk::DeleteDomain(domains::DeleteDomain { domain: DomainId(1) }))
+            WriteAsk::Domains(domains::WriteAsk::DeleteDomain(domains::DeleteDomain { domain: DomainId(1), rows_max: 1 }))
         };
         let asked = || {
             let sender = sender.clone();

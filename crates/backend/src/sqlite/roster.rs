@@ -141,6 +141,12 @@ fn contact(row: &Row<'_>, first: usize) -> Result<Contact> {
     })
 }
 
+/// Whose rosters say something of subscriptions between them and the account `?1`, whose address is `?2`: those that are in its own, as both
+/// sides say the same of a subscription; and those that have asked in vain, or grant something in advance.
+const WITH_SUBSCRIPTION: &str = "SELECT jid FROM contact WHERE account = ?1
+    UNION SELECT a.local || '@' || d.name FROM contact c CROSS JOIN account a ON a.id = c.account
+    CROSS JOIN domain d ON d.id = a.domain WHERE c.jid = ?2 AND c.standing & 20 <> 0 ORDER BY 1";
+
 /// An account whose roster is changed.
 struct Owner {
     account: AccountId,
@@ -225,6 +231,23 @@ impl Transaction<'_> {
         }
         let (account, before, contact) = (owner.jid.clone(), owner.record, contact.clone());
         Ok(RosterChange { account, before, after, contact, was, is })
+    }
+
+    /// Ends what the rosters of others say of the subscriptions between them and an account that is being removed.
+    pub(super) fn end_subscriptions(&self, account: AccountId, jid: &BareJid) -> Result<Vec<RosterChange>> {
+        let mut query = self.db.prepare_cached(WITH_SUBSCRIPTION)?;
+        let contacts = query.query_map(params![int(account.0), jid.as_str()], |row| whole_jid(row, 0))?;
+        let contacts = contacts.collect::<Result<Vec<BareJid>>>()?;
+        let mut changes = Vec::new();
+        for contact in contacts {
+            let Some(local) = contact.local() else { continue };
+            let Some(domain) = lookup::domain_named(self.db, contact.domain())? else { continue };
+            let Some(owner) = self.owner(domain, local)? else { continue };
+            if let Some(said) = self.said(&owner, jid)? {
+                changes.extend(self.change_contact(&owner, jid, ended_with(said))?);
+            }
+        }
+        Ok(changes)
     }
 
     /// Whether an account blocks all of another.

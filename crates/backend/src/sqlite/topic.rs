@@ -3,7 +3,7 @@
 use super::column::{Code, code, int, ms, number, text, whole_jid};
 use super::snapshot::Snapshot;
 use super::transaction::Transaction;
-use super::{account, item, lookup};
+use super::{account, item, lookup, removal};
 use carillon_core::model::*;
 use carillon_core::ports::Missing;
 use carillon_core::ports::store::Answers;
@@ -147,13 +147,24 @@ impl Answers<SetAffiliations, Error> for Transaction<'_> {
 
 impl Answers<DeleteTopic, Error> for Transaction<'_> {
     fn answer(&mut self, asked: &DeleteTopic) -> Result<Result<(), Missing>> {
-        self.run("DELETE FROM item WHERE topic = ?1", [asked.topic.0])?;
-        account::subscribers_changed(self, asked.topic)?;
-        self.run("DELETE FROM subscription WHERE topic = ?1", [asked.topic.0])?;
-        self.run("DELETE FROM affiliation WHERE topic = ?1", [asked.topic.0])?;
-        self.topic_changed(asked.topic);
-        self.change("DELETE FROM topic WHERE id = ?1", [asked.topic.0])
+        let is_there =
+            self.db.prepare_cached("SELECT 1 FROM topic WHERE id = ?1")?.exists([asked.topic.0])?;
+        if !is_there {
+            return Ok(Err(Missing));
+        }
+        remove(self, asked.topic).map(|_| Ok(()))
     }
+}
+
+/// Removes a topic with all that belongs to it; how many rows that were.
+pub(super) fn remove(write: &mut Transaction<'_>, topic: TopicId) -> Result<usize> {
+    account::subscribers_changed(write, topic)?;
+    let mut rows = 0;
+    for table in removal::OF_TOPIC {
+        rows += write.run(&format!("DELETE FROM {table} WHERE topic = ?1"), [topic.0])?;
+    }
+    write.topic_changed(topic);
+    Ok(rows + write.run("DELETE FROM topic WHERE id = ?1", [topic.0])?)
 }
 
 impl Answers<AffiliationsOf, Error> for Snapshot<'_> {

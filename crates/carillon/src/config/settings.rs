@@ -186,6 +186,9 @@ settings! {
         /// refused; 0 for no limit.
         "limits.registrations_per_address" = core.limits.registrations_per_address,
             count(0, 1_000_000, "registrations"), Live, benchmark 0;
+        /// How long the name of an account that was removed is not given to whoever registers in-band; 0 for no time. Over HTTP, and by
+        /// the command line, the name can be given again at once. Only in domains that allow registration.
+        "limits.removed_names_held_ms" = core.removed_names_held_ms, ms(0, 365 * DAY), Live;
         /// Window in which failed logins and in-band registrations are counted.
         "limits.auth_failures_window_ms" = core.limits.auth_window_ms, ms(SECOND, DAY), Live;
         /// Failed logins on one connection before it is closed. Attempts with an unsupported type of channel binding are

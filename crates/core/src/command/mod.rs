@@ -46,6 +46,12 @@ pub enum Command {
     Act { account: BareJid, stanza: Box<Stanza> },
     /// Revoke the tokens of an account (XEP-0484) → [`Outcome::Count`] 0 or [`Outcome::Missing`].
     RevokeTokens { domain: DomainId, account: BareJid },
+    /// Remove an account with all that belongs to it: its contacts are told, and its sessions end → [`Outcome::Count`] 0 or
+    /// [`Outcome::Missing`].
+    RemoveAccount { domain: DomainId, account: BareJid },
+    /// Rosters were changed in the store because contacts in them were removed: the homes of their accounts are told, by any shard →
+    /// [`Outcome::Count`] 0.
+    ContactsRemoved { changes: Vec<RosterChange> },
     /// Which of these accounts have sessions; this shard is their home → [`Outcome::Presence`].
     Presence { accounts: Arc<[BareJid]> },
     /// The counts of each of these topics on this shard → [`Outcome::TopicFigures`], one for each.
@@ -115,6 +121,7 @@ impl Command {
             Command::Notify(notification) => notification.payload.bytes(),
             Command::Topic { op, .. } => op.payload_bytes(),
             Command::Act { stanza, .. } => stanza.memory_bytes(),
+            Command::ContactsRemoved { changes } => changes.iter().map(RosterChange::bytes).sum(),
             _ => 0,
         }
     }

@@ -9,9 +9,9 @@ use crate::error::StreamError;
 use crate::event::transport_word;
 use crate::model::{DomainId, TopicId};
 use crate::ports::store::accounts::RevokeTokens;
-use crate::ports::{Fault, Question};
+use crate::ports::{Fault, Missing, Question};
 use crate::session::pipeline::Pipeline;
-use crate::session::{BoundSession, Cx, acting};
+use crate::session::{BoundSession, Cx, acting, removal};
 use carillon_wire::jid::{BareJid, Jid};
 use carillon_wire::stream::Condition;
 
@@ -37,6 +37,21 @@ impl Turn<'_> {
                 let local = account.local().unwrap_or_default().into();
                 let ask = RevokeTokens { domain, local, agent: None };
                 self.cx.ask(ask, move |answer, _, cx| revoked(&account, reply, &answer, cx));
+            }
+            Command::RemoveAccount { domain, account } => {
+                let then = move |answer, cx: &mut Cx<'_>| {
+                    let outcome = match answer {
+                        Ok(Ok(())) => Outcome::Count(0),
+                        Ok(Err(Missing)) => Outcome::Missing,
+                        Err(fault) => Outcome::from(fault),
+                    };
+                    cx.out.push(Effect::Reply { to: reply, outcome });
+                };
+                removal::remove(domain, account, then, &mut self.cx);
+            }
+            Command::ContactsRemoved { changes } => {
+                removal::tell(changes, &mut self.cx);
+                self.cx.out.push(Effect::Reply { to: reply, outcome: Outcome::Count(0) });
             }
             Command::Presence { accounts } => {
                 let outcome = Outcome::Presence(self.presence(&accounts));

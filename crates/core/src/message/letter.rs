@@ -39,8 +39,8 @@ pub enum Letter {
     RosterChanged {
         /// The change.
         change: Arc<RosterChange>,
-        /// Whether the account itself did it; else whoever the contact is.
-        is_own: bool,
+        /// What made it.
+        cause: RosterCause,
     },
     /// The account's block list has changed, in the store.
     BlockListChanged(Arc<BlockListChange>),
@@ -79,6 +79,17 @@ pub enum Requester {
     Session(SessionId),
     /// Somebody outside, by a command ([`Acting`](crate::shard::Acting)).
     Command(u32),
+}
+
+/// What changes a roster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RosterCause {
+    /// The account itself.
+    Own,
+    /// The contact.
+    Contact,
+    /// The contact's account was removed.
+    Removal,
 }
 
 /// How a session's presence follows the one before it.

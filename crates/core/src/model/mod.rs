@@ -57,7 +57,7 @@ pub use pubsub_xml::write_item;
 pub use revocation::{AgentId, Revocations};
 pub use roster::{
     BothSides, Contact, Record, RecordParts, Roster, RosterBounds, RosterChange, RosterUse, Side, Standing,
-    SubscriptionAction, change_subscription, removed_by,
+    SubscriptionAction, change_subscription, ended_with, removed_by,
 };
 pub use settlement::Settlement;
 pub use time::{Moment, Mono, Now, UnixMs};

@@ -84,6 +84,13 @@ pub struct RosterChange {
 
 crate::form! { struct RosterChange { account, before, after, contact, was, is } }
 
+impl RosterChange {
+    /// Bytes of what the account or the contact chose.
+    pub fn bytes(&self) -> usize {
+        [&self.was, &self.is].into_iter().flatten().map(Contact::bytes).sum()
+    }
+}
+
 /// A change of a subscription: both sides of it, where they changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BothSides {
@@ -329,6 +336,12 @@ fn speak(
 pub fn removed_by(mut other: Contact) -> Option<Contact> {
     other.standing.hears(SubscriptionAction::Unsubscribe);
     other.standing.hears(SubscriptionAction::Unsubscribed);
+    other.kept()
+}
+
+/// What a roster says of a contact whose account was removed: whoever gets the name next has asked for nothing, and was granted nothing.
+pub fn ended_with(mut other: Contact) -> Option<Contact> {
+    other.standing = Standing::default();
     other.kept()
 }
 

@@ -23,6 +23,7 @@ mod moved;
 mod open;
 pub mod pipeline;
 mod presence;
+pub(crate) mod removal;
 mod resumption;
 pub(crate) mod rsm;
 mod secure;

@@ -66,7 +66,7 @@ impl Crowd {
         let credentials = scram::keys("pw", b"0123456789abcdef", 4096).expect("a password");
         for i in 0..count {
             let (local, credentials, now) = (format!("u{i}").into(), credentials.clone(), world.now());
-            world.ask(CreateAccount { domain, local, credentials, now });
+            world.ask(CreateAccount { domain, local, credentials, is_in_band: false, now });
         }
         // TLS is none of the core's business: to it the connection is secured, to the client it is plain.
         let login = Login { transport: Transport::Plain, stream_management, ..Login::default() };

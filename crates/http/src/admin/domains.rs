@@ -1,5 +1,6 @@
 //! Domains: made and removed while the node runs.
 
+use crate::accounts::kick;
 use crate::app::App;
 use crate::auth::{Admin, Granted};
 use crate::extract::{JsonBody, Named};
@@ -8,9 +9,10 @@ use crate::schema;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use carillon_core::command::{Command, KickReason};
 use carillon_core::model::{Domain, Policy};
-use carillon_core::ports::Missing;
-use carillon_core::ports::store::domains::{DeleteDomain, PutDomain};
+use carillon_core::ports::store::domains::{DOMAIN_PART_ROWS, DeleteDomain, PutDomain};
+use carillon_core::ports::{Missing, Part};
 use carillon_wire::jid::BareJid;
 
 /// A domain.
@@ -107,7 +109,8 @@ pub(crate) async fn put(
 
 /// Remove a domain
 ///
-/// With its accounts, topics, notifications, webhooks and keys; its sessions end. Needs a key of the whole node.
+/// With its accounts, topics, notifications, webhooks and keys; its sessions end, and rosters in other domains lose the subscriptions to its accounts. A large
+/// domain is removed in parts: where that fails half way, it is still there without what was removed, and the same request goes on. Needs a key of the whole node.
 #[utoipa::path(
     delete, path = "/v1/admin/domains/{domain}", operation_id = "deleteDomain", tag = "admin",
     params(("domain" = String, Path, description = "The domain's name")),
@@ -120,15 +123,27 @@ pub(crate) async fn delete(
 ) -> Result<StatusCode, Problem> {
     key.whole_node()?;
     let domain = key.reach(&app, &prepare(&name)?)?;
-    match app.ask(DeleteDomain { domain: domain.id }).await? {
+    // Those who see them are told by their homes, which know them as long as the domain is there.
+    let all = BareJid::from_parts(None, &domain.name).map_err(|_| Problem::unavailable())?;
+    kick(&app, all.to_jid(), KickReason::Gone).await?;
+    loop {
+        let part = DeleteDomain { domain: domain.id, rows_max: DOMAIN_PART_ROWS };
         // Missing: another node, or a request at the same time, was first.
-        Ok(()) | Err(Missing) => {
-            app.reload_domains().await?;
-            app.feeds.forget(domain.id);
-            app.webhooks.changed();
-            Ok(StatusCode::NO_CONTENT)
+        let Part { entries: changes, more } = match app.ask(part).await? {
+            Ok(part) => part,
+            Err(Missing) => Part::default(),
+        };
+        if !changes.is_empty() {
+            app.command(Command::ContactsRemoved { changes }).await?;
+        }
+        if !more {
+            break;
         }
     }
+    app.reload_domains().await?;
+    app.feeds.forget(domain.id);
+    app.webhooks.changed();
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// The name as the store keeps it.

@@ -1,6 +1,6 @@
 //! The roster of an account (RFC 6121 §2), as its sessions see and edit it.
 
-use super::act::{Answer, act, ask, exists};
+use super::act::{ask, exists};
 use crate::admin::accounts::find;
 use crate::app::App;
 use crate::auth::{Chat, Granted};
@@ -13,7 +13,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
-use carillon_wire::stanza::{Condition, IqType, PresenceType, Stanza};
+use carillon_wire::stanza::{IqType, PresenceType, Stanza};
 use carillon_wire::xml::Element;
 
 /// The contacts of an account.
@@ -154,27 +154,6 @@ async fn read(app: &App, account: &BareJid) -> Result<Vec<ContactView>, Problem>
     let request = Stanza::iq(IqType::Get).with_payload(Element::new("query", ns::ROSTER));
     let roster = ask(app, account, request, Code::UnknownAccount).await?;
     Ok(contacts(roster.as_ref()))
-}
-
-/// An account that is about to be removed leaves its contacts: they see that, and whoever gets the same name later is none of theirs.
-pub(crate) async fn leave_contacts(app: &App, account: &BareJid) -> Result<(), Problem> {
-    let request = Stanza::iq(IqType::Get).with_payload(Element::new("query", ns::ROSTER));
-    let contacts = match act(app, account, request).await? {
-        Answer::Result(stanza) => {
-            contacts(stanza.payload.children().next().map(|child| child.element()).as_ref())
-        }
-        // There are no rosters here.
-        Answer::Error(error) if error.condition == Condition::ServiceUnavailable => return Ok(()),
-        Answer::Error(error) => return Err(Problem::refused(&error, Code::UnknownAccount)),
-        Answer::Done => return Ok(()),
-    };
-    for contact in contacts {
-        match set(app, account, removed(&contact.jid), Code::UnknownContact).await {
-            Err(problem) if problem.code() != Code::UnknownContact => return Err(problem),
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 fn contacts(roster: Option<&Element>) -> Vec<ContactView> {

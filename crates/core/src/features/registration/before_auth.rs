@@ -89,7 +89,7 @@ fn create(
         Derived::Busy => return refuse(client, &iq, &busy(), cx),
     };
     let domain = client.domain().id;
-    let ask = CreateAccount { domain, local, credentials, now: cx.now.unix };
+    let ask = CreateAccount { domain, local, credentials, is_in_band: true, now: cx.now.unix };
     client.ask_then(ask, move |client, answer, cx| created(client, &iq, answer, cx), cx)
 }
 
@@ -101,7 +101,8 @@ fn created(
 ) -> Session {
     let error = match answer {
         Ok(CreateAccountAnswer::Created(_)) => return client.reply(&iq.result_reply(), cx),
-        Ok(CreateAccountAnswer::Exists) => {
+        // That somebody had it is nobody's business.
+        Ok(CreateAccountAnswer::Exists | CreateAccountAnswer::Held) => {
             StanzaError::new(Condition::Conflict).with_text("this username is taken")
         }
         Ok(CreateAccountAnswer::NoDomain) | Err(_) => StanzaError::new(Condition::InternalServerError),

@@ -6,10 +6,10 @@ mod before_auth;
 use crate::command::PendingIq;
 use crate::error::{StanzaError, StreamError};
 use crate::model::{DomainId, SessionId};
-use crate::ports::store::accounts::{DeleteAccount, SetCredentials};
+use crate::ports::store::accounts::SetCredentials;
 use crate::ports::{Derivation, Derived, Hashes, Password};
 use crate::session::hook::{At, Feature, Hooks, IqAnswer, IqHandler, Request, Spec};
-use crate::session::{BoundSession, Cx, Sessions, Wait};
+use crate::session::{BoundSession, Cx, Sessions, Wait, removal};
 use carillon_wire::jid::BareJid;
 use carillon_wire::ns;
 use carillon_wire::stanza::{Condition, IqType, Payload, Stanza};
@@ -38,13 +38,6 @@ pub const FEATURE: Feature = Feature {
     ..Feature::NONE
 };
 
-/// What a request of an account asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
-    Password,
-    Removal,
-}
-
 /// The form for an account, or that the domain does not allow registration.
 fn form(
     session: &mut BoundSession,
@@ -68,12 +61,9 @@ fn change(
 ) -> Result<IqAnswer, StanzaError> {
     allowed(session, cx)?;
     if request.payload.child("remove", ns::REGISTER).is_some() {
-        let (domain, local) = account(session);
-        let ask = DeleteAccount { domain, local, now: cx.now.unix };
         let requester = Requester::of(session, request.stanza);
-        cx.ask(ask, move |answer, sessions, cx| {
-            requester.done(Change::Removal, matches!(answer, Ok(Ok(()))), sessions, cx);
-        });
+        let then = move |answer, cx: &mut Cx<'_>| requester.answer(matches!(answer, Ok(Ok(()))), cx);
+        removal::remove(session.domain, session.bare.clone(), then, cx);
         return Ok(IqAnswer::Later);
     }
     // The input waits, so that nobody keeps those who derive keys busy alone.
@@ -121,7 +111,7 @@ fn set(
     let (domain, local) = account(session);
     let requester = Requester::of(session, request);
     cx.ask(SetCredentials { domain, local, credentials }, move |answer, sessions, cx| {
-        requester.done(Change::Password, matches!(answer, Ok(Ok(()))), sessions, cx);
+        requester.done(matches!(answer, Ok(Ok(()))), sessions, cx);
     });
     Ok(IqAnswer::Later)
 }
@@ -140,21 +130,21 @@ impl Requester {
     }
 
     /// The store's answer.
-    fn done(self, change: Change, is_done: bool, sessions: &mut Sessions, cx: &mut Cx<'_>) {
-        cx.shard.altered(self.account.as_str());
+    fn answer(self, is_done: bool, cx: &mut Cx<'_>) {
         let error = StanzaError::new(Condition::InternalServerError);
         cx.reply(self.iq.reply(if is_done { Ok(Payload::empty()) } else { Err(error) }));
-        if !is_done {
-            return;
-        }
-        let why = match change {
-            Change::Password => "your credentials were changed",
-            Change::Removal => "this account is gone",
-        };
-        for slot in sessions.of(self.account.as_str()) {
+    }
+
+    /// The store's answer to a new password.
+    fn done(self, is_done: bool, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+        let (own, account) = (self.session, self.account.clone());
+        cx.shard.altered(account.as_str());
+        self.answer(is_done, cx);
+        for slot in sessions.of(account.as_str()).into_iter().filter(|_| is_done) {
             let Some(session) = sessions.bound_in(slot) else { continue };
             // Who changed the password knows it, and goes on.
-            if change == Change::Removal || session.id != self.session {
+            if session.id != own {
+                let why = "your credentials were changed";
                 cx.end(session.id, StreamError::new(stream::Condition::NotAuthorized, why));
             }
         }

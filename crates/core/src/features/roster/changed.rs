@@ -2,7 +2,7 @@
 
 use super::announced::{present, withdrawn};
 use super::xml;
-use crate::message::Letter;
+use crate::message::{Letter, RosterCause};
 use crate::model::{Contact, RosterChange, Standing};
 use crate::session::home::AtHome;
 use crate::session::{BoundSession, Cx, Sessions};
@@ -10,10 +10,10 @@ use crate::shard::Track;
 use carillon_wire::stanza::{IqType, Payload, PresenceType, Stanza};
 use std::sync::Arc;
 
-/// The roster says something else of a contact. `is_own`: the account itself did it.
+/// The roster says something else of a contact.
 pub(super) fn changed(
     change: &RosterChange,
-    is_own: bool,
+    cause: RosterCause,
     home: &mut AtHome<'_>,
     sessions: &mut Sessions,
     cx: &mut Cx<'_>,
@@ -22,11 +22,17 @@ pub(super) fn changed(
     if home.generation < change.after {
         home.record.roster.put(&change.contact, change.is.as_ref(), change.after);
     }
+    let is_own = cause == RosterCause::Own;
     say(change, is_own, sessions, cx);
     if listed(change.was.as_ref()) != listed(change.is.as_ref()) || is_own {
         push(change, sessions, cx);
     }
     show(change, sessions, cx);
+    if cause == RosterCause::Removal && standing(change.was.as_ref()).to {
+        // Whoever knows which of its sessions were seen may be gone already: none of them is available any more.
+        let is_available = |session: &BoundSession| session.presence.is_available();
+        give(change, PresenceType::Unavailable, Payload::empty(), is_available, sessions, cx);
+    }
 }
 
 fn listed(contact: Option<&Contact>) -> Option<(&str, &[Box<str>], Standing)> {

@@ -2,7 +2,7 @@
 
 use super::xml;
 use crate::error::StanzaError;
-use crate::message::{Letter, Requester};
+use crate::message::{Letter, Requester, RosterCause};
 use crate::model::{BothSides, DomainId, Settlement, SubscriptionAction};
 use crate::ports::store::roster::{ChangeSubscription, ChangeSubscriptionAnswer};
 use crate::ports::{Fault, Question};
@@ -116,9 +116,9 @@ fn answered(
 
 /// Tells both homes what changed. The other is told first, so that it knows of the subscription before the presence that follows.
 pub(super) fn tell(both: BothSides, cx: &mut Cx<'_>) {
-    for (change, is_own) in [(both.other, false), (both.own, true)] {
+    for (change, cause) in [(both.other, RosterCause::Contact), (both.own, RosterCause::Own)] {
         if let Some(change) = change {
-            let letter = Letter::RosterChanged { change: Arc::new(change), is_own };
+            let letter = Letter::RosterChanged { change: Arc::new(change), cause };
             if let Some(account) = letter_account(&letter) {
                 cx.letter(account, letter);
             }

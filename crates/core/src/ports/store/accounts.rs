@@ -5,7 +5,8 @@
 use super::Missing;
 use super::question::questions;
 use crate::model::{
-    self, AccountId, AccountState, AgentId, Credentials, DomainId, LoginParts, Revocations, UnixMs,
+    self, AccountId, AccountState, AgentId, Credentials, DomainId, LoginParts, Revocations, RosterChange,
+    UnixMs,
 };
 use carillon_wire::jid::BareJid;
 
@@ -25,7 +26,7 @@ questions! {
     once {
         CreateAccount => CreateAccountAnswer,
         RevokeTokens => Option<Revocations>,
-        DeleteAccount => Result<(), Missing>,
+        DeleteAccount => Result<Vec<RosterChange>, Missing>,
     }
 }
 
@@ -77,12 +78,14 @@ pub struct Enrolment {
     pub pending: u32,
 }
 
-/// Creates an account.
+/// Creates an account. `is_in_band`: whoever comes first takes the name; one that is held back since it was removed
+/// ([`DeleteAccount`]) is then not given. Anybody else may take such a name, which ends its being held back.
 #[derive(Clone, Debug)]
 pub struct CreateAccount {
     pub domain: DomainId,
     pub local: Box<str>,
     pub credentials: Credentials,
+    pub is_in_band: bool,
     pub now: UnixMs,
 }
 
@@ -93,6 +96,8 @@ pub enum CreateAccountAnswer {
     Created(AccountId),
     /// There is one with this name already.
     Exists,
+    /// There was one with this name, which is held back.
+    Held,
     /// There is no such domain.
     NoDomain,
 }
@@ -140,10 +145,13 @@ pub struct RevokeTokens {
 }
 
 /// Removes an account with all that belongs to it; its undelivered notifications end as
-/// [`DropReason::DeviceDeleted`](crate::model::DropReason::DeviceDeleted).
+/// [`DropReason::DeviceDeleted`](crate::model::DropReason::DeviceDeleted). In the same step the rosters of others lose what they say of
+/// subscriptions between the two, granted in advance or only asked for included ([`ended_with`](crate::model::ended_with)); the answer is
+/// what changed in them. Where the domain lets accounts register in-band, nobody takes the name that way until `held_until`.
 #[derive(Clone, Debug)]
 pub struct DeleteAccount {
     pub domain: DomainId,
     pub local: Box<str>,
     pub now: UnixMs,
+    pub held_until: UnixMs,
 }

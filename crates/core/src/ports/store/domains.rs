@@ -2,9 +2,9 @@
 
 #![expect(missing_docs, reason = "the sentence of a question says what its fields are")]
 
-use super::Missing;
 use super::question::questions;
-use crate::model::{Domain, DomainId, Policy};
+use super::{Missing, Part};
+use crate::model::{Domain, DomainId, Policy, RosterChange};
 
 questions! {
     Domains,
@@ -14,7 +14,7 @@ questions! {
     writes {}
     once {
         PutDomain => PutDomainAnswer,
-        DeleteDomain => Result<(), Missing>,
+        DeleteDomain => Result<Part<RosterChange>, Missing>,
     }
 }
 
@@ -38,8 +38,14 @@ pub struct PutDomainAnswer {
     pub created: bool,
 }
 
-/// Removes a domain with its accounts, topics, notifications and keys.
+/// Removes a domain with its accounts, topics, notifications and keys: a part of it, which is whole accounts and topics, until `rows_max` rows or
+/// more have been changed. It is asked until no more follows; the last part removes the domain itself. The rosters of accounts of other
+/// domains change as by [`DeleteAccount`](super::accounts::DeleteAccount): the answer is what changed in them.
 #[derive(Clone, Debug)]
 pub struct DeleteDomain {
     pub domain: DomainId,
+    pub rows_max: u32,
 }
+
+/// What [`DeleteDomain::rows_max`] is, unless there is a reason: other writes wait for some tens of milliseconds.
+pub const DOMAIN_PART_ROWS: u32 = 4096;

@@ -4,7 +4,7 @@ use super::tables::Account;
 use super::{Committed, answers};
 use crate::model::{
     self, AccountId, AccountState, Affiliation, ArchivePreferences, Credentials, DomainId, DropReason,
-    Generation, NotificationState, Revocations, SendLast, Subscription, UnixMs,
+    Generation, NotificationState, Revocations, RosterChange, SendLast, Subscription, UnixMs, ended_with,
 };
 use crate::ports::store::Answers;
 use crate::ports::store::accounts::{
@@ -28,13 +28,17 @@ answers! {
 
 impl Answers<CreateAccount, Fault> for Committed {
     fn answer(&mut self, asked: &CreateAccount) -> Result<CreateAccountAnswer, Fault> {
-        let CreateAccount { domain, local, credentials, now } = asked;
+        let CreateAccount { domain, local, credentials, is_in_band, now } = asked;
         let Some(name) = self.domains.get(domain).map(|domain| domain.name.clone()) else {
             return Ok(CreateAccountAnswer::NoDomain);
         };
         let jid = prepared(local, &name)?;
         if self.account_id(*domain, local).is_some() {
             return Ok(CreateAccountAnswer::Exists);
+        }
+        let held = self.held_names.get(&(*domain, local.clone()));
+        if *is_in_band && held.is_some_and(|until| until > now) {
+            return Ok(CreateAccountAnswer::Held);
         }
         let id = put(self, *domain, jid, credentials, *now);
         Ok(CreateAccountAnswer::Created(id))
@@ -102,6 +106,7 @@ fn put(
         queue: BTreeMap::new(),
     };
     store.accounts.insert(id, account);
+    store.held_names.remove(&(domain, local.clone()));
     store.account_names.insert((domain, local), id);
     id
 }
@@ -194,20 +199,37 @@ fn revoke_tokens(store: &mut Committed, asked: &RevokeTokens) -> Option<Revocati
     Some(account.revocations.clone())
 }
 
-fn delete(store: &mut Committed, asked: &DeleteAccount) -> Result<(), Missing> {
-    let id = store.account_id(asked.domain, &asked.local).ok_or(Missing)?;
+fn delete(store: &mut Committed, asked: &DeleteAccount) -> Result<Vec<RosterChange>, Missing> {
+    let DeleteAccount { domain, local, now, held_until } = asked;
+    let id = store.account_id(*domain, local).ok_or(Missing)?;
     let account = store.accounts.get(&id).ok_or(Missing)?;
-    let (jid, queue) = (account.jid.clone(), account.queue.values().copied().collect::<Vec<_>>());
-    for waiting in queue {
+    for waiting in account.queue.values().copied().collect::<Vec<_>>() {
         let reason = Some(DropReason::DeviceDeleted);
-        store.end(waiting, NotificationState::Dropped, reason, asked.now);
+        store.end(waiting, NotificationState::Dropped, reason, *now);
     }
+    let changes = remove(store, id);
+    // Only there could a stranger take it.
+    if held_until > now && store.domains.get(domain).is_some_and(|domain| domain.policy.registration) {
+        store.held_names.insert((*domain, local.clone()), *held_until);
+    }
+    Ok(changes)
+}
+
+/// Removes an account with all that belongs to it, whatever it is removed by; what changed in the rosters of others.
+pub(super) fn remove(store: &mut Committed, id: AccountId) -> Vec<RosterChange> {
+    let Some(Account { domain, jid, .. }) = store.accounts.remove(&id) else { return Vec::new() };
+    store.account_names.remove(&(domain, jid.local().unwrap_or_default().into()));
+    store.waiting.retain(|_, waiting| waiting.account != id);
     for topic in store.topics.values_mut() {
         topic.followers.remove(&id);
         // A ban is the topic's, and stays: deleting the account would be the way around it.
         topic.affiliations.retain(|holder, a| *holder != jid || *a == Affiliation::Outcast);
     }
-    store.accounts.remove(&id);
-    store.account_names.remove(&(asked.domain, asked.local.clone()));
-    Ok(())
+    let with_it = store.accounts.values_mut().filter_map(|other| {
+        let said = other.roster.get(&jid)?.clone();
+        other.change(&jid, ended_with(said))
+    });
+    let mut changes: Vec<RosterChange> = with_it.collect();
+    changes.sort_by(|a, b| a.account.cmp(&b.account));
+    changes
 }

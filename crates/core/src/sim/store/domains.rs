@@ -1,9 +1,9 @@
 //! Domains.
 
-use super::{Committed, answers};
-use crate::model::{Affiliation, Domain, DomainId};
-use crate::ports::Missing;
+use super::{Committed, accounts, answers};
+use crate::model::{Domain, DomainId, RosterChange};
 use crate::ports::store::domains::{DeleteDomain, Domains, PutDomain, PutDomainAnswer};
+use crate::ports::{Missing, Part};
 
 answers! {
     Domains => list;
@@ -25,19 +25,24 @@ fn put(store: &mut Committed, asked: &PutDomain) -> PutDomainAnswer {
     PutDomainAnswer { domain, created: known.is_none() }
 }
 
-fn delete(store: &mut Committed, asked: &DeleteDomain) -> Result<(), Missing> {
+fn delete(store: &mut Committed, asked: &DeleteDomain) -> Result<Part<RosterChange>, Missing> {
     let gone = asked.domain;
-    store.domains.remove(&gone).ok_or(Missing)?;
-    let accounts: Vec<_> =
-        store.accounts.iter().filter(|(_, a)| a.domain == gone).map(|(id, a)| (*id, a.jid.clone())).collect();
-    for (id, jid) in accounts {
-        store.accounts.remove(&id);
-        for topic in store.topics.values_mut() {
-            topic.followers.remove(&id);
-            // A ban is the topic's, and stays.
-            topic.affiliations.retain(|holder, a| *holder != jid || *a == Affiliation::Outcast);
+    let name = store.domains.get(&gone).ok_or(Missing)?.name.clone();
+    let names = store.account_names.iter().filter(|((domain, _), _)| *domain == gone);
+    let accounts: Vec<_> = names.map(|(_, id)| *id).collect();
+    let (mut part, mut rows) = (Part { entries: Vec::new(), more: true }, 0);
+    for id in accounts {
+        if rows >= asked.rows_max as usize {
+            return Ok(part);
         }
+        let mut changes = accounts::remove(store, id);
+        rows += 1 + changes.len();
+        // Who goes along need not be told.
+        changes.retain(|change| change.account.domain() != &*name);
+        part.entries.append(&mut changes);
     }
+    store.domains.remove(&gone);
+    store.held_names.retain(|(domain, _), _| *domain != gone);
     let topics: Vec<_> = store.topics.values().filter(|topic| topic.domain == gone).map(|t| t.id).collect();
     for id in topics {
         store.topics.remove(&id);
@@ -45,7 +50,6 @@ fn delete(store: &mut Committed, asked: &DeleteDomain) -> Result<(), Missing> {
             account.topics.remove(&id);
         }
     }
-    store.account_names.retain(|(domain, _), _| *domain != gone);
     store.topic_names.retain(|(domain, _), _| *domain != gone);
     store.waiting.retain(|_, waiting| waiting.notification.domain != gone);
     store.ended.retain(|_, (domain, _)| *domain != gone);
@@ -53,5 +57,5 @@ fn delete(store: &mut Committed, asked: &DeleteDomain) -> Result<(), Missing> {
     store.webhooks.retain(|_, hook| hook.webhook.domain != Some(gone));
     let Committed { keys, reserved, .. } = store;
     reserved.retain(|(key, _), _| keys.contains_key(key));
-    Ok(())
+    Ok(Part { more: false, ..part })
 }

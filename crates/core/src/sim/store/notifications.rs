@@ -188,6 +188,7 @@ fn sweep(store: &mut Committed, asked: &Sweep) -> Part<model::Trace> {
     }));
     old.iter().take(max).for_each(|id| drop(store.ended.remove(id)));
     store.events.retain(|_, id| store.ended.contains_key(id));
+    store.held_names.retain(|_, until| *until > asked.now);
     let until = UnixMs(asked.now.0.saturating_sub(RESERVED_MS));
     let over = store.reserved.iter().filter(|(_, reserved)| reserved.since <= until);
     let over = ordered(over.map(|(name, reserved)| (reserved.since, name.clone())));

@@ -101,7 +101,7 @@ impl Account {
     }
 
     /// Has the roster say this of a contact, if it says something else.
-    fn change(&mut self, contact: &BareJid, is: Option<Contact>) -> Option<RosterChange> {
+    pub(super) fn change(&mut self, contact: &BareJid, is: Option<Contact>) -> Option<RosterChange> {
         (self.roster.get(contact) != is.as_ref()).then(|| self.put(contact, is))
     }
 

@@ -23,6 +23,8 @@ pub struct Committed {
     pub(super) domains: BTreeMap<DomainId, Domain>,
     pub(super) accounts: BTreeMap<AccountId, Account>,
     pub(super) account_names: BTreeMap<(DomainId, Box<str>), AccountId>,
+    /// Names that nobody registers in-band, and until when.
+    pub(super) held_names: BTreeMap<(DomainId, Box<str>), UnixMs>,
     pub(super) topics: BTreeMap<TopicId, Topic>,
     pub(super) topic_names: BTreeMap<(DomainId, Box<str>), TopicId>,
     pub(super) waiting: BTreeMap<NotificationId, Waiting>,

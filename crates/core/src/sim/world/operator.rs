@@ -38,7 +38,8 @@ impl World {
     pub fn account(&mut self, domain: &str, local: &str, password: &str, iterations: u32) {
         let credentials = keys(password, b"0123456789abcdef", iterations);
         let (domain, now) = (self.domain_id(domain), self.now.unix);
-        let answer = self.ask(CreateAccount { domain, local: local.into(), credentials, now });
+        let answer =
+            self.ask(CreateAccount { domain, local: local.into(), credentials, is_in_band: false, now });
         assert!(matches!(answer, CreateAccountAnswer::Created(_)), "{answer:?}");
     }
 

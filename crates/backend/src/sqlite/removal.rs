@@ -1,0 +1,79 @@
+//! Removing accounts and domains: what belongs to them, in one list for all ways.
+//!
+//! The test below fills every table of the database: one that is added and not listed here fails it.
+
+use super::column::{Code, int};
+use super::transaction::Transaction;
+use carillon_core::model::{AccountId, Affiliation, DomainId, RosterChange};
+use carillon_wire::jid::BareJid;
+use rusqlite::{Result, params};
+
+/// The tables with rows of accounts, and which of them are those of the account `?1`; in an order in which nothing that is left refers to what is
+/// gone. Archives are not here: they are removed message by message (`archive/sweep.rs`), once their accounts are gone.
+const OF_ACCOUNT: &[(&str, &str)] = &[
+    ("notification", "account = ?1"),
+    ("offline", "account = ?1"),
+    ("contact", "account = ?1"),
+    ("blocked", "account = ?1"),
+    ("private", "account = ?1"),
+    ("account_node_item", "node IN (SELECT id FROM account_node WHERE account = ?1)"),
+    ("account_node", "account = ?1"),
+    ("vcard", "account = ?1"),
+    ("archive_rule", "account = ?1"),
+    ("subscription", "account = ?1"),
+];
+
+/// The tables with rows of topics, in their column `topic`.
+pub(super) const OF_TOPIC: &[&str] = &["item", "subscription", "affiliation"];
+
+/// The tables with rows of a domain `?1` that are no account's, topic's or webhook's.
+const OF_DOMAIN: &[(&str, &str)] = &[
+    ("held_name", "domain = ?1"),
+    ("idempotency", "key IN (SELECT id FROM api_key WHERE domain = ?1)"),
+    ("api_key", "domain = ?1"),
+];
+
+/// What came of removing an account.
+pub(super) struct Removed {
+    /// What changed in the rosters of others.
+    pub(super) changes: Vec<RosterChange>,
+    /// Rows that were changed.
+    pub(super) rows: usize,
+}
+
+/// Removes an account that is there.
+pub(super) fn account(
+    write: &mut Transaction<'_>,
+    account: AccountId,
+    local: &str,
+    domain_name: &str,
+) -> Result<Removed> {
+    let id = int(account.0);
+    let changes = match BareJid::from_parts(Some(local), domain_name) {
+        Ok(jid) => write.end_subscriptions(account, &jid)?,
+        Err(_) => Vec::new(),
+    };
+    let mut rows = 2 * changes.len();
+    for (table, is_its) in OF_ACCOUNT {
+        rows += write.run(&format!("DELETE FROM {table} WHERE {is_its}"), [id])?;
+    }
+    // What was granted must not fall to the next who takes the name. A ban is the topic's and stays, or deleting the
+    // account would be the way around it.
+    rows += write.run(
+        "DELETE FROM affiliation WHERE jid = ?1 || '@' || ?2 AND affiliation > ?3",
+        params![local, domain_name, Affiliation::Outcast.code()],
+    )?;
+    rows += write.run("DELETE FROM account WHERE id = ?1", [id])?;
+    Ok(Removed { changes, rows })
+}
+
+/// Removes what a domain has besides accounts, topics and webhooks.
+pub(super) fn rest_of_domain(write: &Transaction<'_>, domain: DomainId) -> Result<()> {
+    for (table, is_its) in OF_DOMAIN {
+        write.run(&format!("DELETE FROM {table} WHERE {is_its}"), [domain.0])?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

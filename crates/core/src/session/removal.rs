@@ -1,0 +1,54 @@
+//! Removing an account, whoever asks for it: itself, or somebody outside.
+//!
+//! One commit removes it and ends the subscriptions between it and its contacts on their side, too. Then their homes are told, and its
+//! sessions end.
+
+use super::{Cx, Sessions};
+use crate::error::StreamError;
+use crate::message::{Letter, RosterCause};
+use crate::model::{DomainId, RosterChange};
+use crate::ports::store::accounts::DeleteAccount;
+use crate::ports::{Fault, Missing};
+use carillon_wire::jid::BareJid;
+use carillon_wire::stream::Condition;
+use std::sync::Arc;
+
+/// Has an account removed. `then` is told what became of that before the account's sessions end.
+pub(crate) fn remove(
+    domain: DomainId,
+    account: BareJid,
+    then: impl FnOnce(Result<Result<(), Missing>, Fault>, &mut Cx<'_>) + Send + 'static,
+    cx: &mut Cx<'_>,
+) {
+    let ask = DeleteAccount {
+        domain,
+        local: account.local().unwrap_or_default().into(),
+        now: cx.now.unix,
+        held_until: cx.now.unix.plus(cx.shard.settings.removed_names_held_ms),
+    };
+    cx.ask(ask, move |answer, sessions, cx| {
+        cx.shard.altered(account.as_str());
+        let answer = answer.map(|removed| removed.map(|changes| tell(changes, cx)));
+        let is_gone = matches!(answer, Ok(Ok(())));
+        then(answer, cx);
+        if is_gone {
+            end_sessions(&account, sessions, cx);
+        }
+    });
+}
+
+/// Tells the homes of accounts whose rosters have changed because contacts were removed.
+pub(crate) fn tell(changes: Vec<RosterChange>, cx: &mut Cx<'_>) {
+    for change in changes {
+        let account = change.account.clone();
+        cx.letter(account, Letter::RosterChanged { change: Arc::new(change), cause: RosterCause::Removal });
+    }
+}
+
+fn end_sessions(account: &BareJid, sessions: &mut Sessions, cx: &mut Cx<'_>) {
+    for slot in sessions.of(account.as_str()) {
+        if let Some(session) = sessions.bound_in(slot) {
+            cx.end(session.id, StreamError::new(Condition::NotAuthorized, "this account is gone"));
+        }
+    }
+}
